@@ -1,0 +1,49 @@
+"""`digits`: 1,797 real handwritten digits that come with scikit-learn.
+
+Source: Alpaydin & Kaynak, Optical Recognition of Handwritten Digits, UCI repository 1998; the test part, 8 x 8 pixels, 17 grey levels.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+
+from .. import errors
+from .images import ImageData
+
+NAME = "digits"
+TEST_FRACTION = 1 / 3
+
+
+def load(*, size: int = 16, seed: int = 0) -> ImageData:
+    """The digits as 1,198 training and 599 test images of one channel.
+
+    Args:
+        size: height and width in pixels, 8 to 64; the 8 x 8 originals are up-sampled bilinearly.
+        seed: of the split into training and test images, stratified by class.
+
+    Raises:
+        DDLabError: size or seed out of range.
+    """
+    from sklearn.datasets import load_digits
+    from sklearn.model_selection import train_test_split
+
+    size = errors.check_integer("size", size, 8, 64)
+    seed = errors.check_integer("seed", seed, 0, 2**32 - 1)
+    bunch = load_digits()
+    images = torch.from_numpy(bunch.images).float()[:, None] * (255 / 16)
+    if size != 8:
+        images = F.interpolate(images, size=(size, size), mode="bilinear", align_corners=False)
+    pixels = images.round().clamp(0, 255).to(torch.uint8)
+    labels = torch.from_numpy(bunch.target).long()
+    train, test = train_test_split(
+        range(len(labels)), test_size=TEST_FRACTION, stratify=bunch.target, random_state=seed
+    )
+    return ImageData(
+        name=f"digits-{size}",
+        train_images=pixels[train],
+        train_labels=labels[train],
+        test_images=pixels[test],
+        test_labels=labels[test],
+        class_names=tuple(str(digit) for digit in range(10)),
+    )

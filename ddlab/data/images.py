@@ -1,0 +1,165 @@
+"""`ImageData`: a labelled image dataset kept as bytes, handed out normalised."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from .. import errors, storage
+from ..errors import DDLabError
+
+Split = Literal["train", "test"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ImageData:
+    """Train and test images of one dataset.
+
+    Images stay uint8 (CIFAR-10 as float32 would be 737 MB) and leave normalised: (pixel / 255 - mean) / std per channel, with one
+    mean and std per dataset, those of its training pixels, used at every stage of every method.
+
+    Attributes:
+        name: of the dataset, with the size ("digits-16").
+        train_images, test_images: uint8 [n, channels, height, width], values 0 to 255.
+        train_labels, test_labels: int64 [n], values 0 to len(class_names) - 1.
+        class_names: one name per class.
+        mean, std: float32 [channels], in units of [0, 1] pixels; computed from the training images when not given.
+
+    Raises:
+        DDLabError: a wrong type, dtype or shape, labels outside the classes, or a class without training images.
+    """
+
+    name: str
+    train_images: Tensor
+    train_labels: Tensor
+    test_images: Tensor
+    test_labels: Tensor
+    class_names: tuple[str, ...]
+    mean: Tensor = field(default=None)  # type: ignore[assignment]
+    std: Tensor = field(default=None)  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        classes = tuple(str(name) for name in self.class_names)
+        object.__setattr__(self, "class_names", classes)
+        for split in ("train", "test"):
+            images, labels = getattr(self, f"{split}_images"), getattr(self, f"{split}_labels")
+            errors.check_tensor(f"{split}_images", images, shape=[None] * 4, dtype=torch.uint8)
+            errors.check_tensor(f"{split}_labels", labels, shape=[len(images)], dtype=torch.int64)
+            if len(labels) == 0:
+                errors.fail(f"{split}_images", "at least one image", images)
+            if int(labels.min()) < 0 or int(labels.max()) >= len(classes):
+                given = f"labels from {int(labels.min())} to {int(labels.max())}"
+                raise DDLabError(f"{split}_labels must be class numbers from 0 to {len(classes) - 1}; given {given}.")
+        if self.train_images.shape[1:] != self.test_images.shape[1:]:
+            errors.fail(
+                "test_images", f"of the training images' shape {list(self.train_images.shape[1:])}", self.test_images
+            )
+        empty = [classes[c] for c, n in enumerate(torch.bincount(self.train_labels, minlength=len(classes))) if n == 0]
+        if empty:
+            raise DDLabError(f"train_images must hold every class; given none of {', '.join(map(repr, empty))}.")
+        if self.mean is None or self.std is None:
+            mean, std = _statistics(self.train_images)
+            object.__setattr__(self, "mean", mean)
+            object.__setattr__(self, "std", std)
+        for name in ("mean", "std"):
+            errors.check_tensor(name, getattr(self, name), shape=[self.channels])
+        if float(self.std.min()) <= 0:
+            raise DDLabError(f"std must be above 0 in every channel; given {self.std.tolist()}.")
+
+    @property
+    def channels(self) -> int:
+        """1 for grey, 3 for colour."""
+        return self.train_images.shape[1]
+
+    @property
+    def image_size(self) -> tuple[int, int]:
+        """(height, width) in pixels."""
+        return (self.train_images.shape[2], self.train_images.shape[3])
+
+    @property
+    def classes(self) -> int:
+        """Number of classes."""
+        return len(self.class_names)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of everything above."""
+        images = (self.train_images, self.train_labels, self.test_images, self.test_labels)
+        return storage.fingerprint(self.name, self.class_names, *images, self.mean, self.std)
+
+    def images(self, split: Split = "train") -> Tensor:
+        """The uint8 images [n, channels, height, width] of a split."""
+        return (
+            self.train_images if errors.check_choice("split", split, ("train", "test")) == "train" else self.test_images
+        )
+
+    def labels(self, split: Split = "train") -> Tensor:
+        """The int64 labels [n] of a split."""
+        return (
+            self.train_labels if errors.check_choice("split", split, ("train", "test")) == "train" else self.test_labels
+        )
+
+    def normalised(
+        self,
+        indices: Tensor | Sequence[int] | slice = slice(None),
+        split: Split = "train",
+        device: torch.device | str = "cpu",
+    ) -> Tensor:
+        """Images as float32 [n, channels, height, width], zero mean and unit variance per channel over the training set.
+
+        Raises:
+            DDLabError: an index outside the split.
+        """
+        images = self.images(split)
+        if not isinstance(indices, slice):
+            indices = torch.as_tensor(indices, dtype=torch.int64)
+            if indices.numel() and (int(indices.min()) < 0 or int(indices.max()) >= len(images)):
+                span = f"indices from {int(indices.min())} to {int(indices.max())}"
+                raise DDLabError(f"indices must be in 0 to {len(images) - 1} for the {split} split; given {span}.")
+        return normalise(images[indices].to(device), self.mean, self.std)
+
+    def to_uint8(self, normalised: Tensor) -> Tensor:
+        """Back from normalised values to bytes, clamped to 0 to 255."""
+        errors.check_tensor("normalised", normalised, shape=[None, self.channels, None, None])
+        return denormalise(normalised, self.mean, self.std)
+
+    def valid_range(self, device: torch.device | str = "cpu") -> tuple[Tensor, Tensor]:
+        """The normalised values of black and white, float32 [1, channels, 1, 1] each: every real pixel lies between."""
+        mean, std = (value.to(device)[None, :, None, None] for value in (self.mean, self.std))
+        return (0 - mean) / std, (1 - mean) / std
+
+    def of_class(self, label: int, split: Split = "train") -> Tensor:
+        """The indices, int64, of the images of one class."""
+        errors.check_integer("label", label, 0, self.classes - 1)
+        return torch.nonzero(self.labels(split) == label).flatten()
+
+
+def normalise(images: Tensor, mean: Tensor, std: Tensor) -> Tensor:
+    """uint8 [n, channels, h, w] to float32, (x / 255 - mean) / std per channel."""
+    shape = (1, -1, 1, 1)
+    scale = 1 / (255 * std.to(images.device))
+    return images.float().mul_(scale.view(shape)).sub_((mean.to(images.device) / std.to(images.device)).view(shape))
+
+
+def denormalise(images: Tensor, mean: Tensor, std: Tensor) -> Tensor:
+    """The inverse of `normalise`, rounded and clamped to uint8."""
+    shape = (1, -1, 1, 1)
+    pixels = images.detach().float() * std.to(images.device).view(shape) + mean.to(images.device).view(shape)
+    return pixels.mul(255).round().clamp(0, 255).to(torch.uint8)
+
+
+def _statistics(images: Tensor) -> tuple[Tensor, Tensor]:
+    # A histogram of the 256 byte values per channel: exact, and no float copy of the images.
+    counts = torch.stack([torch.bincount(channel.flatten(), minlength=256) for channel in images.transpose(0, 1)])
+    levels = torch.arange(256, dtype=torch.float64) / 255
+    weights = counts.double() / counts.sum(1, keepdim=True)
+    mean = weights @ levels
+    variance = weights @ levels**2 - mean**2
+    # A channel of one constant colour has no spread; 1 leaves it at zero after the shift.
+    std = torch.where(variance > 1e-12, variance.clamp_min(0).sqrt(), torch.ones_like(variance))
+    return mean.float(), std.float()

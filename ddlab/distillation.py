@@ -1,0 +1,103 @@
+"""`distill`: a dataset in, a distilled set out, by the name of a method."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from . import errors, methods, training
+from . import process as driver
+from .data import ImageData
+from .distilled import DistilledSet
+from .methods._recovery import labelled_set
+from .networks import Network
+from .process import Inputs
+
+
+def train_teacher(
+    data: ImageData,
+    config: training.Config | None = None,
+    *,
+    device: torch.device | str = "auto",
+    progress: bool = True,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> Network:
+    """Train a network on the training images of `data`.
+
+    Args:
+        config: default `training.Config.teaching("teacher")` up to 16 px, else the same network on colour images with flips.
+        progress: one line on standard output.
+
+    Raises:
+        DDLabError: wrong types, or a network that does not fit the images.
+    """
+    if not isinstance(data, ImageData):
+        errors.fail("data", "an ImageData", data)
+    if config is None:
+        colour = {"crop_pixels": 4, "flip": True} if min(data.image_size) > 16 else {}
+        config = training.Config.teaching("teacher", **colour)
+    return driver.run(training, config, Inputs(data=data, device=device), progress=progress, checkpoint=checkpoint)
+
+
+def from_images(images: Tensor, labels: Tensor, data: ImageData, teacher: Network | None = None) -> DistilledSet:
+    """A distilled set of any images: what a method of your own made, noise, or hand-picked ones.
+
+    Args:
+        images: float32 [n, channels, height, width], normalised like `data`. labels: int64 [n].
+        teacher: adds stored and online labels to the hard ones.
+
+    Raises:
+        DDLabError: shapes or dtypes that do not fit the data.
+    """
+    if not isinstance(data, ImageData):
+        errors.fail("data", "an ImageData", data)
+    errors.check_tensor("images", images, shape=[None, data.channels, *data.image_size], dtype=torch.float32)
+    errors.check_tensor("labels", labels, shape=[len(images)], dtype=torch.int64)
+    inputs = Inputs(data=data, teachers=() if teacher is None else (teacher,))
+    return labelled_set(images, labels, inputs, complete=True, provenance={"method": "from_images"})
+
+
+def distill(
+    method: str,
+    data: ImageData,
+    teacher: Network | None = None,
+    config: Any = None,
+    device: torch.device | str = "auto",
+    *,
+    checkpoint: str | os.PathLike[str] | None = None,
+    progress: bool = True,
+    on_step: Callable[[driver.Step], None] | None = None,
+) -> DistilledSet:
+    """Distil a dataset.
+
+    Args:
+        method: name or alias of a method (`ddlab.methods.names()`).
+        data: the dataset.
+        teacher: a trained network; where the method needs one and none is given, one is trained visibly.
+        config: the method's Config; default its `Config.teaching()`.
+        device: "auto", "cpu" or "cuda".
+        checkpoint: a file to go on from and to write to.
+        progress: one line on standard output. on_step: called after every update (a recording, say).
+
+    Returns:
+        A `DistilledSet`. After a keyboard interrupt it holds what was reached, with `complete=False`, and a line says so.
+
+    Raises:
+        DDLabError: an unknown method, a config of another method, a teacher that does not fit.
+    """
+    module = methods.get(method)
+    if not isinstance(data, ImageData):
+        errors.fail("data", "an ImageData", data)
+    if teacher is not None and not isinstance(teacher, Network):
+        errors.fail("teacher", "a Network", teacher)
+    config = module.Config.teaching() if config is None else config
+    if not isinstance(config, module.Config):
+        errors.fail("config", f"a {module.NAME} Config", config)
+    if teacher is None and module.NEEDS_TEACHER:
+        teacher = train_teacher(data, device=device, progress=progress)
+    inputs = Inputs(data=data, teachers=() if teacher is None else (teacher,), device=device)
+    return driver.run(module, config, inputs, checkpoint=checkpoint, progress=progress, on_step=on_step)

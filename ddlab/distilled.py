@@ -1,0 +1,204 @@
+"""`DistilledSet`: what every method returns: few tensors that decode to training images, and targets for them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from . import errors, storage
+from .data.images import denormalise
+from .errors import DDLabError
+
+
+@dataclass(frozen=True, eq=False)
+class HardLabels:
+    """One class number per image: int64 [n]."""
+
+    classes: Tensor
+    kind: ClassVar[str] = "hard"
+
+    def storage_floats(self) -> int:
+        """A class number counts as one float."""
+        return self.classes.numel()
+
+
+@dataclass(frozen=True, eq=False)
+class StoredLabels:
+    """A teacher's logits for each image as it is, without augmentation: float32 [n, classes]."""
+
+    logits: Tensor
+    kind: ClassVar[str] = "stored"
+
+    def storage_floats(self) -> int:
+        """Every logit counts."""
+        return self.logits.numel()
+
+
+@dataclass(frozen=True)
+class OnlineTeacher:
+    """The teacher is asked during student training, for each augmented view; the set only names it."""
+
+    fingerprint: str
+    kind: ClassVar[str] = "online"
+
+    def storage_floats(self) -> int:
+        """The teacher's weights are not part of the set: 0. (They are a cost all the same, and larger than the images.)"""
+        return 0
+
+
+Targets = HardLabels | StoredLabels | OnlineTeacher
+
+DECODERS: dict[str, Callable[[dict[str, Tensor]], Tensor]] = {"images": lambda tensors: tensors["images"]}
+"""How each kind of set turns its tensors into images, float32 [n, channels, height, width]."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DistilledSet:
+    """A distilled dataset.
+
+    Attributes:
+        kind: a key of `DECODERS` ("images": the tensor "images" is what it says, normalised float32 [n, channels, h, w]).
+        tensors: what is stored, by name.
+        targets: the labels it comes with, at most one of each kind; "hard" always.
+        class_names: one name per class.
+        mean, std: float32 [channels], of the dataset whose normalisation the images carry.
+        complete: False when the run was interrupted; the images are then those reached so far.
+        provenance: method, config, data and teacher fingerprints, steps done (JSON types).
+
+    Raises:
+        DDLabError: an unknown kind, wrong shapes or dtypes, non-finite values, labels outside the classes.
+    """
+
+    tensors: dict[str, Tensor]
+    targets: tuple[Targets, ...]
+    class_names: tuple[str, ...]
+    mean: Tensor
+    std: Tensor
+    kind: str = "images"
+    complete: bool = True
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        errors.check_choice("kind", self.kind, tuple(DECODERS))
+        for name, value in self.tensors.items():
+            errors.check_tensor(f"tensors[{name!r}]", value)
+        images = errors.check_tensor(
+            "images", self.images, shape=[None, len(self.mean), None, None], dtype=torch.float32
+        )
+        kinds = [target.kind for target in self.targets]
+        if "hard" not in kinds or len(set(kinds)) != len(kinds):
+            errors.fail("targets", "at most one of each kind, hard labels always among them", kinds)
+        errors.check_tensor("hard labels", self.labels, shape=[len(images)], dtype=torch.int64)
+        if len(images) and not 0 <= int(self.labels.min()) <= int(self.labels.max()) < self.classes:
+            errors.fail("hard labels", f"class numbers from 0 to {self.classes - 1}", self.labels.tolist())
+        if "stored" in kinds:
+            errors.check_tensor("stored labels", self.target("stored").logits, shape=[len(images), self.classes])
+
+    @cached_property
+    def images(self) -> Tensor:
+        """The training images, float32 [n, channels, height, width], normalised with the original data's mean and std."""
+        return DECODERS[self.kind](self.tensors)
+
+    @property
+    def labels(self) -> Tensor:
+        """The class numbers, int64 [n]."""
+        return self.target("hard").classes
+
+    @property
+    def classes(self) -> int:
+        """Number of classes."""
+        return len(self.class_names)
+
+    @property
+    def channels(self) -> int:
+        """1 for grey, 3 for colour."""
+        return self.images.shape[1]
+
+    @property
+    def image_size(self) -> tuple[int, int]:
+        """(height, width) in pixels."""
+        return (self.images.shape[2], self.images.shape[3])
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of images and targets."""
+        targets = [vars(target) for target in self.targets]
+        return storage.fingerprint(self.kind, self.tensors, targets, self.class_names, self.mean, self.std)
+
+    def target(self, kind: str) -> Any:
+        """The labels of one kind: "hard", "stored" or "online".
+
+        Raises:
+            DDLabError: an unknown kind, or one that this set does not have.
+        """
+        errors.check_choice("labels", kind, ("hard", "stored", "online"))
+        for target in self.targets:
+            if target.kind == kind:
+                return target
+        raise DDLabError(f"labels must be of a kind this set has ({[t.kind for t in self.targets]}); given {kind!r}.")
+
+    def with_targets(self, *targets: Targets) -> DistilledSet:
+        """A copy in which `targets` replace those of the same kind or join them."""
+        new = [target.kind for target in targets]
+        return replace(self, targets=(*(t for t in self.targets if t.kind not in new), *targets))
+
+    def storage_floats(self) -> int:
+        """What the set takes, in floats: every stored tensor and every target counts, a class number as one."""
+        return sum(value.numel() for value in self.tensors.values()) + sum(t.storage_floats() for t in self.targets)
+
+    def as_dataset(self) -> torch.utils.data.TensorDataset:
+        """(image, class number) pairs for any PyTorch training loop."""
+        return torch.utils.data.TensorDataset(self.images, self.labels)
+
+    def to_uint8(self) -> Tensor:
+        """The images as bytes [n, channels, height, width], for showing."""
+        return denormalise(self.images, self.mean, self.std)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write to one safetensors file."""
+        tensors = {f"tensors/{name}": value for name, value in self.tensors.items()} | {
+            "mean": self.mean,
+            "std": self.std,
+        }
+        described: dict[str, Any] = {"class_names": list(self.class_names), "set_kind": self.kind}
+        described |= {"complete": self.complete, "provenance": self.provenance}
+        for target in self.targets:
+            if isinstance(target, OnlineTeacher):
+                described["online"] = target.fingerprint
+            else:
+                tensors[f"targets/{target.kind}"] = target.classes if isinstance(target, HardLabels) else target.logits
+        return storage.save(path, tensors, described, "distilled set")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> DistilledSet:
+        """Read what `save` wrote.
+
+        Raises:
+            DDLabError: missing, truncated or foreign file.
+        """
+        tensors, header = storage.load(path, "distilled set")
+        targets: list[Targets] = [HardLabels(tensors["targets/hard"])]
+        if "targets/stored" in tensors:
+            targets.append(StoredLabels(tensors["targets/stored"]))
+        if "online" in header:
+            targets.append(OnlineTeacher(header["online"]))
+        return cls(
+            kind=header["set_kind"],
+            tensors={n.removeprefix("tensors/"): v for n, v in tensors.items() if n.startswith("tensors/")},
+            targets=tuple(targets),
+            class_names=tuple(header["class_names"]),
+            mean=tensors["mean"],
+            std=tensors["std"],
+            complete=header["complete"],
+            provenance=header["provenance"],
+        )

@@ -1,0 +1,125 @@
+"""`evaluate`: students from scratch, several seeds, mean and interval."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from .. import cache, errors, training
+from ..data import ImageData
+from ..distilled import DistilledSet
+from ..networks import Network, NetworkSpec
+from ..process import Inputs
+from .accuracy import accuracy
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """The test accuracy of students trained on a distilled set.
+
+    Attributes:
+        mean: fraction in [0, 1], over seeds. std: with n - 1; None for one seed.
+        interval: (low, high), 95%, Student's t over seeds; None for one seed. It speaks of the draw of weights and views, for this
+            one distilled set.
+        per_seed: seed -> accuracy fraction. cpu_seconds: for all students.
+        labels: the kind they learned from. network: their architecture. complete: False if an interrupt cut it short.
+    """
+
+    mean: float
+    std: float | None
+    interval: tuple[float, float] | None
+    per_seed: dict[int, float]
+    cpu_seconds: float
+    labels: str
+    network: str
+    complete: bool = True
+
+    def __str__(self) -> str:
+        spread = "" if self.interval is None else f", 95% interval {self.interval[0]:.3f} to {self.interval[1]:.3f}"
+        return (
+            f"accuracy {self.mean:.3f} over {len(self.per_seed)} seeds{spread} ({self.labels} labels, {self.network})"
+        )
+
+
+def evaluate(
+    distilled: DistilledSet,
+    data: ImageData,
+    *,
+    labels: str,
+    teacher: Network | None = None,
+    network: NetworkSpec | None = None,
+    seeds: Sequence[int] = (0, 1, 2, 3, 4),
+    config: training.Config | None = None,
+    device: torch.device | str = "auto",
+    on_student: Callable[[int, float], None] | None = None,
+) -> Evaluation:
+    """Train students on `distilled` from scratch and test their final weights on the test images of `data`.
+
+    Nothing is selected on the test set: the last weights count, for every seed.
+
+    Args:
+        labels: "hard", "stored" or "online". It has no default, because what the labels give is the subject.
+        teacher: needed for "online"; must be the one that made the set.
+        network: the students' architecture; default the config's.
+        seeds: one student each; the same seeds pair two evaluations.
+        config: default `training.Config.teaching()` up to 16 px, else `training.Config()`; its labels and seed are replaced.
+        on_student: called with (seed, accuracy) after each student.
+
+    Raises:
+        DDLabError: unknown labels, labels that the set does not have, a missing or another teacher, data of another shape.
+    """
+    if not isinstance(distilled, DistilledSet):
+        errors.fail("distilled", "a DistilledSet", distilled)
+    if not isinstance(data, ImageData):
+        errors.fail("data", "an ImageData", data)
+    errors.check_choice("labels", labels, ("hard", "stored", "online"))
+    if not seeds or len(set(seeds)) != len(seeds):
+        errors.fail("seeds", "at least one, all different", seeds)
+    if (distilled.channels, distilled.image_size, distilled.classes) != (data.channels, data.image_size, data.classes):
+        wanted = (
+            f"a set of {data.classes} classes with {data.channels} channels and {data.image_size} pixels, like the data"
+        )
+        errors.fail("distilled", wanted, (distilled.classes, distilled.channels, distilled.image_size))
+    if config is None:
+        config = training.Config.teaching() if max(data.image_size) <= 16 else training.Config()
+    config = config.replace(labels=labels, **({} if network is None else {"network": network}))
+    inputs = Inputs(distilled=distilled, teachers=() if teacher is None else (teacher,), device=device)
+    per_seed: dict[int, float] = {}
+    complete, start = True, time.process_time()
+    for seed in seeds:
+        student = cache.run(training, config.replace(seed=errors.check_integer("seeds", seed, 0)), inputs)
+        complete = complete and student.provenance["complete"]
+        per_seed[seed] = accuracy(student, data)
+        if on_student is not None:
+            on_student(seed, per_seed[seed])
+        if not complete:
+            break
+    found = list(per_seed.values())
+    return Evaluation(
+        mean=statistics.fmean(found),
+        std=statistics.stdev(found) if len(found) > 1 else None,
+        interval=interval(found),
+        per_seed=per_seed,
+        cpu_seconds=time.process_time() - start,
+        labels=labels,
+        network=config.network.title,
+        complete=complete,
+    )
+
+
+def interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float] | None:
+    """Student's t interval for the mean of independent values; None for fewer than two."""
+    from scipy import stats
+
+    errors.check_number("confidence", confidence, 0, 1, open_low=True)
+    if len(values) < 2:
+        return None
+    mean = statistics.fmean(values)
+    half: Any = stats.t.ppf((1 + confidence) / 2, len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
+    return float(mean - half), float(mean + half)

@@ -1,0 +1,42 @@
+"""Explorers: widgets that answer at once. The pieces here; lessons put them together.
+
+Plot, Picture        views: a plotly figure, encoded images
+controls             sliders and buttons from a config
+Worker               computes the newest value in one thread
+Player, Recording    live runs and their frames; player_buttons
+Scrubber             a slider over a recording
+Explorer             the base: sentence, errors, state text, close
+replace, close_all   one explorer per name
+"""
+
+from .controls import Controls, controls
+from .images import Picture
+from .labels import LabelsAgainstImages
+from .layout import Explorer, player_buttons, side_by_side
+from .player import Player
+from .plot import Plot
+from .recording import Frame, Recording
+from .recovery import LiveRecovery, RecoveryFilm
+from .registry import close_all, replace
+from .scrubber import Scrubber
+from .worker import Worker
+
+__all__ = [
+    "Controls",
+    "Explorer",
+    "Frame",
+    "LabelsAgainstImages",
+    "LiveRecovery",
+    "Picture",
+    "Player",
+    "Plot",
+    "Recording",
+    "RecoveryFilm",
+    "Scrubber",
+    "Worker",
+    "close_all",
+    "controls",
+    "player_buttons",
+    "replace",
+    "side_by_side",
+]

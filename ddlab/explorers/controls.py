@@ -1,0 +1,243 @@
+"""Sliders and buttons made from a config: one control per named field, labelled in words with the symbol.
+
+    panel = controls(Config(), ["learning_rate", "lambda_var", "labels"])
+    panel.observe(lambda change: worker.submit(change["new"]), "value")     # change["new"] is a Config
+    panel.value = Config.teaching()                                        # moves the controls
+    panel["learning_rate"].value = 0.1                                     # one control, as a reader would move it (tests)
+
+`panel.value` is always a valid config. Where a combination is not allowed the config keeps its last valid value and the panel
+says why, in the sentence of the error.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import ipywidgets as widgets
+import traitlets
+
+from ..errors import DDLabError, check_choice, fail
+from ..parameters import Parameter, Parameters, describe
+
+# More choices than this do not fit a row of buttons.
+_MOST_BUTTONS = 5
+_GREEK = {
+    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "varepsilon": "ε", "zeta": "ζ", "eta": "η", "theta": "θ",
+    "kappa": "κ", "lambda": "λ", "mu": "μ", "nu": "ν", "xi": "ξ", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "phi": "φ",
+    "varphi": "φ", "chi": "χ", "psi": "ψ", "omega": "ω", "Delta": "Δ", "Sigma": "Σ", "Phi": "Φ", "Omega": "Ω", "ell": "ℓ",
+    "cdot": "·", "times": "×", "infty": "∞",
+}  # fmt: skip
+
+
+def controls(
+    config: Parameters,
+    names: Sequence[str] | None = None,
+    *,
+    continuous: bool = True,
+    labels: dict[str, str] | None = None,
+) -> Controls:
+    """The panel for some fields of a config; see the module.
+
+    Args:
+        config: the values the controls start at.
+        names: fields in the order shown; default: all that are marked explorable.
+        continuous: False: a slider reports its value when it is let go (for answers that take over a second).
+        labels: field -> other words than the field's name.
+    """
+    return Controls(config, names, continuous=continuous, labels=labels)
+
+
+class Controls(widgets.VBox):
+    """A column of controls; `value` is the config they describe."""
+
+    value = traitlets.Instance(Parameters)
+
+    def __init__(
+        self,
+        config: Parameters,
+        names: Sequence[str] | None = None,
+        *,
+        continuous: bool = True,
+        labels: dict[str, str] | None = None,
+    ) -> None:
+        if not isinstance(config, Parameters):
+            fail("config", "an instance of a Parameters class", config)
+        described = describe(config)
+        if names is None:
+            names = [name for name, parameter in described.items() if parameter.explorable is not None]
+        for name in names:
+            check_choice("a name of controls", name, list(described))
+        words = {name: (labels or {}).get(name) or label_of(described[name]) for name in names}
+        width = f"{min(max((len(text) for text in words.values()), default=0), 34) * 0.58 + 1:.1f}em"
+        self._controls: dict[str, widgets.ValueWidget] = {
+            name: _control(described[name], getattr(config, name), words[name], width, continuous) for name in names
+        }
+        self._message = widgets.HTML(layout=widgets.Layout(display="none"))
+        self._moving = False
+        super().__init__([*self._controls.values(), self._message], value=config)
+        self.add_class("ddlab-controls")
+        for control in self._controls.values():
+            control.observe(self._control_moved, "value")
+        self.observe(self._value_set, "value")
+
+    def __getitem__(self, name: str) -> widgets.ValueWidget:
+        return self._controls[check_choice("the name of a control", name, list(self._controls))]
+
+    def __iter__(self) -> Any:
+        return iter(self._controls)
+
+    @property
+    def message(self) -> str:
+        """The sentence shown because the combination is not allowed, or ""."""
+        return html.unescape(re.sub("<[^>]*>", "", self._message.value))
+
+    @property
+    def disabled(self) -> bool:
+        """Whether the controls are greyed out."""
+        return all(getattr(control, "disabled", False) for control in self._controls.values())
+
+    @disabled.setter
+    def disabled(self, disabled: bool) -> None:
+        for control in self._controls.values():
+            control.disabled = disabled  # type: ignore[attr-defined]
+
+    def _control_moved(self, _change: Any) -> None:
+        if self._moving:
+            return
+        wanted = {name: _read(control) for name, control in self._controls.items()}
+        try:
+            config = self.value.replace(**wanted)
+        except DDLabError as error:
+            self._say(str(error))
+            return
+        self._say("")
+        self.value = config
+
+    def _value_set(self, change: Any) -> None:
+        self._moving = True
+        try:
+            for name, control in self._controls.items():
+                _write(control, getattr(change["new"], name))
+        finally:
+            self._moving = False
+        self._say("")
+
+    def _say(self, sentence: str) -> None:
+        self._message.value = (
+            f'<span role="alert" class="ddlab-sentence-bad">{html.escape(sentence)}</span>' if sentence else ""
+        )
+        self._message.layout.display = None if sentence else "none"
+
+
+def label_of(parameter: Parameter) -> str:
+    """Words, symbol and unit: "learning rate η (1/step)"."""
+    symbol = plain_symbol(parameter.symbol)
+    words = parameter.name.replace("_", " ")
+    if words.split()[0] in _GREEK:
+        words = ""  # The symbol says it: "λ_var", not "lambda var λ_var".
+    text = f"{words} {symbol}".strip() if symbol and symbol != words else words or parameter.name
+    return f"{text} ({parameter.unit})" if parameter.unit else text
+
+
+def plain_symbol(symbol: str) -> str:
+    r"""A LaTeX symbol as plain text, for labels, which typeset no formulas: r"\lambda_{\mathrm{var}}" -> "λ_var"."""
+    text = re.sub(
+        r"\\(?:mathrm|text|textrm|operatorname|mathbf|mathcal|boldsymbol|bar|hat|tilde)\s*", "", symbol.strip("$ ")
+    )
+    text = re.sub(r"\\([A-Za-z]+)", lambda found: _GREEK.get(found.group(1), found.group(1)), text)
+    return re.sub(r"[{}\\]", "", text).strip()
+
+
+def _control(parameter: Parameter, value: Any, label: str, width: str, continuous: bool) -> widgets.ValueWidget:
+    common: dict[str, Any] = {
+        "description": label,
+        "tooltip": parameter.help,
+        "style": {"description_width": width},
+        "layout": widgets.Layout(width="auto", max_width="44em"),
+    }
+    hint = parameter.help
+    if parameter.type is bool:
+        return widgets.ToggleButtons(
+            options=[("off", False), ("on", True)],
+            value=value,
+            tooltips=[hint, hint],
+            **{**common, "style": {**common["style"], "button_width": "5em"}},
+        )
+    if parameter.choices is not None:
+        options = [(str(choice).replace("_", " "), choice) for choice in parameter.choices]
+        if len(options) <= _MOST_BUTTONS:
+            style = {**common["style"], "button_width": "auto"}
+            return widgets.ToggleButtons(
+                options=options, value=value, tooltips=[hint] * len(options), **{**common, "style": style}
+            )
+        return widgets.Dropdown(options=options, value=value, **common)
+    low, high = _slider_range(parameter, value)
+    common.update(continuous_update=continuous)
+    if parameter.scale == "log" and (parameter.type is int or low <= 0):
+        # A logarithmic slider has no place for zero and no whole numbers: a slider over chosen stops does.
+        stops = _log_stops(low, high, parameter.type is int, value)
+        return widgets.SelectionSlider(options=[(_readable(stop), stop) for stop in stops], value=value, **common)
+    if parameter.type is int:
+        step = int(parameter.step or 1)
+        return widgets.IntSlider(value=value, min=int(low), max=int(high), step=step, **common)
+    if parameter.scale == "log":
+        bottom, top = math.log10(low), math.log10(high)
+        step = parameter.step or (top - bottom) / 60
+        return widgets.FloatLogSlider(
+            value=value, base=10, min=bottom, max=top, step=step, readout_format=".3g", **common
+        )
+    step = parameter.step or (high - low) / 100
+    return widgets.FloatSlider(value=value, min=low, max=high, step=step, readout_format=_digits(step), **common)
+
+
+def _slider_range(parameter: Parameter, value: Any) -> tuple[float, float]:
+    ends = parameter.explorable if isinstance(parameter.explorable, tuple) else parameter.range
+    if ends is None or ends[0] is None or ends[1] is None or not isinstance(value, int | float):
+        fail(
+            f"explorable of {parameter.name}",
+            "(low, high), or the field must have choices or be True or False",
+            parameter.explorable,
+        )
+    # A slider clips what it is given: the config it starts at must lie on it.
+    return min(float(ends[0]), value), max(float(ends[1]), value)
+
+
+def _log_stops(low: float, high: float, whole: bool, value: float) -> list[float]:
+    bottom = low if low > 0 else (1 if whole else min(high / 1e4, value if value > 0 else high))
+    count = max(2, round(math.log10(high / bottom) * (6 if whole else 10)) + 1)
+    ratio = (high / bottom) ** (1 / (count - 1))
+    stops = {float(f"{bottom * ratio**n:.2g}") for n in range(count)} | {bottom, high, value}
+    if low <= 0:
+        stops.add(low)
+    return sorted({int(round(stop)) for stop in stops} if whole else stops)
+
+
+def _readable(number: float) -> str:
+    return f"{number:g}"
+
+
+def _digits(step: float) -> str:
+    return f".{max(0, min(6, math.ceil(-math.log10(step) - 1e-9)))}f" if step < 1 else ".3~g" if step % 1 else ".0f"
+
+
+def _read(control: widgets.ValueWidget) -> Any:
+    value = control.value
+    # What the reader sees beside the slider is what is computed: 0.10000000000000002 would be another config than 0.1.
+    return float(f"{value:.4g}") if isinstance(control, widgets.FloatLogSlider | widgets.FloatSlider) else value
+
+
+def _write(control: Any, value: Any) -> None:
+    if isinstance(control, widgets.SelectionSlider):
+        known = [stop for _, stop in control.options]
+        if value not in known:
+            control.options = [(_readable(stop), stop) for stop in sorted([*known, value])]
+    elif isinstance(control, widgets.FloatLogSlider):
+        control.min, control.max = min(control.min, math.log10(value)), max(control.max, math.log10(value))
+    elif isinstance(control, widgets.FloatSlider | widgets.IntSlider):
+        control.min, control.max = min(control.min, value), max(control.max, value)
+    if _read(control) != value:
+        control.value = value

@@ -1,0 +1,57 @@
+"""An image widget with alt text, for grids that are encoded beforehand (`figures.encode_grid`).
+
+picture = Picture(encode_grid(images, columns=10, scale=3), alt="100 images in ...")
+picture.show_bytes(encode_grid(other, columns=10, scale=3), alt="...")     # from any thread
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ipywidgets as widgets
+import traitlets
+
+from ..errors import fail
+
+
+class Picture(widgets.Image):
+    """PNG or JPEG bytes with alt text.
+
+    The widget has no alt attribute; its `tooltip` becomes the title of the image, from which a screen reader takes the name.
+    """
+
+    # ipywidgets' front end reads the length of the description before it sets a tooltip, and its Image has none.
+    description = traitlets.Unicode("").tag(sync=True)
+
+    def __init__(self, encoded: bytes, *, alt: str, **keywords: Any) -> None:
+        keywords.setdefault("layout", widgets.Layout(max_width="100%", object_fit="contain", align_self="flex-start"))
+        super().__init__(value=_checked(encoded), format=_format(encoded), tooltip=_alt(alt), **keywords)
+
+    @property
+    def alt(self) -> str:
+        """What the image shows, in one sentence."""
+        return str(self.tooltip or "")
+
+    def show_bytes(self, encoded: bytes, *, alt: str | None = None) -> None:
+        """Show another encoded image, in one message with its alt text."""
+        with self.hold_sync():
+            self.format = _format(_checked(encoded))
+            self.value = encoded
+            if alt is not None:
+                self.tooltip = _alt(alt)
+
+
+def _checked(encoded: Any) -> bytes:
+    if not isinstance(encoded, bytes) or not encoded:
+        fail("encoded", "PNG or JPEG bytes, as encode_grid returns them", encoded)
+    return encoded
+
+
+def _format(encoded: bytes) -> str:
+    return "jpeg" if encoded[:2] == b"\xff\xd8" else "png"
+
+
+def _alt(alt: Any) -> str:
+    if not isinstance(alt, str) or not alt.strip():
+        fail("alt", "a sentence that says what the image shows", alt)
+    return alt

@@ -1,0 +1,203 @@
+"""Labels against images: swap the images and the kind of labels, and watch a student learn from them.
+
+LabelsAgainstImages(data, teacher, {"real": a, "noise": b, "recovered": c})     # three distilled sets of the same size
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+import torch
+from torch import Tensor
+
+from .. import errors, losses, networks, training
+from .. import process as driver
+from ..data import ImageData
+from ..distilled import DistilledSet
+from ..figures import cell_table, encode_grid, label_matrix, loss_curves
+from ..networks import Network
+from ..parameters import Parameters, parameter
+from ..process import Inputs
+from .controls import controls
+from .images import Picture
+from .layout import Explorer, side_by_side
+from .plot import Plot
+from .worker import Worker
+
+IMAGES = ("real", "noise", "recovered")
+LABELS = ("hard", "stored", "online")
+_LOOKS = 15  # how often a student is tested while it learns
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice(Parameters):
+    """What the student is given."""
+
+    images: str = parameter("real", choices=IMAGES, help="What the student sees.", explorable=True)
+    labels: str = parameter("hard", choices=LABELS, help="What the student is told.", explorable=True)
+    seed: int = parameter(0, range=(0, 9), help="Of the student's weights and views.", explorable=(0, 9))
+
+    @property
+    def title(self) -> str:
+        """In words."""
+        seed = f", seed {self.seed}" if self.seed else ""
+        return f"{self.images} images, {self.labels} labels{seed}"
+
+
+@dataclass(frozen=True)
+class Learning:
+    """A student's test accuracy at some steps."""
+
+    choice: Choice
+    steps: list[int]
+    accuracy: list[float]
+
+
+class LabelsAgainstImages(Explorer):
+    """The first thing a reader plays with: three kinds of images times three kinds of labels.
+
+    A choice starts a student (about a second); its accuracy is drawn while it learns. Curves stay for comparison, and a choice made
+    before is shown at once.
+    """
+
+    def __init__(
+        self,
+        data: ImageData,
+        teacher: Network,
+        sets: Mapping[str, DistilledSet],
+        config: training.Config | None = None,
+        *,
+        key: str = "labels against images",
+    ) -> None:
+        """
+        Args:
+            data: where students are tested. teacher: gives stored and online labels.
+            sets: "real", "noise" and "recovered" distilled sets, with stored labels.
+            config: how students are trained; default `training.Config.teaching()`.
+        """
+        for name in IMAGES:
+            if not isinstance(sets.get(name), DistilledSet):
+                errors.fail(f"sets[{name!r}]", "a DistilledSet", sets.get(name))
+        self.data, self.teacher, self.sets = data, teacher, dict(sets)
+        self.config = training.Config.teaching() if config is None else config
+        # Five hundred images are enough for a curve and keep the looks cheap.
+        self._test = data.normalised(slice(0, 500), "test"), data.test_labels[:500]
+        self.learned: dict[Choice, Learning] = {}
+        self.panel = controls(Choice())
+        choice = self.panel.value
+        self.picture = Picture(self._grid(choice), alt=self._alt(choice))
+        self.matrix = Plot(self._matrix(choice), announce=False)
+        self.curves = Plot(self._curves(self._learn(choice, lambda: False)), announce=False)
+        self.table = Plot(self._table(), announce=False)
+        super().__init__(
+            "Labels or images: what does the student learn from?",
+            controls=[self.panel],
+            views=[side_by_side([self.picture, self.matrix]), side_by_side([self.curves, self.table])],
+            key=key,
+        )
+        self.worker = self.owns(Worker(self._learn, self._show, on_error=self.show_error, name="ddlab-labels"))
+        self.share(self.panel)
+        self.panel.observe(self.guard(self._moved), "value")
+        self._show(self.learned[choice])
+
+    def _moved(self, change: Any) -> None:
+        choice = change["new"]
+        self.picture.show_bytes(self._grid(choice), alt=self._alt(choice))
+        self.matrix.figure = self._matrix(choice)
+        if choice in self.learned:
+            self._show(self.learned[choice])
+        else:
+            self.say(f"A student learns from {choice.title} ...")
+            self.worker.submit(choice)
+
+    def _learn(self, choice: Choice, stale: Callable[[], bool]) -> Learning | None:
+        """Train a student and look at it on the way; what it knew before is found again."""
+        if choice in self.learned:
+            return self.learned[choice]
+        config = self.config.replace(labels=choice.labels, seed=choice.seed)
+        inputs = Inputs(distilled=self.sets[choice.images], teachers=(self.teacher,))
+        spec = config.network.for_data(self.data)
+        every = max(1, training.total_steps(config, inputs) // _LOOKS)
+        learning = Learning(choice, [], [])
+        for step in driver.every(driver.steps(training, config, inputs), every):
+            if stale():
+                return None
+            driver.check_finite("the student", step.index, step.trace)
+            learning.steps.append(step.index)
+            learning.accuracy.append(_accuracy(Network(spec=spec, weights=step.state.weights), *self._test))
+            if hasattr(self, "worker") and len(learning.steps) % 3 == 0:
+                self.curves.figure = self._curves(learning)
+        self.learned[choice] = learning
+        return learning
+
+    def _show(self, learning: Learning) -> None:
+        if learning.choice != self.panel.value:
+            return
+        self.curves.figure = self._curves(learning)
+        self.table.figure = self._table()
+        best = max(self.learned.values(), key=lambda known: known.accuracy[-1])
+        self.say(
+            f"From {learning.choice.title}: the student ends at {learning.accuracy[-1]:.0%} of the test images. "
+            f"Best so far: {best.choice.title}, {best.accuracy[-1]:.0%}."
+        )
+
+    def _curves(self, learning: Learning | None) -> go.Figure:
+        shown = {known.choice.title: known for known in self.learned.values()}
+        if learning is not None:
+            shown[learning.choice.title] = learning
+        latest = dict(list(shown.items())[-5:])
+        steps = max((known.steps for known in latest.values()), key=len)
+        return loss_curves(
+            {name: np.array(known.accuracy) for name, known in latest.items()},
+            np.array(steps),
+            title="The student on test images",
+            x_label="training step",
+            y_label="test accuracy (fraction)",
+            height=330,
+        )
+
+    def _table(self) -> go.Figure:
+        known = {(c.images, c.labels): value.accuracy[-1] for c, value in self.learned.items()}
+        values = [[known.get((images, labels), np.nan) for labels in LABELS] for images in IMAGES]
+        return cell_table(
+            values,
+            LABELS,
+            IMAGES,
+            title="Test accuracy so far",
+            x_label="kind of labels",
+            y_label="kind of images",
+            empty="not tried",
+            height=330,
+        )
+
+    def _grid(self, choice: Choice) -> bytes:
+        images = self.sets[choice.images].to_uint8().numpy()
+        return encode_grid(images[:100], columns=5, scale=max(1, round(96 / images.shape[-1])))
+
+    def _alt(self, choice: Choice) -> str:
+        return f"The {len(self.sets[choice.images])} {choice.images} images the student sees."
+
+    def _matrix(self, choice: Choice) -> go.Figure:
+        chosen = self.sets[choice.images]
+        words = {
+            "hard": "Hard labels: one class, for sure",
+            "stored": f"Stored labels: the teacher's softmax at temperature {self.config.temperature:g}",
+            "online": "Online labels: asked anew for every view (here: the images as they are)",
+        }
+        if choice.labels == "hard":
+            table = torch.nn.functional.one_hot(chosen.labels, chosen.classes).float()
+        else:
+            logits = networks.predict(self.teacher, chosen.images).logits
+            table = losses.soft_targets(logits, self.config.temperature)
+        names = [self.data.class_names[label] for label in chosen.labels.tolist()]
+        return label_matrix(
+            table[:20].numpy(), self.data.class_names, names[:20], title=words[choice.labels], height=330
+        )
+
+
+def _accuracy(network: Network, images: Tensor, labels: Tensor) -> float:
+    return float((networks.predict(network, images).logits.argmax(1) == labels).float().mean())

@@ -1,0 +1,253 @@
+"""The base of every explorer: title, controls, views, one sentence that says what they show, and errors in one sentence.
+
+    class Ringing(Explorer):
+        def __init__(self, data):
+            self.panel = controls(Config(), ["learning_rate"])
+            self.plot = Plot(figure(compute(Config())), announce=False)
+            super().__init__("Learning rate", controls=[self.panel], views=[self.plot], key="ringing")
+            self.share(self.panel)                        # a short text that restores the controls
+            self.panel.observe(self.guard(self._moved), "value")
+        def _moved(self, change):
+            self.plot.figure = figure(compute(change["new"]))
+            self.say(f"With learning rate {change['new'].learning_rate:g} the loss ends at ...")
+
+What a handler raises would be seen nowhere: `guard` shows it in the explorer, in one sentence with the traceback folded. Outside a
+kernel (plain pytest) it is raised as well. `key` closes the explorer that an earlier run of the same cell has left.
+"""
+
+from __future__ import annotations
+
+import functools
+import html
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import ipywidgets as widgets
+
+from ..errors import DDLabError, fail
+from .controls import Controls
+from .player import Player, PlayerState
+from .plot import Plot
+from .registry import Closable, replace
+
+_STYLE = """<style>
+.ddlab-explorer { padding: 4px 0 8px; }
+.ddlab-title { font-size: 15px; font-weight: 600; color: var(--jp-ui-font-color1, inherit); }
+.ddlab-sentence { font-size: 13px; line-height: 1.45; color: var(--jp-ui-font-color1, inherit); }
+.ddlab-sentence-bad { font-size: 13px; line-height: 1.45; padding: 2px 8px; border-left: 4px solid #D55E00; color: var(--jp-ui-font-color1, inherit); }
+.ddlab-error { padding: 6px 10px; border: 1px solid #D55E00; border-left-width: 5px; color: var(--jp-ui-font-color1, inherit); }
+.ddlab-error pre { white-space: pre-wrap; font-size: 12px; line-height: 1.35; color: var(--jp-ui-font-color2, inherit); }
+.ddlab-error summary { cursor: pointer; width: fit-content; }
+.ddlab-explorer .widget-slider .slider-container { min-width: 8em; }
+.ddlab-explorer .widget-label { text-align: left; }
+.ddlab-explorer .widget-toggle-buttons { display: flex; flex-flow: row wrap; align-items: baseline; }
+.ddlab-controls > .jupyter-widgets, .ddlab-controls > .widget-toggle-buttons { margin: 3px 0; }
+.ddlab-explorer :focus-visible { outline: 2px solid #0072B2; outline-offset: 2px; }
+</style>"""
+
+
+class Explorer(widgets.VBox):
+    """A box that shows itself, its sentence and its errors; see the module."""
+
+    def __init__(
+        self,
+        title: str,
+        *,
+        controls: Sequence[widgets.Widget] = (),
+        views: Sequence[widgets.Widget] = (),
+        key: str = "",
+        wide_views: bool = True,
+    ) -> None:
+        """
+        Args:
+            title: what the explorer is for, in a few words.
+            controls: panels and buttons, shown above the views.
+            views: plots and pictures. `wide_views`: one under the other; False: side by side where there is room.
+            key: name under which an earlier explorer is closed; default: none.
+        """
+        if not isinstance(title, str) or not title.strip():
+            fail("title", "a text that is not empty", title)
+        self.error: BaseException | None = None
+        self._belongings: list[Closable] = []
+        self._title = widgets.HTML(
+            f'{_STYLE}<div class="ddlab-title" role="heading" aria-level="3">{html.escape(title)}</div>'
+        )
+        self._sentence = widgets.HTML()
+        self._error_box = widgets.HTML(layout=widgets.Layout(display="none"))
+        self.controls_box = widgets.VBox(list(controls))
+        self.views_box = widgets.VBox(list(views)) if wide_views else side_by_side(views)
+        super().__init__([self._title, self.controls_box, self._error_box, self.views_box, self._sentence])
+        self.add_class("ddlab-explorer")
+        if key:
+            replace(key, self)
+
+    # -- what is said
+
+    @property
+    def sentence(self) -> str:
+        """What the explorer shows now, in words."""
+        return self._sentence_text
+
+    _sentence_text = ""
+
+    def say(self, text: str) -> None:
+        """Say what is shown now; a screen reader reads it out when it changes."""
+        self._sentence_text = text
+        self._sentence.value = f'<div class="ddlab-sentence" aria-live="polite">{html.escape(text)}</div>'
+
+    def show_error(self, error: BaseException) -> None:
+        """Show an error: one sentence, the traceback folded. Of `DDLabError` the sentence is enough."""
+        self.error = error
+        own = isinstance(error, DDLabError)
+        sentence = str(error) if own else f"This did not work: {type(error).__name__}: {error}"
+        text = f'<div class="ddlab-error" role="alert">{html.escape(sentence)}'
+        if not own:
+            lines = "".join(traceback.format_exception(error))
+            text += f"<details><summary>Where it happened</summary><pre>{html.escape(lines)}</pre></details>"
+        self._error_box.value = text + "</div>"
+        self._error_box.layout.display = None
+
+    def clear_error(self) -> None:
+        """Take the error away, once something has worked again."""
+        if self.error is not None:
+            self.error = None
+            self._error_box.value = ""
+            self._error_box.layout.display = "none"
+
+    def guard(self, handler: Callable[..., Any]) -> Callable[..., None]:
+        """`handler` for `observe` or `on_click`: what it raises is shown here, and raised as well outside a kernel."""
+
+        @functools.wraps(handler)
+        def guarded(*arguments: Any, **keywords: Any) -> None:
+            try:
+                handler(*arguments, **keywords)
+            except Exception as error:
+                self.show_error(error)
+                if not in_kernel():
+                    raise
+            else:
+                self.clear_error()
+
+        return guarded
+
+    # -- state
+
+    def share(self, panel: Controls) -> widgets.HBox:
+        """Add a text with the state of `panel` at the end; typing another state there restores it."""
+        field = widgets.Text(
+            value=panel.value.to_string(), description="settings", placeholder="as given", continuous_update=False,
+            tooltip="Copy this text to share what you see; paste one and press Enter to restore it.",
+            layout=widgets.Layout(width="100%", max_width="44em"), style={"description_width": "5em"},
+        )  # fmt: skip
+
+        def typed(change: Any) -> None:
+            if change["new"] != panel.value.to_string():
+                panel.value = type(panel.value).from_string(change["new"])
+
+        def moved(change: Any) -> None:
+            field.value = change["new"].to_string()
+
+        field.observe(self.guard(typed), "value")
+        panel.observe(moved, "value")
+        row = widgets.HBox([field])
+        self.children = (*self.children, row)
+        self.share_field = field
+        return row
+
+    # -- end
+
+    def owns(self, belonging: Any) -> Any:
+        """Close `belonging` (a worker, a player) when the explorer is closed; returns it."""
+        self._belongings.append(belonging)
+        return belonging
+
+    def close(self) -> None:
+        """End every thread and take every widget of the explorer away."""
+        for belonging in self._belongings:
+            belonging.close()
+        self._belongings.clear()
+        _close_inside(self)
+        super().close()
+
+
+def player_buttons(player: Player, explorer: Explorer, plot: Plot | None = None) -> PlayerButtons:
+    """Play, pause, step, reset and stop for a player, whose errors the explorer shows and which it owns.
+
+    Args:
+        plot: where given, a reader who asks the browser for reduced motion sees two pictures per second instead of ten.
+    """
+    return PlayerButtons(player, explorer, plot)
+
+
+class PlayerButtons(widgets.HBox):
+    """The buttons of `player_buttons`; `follow` is to be the player's `on_state`."""
+
+    def __init__(self, player: Player, explorer: Explorer, plot: Plot | None = None) -> None:
+        self.player = player
+        self._names = {
+            "play": ("Play", "play", "Let the run go on"),
+            "pause": ("Pause", "pause", "Rest after this step"),
+            "step": ("Step", "step-forward", "One step, then rest"),
+            "reset": ("Reset", "refresh", "Start again with the same seed"),
+            "stop": ("Stop", "stop", "End this run and keep what it has"),
+        }
+        self.buttons: dict[str, widgets.Button] = {}
+        for name, (label, icon, hint) in self._names.items():
+            button = widgets.Button(description=label, icon=icon, tooltip=hint, layout=widgets.Layout(width="auto"))
+            button.on_click(explorer.guard(lambda _button, name=name: getattr(player, name)()))
+            self.buttons[name] = button
+        self.status = widgets.HTML()
+        super().__init__(
+            [*self.buttons.values(), self.status], layout=widgets.Layout(flex_flow="row wrap", align_items="center")
+        )
+        player.follow(self.show_state, explorer.show_error)
+        explorer.owns(player)
+        self.show_state(player.state)
+        if plot is not None:
+            usual = player.frames_per_second
+
+            def motion(_change: Any = None) -> None:
+                player.frames_per_second = min(usual, 2.0) if plot.reduced_motion else usual
+
+            plot.observe(explorer.guard(motion), "reduced_motion")
+            motion()
+
+    def show_state(self, state: PlayerState) -> None:
+        """Grey out what makes no sense now and write the state beside the buttons."""
+        able = {
+            "play": state != "running",
+            "pause": state == "running",
+            "step": state != "running",
+            "reset": True,
+            "stop": state in ("running", "paused") and self.player.last is not None,
+        }
+        for name, button in self.buttons.items():
+            button.disabled = state == "closed" or not able[name]
+        self.status.value = f'<span class="ddlab-sentence" aria-live="polite">&nbsp;{state}</span>'
+
+
+def side_by_side(views: Sequence[widgets.Widget]) -> widgets.Box:
+    """Views beside each other, each at least 320 pixels wide; they wrap on a narrow page."""
+    for view in views:
+        if isinstance(view, widgets.DOMWidget) and not isinstance(view, widgets.Image):
+            view.layout.flex = "1 1 320px"
+            view.layout.min_width = "0"
+    return widgets.Box(
+        list(views),
+        layout=widgets.Layout(display="flex", flex_flow="row wrap", align_items="flex-start", grid_gap="8px"),
+    )
+
+
+def in_kernel() -> bool:
+    """Whether this runs in a Jupyter kernel, where nobody sees what a callback raises."""
+    shell = sys.modules.get("IPython")
+    running = shell.get_ipython() if shell is not None else None
+    return running is not None and hasattr(running, "kernel")
+
+
+def _close_inside(box: widgets.Widget) -> None:
+    for child in getattr(box, "children", ()):
+        _close_inside(child)
+        child.close()

@@ -1,0 +1,224 @@
+// Front end of the plot widget. One page-wide copy of plotly.js, unpacked from the library model that Python sends once per kernel.
+const page = (globalThis.__ddlab ??= { queue: Promise.resolve(), loaded: {} });
+const CONFIG = {
+  displaylogo: false,
+  responsive: false,
+  // Named one by one: what plotly offers by itself includes sending the chart to a server.
+  modeBarButtons: [["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
+};
+const nextFrame = () => new Promise((resolve) => requestAnimationFrame(resolve));
+const pause = (milliseconds = 0) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+async function findModel(model, id) {
+  // After a page reload models come back in any order: wait for the one that is meant.
+  for (let attempt = 0; attempt < 100; attempt++) {
+    try {
+      const found = await model.widget_manager.get_model(id);
+      if (found) return found;
+    } catch {}
+    await pause(100);
+  }
+  throw new Error("the copy of plotly.js that belongs to this plot did not arrive");
+}
+
+async function unpack(library) {
+  const zipped = new Blob([library.get("gzipped")]).stream();
+  const script = await new Response(zipped.pipeThrough(new DecompressionStream("gzip"))).blob();
+  const parts = ["const module = {exports: {}};\n", script, "\nexport default module.exports;"];
+  const url = URL.createObjectURL(new Blob(parts, { type: "text/javascript" }));
+  try {
+    return (await import(url)).default;
+  } finally {
+    URL.revokeObjectURL(url);
+  }
+}
+
+async function loadShared(model) {
+  const library = await findModel(model, model.get("_library"));
+  const version = library.get("version");
+  page.loaded[version] ??= unpack(library).catch((error) => {
+    delete page.loaded[version];
+    throw error;
+  });
+  return [await page.loaded[version], library.get("palettes")];
+}
+
+// anywidget drops every message to a model whose script took more than two seconds to start, for good; on a busy machine that
+// happens. So the plot takes its messages itself, and then asks for what it may have missed.
+async function initialize({ model }) {
+  const self = await findModel(model, model.get("_own"));
+  const base = Object.getPrototypeOf(Object.getPrototypeOf(self));
+  if (self.comm?.on_msg && base?._handle_comm_msg) {
+    self.comm.on_msg((message) => base._handle_comm_msg.call(self, message));
+  }
+  model.send({ kind: "started", version: model.get("_version") });
+}
+
+const pageTheme = () => (document.body.dataset.jpThemeLight === "false" ? "dark" : "light");
+
+function themedFigure(text, palettes) {
+  const source = text.includes('"theme":"dark"') ? "dark" : "light";
+  const target = pageTheme();
+  if (source !== target) {
+    const exchange = Object.fromEntries(palettes[source].map((code, at) => [code, palettes[target][at]]));
+    text = text.replace(new RegExp(palettes[source].join("|"), "g"), (code) => exchange[code]);
+  }
+  const figure = JSON.parse(text);
+  const clear = "rgba(0,0,0,0)";
+  figure.layout = { uirevision: "kept", ...figure.layout, paper_bgcolor: clear, plot_bgcolor: clear };
+  delete figure.layout.transition; // Nothing moves by itself, whatever the reader's motion setting is.
+  return figure;
+}
+
+const asList = (values) => (values == null ? [] : Array.from(values));
+const shown = (value) => (typeof value === "number" ? String(+value.toPrecision(5)) : value == null ? "" : String(value));
+
+function tableRows(graph, most = 300) {
+  const rows = [["series", "x", "y", "from", "to"]];
+  for (const trace of graph._fullData ?? []) {
+    if (trace.visible !== true || trace.hoverinfo === "skip") continue;
+    if (trace.z && trace.type !== "image") {
+      asList(trace.z).forEach((line, i) =>
+        asList(line).forEach((value, j) => rows.push([trace.name, asList(trace.x)[j] ?? j, `${asList(trace.y)[i] ?? i}: ${shown(value)}`])));
+      continue;
+    }
+    const [x, y, error] = [asList(trace.x), asList(trace.y), trace.error_y ?? {}];
+    const names = Array.isArray(trace.text) && trace.type === "scatter" ? trace.text : x;
+    y.forEach((value, i) => {
+      const range = error.visible && error.array ? [value - (error.arrayminus ?? error.array)[i], value + error.array[i]] : [];
+      rows.push([trace.name, names[i], value, ...range]);
+    });
+  }
+  if (!rows.some((row, at) => at && row.length > 3)) rows[0].length = 3;
+  if (rows.length <= most + 1) return rows;
+  // Long curves: every n-th point of the whole, so that the end is not cut off.
+  const every = Math.ceil((rows.length - 1) / most);
+  return rows.filter((_, at) => at === 0 || (at - 1) % every === 0 || at === rows.length - 1);
+}
+
+function fillTable(place, graph) {
+  const table = document.createElement("table");
+  tableRows(graph).forEach((cells, at) => {
+    const row = table.insertRow();
+    for (const value of cells) {
+      const cell = document.createElement(at ? "td" : "th");
+      cell.textContent = shown(value);
+      row.append(cell);
+    }
+  });
+  place.replaceChildren(table);
+}
+
+function add(parent, tag, name, text = "") {
+  const element = document.createElement(tag);
+  element.className = `ddlab-${name}`;
+  element.textContent = text;
+  parent.append(element);
+  return element;
+}
+
+async function render({ model, el }) {
+  el.classList.add("ddlab-plot");
+  const frame = add(el, "div", "frame");
+  const graph = add(frame, "div", "graph");
+  graph.setAttribute("role", "img");
+  const cursor = add(frame, "div", "cursor");
+  const spoken = add(el, "div", "spoken");
+  spoken.setAttribute("aria-live", "polite");
+  const details = add(el, "details", "data");
+  add(details, "summary", "toggle", "Data table");
+  const rows = add(details, "div", "rows");
+  graph.style.minHeight = `${model.get("height")}px`; // Keeps the page from jumping while plotly.js arrives.
+
+  let Plotly, palettes;
+  try {
+    [Plotly, palettes] = await loadShared(model);
+  } catch (error) {
+    add(el, "div", "failed", `This plot could not be drawn: ${error.message}. Run the cell again.`);
+    throw error;
+  }
+  let waiting = false, speaking = 0, drawn = 0, closed = false;
+
+  const placeCursor = () => {
+    const [at, x, y] = [model.get("cursor"), graph._fullLayout?.xaxis, graph._fullLayout?.yaxis];
+    const position = at == null || !x?.d2p ? NaN : x.d2p(at);
+    const inside = position >= -1 && position <= x?._length + 1;
+    cursor.hidden = !inside;
+    if (inside) cursor.style.cssText = `left:${x._offset + position - 1}px;top:${y._offset}px;height:${y._length}px`;
+    el.dataset.cursor = at ?? "";
+  };
+  const speak = (text) => {
+    if (!drawn || !model.get("announce")) return;
+    speaking ||= setTimeout(() => {
+      speaking = 0;
+      spoken.textContent = graph.getAttribute("aria-label");
+    }, 2000); // A live plot changes ten times a second: only what holds after two seconds is read out.
+  };
+  const draw = async () => {
+    if (closed) return;
+    const figure = themedFigure(model.get("_figure"), palettes);
+    await Plotly.react(graph, figure.data, figure.layout, CONFIG);
+    if (!drawn) connect();
+    graph.setAttribute("aria-label", model.get("alt"));
+    speak();
+    placeCursor();
+    if (details.open) fillTable(rows, graph);
+    el.dataset.drawn = ++drawn;
+  };
+  // Frames that arrive before the screen is drawn again replace each other: only the newest is drawn.
+  const redraw = async () => {
+    if (waiting) return;
+    waiting = true;
+    await nextFrame();
+    waiting = false;
+    await draw();
+  };
+  const connect = () => {
+    graph.on("plotly_afterplot", placeCursor);
+    graph.on("plotly_click", ({ points: [point] }) => {
+      const { curveNumber, pointNumber, x, y, data, customdata } = point;
+      const custom = ArrayBuffer.isView(customdata) ? Array.from(customdata) : customdata;
+      const count = (model.get("clicked").count ?? 0) + 1;
+      model.set("clicked", { count, curve: curveNumber, point: pointNumber, x, y, name: data.name, customdata: custom ?? null });
+      model.save_changes();
+    });
+  };
+
+  const motion = matchMedia("(prefers-reduced-motion: reduce)");
+  const tellMotion = () => {
+    if (model.get("reduced_motion") === motion.matches) return;
+    model.set("reduced_motion", motion.matches);
+    model.save_changes();
+  };
+  const theme = new MutationObserver(redraw);
+  theme.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
+  let width = 0;
+  const size = new ResizeObserver(async () => {
+    if (!drawn || !frame.clientWidth || frame.clientWidth === width) return;
+    width = frame.clientWidth;
+    await nextFrame();
+    if (!closed) Plotly.Plots.resize(graph);
+  });
+  model.on("change:_figure", redraw);
+  model.on("change:cursor", placeCursor);
+  details.addEventListener("toggle", () => details.open && fillTable(rows, graph));
+  motion.addEventListener("change", tellMotion);
+  tellMotion();
+  // First drawings take turns, with a pause between: a page of ten plots stays alive and messages are not kept waiting.
+  page.queue = page.queue.then(draw).catch(console.error).then(() => pause());
+  await page.queue;
+  width = frame.clientWidth;
+  graph.style.minHeight = "";
+  size.observe(frame);
+
+  return () => {
+    closed = true;
+    clearTimeout(speaking);
+    theme.disconnect();
+    size.disconnect();
+    motion.removeEventListener("change", tellMotion);
+    Plotly.purge(graph);
+  };
+}
+
+export default { initialize, render };

@@ -1,0 +1,128 @@
+"""The plot widget: a plotly figure that answers at once, in a page with many of them.
+
+    plot = Plot(loss_curves({"loss": [3, 2, 1]}))     # show it as last line of a cell, or put it in a box
+    plot.figure = loss_curves({"loss": [3, 2, 1, 1]})  # redraws; a reader's zoom is kept
+    plot.cursor = 3                                    # a vertical line at x = 3, without a redraw
+    plot.observe(handler, "clicked")                   # change["new"] == {"count", "curve", "point", "x", "y", "name", "customdata"}
+
+Build figures in the light theme. The front end (plot.js) follows the page from light to dark by exchanging colours, fits the width,
+drops frames that were overtaken, and offers the numbers as a table. Plotly's own FigureWidget sends its 5 MB of script with every
+figure and loses data under load; here the script travels once per kernel, packed, and the whole figure is one text that cannot be
+lost because the first one goes with the widget itself.
+
+Setting `figure` or `cursor` is allowed from any thread.
+"""
+
+from __future__ import annotations
+
+import gzip
+import threading
+import uuid
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import plotly.graph_objects as go
+import traitlets
+from plotly.offline import get_plotlyjs_version
+
+from ..errors import fail
+from ..figures.theme import THEMES, alt_text, palette
+
+_HERE = Path(__file__).parent
+_library_lock = threading.Lock()
+
+
+class PlotLibrary(anywidget.AnyWidget):
+    """What all plots of a kernel share: plotly.js, packed, and the colours of both themes. Use `shared_library`."""
+
+    _esm = "export default {}"
+    gzipped = traitlets.Bytes().tag(sync=True)
+    version = traitlets.Unicode().tag(sync=True)
+    palettes = traitlets.Dict().tag(sync=True)
+
+
+class Plot(anywidget.AnyWidget):
+    """A plotly figure as widget; see the module for how to use it.
+
+    Traits: `cursor` (x of a vertical line, or None), `clicked` (the last point clicked), `alt` (what a screen reader says),
+    `announce` (False: changes are not read out, for a plot beside a sentence that is), `reduced_motion` (the reader's setting).
+    """
+
+    _esm = _HERE / "plot.js"
+    _css = _HERE / "plot.css"
+    _figure = traitlets.Unicode().tag(sync=True)
+    _library = traitlets.Unicode().tag(sync=True)
+    _own = traitlets.Unicode().tag(sync=True)
+    _version = traitlets.Int(0).tag(sync=True)
+    alt = traitlets.Unicode().tag(sync=True)
+    height = traitlets.Int(360).tag(sync=True)
+    cursor = traitlets.Float(None, allow_none=True).tag(sync=True)
+    clicked = traitlets.Dict().tag(sync=True)
+    announce = traitlets.Bool(True).tag(sync=True)
+    reduced_motion = traitlets.Bool(False).tag(sync=True)
+
+    def __init__(
+        self, figure: go.Figure, *, announce: bool = True, cursor: float | None = None, **keywords: Any
+    ) -> None:
+        self._shown = _checked(figure)
+        self._changing = threading.RLock()
+        own = uuid.uuid4().hex
+        fixed = {"_library": shared_library().model_id, "_own": own, "model_id": own, "announce": announce}
+        super().__init__(
+            **_state_of(figure), **fixed, cursor=cursor, height=int(figure.layout.height or 360), **keywords
+        )
+        self.on_msg(self._front_end_started)
+        self.observe(self._count, ["_figure", "cursor"])
+
+    @property
+    def figure(self) -> go.Figure:
+        """The figure that is shown. Assign a new one to redraw; changing this one in place does nothing."""
+        return self._shown
+
+    @figure.setter
+    def figure(self, figure: go.Figure) -> None:
+        self._shown = _checked(figure)
+        # One message for both, so that the alt text never belongs to another picture.
+        with self._changing, self.hold_sync():
+            for name, value in _state_of(figure).items():
+                self.set_trait(name, value)
+
+    def _count(self, _change: Any) -> None:
+        self._version += 1
+
+    def _front_end_started(self, _widget: Any, content: Any, _buffers: Any) -> None:
+        """A slow page may have missed what was sent before it was ready: send it again."""
+        if content.get("kind") == "started" and content.get("version") != self._version:
+            with self._changing:
+                self.send_state(["_figure", "alt", "cursor", "_version"])
+
+
+def shared_library() -> PlotLibrary:
+    """The one library model of this kernel; made anew if it was closed, as by `Widget.close_all()`."""
+    with _library_lock:
+        if _make_library().comm is None:
+            _make_library.cache_clear()
+        return _make_library()
+
+
+@cache
+def _make_library() -> PlotLibrary:
+    script = files("plotly").joinpath("package_data", "plotly.min.js").read_bytes()
+    palettes = {name: palette(name) for name in THEMES}
+    return PlotLibrary(gzipped=gzip.compress(script, 6), version=get_plotlyjs_version(), palettes=palettes)
+
+
+def _checked(figure: Any) -> go.Figure:
+    if not isinstance(figure, go.Figure):
+        fail("figure", "a plotly.graph_objects.Figure", figure)
+    return figure
+
+
+def _state_of(figure: go.Figure) -> dict[str, str]:
+    return {
+        "_figure": str(figure.to_json()),
+        "alt": alt_text(figure) or str(figure.layout.title.text or "a figure without description"),
+    }

@@ -1,0 +1,200 @@
+"""The live recovery, and the scrubber over a recorded one: images rising out of a frozen network.
+
+film = RecoveryFilm(data)
+distilled = ddlab.distill("sre2l", data, teacher, config, on_step=film)   # the foreground run fills the film
+film.scrubber()
+LiveRecovery(data, teacher, config)                                       # paused; sliders, play, pause, step, reset, stop
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from .. import process as driver
+from ..data import ImageData
+from ..figures import encode_grid, loss_curves
+from ..methods import squeeze_recover_relabel as sre2l
+from ..networks import Network
+from ..process import Inputs, Step
+from .controls import controls
+from .images import Picture
+from .layout import Explorer, player_buttons, side_by_side
+from .player import Player
+from .plot import Plot
+from .recording import Recording
+from .scrubber import Scrubber
+
+TERMS = {
+    "cross-entropy": "class_loss",
+    "mean gap": "mean_gap",
+    "variance gap": "variance_gap",
+    "total loss": "total_loss",
+}
+
+
+class Curves:
+    """The terms of the loss at the steps that were looked at: name -> values, and the steps."""
+
+    def __init__(self) -> None:
+        self.steps: list[int] = []
+        self.terms: dict[str, list[float]] = {name: [] for name in TERMS}
+
+    def add(self, step: Step) -> None:
+        """Take the numbers of one step; this waits for the device, so it is done for painted steps only."""
+        self.steps.append(step.index)
+        for name, attribute in TERMS.items():
+            self.terms[name].append(float(getattr(step.trace, attribute)))
+
+    def figure(self, before: tuple[str, Curves] | None = None) -> go.Figure:
+        """All terms on a logarithmic axis; the total of an earlier run stays for comparison."""
+        series: dict[str, Any] = {name: np.array(values) for name, values in self.terms.items()}
+        steps = np.array(self.steps)
+        if before is not None and before[1].steps and len(self.steps) > 1:
+            name, other = before
+            series[f"total loss before ({name})"] = np.interp(
+                steps, other.steps, other.terms["total loss"], right=np.nan, left=np.nan
+            )
+        return loss_curves(
+            series, steps, title="The teacher's view of the images", x_label="image update", log_y=True, height=340
+        )
+
+
+class RecoveryFilm:
+    """Give it as `on_step` to a run: it keeps a bounded number of frames and the curves, and makes the scrubber."""
+
+    def __init__(self, data: ImageData, *, capacity: int = 120, scale: int = 3) -> None:
+        self.data, self.scale = data, scale
+        self.recording: Recording[bytes] = Recording(capacity)
+        self.curves = Curves()
+
+    def __call__(self, step: Step) -> None:
+        if self.recording.wants(step.index) or step.index == step.total:
+            driver.check_finite("the run", step.index, step.trace)
+            self.recording.add(step.index, grid_of(self.data, step.state.images, self.scale))
+            self.curves.add(step)
+
+    def scrubber(self, *, key: str = "recovery scrubber") -> Scrubber:
+        """A slider over the frames, with the curves and a mark at the step shown."""
+        return Scrubber(
+            self.recording,
+            title="Back and forth through the recovery",
+            curve=self.curves.figure(),
+            describe=self._describe,
+            what="images under recovery, one per class",
+            key=key,
+        )
+
+    def _describe(self, index: int) -> str:
+        position = self.curves.steps.index(index)
+        values = {name: terms[position] for name, terms in self.curves.terms.items()}
+        return (
+            f"cross-entropy {values['cross-entropy']:.3g}, mean gap {values['mean gap']:.3g}, "
+            f"variance gap {values['variance gap']:.3g}."
+        )
+
+
+class LiveRecovery(Explorer):
+    """SRe2L in front of the reader: moving a control starts the run again with the new setting and the same seed.
+
+    It starts paused and shows the first images, before any update.
+    """
+
+    NAMES = ("initialisation", "lambda_mean", "lambda_var", "learning_rate", "iterations")
+
+    def __init__(
+        self, data: ImageData, teacher: Network, config: sre2l.Config | None = None, *, key: str = "live recovery"
+    ) -> None:
+        """
+        Args:
+            data, teacher: what is inverted. config: where the controls start; default `Config.teaching()`.
+            key: an earlier explorer of this name is closed.
+        """
+        self.inputs = Inputs(data=data, teachers=(teacher,))
+        self.data = data
+        self.panel = controls(config or sre2l.Config.teaching(), self.NAMES)
+        self.curves, self.before = Curves(), ("", Curves())
+        self.running_config = self.panel.value
+        first = sre2l.init(self.panel.value, self.inputs)
+        self.picture = Picture(grid_of(data, first.images, 4), alt=self._alt(0))
+        self.plot = Plot(_empty_figure(), announce=False)
+        self.player = Player(self._make_run, self._show, name="ddlab-live-recovery")
+        self._started = False
+        super().__init__("Invert the teacher, live", controls=[self.panel], key=key)
+        buttons = player_buttons(self.player, self, self.plot)
+        buttons.buttons["reset"].on_click(self.guard(lambda _button: self._rest()))
+        self.buttons = buttons.buttons
+        self.views_box.children = (buttons, side_by_side([self.picture, self.plot]))
+        self.share(self.panel)
+        self.panel.observe(self.guard(self._moved), "value")
+        self._say_first()
+
+    def _make_run(self) -> Any:
+        self.curves = Curves()
+        self.running_config = self.panel.value
+        return driver.steps(sre2l, self.running_config, self.inputs)
+
+    def _show(self, step: Step) -> None:
+        driver.check_finite("the run", step.index, step.trace)
+        self.curves.add(step)
+        self.picture.show_bytes(grid_of(self.data, step.state.images, 4), alt=self._alt(step.index))
+        self.plot.figure = self.curves.figure(self.before)
+        share = float(step.trace.class_probability.mean())
+        self.say(
+            f"Step {step.index} of {step.total}: on average the teacher gives the wanted class {share:.0%}; mean gap "
+            f"{self.curves.terms['mean gap'][-1]:.3g}, variance gap {self.curves.terms['variance gap'][-1]:.3g}."
+        )
+
+    def _moved(self, change: Any) -> None:
+        # The run that is left stays as a curve to compare with.
+        playing = self.player.state == "running"
+        if self.curves.steps:
+            self.before = (_difference(self.running_config, change["new"]), self.curves)
+        self.player.reset()
+        self._rest()
+        if playing:
+            self.player.play()
+
+    def _rest(self) -> None:
+        first = sre2l.init(self.panel.value, self.inputs)
+        self.picture.show_bytes(grid_of(self.data, first.images, 4), alt=self._alt(0))
+        self.plot.figure = _empty_figure(self.panel.value)
+        self._say_first()
+
+    def _say_first(self) -> None:
+        config = self.panel.value
+        self.say(
+            f"Before the first update: {'real images' if config.initialisation == 'real' else 'noise'}. Press Play to watch "
+            f"{config.iterations} updates with λ_mean = {config.lambda_mean:g}, λ_var = {config.lambda_var:g}, η = {config.learning_rate:g}."
+        )
+
+    def _alt(self, step: int) -> str:
+        return f"One image per class, from class {self.data.class_names[0]} to {self.data.class_names[-1]}, after {step} updates."
+
+
+def grid_of(data: ImageData, images: Any, scale: int) -> bytes:
+    """Normalised images as one encoded grid of at most ten columns, enlarged to be seen."""
+    size = max(1, round(scale * 16 / images.shape[-1]))
+    return encode_grid(data.to_uint8(images[:100]).cpu().numpy(), columns=min(len(images), 5), scale=2 * size)
+
+
+def _empty_figure(config: sre2l.Config | None = None) -> go.Figure:
+    """The learning rate over the steps to come: something true to draw before the first update."""
+    from .. import optim
+
+    config = config or sre2l.Config.teaching()
+    rate = [optim.cosine(i, config.iterations, config.learning_rate) for i in range(config.iterations)]
+    return loss_curves(
+        {"learning rate η": np.array(rate)},
+        title="The schedule of the run to come",
+        x_label="image update",
+        y_label="learning rate",
+        height=340,
+    )
+
+
+def _difference(old: sre2l.Config, new: sre2l.Config) -> str:
+    changed = [name for name in LiveRecovery.NAMES if getattr(old, name) != getattr(new, name)]
+    return ", ".join(f"{name} {getattr(old, name)}" for name in changed) or "same settings"

@@ -1,0 +1,33 @@
+"""Figures: pure functions of arrays and names that return a plotly figure, or PNG bytes for a grid of images.
+
+No widgets and no training. Every function takes `theme="light"` or `"dark"`; every figure has a title, labelled axes and an alt text
+in `figure.layout.meta["alt"]` (read it with `alt_text`). Inside explorers build figures in the light theme: the plot widget changes
+the colours in the browser when the page is dark.
+"""
+
+from .comparison import add_reference, bars, comparison, grouped_comparison
+from .curves import gap_curves, loss_curves
+from .images import encode_grid, encode_png, grid_alt, image_grid
+from .labels import cell_table, label_matrix
+from .theme import alt_text, finish_figure, line_style, recolour, series_style, start_figure
+
+__all__ = [
+    "add_reference",
+    "alt_text",
+    "bars",
+    "cell_table",
+    "comparison",
+    "encode_grid",
+    "encode_png",
+    "finish_figure",
+    "gap_curves",
+    "grid_alt",
+    "grouped_comparison",
+    "image_grid",
+    "label_matrix",
+    "line_style",
+    "loss_curves",
+    "recolour",
+    "series_style",
+    "start_figure",
+]

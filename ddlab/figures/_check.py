@@ -1,0 +1,51 @@
+"""Arguments that several figures take: arrays from anywhere become float numpy arrays, or one sentence says why not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import DDLabError, fail
+
+
+def as_array(argument: str, value: Any, *, dimensions: tuple[int, ...] = (1,)) -> np.ndarray:
+    """`value` (array, list, or a tensor on any device, with or without gradient) as float numpy array."""
+    if hasattr(value, "detach"):
+        value = value.detach().cpu()
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        fail(argument, "an array of numbers", value)
+    if array.ndim not in dimensions:
+        fail(argument, f"an array of {' or '.join(map(str, dimensions))} dimension(s)", array)
+    if array.size == 0:
+        fail(argument, "an array that is not empty", array)
+    return array
+
+
+def as_series(argument: str, value: Any) -> dict[str, np.ndarray]:
+    """A mapping of name -> curve, all one-dimensional and not empty."""
+    if not isinstance(value, Mapping) or not value:
+        fail(argument, "a mapping of name to curve that is not empty", value)
+    return {str(name): as_array(f"{argument}[{str(name)!r}]", curve) for name, curve in value.items()}
+
+
+def as_steps(steps: Any, length: int) -> np.ndarray:
+    """The x axis: given steps, or 1 to `length`."""
+    if steps is None:
+        return np.arange(1, length + 1, dtype=float)
+    array = as_array("steps", steps)
+    if array.size != length:
+        fail("steps", f"an array of {length} values, one per point of the curves", array)
+    return array
+
+
+def as_names(argument: str, value: Any, count: int | None = None) -> list[str]:
+    """A list of names, of a given length where one is given."""
+    if isinstance(value, str) or not isinstance(value, Sequence | np.ndarray) or len(value) == 0:
+        fail(argument, "a list of names that is not empty", value)
+    if count is not None and len(value) != count:
+        raise DDLabError(f"{argument} must be a list of {count} names; given {len(value)} names.")
+    return [str(name) for name in value]

@@ -1,0 +1,50 @@
+"""Words for alt texts: numbers as a reader would say them, and lists of names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+
+def number(value: float) -> str:
+    """Three significant digits; very small and very large numbers in powers of ten."""
+    if not np.isfinite(value):
+        return "not a number" if np.isnan(value) else "infinite"
+    if value == 0:
+        return "0"
+    if 1e-3 <= abs(value) < 1e5:
+        shown = np.format_float_positional(value, precision=3, fractional=False, trim="-")
+        return shown
+    mantissa, exponent = f"{value:.2e}".split("e")
+    return f"{mantissa} times 10 to the {int(exponent)}"
+
+
+def names(words: Sequence[str], most: int = 6) -> str:
+    """ "a, b and c"; a long list is cut and counted."""
+    shown = [str(word) for word in words]
+    if len(shown) > most:
+        return f"{', '.join(shown[:most])} and {len(shown) - most} more"
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}" if shown else "nothing"
+
+
+def course(values: np.ndarray) -> str:
+    """ "falls from 2.3 to 0.1, lowest 0.09": how a curve runs, in one clause."""
+    finite = np.asarray(values, dtype=float)
+    finite = finite[np.isfinite(finite)]
+    if finite.size == 0:
+        return "has no finite value"
+    first, last = float(finite[0]), float(finite[-1])
+    if finite.size == 1:
+        return f"is {number(first)}"
+    spread = float(finite.max() - finite.min())
+    if spread == 0:
+        return f"stays at {number(first)}"
+    verb = "falls" if last < first - 0.02 * spread else "rises" if last > first + 0.02 * spread else "goes"
+    text = f"{verb} from {number(first)} to {number(last)}"
+    low, high = float(finite.min()), float(finite.max())
+    if low < min(first, last) - 0.02 * spread:
+        text += f", lowest {number(low)}"
+    if high > max(first, last) + 0.02 * spread:
+        text += f", highest {number(high)}"
+    return text

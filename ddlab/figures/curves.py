@@ -1,0 +1,148 @@
+"""Curves over steps: losses, and the gaps between batch-norm statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from ..errors import fail
+from . import alt as words
+from . import theme as look
+from ._check import as_array, as_names, as_series, as_steps
+from .theme import ThemeName
+
+# More points than pixels only cost time in the browser.
+_MOST_POINTS = 2000
+
+
+def loss_curves(
+    series: Mapping[str, Any],
+    steps: Any = None,
+    *,
+    title: str = "Loss while the images are updated",
+    x_label: str = "image update (step)",
+    y_label: str = "loss",
+    theme: ThemeName = "light",
+    log_y: bool = False,
+    height: int = 360,
+    bands: Mapping[str, tuple[Any, Any]] | None = None,
+) -> go.Figure:
+    """Named curves over steps.
+
+    Args:
+        series: name -> values [steps]; curves may be shorter than `steps`, as while a run is going on.
+        steps: x values [steps]; default 1, 2, ...
+        log_y: logarithmic y axis; values that are not above zero leave a hole.
+        bands: name -> (lower, upper) [steps], drawn as a faint band behind the curve of that name.
+
+    Example:
+        loss_curves({"cross-entropy": [2.3, 1.1, 0.4], "BN variance gap": [9.0, 4.0, 3.1]}, log_y=True)
+    """
+    curves = as_series("series", series)
+    longest = max(curve.size for curve in curves.values())
+    x = as_steps(steps, longest)
+    figure = _start(title, x_label, y_label, theme, height, log_y)
+    for index, (name, curve) in enumerate(curves.items()):
+        style = look.series_style(index, theme)
+        if bands and name in bands:
+            _add_band(figure, name, x, bands[name], style, log_y)
+        kept = _thin(curve.size)
+        # One point draws no line: show it as a marker.
+        shape = look.line_style(style, markers=curve.size <= 12)
+        figure.add_scatter(x=x[: curve.size][kept], y=_positive(curve, log_y)[kept], name=name, **shape)
+    if len(curves) > 1:
+        look.legend_below(figure)
+    said = "; ".join(f"{name} {words.course(curve)}" for name, curve in list(curves.items())[:6])
+    scale = " (logarithmic scale)" if log_y else ""
+    text = f"Line chart of {y_label}{scale} over {x_label}, {words.number(x[0])} to {words.number(x[-1])}: {said}."
+    return look.finish_figure(figure, alt=text)
+
+
+def gap_curves(
+    mean_gap: Any,
+    variance_gap: Any,
+    steps: Any = None,
+    *,
+    layers: Any = None,
+    title: str = "Batch-norm statistics: images against training data",
+    x_label: str = "image update (step)",
+    y_label: str = "gap (norm of the difference)",
+    theme: ThemeName = "light",
+    log_y: bool = True,
+    height: int = 380,
+) -> go.Figure:
+    """Gaps of batch-norm means and variances over steps: in total, or per layer.
+
+    Args:
+        mean_gap, variance_gap: [steps] for totals, or [steps, layers] for one faint line per layer behind the total.
+        layers: names of the layers, used with the per-layer form; default "layer 1", ...
+    """
+    gaps = {
+        "mean gap": as_array("mean_gap", mean_gap, dimensions=(1, 2)),
+        "variance gap": as_array("variance_gap", variance_gap, dimensions=(1, 2)),
+    }
+    mean, variance = gaps.values()
+    if mean.shape != variance.shape:
+        fail("variance_gap", f"of the shape of mean_gap, {list(mean.shape)}", variance)
+    x = as_steps(steps, mean.shape[0])
+    figure = _start(title, x_label, y_label, theme, height, log_y)
+    kept = _thin(mean.shape[0])
+    details = []
+    for index, (name, gap) in enumerate(gaps.items()):
+        style = look.series_style(index, theme)
+        total = gap if gap.ndim == 1 else gap.sum(axis=1)
+        if gap.ndim == 2:
+            labels = as_names("layers", layers or [f"layer {n + 1}" for n in range(gap.shape[1])], gap.shape[1])
+            for layer, label in enumerate(labels):
+                figure.add_scatter(
+                    x=x[kept], y=_positive(gap[:, layer], log_y)[kept], name=f"{name}, {label}", mode="lines",
+                    line={"color": look.faint(style.colour, 0.35), "width": 1, "dash": style.dash}, showlegend=False,
+                )  # fmt: skip
+            widest = int(np.nanargmax(gap[-1]))
+            details.append(f"{labels[widest]} has the largest {name} at the end, {words.number(gap[-1, widest])}")
+        shape = look.line_style(style, width=2.5, markers=len(x) <= 12)
+        figure.add_scatter(
+            x=x[kept], y=_positive(total, log_y)[kept], name=name if gap.ndim == 1 else f"{name}, all layers", **shape
+        )
+        details.insert(index, f"the total {name} {words.course(total)}")
+    look.legend_below(figure)
+    return look.finish_figure(
+        figure, alt=f"Line chart over {x_label}, {words.number(x[0])} to {words.number(x[-1])}: {'; '.join(details)}."
+    )
+
+
+def _start(title: str, x_label: str, y_label: str, name: Any, height: int, log_y: bool) -> go.Figure:
+    figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, theme=name, height=height)
+    figure.update_yaxes(type="log" if log_y else "linear", tickformat="~g" if log_y else "")
+    if log_y:
+        figure.update_yaxes(dtick=1, minor={"ticks": "outside", "ticklen": 2})
+    else:
+        figure.update_yaxes(rangemode="tozero")
+    figure.update_layout(hovermode="x unified")
+    return figure
+
+
+def _positive(values: np.ndarray, log_y: bool) -> np.ndarray:
+    return np.where(values > 0, values, np.nan) if log_y else values
+
+
+def _thin(length: int) -> np.ndarray:
+    """Indices of at most `_MOST_POINTS` points, first and last included."""
+    if length <= _MOST_POINTS:
+        return np.arange(length)
+    return np.unique(np.linspace(0, length - 1, _MOST_POINTS).round().astype(int))
+
+
+def _add_band(figure: go.Figure, name: str, x: np.ndarray, band: Any, style: Any, log_y: bool) -> None:
+    low, high = (as_array(f"bands[{name!r}]", edge) for edge in band)
+    if low.shape != high.shape or low.size > x.size:
+        fail(f"bands[{name!r}]", "a lower and an upper curve of one length, not longer than steps", low)
+    around = x[: low.size]
+    figure.add_scatter(
+        x=np.concatenate([around, around[::-1]]), y=_positive(np.concatenate([high, low[::-1]]), log_y),
+        fill="toself", fillcolor=look.faint(style.colour, 0.18), line={"width": 0}, mode="lines",
+        name=f"{name}, interval", showlegend=False, hoverinfo="skip",
+    )  # fmt: skip

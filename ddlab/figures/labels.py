@@ -1,0 +1,107 @@
+"""Tables as pictures: what labels say of each image, and one number per combination of two choices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from ..errors import fail
+from . import alt as words
+from . import theme as look
+from ._check import as_names
+from .theme import ThemeName
+
+
+def cell_table(
+    values: Any,
+    column_names: Sequence[str],
+    row_names: Sequence[str],
+    *,
+    title: str,
+    x_label: str,
+    y_label: str,
+    empty: str = "",
+    smallest_written: float = 0.0,
+    theme: ThemeName = "light",
+    height: int = 340,
+) -> go.Figure:
+    """Numbers in [0, 1] as shaded cells with the number written in each; NaN is a cell without a value.
+
+    Args:
+        values: [rows, columns]. empty: what stands in a cell without a value.
+        smallest_written: smaller numbers are only shaded.
+    """
+    table = np.asarray(values, dtype=float)
+    known = table[~np.isnan(table)]
+    if table.ndim != 2 or table.size == 0 or (known.size and (known.min() < 0 or known.max() > 1 + 1e-6)):
+        fail("values", "a table [rows, columns] of numbers in [0, 1] or NaN", table)
+    columns, rows = as_names("column_names", column_names, table.shape[1]), as_names("row_names", row_names, len(table))
+    figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, theme=theme, height=height)
+    blue = look.series_style(0, theme).colour
+    text = [[_written(value, empty, smallest_written) for value in row] for row in table]
+    figure.add_heatmap(
+        z=np.round(np.nan_to_num(table), 4), x=list(range(len(columns))), y=list(range(len(rows))), zmin=0, zmax=1,
+        # One hue, told apart by lightness; the numbers say it too.
+        colorscale=[[0, look.faint(blue, 0.04)], [1, look.faint(blue, 0.75)]], text=text, texttemplate="%{text}",
+        showscale=False, xgap=1, ygap=1, hovertemplate=f"{y_label} %{{y}}, {x_label} %{{x}}: %{{z:.3f}}<extra></extra>",
+    )  # fmt: skip
+    ticks = {"tickmode": "array", "showgrid": False, "zeroline": False}
+    figure.update_xaxes(tickvals=list(range(len(columns))), ticktext=columns, **ticks)
+    figure.update_yaxes(tickvals=list(range(len(rows))), ticktext=rows, autorange="reversed", **ticks)
+    cells = [
+        f"{row}, {column} {words.number(value)}"
+        for row, line in zip(rows, table, strict=True)
+        for column, value in zip(columns, line, strict=True)
+        if not np.isnan(value)
+    ]
+    listed = "; ".join(cells) if len(cells) <= 16 else f"{len(cells)} numbers, on average {words.number(known.mean())}"
+    said = listed or "no values yet"
+    return look.finish_figure(figure, alt=f"{title}, {y_label} by {x_label}: {said}.")
+
+
+def label_matrix(
+    probabilities: Any,
+    class_names: Sequence[str],
+    image_names: Sequence[str] | None = None,
+    *,
+    title: str = "What the labels say",
+    theme: ThemeName = "light",
+    height: int = 340,
+) -> go.Figure:
+    """Target probabilities [images, classes]: one row per image.
+
+    Args:
+        class_names: one per column. image_names: one per row; default numbers.
+
+    Example:
+        label_matrix([[1, 0], [0.3, 0.7]], ["cat", "dog"])
+    """
+    table = np.asarray(probabilities, dtype=float)
+    if table.ndim != 2 or table.size == 0 or np.isnan(table).any():
+        fail("probabilities", "a table [images, classes] of probabilities", table)
+    names = [str(row + 1) for row in range(len(table))] if image_names is None else image_names
+    figure = cell_table(
+        table,
+        class_names,
+        names,
+        title=title,
+        x_label="class",
+        y_label="image",
+        smallest_written=0.05,
+        theme=theme,
+        height=height,
+    )
+    top = table.max(1)
+    said = f"the largest probability of an image is {words.number(top.mean())} on average and {words.number(top.min())} at least"
+    return look.finish_figure(
+        figure, alt=f"{title}: target probabilities, {len(table)} images by {table.shape[1]} classes; {said}."
+    )
+
+
+def _written(value: float, empty: str, smallest: float) -> str:
+    if np.isnan(value):
+        return empty
+    return f"{value:.2f}" if value >= smallest else ""

@@ -1,0 +1,181 @@
+"""Colours, line styles and templates of all figures, for light and dark pages.
+
+Colours are those of Okabe and Ito, which readers with colour-vision deficiency can tell apart. The two themes use the same list in
+another order, so that every line keeps enough contrast on its background; line dash and marker shape differ as well as colour.
+
+A figure is built in one theme and can be moved to the other by exchanging colour codes one for one (`recolour`). The plot widget does
+this in the browser when the reader switches the page from light to dark, without asking Python.
+
+    figure = start_figure(title="Loss", x_label="step", y_label="loss", theme="light")
+    style = series_style(0, "light")
+    figure.add_scatter(x=[1, 2], y=[3, 4], name="train", **line_style(style))
+    finish_figure(figure, alt="Line chart of ...")
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import plotly.graph_objects as go
+
+from ..errors import check_choice, fail
+
+ThemeName = Literal["light", "dark"]
+THEMES: tuple[ThemeName, ...] = ("light", "dark")
+
+# One colour per series, in the order of use. Vermillion and green stand far apart: red is never set against green.
+_SERIES = {
+    "light": ("#0072B2", "#D55E00", "#CC79A7", "#E69F00", "#56B4E9", "#009E73", "#000000"),
+    "dark": ("#56B4E9", "#E69F00", "#CC79A7", "#F0E442", "#0072B2", "#009E73", "#FFFFFF"),
+}
+_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "solid")
+_MARKERS = ("circle", "square", "diamond", "triangle-up", "x", "triangle-down", "star")
+_PATTERNS = ("", "/", "x", ".", "-", "\\", "+")
+
+# What is not a series: background, text, quiet text, axis lines, grid.
+_NEUTRALS = {
+    "light": ("#FFFFFE", "#1B1B1B", "#5E5E5E", "#8A8A8A", "#E4E4E4"),
+    "dark": ("#111112", "#EDEDED", "#B4B4B4", "#7C7C7C", "#333333"),
+}
+_NEUTRAL_NAMES = ("background", "text", "quiet", "axis", "grid")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeriesStyle:
+    """How the series at one position looks: never by colour alone."""
+
+    colour: str
+    dash: str
+    marker: str
+    pattern: str
+
+
+def check_theme(theme: str) -> ThemeName:
+    """Return `theme` if it is one of the two."""
+    return check_choice("theme", theme, THEMES)
+
+
+def series_style(index: int, theme: ThemeName = "light") -> SeriesStyle:
+    """Colour, dash, marker and bar pattern of series number `index` (from 0; they repeat after seven)."""
+    at = index % len(_DASHES)
+    return SeriesStyle(
+        colour=_SERIES[check_theme(theme)][at], dash=_DASHES[at], marker=_MARKERS[at], pattern=_PATTERNS[at]
+    )
+
+
+def neutral(name: Literal["background", "text", "quiet", "axis", "grid"], theme: ThemeName = "light") -> str:
+    """The colour of something that is not a series."""
+    return _NEUTRALS[check_theme(theme)][_NEUTRAL_NAMES.index(name)]
+
+
+def faint(colour: str, alpha: float) -> str:
+    """`colour` (#RRGGBB) made see-through, still recognisable to `recolour`."""
+    return f"{colour}{round(255 * alpha):02X}"
+
+
+def line_style(style: SeriesStyle, *, width: float = 2.0, markers: bool = False) -> dict[str, Any]:
+    """Keyword arguments of a scatter trace."""
+    chosen: dict[str, Any] = {"line": {"color": style.colour, "dash": style.dash, "width": width}, "mode": "lines"}
+    if markers:
+        chosen.update(mode="lines+markers", marker={"symbol": style.marker, "size": 7, "color": style.colour})
+    return chosen
+
+
+def palette(theme: ThemeName) -> list[str]:
+    """Every colour code of a theme; codes at the same place in both themes stand for each other."""
+    return list(_SERIES[check_theme(theme)] + _NEUTRALS[theme])
+
+
+def colour_map(source: ThemeName, target: ThemeName) -> dict[str, str]:
+    """Colour code in one theme -> the code that stands for it in the other."""
+    if source == target:
+        return {}
+    return dict(zip(palette(source), palette(target), strict=True))
+
+
+def recolour(text: str, source: ThemeName, target: ThemeName) -> str:
+    """Exchange the colour codes in a figure's JSON text, in one pass (the two palettes share codes)."""
+    exchange = colour_map(source, target)
+    if not exchange:
+        return text
+    return re.sub("|".join(map(re.escape, exchange)), lambda found: exchange[found.group()], text)
+
+
+def template(theme: ThemeName = "light") -> dict[str, Any]:
+    """The plotly template of a theme, as plain dict."""
+    text, quiet, axis, grid = (neutral(name, theme) for name in ("text", "quiet", "axis", "grid"))
+    background = neutral("background", theme)
+    one_axis = {
+        "automargin": True,
+        "color": text,
+        "gridcolor": grid,
+        "linecolor": axis,
+        "showline": True,
+        "ticks": "outside",
+        "tickcolor": axis,
+        "ticklen": 4,
+        "title": {"standoff": 8, "font": {"size": 13}},
+        "zerolinecolor": axis,
+        "zerolinewidth": 1,
+    }
+    layout = {
+        "autosize": True,
+        "colorway": list(_SERIES[theme]),
+        "font": {"color": text, "family": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', Arial, sans-serif", "size": 13},
+        "hoverlabel": {"bgcolor": background, "bordercolor": axis, "font": {"color": text}},
+        "legend": {"bgcolor": "rgba(0,0,0,0)", "font": {"color": text}, "itemsizing": "constant"},
+        "margin": {"l": 60, "r": 20, "t": 48, "b": 48},
+        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": axis, "activecolor": text},
+        "paper_bgcolor": background,
+        "plot_bgcolor": background,
+        "title": {"font": {"size": 15}, "x": 0, "xref": "paper", "xanchor": "left", "y": 1, "yref": "container",
+                  "yanchor": "top", "pad": {"t": 14}},
+        "xaxis": one_axis,
+        "yaxis": one_axis,
+        "annotationdefaults": {"font": {"color": quiet, "size": 12}, "arrowcolor": axis},
+    }  # fmt: skip
+    return {"layout": layout}
+
+
+def start_figure(*, title: str, x_label: str, y_label: str, theme: ThemeName = "light", height: int = 360) -> go.Figure:
+    """An empty figure with title and labelled axes in a theme."""
+    check_theme(theme)
+    for name, value in (("title", title), ("x_label", x_label), ("y_label", y_label)):
+        if not isinstance(value, str) or not value.strip():
+            fail(name, "a text that is not empty", value)
+    return go.Figure(
+        layout={
+            "template": template(theme),
+            "title": {"text": title},
+            "xaxis": {"title": {"text": x_label}},
+            "yaxis": {"title": {"text": y_label}},
+            "height": height,
+            "meta": {"theme": theme, "alt": ""},
+        }
+    )
+
+
+def finish_figure(figure: go.Figure, *, alt: str) -> go.Figure:
+    """Store the alt text: one sentence, with numbers, of what the figure shows."""
+    if not isinstance(alt, str) or not alt.strip():
+        fail("alt", "a text that is not empty", alt)
+    figure.layout.meta = {**(figure.layout.meta or {}), "alt": " ".join(alt.split())}
+    return figure
+
+
+def legend_below(figure: go.Figure) -> go.Figure:
+    """Put the legend under the x axis, where it takes no width from the data and may grow on a narrow page."""
+    plot_height = max((figure.layout.height or 360) - 120, 100)
+    figure.update_layout(
+        showlegend=True,
+        legend={"orientation": "h", "x": 0, "xanchor": "left", "y": -56 / plot_height, "yanchor": "top"},
+    )
+    return figure
+
+
+def alt_text(figure: go.Figure) -> str:
+    """The stored alt text of a figure, or "" where it has none."""
+    meta = figure.layout.meta
+    return str(meta.get("alt", "")) if isinstance(meta, dict) else ""

@@ -1,0 +1,191 @@
+"""The claim registry: what a source claims, which effect would show it, and what was found.
+
+The effect and its size are declared here, before any run. A verdict follows from the paired differences by `judge` alone. The numbers
+of the recorded runs stand in `verdicts.json`, made by `python -m ddlab.lessons.record`; a lesson recomputes its claims with fewer
+pairs and asserts that both agree.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from .. import errors
+from ..errors import DDLabError
+from ..evaluation import interval
+
+RECORD = Path(__file__).with_name("verdicts.json")
+VERDICTS = ("holds", "holds when", "false", "not seen at this scale", "inconclusive")
+Kind = Literal["exact", "small", "scale", "table"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """One testable claim.
+
+    Attributes:
+        id: as in the register ("D1"), with a word where one entry has several parts ("X1 labels").
+        source: paper and place. statement: the claim in one sentence.
+        effect: the number that is measured for each pair, in words. claimed: how large it is at least if the claim holds.
+        test: what it takes: "exact", "small" (two cores), "scale" (a GPU), "table" (reading).
+        lesson: name of the notebook that tests it.
+    """
+
+    id: str
+    source: str
+    statement: str
+    effect: str
+    claimed: float
+    test: Kind
+    lesson: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What was found for a claim.
+
+    Attributes:
+        verdict: one of `VERDICTS`. number: mean of the effect over pairs. interval: 95%, (low, high). pairs: how many.
+        spread: standard deviation over pairs. setting: on what it was measured, in words.
+    """
+
+    claim: str
+    verdict: str
+    number: float
+    interval: tuple[float, float]
+    pairs: int
+    spread: float
+    setting: str
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        return f"{self.claim}: {self.verdict} (effect {self.number:+.3f}, 95% interval {low:+.3f} to {high:+.3f}, {self.pairs} pairs)"
+
+
+_D1_PLACE = "Du et al. 2024 (DWA), eq 7"
+_LESSON_20 = "20_inverting_a_network"
+
+CLAIMS = {
+    claim.id: claim
+    for claim in (
+        Claim(
+            id="D1",
+            source=_D1_PLACE,
+            statement="The diversity of SRe2L's images comes from the variance term only.",
+            effect="share of the normalised feature distance (eq 21) that is lost when lambda_var goes from .01 to 0",
+            claimed=0.8,
+            test="small",
+            lesson=_LESSON_20,
+        ),
+        Claim(
+            id="X1 labels",
+            source="all methods that relabel",
+            statement="A teacher's labels raise what a student learns from the same real images.",
+            effect="accuracy with online teacher labels minus accuracy with hard labels, same real images",
+            claimed=0.05,
+            test="small",
+            lesson=_LESSON_20,
+        ),
+        Claim(
+            id="X1 images",
+            source="Yin et al. 2023 (SRe2L)",
+            statement="Recovered images teach more than real images that carry the same teacher's labels.",
+            effect="accuracy with recovered images minus accuracy with random real images, both with online teacher labels",
+            claimed=0.05,
+            test="small",
+            lesson=_LESSON_20,
+        ),
+    )
+}
+
+
+def judge(claim_id: str, differences: Sequence[float], *, setting: str) -> Verdict:
+    """The verdict that follows from the paired differences of a claim's effect.
+
+    "holds" when the whole 95% interval is at least the claimed effect, "not seen at this scale" when all of it is below,
+    "inconclusive" between.
+
+    Raises:
+        DDLabError: an unknown claim, fewer than two pairs, or differences that are not finite.
+    """
+    claim = CLAIMS[errors.check_choice("claim_id", claim_id, tuple(CLAIMS))]
+    values = [errors.check_number("differences", value) for value in differences]
+    if len(values) < 2:
+        raise DDLabError(f"differences must be of at least two pairs; given {len(values)}.")
+    low, high = interval(values) or (math.nan, math.nan)
+    if low >= claim.claimed:
+        verdict = "holds"
+    elif high < claim.claimed:
+        verdict = "not seen at this scale"
+    else:
+        verdict = "inconclusive"
+    return Verdict(
+        claim=claim.id,
+        verdict=verdict,
+        number=statistics.fmean(values),
+        interval=(low, high),
+        pairs=len(values),
+        spread=statistics.stdev(values),
+        setting=setting,
+    )
+
+
+def recorded(claim_id: str) -> Verdict:
+    """The verdict of the recorded run of a claim."""
+    errors.check_choice("claim_id", claim_id, tuple(CLAIMS))
+    entry = _record()["verdicts"].get(claim_id)
+    if entry is None:
+        raise DDLabError(f"claim_id must be a claim with a recorded verdict; given {claim_id!r}, which has none yet.")
+    return Verdict(**entry | {"interval": tuple(entry["interval"])})
+
+
+def agrees(verdict: Verdict) -> bool:
+    """Whether a recomputed mean lies within three standard deviations of the recorded pairs (other machines give other bits)."""
+    known = recorded(verdict.claim)
+    return abs(verdict.number - known.number) <= 3 * known.spread
+
+
+def provenance() -> dict[str, Any]:
+    """Commit and machine of the recorded run."""
+    return _record()["provenance"]
+
+
+def table(lesson: str | None = None) -> str:
+    """All claims (of one lesson) with their recorded verdicts, as a Markdown table."""
+    lines = [
+        "| id | claim | source | declared effect | found (95% interval, pairs) | verdict |",
+        "|---|---|---|---|---|---|",
+    ]
+    for claim in CLAIMS.values():
+        if lesson in (None, claim.lesson):
+            lines.append(_row(claim))
+    return "\n".join(lines)
+
+
+def save(verdicts: Sequence[Verdict], provenance: dict[str, Any], path: Path = RECORD) -> None:
+    """Write the record."""
+    from ..storage import write_atomically
+
+    content = {"provenance": provenance, "verdicts": {verdict.claim: asdict(verdict) for verdict in verdicts}}
+    write_atomically(path, (json.dumps(content, indent=1) + "\n").encode())
+
+
+def _row(claim: Claim) -> str:
+    try:
+        found = recorded(claim.id)
+    except DDLabError:
+        return f"| {claim.id} | {claim.statement} | {claim.source} | {claim.effect}: at least {claim.claimed:g} | not run | |"
+    low, high = found.interval
+    number = f"{found.number:+.3f} ({low:+.3f} to {high:+.3f}, {found.pairs}); {found.setting}"
+    return f"| {claim.id} | {claim.statement} | {claim.source} | {claim.effect}: at least {claim.claimed:g} | {number} | {found.verdict} |"
+
+
+def _record() -> dict[str, Any]:
+    if not RECORD.exists():
+        return {"provenance": {}, "verdicts": {}}
+    return json.loads(RECORD.read_text(encoding="utf-8"))

@@ -1,0 +1,129 @@
+"""The frame of a lesson: start, budgets, predictions, checks, claims, finish."""
+
+from __future__ import annotations
+
+import importlib
+import platform
+import resource
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from .. import errors, process
+from . import claims
+from .predictions import Prediction
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """What a lesson promises on two CPU cores: seconds of wall time, CPU-seconds, MB resident at most; minutes to read."""
+
+    wall_seconds: float
+    cpu_seconds: float
+    megabytes: float
+    minutes: int
+    module: str
+
+
+LESSONS = {
+    "20_inverting_a_network": Budget(
+        wall_seconds=90, cpu_seconds=150, megabytes=1200, minutes=40, module="inverting_a_network"
+    )
+}
+
+
+class Lesson:
+    """One run of a lesson; made by `start`.
+
+    Attributes:
+        name, seed, preset, device: of this run. budget: what the first cell promises.
+    """
+
+    def __init__(self, name: str, *, seed: int, preset: str, device: str) -> None:
+        self.name = errors.check_choice("name", name, tuple(LESSONS))
+        self.seed = errors.check_integer("seed", seed, 0)
+        self.preset = errors.check_choice("preset", preset, ("teaching", "paper"))
+        self.device = process.checked_device(device)
+        self.budget = LESSONS[name]
+        self._wall, self._cpu = time.monotonic(), time.process_time()
+        self._predictions: dict[str, Prediction] = {}
+        self._verdicts: dict[str, claims.Verdict] = {}
+        self._checks = importlib.import_module(f"{__package__}.{self.budget.module}").CHECKS
+
+    def predict(self, key: str, question: str, choices: Sequence[str]) -> Prediction:
+        """A question to be answered before the result is known; `compare` shows both."""
+        self._predictions[key] = Prediction(question, choices)
+        return self._predictions[key]
+
+    def compare(self, key: str, result: str) -> None:
+        """Print the locked prediction beside the result."""
+        errors.check_choice("key", key, tuple(self._predictions))
+        print(self._predictions[key].against(result))
+
+    def check(self, exercise: str, answer: Any) -> bool:
+        """Check an exercise: prints "Right" or a hint, at once, and never raises for a wrong answer."""
+        check = self._checks[errors.check_choice("exercise", exercise, tuple(self._checks))]
+        right, hint = (False, "No answer yet.") if answer is None else check(answer)
+        if answer is None:
+            hint = f"No answer yet. {check(None)[1]}"
+        print(f"{'Right' if right else 'Not yet'}: {hint}")
+        return right
+
+    def claim(self, claim_id: str, differences: Sequence[float], *, setting: str) -> claims.Verdict:
+        """Judge a claim on recomputed numbers and print what was declared, what came out, and what the record says."""
+        verdict = claims.judge(claim_id, differences, setting=setting)
+        self._verdicts[claim_id] = verdict
+        declared = claims.CLAIMS[claim_id]
+        print(f"{declared.id}, {declared.source}: {declared.statement}")
+        print(f"  declared: {declared.effect}, at least {declared.claimed:g}")
+        print(f"  here:     {verdict}")
+        print(f"  recorded: {claims.recorded(claim_id)}")
+        return verdict
+
+    def show_claims(self) -> Any:
+        """The lesson's claims with their recorded verdicts, as a table."""
+        from IPython.display import Markdown
+
+        return Markdown(claims.table(self.name))
+
+    def finish(self) -> None:
+        """Print time and memory against the budget; raise if the CPU-seconds, the memory or twice the wall time is over it."""
+        wall, cpu = time.monotonic() - self._wall, time.process_time() - self._cpu
+        megabytes = peak_megabytes()
+        budget = self.budget
+        print(f"time    {wall:6.0f} s of {budget.wall_seconds:g} s, {cpu:.0f} CPU-s of {budget.cpu_seconds:g}")
+        print(f"memory  {megabytes:6.0f} MB of {budget.megabytes:g} MB")
+        for name, value, allowed in (
+            ("CPU-seconds", cpu, budget.cpu_seconds),
+            ("MB of memory", megabytes, budget.megabytes),
+            ("seconds (twice the promise)", wall, 2 * budget.wall_seconds),
+        ):
+            if value > allowed:
+                raise AssertionError(f"this lesson used {value:.0f} {name}, its budget is {allowed:g}")
+
+
+def start(name: str, *, seed: int = 0, preset: str = "teaching", device: str = "auto") -> Lesson:
+    """Begin a lesson: prints versions and what it promises.
+
+    Args:
+        name: of the notebook, without ".ipynb". seed: of everything drawn in it.
+        preset: "teaching" (two CPU cores) or "paper" (published settings; needs a GPU for most). The device is independent of it.
+    """
+    lesson = Lesson(name, seed=seed, preset=preset, device=device)
+    budget = lesson.budget
+    print(
+        f"ddlab lesson {name}: about {budget.minutes} minutes to read, {budget.wall_seconds:g} s and {budget.megabytes:g} MB to run"
+    )
+    print(f"seed {seed}, preset {preset}, device {lesson.device}, {torch.get_num_threads()} threads")
+    print(f"Python {platform.python_version()}, torch {torch.__version__}")
+    return lesson
+
+
+def peak_megabytes() -> float:
+    """The most memory this process has held so far."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 1024 if sys.platform != "darwin" else peak / 1024**2

@@ -1,0 +1,49 @@
+"""A prediction: the reader commits an answer before the result is shown, and sees both side by side later."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import ipywidgets as widgets
+
+from .. import errors
+
+
+class Prediction(widgets.VBox):
+    """A question with answers to choose from; "Lock my answer" keeps it.
+
+    Attributes:
+        locked: the answer, or None while nothing is locked.
+    """
+
+    def __init__(self, question: str, choices: Sequence[str]) -> None:
+        if len(choices) < 2 or len(set(choices)) != len(choices):
+            errors.fail("choices", "at least two different answers", list(choices))
+        self.question, self.locked = question, None
+        self._answers = widgets.RadioButtons(options=list(choices), value=None, layout=widgets.Layout(width="auto"))
+        self._button = widgets.Button(
+            description="Lock my answer", tooltip="It cannot be changed afterwards", disabled=True
+        )
+        self._said = widgets.HTML()
+        self._answers.observe(self._chosen, "value")
+        self._button.on_click(lambda _button: self.lock())
+        super().__init__([widgets.HTML(f"<b>{question}</b>"), self._answers, widgets.HBox([self._button, self._said])])
+
+    def choose(self, answer: str) -> None:
+        """Choose as a click would."""
+        self._answers.value = errors.check_choice("answer", answer, tuple(self._answers.options))
+
+    def lock(self) -> None:
+        """Keep the answer chosen; from then on it stays."""
+        if self.locked is None and self._answers.value is not None:
+            self.locked = self._answers.value
+            self._answers.disabled = self._button.disabled = True
+            self._said.value = f"Locked: {self.locked}"
+
+    def against(self, result: str) -> str:
+        """One line with the prediction and the result."""
+        mine = "You locked no answer" if self.locked is None else f"You said: {self.locked}"
+        return f"{mine}. Measured: {result}."
+
+    def _chosen(self, _change: object) -> None:
+        self._button.disabled = self._answers.value is None or self.locked is not None

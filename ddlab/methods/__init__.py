@@ -1,0 +1,29 @@
+"""The methods: one module each. `get(name)` finds one by name or alias; each is described in its own docstring."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+from .. import errors
+
+MODULES = {"squeeze_recover_relabel": ("sre2l",), "selection": ()}
+"""Module name -> its ALIASES (a test holds the two together; here so that a look-up does not import every method)."""
+
+
+def names() -> list[str]:
+    """The methods' names."""
+    return list(MODULES)
+
+
+def get(name: str) -> ModuleType:
+    """The method module of that name or alias.
+
+    Raises:
+        DDLabError: an unknown name; the nearest valid ones are given.
+
+    >>> get("sre2l").NAME
+    'squeeze_recover_relabel'
+    """
+    by_alias = {alias: module for module, aliases in MODULES.items() for alias in (module, *aliases)}
+    return importlib.import_module(f"{__name__}.{by_alias[errors.check_choice('method', name, tuple(by_alias))]}")

@@ -1,0 +1,194 @@
+r"""Selection: real images instead of made ones. The baselines that a distilled set has to beat.
+
+kind        What is taken for each class                                            Source
+random      images at random
+average     the mean image of each of ipc random parts of the class                 what a "prototype" without learning is
+k_means     the real image nearest to each of ipc k-means centres                   Lloyd 1982 (scikit-learn)
+herding     greedily the image that brings the mean of the chosen nearest           Welling 2009; Rebuffi et al. 2017, arXiv 1611.07725
+            to the mean of the class
+k_center    greedily the image farthest from all chosen, starting nearest           Gonzalez 1985; Sener & Savarese 2018, arXiv 1708.00489
+            to the class mean
+
+Symbol      In code              Shape                       Unit
+ipc         images_per_class
+f           features             [images of a class, d]      pixels (normalised) or teacher features
+
+One step selects for one class. Distances are Euclidean in `space`: pixels, or the teacher's penultimate features.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .. import networks, randomness
+from ..data import ImageData
+from ..distilled import DistilledSet
+from ..parameters import Parameters, parameter
+from ..process import Inputs, check_finite, require_data, require_teacher
+from . import _recovery as recovery
+
+NAME = "selection"
+ALIASES = ()
+NEEDS_TEACHER = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(Parameters):
+    """What is selected."""
+
+    kind: str = parameter(
+        "random",
+        choices=("random", "average", "k_means", "herding", "k_center"),
+        help="Rule of selection.",
+        explorable=True,
+    )
+    images_per_class: int = parameter(
+        10, symbol=r"\mathrm{ipc}", range=(1, None), help="Images taken from each class.", explorable=(1, 10)
+    )
+    space: str = parameter(
+        "pixels", choices=("pixels", "features"), help="Where distances are taken: pixels, or the teacher's features."
+    )
+    seed: int = parameter(0, range=(0, None), help="Of every draw.")
+
+    @classmethod
+    def teaching(cls, **changes: Any) -> Config:
+        """One image per class."""
+        return cls(**{"images_per_class": 1} | changes)
+
+    @classmethod
+    def paper(cls, dataset: str = "cifar10", **changes: Any) -> Config:
+        """Ten images per class, whatever the dataset."""
+        return cls(**changes)
+
+
+@dataclass(frozen=True)
+class State:
+    """`step` classes done; their images [classes done, ipc, c, h, w] and training-set indices [classes done, ipc], -1 for averages."""
+
+    step: int
+    images: Tensor
+    indices: Tensor
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One class: its number, the indices taken [ipc], and the distance between the mean of the chosen and of the class []."""
+
+    label: int
+    indices: Tensor
+    mean_distance: Tensor
+
+
+def herding(features: Tensor, count: int) -> Tensor:
+    r"""Greedy: the k-th choice minimises || mean(f) - (sum of chosen + f_i) / k ||. features [n, d] -> indices [count], all different."""
+    target, total = features.mean(0), features.new_zeros(features.shape[1])
+    chosen: list[int] = []
+    free = torch.ones(len(features), dtype=torch.bool, device=features.device)
+    for k in range(1, count + 1):
+        distance = (target - (total + features) / k).square().sum(1).masked_fill(~free, torch.inf)
+        pick = int(distance.argmin())
+        chosen.append(pick)
+        free[pick] = False
+        total = total + features[pick]
+    return torch.tensor(chosen)
+
+
+def k_center(features: Tensor, count: int) -> Tensor:
+    """Greedy farthest-first, starting with the image nearest to the mean. features [n, d] -> indices [count], all different."""
+    chosen = [int((features - features.mean(0)).square().sum(1).argmin())]
+    nearest = (features - features[chosen[0]]).square().sum(1)
+    for _ in range(count - 1):
+        nearest[chosen] = -1.0  # duplicates of a chosen image have distance 0 and may still be taken
+        chosen.append(int(nearest.argmax()))
+        nearest = torch.minimum(nearest, (features - features[chosen[-1]]).square().sum(1))
+    return torch.tensor(chosen)
+
+
+def k_means(features: Tensor, count: int, *, seed: int) -> Tensor:
+    """The member nearest to each of `count` k-means centres. features [n, d] -> indices [count], all different."""
+    from sklearn.cluster import KMeans
+    from sklearn.metrics import pairwise_distances
+
+    points = features.double().cpu().numpy()
+    centres = KMeans(count, n_init=4, random_state=seed).fit(points).cluster_centers_
+    distances = torch.from_numpy(pairwise_distances(centres, points))
+    chosen = []
+    for row in distances:  # one after another, so that two centres never share an image
+        row[chosen] = torch.inf
+        chosen.append(int(row.argmin()))
+    return torch.tensor(chosen)
+
+
+def average(images: Tensor, count: int, *, generator: torch.Generator) -> Tensor:
+    """The mean image of each of `count` random parts of equal size (up to one). images [n, c, h, w] -> [count, c, h, w]."""
+    order = torch.randperm(len(images), generator=generator).to(images.device)
+    return torch.stack([images[part].mean(0) for part in torch.tensor_split(order, count)])
+
+
+def total_steps(config: Config, inputs: Inputs) -> int:
+    """One step per class."""
+    return require_data(NAME, inputs).classes
+
+
+def init(config: Config, inputs: Inputs) -> State:
+    """Nothing selected yet.
+
+    Raises:
+        DDLabError: no data, more images per class than a class has, or no teacher where its features are asked for.
+    """
+    data = require_data(NAME, inputs)
+    recovery.check_images_per_class(data, config.images_per_class)
+    if config.space == "features":
+        require_teacher("selection by features", inputs)
+    images = torch.zeros((0, config.images_per_class, data.channels, *data.image_size), device=inputs.device)
+    return State(0, images, torch.zeros((0, config.images_per_class), dtype=torch.int64))
+
+
+def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
+    """Select for one class."""
+    data, label, ipc = require_data(NAME, inputs), state.step, config.images_per_class
+    members = data.of_class(label)
+    images = data.normalised(members, device=inputs.device)
+    features = _features(config, inputs, images)
+    # A broken teacher would not show in the images taken, and scikit-learn would raise an error of its own.
+    check_finite(NAME, label + 1, {"features": features})
+    if config.kind == "average":
+        draw = randomness.generator(config.seed, label, "average")
+        taken, indices = average(images, ipc, generator=draw), torch.full((ipc,), -1)
+        chosen_features = _features(config, inputs, taken)
+    else:
+        rows = _rows(config, data, features, label)
+        taken, indices, chosen_features = images[rows], members[rows], features[rows]
+    distance = torch.linalg.vector_norm(chosen_features.mean(0) - features.mean(0))
+    state = State(label + 1, torch.cat([state.images, taken[None]]), torch.cat([state.indices, indices[None]]))
+    return state, Trace(label, indices, distance)
+
+
+def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
+    """The images with hard labels, and with stored and online ones if a teacher is given."""
+    labels = torch.arange(state.step).repeat_interleave(config.images_per_class)
+    provenance = {"method": NAME, "config": config.to_dict(), "step": state.step, "indices": state.indices.tolist()}
+    complete = state.step >= total_steps(config, inputs)
+    return recovery.labelled_set(state.images.flatten(0, 1), labels, inputs, complete=complete, provenance=provenance)
+
+
+def _rows(config: Config, data: ImageData, features: Tensor, label: int) -> Tensor:
+    ipc = config.images_per_class
+    if config.kind == "herding":
+        return herding(features, ipc)
+    if config.kind == "k_center":
+        return k_center(features, ipc)
+    if config.kind == "k_means":
+        return k_means(features, ipc, seed=randomness.derived_seed(config.seed, label, "k-means"))
+    indices = recovery.real_image_indices(data, ipc, seed=config.seed)[:, label]
+    return torch.searchsorted(data.of_class(label), indices.contiguous())
+
+
+def _features(config: Config, inputs: Inputs, images: Tensor) -> Tensor:
+    if config.space == "features":
+        return networks.predict(require_teacher(NAME, inputs), images).features
+    return images.flatten(1)

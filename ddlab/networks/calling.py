@@ -1,0 +1,127 @@
+"""`call`: run a network on given weights. Pure: weights and buffers that are passed in stay as they are."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor, nn
+
+from .. import errors
+from .specification import Network, NetworkSpec, hooked_layers, skeleton
+
+AtBatchNorm = Callable[[str, Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What one forward pass gives.
+
+    Attributes:
+        logits: [n, classes].
+        features: [n, d], the input of the last linear layer.
+        last_conv: [n, c, h, w], the output of the last convolutional stage.
+        batch_norm_inputs: the input [n, c, h, w] of each BatchNorm2d layer by name, in order; empty unless asked for.
+    """
+
+    logits: Tensor
+    features: Tensor
+    last_conv: Tensor
+    batch_norm_inputs: dict[str, Tensor] = field(default_factory=dict)
+
+
+def call(
+    spec: NetworkSpec,
+    weights: Mapping[str, Tensor],
+    images: Tensor,
+    train: bool = False,
+    *,
+    batch_norm_inputs: bool = False,
+    at_batch_norm: AtBatchNorm | None = None,
+) -> tuple[Outputs, dict[str, Tensor]]:
+    """Run a network.
+
+    Args:
+        spec: complete.
+        weights: all parameters and buffers of the spec, by name.
+        images: float [n, channels, height, width], normalised.
+        train: batch statistics and updated running statistics (True), or the running statistics (False).
+        batch_norm_inputs: also return the input of every BatchNorm2d layer.
+        at_batch_norm: a function (layer name, input) -> input that stands in front of every BatchNorm2d layer; for terms
+            on these inputs that bring their own derivative.
+
+    Returns:
+        The outputs, and the buffers after the pass (changed only with `train`).
+
+    Raises:
+        DDLabError: images of another shape than the spec's.
+    """
+    if images.ndim != 4 or images.shape[1] != spec.channels or tuple(images.shape[2:]) != spec.image_size:
+        height, width = spec.image_size or (None, None)
+        errors.fail("images", f"a tensor of shape [n, {spec.channels}, {height}, {width}] for {spec.title}", images)
+    module = skeleton(spec)
+    module.train(train)
+    buffers = {name: weights[name] for name, _ in module.named_buffers()}
+    if train:
+        # functional_call overwrites the buffers that it is passed.
+        buffers = {name: value.clone() for name, value in buffers.items()}
+    found: dict[str, Tensor] = {}
+    inputs: dict[str, Tensor] = {}
+    with _hooks(module, spec, found, inputs if batch_norm_inputs else None, at_batch_norm):
+        logits = torch.func.functional_call(module, {**weights, **buffers}, (images,))
+    return Outputs(logits, found["features"], found["last_conv"], inputs), buffers
+
+
+def predict(network: Network, images: Tensor, *, batch_size: int = 512) -> Outputs:
+    """The outputs of a network in evaluation mode, without gradients, in batches of `batch_size` images."""
+    with torch.no_grad():
+        parts = [call(network.spec, network.weights, batch)[0] for batch in images.split(batch_size)]
+    if not parts:
+        errors.fail("images", "at least one image", images)
+    names = ("logits", "features", "last_conv")
+    return Outputs(*(torch.cat([getattr(part, name) for part in parts]) for name in names))
+
+
+@contextlib.contextmanager
+def _hooks(
+    module: nn.Module,
+    spec: NetworkSpec,
+    found: dict[str, Tensor],
+    inputs: dict[str, Tensor] | None,
+    at_batch_norm: AtBatchNorm | None,
+) -> Iterator[None]:
+    """Hooks that live for one call: the skeleton is shared by all calls of a thread."""
+
+    def before_batch_norm(name: str) -> Callable[..., tuple[Tensor]]:
+        def hook(_: nn.Module, arguments: tuple[Tensor]) -> tuple[Tensor]:
+            value = arguments[0] if at_batch_norm is None else at_batch_norm(name, arguments[0])
+            if inputs is not None:
+                inputs[name] = value
+            return (value,)
+
+        return hook
+
+    def keep_output(_: nn.Module, __: tuple[Tensor], output: Tensor) -> None:
+        found["last_conv"] = output
+
+    def keep_input(_: nn.Module, arguments: tuple[Tensor]) -> None:
+        found["features"] = arguments[0]
+
+    last_conv, classifier = hooked_layers(spec)
+    handles = [
+        module.get_submodule(last_conv).register_forward_hook(keep_output),
+        module.get_submodule(classifier).register_forward_pre_hook(keep_input),
+    ]
+    if inputs is not None or at_batch_norm is not None:
+        handles += [
+            layer.register_forward_pre_hook(before_batch_norm(name))
+            for name, layer in module.named_modules()
+            if isinstance(layer, nn.BatchNorm2d)
+        ]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()

@@ -1,0 +1,89 @@
+"""ConvNet: blocks of 3x3 convolution, normalisation, activation, 2x2 pooling, then one linear layer.
+
+The small network of the field since Gidaris & Komodakis 2018 (arXiv 1804.09458); used as in Zhao et al. 2021 (arXiv 2006.05929).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+
+from torch import Tensor, nn
+
+from ..errors import DDLabError
+from ..parameters import Parameters, parameter
+
+FAMILY = "convnet"
+SMALLEST_IMAGE = 8
+LAST_CONV = "blocks.{last}.activation"
+CLASSIFIER = "classifier"
+
+_ACTIVATIONS = {"relu": nn.ReLU, "leaky_relu": lambda: nn.LeakyReLU(0.01), "sigmoid": nn.Sigmoid}
+_POOLINGS = {"average": lambda: nn.AvgPool2d(2), "max": lambda: nn.MaxPool2d(2), "none": nn.Identity}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Parameters):
+    """What a ConvNet can be built with."""
+
+    width: int = parameter(128, range=(1, 2048), help="Channels of every block.", explorable=(8, 128))
+    depth: int | None = parameter(
+        None,
+        range=(1, 8),
+        help="Number of blocks; None takes it from the image size: 3 up to 32 px, one more per doubling.",
+    )
+    norm: str = parameter(
+        "batch", choices=("batch", "instance", "group", "none"), help="Normalisation of each block.", explorable=True
+    )
+    activation: str = parameter("relu", choices=tuple(_ACTIVATIONS), help="Activation of each block.", explorable=True)
+    pooling: str = parameter("average", choices=tuple(_POOLINGS), help="Pooling of each block.", explorable=True)
+
+
+class ConvNet(nn.Module):
+    """`depth` blocks and a linear layer; see `Options`."""
+
+    def __init__(self, channels: int, classes: int, image_size: tuple[int, int], options: Options) -> None:
+        super().__init__()
+        depth = options.depth or depth_for(image_size)
+        widths = [channels] + [options.width] * depth
+        self.blocks = nn.Sequential(*(_block(a, b, options) for a, b in pairwise(widths)))
+        height, width = (side // 2**depth if options.pooling != "none" else side for side in image_size)
+        if min(height, width) < 1:
+            raise DDLabError(
+                f"depth must be at most {int(math.log2(min(image_size)))} for images of {min(image_size)} px; given {depth}."
+            )
+        self.classifier = nn.Linear(options.width * height * width, classes)
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.classifier(self.blocks(images).flatten(1))
+
+
+def depth_for(image_size: tuple[int, int]) -> int:
+    """Blocks for an image size: 3 up to 32 px, 4 at 64, 5 at 128, 6 at 224."""
+    return min(max(round(math.log2(min(image_size))) - 2, 3), 6)
+
+
+def build(channels: int, classes: int, image_size: tuple[int, int], options: Options) -> nn.Module:
+    """The module, with torch's default initialisation."""
+    return ConvNet(channels, classes, image_size, options)
+
+
+def last_conv(module: nn.Module) -> str:
+    """The submodule whose output is the last convolutional feature map, before pooling."""
+    return LAST_CONV.format(last=len(module.blocks) - 1)  # type: ignore[arg-type]
+
+
+def _block(channels_in: int, channels_out: int, options: Options) -> nn.Sequential:
+    norms = {
+        "batch": lambda: nn.BatchNorm2d(channels_out),
+        "instance": lambda: nn.GroupNorm(channels_out, channels_out),  # per image and channel, affine
+        "group": lambda: nn.GroupNorm(math.gcd(32, channels_out), channels_out),
+        "none": nn.Identity,
+    }
+    block = nn.Sequential()
+    block.add_module("convolution", nn.Conv2d(channels_in, channels_out, 3, padding=1))
+    block.add_module("normalisation", norms[options.norm]())
+    block.add_module("activation", _ACTIVATIONS[options.activation]())
+    block.add_module("pooling", _POOLINGS[options.pooling]())
+    return block

@@ -1,0 +1,198 @@
+"""What a network is: a spec (plain data) and a flat dict of weights and buffers."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Self
+
+import torch
+from torch import Tensor, nn
+
+from .. import errors, randomness, storage
+from ..errors import DDLabError
+from ..parameters import Parameters
+
+FAMILIES = {"convnet": "convnet", "resnet18": "resnet"}
+_cache = threading.local()
+_drawing = threading.Lock()
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkSpec:
+    """An architecture: a family, its options, and the data it is built for.
+
+    channels, classes and image_size (height, width) stay None until `for_data` fills them in.
+    """
+
+    family: str
+    options: Parameters
+    channels: int | None = None
+    classes: int | None = None
+    image_size: tuple[int, int] | None = None
+
+    def for_data(self, data: Any) -> Self:
+        """The same architecture for the channels, classes and image size of `data` (an ImageData or a DistilledSet)."""
+        family = _family(self.family)
+        if min(data.image_size) < family.SMALLEST_IMAGE:
+            raise DDLabError(
+                f"image_size must be at least {family.SMALLEST_IMAGE} for {self.family}; given {tuple(data.image_size)}."
+            )
+        return replace(self, channels=data.channels, classes=data.classes, image_size=tuple(data.image_size))
+
+    @property
+    def complete(self) -> bool:
+        """Whether the data's shape is known."""
+        return None not in (self.channels, self.classes, self.image_size)
+
+    @property
+    def title(self) -> str:
+        """The family with the options that differ from their defaults."""
+        changed = self.options.to_string()
+        return f"{self.family}({changed})" if changed else self.family
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON types."""
+        size = None if self.image_size is None else list(self.image_size)
+        described: dict[str, Any] = {"family": self.family, "options": self.options.to_dict()}
+        return described | {"channels": self.channels, "classes": self.classes, "image_size": size}
+
+    @classmethod
+    def from_dict(cls, described: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`."""
+        size = described.get("image_size")
+        known: dict[str, Any] = {"image_size": None if size is None else (int(size[0]), int(size[1]))}
+        known |= {name: described.get(name) for name in ("channels", "classes")}
+        return cls(**_parts(described.get("family"), described.get("options") or {}), **known)
+
+
+def spec(family: str, **options: Any) -> NetworkSpec:
+    """Describe a network.
+
+    Args:
+        family: one of `ddlab.networks.FAMILIES`.
+        options: of that family (ConvNet: width, depth, norm, activation, pooling).
+
+    Raises:
+        DDLabError: an unknown family or option, or a value that is not allowed.
+
+    >>> spec("convnet", width=64).title
+    'convnet(width=64)'
+    """
+    return NetworkSpec(**_parts(family, options))
+
+
+def _parts(family: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    errors.check_choice("family", family, tuple(FAMILIES))
+    return {"family": family, "options": _family(family).Options(**options)}
+
+
+def _family(name: str) -> ModuleType:
+    return importlib.import_module(f"{__package__}.{FAMILIES[name]}")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Network:
+    """A spec with weights.
+
+    Attributes:
+        spec: complete (made with `for_data`).
+        weights: parameters and buffers by name, as in the module's state_dict.
+        provenance: how it came about (JSON types): process, config, accuracy, whether training was complete.
+    """
+
+    spec: NetworkSpec
+    weights: dict[str, Tensor]
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of architecture and weights."""
+        return storage.fingerprint(self.spec, self.weights)
+
+    def to(self, device: torch.device | str) -> Network:
+        """The same network on a device."""
+        return replace(self, weights={name: value.to(device) for name, value in self.weights.items()})
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write to one safetensors file."""
+        description = {"spec": self.spec.to_dict(), "provenance": self.provenance}
+        return storage.save(path, self.weights, description, "network")
+
+
+def load(path: str | os.PathLike[str]) -> Network:
+    """Read a network that `Network.save` wrote.
+
+    Raises:
+        DDLabError: missing, truncated or foreign file, or weights that do not fit the architecture.
+    """
+    tensors, header = storage.load(path, "network")
+    described = NetworkSpec.from_dict(header["spec"])
+    expected = {name: list(value.shape) for name, value in skeleton(described).state_dict().items()}
+    if expected != {name: list(value.shape) for name, value in tensors.items()}:
+        raise DDLabError(f"path must hold the weights of {described.title}; given {str(path)!r} with other tensors.")
+    return Network(spec=described, weights=tensors, provenance=header["provenance"])
+
+
+def initialise(described: NetworkSpec, *, seed: int) -> Network:
+    """Draw the weights of a network: the same seed gives the same weights.
+
+    Raises:
+        DDLabError: a spec without the data's shape, or a seed below 0.
+    """
+    _check_complete(described)
+    errors.check_integer("seed", seed, 0)
+    # torch's initialisers draw from the global generator; the lock and the fork leave it as it was.
+    with _drawing, torch.random.fork_rng(devices=[]):
+        torch.manual_seed(randomness.derived_seed(seed, 0, "network weights"))
+        module = _build(described)
+    weights = {name: value.detach().clone() for name, value in module.state_dict().items()}
+    return Network(spec=described, weights=weights, provenance={"process": "initialise", "seed": seed})
+
+
+def skeleton(described: NetworkSpec) -> nn.Module:
+    """The module without weights (on the meta device), one per thread and spec.
+
+    Running a network swaps tensors in and out of the module, so threads must not share one.
+    """
+    cache: dict[NetworkSpec, nn.Module] = _cache.__dict__
+    if described not in cache:
+        _check_complete(described)
+        with torch.device("meta"):
+            cache[described] = _build(described)
+    return cache[described]
+
+
+def parameter_names(described: NetworkSpec) -> list[str]:
+    """The names of the trainable weights, in the module's order."""
+    return [name for name, _ in skeleton(described).named_parameters()]
+
+
+def batch_norm_layers(described: NetworkSpec) -> list[str]:
+    """The names of the BatchNorm2d layers, in the module's order."""
+    return [name for name, module in skeleton(described).named_modules() if isinstance(module, nn.BatchNorm2d)]
+
+
+def hooked_layers(described: NetworkSpec) -> tuple[str, str]:
+    """The names of (the last convolutional stage, the classifier)."""
+    family = _family(described.family)
+    return family.last_conv(skeleton(described)), family.CLASSIFIER
+
+
+def _build(described: NetworkSpec) -> nn.Module:
+    return _family(described.family).build(
+        described.channels, described.classes, described.image_size, described.options
+    )
+
+
+def _check_complete(described: NetworkSpec) -> None:
+    if not isinstance(described, NetworkSpec):
+        errors.fail("spec", "a NetworkSpec", described)
+    if not described.complete:
+        errors.fail("spec", "completed with spec.for_data(data)", described.title)

@@ -1,0 +1,157 @@
+r"""Optimisers as pairs of functions on dicts of tensors: `*_init` makes the state, `*_update` returns new parameters and a new state.
+
+Nothing is changed in place and every update is differentiable with respect to parameters, gradients, state and learning rate, so
+an unrolled inner loop is a plain Python loop. Formulas as in torch.optim:
+
+SGD       v <- m v + g,  theta <- theta - lr v                 (g includes weight decay: g + wd theta)
+Adam      m <- b1 m + (1-b1) g,  s <- b2 s + (1-b2) g^2,  theta <- theta - lr (m / (1-b1^t)) / (sqrt(s / (1-b2^t)) + eps)
+AdamW     theta <- (1 - lr wd) theta first, then Adam with the plain gradient (Loshchilov & Hutter 2019, arXiv 1711.05101)
+cosine    lr_t = lr (f + (1-f) (1 + cos(pi t / T)) / 2)        (Loshchilov & Hutter 2017, arXiv 1608.03983)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from . import errors
+
+Tensors = Mapping[str, Tensor]
+LearningRate = float | Tensor
+
+
+@dataclass(frozen=True)
+class SGDState:
+    """`velocity`: one tensor per parameter; `step`: updates done."""
+
+    step: int
+    velocity: dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class AdamState:
+    """`first`, `second`: running moments, one tensor per parameter; `step`: updates done."""
+
+    step: int
+    first: dict[str, Tensor]
+    second: dict[str, Tensor]
+
+
+def sgd_init(parameters: Tensors) -> SGDState:
+    """The state before the first update: zero velocity."""
+    return SGDState(0, _zeros(parameters))
+
+
+def sgd_update(
+    parameters: Tensors,
+    gradients: Tensors,
+    state: SGDState,
+    *,
+    learning_rate: LearningRate,
+    momentum: float = 0.0,
+    weight_decay: float = 0.0,
+) -> tuple[dict[str, Tensor], SGDState]:
+    """One step of stochastic gradient descent with (heavy-ball) momentum.
+
+    Args:
+        parameters, gradients: the same names and shapes.
+        learning_rate: a number, or a tensor of shape [] that may carry a gradient.
+
+    Raises:
+        DDLabError: the names of parameters, gradients and state differ.
+    """
+    names, values, slopes = _aligned(parameters, gradients, state.velocity)
+    if weight_decay:
+        slopes = torch._foreach_add(slopes, values, alpha=weight_decay)
+    velocity = slopes
+    if momentum:
+        velocity = torch._foreach_add(torch._foreach_mul([state.velocity[n] for n in names], momentum), slopes)
+    moved = _descend(values, velocity, learning_rate)
+    return dict(zip(names, moved, strict=True)), SGDState(state.step + 1, dict(zip(names, velocity, strict=True)))
+
+
+def adam_init(parameters: Tensors) -> AdamState:
+    """The state before the first update: zero moments."""
+    return AdamState(0, _zeros(parameters), _zeros(parameters))
+
+
+def adam_update(
+    parameters: Tensors,
+    gradients: Tensors,
+    state: AdamState,
+    *,
+    learning_rate: LearningRate,
+    betas: tuple[float, float] = (0.9, 0.999),
+    epsilon: float = 1e-8,
+) -> tuple[dict[str, Tensor], AdamState]:
+    """One step of Adam (Kingma & Ba 2015, arXiv 1412.6980) with bias correction.
+
+    Args and errors as `sgd_update`; `betas` in [0, 1), `epsilon` is added to the root of the second moment.
+    """
+    names, values, slopes = _aligned(parameters, gradients, state.first)
+    (beta1, beta2), step = betas, state.step + 1
+    first = torch._foreach_lerp([state.first[n] for n in names], slopes, 1 - beta1)
+    second = torch._foreach_addcmul(
+        torch._foreach_mul([state.second[n] for n in names], beta2), slopes, slopes, value=1 - beta2
+    )
+    spread = torch._foreach_add(
+        torch._foreach_mul(_square_root(second), 1 / math.sqrt(1 - beta2**step)),
+        epsilon,
+    )
+    direction = torch._foreach_mul(torch._foreach_div(first, spread), 1 / (1 - beta1**step))
+    moved = _descend(values, direction, learning_rate)
+    return (
+        dict(zip(names, moved, strict=True)),
+        AdamState(step, dict(zip(names, first, strict=True)), dict(zip(names, second, strict=True))),
+    )
+
+
+def adamw_update(
+    parameters: Tensors,
+    gradients: Tensors,
+    state: AdamState,
+    *,
+    learning_rate: LearningRate,
+    betas: tuple[float, float] = (0.9, 0.999),
+    epsilon: float = 1e-8,
+    weight_decay: float = 0.01,
+) -> tuple[dict[str, Tensor], AdamState]:
+    """One step of Adam with decoupled weight decay. Args and errors as `adam_update`."""
+    shrunk = {name: value * (1 - learning_rate * weight_decay) for name, value in parameters.items()}
+    return adam_update(shrunk, gradients, state, learning_rate=learning_rate, betas=betas, epsilon=epsilon)
+
+
+def cosine(step: int, total: int, base: float, *, final_fraction: float = 0.0) -> float:
+    """The learning rate before update `step` (0-based) of `total`: from `base` down to `base * final_fraction`."""
+    progress = min(max(step / total, 0.0), 1.0)
+    return base * (final_fraction + (1 - final_fraction) * 0.5 * (1 + math.cos(math.pi * progress)))
+
+
+def _zeros(parameters: Tensors) -> dict[str, Tensor]:
+    return {name: torch.zeros_like(value).detach() for name, value in parameters.items()}
+
+
+def _aligned(parameters: Tensors, gradients: Tensors, state: Tensors) -> tuple[list[str], list[Tensor], list[Tensor]]:
+    names = list(parameters)
+    for argument, given in (("gradients", gradients), ("state", state)):
+        if given.keys() != parameters.keys():
+            errors.fail(argument, f"for the parameters {sorted(names)}", sorted(given))
+    return names, [parameters[n] for n in names], [gradients[n] for n in names]
+
+
+def _descend(values: list[Tensor], direction: list[Tensor], learning_rate: LearningRate) -> list[Tensor]:
+    if isinstance(learning_rate, Tensor):
+        return torch._foreach_sub(values, torch._foreach_mul(direction, learning_rate))
+    return torch._foreach_add(values, direction, alpha=-learning_rate)
+
+
+def _square_root(second: list[Tensor]) -> list[Tensor]:
+    # The derivative of sqrt at 0 is infinite, and 0 * inf is NaN: a parameter that never saw a gradient would poison a
+    # differentiated update. Where the moment is 0 the root is 0 with derivative 0.
+    if not any(moment.requires_grad for moment in second):
+        return list(torch._foreach_sqrt(second))
+    return [torch.where(m > 0, torch.where(m > 0, m, torch.ones_like(m)).sqrt(), torch.zeros_like(m)) for m in second]

@@ -1,0 +1,202 @@
+"""One description of each hyper-parameter, used for validation, sliders and documentation.
+
+A config is a frozen, keyword-only dataclass whose fields are made by `parameter(...)`:
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config(Parameters):
+        iterations: int = parameter(1000, symbol="T", range=(1, None), help="Image updates of one batch.")
+
+Each field is checked on construction. Rules across fields stand apart, in the method `rules`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+import types
+import typing
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+from . import errors
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """What is known about one field of a config.
+
+    `range` is what is allowed (None: open end). `explorable` is the range of its slider, True for a choice or a switch, None for a
+    field that no slider moves.
+    """
+
+    name: str = ""
+    type: type = object
+    default: Any = dataclasses.MISSING
+    symbol: str = ""
+    range: tuple[float | None, float | None] = (None, None)
+    open_low: bool = False
+    step: float | None = None
+    scale: Literal["linear", "log"] = "linear"
+    choices: tuple[Any, ...] | None = None
+    unit: str = ""
+    help: str = ""
+    source: str = ""
+    explorable: tuple[float, float] | bool | None = None
+    optional: bool = False
+
+    def check(self, value: Any, owner: str) -> Any:
+        """Return `value` if it is allowed, as int where an int is meant; else raise `DDLabError`."""
+        argument = f"{owner}.{self.name}"
+        low, high = self.range
+        if value is None and self.optional:
+            return value
+        if self.choices is not None:
+            return errors.check_choice(argument, value, self.choices)
+        if self.type is bool:
+            return errors.check_boolean(argument, value)
+        if self.type is int:
+            whole = [None if end is None else int(end) for end in (low, high)]
+            return errors.check_integer(argument, value, *whole)
+        if self.type is float:
+            return errors.check_number(argument, value, low, high, open_low=self.open_low)
+        if not isinstance(value, self.type):
+            errors.fail(argument, f"a {self.type.__name__}", value)
+        return value
+
+
+def parameter(
+    default: Any = dataclasses.MISSING,
+    *,
+    help: str,
+    symbol: str = "",
+    range: tuple[float | None, float | None] = (None, None),
+    open_low: bool = False,
+    step: float | None = None,
+    scale: Literal["linear", "log"] = "linear",
+    choices: tuple[Any, ...] | None = None,
+    unit: str = "",
+    source: str = "",
+    explorable: tuple[float, float] | bool | None = None,
+) -> Any:
+    """A dataclass field that carries its description.
+
+    Args:
+        default: the value used when none is given; without one the field is required.
+        help: one sentence on what it does.
+        symbol: LaTeX, as in the paper.
+        range: what is allowed, ends included; None leaves an end open. `open_low` excludes the lower end.
+        step, scale: of the slider. unit: of the value. source: paper, section or table the default comes from.
+        choices: the allowed values, where they are few.
+        explorable: (low, high) of the slider; True to offer a choice or a switch; None for no control.
+    """
+    description = Parameter(
+        default=default,
+        symbol=symbol,
+        range=range,
+        open_low=open_low,
+        step=step,
+        scale=scale,
+        choices=choices,
+        unit=unit,
+        help=help,
+        source=source,
+        explorable=explorable,
+    )
+    return dataclasses.field(default=default, metadata={"parameter": description})
+
+
+def describe(config: type[Parameters] | Parameters) -> dict[str, Parameter]:
+    """The `Parameter` of each field, in order, with name and type filled in."""
+    owner = config if isinstance(config, type) else type(config)
+    hints = typing.get_type_hints(owner, vars(sys.modules[owner.__module__]))
+    described = {}
+    for field in dataclasses.fields(owner):
+        hint, optional = _without_none(hints[field.name])
+        plain = typing.get_origin(hint) or hint
+        plain = str if plain is Literal else plain
+        base = field.metadata.get("parameter", Parameter(default=field.default))
+        described[field.name] = dataclasses.replace(base, name=field.name, type=plain, optional=optional)
+    return described
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters:
+    """Base of every config: checked on construction, comparable, and convertible to a short string and back."""
+
+    def __new__(cls, *arguments: Any, **values: Any) -> Self:
+        # Runs before the generated __init__, whose TypeError would be Python's sentence and not ours.
+        if arguments:
+            errors.fail(f"the arguments of {_owner(cls)}", "given by name", arguments[0])
+        cls._known(values)
+        return super().__new__(cls)
+
+    def __post_init__(self) -> None:
+        owner = _owner(type(self))
+        for name, description in describe(self).items():
+            object.__setattr__(self, name, description.check(getattr(self, name), owner))
+        self.rules()
+
+    def rules(self) -> None:
+        """Rules across fields; raise `DDLabError` where one is broken."""
+
+    def replace(self, **changes: Any) -> Self:
+        """A copy with some fields changed, checked again."""
+        self._known(changes)
+        return dataclasses.replace(self, **changes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields as JSON types, nested configs included."""
+        return {
+            field.name: value.to_dict() if hasattr(value := getattr(self, field.name), "to_dict") else value
+            for field in dataclasses.fields(self)
+        }
+
+    def to_string(self) -> str:
+        """The fields that differ from their defaults, as a short string: "learning_rate=0.1,iterations=50"."""
+        described = describe(self)
+        changed = {name: getattr(self, name) for name in described if getattr(self, name) != described[name].default}
+        return ",".join(f"{name}={json.dumps(_plain(value))}" for name, value in changed.items())
+
+    @classmethod
+    def from_string(cls, text: str) -> Self:
+        """The config that `to_string` described."""
+        errors.check_choice("the type of text", type(text).__name__, ("str",))
+        decoder, values, position = json.JSONDecoder(), {}, 0
+        described = describe(cls)
+        while position < len(text):
+            name, equals, _ = text[position:].partition("=")
+            if not equals:
+                errors.fail("text", "name=value pairs joined by commas", text)
+            cls._known({name: None})
+            try:
+                value, position = decoder.raw_decode(text, position + len(name) + 1)
+            except json.JSONDecodeError:
+                errors.fail(f"the value of {name} in text", "a JSON value", text[position:])
+            restore = getattr(described[name].type, "from_dict", None)
+            values[name] = restore(value) if restore else value
+            if position < len(text) and text[position] != ",":
+                errors.fail("text", "name=value pairs joined by commas", text)
+            position += 1
+        return cls(**values)
+
+    @classmethod
+    def _known(cls, names: typing.Iterable[str]) -> None:
+        allowed = [field.name for field in dataclasses.fields(cls)]
+        for name in names:
+            errors.check_choice(f"a parameter of {_owner(cls)}", name, allowed)
+
+
+def _owner(cls: type) -> str:
+    return f"{cls.__module__.rpartition('.')[2]}.{cls.__qualname__}"
+
+
+def _plain(value: Any) -> Any:
+    return value.to_dict() if hasattr(value, "to_dict") else value
+
+
+def _without_none(hint: Any) -> tuple[Any, bool]:
+    if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
+        kept = [part for part in typing.get_args(hint) if part is not type(None)]
+        return (kept[0] if len(kept) == 1 else object), len(kept) < len(typing.get_args(hint))
+    return hint, False

@@ -1,0 +1,119 @@
+"""One file: named tensors and a JSON description, in the safetensors format, written whole or not at all.
+
+Two files cannot be replaced together, so the description travels in the file's own metadata. Nothing is unpickled.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import safetensors
+import safetensors.torch
+import torch
+from torch import Tensor
+
+from . import errors
+from .errors import DDLabError
+
+_KEY = "ddlab"
+
+
+def save(
+    path: str | os.PathLike[str], tensors: Mapping[str, Tensor], description: Mapping[str, Any], kind: str
+) -> Path:
+    """Write `tensors` and the JSON-able `description` to `path`; the old file stays until the new one is complete.
+
+    Args:
+        path: file to write; its folder is made if missing.
+        kind: what the file holds ("checkpoint", "distilled set", "network"), checked by `load`.
+
+    Raises:
+        DDLabError: the path cannot be written to.
+    """
+    path = Path(path)
+    # safetensors refuses tensors that are expanded, shared or not contiguous.
+    plain = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
+    header = {_KEY: json.dumps({"kind": kind, "format": 1, **description})}
+    content = safetensors.torch.save(plain, metadata=header)
+    write_atomically(path, content)
+    return path
+
+
+def load(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Read what `save` wrote.
+
+    Raises:
+        DDLabError: the file is missing, truncated, not ddlab's, or holds something else than `kind`.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise DDLabError(f"path must be an existing ddlab {kind} file; given {str(path)!r}, which is no file.")
+    try:
+        with safetensors.safe_open(path, framework="pt") as file:
+            header = json.loads((file.metadata() or {}).get(_KEY, "null"))
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+    except (safetensors.SafetensorError, OSError, json.JSONDecodeError, UnicodeDecodeError) as problem:
+        raise DDLabError(
+            f"path must be a complete ddlab {kind} file; given {str(path)!r}, which is truncated or of another format."
+        ) from problem
+    if not isinstance(header, dict) or header.get("kind") != kind:
+        found = header.get("kind", "nothing of ddlab's") if isinstance(header, dict) else "nothing of ddlab's"
+        raise DDLabError(f"path must be a ddlab {kind} file; given {str(path)!r}, which holds {found}.")
+    return tensors, header
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Replace `path` by `content` in one step: a reader sees the old file or the new one, never a part."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as problem:
+        raise DDLabError(f"path must be a place that can be written to; given {str(path)!r} ({problem}).") from problem
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException as problem:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        if isinstance(problem, OSError):
+            raise DDLabError(f"path must be a file that can be written; given {str(path)!r} ({problem}).") from problem
+        raise
+
+
+def fingerprint(*parts: Any) -> str:
+    """A hash of content: tensors by dtype, shape and bytes; everything else by its JSON form. 16 hexadecimal digits."""
+    digest = hashlib.sha256()
+    for part in parts:
+        _feed(digest, part)
+    return digest.hexdigest()[:16]
+
+
+def _feed(digest: Any, part: Any) -> None:
+    if isinstance(part, Tensor):
+        digest.update(f"{part.dtype}{list(part.shape)}".encode())
+        flat = part.detach().cpu().contiguous().view(-1)
+        digest.update(memoryview(flat.view(torch.uint8).numpy()) if flat.numel() else b"")
+    elif isinstance(part, Mapping):
+        for key in sorted(part):
+            digest.update(f"<{key}>".encode())
+            _feed(digest, part[key])
+    elif isinstance(part, (list, tuple)):
+        digest.update(f"[{len(part)}]".encode())
+        for item in part:
+            _feed(digest, item)
+    elif hasattr(part, "to_dict"):
+        _feed(digest, part.to_dict())
+    elif part is None or isinstance(part, (str, int, float, bool)):
+        digest.update(json.dumps(part).encode() + b";")
+    else:
+        errors.fail("a part of a fingerprint", "a tensor, a config, or made of JSON types", part)

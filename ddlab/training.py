@@ -1,0 +1,303 @@
+r"""Training a network, as a process: teachers on a dataset, students on a distilled set.
+
+What it trains on is what the inputs hold: `inputs.distilled` if given, else the training images of `inputs.data`. What it learns
+from is `config.labels`: hard class numbers, the soft labels stored with a distilled set, or the teacher asked for every augmented
+view.
+
+One step (sources: SRe2L's relabelling, Yin et al. 2023, arXiv 2306.13092; mixup, Zhang et al. 2018, arXiv 1710.09412)
+view x' = mixup(flip(crop(x)))                                        augment
+p = one-hot | softmax(stored / T) | softmax(teacher(x') / T)          targets_for
+l = KL(p || softmax(student(x') / T)); T = 1 for hard labels          losses.distillation_loss
+theta <- SGD or AdamW, cosine learning rate                           optim
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from . import errors, losses, networks, optim, randomness
+from .data import ImageData
+from .distilled import DistilledSet
+from .errors import DDLabError
+from .networks import Network, NetworkSpec
+from .parameters import Parameters, parameter
+from .process import Inputs, require_teacher
+
+NAME = "training"
+_RESNET = networks.spec("resnet18")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(Parameters):
+    """Hyper-parameters. The defaults train a student as SRe2L's CIFAR code does."""
+
+    network: NetworkSpec = parameter(_RESNET, help="Architecture.")
+    labels: str = parameter(
+        "hard",
+        choices=("hard", "stored", "online"),
+        help="Class numbers, stored soft labels, or the teacher asked for every view.",
+    )
+    epochs: int = parameter(400, range=(1, None), help="Passes over the images.", explorable=(10, 400), step=10)
+    batch_size: int = parameter(128, range=(1, None), unit="images", help="Images per step.")
+    optimiser: str = parameter("adamw", choices=("adamw", "sgd"), help="AdamW, or SGD with momentum.")
+    learning_rate: float = parameter(
+        1e-3,
+        symbol=r"\eta",
+        range=(0, None),
+        open_low=True,
+        scale="log",
+        help="At the start of the cosine.",
+        explorable=(1e-4, 1e-1),
+    )
+    final_fraction: float = parameter(0.0, range=(0, 1), help="Where the cosine ends, as a fraction of its start.")
+    momentum: float = parameter(0.9, range=(0, 0.9999), help="Of SGD.")
+    weight_decay: float = parameter(0.01, range=(0, None), help="Decoupled for AdamW, in the gradient for SGD.")
+    crop_pixels: int = parameter(
+        4, range=(0, None), unit="px", help="Random crop after padding by so many black pixels."
+    )
+    flip: bool = parameter(True, help="Random horizontal flip (not for digits).")
+    mixup_alpha: float = parameter(
+        0.8,
+        symbol=r"\alpha",
+        range=(0, None),
+        help="Mixup share is drawn from Beta(alpha, alpha); 0 is off.",
+        explorable=(0, 2),
+    )
+    temperature: float = parameter(
+        30.0,
+        symbol="T",
+        range=(0, None),
+        open_low=True,
+        scale="log",
+        help="Softens stored and online labels.",
+        explorable=(1, 50),
+    )
+    teacher_mode: str = parameter(
+        "eval",
+        choices=("eval", "train"),
+        help="Statistics of the online teacher's batch norm; the reference code forgot eval.",
+    )
+    seed: int = parameter(0, range=(0, None), help="Of weights, order and views.")
+
+    @classmethod
+    def teaching(cls, role: str = "student", **changes: Any) -> Config:
+        """Two CPU cores, seconds, 16-pixel digits: a ConvNet of width 64, as "student" or "teacher"."""
+        errors.check_choice("role", role, ("student", "teacher"))
+        common = {"network": networks.spec("convnet", width=64), "crop_pixels": 1, "flip": False}
+        special = {
+            "student": {"epochs": 150, "learning_rate": 5e-3, "temperature": 4.0},
+            "teacher": {"epochs": 10, "learning_rate": 5e-3, "batch_size": 64, "mixup_alpha": 0.0},
+        }
+        return cls(**common | special[role] | changes)
+
+    @classmethod
+    def paper(cls, dataset: str = "cifar10", role: str = "student", **changes: Any) -> Config:
+        """The published settings for "cifar10" or "cifar100": SRe2L's student, or the ResNet-18 teacher it is distilled from."""
+        errors.check_choice("dataset", dataset, ("cifar10", "cifar100"))
+        errors.check_choice("role", role, ("student", "teacher"))
+        teacher = {"epochs": 200, "optimiser": "sgd", "learning_rate": 0.1, "weight_decay": 5e-4, "mixup_alpha": 0.0}
+        return cls(**({} if role == "student" else teacher) | changes)
+
+
+@dataclass(frozen=True)
+class State:
+    """`step` updates done; weights and buffers by name; the optimiser's state."""
+
+    step: int
+    weights: dict[str, Tensor]
+    optimiser: optim.SGDState | optim.AdamState
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One update: the loss before it [], the share of the batch classified right before it [], the learning rate."""
+
+    loss: Tensor
+    accuracy_fraction: Tensor
+    learning_rate: float
+
+
+class View(NamedTuple):
+    """An augmented batch: images [n, c, h, w], and how it was mixed: image i is share x_i + (1 - share) x_partner[i]."""
+
+    images: Tensor
+    share: float
+    partner: Tensor
+
+
+def augment(
+    images: Tensor, *, crop_pixels: int, flip: bool, mixup_alpha: float, black: Tensor, seed: int, step: int
+) -> View:
+    """Random crop after padding, horizontal flip, mixup, in this order; all draws depend on (seed, step) alone.
+
+    Args:
+        images: float [n, c, h, w]. black: [1, c, 1, 1], the normalised value of the padding.
+    """
+    count = len(images)
+    draw = randomness.generator(seed, step, "augment")
+    if crop_pixels:
+        images = _crop(images, crop_pixels, torch.randint(0, 2 * crop_pixels + 1, (2, count), generator=draw), black)
+    if flip:
+        flipped = (torch.rand(count, generator=draw) < 0.5).to(images.device)
+        images = torch.where(flipped[:, None, None, None], images.flip(3), images)
+    share, partner = 1.0, torch.arange(count)
+    if mixup_alpha:
+        share = float(randomness.numpy_generator(seed, step, "mixup").beta(mixup_alpha, mixup_alpha))
+        partner = torch.randperm(count, generator=draw)
+        images = share * images + (1 - share) * images[partner.to(images.device)]
+    return View(images, share, partner.to(images.device))
+
+
+def targets_for(
+    config: Config, view: View, labels: Tensor, stored: Tensor | None, teacher: Network | None, classes: int
+) -> Tensor:
+    """Target probabilities [n, classes] for a view, from the kind of labels the config asks for."""
+    if config.labels == "online" and teacher is not None:
+        with torch.no_grad():
+            outputs, _ = networks.call(teacher.spec, teacher.weights, view.images, config.teacher_mode == "train")
+        return losses.soft_targets(outputs.logits, config.temperature)
+    if config.labels == "stored" and stored is not None:
+        targets = losses.soft_targets(stored, config.temperature)
+    else:
+        targets = F.one_hot(labels, classes).to(view.images.dtype)
+    return view.share * targets + (1 - view.share) * targets[view.partner]
+
+
+def total_steps(config: Config, inputs: Inputs) -> int:
+    """Epochs times batches per epoch; a last smaller batch counts."""
+    return config.epochs * math.ceil(_count(inputs) / config.batch_size)
+
+
+def init(config: Config, inputs: Inputs) -> State:
+    """Fresh weights for the seed.
+
+    Raises:
+        DDLabError: nothing to train on, labels that the inputs do not have, a teacher that is not the one that made the set.
+    """
+    source = _source(inputs)
+    _check_labels(config, inputs)
+    if config.crop_pixels >= min(source.image_size):
+        errors.fail("crop_pixels", f"below the image size of {min(source.image_size)} px", config.crop_pixels)
+    weights = networks.initialise(config.network.for_data(source), seed=config.seed).to(inputs.device).weights
+    trained = {name: weights[name] for name in networks.parameter_names(config.network.for_data(source))}
+    return State(0, weights, optim.adam_init(trained) if config.optimiser == "adamw" else optim.sgd_init(trained))
+
+
+def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
+    """One step on one batch."""
+    source = _source(inputs)
+    spec = config.network.for_data(source)
+    indices = _batch(config, inputs, state.step)
+    images, labels, stored = _examples(config, inputs, indices)
+    view = augment(
+        images,
+        crop_pixels=config.crop_pixels,
+        flip=config.flip,
+        mixup_alpha=config.mixup_alpha,
+        black=(-source.mean / source.std)[None, :, None, None].to(images.device),
+        seed=config.seed,
+        step=state.step,
+    )
+    targets = targets_for(config, view, labels, stored, inputs.teachers[0] if inputs.teachers else None, source.classes)
+    names = networks.parameter_names(spec)
+    leaves = {name: state.weights[name].detach().requires_grad_() for name in names}
+    with torch.enable_grad():
+        outputs, buffers = networks.call(spec, {**state.weights, **leaves}, view.images, train=True)
+        temperature = 1.0 if config.labels == "hard" else config.temperature
+        loss = losses.distillation_loss(outputs.logits, targets, temperature=temperature)
+        slopes = torch.autograd.grad(loss, list(leaves.values()))
+    learning_rate = optim.cosine(
+        state.step, total_steps(config, inputs), config.learning_rate, final_fraction=config.final_fraction
+    )
+    current = {name: state.weights[name] for name in names}
+    gradients = dict(zip(names, slopes, strict=True))
+    if isinstance(state.optimiser, optim.SGDState):
+        moved, optimiser = optim.sgd_update(
+            current,
+            gradients,
+            state.optimiser,
+            learning_rate=learning_rate,
+            momentum=config.momentum,
+            weight_decay=config.weight_decay,
+        )
+    else:
+        moved, optimiser = optim.adamw_update(
+            current, gradients, state.optimiser, learning_rate=learning_rate, weight_decay=config.weight_decay
+        )
+    right = (outputs.logits.detach().argmax(1) == targets.argmax(1)).float().mean()
+    return State(state.step + 1, {**moved, **buffers}, optimiser), Trace(loss.detach(), right, learning_rate)
+
+
+def finish(config: Config, inputs: Inputs, state: State) -> Network:
+    """The network with its weights, and whether its training was complete in `provenance`."""
+    source = _source(inputs)
+    provenance = {
+        "process": NAME,
+        "config": config.to_dict(),
+        "inputs": inputs.fingerprint,
+        "step": state.step,
+        "complete": state.step >= total_steps(config, inputs),
+    }
+    return Network(spec=config.network.for_data(source), weights=dict(state.weights), provenance=provenance)
+
+
+def _source(inputs: Inputs) -> ImageData | DistilledSet:
+    source = inputs.distilled if inputs.distilled is not None else inputs.data
+    if source is None:
+        raise DDLabError("data or distilled must be given to training; given neither.")
+    return source
+
+
+def _count(inputs: Inputs) -> int:
+    source = _source(inputs)
+    count = len(source) if isinstance(source, DistilledSet) else len(source.train_labels)
+    if count == 0:
+        raise DDLabError("distilled must hold at least one image to train on; given an empty set.")
+    return count
+
+
+def _check_labels(config: Config, inputs: Inputs) -> None:
+    if config.labels == "stored":
+        if inputs.distilled is None:
+            raise DDLabError(
+                "labels must be 'hard' or 'online' to train on a dataset; given 'stored', which a distilled set has."
+            )
+        inputs.distilled.target("stored")
+    if config.labels == "online":
+        teacher = require_teacher("training with online labels", inputs)
+        made_with = [t.fingerprint for t in inputs.distilled.targets if t.kind == "online"] if inputs.distilled else []
+        if made_with and teacher.fingerprint not in made_with:
+            raise DDLabError(
+                f"teacher must be the one that made the set ({made_with[0]}); given {teacher.fingerprint}."
+            )
+
+
+def _batch(config: Config, inputs: Inputs, step: int) -> Tensor:
+    count = _count(inputs)
+    epoch, number = divmod(step, math.ceil(count / config.batch_size))
+    order = torch.randperm(count, generator=randomness.generator(config.seed, epoch, "order"))
+    return order[number * config.batch_size : (number + 1) * config.batch_size]
+
+
+def _examples(config: Config, inputs: Inputs, indices: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+    source, device = _source(inputs), inputs.device
+    if isinstance(source, ImageData):
+        return source.normalised(indices, device=device), source.train_labels[indices].to(device), None
+    stored = source.target("stored").logits[indices].to(device) if config.labels == "stored" else None
+    return source.images[indices].to(device), source.labels[indices].to(device), stored
+
+
+def _crop(images: Tensor, pixels: int, offsets: Tensor, black: Tensor) -> Tensor:
+    """Pad by `pixels` black ones, then cut each image at its own offset; [n, c, h, w] in and out."""
+    _, _, height, width = images.shape
+    padded = F.pad(images - black, [pixels] * 4) + black
+    rows = (offsets[0][:, None] + torch.arange(height)).to(images.device)
+    columns = (offsets[1][:, None] + torch.arange(width)).to(images.device)
+    number = torch.arange(len(images), device=images.device)
+    return padded[number[:, None, None], :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)

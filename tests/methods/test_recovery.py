@@ -1,0 +1,273 @@
+"""What the recovery methods share, against plain autograd, plain modules and float64."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from ddlab import networks
+from ddlab.data import ImageData
+from ddlab.methods import _recovery as recovery
+from ddlab.networks import Network, convnet
+from ddlab.process import Inputs
+from tests.support import assert_unchanged, refuses, snapshot
+
+
+def draw(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def remembered(channels: int) -> tuple[Tensor, Tensor]:
+    return draw(channels, seed=1), draw(channels, seed=2).square() + 0.1
+
+
+def plain_gaps(inputs: Tensor, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
+    """Eq 4 of DWA for one layer, written out over the flattened channels."""
+    flat = inputs.permute(1, 0, 2, 3).flatten(1)
+    centre = flat.sum(1) / flat.shape[1]
+    spread = ((flat - centre[:, None]) ** 2).sum(1) / flat.shape[1]
+    return ((centre - mean) ** 2).sum().sqrt(), ((spread - variance) ** 2).sum().sqrt()
+
+
+@given(shape=st.tuples(*(st.integers(1, 4) for _ in range(4))), seed=st.integers(0, 99), channels_last=st.booleans())
+def test_gaps_equal_the_plain_formulas(shape: tuple[int, int, int, int], seed: int, channels_last: bool) -> None:
+    inputs = draw(*shape, seed=seed)
+    if channels_last:
+        inputs = inputs.contiguous(memory_format=torch.channels_last)
+    mean, variance = remembered(shape[1])
+    passed, mean_gap, variance_gap = recovery.batch_norm_gaps(inputs, mean, variance)
+    expected_mean, expected_variance = plain_gaps(inputs, mean, variance)
+    assert torch.equal(passed, inputs)
+    torch.testing.assert_close(mean_gap, expected_mean)
+    torch.testing.assert_close(variance_gap, expected_variance)
+    torch.testing.assert_close(recovery.batch_norm_mean_gap(inputs, mean), expected_mean)
+    torch.testing.assert_close(recovery.batch_norm_variance_gap(inputs, variance), expected_variance)
+
+
+@pytest.mark.parametrize("weights", [(1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (0.7, 0.2, 3.0)])
+def test_gap_gradient_equals_plain_autograd(weights: tuple[float, float, float]) -> None:
+    """The gradient from above, and that of each gap, alone and together."""
+    inputs, above = draw(3, 4, 5, 2).requires_grad_(), draw(3, 4, 5, 2, seed=7)
+    mean, variance = remembered(4)
+    through, mean_gap, variance_gap = recovery.batch_norm_gaps(inputs, mean, variance)
+    loss = weights[0] * (through.tanh() * above).sum() + weights[1] * mean_gap + weights[2] * variance_gap
+    (found,) = torch.autograd.grad(loss, inputs)
+    plain_mean, plain_variance = plain_gaps(inputs, mean, variance)
+    loss = weights[0] * (inputs.tanh() * above).sum() + weights[1] * plain_mean + weights[2] * plain_variance
+    (expected,) = torch.autograd.grad(loss, inputs)
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_gaps_pass_gradcheck() -> None:
+    mean, variance = remembered(3)
+    inputs = draw(2, 3, 3, 2).requires_grad_()
+    assert torch.autograd.gradcheck(lambda x: recovery.batch_norm_gaps(x, mean, variance), (inputs,))
+    assert torch.autograd.gradcheck(lambda x: recovery.batch_norm_mean_gap(x, mean), (inputs,))
+    assert torch.autograd.gradcheck(lambda x: recovery.batch_norm_variance_gap(x, variance), (inputs,))
+
+
+def test_only_the_gap_used_has_a_gradient() -> None:
+    """The passed inputs may be left unused, as for the last layer of a network."""
+    inputs = draw(2, 3, 3, 2).requires_grad_()
+    mean, variance = remembered(3)
+    (found,) = torch.autograd.grad(recovery.batch_norm_gaps(inputs, mean, variance)[1], inputs)
+    (expected,) = torch.autograd.grad(plain_gaps(inputs, mean, variance)[0], inputs)
+    torch.testing.assert_close(found, expected)
+
+
+def test_closed_gap_has_zero_gradient() -> None:
+    inputs = draw(4, 3, 2, 2)
+    variance, mean = torch.var_mean(inputs, (0, 2, 3), correction=0)
+    inputs.requires_grad_()
+    through, mean_gap, variance_gap = recovery.batch_norm_gaps(inputs, mean, variance)
+    assert mean_gap == 0 and variance_gap == 0
+    (found,) = torch.autograd.grad(through.sum() + mean_gap + variance_gap, inputs)
+    assert torch.equal(found, torch.ones_like(found))
+
+
+@given(shift=st.floats(-5, 5), scale=st.floats(0.1, 5), seed=st.integers(0, 99))
+def test_gap_invariances(shift: float, scale: float, seed: int) -> None:
+    """The order of images and pixels does not matter; the variance gap does not see a shift, and scales with the square."""
+    inputs = draw(4, 3, 2, 5, seed=seed)
+    mean, variance = remembered(3)
+    _, mean_gap, variance_gap = recovery.batch_norm_gaps(inputs, mean, variance)
+    shuffled = inputs.flip(0).transpose(2, 3).roll(1, 2)
+    torch.testing.assert_close(recovery.batch_norm_gaps(shuffled, mean, variance)[1:], (mean_gap, variance_gap))
+    torch.testing.assert_close(recovery.batch_norm_variance_gap(inputs + shift, variance), variance_gap)
+    torch.testing.assert_close(recovery.batch_norm_mean_gap(inputs + shift, mean + shift), mean_gap)
+    torch.testing.assert_close(recovery.batch_norm_mean_gap(scale * inputs, scale * mean), scale * mean_gap)
+    torch.testing.assert_close(
+        recovery.batch_norm_variance_gap(scale * inputs, scale**2 * variance), scale**2 * variance_gap
+    )
+
+
+def test_statistics_of_half_precision_inputs_are_float32() -> None:
+    inputs = (draw(2, 3, 8, 8) + 100).bfloat16()
+    mean, variance = (value.float() for value in remembered(3))
+    passed, mean_gap, variance_gap = recovery.batch_norm_gaps(inputs.requires_grad_(), mean, variance)
+    assert passed.dtype == torch.bfloat16 and mean_gap.dtype == variance_gap.dtype == torch.float32
+    expected = plain_gaps(inputs.detach().double(), mean.double(), variance.double())
+    torch.testing.assert_close((mean_gap.double(), variance_gap.double()), expected, rtol=1e-4, atol=1e-4)
+    (gradient,) = torch.autograd.grad(mean_gap + variance_gap, inputs)
+    assert gradient.dtype == torch.bfloat16 and gradient.isfinite().all()
+
+
+def plain_module(teacher: Network) -> nn.Module:
+    spec = teacher.spec
+    assert spec.channels is not None and spec.classes is not None and spec.image_size is not None
+    options = spec.options
+    assert isinstance(options, convnet.Options)
+    module = convnet.ConvNet(spec.channels, spec.classes, spec.image_size, options).double()
+    module.load_state_dict(
+        {name: value.double() if value.is_floating_point() else value for name, value in teacher.weights.items()}
+    )
+    return module.eval().requires_grad_(False)
+
+
+def in_double(teacher: Network) -> Network:
+    weights = {name: value.double() if value.is_floating_point() else value for name, value in teacher.weights.items()}
+    return dataclasses.replace(teacher, weights=weights)
+
+
+def hooked_gaps(module: nn.Module, images: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Logits and both gaps per layer, by forward hooks on a plain module."""
+    means, variances = [], []
+
+    def hook(layer: nn.Module, arguments: tuple[Tensor, ...], _: Tensor) -> None:
+        assert isinstance(layer, nn.BatchNorm2d) and layer.running_mean is not None and layer.running_var is not None
+        mean_gap, variance_gap = plain_gaps(arguments[0], layer.running_mean, layer.running_var)
+        means.append(mean_gap)
+        variances.append(variance_gap)
+
+    handles = [layer.register_forward_hook(hook) for layer in module.modules() if isinstance(layer, nn.BatchNorm2d)]
+    logits = module(images)
+    for handle in handles:
+        handle.remove()
+    return logits, torch.stack(means), torch.stack(variances)
+
+
+def test_matched_call_equals_a_plain_module_with_hooks(teacher: Network) -> None:
+    module, double = plain_module(teacher), in_double(teacher)
+    before, images = snapshot(double), draw(5, 1, 8, 8).requires_grad_()
+    logits, means, variances = hooked_gaps(module, images)
+    matched = recovery.matched_call(double, images)
+    torch.testing.assert_close(matched.outputs.logits, logits, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(matched.mean_gaps, means, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(matched.variance_gaps, variances, rtol=1e-12, atol=1e-12)
+    weights = torch.arange(1.0, len(means) + 1, dtype=torch.float64)
+    target = torch.arange(5) % 3
+    found, expected = (
+        torch.autograd.grad(nn.functional.cross_entropy(a, target) + (weights * b).sum() - (c / weights).sum(), images)[
+            0
+        ]
+        for a, b, c in ((matched.outputs.logits, matched.mean_gaps, matched.variance_gaps), (logits, means, variances))
+    )
+    torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-12)
+    assert_unchanged(before, double)
+
+
+def test_matched_call_with_other_weights_keeps_the_teachers_targets(teacher: Network, other_teacher: Network) -> None:
+    """Perturbed weights run, but the statistics are compared with what the teacher remembers."""
+    images = draw(4, 1, 8, 8)
+    double, other = in_double(teacher), in_double(other_teacher)
+    moved = dict(double.weights)
+    moved |= {name: other.weights[name] for name in networks.parameter_names(teacher.spec)}
+    module = plain_module(dataclasses.replace(teacher, weights=moved))
+    logits, means, variances = hooked_gaps(module, images)
+    matched = recovery.matched_call(double, images, weights=moved)
+    torch.testing.assert_close(matched.outputs.logits, logits)
+    torch.testing.assert_close((matched.mean_gaps, matched.variance_gaps), (means, variances))
+
+
+def test_gaps_are_small_on_the_data_the_teacher_saw(teacher: Network, grey: ImageData) -> None:
+    real = recovery.matched_call(teacher, grey.normalised())
+    noise = recovery.matched_call(teacher, recovery.noise_images(grey, 36, seed=0, batch=0, device="cpu"))
+    assert real.mean_gaps.sum() < noise.mean_gaps.sum() and real.variance_gaps.sum() < noise.variance_gaps.sum()
+
+
+def test_bfloat16_is_near_float32(teacher: Network, grey: ImageData) -> None:
+    images = grey.normalised()
+    half, full = (recovery.matched_call(teacher, images, precision=p) for p in ("bfloat16", "float32"))
+    assert half.mean_gaps.dtype == torch.float32
+    torch.testing.assert_close(half.mean_gaps, full.mean_gaps, rtol=0.1, atol=0.05)
+
+
+@given(gaps=st.lists(st.floats(0, 100), min_size=1, max_size=8), multiplier=st.floats(0, 20))
+def test_weighted_gap_counts_the_first_layer_so_often(gaps: list[float], multiplier: float) -> None:
+    found = recovery.weighted_gap(torch.tensor(gaps, dtype=torch.float64), multiplier)
+    assert float(found) == pytest.approx(multiplier * gaps[0] + sum(gaps[1:]), abs=1e-9)
+
+
+@given(pixels=st.integers(0, 7), seed=st.integers(0, 2**40), step=st.integers(0, 500))
+def test_circular_shift_is_one_roll_of_the_batch(pixels: int, seed: int, step: int) -> None:
+    images = draw(2, 1, 8, 8)
+    shifted = recovery.circular_shift(images, pixels, seed=seed, step=step)
+    rolls = [torch.roll(images, (y, x), (2, 3)) for y in range(pixels + 1) for x in range(pixels + 1)]
+    assert any(torch.equal(shifted, roll) for roll in rolls)
+    assert torch.equal(shifted, recovery.circular_shift(images, pixels, seed=seed, step=step))
+
+
+def test_circular_shift_reaches_every_offset() -> None:
+    marked = torch.zeros(1, 1, 8, 8)
+    marked[0, 0, 0, 0] = 1
+    places = {
+        tuple(torch.nonzero(recovery.circular_shift(marked, 2, seed=0, step=step)[0, 0])[0].tolist())
+        for step in range(200)
+    }
+    assert places == {(y, x) for y in range(3) for x in range(3)}
+
+
+def test_clamping_to_valid_pixels(colour: ImageData) -> None:
+    low, high = colour.valid_range()
+    images = 10 * draw(3, 3, 8, 8).float()
+    clamped = recovery.clamp_to_valid(images, low, high)
+    for channel in range(3):
+        black = (0 - colour.mean[channel]) / colour.std[channel]
+        white = (1 - colour.mean[channel]) / colour.std[channel]
+        torch.testing.assert_close(clamped[:, channel], images[:, channel].clamp(float(black), float(white)))
+    assert torch.equal(recovery.clamp_to_valid(clamped, low, high), clamped)
+    real = colour.normalised()
+    torch.testing.assert_close(recovery.clamp_to_valid(real, low, high), real)
+
+
+def test_noise_images(colour: ImageData) -> None:
+    many = recovery.noise_images(colour, 500, seed=0, batch=0, device="cpu")
+    assert many.shape == (500, 3, 8, 8) and many.dtype == torch.float32
+    assert abs(float(many.mean())) < 0.02 and abs(float(many.std()) - 1) < 0.02
+    first, second = (recovery.noise_images(colour, 2, seed=0, batch=b, device="cpu") for b in (0, 1))
+    assert not torch.equal(first, second)
+
+
+def test_real_image_indices(grey: ImageData) -> None:
+    ten = recovery.real_image_indices(grey, 10, seed=3)
+    assert ten.shape == (10, 3) and torch.equal(grey.train_labels[ten], torch.arange(3).expand(10, 3))
+    assert all(len(set(column.tolist())) == 10 for column in ten.T)
+    assert torch.equal(recovery.real_image_indices(grey, 5, seed=3), ten[:5])
+    assert not torch.equal(recovery.real_image_indices(grey, 10, seed=4), ten)
+    assert recovery.real_image_indices(grey, 12, seed=3).sort(0).values.flatten().unique().tolist() == list(range(36))
+    with refuses("images_per_class", "at most 12", "13"):
+        recovery.real_image_indices(grey, 13, seed=3)
+
+
+@pytest.mark.parametrize("norm", ["instance", "group", "none"])
+def test_a_teacher_without_batch_norm_is_refused(norm: str, grey: ImageData) -> None:
+    bare = networks.initialise(networks.spec("convnet", width=4, norm=norm).for_data(grey), seed=0)
+    with refuses("teacher", "BatchNorm2d", f'norm="{norm}"'):
+        recovery.require_batch_norm_teacher("sre2l", bare)
+
+
+def test_labelled_set(grey: ImageData, teacher: Network) -> None:
+    images, labels = grey.normalised([0, 12, 24]), torch.arange(3)
+    inputs = Inputs(data=grey, teachers=(teacher,))
+    made = recovery.labelled_set(images, labels, inputs, complete=False, provenance={"method": "x"})
+    assert [target.kind for target in made.targets] == ["hard", "stored", "online"] and not made.complete
+    assert torch.equal(made.target("stored").logits, networks.predict(teacher, images).logits)
+    assert made.target("online").fingerprint == teacher.fingerprint
+    assert made.provenance == {"method": "x", "data": grey.name, "inputs": inputs.fingerprint}
+    alone = recovery.labelled_set(images, labels, Inputs(data=grey), complete=True, provenance={})
+    assert [target.kind for target in alone.targets] == ["hard"]

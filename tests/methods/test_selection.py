@@ -1,0 +1,154 @@
+"""Each rule of selection against brute force."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from ddlab import networks, process
+from ddlab.data import ImageData
+from ddlab.methods import selection
+from ddlab.networks import Network
+from ddlab.process import Inputs
+from tests.support import refuses
+
+KINDS = ("random", "average", "k_means", "herding", "k_center")
+
+
+def points(count: int, seed: int, duplicates: bool = False) -> Tensor:
+    drawn = torch.randn((count, 3), generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return drawn[torch.arange(count) // 2] if duplicates else drawn
+
+
+CLOUDS = {
+    "count": st.integers(1, 9),
+    "seed": st.integers(0, 999),
+    "duplicates": st.booleans(),
+    "share": st.floats(0, 1),
+}
+
+
+@given(**CLOUDS)
+def test_herding_is_greedy_for_the_mean(count: int, seed: int, duplicates: bool, share: float) -> None:
+    features = points(count, seed, duplicates)
+    take = 1 + int(share * (count - 1))
+    chosen = selection.herding(features, take).tolist()
+    assert len(set(chosen)) == take
+    for k in range(1, take + 1):
+        errors = {
+            i: float((features[[*chosen[: k - 1], i]].mean(0) - features.mean(0)).norm())
+            for i in range(count)
+            if i not in chosen[: k - 1]
+        }
+        assert errors[chosen[k - 1]] == pytest.approx(min(errors.values()), abs=1e-9)
+
+
+@given(**CLOUDS)
+def test_k_center_is_farthest_first(count: int, seed: int, duplicates: bool, share: float) -> None:
+    features = points(count, seed, duplicates)
+    take = 1 + int(share * (count - 1))
+    before = features.clone()
+    chosen = selection.k_center(features, take).tolist()
+    assert torch.equal(features, before) and len(set(chosen)) == take
+    to_mean = (features - features.mean(0)).norm(dim=1)
+    assert float(to_mean[chosen[0]]) == pytest.approx(float(to_mean.min()))
+    for k in range(1, take):
+        gap = torch.cdist(features, features[chosen[:k]]).min(1).values
+        assert float(gap[chosen[k]]) == pytest.approx(float(gap.max()), abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_k_means_takes_one_of_each_cluster(seed: int) -> None:
+    centres = torch.tensor([[0.0, 0, 0], [50, 0, 0], [0, 50, 0], [0, 0, 50]], dtype=torch.float64)
+    cloud = points(40, seed) + centres[torch.arange(40) % 4]
+    chosen = selection.k_means(cloud, 4, seed=seed)
+    assert sorted((chosen % 4).tolist()) == [0, 1, 2, 3]
+    for index in chosen.tolist():
+        members = cloud[torch.arange(40) % 4 == index % 4]
+        to_centre = (members - members.mean(0)).norm(dim=1)
+        assert float((cloud[index] - members.mean(0)).norm()) == pytest.approx(float(to_centre.min()))
+
+
+@settings(max_examples=15)
+@given(count=st.integers(1, 9), seed=st.integers(0, 999))
+def test_k_means_never_takes_an_image_twice(count: int, seed: int) -> None:
+    chosen = selection.k_means(points(9, seed), count, seed=seed).tolist()
+    assert len(set(chosen)) == count
+
+
+@given(count=st.integers(1, 9), seed=st.integers(0, 99))
+def test_average_is_the_mean_of_equal_parts(count: int, seed: int) -> None:
+    images = torch.randn((9, 1, 2, 2), generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    found = selection.average(images, count, generator=torch.Generator().manual_seed(seed))
+    order = torch.randperm(9, generator=torch.Generator().manual_seed(seed))
+    sizes = [9 // count + (part < 9 % count) for part in range(count)]
+    parts = torch.split(images[order], sizes)
+    torch.testing.assert_close(found, torch.stack([part.mean(0) for part in parts]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("space", ["pixels", "features"])
+def test_a_run_takes_images_of_each_class(kind: str, space: str, grey: ImageData, teacher: Network) -> None:
+    config = selection.Config(kind=kind, space=space, images_per_class=3, seed=2)
+    inputs = Inputs(data=grey, teachers=(teacher,))
+    steps = list(process.steps(selection, config, inputs))
+    made = selection.finish(config, inputs, steps[-1].state)
+    assert made.labels.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2] and [step.trace.label for step in steps] == [0, 1, 2]
+    indices = torch.tensor(made.provenance["indices"])
+    if kind == "average":
+        assert (indices == -1).all()
+        return
+    assert len(set(indices.flatten().tolist())) == 9
+    assert torch.equal(grey.train_labels[indices], torch.arange(3)[:, None].expand(3, 3))
+    assert torch.equal(made.images, grey.normalised(indices.flatten()))
+    for label, step in enumerate(steps):
+        everything = _space(space, teacher, grey.normalised(grey.of_class(label)))
+        taken = _space(space, teacher, grey.normalised(indices[label]))
+        torch.testing.assert_close(
+            step.trace.mean_distance, (taken.mean(0) - everything.mean(0)).norm(), rtol=1e-4, atol=1e-5
+        )
+        if kind in ("herding", "k_center"):
+            rule: Any = getattr(selection, kind)
+            assert torch.equal(grey.of_class(label)[rule(everything, 3)], indices[label])
+
+
+def _space(space: str, teacher: Network, images: Tensor) -> Tensor:
+    return networks.predict(teacher, images).features if space == "features" else images.flatten(1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_whole_class_may_be_taken(kind: str, grey: ImageData) -> None:
+    made = process.run(selection, selection.Config(kind=kind, images_per_class=12), Inputs(data=grey))
+    assert len(made) == 36
+    real = {tuple(image.flatten().tolist()) for image in made.to_uint8()}
+    assert real == {tuple(image.flatten().tolist()) for image in grey.train_images}
+
+
+def test_one_average_is_the_class_mean(colour: ImageData) -> None:
+    made = process.run(selection, selection.Config(kind="average", images_per_class=1), Inputs(data=colour))
+    for label in range(2):
+        torch.testing.assert_close(made.images[label], colour.normalised(colour.of_class(label)).mean(0))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_bad_input(kind: str, grey: ImageData, teacher: Network) -> None:
+    with refuses("images_per_class", "at most 12", "'a'", "13"):
+        process.run(selection, selection.Config(kind=kind, images_per_class=13), Inputs(data=grey))
+    with refuses("teacher", "features"):
+        process.run(selection, selection.Config(kind=kind, space="features"), Inputs(data=grey))
+    with refuses("data", "selection"):
+        process.run(selection, selection.Config(kind=kind), Inputs(teachers=(teacher,)))
+
+
+def test_ipc_is_held_against_the_smallest_class(grey: ImageData) -> None:
+    keep = torch.arange(36) != 20
+    uneven = dataclasses.replace(grey, train_images=grey.train_images[keep], train_labels=grey.train_labels[keep])
+    process.run(selection, selection.Config(images_per_class=11), Inputs(data=uneven))
+    with refuses("images_per_class", "at most 11", "'b'", "12"):
+        process.run(selection, selection.Config(images_per_class=12), Inputs(data=uneven))

@@ -1,0 +1,102 @@
+"""Helpers of several test files: comparing states, one-sentence errors, small datasets."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import random
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from ddlab.data import ImageData
+from ddlab.errors import DDLabError
+
+SENTENCE = re.compile(r"^\S.* must .*; given .*\.$")
+
+
+def leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Everything inside dataclasses, mappings and sequences, by path."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for field in dataclasses.fields(value):
+            yield from leaves(getattr(value, field.name), f"{name}.{field.name}")
+    elif isinstance(value, Mapping):
+        for key in value:
+            yield from leaves(value[key], f"{name}[{key!r}]")
+    elif isinstance(value, (list, tuple)):
+        for number, item in enumerate(value):
+            yield from leaves(item, f"{name}[{number}]")
+    else:
+        yield name, value
+
+
+def assert_same(one: Any, other: Any) -> None:
+    """Bit for bit the same: names, types, dtypes, shapes and values."""
+    first, second = dict(leaves(one)), dict(leaves(other))
+    assert first.keys() == second.keys()
+    for name, value in first.items():
+        if isinstance(value, Tensor):
+            assert isinstance(second[name], Tensor) and value.dtype == second[name].dtype, name
+            assert torch.equal(value, second[name]), name
+        else:
+            assert type(value) is type(second[name]) and value == second[name], name
+
+
+def snapshot(value: Any) -> dict[str, Any]:
+    """A copy that shares no memory with `value`."""
+    return {name: item.clone() if isinstance(item, Tensor) else item for name, item in leaves(value)}
+
+
+def assert_unchanged(before: dict[str, Any], value: Any) -> None:
+    """`value` is still what `snapshot` saw."""
+    assert_same(before, dict(leaves(value)))
+
+
+def assert_sentence(problem: BaseException, *words: str) -> None:
+    """The error is ddlab's own: one sentence, what is allowed, what was given, and these words."""
+    assert isinstance(problem, DDLabError)
+    text = str(problem)
+    assert SENTENCE.match(text) and "\n" not in text and len(text) < 600, text
+    for word in words:
+        assert word in text, f"{word!r} is not in: {text}"
+
+
+@contextlib.contextmanager
+def refuses(*words: str) -> Iterator[None]:
+    """The block must raise exactly `DDLabError`, in one sentence that has these words."""
+    with pytest.raises(DDLabError) as caught:
+        yield
+    assert type(caught.value) is DDLabError, repr(caught.value)
+    assert_sentence(caught.value, *words)
+
+
+def global_randomness() -> list[Any]:
+    """The state of every global random generator."""
+    return [torch.get_rng_state().tolist(), [str(part) for part in np.random.get_state()], random.getstate()]
+
+
+def draw_globally() -> None:
+    """What a careless consumer does between two steps."""
+    torch.rand(3)
+    np.random.rand(3)
+    random.random()
+
+
+def made_data(
+    classes: int = 3, channels: int = 1, size: int = 8, train: int = 12, test: int = 6, seed: int = 0
+) -> ImageData:
+    """Images that a small network can tell apart: a pattern per class, and noise."""
+    draw = torch.Generator().manual_seed(seed)
+    patterns = torch.rand((classes, channels, size, size), generator=draw)
+    parts = {}
+    for split, count in (("train", train), ("test", test)):
+        labels = torch.arange(classes).repeat_interleave(count)
+        noise = torch.rand((len(labels), channels, size, size), generator=draw)
+        parts[f"{split}_images"] = ((0.6 * patterns[labels] + 0.4 * noise) * 255).round().to(torch.uint8)
+        parts[f"{split}_labels"] = labels
+    return ImageData(name=f"made-{channels}-{size}-{seed}", class_names=tuple("abcdefghij"[:classes]), **parts)

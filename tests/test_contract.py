@@ -1,0 +1,405 @@
+"""What every process must hold: each method with each of its choices, and training in each of its roles."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+
+from ddlab import checkpoint, methods, networks, parameters, process, training
+from ddlab.data import ImageData
+from ddlab.distilled import DistilledSet
+from ddlab.errors import NonFiniteError
+from ddlab.networks import Network
+from ddlab.process import Inputs, Step
+from tests.support import (
+    assert_same,
+    assert_sentence,
+    assert_unchanged,
+    draw_globally,
+    global_randomness,
+    leaves,
+    made_data,
+    refuses,
+    snapshot,
+)
+
+# A new method needs a line here: values that make its run a few steps long on three classes of 8 px.
+SMALL: dict[str, dict[str, Any]] = {
+    "squeeze_recover_relabel": {"images_per_class": 2, "iterations": 3, "roll_pixels": 2},
+    "selection": {"images_per_class": 2},
+}
+TRAINING: dict[str, Any] = {
+    "network": networks.spec("convnet", width=4),
+    "epochs": 3,
+    "batch_size": 4,
+    "crop_pixels": 1,
+    "learning_rate": 0.01,
+    "temperature": 4.0,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A process, its config, and what it runs on: "data", "data and teacher", or "set and teacher"."""
+
+    name: str
+    module: ModuleType
+    config: Any
+    runs_on: str
+
+
+def method_cases() -> Iterator[Case]:
+    """Each method as it is, and once for each value of each of its choices."""
+    for name in methods.names():
+        module = methods.get(name)
+        yield Case(name, module, module.Config(**SMALL[name]), "data and teacher")
+        for field, described in parameters.describe(module.Config).items():
+            for choice in described.choices or ():
+                changed = module.Config(**SMALL[name] | {field: choice})
+                if choice != described.default:
+                    yield Case(f"{name}-{field}-{choice}", module, changed, "data and teacher")
+        if not module.NEEDS_TEACHER:
+            yield Case(f"{name}-without-teacher", module, module.Config(**SMALL[name]), "data")
+    selection = methods.get("selection")
+    for kind in ("average", "k_means", "herding", "k_center"):
+        config = selection.Config(**SMALL["selection"] | {"kind": kind, "space": "features"})
+        yield Case(f"selection-features-{kind}", selection, config, "data and teacher")
+
+
+def training_cases() -> Iterator[Case]:
+    """Training as teacher and as student, on every kind of labels, with both optimisers."""
+    for optimiser in ("adamw", "sgd"):
+        for labels in ("hard", "online"):
+            config = training.Config(
+                **TRAINING | {"optimiser": optimiser, "labels": labels, "batch_size": 16, "epochs": 2}
+            )
+            yield Case(f"teacher-{labels}-{optimiser}", training, config, "data and teacher")
+        for labels in ("hard", "stored", "online"):
+            config = training.Config(**TRAINING | {"optimiser": optimiser, "labels": labels})
+            yield Case(f"student-{labels}-{optimiser}", training, config, "set and teacher")
+    config = training.Config(**TRAINING | {"labels": "online", "teacher_mode": "train"})
+    yield Case("student-teacher-mode-train", training, config, "set and teacher")
+    config = training.Config(
+        **TRAINING | {"network": networks.spec("convnet", width=4, norm="none"), "mixup_alpha": 0.0}
+    )
+    yield Case("student-plain", training, config, "set and teacher")
+
+
+CASES = [*method_cases(), *training_cases()]
+
+
+@pytest.fixture(params=CASES, ids=lambda case: case.name)
+def case(request: pytest.FixtureRequest) -> Case:
+    return request.param
+
+
+@pytest.fixture
+def inputs(case: Case, grey: ImageData, teacher: Network, distilled: DistilledSet) -> Inputs:
+    return bundle(case, grey, teacher, distilled)
+
+
+def bundle(case: Case, data: ImageData, teacher: Network, distilled: DistilledSet) -> Inputs:
+    if case.runs_on == "set and teacher":
+        return Inputs(distilled=distilled, teachers=(teacher,))
+    return Inputs(data=data, teachers=(teacher,) if "teacher" in case.runs_on else ())
+
+
+@pytest.fixture(scope="module")
+def runs() -> dict[str, list[Step]]:
+    return {}
+
+
+@pytest.fixture
+def whole(case: Case, inputs: Inputs, runs: dict[str, list[Step]]) -> list[Step]:
+    """All steps of an undisturbed run; computed once per case."""
+    if case.name not in runs:
+        runs[case.name] = states(case, inputs)
+    return runs[case.name]
+
+
+def states(case: Case, inputs: Inputs, state: Any = None) -> list[Step]:
+    return list(process.steps(case.module, case.config, inputs, state))
+
+
+def test_every_method_is_in_the_table() -> None:
+    assert set(SMALL) == set(methods.names())
+    for name, aliases in methods.MODULES.items():
+        module = methods.get(name)
+        assert name == module.NAME and tuple(aliases) == tuple(module.ALIASES)
+        assert all(methods.get(alias) is module for alias in aliases)
+
+
+def test_offers_what_a_process_is(case: Case, inputs: Inputs, whole: list[Step]) -> None:
+    module = case.module
+    for name in ("NAME", "Config", "State", "Trace", "total_steps", "init", "update", "finish"):
+        assert hasattr(module, name), name
+    assert module.__doc__ and all(described.help for described in parameters.describe(module.Config).values())
+    for kind in (module.Config, module.State, module.Trace):
+        assert dataclasses.is_dataclass(kind) and kind.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    assert "seed" in parameters.describe(module.Config)
+    if module is not training:
+        assert isinstance(module.ALIASES, tuple) and isinstance(module.NEEDS_TEACHER, bool)
+    assert isinstance(module.Config.teaching(), module.Config) and isinstance(module.Config.paper(), module.Config)
+    total, run = module.total_steps(case.config, inputs), whole
+    assert [step.index for step in run] == list(range(1, total + 1)) and {step.total for step in run} == {total}
+    assert module.init(case.config, inputs).step == 0 and all(step.state.step == step.index for step in run)
+    assert isinstance(run[-1].state, module.State) and isinstance(run[-1].trace, module.Trace)
+    result = module.finish(case.config, inputs, run[-1].state)
+    assert isinstance(result, Network if module is training else DistilledSet)
+
+
+@pytest.mark.parametrize("dataset", ["cifar10", "cifar100", "imagenet"])
+@pytest.mark.parametrize("name", methods.names())
+def test_presets(name: str, dataset: str) -> None:
+    config = methods.get(name).Config
+    assert config.paper(dataset=dataset, seed=5).seed == config.teaching(seed=5).seed == 5
+
+
+def test_two_runs_are_bit_identical(case: Case, inputs: Inputs, whole: list[Step]) -> None:
+    second = []
+    for step in process.steps(case.module, case.config, inputs):
+        draw_globally()
+        second.append(step)
+    assert_same(whole, second)
+
+
+def test_global_randomness_is_not_touched(case: Case, inputs: Inputs) -> None:
+    before = global_randomness()
+    process.run(case.module, case.config, inputs)
+    assert global_randomness() == before
+
+
+def test_another_seed_gives_another_run(case: Case, inputs: Inputs, whole: list[Step]) -> None:
+    if case.module.NAME == "selection" and case.config.kind in ("herding", "k_center", "k_means"):
+        pytest.skip("deterministic rules (k-means finds the same clusters)")
+    other = dataclasses.replace(case, config=case.config.replace(seed=7))
+    with pytest.raises(AssertionError):
+        assert_same(whole[-1].state, states(other, inputs)[-1].state)
+
+
+def test_inputs_and_config_stay_as_they_are(case: Case, inputs: Inputs) -> None:
+    before, config = snapshot(inputs), snapshot(case.config)
+    fingerprints = [inputs.fingerprint, *(teacher.fingerprint for teacher in inputs.teachers)]
+    process.run(case.module, case.config, inputs)
+    assert_unchanged(before, inputs)
+    assert_unchanged(config, case.config)
+    fresh = Inputs(data=inputs.data, teachers=inputs.teachers, distilled=inputs.distilled)
+    assert [fresh.fingerprint, *(teacher.fingerprint for teacher in fresh.teachers)] == fingerprints
+
+
+def test_frames_are_distinct(case: Case, inputs: Inputs) -> None:
+    start = case.module.init(case.config, inputs)
+    before, kept = snapshot(start), []
+    for step in process.steps(case.module, case.config, inputs, start):
+        kept.append((step, snapshot((step.state, step.trace))))
+    assert_unchanged(before, start)
+    for step, seen in kept:
+        assert_unchanged(seen, (step.state, step.trace))
+
+
+def test_nothing_yielded_carries_a_graph(whole: list[Step]) -> None:
+    for step in whole:
+        assert not any(value.requires_grad for _, value in leaves((step.state, step.trace)) if torch.is_tensor(value))
+
+
+def test_early_close(case: Case, inputs: Inputs, whole: list[Step]) -> None:
+    run = process.steps(case.module, case.config, inputs)
+    first = next(run)
+    run.close()  # type: ignore[attr-defined]
+    assert list(run) == []
+    assert_same(first, whole[0])
+    assert_same(states(case, inputs, first.state), whole[1:])
+
+
+def test_gradient_mode_is_the_consumers(case: Case, inputs: Inputs, whole: list[Step]) -> None:
+    run = process.steps(case.module, case.config, inputs)
+    for number, expected in enumerate(whole):
+        # Whatever the consumer sets between two steps stays, and the step does not depend on it.
+        with torch.set_grad_enabled(number % 2 == 0):
+            assert_same(next(run), expected)
+            assert torch.is_grad_enabled() is (number % 2 == 0)
+    with torch.no_grad():
+        case.module.finish(case.config, inputs, whole[-1].state)
+        assert not torch.is_grad_enabled()
+
+
+def test_every_keeps_each_second_step_and_the_last(whole: list[Step]) -> None:
+    kept = [step.index for step in process.every(iter(whole), 2)]
+    assert kept == sorted({*range(2, len(whole) + 1, 2), len(whole)})
+
+
+def test_resumes_bit_for_bit_at_each_step(case: Case, inputs: Inputs, whole: list[Step], tmp_path: Path) -> None:
+    for done, state in enumerate([case.module.init(case.config, inputs), *(step.state for step in whole)]):
+        file = checkpoint.save(tmp_path / "run.safetensors", case.module, case.config, inputs, state)
+        loaded = checkpoint.load(file, case.module, case.config, inputs)
+        assert_same(loaded, state)
+        assert_same(states(case, inputs, loaded), whole[done:])
+
+
+def test_foreign_checkpoints_are_refused(
+    case: Case, inputs: Inputs, tmp_path: Path, teacher: Network, other_teacher: Network, distilled: DistilledSet
+) -> None:
+    file = tmp_path / "run.safetensors"
+    module, config = case.module, case.config
+    checkpoint.save(file, module, config, inputs, module.init(config, inputs))
+    with refuses("checkpoint", "seed=0"):
+        checkpoint.load(file, module, config.replace(seed=1), inputs)
+    if inputs.data is not None:
+        with refuses("checkpoint", "data and teacher"):
+            checkpoint.load(file, module, config, bundle(case, made_data(seed=5), teacher, distilled))
+    if inputs.distilled is not None:
+        shifted = dataclasses.replace(distilled, tensors={"images": distilled.images + 0.125})
+        with refuses("checkpoint", "data and teacher"):
+            checkpoint.load(file, module, config, Inputs(distilled=shifted, teachers=(teacher,)))
+    if inputs.teachers:
+        changed = dataclasses.replace(inputs, teachers=(other_teacher,))
+        with refuses("checkpoint", "data and teacher"):
+            checkpoint.load(file, module, config, changed)
+        with refuses("checkpoint", "data and teacher"):
+            process.run(module, config, changed, checkpoint=file)
+    for other in (*map(methods.get, methods.names()), training):
+        if other is not module:
+            with refuses("checkpoint", other.NAME, module.NAME):
+                checkpoint.load(file, other, other.Config(), inputs)
+
+
+@pytest.mark.parametrize("other", [*map(methods.get, methods.names()), training], ids=lambda module: module.NAME)
+def test_another_processes_config_is_refused(case: Case, inputs: Inputs, other: ModuleType, tmp_path: Path) -> None:
+    if other is case.module:
+        return
+    with refuses("config", case.module.NAME):
+        process.run(case.module, other.Config(), inputs)
+    with refuses("config", case.module.NAME):
+        process.steps(case.module, other.Config(), inputs, state=case.module.init(case.config, inputs))
+    file = checkpoint.save(tmp_path / "c", case.module, case.config, inputs, case.module.init(case.config, inputs))
+    with refuses("config", case.module.NAME):
+        process.run(case.module, other.Config(), inputs, checkpoint=file)
+
+
+@pytest.mark.parametrize("with_file", [False, True])
+def test_values_that_are_not_finite_raise(
+    case: Case, inputs: Inputs, with_file: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    update = case.module.update
+
+    def poisoned(config: Any, given: Inputs, state: Any) -> Any:
+        state, trace = update(config, given, state)
+        if state.step < 2:
+            return state, trace
+        bad = (
+            {"images": state.images * torch.nan}
+            if hasattr(state, "images")
+            else {"weights": {name: value * torch.nan for name, value in state.weights.items()}}
+        )
+        return dataclasses.replace(state, **bad), trace
+
+    monkeypatch.setattr(case.module, "update", poisoned)
+    file = tmp_path / "run.safetensors" if with_file else None
+    with pytest.raises(NonFiniteError) as caught:
+        process.run(case.module, case.config, inputs, checkpoint=file, checkpoint_seconds=0.0 if with_file else 30.0)
+    # Looked for at every checkpoint and at the end, where the last trace may show it first.
+    place = 2 if with_file else case.module.total_steps(case.config, inputs)
+    assert_sentence(caught.value, case.module.NAME, f" at step {place}: ")
+    assert re.search(r" in (images|weights\.\S+|\w*(loss|gap)) at step", str(caught.value))
+    if file is not None:
+        # The last good checkpoint is still there, and the run goes on from it.
+        monkeypatch.undo()
+        assert checkpoint.load(file, case.module, case.config, inputs).step == 1
+
+
+def test_a_teacher_that_is_not_finite_is_named(case: Case, inputs: Inputs, teacher: Network) -> None:
+    if not inputs.teachers or not _asks_the_teacher(case):
+        return
+    weights = {
+        name: value * torch.nan if value.is_floating_point() else value for name, value in teacher.weights.items()
+    }
+    broken = dataclasses.replace(inputs, teachers=(dataclasses.replace(teacher, weights=weights),))
+    distilled = inputs.distilled
+    if distilled is not None:
+        kept = [target for target in distilled.targets if target.kind != "online"]
+        broken = dataclasses.replace(broken, distilled=dataclasses.replace(distilled, targets=tuple(kept)))
+    with pytest.raises(NonFiniteError) as caught:
+        process.run(case.module, case.config, broken)
+    assert_sentence(caught.value, case.module.NAME, "at step ", "NaN")
+
+
+def _asks_the_teacher(case: Case) -> bool:
+    settings = case.config.to_dict()
+    return (
+        getattr(case.module, "NEEDS_TEACHER", False)
+        or settings.get("space") == "features"
+        or settings.get("labels") == "online"
+    )
+
+
+class Interrupt:
+    """Raises KeyboardInterrupt at one step, from the consumer or from inside an update."""
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+
+    def __call__(self, step: Step) -> None:
+        if step.index == self.at:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("place", ["consumer", "update"])
+def test_an_interrupt_leaves_a_partial_result_and_a_checkpoint(
+    case: Case,
+    inputs: Inputs,
+    whole: list[Step],
+    place: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    result = case.module.finish(case.config, inputs, whole[-1].state)
+    total, file = len(whole), tmp_path / "run.safetensors"
+    # From the consumer after steps 1 and one before the end; from inside the first, second and last update.
+    for done in {1, total - 1} if place == "consumer" else {0, 1, total - 1}:
+        file.unlink(missing_ok=True)
+        if place == "consumer":
+            partial = process.run(case.module, case.config, inputs, checkpoint=file, on_step=Interrupt(done))
+        else:
+            update = case.module.update
+
+            def interrupted(config: Any, given: Inputs, state: Any, update: Any = update, done: int = done) -> Any:
+                if state.step == done:
+                    update(config, given, state)
+                    raise KeyboardInterrupt
+                return update(config, given, state)
+
+            with monkeypatch.context() as patch:
+                patch.setattr(case.module, "update", interrupted)
+                partial = process.run(case.module, case.config, inputs, checkpoint=file)
+        assert f"interrupted after step {done} of {total}" in capsys.readouterr().out
+        assert_usable(partial, inputs)
+        assert is_complete(result) and not is_complete(partial) and partial.provenance["step"] == done
+        assert checkpoint.load(file, case.module, case.config, inputs).step == done
+        resumed = process.run(case.module, case.config, inputs, checkpoint=file)
+        assert_same(resumed, result)
+        assert resumed.fingerprint == result.fingerprint
+        assert_same(process.run(case.module, case.config, inputs, checkpoint=file), result)
+        assert [path.name for path in tmp_path.iterdir()] == [file.name]
+
+
+def is_complete(result: DistilledSet | Network) -> bool:
+    return result.complete if isinstance(result, DistilledSet) else result.provenance["complete"]
+
+
+def assert_usable(result: DistilledSet | Network, inputs: Inputs) -> None:
+    source = inputs.data or inputs.distilled
+    assert source is not None
+    if isinstance(result, Network):
+        images = torch.zeros((2, source.channels, *source.image_size))
+        assert networks.predict(result, images).logits.isfinite().all()
+    else:
+        assert result.images.isfinite().all() and result.images.shape[1:] == (source.channels, *source.image_size)
+        assert len(result.labels) == len(result.images) and result.to_uint8().dtype == torch.uint8
