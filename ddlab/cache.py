@@ -87,7 +87,8 @@ def clear() -> None:
 
 def is_partial(result: Any) -> bool:
     """Whether a result is of an interrupted run."""
-    return getattr(result, "complete", True) is False
+    complete = getattr(result, "complete", True) and getattr(result, "provenance", {}).get("complete", True)
+    return complete is False
 
 
 class _Partial(Exception):

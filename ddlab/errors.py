@@ -31,9 +31,10 @@ def describe(value: object) -> str:
     if isinstance(value, type):
         return f"the class {value.__name__}"
     text = repr(value)
-    if "<" in text[:1] or len(text) > 120:
-        return f"a {type(value).__name__}" if len(text) > 120 and not isinstance(value, str) else text[:117] + "..."
-    return text
+    if isinstance(value, str):
+        return text if len(text) <= 120 else text[:117] + "..."
+    # Long, of several lines, or an address in memory: say what it is instead.
+    return f"a {type(value).__name__}" if len(text) > 120 or text.startswith("<") or "\n" in text else text
 
 
 def fail(argument: str, allowed: str, given: object) -> NoReturn:
@@ -60,9 +61,10 @@ def check_integer(argument: str, value: object, low: int | None = None, high: in
     allowed = "an integer" + _between(low, high)
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         fail(argument, allowed, value)
-    if (low is not None and value < low) or (high is not None and value > high):
+    whole = int(value)
+    if (low is not None and whole < low) or (high is not None and whole > high):
         fail(argument, allowed, value)
-    return int(value)
+    return whole
 
 
 def check_number(
@@ -70,11 +72,12 @@ def check_number(
 ) -> float:
     """Return `value` as float if it is a finite number in [low, high] (in (low, high] with `open_low`)."""
     allowed = "a finite number" + _between(low, high, open_low)
-    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not _is_finite(value):
         fail(argument, allowed, value)
-    if (low is not None and (value < low or (open_low and value == low))) or (high is not None and value > high):
+    number = float(value)
+    if (low is not None and (number < low or (open_low and number == low))) or (high is not None and number > high):
         fail(argument, allowed, value)
-    return float(value)
+    return number
 
 
 def check_boolean(argument: str, value: object) -> bool:
@@ -110,6 +113,13 @@ def check_tensor(
             f"{argument} must be finite everywhere; given {describe(value)} with {bad} values that are NaN or infinite."
         )
     return value
+
+
+def _is_finite(value: numbers.Real) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number too large for a float
+        return False
 
 
 def _between(low: float | None, high: float | None, open_low: bool = False) -> str:

@@ -9,6 +9,9 @@ AdamW     theta <- (1 - lr wd) theta first, then Adam with the plain gradient (L
 cosine    lr_t = lr (f + (1-f) (1 + cos(pi t / T)) / 2)        (Loshchilov & Hutter 2017, arXiv 1608.03983)
 """
 
+# pyright: reportPrivateImportUsage=false
+# torch._foreach_* has a leading underscore and is what torch.optim itself runs on: one call for all tensors.
+
 from __future__ import annotations
 
 import math
@@ -22,6 +25,7 @@ from . import errors
 
 Tensors = Mapping[str, Tensor]
 LearningRate = float | Tensor
+Several = list[Tensor] | tuple[Tensor, ...]
 
 
 @dataclass(frozen=True)
@@ -66,8 +70,8 @@ def sgd_update(
     """
     names, values, slopes = _aligned(parameters, gradients, state.velocity)
     if weight_decay:
-        slopes = torch._foreach_add(slopes, values, alpha=weight_decay)
-    velocity = slopes
+        slopes = list(torch._foreach_add(slopes, values, alpha=weight_decay))
+    velocity: Several = slopes
     if momentum:
         velocity = torch._foreach_add(torch._foreach_mul([state.velocity[n] for n in names], momentum), slopes)
     moved = _descend(values, velocity, learning_rate)
@@ -143,15 +147,15 @@ def _aligned(parameters: Tensors, gradients: Tensors, state: Tensors) -> tuple[l
     return names, [parameters[n] for n in names], [gradients[n] for n in names]
 
 
-def _descend(values: list[Tensor], direction: list[Tensor], learning_rate: LearningRate) -> list[Tensor]:
+def _descend(values: Several, direction: Several, learning_rate: LearningRate) -> Several:
     if isinstance(learning_rate, Tensor):
         return torch._foreach_sub(values, torch._foreach_mul(direction, learning_rate))
     return torch._foreach_add(values, direction, alpha=-learning_rate)
 
 
-def _square_root(second: list[Tensor]) -> list[Tensor]:
+def _square_root(second: Several) -> Several:
     # The derivative of sqrt at 0 is infinite, and 0 * inf is NaN: a parameter that never saw a gradient would poison a
     # differentiated update. Where the moment is 0 the root is 0 with derivative 0.
     if not any(moment.requires_grad for moment in second):
-        return list(torch._foreach_sqrt(second))
+        return torch._foreach_sqrt(second)
     return [torch.where(m > 0, torch.where(m > 0, m, torch.ones_like(m)).sqrt(), torch.zeros_like(m)) for m in second]

@@ -171,7 +171,7 @@ class Parameters:
             cls._known({name: None})
             try:
                 value, position = decoder.raw_decode(text, position + len(name) + 1)
-            except json.JSONDecodeError:
+            except (ValueError, RecursionError):  # not JSON, a number of thousands of digits, or nested too deeply
                 errors.fail(f"the value of {name} in text", "a JSON value", text[position:])
             restore = getattr(described[name].type, "from_dict", None)
             values[name] = restore(value) if restore else value

@@ -37,10 +37,15 @@ def save(
     Raises:
         DDLabError: the path cannot be written to.
     """
-    path = Path(path)
+    path = checked_path(path)
     # safetensors refuses tensors that are expanded, shared or not contiguous.
     plain = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
-    header = {_KEY: json.dumps({"kind": kind, "format": 1, **description})}
+    try:
+        header = {_KEY: json.dumps({"kind": kind, "format": 1, **description})}
+    except (TypeError, ValueError) as problem:
+        raise DDLabError(
+            f"{', '.join(description)} must be made of JSON types; given something else ({problem})."
+        ) from problem
     content = safetensors.torch.save(plain, metadata=header)
     write_atomically(path, content)
     return path
@@ -52,7 +57,7 @@ def load(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Tensor], di
     Raises:
         DDLabError: the file is missing, truncated, not ddlab's, or holds something else than `kind`.
     """
-    path = Path(path)
+    path = checked_path(path)
     if not path.is_file():
         raise DDLabError(f"path must be an existing ddlab {kind} file; given {str(path)!r}, which is no file.")
     try:
@@ -67,6 +72,13 @@ def load(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Tensor], di
         found = header.get("kind", "nothing of ddlab's") if isinstance(header, dict) else "nothing of ddlab's"
         raise DDLabError(f"path must be a ddlab {kind} file; given {str(path)!r}, which holds {found}.")
     return tensors, header
+
+
+def checked_path(path: object) -> Path:
+    """`path` as a Path."""
+    if not isinstance(path, (str, os.PathLike)) or not isinstance(os.fspath(path), str):
+        errors.fail("path", "a file's path", path)
+    return Path(path)
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -102,8 +114,9 @@ def _feed(digest: Any, part: Any) -> None:
     if isinstance(part, Tensor):
         digest.update(f"{part.dtype}{list(part.shape)}".encode())
         flat = part.detach().cpu().contiguous().view(-1)
-        digest.update(memoryview(flat.view(torch.uint8).numpy()) if flat.numel() else b"")
+        digest.update(flat.view(torch.uint8).numpy().data if flat.numel() else b"")
     elif isinstance(part, Mapping):
+        digest.update(f"{{{len(part)}}}".encode())
         for key in sorted(part):
             digest.update(f"<{key}>".encode())
             _feed(digest, part[key])

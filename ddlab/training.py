@@ -23,7 +23,7 @@ from torch import Tensor
 
 from . import errors, losses, networks, optim, randomness
 from .data import ImageData
-from .distilled import DistilledSet
+from .distilled import DistilledSet, OnlineTeacher, Targets
 from .errors import DDLabError
 from .networks import Network, NetworkSpec
 from .parameters import Parameters, parameter
@@ -271,11 +271,15 @@ def _check_labels(config: Config, inputs: Inputs) -> None:
         inputs.distilled.target("stored")
     if config.labels == "online":
         teacher = require_teacher("training with online labels", inputs)
-        made_with = [t.fingerprint for t in inputs.distilled.targets if t.kind == "online"] if inputs.distilled else []
+        made_with = [t.fingerprint for t in _targets(inputs) if isinstance(t, OnlineTeacher)]
         if made_with and teacher.fingerprint not in made_with:
             raise DDLabError(
                 f"teacher must be the one that made the set ({made_with[0]}); given {teacher.fingerprint}."
             )
+
+
+def _targets(inputs: Inputs) -> tuple[Targets, ...]:
+    return () if inputs.distilled is None else inputs.distilled.targets
 
 
 def _batch(config: Config, inputs: Inputs, step: int) -> Tensor:

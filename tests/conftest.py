@@ -22,7 +22,7 @@ from tests.support import made_data  # noqa: E402
 hypothesis.settings.register_profile("ddlab", deadline=None, derandomize=True, max_examples=50, database=None)
 hypothesis.settings.load_profile("ddlab")
 
-TINY = networks.spec("convnet", width=4)
+TINY = networks.spec("convnet", width=8)
 
 
 def _trained(on: ImageData, seed: int = 0) -> Network:
@@ -52,7 +52,7 @@ def digits() -> ImageData:
 
 @pytest.fixture(scope="session")
 def teacher(grey: ImageData) -> Network:
-    """A ConvNet of width 4 with batch norm, trained a little on `grey`."""
+    """A ConvNet of width 8 with batch norm, trained a little on `grey`."""
     return _trained(grey)
 
 

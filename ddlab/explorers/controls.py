@@ -54,7 +54,8 @@ def controls(
 class Controls(widgets.VBox):
     """A column of controls; `value` is the config they describe."""
 
-    value = traitlets.Instance(Parameters)
+    # Any to type checkers: what it holds is the class of the config it was made from.
+    value: Any = traitlets.Instance(Parameters)
 
     def __init__(
         self,
@@ -213,7 +214,7 @@ def _log_stops(low: float, high: float, whole: bool, value: float) -> list[float
     stops = {float(f"{bottom * ratio**n:.2g}") for n in range(count)} | {bottom, high, value}
     if low <= 0:
         stops.add(low)
-    return sorted({int(round(stop)) for stop in stops} if whole else stops)
+    return sorted({round(stop) for stop in stops} if whole else stops)
 
 
 def _readable(number: float) -> str:

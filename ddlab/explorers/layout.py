@@ -36,7 +36,7 @@ _STYLE = """<style>
 .ddlab-explorer { padding: 4px 0 8px; }
 .ddlab-title { font-size: 15px; font-weight: 600; color: var(--jp-ui-font-color1, inherit); }
 .ddlab-sentence { font-size: 13px; line-height: 1.45; color: var(--jp-ui-font-color1, inherit); }
-.ddlab-sentence-bad { font-size: 13px; line-height: 1.45; padding: 2px 8px; border-left: 4px solid #D55E00; color: var(--jp-ui-font-color1, inherit); }
+.ddlab-sentence-bad { font-size: 13px; padding: 2px 8px; border-left: 4px solid #D55E00; color: var(--jp-ui-font-color1, inherit); }
 .ddlab-error { padding: 6px 10px; border: 1px solid #D55E00; border-left-width: 5px; color: var(--jp-ui-font-color1, inherit); }
 .ddlab-error pre { white-space: pre-wrap; font-size: 12px; line-height: 1.35; color: var(--jp-ui-font-color2, inherit); }
 .ddlab-error summary { cursor: pointer; width: fit-content; }
@@ -50,6 +50,9 @@ _STYLE = """<style>
 
 class Explorer(widgets.VBox):
     """A box that shows itself, its sentence and its errors; see the module."""
+
+    # Here too, because a subclass may raise before it calls __init__, and the half-made widget is closed when collected.
+    _belongings: Sequence[Closable] = ()
 
     def __init__(
         self,
@@ -70,7 +73,7 @@ class Explorer(widgets.VBox):
         if not isinstance(title, str) or not title.strip():
             fail("title", "a text that is not empty", title)
         self.error: BaseException | None = None
-        self._belongings: list[Closable] = []
+        self._belongings = []
         self._title = widgets.HTML(
             f'{_STYLE}<div class="ddlab-title" role="heading" aria-level="3">{html.escape(title)}</div>'
         )
@@ -158,16 +161,19 @@ class Explorer(widgets.VBox):
 
     # -- end
 
+    # Here and not only in __init__: Python calls close() of an explorer that could not be made, too.
+    _belongings: list[Closable] = []  # noqa: RUF012
+
     def owns(self, belonging: Any) -> Any:
         """Close `belonging` (a worker, a player) when the explorer is closed; returns it."""
-        self._belongings.append(belonging)
+        self._belongings = [*self._belongings, belonging]
         return belonging
 
     def close(self) -> None:
         """End every thread and take every widget of the explorer away."""
         for belonging in self._belongings:
             belonging.close()
-        self._belongings.clear()
+        self._belongings = []
         _close_inside(self)
         super().close()
 

@@ -51,7 +51,7 @@ async function initialize({ model }) {
   if (self.comm?.on_msg && base?._handle_comm_msg) {
     self.comm.on_msg((message) => base._handle_comm_msg.call(self, message));
   }
-  model.send({ kind: "started", version: model.get("_version") });
+  model.send({ kind: "started" });
 }
 
 const pageTheme = () => (document.body.dataset.jpThemeLight === "false" ? "dark" : "light");

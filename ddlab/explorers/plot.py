@@ -56,7 +56,6 @@ class Plot(anywidget.AnyWidget):
     _figure = traitlets.Unicode().tag(sync=True)
     _library = traitlets.Unicode().tag(sync=True)
     _own = traitlets.Unicode().tag(sync=True)
-    _version = traitlets.Int(0).tag(sync=True)
     alt = traitlets.Unicode().tag(sync=True)
     height = traitlets.Int(360).tag(sync=True)
     cursor = traitlets.Float(None, allow_none=True).tag(sync=True)
@@ -69,13 +68,14 @@ class Plot(anywidget.AnyWidget):
     ) -> None:
         self._shown = _checked(figure)
         self._changing = threading.RLock()
+        self._changed = False
         own = uuid.uuid4().hex
         fixed = {"_library": shared_library().model_id, "_own": own, "model_id": own, "announce": announce}
         super().__init__(
             **_state_of(figure), **fixed, cursor=cursor, height=int(figure.layout.height or 360), **keywords
         )
         self.on_msg(self._front_end_started)
-        self.observe(self._count, ["_figure", "cursor"])
+        self.observe(self._note_change, ["_figure", "cursor"])
 
     @property
     def figure(self) -> go.Figure:
@@ -90,14 +90,14 @@ class Plot(anywidget.AnyWidget):
             for name, value in _state_of(figure).items():
                 self.set_trait(name, value)
 
-    def _count(self, _change: Any) -> None:
-        self._version += 1
+    def _note_change(self, _change: Any) -> None:
+        self._changed = True
 
     def _front_end_started(self, _widget: Any, content: Any, _buffers: Any) -> None:
         """A slow page may have missed what was sent before it was ready: send it again."""
-        if content.get("kind") == "started" and content.get("version") != self._version:
+        if content.get("kind") == "started" and self._changed:
             with self._changing:
-                self.send_state(["_figure", "alt", "cursor", "_version"])
+                self.send_state(["_figure", "alt", "cursor"])
 
 
 def shared_library() -> PlotLibrary:

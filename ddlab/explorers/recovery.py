@@ -165,10 +165,9 @@ class LiveRecovery(Explorer):
 
     def _say_first(self) -> None:
         config = self.panel.value
-        self.say(
-            f"Before the first update: {'real images' if config.initialisation == 'real' else 'noise'}. Press Play to watch "
-            f"{config.iterations} updates with λ_mean = {config.lambda_mean:g}, λ_var = {config.lambda_var:g}, η = {config.learning_rate:g}."
-        )
+        start = "real images" if config.initialisation == "real" else "noise"
+        settings = f"λ_mean = {config.lambda_mean:g}, λ_var = {config.lambda_var:g}, η = {config.learning_rate:g}"
+        self.say(f"Before the first update: {start}. Press Play to watch {config.iterations} updates with {settings}.")
 
     def _alt(self, step: int) -> str:
         return f"One image per class, from class {self.data.class_names[0]} to {self.data.class_names[-1]}, after {step} updates."

@@ -222,7 +222,7 @@ def _text_width(labels: Sequence[str]) -> int:
     return int(max(_font().getlength(str(label)) for label in labels)) + 1
 
 
-def _draw_labels(canvas: np.ndarray, labels: list[str], places: list[tuple[float, float]], anchor: str) -> None:
+def _draw_labels(canvas: np.ndarray, labels: list[str], places: Sequence[tuple[float, float]], anchor: str) -> None:
     from PIL import Image, ImageDraw
 
     for label, (x, y) in zip(labels, places, strict=False):

@@ -36,13 +36,13 @@ class ThreeSets:
 def three_sets(data: ImageData, teacher: Network, *, seed: int, recovered: DistilledSet | None = None) -> ThreeSets:
     """The three sets for one seed; `recovered` where there is one already."""
     inputs = Inputs(data=data, teachers=(teacher,))
-    if recovered is None:
-        recovered = cache.run(squeeze_recover_relabel, squeeze_recover_relabel.Config.teaching(seed=seed), inputs)
+    config = squeeze_recover_relabel.Config.teaching(seed=seed)
+    made = cache.run(squeeze_recover_relabel, config, inputs) if recovered is None else recovered
     real = cache.run(selection, selection.Config.teaching(seed=seed), inputs)
     draw = randomness.generator(seed, 0, "lesson 20 noise")
     pixels = torch.randn((data.classes, data.channels, *data.image_size), generator=draw)
     noise = from_images(pixels, torch.arange(data.classes), data, teacher)
-    return ThreeSets(real, noise, recovered)
+    return ThreeSets(real, noise, made)
 
 
 def labels_and_images(data: ImageData, teacher: Network, *, pairs: int) -> dict[str, list[float]]:

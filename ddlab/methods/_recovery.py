@@ -86,7 +86,7 @@ def batch_norm_gaps(inputs: Tensor, running_mean: Tensor, running_variance: Tens
 
     Use the returned inputs downstream: the gaps' derivative is added where theirs flows back. Statistics in float32 at least.
     """
-    return _BatchNormGaps.apply(inputs, running_mean, running_variance)  # type: ignore[return-value]
+    return _BatchNormGaps.apply(inputs, running_mean, running_variance)
 
 
 @dataclass(frozen=True)

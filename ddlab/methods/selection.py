@@ -18,6 +18,7 @@ One step selects for one class. Distances are Euclidean in `space`: pixels, or t
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,7 +58,8 @@ class Config(Parameters):
     @classmethod
     def teaching(cls, **changes: Any) -> Config:
         """One image per class."""
-        return cls(**{"images_per_class": 1} | changes)
+        settings: dict[str, Any] = {"images_per_class": 1}
+        return cls(**settings | changes)
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Config:
@@ -111,10 +113,14 @@ def k_center(features: Tensor, count: int) -> Tensor:
 def k_means(features: Tensor, count: int, *, seed: int) -> Tensor:
     """The member nearest to each of `count` k-means centres. features [n, d] -> indices [count], all different."""
     from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
     from sklearn.metrics import pairwise_distances
 
     points = features.double().cpu().numpy()
-    centres = KMeans(count, n_init=4, random_state=seed).fit(points).cluster_centers_
+    with warnings.catch_warnings():
+        # Fewer different images than centres: some centres then coincide, and each still gets an image of its own.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        centres = KMeans(count, n_init=4, random_state=seed).fit(points).cluster_centers_
     distances = torch.from_numpy(pairwise_distances(centres, points))
     chosen = []
     for row in distances:  # one after another, so that two centres never share an image

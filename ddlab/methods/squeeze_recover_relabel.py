@@ -114,13 +114,14 @@ class Config(Parameters):
     @classmethod
     def teaching(cls, **changes: Any) -> Config:
         """Two CPU cores, two seconds per image of each class on 16-pixel digits: fewer iterations, smaller shifts."""
-        return cls(**{"images_per_class": 1, "iterations": 200, "roll_pixels": 2} | changes)
+        settings: dict[str, Any] = {"images_per_class": 1, "iterations": 200, "roll_pixels": 2}
+        return cls(**settings | changes)
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Config:
         """The published settings for "cifar10", "cifar100" or "imagenet" (which recovers at 224 px and needs a large GPU)."""
         errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "imagenet"))
-        published = {"iterations": 4000, "roll_pixels": 32} if dataset == "imagenet" else {}
+        published: dict[str, Any] = {"iterations": 4000, "roll_pixels": 32} if dataset == "imagenet" else {}
         return cls(**published | changes)
 
 
@@ -202,7 +203,8 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     with torch.enable_grad():
         shifted = recovery.circular_shift(leaf, config.roll_pixels, seed=config.seed, step=state.step)
         matched = recovery.matched_call(teacher, shifted, precision=config.precision)
-        logits = matched.outputs.logits.float()
+        logits = matched.outputs.logits
+        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))  # bfloat16 is too coarse for the loss
         class_loss = F.cross_entropy(logits, labels)
         mean_gap = recovery.weighted_gap(matched.mean_gaps, config.first_layer_multiplier)
         variance_gap = recovery.weighted_gap(matched.variance_gaps, config.first_layer_multiplier)
@@ -219,9 +221,16 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
         betas=(config.beta1, config.beta2),
         valid_range=data.valid_range(state.images.device),
     )
-    terms = (total, class_loss, mean_gap, variance_gap, matched.mean_gaps, matched.variance_gaps)
-    probability = logits.softmax(1).diagonal()
-    trace = Trace(*(term.detach() for term in (*terms, probability)), learning_rate)
+    trace = Trace(
+        total_loss=total.detach(),
+        class_loss=class_loss.detach(),
+        mean_gap=mean_gap.detach(),
+        variance_gap=variance_gap.detach(),
+        layer_mean_gaps=matched.mean_gaps.detach(),
+        layer_variance_gaps=matched.variance_gaps.detach(),
+        class_probability=logits.detach().softmax(1).diagonal(),
+        learning_rate=learning_rate,
+    )
     return _after(config, inputs, State(state.step + 1, images, optimiser, state.done), batch, iteration), trace
 
 

@@ -80,8 +80,11 @@ def predict(network: Network, images: Tensor, *, batch_size: int = 512) -> Outpu
         parts = [call(network.spec, network.weights, batch)[0] for batch in images.split(batch_size)]
     if not parts:
         errors.fail("images", "at least one image", images)
-    names = ("logits", "features", "last_conv")
-    return Outputs(*(torch.cat([getattr(part, name) for part in parts]) for name in names))
+    return Outputs(
+        logits=torch.cat([part.logits for part in parts]),
+        features=torch.cat([part.features for part in parts]),
+        last_conv=torch.cat([part.last_conv for part in parts]),
+    )
 
 
 @contextlib.contextmanager

@@ -30,7 +30,7 @@ def build(channels: int, classes: int, image_size: tuple[int, int], options: Opt
     module = resnet18(weights=None, num_classes=classes)
     if min(image_size) <= LARGEST_SMALL_IMAGE:
         module.conv1 = _stem(channels, kernel=3, stride=1)
-        module.maxpool = nn.Identity()  # type: ignore[assignment]
+        module.maxpool = nn.Identity()
     elif channels != 3:
         module.conv1 = _stem(channels, kernel=7, stride=2)
     return module

@@ -20,7 +20,7 @@ from ..errors import DDLabError
 from ..parameters import Parameters
 
 FAMILIES = {"convnet": "convnet", "resnet18": "resnet"}
-_cache = threading.local()
+_cache = threading.local()  # .skeletons: dict[NetworkSpec, nn.Module]
 _drawing = threading.Lock()
 
 
@@ -161,7 +161,7 @@ def skeleton(described: NetworkSpec) -> nn.Module:
 
     Running a network swaps tensors in and out of the module, so threads must not share one.
     """
-    cache: dict[NetworkSpec, nn.Module] = _cache.__dict__
+    cache: dict[NetworkSpec, nn.Module] = _cache.__dict__.setdefault("skeletons", {})
     if described not in cache:
         _check_complete(described)
         with torch.device("meta"):

@@ -15,6 +15,7 @@ but the server. Slider names match the beginning of the label.
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import secrets
@@ -30,7 +31,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, ViewportSize, sync_playwright
 
 _ARGUMENTS = [
     "--no-sandbox",
@@ -261,12 +262,14 @@ class NotebookPage:
 
     def in_kernel(self, expression: str) -> Any:
         """Evaluate a Python expression in the kernel; the value must be JSON."""
-        asked = "(expression) => jupyterapp.shell.currentWidget.sessionContext.session.kernel.requestExecute({code: '', silent: true, user_expressions: {value: expression}}).done.then((reply) => reply.content.user_expressions.value)"
+        asked = """(expression) => jupyterapp.shell.currentWidget.sessionContext.session.kernel
+          .requestExecute({code: '', silent: true, user_expressions: {value: expression}})
+          .done.then((reply) => reply.content.user_expressions.value)"""
         reply = self.page.evaluate(asked, f"__import__('json').dumps({expression})")
         if reply["status"] != "ok":
             raise RuntimeError(f"{reply['ename']}: {reply['evalue']}")
         # The kernel shows the repr of the JSON text.
-        return json.loads(__import__("ast").literal_eval(reply["data"]["text/plain"]))
+        return json.loads(ast.literal_eval(reply["data"]["text/plain"]))
 
     def kernel_threads(self) -> list[str]:
         """Names of the threads that ddlab started in the kernel."""
@@ -307,17 +310,17 @@ class NotebookPage:
         """Save the notebook, or one cell, as it looks now, in full height."""
         self._shots.mkdir(parents=True, exist_ok=True)
         target = self._shots / f"{name}.png"
-        size = self.page.viewport_size or {"width": 1280, "height": 1000}
+        size: ViewportSize = self.page.viewport_size or {"width": 1280, "height": 1000}
         tall = self.page.evaluate("() => document.querySelector('.jp-WindowedPanel-viewport').scrollHeight")
-        whole = {"width": size["width"], "height": min(max(int(tall) + 160, size["height"]), 12_000)}
-        self.page.set_viewport_size(whole)  # type: ignore[arg-type]
+        whole: ViewportSize = {"width": size["width"], "height": min(max(int(tall) + 160, size["height"]), 12_000)}
+        self.page.set_viewport_size(whole)
         self.page.evaluate("() => { document.querySelector('.jp-WindowedPanel-outer').scrollTop = 0; }")
         self.page.wait_for_timeout(500)
         if cell is None:
             self.page.screenshot(path=target)
         else:
             self.page.locator(".jp-Notebook .jp-Cell").nth(cell).screenshot(path=target)
-        self.page.set_viewport_size(size)  # type: ignore[arg-type]
+        self.page.set_viewport_size(size)
         return target
 
     # -- acting
@@ -343,7 +346,12 @@ class NotebookPage:
         handle.scroll_into_view_if_needed()
         handle.focus()
         taken = []
-        opposite = {"ArrowRight": "ArrowLeft", "ArrowLeft": "ArrowRight", "ArrowUp": "ArrowDown", "ArrowDown": "ArrowUp"}
+        opposite = {
+            "ArrowRight": "ArrowLeft",
+            "ArrowLeft": "ArrowRight",
+            "ArrowUp": "ArrowDown",
+            "ArrowDown": "ArrowUp",
+        }
         for _ in range(presses):
             end = "aria-valuemax" if key in ("ArrowRight", "ArrowUp") else "aria-valuemin"
             if float(handle.get_attribute("aria-valuenow")) == float(handle.get_attribute(end)):
@@ -352,7 +360,9 @@ class NotebookPage:
             self.page.keyboard.press(key)
             seen = "(kind) => __watch.down && __watch.painted.some((one) => one.kind === kind && one.at > __watch.down)"
             self.page.wait_for_function(seen, arg=kind, timeout=timeout * 1000)
-            took = "(kind) => __watch.painted.find((one) => one.kind === kind && one.at > __watch.down).at - __watch.down"
+            took = (
+                "(kind) => __watch.painted.find((one) => one.kind === kind && one.at > __watch.down).at - __watch.down"
+            )
             taken.append(float(self.page.evaluate(took, kind)))
             self.page.wait_for_timeout(60)
         return taken

@@ -76,9 +76,9 @@ def test_k_means_takes_one_of_each_cluster(seed: int) -> None:
 
 
 @settings(max_examples=15)
-@given(count=st.integers(1, 9), seed=st.integers(0, 999))
-def test_k_means_never_takes_an_image_twice(count: int, seed: int) -> None:
-    chosen = selection.k_means(points(9, seed), count, seed=seed).tolist()
+@given(count=st.integers(1, 9), seed=st.integers(0, 999), duplicates=st.booleans())
+def test_k_means_never_takes_an_image_twice(count: int, seed: int, duplicates: bool) -> None:
+    chosen = selection.k_means(points(9, seed, duplicates), count, seed=seed).tolist()
     assert len(set(chosen)) == count
 
 

@@ -96,9 +96,9 @@ def test_updates_equal_a_plain_loop(
     for iteration, frame in enumerate(expected):
         state, trace = sre2l.update(config, inputs, state)
         images = state.images if iteration + 1 < config.iterations or batch == 1 else state.done[-1]
-        torch.testing.assert_close(images, frame.pop("images"), rtol=1e-7, atol=1e-6, check_dtype=False)
+        torch.testing.assert_close(images, frame.pop("images"), rtol=1e-9, atol=1e-9)
         for term, value in frame.items():
-            torch.testing.assert_close(getattr(trace, term), value, rtol=1e-6, atol=1e-7, check_dtype=False)
+            torch.testing.assert_close(getattr(trace, term), value, rtol=1e-9, atol=1e-9)
         assert trace.learning_rate == pytest.approx(optim.cosine(iteration, config.iterations, config.learning_rate))
 
 

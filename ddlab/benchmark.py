@@ -1,0 +1,293 @@
+"""Benchmarks: how long and how much memory, as JSON with commit and machine; and the paper presets at full scale.
+
+python -m ddlab.benchmark                                          everything that two cores can do in some minutes
+python -m ddlab.benchmark iteration --images 10                    one SRe2L update of ResNet-18 at 32 px
+python -m ddlab.benchmark sre2l --data folder:PATH --device cuda   the paper preset: teacher, recovery, students
+
+Each measurement runs in a process of its own, so that its peak memory is its own. CPU-seconds count all threads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from .storage import write_atomically
+
+RESULTS = Path("test-results") / "benchmarks.json"
+
+
+def machine() -> dict[str, Any]:
+    """What it was measured on."""
+    import torch
+
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    return {
+        "commit": commit.stdout.strip() or "unknown",
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "date": time.strftime("%Y-%m-%d"),
+    }
+
+
+def timed(call: Callable[[], Any], repeats: int, device: str = "cpu") -> dict[str, float]:
+    """CPU-seconds and wall seconds per call: the median of `repeats`, after one call to warm up."""
+    import torch
+
+    call()
+    cpu, wall = [], []
+    for _ in range(repeats):
+        if device == "cuda":
+            torch.cuda.synchronize()
+        start = time.process_time(), time.perf_counter()
+        call()
+        if device == "cuda":
+            torch.cuda.synchronize()
+        cpu.append(time.process_time() - start[0])
+        wall.append(time.perf_counter() - start[1])
+    return {"cpu_seconds": round(statistics.median(cpu), 4), "wall_seconds": round(statistics.median(wall), 4)}
+
+
+def iteration(images: int, precision: str, device: str, repeats: int = 5) -> dict[str, Any]:
+    """One SRe2L update of ResNet-18 at 32 px, beside the bare network (forward and backward to the images, nothing matched)."""
+    import torch
+    import torch.nn.functional as F
+
+    from . import networks
+    from .data import ImageData
+    from .methods import squeeze_recover_relabel as sre2l
+    from .process import Inputs
+
+    draw = torch.Generator().manual_seed(0)
+    pixels = torch.randint(0, 256, (images, 3, 32, 32), dtype=torch.uint8, generator=draw)
+    labels, names = torch.arange(images), tuple(str(label) for label in range(images))
+    data = ImageData(
+        name="noise-32",
+        train_images=pixels,
+        train_labels=labels,
+        test_images=pixels,
+        test_labels=labels,
+        class_names=names,
+    )
+    teacher = networks.initialise(networks.spec("resnet18").for_data(data), seed=0)
+    inputs = Inputs(data=data, teachers=(teacher,), device=device)
+    config = sre2l.Config(precision=precision, images_per_class=1)
+    state = sre2l.init(config, inputs)
+    frozen = inputs.teachers[0]
+
+    def bare() -> None:
+        leaf = state.images.detach().requires_grad_()
+        with torch.autocast(device, dtype=torch.bfloat16, enabled=precision == "bfloat16"):
+            logits = networks.call(frozen.spec, frozen.weights, leaf)[0].logits
+        torch.autograd.grad(F.cross_entropy(logits.float(), labels.to(device)), leaf)
+
+    found = {"sre2l": timed(lambda: sre2l.update(config, inputs, state), repeats, device)}
+    memory = _peak_megabytes(device)
+    found["bare network"] = timed(bare, repeats, device)
+    ratio = found["sre2l"]["cpu_seconds"] / found["bare network"]["cpu_seconds"]
+    return {
+        "name": "sre2l iteration, ResNet-18, 32 px", "images": images, "precision": precision, "device": device,
+        **found, "ratio_to_bare": round(ratio, 3), "peak_megabytes": memory,
+    }  # fmt: skip
+
+
+def importing() -> dict[str, Any]:
+    """Seconds of `import ddlab` in a fresh interpreter, and of the interpreter alone."""
+    import_seconds = [_fresh("import ddlab") for _ in range(5)]
+    empty = [_fresh("pass") for _ in range(5)]
+    return {
+        "name": "import ddlab",
+        "wall_seconds": round(statistics.median(import_seconds) - statistics.median(empty), 4),
+        "interpreter_seconds": round(statistics.median(empty), 4),
+    }
+
+
+def player(steps: int = 400) -> dict[str, Any]:
+    """Step rate of a recovery on digits through the live explorer against the plain loop, without a browser.
+
+    Rounds alternate, so that both see the same load of the machine.
+    """
+    from .data import load
+    from .distillation import train_teacher
+    from .explorers import LiveRecovery
+    from .methods import squeeze_recover_relabel as sre2l
+    from .process import Inputs
+    from .process import steps as drive
+
+    data = load("digits")
+    teacher = train_teacher(data, progress=False)
+    config = sre2l.Config.teaching(iterations=steps)
+    explorer = LiveRecovery(data, teacher, config)
+    inputs = Inputs(data=data, teachers=(teacher,))
+    plain, played = [], []
+    for _ in range(5):
+        start = time.perf_counter()
+        for _step in drive(sre2l, config, inputs):
+            pass
+        plain.append(steps / (time.perf_counter() - start))
+        start = time.perf_counter()
+        explorer.player.play()
+        explorer.player.join(120)
+        played.append(steps / (time.perf_counter() - start))
+        explorer.player.reset()
+    explorer.close()
+    rates = statistics.median(plain), statistics.median(played)
+    return {
+        "name": "live recovery, digits",
+        "steps_per_second_plain": round(rates[0], 1),
+        "steps_per_second_played": round(rates[1], 1),
+        "lost_fraction": round(1 - rates[1] / rates[0], 3),
+    }
+
+
+def paper(options: argparse.Namespace) -> dict[str, Any]:
+    """SRe2L end to end: teacher, recovery, students; accuracy, seconds per iteration, peak memory.
+
+    With --small, settings for two cores (ConvNet of width 48, fewer images and iterations); the published ones otherwise.
+    """
+    from . import data, methods, networks, training
+    from . import process as driver
+    from .evaluation import accuracy, evaluate
+
+    options_of_folder = {"limit": options.limit} if options.limit else {}
+    loaded = data.load(options.data, **options_of_folder)
+    sre2l, selection = methods.get("sre2l"), methods.get("selection")
+    if options.small:
+        common: dict[str, Any] = {"network": networks.spec("convnet", width=48)}
+        teaching = training.Config.teaching("teacher", crop_pixels=4, flip=True, epochs=15, batch_size=128, **common)
+        student = training.Config.teaching(crop_pixels=4, flip=True, epochs=options.student_epochs or 300, **common)
+        recovery = sre2l.Config(images_per_class=options.images_per_class, iterations=options.iterations or 200)
+    else:
+        teaching = training.Config.paper(role="teacher")
+        student = training.Config.paper(**({"epochs": options.student_epochs} if options.student_epochs else {}))
+        recovery = sre2l.Config.paper(images_per_class=options.images_per_class)
+        if options.iterations:
+            recovery = recovery.replace(iterations=options.iterations)
+    folder = Path(options.keep) if options.keep else None
+    teacher_file = None if folder is None else folder / "teacher-checkpoint.safetensors"
+    start = time.perf_counter()
+    teacher = driver.run(
+        training, teaching, driver.Inputs(data=loaded, device=options.device), progress=True, checkpoint=teacher_file
+    )
+    teacher_seconds, inputs = (
+        time.perf_counter() - start,
+        driver.Inputs(data=loaded, teachers=(teacher,), device=options.device),
+    )
+    start = time.perf_counter()
+    recovered = driver.run(sre2l, recovery, inputs, progress=True)
+    per_iteration = (time.perf_counter() - start) / sre2l.total_steps(recovery, inputs)
+    memory = _peak_megabytes(options.device)
+    real = driver.run(selection, selection.Config(images_per_class=options.images_per_class), inputs)
+    if folder is not None:
+        recovered.save(folder / "recovered.safetensors")
+    seeds = tuple(range(options.seeds))
+    accuracies = {}
+    for name, chosen in (("recovered", recovered), ("real", real)):
+        for labels in ("hard", "stored", "online"):
+            result = evaluate(
+                chosen, loaded, labels=labels, teacher=teacher, config=student, seeds=seeds, device=options.device
+            )
+            accuracies[f"{name}, {labels}"] = {
+                "mean": round(result.mean, 4),
+                "interval": result.interval and [round(end, 4) for end in result.interval],
+                "per_seed": [round(value, 4) for value in result.per_seed.values()],
+            }
+            print(name, result, flush=True)
+    return {
+        "name": "sre2l end to end", "data": loaded.name, "train_images": len(loaded.train_labels), "small": options.small,
+        "images_per_class": options.images_per_class, "config": recovery.to_dict(), "student": student.to_dict(),
+        "device": options.device, "teacher_accuracy": round(accuracy(teacher, loaded), 4),
+        "teacher_seconds": round(teacher_seconds, 1), "seconds_per_iteration": round(per_iteration, 5),
+        "peak_megabytes": memory, "accuracy": accuracies,
+    }  # fmt: skip
+
+
+def everything() -> list[dict[str, Any]]:
+    """All small benchmarks, each in its own process."""
+    commands = [["import"], ["player"]]
+    commands += [
+        ["iteration", "--images", str(images), "--precision", precision]
+        for images in (10, 100)
+        for precision in ("float32", "bfloat16")
+    ]
+    found = []
+    for command in commands:
+        done = subprocess.run(
+            [sys.executable, "-m", "ddlab.benchmark", *command], capture_output=True, text=True, check=True
+        )
+        found.append(json.loads(done.stdout)["results"][0])
+        print(json.dumps(found[-1]), file=sys.stderr, flush=True)
+    return found
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", nargs="?", default="all", choices=("all", "import", "player", "iteration", "sre2l"))
+    parser.add_argument("--out", type=Path, help="also write the JSON here (all: test-results/benchmarks.json)")
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    parser.add_argument("--images", type=int, default=100, help="iteration: images in the batch")
+    parser.add_argument("--precision", default="float32", choices=("float32", "bfloat16"))
+    parser.add_argument("--data", default="digits", help="sre2l: a dataset's name, or folder:PATH")
+    parser.add_argument("--limit", type=int, help="sre2l: so many images per class at most")
+    parser.add_argument("--images-per-class", type=int, default=10)
+    parser.add_argument("--iterations", type=int, help="sre2l: instead of the preset's")
+    parser.add_argument("--student-epochs", type=int, help="sre2l: instead of the preset's")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--small", action="store_true", help="sre2l: settings for two CPU cores")
+    parser.add_argument("--keep", help="sre2l: folder for the teacher's checkpoint and the distilled set")
+    options = parser.parse_args(arguments)
+    if options.what == "all":
+        results = everything()
+    elif options.what == "import":
+        results = [importing()]
+    elif options.what == "player":
+        results = [player()]
+    elif options.what == "iteration":
+        results = [iteration(options.images, options.precision, options.device)]
+    else:
+        results = [paper(options)]
+    text = json.dumps({"machine": machine(), "results": results}, indent=1)
+    print(text)
+    out = options.out or (RESULTS if options.what == "all" else None)
+    if out is not None:
+        write_atomically(out, (text + "\n").encode())
+
+
+def _peak_megabytes(device: str) -> int:
+    if device == "cuda":
+        import torch
+
+        return torch.cuda.max_memory_allocated() // 2**20
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+def _fresh(code: str) -> float:
+    start = time.perf_counter()
+    subprocess.run([sys.executable, "-c", code], check=True)
+    return time.perf_counter() - start
+
+
+def _processor() -> str:
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        return next(
+            (line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), platform.machine()
+        )
+
+
+if __name__ == "__main__":
+    main()

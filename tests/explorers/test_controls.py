@@ -1,0 +1,291 @@
+"""Controls from a config, and the explorer's box: sentence, errors, state text, close."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+import ipywidgets as widgets
+import pytest
+
+from ddlab.errors import DDLabError
+from ddlab.explorers import Explorer, Player, Plot, Worker, controls, player_buttons
+from ddlab.explorers.controls import label_of, plain_symbol
+from ddlab.figures import loss_curves
+from ddlab.parameters import Parameters, describe, parameter
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(Parameters):
+    learning_rate: float = parameter(
+        0.1,
+        help="Size of a step.",
+        symbol=r"\eta",
+        range=(0, None),
+        open_low=True,
+        scale="log",
+        explorable=(1e-3, 10.0),
+    )
+    lambda_var: float = parameter(
+        1.0,
+        help="Weight of the gap.",
+        symbol=r"\lambda_{\mathrm{var}}",
+        range=(0, None),
+        scale="log",
+        explorable=(0, 100),
+    )
+    momentum: float = parameter(0.5, help="Memory of the step.", range=(0, 1), step=0.05, explorable=(0, 1))
+    iterations: int = parameter(100, help="Image updates.", symbol="T", range=(1, None), step=10, explorable=(10, 400))
+    batch_size: int = parameter(16, help="Images at once.", range=(1, None), scale="log", explorable=(1, 256))
+    labels: str = parameter("hard", help="Kind of labels.", choices=("hard", "stored", "online"), explorable=True)
+    model: str = parameter("a", help="One of many.", choices=tuple("abcdefg"), explorable=True)
+    flip: bool = parameter(True, help="Flip the images.", explorable=True)
+    seed: int = parameter(0, help="Not on a slider.")
+
+    def rules(self) -> None:
+        if self.labels == "online" and not self.flip:
+            raise DDLabError("Config.flip must be True with online labels; given False.")
+
+
+@pytest.fixture
+def panel():
+    made = controls(Config())
+    yield made
+    made.close()
+
+
+def test_kinds_of_controls(panel):
+    kinds = {name: type(panel[name]) for name in panel}
+    assert kinds == {
+        "learning_rate": widgets.FloatLogSlider,
+        "lambda_var": widgets.SelectionSlider,
+        "momentum": widgets.FloatSlider,
+        "iterations": widgets.IntSlider,
+        "batch_size": widgets.SelectionSlider,
+        "labels": widgets.ToggleButtons,
+        "model": widgets.Dropdown,
+        "flip": widgets.ToggleButtons,
+    }
+
+
+def test_each_control_has_words_symbol_and_help(panel):
+    assert panel["learning_rate"].description == "learning rate η"
+    assert panel["lambda_var"].description == "λ_var"
+    assert panel["iterations"].description == "iterations T"
+    for name in panel:
+        assert panel[name].tooltip == describe(Config)[name].help
+    assert len({panel[name].style.description_width for name in panel}) == 1
+
+
+def test_moving_a_control_gives_a_new_config(panel):
+    seen = []
+    panel.observe(lambda change: seen.append(change["new"]), "value")
+    panel["learning_rate"].value = 0.2
+    panel["labels"].value = "stored"
+    panel["flip"].value = False
+    panel["batch_size"].value = 256
+    assert [config.learning_rate for config in seen] == [0.2] * 4
+    assert seen[-1] == Config(learning_rate=0.2, labels="stored", flip=False, batch_size=256)
+
+
+def test_values_are_what_the_reader_sees(panel):
+    panel["learning_rate"].value = 10**-0.5
+    assert panel.value.learning_rate == 0.3162
+
+
+def test_setting_the_config_moves_the_controls_once(panel):
+    seen = []
+    panel.observe(lambda change: seen.append(change["new"]), "value")
+    wanted = Config(learning_rate=2.0, lambda_var=0, momentum=0.95, iterations=400, labels="online", seed=3)
+    panel.value = wanted
+    assert seen == [wanted] and panel.value == wanted
+    assert panel["lambda_var"].value == 0 and panel["labels"].value == "online"
+    panel["momentum"].value = 0.5
+    assert panel.value == wanted.replace(momentum=0.5), "fields without a control are kept"
+
+
+def test_values_off_the_slider_are_kept():
+    outside = Config(learning_rate=50.0, lambda_var=33.3, iterations=1234)
+    panel = controls(outside)
+    assert panel.value == outside
+    panel["momentum"].value = 0.25
+    assert panel.value == outside.replace(momentum=0.25)
+    panel.value = Config(lambda_var=77.7, learning_rate=1e-5)
+    panel["momentum"].value = 0.75
+    assert panel.value == Config(lambda_var=77.7, learning_rate=1e-5, momentum=0.75)
+    panel.close()
+
+
+def test_a_forbidden_combination_is_said_and_the_config_stays_valid(panel):
+    panel["flip"].value = False
+    panel["labels"].value = "online"
+    assert panel.value.labels == "hard"
+    assert panel.message == "Config.flip must be True with online labels; given False."
+    panel["flip"].value = True
+    assert panel.value == Config(labels="online") and panel.message == ""
+
+
+def test_zero_is_on_a_logarithmic_slider(panel):
+    stops = [value for _, value in panel["lambda_var"].options]
+    assert stops[0] == 0 and stops[-1] == 100 and 1.0 in stops and stops == sorted(stops)
+    whole = [value for _, value in panel["batch_size"].options]
+    assert whole[0] == 1 and whole[-1] == 256 and all(isinstance(value, int) for value in whole)
+
+
+def test_chosen_names_and_words():
+    panel = controls(Config(), ["iterations", "learning_rate"], labels={"iterations": "updates"}, continuous=False)
+    assert list(panel) == ["iterations", "learning_rate"]
+    assert panel["iterations"].description == "updates"
+    assert panel["iterations"].continuous_update is False
+    panel.disabled = True
+    assert panel.disabled and panel["iterations"].disabled
+    panel.close()
+
+
+def test_symbols_become_plain_text():
+    assert plain_symbol(r"\lambda_{\mathrm{var}}") == "λ_var"
+    assert plain_symbol("T") == "T" and plain_symbol("") == ""
+    assert label_of(describe(Config)["momentum"]) == "momentum"
+
+
+@pytest.mark.parametrize(
+    "call, argument",
+    [
+        (lambda: controls(Config), "config"),
+        (lambda: controls(Config(), ["learning"]), "learning_rate"),
+        (lambda: controls(Config(), ["seed"]), "seed"),
+        (lambda: controls(Config())["seed"], "control"),
+    ],
+)
+def test_bad_input(call, argument):
+    with pytest.raises(DDLabError, match=argument):
+        call()
+
+
+class Demo(Explorer):
+    def __init__(self, key: str = "", **keywords):
+        self.panel = controls(Config(), ["learning_rate", "labels"])
+        self.plot = Plot(loss_curves({"loss": [1.0]}), announce=False)
+        super().__init__("Demo", controls=[self.panel], views=[self.plot], key=key, **keywords)
+        self.share(self.panel)
+        self.panel.observe(self.guard(self.moved), "value")
+
+    def moved(self, change):
+        if change["new"].labels == "stored":
+            raise RuntimeError("<nothing> here")
+        if change["new"].labels == "online":
+            raise DDLabError("labels must be hard; given 'online'.")
+        self.plot.figure = loss_curves({"loss": [change["new"].learning_rate]})
+        self.say(f"learning rate < {change['new'].learning_rate:g}")
+
+
+def test_a_handler_changes_plot_and_sentence():
+    demo = Demo()
+    demo.panel["learning_rate"].value = 0.5
+    assert demo.plot.figure.data[0].y[0] == 0.5
+    assert demo.sentence == "learning rate < 0.5"
+    assert 'aria-live="polite"' in demo._sentence.value and "&lt;" in demo._sentence.value
+    demo.close()
+
+
+def test_errors_are_shown_folded_and_raised_outside_a_kernel():
+    demo = Demo()
+    with pytest.raises(RuntimeError):
+        demo.panel["labels"].value = "stored"
+    shown = demo._error_box
+    assert "RuntimeError: &lt;nothing&gt; here" in shown.value and "<details>" in shown.value
+    assert "test_controls.py" in shown.value and shown.layout.display is None
+    with pytest.raises(DDLabError):
+        demo.panel["labels"].value = "online"
+    assert "labels must be hard" in shown.value and "<details>" not in shown.value
+    demo.panel["labels"].value = "hard"
+    assert demo.error is None and shown.layout.display == "none" and shown.value == ""
+    demo.close()
+
+
+def test_in_a_kernel_errors_are_only_shown(monkeypatch):
+    monkeypatch.setattr("ddlab.explorers.layout.in_kernel", lambda: True)
+    demo = Demo()
+    demo.panel["labels"].value = "stored"
+    assert isinstance(demo.error, RuntimeError)
+    demo.close()
+
+
+def test_state_is_a_short_text_and_comes_back():
+    demo, other = Demo(), Demo()
+    demo.panel["learning_rate"].value = 0.5
+    text = demo.share_field.value
+    assert text == "learning_rate=0.5"
+    other.share_field.value = text
+    assert other.panel.value == demo.panel.value and other.plot.figure.data[0].y[0] == 0.5
+    with pytest.raises(DDLabError, match="learning_rate"):
+        other.share_field.value = "learning_rat=1"
+    assert other.panel.value == demo.panel.value
+    demo.close()
+    other.close()
+
+
+def test_close_ends_threads_and_widgets():
+    demo = Demo()
+    worker = demo.owns(Worker(lambda value, stale: value, lambda result: None, name="ddlab-demo-worker"))
+    worker.submit(1)
+    player = Player(lambda: iter(()), lambda step: None, name="ddlab-demo-player")
+    demo.controls_box.children = (*demo.controls_box.children, player_buttons(player, demo))
+    player.step()
+    demo.close()
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("ddlab-demo")]
+    assert demo.comm is None and demo.plot.comm is None and demo.panel["labels"].comm is None
+
+
+def test_a_cell_run_again_closes_what_it_replaces():
+    first = Demo(key="tests.demo")
+    second = Demo(key="tests.demo")
+    assert first.comm is None and second.comm is not None
+    second.close()
+
+
+def test_player_buttons_follow_the_player():
+    class Bare:
+        def __init__(self, index):
+            self.index, self.total = index, 3
+
+    explorer = Demo()
+    player = Player(lambda: (Bare(index) for index in (1, 2, 3)), lambda step: None)
+    row = player_buttons(player, explorer, explorer.plot)
+    able = {name for name, button in row.buttons.items() if not button.disabled}
+    assert able == {"play", "step", "reset"}
+    row.buttons["step"].click()
+    player.join()
+    assert player.last.index == 1 and "paused" in row.status.value
+    row.buttons["play"].click()
+    player.join()
+    assert "finished" in row.status.value
+    row.buttons["reset"].click()
+    assert player.state == "paused" and player.last is None
+    explorer.plot.reduced_motion = True
+    assert player.frames_per_second == 2
+    explorer.plot.reduced_motion = False
+    assert player.frames_per_second == 10
+    explorer.close()
+    assert player.state == "closed"
+
+
+def test_errors_of_a_run_are_shown_in_the_explorer():
+    explorer = Demo()
+
+    def broken():
+        raise RuntimeError("the run broke")
+        yield
+
+    player = Player(broken, lambda step: None)
+    row = player_buttons(player, explorer)
+    row.buttons["play"].click()
+    with pytest.raises(RuntimeError):
+        player.join()
+    assert "the run broke" in explorer._error_box.value and "failed" in row.status.value
+    explorer.close()
+
+
+def test_explorer_needs_a_title():
+    with pytest.raises(DDLabError, match="title"):
+        Explorer(" ")

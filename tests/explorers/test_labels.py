@@ -1,0 +1,114 @@
+"""Labels against images, driven in Python."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+import torch
+
+import ddlab
+from ddlab import networks, training
+from ddlab.errors import DDLabError
+from ddlab.explorers import LabelsAgainstImages
+from tests.support import made_data
+
+
+@pytest.fixture(scope="module")
+def given():
+    data = made_data(size=8)
+    spec = networks.spec("convnet", width=4)
+    teacher = ddlab.train_teacher(data, training.Config.teaching("teacher", network=spec, epochs=3), progress=False)
+    real = ddlab.distill("selection", data, teacher, progress=False)
+    noise = ddlab.from_images(torch.randn(data.classes, 1, 8, 8), torch.arange(data.classes), data, teacher)
+    sets = {"real": real, "noise": noise, "recovered": real}
+    return data, teacher, sets, training.Config.teaching(network=spec, epochs=20)
+
+
+def names(explorer: LabelsAgainstImages) -> list[str]:
+    return [trace.name for trace in explorer.curves.figure.data]
+
+
+def test_the_first_choice_is_learned_at_once(given) -> None:
+    explorer = LabelsAgainstImages(*given)
+    assert "From real images, hard labels" in explorer.sentence
+    assert names(explorer) == ["real images, hard labels"]
+    explorer.close()
+
+
+def test_a_choice_changes_every_view_and_earlier_curves_stay(given) -> None:
+    explorer = LabelsAgainstImages(*given)
+    before = explorer.picture.value, explorer.matrix.alt, explorer.table.alt
+    explorer.panel["images"].value = "noise"
+    explorer.worker.join()
+    explorer.panel["labels"].value = "online"
+    explorer.worker.join()
+    assert explorer.picture.value != before[0] and explorer.matrix.alt != before[1] and explorer.table.alt != before[2]
+    assert len(names(explorer)) == 3 and "noise images, online labels" in explorer.sentence
+    explorer.close()
+
+
+def test_a_known_choice_is_shown_without_training(given, monkeypatch) -> None:
+    explorer = LabelsAgainstImages(*given)
+    explorer.panel["labels"].value = "stored"
+    explorer.worker.join()
+    monkeypatch.setattr(training, "update", lambda *_: pytest.fail("trained again"))
+    explorer.panel["labels"].value = "hard"
+    explorer.worker.join()
+    assert explorer.sentence.startswith("From real images, hard labels")
+    explorer.close()
+
+
+def test_many_choices_end_on_the_last_one(given) -> None:
+    explorer = LabelsAgainstImages(*given)
+    for seed in range(1, 8):
+        explorer.panel["seed"].value = seed
+    explorer.worker.join()
+    assert explorer.sentence.startswith("From real images, hard labels, seed 7")
+    explorer.close()
+
+
+def test_a_failure_is_shown_and_raised(given, monkeypatch) -> None:
+    explorer = LabelsAgainstImages(*given)
+
+    def broken(*_):
+        raise RuntimeError("no memory")
+
+    monkeypatch.setattr(training, "update", broken)
+    explorer.panel["images"].value = "noise"
+    with pytest.raises(RuntimeError, match="no memory"):
+        explorer.worker.join()
+    assert isinstance(explorer.error, RuntimeError)
+    explorer.close()
+
+
+def test_nothing_is_left_behind(given) -> None:
+    before = set(threading.enumerate())
+    explorer = LabelsAgainstImages(*given)
+    explorer.panel["seed"].value = 1
+    explorer.close()
+    assert set(threading.enumerate()) <= before
+
+
+def test_a_second_one_closes_the_first(given) -> None:
+    before = set(threading.enumerate())
+    first = LabelsAgainstImages(*given)
+    first.panel["seed"].value = 1
+    first.worker.join()
+    second = LabelsAgainstImages(*given)
+    assert set(threading.enumerate()) <= before
+    second.close()
+
+
+def test_a_missing_set_is_named(given) -> None:
+    data, teacher, sets, config = given
+    with pytest.raises(DDLabError, match=r"sets\['noise'\] must be a DistilledSet"):
+        LabelsAgainstImages(data, teacher, {"real": sets["real"]}, config)
+
+
+def test_the_state_travels_as_a_short_text(given) -> None:
+    explorer = LabelsAgainstImages(*given)
+    explorer.share_field.value = 'labels="online",seed=2'
+    explorer.worker.join()
+    assert explorer.panel.value.labels == "online" and explorer.panel["seed"].value == 2
+    explorer.close()

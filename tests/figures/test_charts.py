@@ -1,0 +1,138 @@
+"""Curves, comparisons and bars: what is drawn, what is said, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from ddlab.errors import DDLabError
+from ddlab.figures import alt_text, bars, comparison, gap_curves, grouped_comparison, loss_curves
+from ddlab.figures.theme import THEMES
+
+EVERY = {
+    "loss_curves": lambda theme: loss_curves({"a": [3, 2, 1], "b": [1, 2, 3]}, theme=theme),
+    "loss_curves_log": lambda theme: loss_curves({"a": [3, 0.2, 0.01]}, theme=theme, log_y=True),
+    "gap_curves": lambda theme: gap_curves([3, 2, 1], [4, 3, 2], theme=theme),
+    "gap_curves_layers": lambda theme: gap_curves(np.ones((3, 2)), np.ones((3, 2)), theme=theme),
+    "comparison": lambda theme: comparison(["a"], [0.5], [0.4], [0.6], seeds=[[0.45, 0.55]], theme=theme),
+    "grouped": lambda theme: grouped_comparison(["a"], {"g": ([1], [1], [1]), "h": ([2], [1], [3])}, theme=theme),
+    "bars": lambda theme: bars(["a", "b"], [1, 2], title="t", y_label="seconds", theme=theme),
+}
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("name", EVERY)
+def test_every_figure_has_title_labels_alt_text_and_theme(name, theme):
+    figure = EVERY[name](theme)
+    assert figure.layout.title.text
+    assert figure.layout.yaxis.title.text
+    assert figure.layout.xaxis.title.text or name == "bars"
+    assert any(character.isdigit() for character in alt_text(figure))
+    assert alt_text(figure).endswith(".")
+    assert figure.layout.meta["theme"] == theme
+    assert all(trace.name for trace in figure.data)
+
+
+def test_two_themes_differ_in_colours_only():
+    light, dark = (EVERY["loss_curves"](theme) for theme in THEMES)
+    assert light.data[0].line.color != dark.data[0].line.color
+    assert light.data[0].line.dash == dark.data[0].line.dash
+    np.testing.assert_array_equal(light.data[0].y, dark.data[0].y)
+
+
+def test_values_and_steps_arrive():
+    figure = loss_curves({"a": [3.0, 2.0, 1.0]}, [10, 20, 30])
+    np.testing.assert_array_equal(figure.data[0].x, [10, 20, 30])
+    np.testing.assert_array_equal(figure.data[0].y, [3, 2, 1])
+
+
+def test_tensors_with_gradients_are_taken():
+    figure = loss_curves({"a": torch.tensor([1.0, 2.0], requires_grad=True)})
+    np.testing.assert_array_equal(figure.data[0].y, [1, 2])
+
+
+def test_a_running_curve_may_be_shorter_than_the_steps():
+    figure = loss_curves({"now": [3, 2], "before": [3, 2, 1]})
+    assert len(figure.data[0].x) == 2 and len(figure.data[1].x) == 3
+
+
+def test_one_point_is_visible():
+    assert "markers" in loss_curves({"a": [1.0]}).data[0].mode
+
+
+def test_long_curves_are_thinned_with_both_ends():
+    figure = loss_curves({"a": np.arange(10_000.0)})
+    x = figure.data[0].x
+    assert len(x) <= 2000 and x[0] == 1 and x[-1] == 10_000
+
+
+def test_log_axis_leaves_holes_and_no_errors():
+    figure = loss_curves({"a": [1.0, 0.0, -1.0, 2.0]}, log_y=True)
+    assert figure.layout.yaxis.type == "log"
+    assert np.isnan(figure.data[0].y[1:3]).all()
+
+
+def test_alt_text_says_how_curves_run():
+    said = alt_text(loss_curves({"falling": [2.0, 1.0, 0.5], "flat": [1.0, 1.0, 1.0], "odd": [np.nan, np.nan, np.nan]}))
+    assert "falling falls from 2 to 0.5" in said
+    assert "flat stays at 1" in said
+    assert "odd has no finite value" in said
+
+
+def test_bands_stand_behind_their_curve():
+    figure = loss_curves({"a": [1, 2, 3]}, bands={"a": ([0, 1, 2], [2, 3, 4])})
+    assert [trace.fill for trace in figure.data] == ["toself", None]
+
+
+def test_layers_are_named_and_summed():
+    mean = np.array([[1.0, 2.0], [0.5, 1.0]])
+    figure = gap_curves(mean, 2 * mean, layers=["stem", "head"])
+    assert len(figure.data) == 6
+    np.testing.assert_array_equal(figure.data[2].y, [3, 1.5])
+    assert "head has the largest mean gap" in alt_text(figure)
+
+
+def test_intervals_and_seeds_are_drawn():
+    figure = comparison(["a", "b"], [0.5, 0.7], [0.4, 0.65], [0.65, 0.8], seeds=[[0.4, 0.6], [0.7, 0.7]])
+    seeds, means = figure.data
+    assert len(seeds.x) == 4
+    np.testing.assert_allclose(means.error_y.array, [0.15, 0.1])
+    np.testing.assert_allclose(means.error_y.arrayminus, [0.1, 0.05])
+    assert "a 0.5 (0.4 to 0.65)" in alt_text(figure)
+
+
+def test_reference_is_named_in_figure_and_alt_text():
+    figure = comparison(["a"], [0.5], [0.4], [0.6], reference=("chance", 0.1))
+    assert figure.layout.shapes[0].y0 == 0.1
+    assert "chance" in figure.layout.annotations[0].text and "chance, 0.1" in alt_text(figure)
+
+
+@pytest.mark.parametrize(
+    "call, argument",
+    [
+        (lambda: loss_curves({}), "series"),
+        (lambda: loss_curves([1, 2]), "series"),
+        (lambda: loss_curves({"a": []}), "series"),
+        (lambda: loss_curves({"a": [[1, 2]]}), "series"),
+        (lambda: loss_curves({"a": ["x"]}), "series"),
+        (lambda: loss_curves({"a": [1, 2]}, [1]), "steps"),
+        (lambda: loss_curves({"a": [1, 2]}, theme="red"), "theme"),
+        (lambda: loss_curves({"a": [1, 2]}, bands={"a": ([1], [1, 2])}), "bands"),
+        (lambda: gap_curves([1, 2], [1]), "variance_gap"),
+        (lambda: gap_curves(np.ones((2, 2)), np.ones((2, 2)), layers=["one"]), "layers"),
+        (lambda: comparison(["a"], [1, 2], [1, 2], [1, 2]), "means"),
+        (lambda: comparison(["a"], [1.0], [1.1], [1.2]), "lows"),
+        (lambda: comparison([], [], [], []), "names"),
+        (lambda: comparison("ab", [1, 2], [1, 2], [1, 2]), "names"),
+        (lambda: comparison(["a"], [1], [1], [1], seeds=[[1], [2]]), "seeds"),
+        (lambda: grouped_comparison(["a"], {"g": ([1], [1])}), "columns"),
+        (lambda: grouped_comparison(["a"], {}), "groups"),
+        (lambda: bars(["a"], [1, 2], title="t", y_label="y"), "values"),
+    ],
+)
+def test_bad_input_is_one_sentence_that_names_the_argument(call, argument):
+    with pytest.raises(DDLabError) as caught:
+        call()
+    assert argument in str(caught.value) and "must be" in str(caught.value) or "must enclose" in str(caught.value)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,110 @@
+"""The frame of a lesson: predictions, checks, budgets."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import torch
+
+import ddlab
+from ddlab.errors import DDLabError
+from ddlab.lessons import LESSONS, Prediction, inverting_a_network
+from ddlab.lessons.inverting_a_network import CHECKS
+from ddlab.methods import squeeze_recover_relabel as sre2l
+
+NAME = "20_inverting_a_network"
+
+
+def test_a_locked_prediction_stays() -> None:
+    asked = Prediction("Which?", ["a", "b"])
+    asked.lock()
+    assert asked.locked is None, "nothing chosen, nothing locked"
+    asked.choose("a")
+    asked.lock()
+    asked.choose("b")
+    asked.lock()
+    assert asked.locked == "a"
+    assert asked.against("b") == "You said: a. Measured: b."
+
+
+def test_a_prediction_that_was_not_made_is_said_so() -> None:
+    assert Prediction("Which?", ["a", "b"]).against("b").startswith("You locked no answer")
+
+
+@pytest.mark.parametrize("choices", [[], ["a"], ["a", "a"]])
+def test_a_question_needs_different_answers(choices: list[str]) -> None:
+    with pytest.raises(DDLabError, match="choices must be at least two different answers"):
+        Prediction("Which?", choices)
+
+
+def test_start_says_what_runs_and_compare_shows_both(capsys) -> None:
+    lesson = ddlab.start(NAME, seed=3)
+    lesson.predict("key", "Which?", ["a", "b"]).choose("a")
+    lesson.compare("key", "b")
+    said = capsys.readouterr().out
+    assert "seed 3" in said and "torch" in said and "Measured: b" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [({"name": "21_x"}, "name must be one of"), ({"seed": -1}, "seed must be"), ({"preset": "fast"}, "preset must be"),
+     ({"device": "gpu"}, "device must be")],
+)  # fmt: skip
+def test_bad_starts_are_refused(arguments: dict, message: str) -> None:
+    with pytest.raises(DDLabError, match=message):
+        ddlab.start(**{"name": NAME} | arguments)
+
+
+@pytest.mark.parametrize("exceeded", ["cpu_seconds", "megabytes", "wall_seconds"])
+def test_a_budget_that_is_exceeded_fails_the_lesson(monkeypatch, exceeded: str) -> None:
+    monkeypatch.setitem(LESSONS, NAME, dataclasses.replace(LESSONS[NAME], **{exceeded: 1e-9}))
+    lesson = ddlab.start(NAME)
+    torch.randn(200, 200) @ torch.randn(200, 200)
+    with pytest.raises(AssertionError, match="its budget is"):
+        lesson.finish()
+
+
+def test_within_the_budget_finish_prints_both(monkeypatch, capsys) -> None:
+    monkeypatch.setitem(LESSONS, NAME, dataclasses.replace(LESSONS[NAME], megabytes=1e6))
+    ddlab.start(NAME).finish()
+    assert "memory" in capsys.readouterr().out
+
+
+RIGHT = {
+    "gap": lambda inputs, remembered: torch.linalg.vector_norm(inputs.mean((0, 2, 3)) - remembered),
+    "storage": 2670,
+    "setting": sre2l.Config.teaching(lambda_var=0.5),
+}
+WRONG = {
+    "gap": [None, 3, lambda inputs: 0, lambda inputs, r: inputs, lambda inputs, r: (inputs.mean((0, 2, 3)) - r).square().sum()],
+    "storage": [None, "many", 2560, 2570, True],
+    "setting": [None, 0.5, sre2l.Config.teaching(), sre2l.Config.teaching(lambda_var=0.5, iterations=10)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("exercise", sorted(CHECKS))
+def test_checks_take_the_right_answer_and_give_hints_for_wrong_ones(exercise: str, capsys) -> None:
+    lesson = ddlab.start(NAME)
+    assert lesson.check(exercise, RIGHT[exercise])
+    for wrong in WRONG[exercise]:
+        capsys.readouterr()
+        assert not lesson.check(exercise, wrong)
+        said = capsys.readouterr().out
+        assert said.startswith("Not yet: ") and len(said) > 30, f"a hint for {wrong!r}"
+
+
+def test_the_storage_exercise_agrees_with_the_library() -> None:
+    data, teacher = inverting_a_network.trained_on_digits()
+    made = ddlab.distill("selection", data, teacher, progress=False)
+    assert made.storage_floats() == RIGHT["storage"]
+
+
+def test_pairs_share_their_seeds_and_differ_between_pairs() -> None:
+    data, teacher = inverting_a_network.trained_on_digits()
+    one = inverting_a_network.three_sets(data, teacher, seed=1)
+    same = inverting_a_network.three_sets(data, teacher, seed=1)
+    other = inverting_a_network.three_sets(data, teacher, seed=2)
+    for name, chosen in one.as_dict().items():
+        assert torch.equal(chosen.images, same.as_dict()[name].images)
+        assert not torch.equal(chosen.images, other.as_dict()[name].images)
