@@ -36,6 +36,9 @@ def load(path: str | os.PathLike[str], process: Any, config: Any, inputs: Inputs
         DDLabError: a missing, truncated or foreign file, or a checkpoint of another process, config, data or teacher.
     """
     tensors, header = storage.load(path, "checkpoint")
+    for part in ("process", "config", "inputs", "plain"):
+        if part not in header:
+            raise DDLabError(f"checkpoint must be whole; given {str(path)!r} without {part}.")
     if header["process"] != process.NAME:
         raise DDLabError(f"checkpoint must be of {process.NAME}; given {str(path)!r} of {header['process']}.")
     given = config.to_dict()

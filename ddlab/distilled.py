@@ -87,6 +87,7 @@ class DistilledSet:
 
     def __post_init__(self) -> None:
         errors.check_choice("kind", self.kind, tuple(DECODERS))
+        self._check_types()
         for name, value in self.tensors.items():
             errors.check_tensor(f"tensors[{name!r}]", value)
         images = errors.check_tensor(
@@ -99,7 +100,25 @@ class DistilledSet:
         if len(images) and not 0 <= int(self.labels.min()) <= int(self.labels.max()) < self.classes:
             errors.fail("hard labels", f"class numbers from 0 to {self.classes - 1}", self.labels.tolist())
         if "stored" in kinds:
-            errors.check_tensor("stored labels", self.target("stored").logits, shape=[len(images), self.classes])
+            logits = self.target("stored").logits
+            errors.check_tensor("stored labels", logits, shape=[len(images), self.classes], dtype=torch.float32)
+
+    def _check_types(self) -> None:
+        if not isinstance(self.tensors, dict):
+            errors.fail("tensors", "a dict of tensors", self.tensors)
+        if self.kind == "images" and "images" not in self.tensors:
+            errors.fail("tensors", "a dict that holds 'images'", sorted(self.tensors))
+        if not isinstance(self.targets, tuple) or not all(isinstance(target, Targets) for target in self.targets):
+            errors.fail("targets", "a tuple of HardLabels, StoredLabels and OnlineTeacher", self.targets)
+        if not isinstance(self.class_names, tuple) or not all(isinstance(name, str) for name in self.class_names):
+            errors.fail("class_names", "a tuple of strings", self.class_names)
+        errors.check_tensor("mean", self.mean, shape=[None], dtype=torch.float32)
+        errors.check_tensor("std", self.std, shape=[len(self.mean)], dtype=torch.float32)
+        if len(self.std) and float(self.std.min()) <= 0:
+            raise DDLabError(f"std must be above 0 in every channel; given {self.std.tolist()}.")
+        errors.check_boolean("complete", self.complete)
+        if not isinstance(self.provenance, dict):
+            errors.fail("provenance", "a dict of JSON types", self.provenance)
 
     @cached_property
     def images(self) -> Tensor:
@@ -187,18 +206,23 @@ class DistilledSet:
             DDLabError: missing, truncated or foreign file.
         """
         tensors, header = storage.load(path, "distilled set")
-        targets: list[Targets] = [HardLabels(tensors["targets/hard"])]
-        if "targets/stored" in tensors:
-            targets.append(StoredLabels(tensors["targets/stored"]))
-        if "online" in header:
-            targets.append(OnlineTeacher(header["online"]))
-        return cls(
-            kind=header["set_kind"],
-            tensors={n.removeprefix("tensors/"): v for n, v in tensors.items() if n.startswith("tensors/")},
-            targets=tuple(targets),
-            class_names=tuple(header["class_names"]),
-            mean=tensors["mean"],
-            std=tensors["std"],
-            complete=header["complete"],
-            provenance=header["provenance"],
-        )
+        try:
+            targets: list[Targets] = [HardLabels(tensors["targets/hard"])]
+            if "targets/stored" in tensors:
+                targets.append(StoredLabels(tensors["targets/stored"]))
+            if "online" in header:
+                targets.append(OnlineTeacher(header["online"]))
+            return cls(
+                kind=header["set_kind"],
+                tensors={n.removeprefix("tensors/"): v for n, v in tensors.items() if n.startswith("tensors/")},
+                targets=tuple(targets),
+                class_names=tuple(header["class_names"]),
+                mean=tensors["mean"],
+                std=tensors["std"],
+                complete=header["complete"],
+                provenance=header["provenance"],
+            )
+        except KeyError as missing:
+            raise DDLabError(
+                f"path must hold a whole distilled set; given {str(path)!r} without {missing}."
+            ) from missing

@@ -131,6 +131,7 @@ def adamw_update(
 
 def cosine(step: int, total: int, base: float, *, final_fraction: float = 0.0) -> float:
     """The learning rate before update `step` (0-based) of `total`: from `base` down to `base * final_fraction`."""
+    errors.check_integer("total", total, 1)
     progress = min(max(step / total, 0.0), 1.0)
     return base * (final_fraction + (1 - final_fraction) * 0.5 * (1 + math.cos(math.pi * progress)))
 
@@ -144,6 +145,9 @@ def _aligned(parameters: Tensors, gradients: Tensors, state: Tensors) -> tuple[l
     for argument, given in (("gradients", gradients), ("state", state)):
         if given.keys() != parameters.keys():
             errors.fail(argument, f"for the parameters {sorted(names)}", sorted(given))
+        for name, value in parameters.items():
+            if given[name].shape != value.shape:
+                errors.fail(f"{argument}[{name!r}]", f"of its parameter's shape {list(value.shape)}", given[name])
     return names, [parameters[n] for n in names], [gradients[n] for n in names]
 
 

@@ -109,6 +109,8 @@ def parameter(
 def describe(config: type[Parameters] | Parameters) -> dict[str, Parameter]:
     """The `Parameter` of each field, in order, with name and type filled in."""
     owner = config if isinstance(config, type) else type(config)
+    if not dataclasses.is_dataclass(owner):
+        errors.fail("config", "a config or its class", config)
     hints = typing.get_type_hints(owner, vars(sys.modules[owner.__module__]))
     described = {}
     for field in dataclasses.fields(owner):

@@ -220,7 +220,7 @@ def run(
                 files.save(checkpoint, process, config, inputs, state)
                 saved = time.monotonic()
     except KeyboardInterrupt:
-        stopped = True
+        stopped = state.step < line.total
     check_finite(process.NAME, state.step, trace, state)
     if checkpoint is not None:
         files.save(checkpoint, process, config, inputs, state)

@@ -87,7 +87,9 @@ def write_atomically(path: Path, content: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as problem:
-        raise DDLabError(f"path must be a place that can be written to; given {str(path)!r} ({problem}).") from problem
+        raise DDLabError(
+            f"path must be a place that can be written to; given {str(path)!r} ({problem.strerror})."
+        ) from problem
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
@@ -98,7 +100,9 @@ def write_atomically(path: Path, content: bytes) -> None:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         if isinstance(problem, OSError):
-            raise DDLabError(f"path must be a file that can be written; given {str(path)!r} ({problem}).") from problem
+            raise DDLabError(
+                f"path must be a file that can be written; given {str(path)!r} ({problem.strerror})."
+            ) from problem
         raise
 
 

@@ -104,7 +104,7 @@ class Controls(widgets.VBox):
     @disabled.setter
     def disabled(self, disabled: bool) -> None:
         for control in self._controls.values():
-            control.disabled = disabled  # type: ignore[attr-defined]
+            setattr(control, "disabled", disabled)  # noqa: B010
 
     def _control_moved(self, _change: Any) -> None:
         if self._moving:
@@ -211,7 +211,7 @@ def _log_stops(low: float, high: float, whole: bool, value: float) -> list[float
     bottom = low if low > 0 else (1 if whole else min(high / 1e4, value if value > 0 else high))
     count = max(2, round(math.log10(high / bottom) * (6 if whole else 10)) + 1)
     ratio = (high / bottom) ** (1 / (count - 1))
-    stops = {float(f"{bottom * ratio**n:.2g}") for n in range(count)} | {bottom, high, value}
+    stops = {min(float(f"{bottom * ratio**n:.2g}"), high) for n in range(count)} | {bottom, high, value}
     if low <= 0:
         stops.add(low)
     return sorted({round(stop) for stop in stops} if whole else stops)

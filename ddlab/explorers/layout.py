@@ -28,6 +28,7 @@ import ipywidgets as widgets
 
 from ..errors import DDLabError, fail
 from .controls import Controls
+from .live import Sentence
 from .player import Player, PlayerState
 from .plot import Plot
 from .registry import Closable, replace
@@ -35,7 +36,6 @@ from .registry import Closable, replace
 _STYLE = """<style>
 .ddlab-explorer { padding: 4px 0 8px; }
 .ddlab-title { font-size: 15px; font-weight: 600; color: var(--jp-ui-font-color1, inherit); }
-.ddlab-sentence { font-size: 13px; line-height: 1.45; color: var(--jp-ui-font-color1, inherit); }
 .ddlab-sentence-bad { font-size: 13px; padding: 2px 8px; border-left: 4px solid #D55E00; color: var(--jp-ui-font-color1, inherit); }
 .ddlab-error { padding: 6px 10px; border: 1px solid #D55E00; border-left-width: 5px; color: var(--jp-ui-font-color1, inherit); }
 .ddlab-error pre { white-space: pre-wrap; font-size: 12px; line-height: 1.35; color: var(--jp-ui-font-color2, inherit); }
@@ -77,7 +77,7 @@ class Explorer(widgets.VBox):
         self._title = widgets.HTML(
             f'{_STYLE}<div class="ddlab-title" role="heading" aria-level="3">{html.escape(title)}</div>'
         )
-        self._sentence = widgets.HTML()
+        self._sentence = Sentence()
         self._error_box = widgets.HTML(layout=widgets.Layout(display="none"))
         self.controls_box = widgets.VBox(list(controls))
         self.views_box = widgets.VBox(list(views)) if wide_views else side_by_side(views)
@@ -91,14 +91,11 @@ class Explorer(widgets.VBox):
     @property
     def sentence(self) -> str:
         """What the explorer shows now, in words."""
-        return self._sentence_text
-
-    _sentence_text = ""
+        return self._sentence.text
 
     def say(self, text: str) -> None:
         """Say what is shown now; a screen reader reads it out when it changes."""
-        self._sentence_text = text
-        self._sentence.value = f'<div class="ddlab-sentence" aria-live="polite">{html.escape(text)}</div>'
+        self._sentence.text = text
 
     def show_error(self, error: BaseException) -> None:
         """Show an error: one sentence, the traceback folded. Of `DDLabError` the sentence is enough."""
@@ -161,9 +158,6 @@ class Explorer(widgets.VBox):
 
     # -- end
 
-    # Here and not only in __init__: Python calls close() of an explorer that could not be made, too.
-    _belongings: list[Closable] = []  # noqa: RUF012
-
     def owns(self, belonging: Any) -> Any:
         """Close `belonging` (a worker, a player) when the explorer is closed; returns it."""
         self._belongings = [*self._belongings, belonging]
@@ -204,7 +198,7 @@ class PlayerButtons(widgets.HBox):
             button = widgets.Button(description=label, icon=icon, tooltip=hint, layout=widgets.Layout(width="auto"))
             button.on_click(explorer.guard(lambda _button, name=name: getattr(player, name)()))
             self.buttons[name] = button
-        self.status = widgets.HTML()
+        self.status = Sentence(text=player.state)
         super().__init__(
             [*self.buttons.values(), self.status], layout=widgets.Layout(flex_flow="row wrap", align_items="center")
         )
@@ -231,7 +225,7 @@ class PlayerButtons(widgets.HBox):
         }
         for name, button in self.buttons.items():
             button.disabled = state == "closed" or not able[name]
-        self.status.value = f'<span class="ddlab-sentence" aria-live="polite">&nbsp;{state}</span>'
+        self.status.text = state
 
 
 def side_by_side(views: Sequence[widgets.Widget]) -> widgets.Box:

@@ -7,19 +7,6 @@ const CONFIG = {
   modeBarButtons: [["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
 };
 const nextFrame = () => new Promise((resolve) => requestAnimationFrame(resolve));
-const pause = (milliseconds = 0) => new Promise((resolve) => setTimeout(resolve, milliseconds));
-
-async function findModel(model, id) {
-  // After a page reload models come back in any order: wait for the one that is meant.
-  for (let attempt = 0; attempt < 100; attempt++) {
-    try {
-      const found = await model.widget_manager.get_model(id);
-      if (found) return found;
-    } catch {}
-    await pause(100);
-  }
-  throw new Error("the copy of plotly.js that belongs to this plot did not arrive");
-}
 
 async function unpack(library) {
   const zipped = new Blob([library.get("gzipped")]).stream();
@@ -41,17 +28,6 @@ async function loadShared(model) {
     throw error;
   });
   return [await page.loaded[version], library.get("palettes")];
-}
-
-// anywidget drops every message to a model whose script took more than two seconds to start, for good; on a busy machine that
-// happens. So the plot takes its messages itself, and then asks for what it may have missed.
-async function initialize({ model }) {
-  const self = await findModel(model, model.get("_own"));
-  const base = Object.getPrototypeOf(Object.getPrototypeOf(self));
-  if (self.comm?.on_msg && base?._handle_comm_msg) {
-    self.comm.on_msg((message) => base._handle_comm_msg.call(self, message));
-  }
-  model.send({ kind: "started" });
 }
 
 const pageTheme = () => (document.body.dataset.jpThemeLight === "false" ? "dark" : "light");
@@ -109,22 +85,13 @@ function fillTable(place, graph) {
   place.replaceChildren(table);
 }
 
-function add(parent, tag, name, text = "") {
-  const element = document.createElement(tag);
-  element.className = `ddlab-${name}`;
-  element.textContent = text;
-  parent.append(element);
-  return element;
-}
-
 async function render({ model, el }) {
   el.classList.add("ddlab-plot");
   const frame = add(el, "div", "frame");
   const graph = add(frame, "div", "graph");
   graph.setAttribute("role", "img");
   const cursor = add(frame, "div", "cursor");
-  const spoken = add(el, "div", "spoken");
-  spoken.setAttribute("aria-live", "polite");
+  const speak = speaker(el, () => graph.getAttribute("aria-label"));
   const details = add(el, "details", "data");
   add(details, "summary", "toggle", "Data table");
   const rows = add(details, "div", "rows");
@@ -137,7 +104,7 @@ async function render({ model, el }) {
     add(el, "div", "failed", `This plot could not be drawn: ${error.message}. Run the cell again.`);
     throw error;
   }
-  let waiting = false, speaking = 0, drawn = 0, closed = false;
+  let waiting = false, drawn = 0, closed = false;
 
   const placeCursor = () => {
     const [at, x, y] = [model.get("cursor"), graph._fullLayout?.xaxis, graph._fullLayout?.yaxis];
@@ -147,20 +114,13 @@ async function render({ model, el }) {
     if (inside) cursor.style.cssText = `left:${x._offset + position - 1}px;top:${y._offset}px;height:${y._length}px`;
     el.dataset.cursor = at ?? "";
   };
-  const speak = (text) => {
-    if (!drawn || !model.get("announce")) return;
-    speaking ||= setTimeout(() => {
-      speaking = 0;
-      spoken.textContent = graph.getAttribute("aria-label");
-    }, 2000); // A live plot changes ten times a second: only what holds after two seconds is read out.
-  };
   const draw = async () => {
     if (closed) return;
     const figure = themedFigure(model.get("_figure"), palettes);
     await Plotly.react(graph, figure.data, figure.layout, CONFIG);
     if (!drawn) connect();
     graph.setAttribute("aria-label", model.get("alt"));
-    speak();
+    if (drawn && model.get("announce")) speak();
     placeCursor();
     if (details.open) fillTable(rows, graph);
     el.dataset.drawn = ++drawn;
@@ -213,7 +173,7 @@ async function render({ model, el }) {
 
   return () => {
     closed = true;
-    clearTimeout(speaking);
+    speak.stop();
     theme.disconnect();
     size.disconnect();
     motion.removeEventListener("change", tellMotion);

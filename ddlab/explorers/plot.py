@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import gzip
 import threading
-import uuid
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -30,6 +29,7 @@ from plotly.offline import get_plotlyjs_version
 
 from ..errors import fail
 from ..figures.theme import THEMES, alt_text, palette
+from .live import LiveWidget, front_end
 
 _HERE = Path(__file__).parent
 _library_lock = threading.Lock()
@@ -44,18 +44,18 @@ class PlotLibrary(anywidget.AnyWidget):
     palettes = traitlets.Dict().tag(sync=True)
 
 
-class Plot(anywidget.AnyWidget):
+class Plot(LiveWidget):
     """A plotly figure as widget; see the module for how to use it.
 
     Traits: `cursor` (x of a vertical line, or None), `clicked` (the last point clicked), `alt` (what a screen reader says),
     `announce` (False: changes are not read out, for a plot beside a sentence that is), `reduced_motion` (the reader's setting).
     """
 
-    _esm = _HERE / "plot.js"
+    _esm = front_end("plot.js")
     _css = _HERE / "plot.css"
+    _resent = ("_figure", "alt", "cursor")
     _figure = traitlets.Unicode().tag(sync=True)
     _library = traitlets.Unicode().tag(sync=True)
-    _own = traitlets.Unicode().tag(sync=True)
     alt = traitlets.Unicode().tag(sync=True)
     height = traitlets.Int(360).tag(sync=True)
     cursor = traitlets.Float(None, allow_none=True).tag(sync=True)
@@ -68,14 +68,10 @@ class Plot(anywidget.AnyWidget):
     ) -> None:
         self._shown = _checked(figure)
         self._changing = threading.RLock()
-        self._changed = False
-        own = uuid.uuid4().hex
-        fixed = {"_library": shared_library().model_id, "_own": own, "model_id": own, "announce": announce}
+        fixed = {"_library": shared_library().model_id, "announce": announce}
         super().__init__(
             **_state_of(figure), **fixed, cursor=cursor, height=int(figure.layout.height or 360), **keywords
         )
-        self.on_msg(self._front_end_started)
-        self.observe(self._note_change, ["_figure", "cursor"])
 
     @property
     def figure(self) -> go.Figure:
@@ -89,15 +85,6 @@ class Plot(anywidget.AnyWidget):
         with self._changing, self.hold_sync():
             for name, value in _state_of(figure).items():
                 self.set_trait(name, value)
-
-    def _note_change(self, _change: Any) -> None:
-        self._changed = True
-
-    def _front_end_started(self, _widget: Any, content: Any, _buffers: Any) -> None:
-        """A slow page may have missed what was sent before it was ready: send it again."""
-        if content.get("kind") == "started" and self._changed:
-            with self._changing:
-                self.send_state(["_figure", "alt", "cursor"])
 
 
 def shared_library() -> PlotLibrary:

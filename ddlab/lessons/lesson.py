@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import importlib
 import platform
 import resource
@@ -63,6 +64,16 @@ class Lesson:
         """Print the locked prediction beside the result."""
         errors.check_choice("key", key, tuple(self._predictions))
         print(self._predictions[key].against(result))
+
+    def show(self, figure: Any) -> None:
+        """Display a static figure and, folded below it, what it shows in words (its alt text)."""
+        from IPython.display import HTML, display
+
+        from ..figures import alt_text
+
+        display(figure)
+        words = html.escape(alt_text(figure))
+        display(HTML(f"<details><summary>In words</summary><p>{words}</p></details>"))
 
     def check(self, exercise: str, answer: Any) -> bool:
         """Check an exercise: prints "Right" or a hint, at once, and never raises for a wrong answer."""

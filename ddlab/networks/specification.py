@@ -37,9 +37,24 @@ class NetworkSpec:
     classes: int | None = None
     image_size: tuple[int, int] | None = None
 
+    def __post_init__(self) -> None:
+        errors.check_choice("family", self.family, tuple(FAMILIES))
+        if not isinstance(self.options, _family(self.family).Options):
+            errors.fail("options", f"the Options of {self.family}", self.options)
+        for name in ("channels", "classes"):
+            if getattr(self, name) is not None:
+                errors.check_integer(name, getattr(self, name), 1)
+        if self.image_size is not None:
+            if not isinstance(self.image_size, tuple) or len(self.image_size) != 2:
+                errors.fail("image_size", "(height, width)", self.image_size)
+            for side in self.image_size:
+                errors.check_integer("image_size", side, _family(self.family).SMALLEST_IMAGE)
+
     def for_data(self, data: Any) -> Self:
         """The same architecture for the channels, classes and image size of `data` (an ImageData or a DistilledSet)."""
         family = _family(self.family)
+        if not all(hasattr(data, name) for name in ("channels", "classes", "image_size")):
+            errors.fail("data", "an ImageData or a DistilledSet", data)
         if min(data.image_size) < family.SMALLEST_IMAGE:
             raise DDLabError(
                 f"image_size must be at least {family.SMALLEST_IMAGE} for {self.family}; given {tuple(data.image_size)}."
@@ -66,10 +81,12 @@ class NetworkSpec:
     @classmethod
     def from_dict(cls, described: Mapping[str, Any]) -> Self:
         """The inverse of `to_dict`."""
+        if not isinstance(described, Mapping) or not isinstance(described.get("options", {}), Mapping):
+            errors.fail("network", "a mapping of family, options, channels, classes and image_size", described)
         size = described.get("image_size")
-        known: dict[str, Any] = {"image_size": None if size is None else (int(size[0]), int(size[1]))}
+        known: dict[str, Any] = {"image_size": tuple(size) if isinstance(size, list) else size}
         known |= {name: described.get(name) for name in ("channels", "classes")}
-        return cls(**_parts(described.get("family"), described.get("options") or {}), **known)
+        return cls(**_parts(described.get("family"), described.get("options", {})), **known)
 
 
 def spec(family: str, **options: Any) -> NetworkSpec:
@@ -133,6 +150,8 @@ def load(path: str | os.PathLike[str]) -> Network:
         DDLabError: missing, truncated or foreign file, or weights that do not fit the architecture.
     """
     tensors, header = storage.load(path, "network")
+    if not {"spec", "provenance"} <= header.keys():
+        raise DDLabError(f"path must hold a whole network; given {str(path)!r} with {sorted(header)}.")
     described = NetworkSpec.from_dict(header["spec"])
     expected = {name: list(value.shape) for name, value in skeleton(described).state_dict().items()}
     if expected != {name: list(value.shape) for name, value in tensors.items()}:

@@ -30,7 +30,7 @@ def lab_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def browser(lab_folder: Path) -> Iterator[object]:
     """A `lab.Browser` on a running JupyterLab."""
     try:
-        from lab import Browser, LabServer, find_chromium
+        from tests.browser.lab import Browser, LabServer, find_chromium
     except ImportError as missing:
         _give_up(f"the browser tests need {missing.name}")
     if find_chromium() is None:

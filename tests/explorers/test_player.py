@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass
+from itertools import pairwise
 
 import pytest
 
@@ -210,7 +211,7 @@ def test_at_most_so_many_pictures_per_second():
     player = Player(Film(300, 0.002), lambda step: painted.append(time.monotonic()), frames_per_second=20)
     player.play()
     player.join()
-    gaps = [after - before for before, after in zip(painted[:-2], painted[1:-1], strict=True)]
+    gaps = [after - before for before, after in pairwise(painted[:-1])]
     assert min(gaps) > 0.045 and len(painted) >= 4
     player.close()
 
@@ -276,7 +277,7 @@ def test_recording_is_bounded_and_even():
             recording.add(index, str(index))
     kept = [frame.index for frame in recording]
     assert 5 <= len(kept) <= 10 and kept[0] == 1
-    assert len({after - before for before, after in zip(kept, kept[1:], strict=False)}) == 1
+    assert len({after - before for before, after in pairwise(kept)}) == 1
     recording.add(1002, "last")
     assert recording.frames[-1].index == 1002 and len(recording) <= 10
     recording.clear()

@@ -116,7 +116,7 @@ def test_bad_figures(plot):
         with pytest.raises(DDLabError, match="figure must be a plotly"):
             plot.figure = wrong
     with pytest.raises(DDLabError, match="figure"):
-        Plot([1, 2])  # type: ignore[arg-type]
+        Plot([1, 2])
 
 
 def png(value: int = 0) -> bytes:

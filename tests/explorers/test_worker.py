@@ -31,7 +31,7 @@ class Gate:
 
 def test_result_is_shown():
     shown = []
-    worker = Worker(lambda value, stale: value * 2, shown.append)
+    worker: Worker[int, int] = Worker(lambda value, stale: value * 2, shown.append)
     worker.submit(21)
     worker.join()
     worker.close()

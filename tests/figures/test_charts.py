@@ -112,12 +112,12 @@ def test_reference_is_named_in_figure_and_alt_text():
     "call, argument",
     [
         (lambda: loss_curves({}), "series"),
-        (lambda: loss_curves([1, 2]), "series"),
+        (lambda: loss_curves([1, 2]), "series"),  # type: ignore[arg-type]
         (lambda: loss_curves({"a": []}), "series"),
         (lambda: loss_curves({"a": [[1, 2]]}), "series"),
         (lambda: loss_curves({"a": ["x"]}), "series"),
         (lambda: loss_curves({"a": [1, 2]}, [1]), "steps"),
-        (lambda: loss_curves({"a": [1, 2]}, theme="red"), "theme"),
+        (lambda: loss_curves({"a": [1, 2]}, theme="red"), "theme"),  # type: ignore[arg-type]
         (lambda: loss_curves({"a": [1, 2]}, bands={"a": ([1], [1, 2])}), "bands"),
         (lambda: gap_curves([1, 2], [1]), "variance_gap"),
         (lambda: gap_curves(np.ones((2, 2)), np.ones((2, 2)), layers=["one"]), "layers"),
@@ -134,5 +134,5 @@ def test_reference_is_named_in_figure_and_alt_text():
 def test_bad_input_is_one_sentence_that_names_the_argument(call, argument):
     with pytest.raises(DDLabError) as caught:
         call()
-    assert argument in str(caught.value) and "must be" in str(caught.value) or "must enclose" in str(caught.value)
+    assert argument in str(caught.value) and "must" in str(caught.value)
     assert "\n" not in str(caught.value)

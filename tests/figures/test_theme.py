@@ -63,7 +63,8 @@ def test_recoloured_light_figure_equals_the_dark_one():
     series = {"a": [1, 2, 3], "b": [2, 1, 4]}
     light, dark = (json.loads(str(loss_curves(series, theme=theme).to_json())) for theme in THEMES)
     changed = json.loads(recolour(json.dumps(light), "light", "dark"))
-    light["layout"].pop("meta"), changed["layout"].pop("meta"), dark["layout"].pop("meta")
+    for figure in (light, dark, changed):
+        figure["layout"].pop("meta")
     # The colourway may name each colour in its own order; what is drawn must agree.
     assert changed["data"] == dark["data"]
     assert changed["layout"] == dark["layout"]
@@ -81,9 +82,9 @@ def test_alt_text_is_one_line_and_read_back():
 
 @pytest.mark.parametrize("call", [
     lambda: start_figure(title="", x_label="x", y_label="y"),
-    lambda: start_figure(title="t", x_label="x", y_label="y", theme="grey"),
+    lambda: start_figure(title="t", x_label="x", y_label="y", theme="grey"),  # type: ignore[arg-type]
     lambda: finish_figure(start_figure(title="t", x_label="x", y_label="y"), alt=" "),
-    lambda: series_style(0, "sepia"),
+    lambda: series_style(0, "sepia"),  # type: ignore[arg-type]
 ])  # fmt: skip
 def test_bad_input(call):
     with pytest.raises(DDLabError, match="must be"):

@@ -1,0 +1,19 @@
+function render({ model, el }) {
+  el.classList.add("ddlab-sentence-widget");
+  const shown = add(el, "div", "sentence");
+  shown.setAttribute("aria-live", "off"); // Read out by the speaker below, which takes its time.
+  const speak = speaker(el, () => model.get("text"));
+  const show = () => (shown.textContent = model.get("text"));
+  const changed = () => {
+    show();
+    speak();
+  };
+  show();
+  model.on("change:text", changed);
+  return () => {
+    model.off("change:text", changed);
+    speak.stop();
+  };
+}
+
+export default { initialize, render };

@@ -1,0 +1,146 @@
+"""Lesson 20 in a real browser, as a reader would use it: Run All, every control, both themes, reload, run again."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+NOTEBOOKS = HERE.parents[1] / "notebooks"
+RESULTS = HERE.parents[1] / "test-results"
+LESSON = NOTEBOOKS / "20_inverting_a_network.ipynb"
+
+SOURCES = "() => [...jupyterapp.shell.currentWidget.content.model.cells].map((cell) => cell.sharedModel.getSource())"
+RUN_CELL = """(index) => { jupyterapp.shell.currentWidget.content.activeCellIndex = index;
+  return jupyterapp.commands.execute('notebook:run-cell').then(() => null); }"""
+
+
+class Reader:
+    """The open lesson, with words for what a reader does."""
+
+    def __init__(self, opened: Any) -> None:
+        self.lab, self.page = opened, opened.page
+        sources = self.page.evaluate(SOURCES)
+        self.cells = {
+            name: next(i for i, source in enumerate(sources) if source.startswith(f"explorers.{name}("))
+            for name in ("LabelsAgainstImages", "LiveRecovery")
+        }
+        self.cells["scrubber"] = next(i for i, source in enumerate(sources) if source.startswith("film.scrubber"))
+
+    def cell(self, name: str) -> Any:
+        return self.page.locator(".jp-Notebook .jp-Cell").nth(self.cells[name])
+
+    def sentence(self, name: str) -> str:
+        return self.cell(name).locator(".ddlab-sentence[aria-live]").last.inner_text()
+
+    def wait_for_sentence(self, name: str, begin: str, seconds: float = 60) -> None:
+        wanted = self.cell(name).locator(".ddlab-sentence[aria-live]").filter(has_text=begin)
+        wanted.first.wait_for(timeout=seconds * 1000)
+
+    def press(self, name: str, label: str) -> None:
+        self.cell(name).locator("button.jupyter-button:not([disabled])").filter(has_text=label).first.click()
+
+    def run_again(self, name: str) -> None:
+        self.page.evaluate(RUN_CELL, self.cells[name])
+        self.lab.wait_for_kernel()
+
+
+@pytest.fixture(scope="module")
+def measured() -> dict[str, Any]:
+    return {}
+
+
+def p95(values: list[float]) -> float:
+    return sorted(values)[min(len(values) - 1, int(0.95 * len(values)))]
+
+
+@pytest.mark.timeout(900)
+def test_lesson_20_as_a_reader_uses_it(open_notebook) -> None:
+    opened = open_notebook(LESSON)
+    reader = Reader(opened)
+    measured: dict[str, Any] = {"run_all_seconds": opened.run_all()}
+    opened.wait_for_plots(8)
+    assert opened.problems() == []
+    plots = opened.plots()
+    assert len(plots) >= 8 and all(plot["traces"] for plot in plots)
+    assert sum(bool(plot["alt"]) for plot in plots) >= 5, "every plot widget has a text for screen readers"
+    assert opened.page.locator("details", has_text="In words").count() == len(plots) - sum(
+        bool(p["alt"]) for p in plots
+    )
+
+    # Predictions lock.
+    opened.page.get_by_label("the same images, with a teacher's labels").first.check()
+    opened.click("Lock my answer")
+    opened.page.get_by_text("Locked: the same images").wait_for()
+
+    # Labels against images: each choice trains a student and changes every view.
+    assert reader.sentence("LabelsAgainstImages").startswith("From real images, hard labels")
+    for images, labels in (("real", "online"), ("recovered", "online"), ("noise", "stored")):
+        reader.press("LabelsAgainstImages", images)
+        reader.press("LabelsAgainstImages", labels)
+        reader.wait_for_sentence("LabelsAgainstImages", f"From {images} images, {labels} labels")
+    opened.move_slider("seed", timeout=60)
+    reader.wait_for_sentence("LabelsAgainstImages", "From noise images, stored labels, seed 1")
+
+    # Live recovery: every slider by keyboard, at rest; then a whole run, pause, single step, reset, stop.
+    for name in ("λ_mean", "λ_var", "learning rate", "iterations"):
+        measured[name] = opened.move_slider(name, presses=10)
+    reader.press("LiveRecovery", "real")
+    reader.wait_for_sentence("LiveRecovery", "Before the first update: real images")
+    reader.press("LiveRecovery", "noise")
+    reader.press("LiveRecovery", "Step")
+    reader.wait_for_sentence("LiveRecovery", "Step 1 of")
+    reader.press("LiveRecovery", "Play")
+    reader.press("LiveRecovery", "Pause")
+    reader.wait_for_sentence("LiveRecovery", "paused")
+    reader.press("LiveRecovery", "Play")
+    reader.wait_for_sentence("LiveRecovery", "finished")
+    _keep_picture(opened, reader.cells["LiveRecovery"], "live_recovery")
+    reader.press("LiveRecovery", "Reset")
+    reader.wait_for_sentence("LiveRecovery", "Before the first update: noise")
+    reader.press("LiveRecovery", "Play")
+    reader.press("LiveRecovery", "Stop")
+    reader.wait_for_sentence("LiveRecovery", "stopped")
+
+    # The scrubber.
+    measured["scrubber"] = opened.move_slider("step", presses=20, key="ArrowLeft", kind="cursor")
+    assert reader.sentence("scrubber").startswith("Step ")
+    assert opened.problems() == []
+
+    # Dark theme: every plot follows.
+    light = {plot["title"]: plot["text_colour"] for plot in opened.plots() if plot["alt"]}
+    _keep_picture(opened, reader.cells["LabelsAgainstImages"], "labels_against_images")
+    opened.screenshot("lesson_20_light")
+    opened.set_theme("dark")
+    opened.screenshot("lesson_20_dark")
+    dark = {plot["title"]: plot["text_colour"] for plot in opened.plots() if plot["alt"]}
+    assert light.keys() == dark.keys() and all(light[title] != dark[title] for title in light), (light, dark)
+    opened.set_theme("light")
+
+    # A reload keeps the plots; a cell that runs again closes what it replaces.
+    opened.reload()
+    opened.wait_for_plots(8)
+    assert opened.problems() == []
+    for name in ("LabelsAgainstImages", "LiveRecovery"):
+        reader.run_again(name)
+    assert opened.kernel_threads() == []
+
+    summary = {name: round(p95(value) if isinstance(value, list) else value, 1) for name, value in measured.items()}
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "lesson_20.json").write_text(json.dumps({"p95 in ms": summary}, indent=1))
+    print(summary)
+    # Far above what is aimed at (100 and 80 ms): this machine is shared, and benchmarks are not tests.
+    assert max(value for value in summary.values() if value != summary["run_all_seconds"]) < 1000
+
+
+def _keep_picture(opened: Any, cell: int, name: str) -> None:
+    """A screenshot of one explorer; with DDLAB_PICTURES=1 it becomes the README's."""
+    taken = opened.screenshot(name, cell=cell)
+    if os.environ.get("DDLAB_PICTURES") == "1":
+        (NOTEBOOKS / "pictures").mkdir(exist_ok=True)
+        shutil.copy(taken, NOTEBOOKS / "pictures" / f"{name}.png")

@@ -1,0 +1,378 @@
+"""ImageData, the digits, and a reader's own folder."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from ddlab import data
+from ddlab.data import ImageData
+from ddlab.data.images import denormalise, normalise
+from tests.support import assert_same, made_data, refuses
+
+SHAPES = {"classes": st.integers(1, 4), "channels": st.sampled_from([1, 3]), "size": st.integers(1, 9), "seed": st.integers(0, 99)}
+
+
+@given(**SHAPES)
+def test_statistics_equal_numpys(classes: int, channels: int, size: int, seed: int) -> None:
+    found = made_data(classes, channels, size, seed=seed)
+    pixels = found.train_images.numpy().astype(np.float64) / 255
+    np.testing.assert_allclose(found.mean.numpy(), pixels.mean((0, 2, 3)), rtol=1e-6)
+    np.testing.assert_allclose(found.std.numpy(), pixels.std((0, 2, 3)), rtol=1e-5)
+    normalised = found.normalised().double().numpy()
+    np.testing.assert_allclose(normalised.mean((0, 2, 3)), 0, atol=1e-5)
+    np.testing.assert_allclose(normalised.std((0, 2, 3)), 1, atol=1e-5)
+
+
+@given(**SHAPES)
+def test_bytes_survive_normalisation(classes: int, channels: int, size: int, seed: int) -> None:
+    found = made_data(classes, channels, size, seed=seed)
+    assert torch.equal(found.to_uint8(found.normalised()), found.train_images)
+    assert torch.equal(found.to_uint8(found.normalised(split="test")), found.test_images)
+    low, high = found.valid_range()
+    normalised = found.normalised()
+    assert (normalised >= low - 1e-5).all() and (normalised <= high + 1e-5).all()
+
+
+@given(mean=st.floats(0, 1), std=st.floats(1e-3, 1))
+def test_every_byte_survives_any_statistics(mean: float, std: float) -> None:
+    levels = torch.arange(256, dtype=torch.uint8).view(1, 1, 16, 16)
+    statistics = torch.tensor([mean], dtype=torch.float32), torch.tensor([std], dtype=torch.float32)
+    assert torch.equal(denormalise(normalise(levels, *statistics), *statistics), levels)
+    expected = (np.arange(256).reshape(1, 1, 16, 16) / 255 - float(statistics[0])) / float(statistics[1])
+    np.testing.assert_allclose(normalise(levels, *statistics).numpy(), expected, rtol=1e-4, atol=1e-4 / std)
+
+
+def test_to_uint8_rounds_and_clamps(grey: ImageData) -> None:
+    values = torch.tensor([-99.0, 99.0, 0.0]).view(3, 1, 1, 1)
+    assert grey.to_uint8(values).flatten().tolist() == [0, 255, round(float(grey.mean) * 255)]
+
+
+def test_a_constant_channel_stays_finite() -> None:
+    flat = dataclasses.replace(made_data(), train_images=torch.full((36, 1, 8, 8), 7, dtype=torch.uint8), mean=None, std=None)
+    assert float(flat.std) == 1 and flat.normalised().abs().max() < 1e-6
+
+
+def test_access(colour: ImageData) -> None:
+    assert (colour.channels, colour.image_size, colour.classes) == (3, (8, 8), 2)
+    assert colour.images("test") is colour.test_images and colour.labels() is colour.train_labels
+    assert torch.equal(colour.of_class(1), torch.arange(8, 16)) and colour.of_class(1, "test").tolist() == [4, 5, 6, 7]
+    for indices in ([3, 1], torch.tensor([3, 1]), slice(1, 4, 2), range(1, 3), np.array([2, 2])):
+        place = list(range(16))[indices] if isinstance(indices, slice) else [int(i) for i in indices]
+        assert torch.equal(colour.normalised(indices), colour.normalised()[place])
+    assert colour.normalised([]).shape == (0, 3, 8, 8)
+    assert colour.normalised().dtype == torch.float32
+
+
+def test_handing_out_changes_nothing(grey: ImageData) -> None:
+    before = grey.train_images.clone()
+    grey.normalised().zero_()
+    assert torch.equal(grey.train_images, before)
+
+
+def test_fingerprint_sees_every_part(grey: ImageData) -> None:
+    changes: list[dict[str, Any]] = [
+        {"name": "other"},
+        {"class_names": ("x", "y", "z")},
+        {"train_images": 255 - grey.train_images},
+        {"test_images": 255 - grey.test_images},
+        {"train_labels": grey.train_labels.flip(0)},
+        {"test_labels": grey.test_labels.flip(0)},
+        {"mean": grey.mean + 0.1},
+        {"std": grey.std + 0.1},
+    ]
+    prints = {dataclasses.replace(grey, **change).fingerprint for change in changes}
+    assert len(prints | {grey.fingerprint}) == 9 and dataclasses.replace(grey).fingerprint == grey.fingerprint
+
+
+def parts(**changes: Any) -> dict[str, Any]:
+    source = made_data()
+    return {field.name: getattr(source, field.name) for field in dataclasses.fields(source)} | changes
+
+
+WHOLE = parts()
+BAD: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "list of images": ({"train_images": [[0]]}, ["train_images"]),
+    "numpy": ({"train_images": WHOLE["train_images"].numpy()}, ["train_images"]),
+    "float images": ({"train_images": WHOLE["train_images"].float()}, ["train_images", "uint8"]),
+    "no channels": ({"train_images": WHOLE["train_images"][:, 0]}, ["train_images", "[any, any, any, any]"]),
+    "no images": ({"test_images": WHOLE["test_images"][:0], "test_labels": WHOLE["test_labels"][:0]}, ["test_images", "at least one"]),
+    "other size": ({"test_images": WHOLE["test_images"][..., 1:]}, ["test_images", "[1, 8, 8]"]),
+    "too few labels": ({"train_labels": WHOLE["train_labels"][1:]}, ["train_labels", "[36]"]),
+    "float labels": ({"test_labels": WHOLE["test_labels"].float()}, ["test_labels", "int64"]),
+    "label too high": ({"test_labels": WHOLE["test_labels"] + 1}, ["test_labels", "0 to 2", "1 to 3"]),
+    "label below 0": ({"train_labels": WHOLE["train_labels"] - 1}, ["train_labels"]),
+    "empty class": ({"train_labels": WHOLE["train_labels"].clamp(max=1)}, ["train_images", "every class", "'c'"]),
+    "class names": ({"class_names": None}, ["class_names"]),
+    "class names in one string": ({"class_names": "abc"}, ["class_names"]),
+    "name": ({"name": 3}, ["name"]),
+    "mean alone": ({"std": None}, ["std"]),
+    "mean of another shape": ({"mean": torch.zeros(3)}, ["mean", "[1]"]),
+    "mean not finite": ({"mean": torch.tensor([torch.nan])}, ["mean", "finite"]),
+    "mean a number": ({"mean": 0.5}, ["mean"]),
+    "std zero": ({"std": torch.zeros(1)}, ["std", "above 0"]),
+    "std of integers": ({"std": torch.ones(1, dtype=torch.int64)}, ["std", "float32"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_image_data(name: str) -> None:
+    changes, words = BAD[name]
+    with refuses(*words):
+        ImageData(**WHOLE | changes)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda d: d.normalised([36]), ["indices", "0 to 35", "36"]),
+        (lambda d: d.normalised([-1]), ["indices"]),
+        (lambda d: d.normalised([18], "test"), ["indices", "0 to 17"]),
+        (lambda d: d.normalised(d.train_labels == 1), ["indices"]),
+        (lambda d: d.normalised([0.5]), ["indices"]),
+        (lambda d: d.normalised(["a"]), ["indices"]),
+        (lambda d: d.normalised([[0]]), ["indices"]),
+        (lambda d: d.normalised(3), ["indices"]),
+        (lambda d: d.normalised(split="validation"), ["split", "'train', 'test'"]),
+        (lambda d: d.images("Test"), ["split"]),
+        (lambda d: d.labels(None), ["split"]),
+        (lambda d: d.of_class(3), ["label", "[0, 2]"]),
+        (lambda d: d.of_class("a"), ["label"]),
+        (lambda d: d.to_uint8(torch.zeros(2, 3, 8, 8)), ["normalised", "[any, 1, any, any]"]),
+        (lambda d: d.to_uint8(torch.full((1, 1, 8, 8), torch.nan)), ["normalised", "finite"]),
+        (lambda d: d.to_uint8(None), ["normalised"]),
+    ],
+)
+def test_bad_access(call: Any, words: list[str], grey: ImageData) -> None:
+    with refuses(*words):
+        call(grey)
+
+
+class TestDigits:
+    def test_sizes_and_split(self) -> None:
+        found = data.load("digits")
+        assert found.train_images.shape == (1198, 1, 16, 16) and found.test_images.shape == (599, 1, 16, 16)
+        assert found.class_names == tuple("0123456789") and found.name == "digits-16"
+        for split in ("train", "test"):
+            shares = torch.bincount(found.labels(split)).double() / len(found.labels(split))
+            assert float((shares - 0.1).abs().max()) < 0.005
+
+    def test_nothing_is_lost_and_nothing_is_in_both(self, digits: ImageData) -> None:
+        from sklearn.datasets import load_digits
+
+        bunch = load_digits()
+        original = sorted((int(t), *(round(v * 255 / 16) for v in x.ravel())) for x, t in zip(bunch.images, bunch.target, strict=True))
+        both = [(digits.train_images, digits.train_labels), (digits.test_images, digits.test_labels)]
+        ours = sorted((int(t), *x.flatten().tolist()) for images, labels in both for x, t in zip(images, labels, strict=True))
+        assert ours == original
+
+    def test_the_seed_decides_the_split(self, digits: ImageData) -> None:
+        assert_same(data.load("digits", size=8), digits)
+        other = data.load("digits", size=8, seed=1)
+        assert other.fingerprint != digits.fingerprint and other.train_images.shape == digits.train_images.shape
+
+    @pytest.mark.parametrize("options", [{"size": 7}, {"size": 65}, {"size": 8.0}, {"size": "8"}, {"seed": -1}, {"seed": 2**32}, {"seed": None}])
+    def test_bad_input(self, options: dict[str, Any]) -> None:
+        with refuses(next(iter(options))):
+            data.load("digits", **options)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "words"),
+    [
+        (("digit",), {}, ["name", "nearest: 'digits'"]),
+        ((None,), {}, ["name"]),
+        ((3,), {}, ["name"]),
+        (("digits",), {"sise": 8}, ["option", "nearest: 'size'"]),
+        (("digits", 8), {}, ["digits"]),
+        (("folder",), {}, ["folder"]),
+        (("folder:/nowhere/at/all",), {}, ["path", "existing folder"]),
+        (("folder", None), {}, ["path"]),
+        (("folder", 3), {}, ["path"]),
+    ],
+)
+def test_load_of_something_else(arguments: tuple[Any, ...], options: dict[str, Any], words: list[str]) -> None:
+    with refuses(*words):
+        data.load(*arguments, **options)
+
+
+def picture(file: Path, value: int, size: tuple[int, int] = (10, 10), mode: str = "L") -> None:
+    """One image whose every pixel tells which it is."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    colour: Any = value if mode == "L" else (value, 255 - value, 3)
+    Image.new(mode, size, colour).save(file)
+
+
+def tree(root: Path, classes: tuple[str, ...] = ("cat", "dog"), count: int = 5, **options: Any) -> Path:
+    for number, name in enumerate(classes):
+        for image in range(count):
+            picture(root / name / f"{image}.png", 40 * number + image, **options)
+    return root
+
+
+class TestFolder:
+    def test_two_splits(self, tmp_path: Path) -> None:
+        tree(tmp_path / "train", count=3)
+        tree(tmp_path / "test", count=2)
+        found = data.load("folder", tmp_path)
+        assert found.class_names == ("cat", "dog") and found.image_size == (10, 10) and found.channels == 1
+        assert found.train_images[:, 0, 0, 0].tolist() == [0, 1, 2, 40, 41, 42] and found.train_labels.tolist() == [0, 0, 0, 1, 1, 1]
+        assert found.test_images[:, 0, 0, 0].tolist() == [0, 1, 40, 41] and found.test_labels.tolist() == [0, 0, 1, 1]
+        assert_same(data.load(f"folder:{tmp_path}"), found)
+
+    def test_one_tree_is_split_by_a_seed(self, tmp_path: Path) -> None:
+        tree(tmp_path, classes=("a", "b", "c"), count=10)
+        found = data.load("folder", tmp_path, test_fraction=0.3)
+        assert torch.bincount(found.train_labels).tolist() == [7] * 3 and torch.bincount(found.test_labels).tolist() == [3] * 3
+        pixels = [images[:, 0, 0, 0].tolist() for images in (found.train_images, found.test_images)]
+        assert sorted(sum(pixels, [])) == sorted(40 * c + i for c in range(3) for i in range(10))
+        assert_same(data.load("folder", tmp_path, test_fraction=0.3), found)
+        other = data.load("folder", tmp_path, test_fraction=0.3, seed=1)
+        assert other.test_images[:, 0, 0, 0].tolist() != pixels[1]
+
+    def test_small_classes_keep_an_image_on_each_side(self, tmp_path: Path) -> None:
+        tree(tmp_path, count=2)
+        for fraction in (0.01, 0.9):
+            found = data.load("folder", tmp_path, test_fraction=fraction)
+            assert found.train_labels.tolist() == found.test_labels.tolist() == [0, 1]
+
+    def test_colour_is_found_or_asked_for(self, tmp_path: Path) -> None:
+        tree(tmp_path, mode="RGB")
+        found = data.load("folder", tmp_path)
+        assert found.channels == 3 and found.train_images[0, :, 0, 0].tolist()[1:] == [255 - int(found.train_images[0, 0, 0, 0]), 3]
+        assert data.load("folder", tmp_path, channels=1).channels == 1
+        assert data.load("folder", tree(tmp_path / "grey"), channels=3).train_images[:, 0].equal(
+            data.load("folder", tmp_path / "grey").train_images[:, 0]
+        )
+
+    def test_one_grey_file_among_colour_ones(self, tmp_path: Path) -> None:
+        tree(tmp_path, mode="RGB")
+        picture(tmp_path / "cat" / "0.png", 9, mode="L")
+        assert data.load("folder", tmp_path).channels == 3
+
+    def test_images_are_scaled_and_cut(self, tmp_path: Path) -> None:
+        tree(tmp_path, size=(30, 20))
+        picture(tmp_path / "cat" / "0.png", 200, size=(9, 40))
+        found = data.load("folder", tmp_path, size=12)
+        assert found.image_size == (12, 12) and found.name.endswith("-12")
+        assert sorted(torch.cat([found.train_images, found.test_images])[:, 0, 6, 6].tolist())[-1] == 200
+        with refuses("size", "30 x 20") if not _first_is_tall(tmp_path) else refuses("size", "9 x 40"):
+            data.load("folder", tmp_path)
+
+    def test_images_of_several_sizes_need_a_size(self, tmp_path: Path) -> None:
+        tree(tmp_path)
+        picture(tmp_path / "dog" / "3.png", 1, size=(12, 12))
+        with refuses("size", "12 x 12"):
+            data.load("folder", tmp_path)
+        assert data.load("folder", tmp_path, size=10).image_size == (10, 10)
+
+    def test_limit(self, tmp_path: Path) -> None:
+        tree(tmp_path / "train", count=5)
+        tree(tmp_path / "test", count=4)
+        found = data.load("folder", tmp_path, limit=2)
+        assert found.train_images[:, 0, 0, 0].tolist() == [0, 1, 40, 41] and len(found.test_labels) == 4
+
+    def test_suffixes_and_strangers(self, tmp_path: Path) -> None:
+        tree(tmp_path)
+        picture(tmp_path / "cat" / "A.JPG", 50)
+        picture(tmp_path / "cat" / "b.jpeg", 51)
+        for stranger in ("notes.txt", ".hidden.png", "x.npy"):
+            (tmp_path / "cat" / stranger).write_text("x")
+        (tmp_path / ".git").mkdir()
+        (tmp_path / "readme.md").write_text("x")
+        assert len(data.load("folder", tmp_path).train_labels) + len(data.load("folder", tmp_path).test_labels) == 12
+
+    @pytest.mark.parametrize("mode", ["1", "P", "LA", "RGBA", "CMYK", "I;16"])
+    def test_every_mode_is_read(self, mode: str, tmp_path: Path) -> None:
+        """A mid-grey image stays mid-grey, whatever the file's mode."""
+        tree(tmp_path, count=4)
+        file = tmp_path / "cat" / ("0.jpg" if mode == "CMYK" else "0.png")
+        (tmp_path / "cat" / "0.png").unlink()
+        if mode == "I;16":
+            Image.fromarray(np.full((10, 10), 100 * 257, dtype=np.uint16)).save(file)
+        else:
+            Image.new("RGB", (10, 10), (100, 100, 100)).convert(mode).save(file)
+        found = data.load("folder", tmp_path, channels=1)
+        pixels = torch.cat([found.train_images, found.test_images]).float().mean((1, 2, 3))
+        assert float((pixels - 100).abs().min()) < (40 if mode == "1" else 8)
+
+    def test_rotation_written_in_the_file(self, tmp_path: Path) -> None:
+        tree(tmp_path, count=4)
+        half = Image.fromarray(np.tile(np.array([[0] * 5 + [200] * 5], dtype=np.uint8), (10, 1)))
+        exif = Image.Exif()
+        exif[0x0112] = 6  # turned by a quarter
+        half.save(tmp_path / "cat" / "0.jpg", exif=exif)
+        (tmp_path / "cat" / "0.png").unlink()
+        found = data.load("folder", tmp_path)
+        image = max(torch.cat([found.train_images, found.test_images])[:, 0], key=lambda i: float(i.float().std()))
+        assert float(image[0].float().std()) < 5 < float(image[:, 0].float().std())
+
+    @pytest.mark.parametrize("fault", ["foreign", "empty", "truncated", "broken", "directory"])
+    @pytest.mark.parametrize("suffix", ["png", "jpg"])
+    def test_unreadable_images(self, fault: str, suffix: str, tmp_path: Path) -> None:
+        tree(tmp_path, size=(64, 64))
+        file = tmp_path / "dog" / f"4.{suffix}"
+        (tmp_path / "dog" / "4.png").unlink()
+        draw = np.random.default_rng(0)
+        Image.fromarray(draw.integers(0, 255, (64, 64), dtype=np.uint8)).save(file)
+        content = bytearray(file.read_bytes())
+        if fault == "directory":
+            file.unlink()
+            file.mkdir()
+        else:
+            content[len(content) // 2 : len(content) // 2 + 40] = os.urandom(40) if fault == "broken" and suffix == "png" else content[:40]
+            file.write_bytes({"foreign": b"hello " * 99, "empty": b"", "truncated": file.read_bytes()[: len(content) // 2]}.get(fault, content))
+        if fault == "broken" and suffix == "jpg":
+            data.load("folder", tmp_path, size=64)  # a JPEG of wrong pixels is still a JPEG
+            return
+        with refuses("path", "readable images", str(file)):
+            data.load("folder", tmp_path, size=64)
+
+    @pytest.mark.parametrize(
+        ("make", "options", "words"),
+        [
+            (lambda r: r.rmdir(), {}, ["path", "existing folder"]),
+            (lambda r: None, {}, ["path", "one folder per class"]),
+            (lambda r: tree(r, classes=("cat",)), {}, ["path", "at least two class folders", "['cat']"]),
+            (lambda r: (tree(r), (r / "none").mkdir()), {}, ["path", "every class folder", "none"]),
+            (lambda r: tree(r, count=1), {}, ["path", "at least two images per class", "'cat'"]),
+            (lambda r: (tree(r / "train"), tree(r / "test", ("cat", "fox"))), {}, ["path", "same class folders", "['dog', 'fox']"]),
+            (lambda r: (tree(r / "train"), (r / "test").mkdir()), {}, ["path", "one folder per class"]),
+            (tree, {"size": 7}, ["size", "[8, 512]"]),
+            (tree, {"size": 8.5}, ["size"]),
+            (tree, {"channels": 2}, ["channels", "one of 1, 3"]),
+            (tree, {"test_fraction": 0}, ["test_fraction"]),
+            (tree, {"test_fraction": 0.95}, ["test_fraction"]),
+            (tree, {"limit": 0}, ["limit"]),
+            (tree, {"seed": -1}, ["seed"]),
+            (tree, {"split": 1}, ["option"]),
+        ],
+    )
+    def test_bad_input(self, make: Any, options: dict[str, Any], words: list[str], tmp_path: Path) -> None:
+        root = tmp_path / "root"
+        root.mkdir()
+        make(root)
+        with refuses(*words):
+            data.load("folder", root, **options)
+
+    def test_a_file_is_no_folder(self, tmp_path: Path) -> None:
+        picture(tmp_path / "x.png", 1)
+        with refuses("path", "existing folder"):
+            data.load("folder", tmp_path / "x.png")
+
+
+def _first_is_tall(root: Path) -> bool:
+    """The split decides which file is the first of the training images."""
+    from ddlab.data import folder
+
+    train, _ = folder._split(folder._listing(root, None), 0.2, None, 0)
+    return train["cat"][0].name == "0.png"
