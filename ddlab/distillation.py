@@ -99,5 +99,8 @@ def distill(
         errors.fail("config", f"a {module.NAME} Config", config)
     if teacher is None and module.NEEDS_TEACHER:
         teacher = train_teacher(data, device=device, progress=progress)
+        if not teacher.provenance["complete"]:
+            # Nothing has been distilled yet, and going on from half a teacher is not what an interrupt asks for.
+            raise KeyboardInterrupt("the teacher was still being trained")
     inputs = Inputs(data=data, teachers=() if teacher is None else (teacher,), device=device)
     return driver.run(module, config, inputs, checkpoint=checkpoint, progress=progress, on_step=on_step)

@@ -36,6 +36,8 @@ def feature_distance(distilled: DistilledSet, teacher: Network, *, normalised: b
     if not isinstance(distilled, DistilledSet):
         errors.fail("distilled", "a DistilledSet", distilled)
     features = networks.predict(teacher, distilled.images).last_conv.flatten(1)
+    if not len(features):
+        return features.new_zeros(distilled.classes)
     scale = features.square().sum(1).mean().clamp_min(torch.finfo(features.dtype).tiny)
     distances = []
     for label in range(distilled.classes):

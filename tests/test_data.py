@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from pathlib import Path
 from typing import Any
 
@@ -316,24 +315,29 @@ class TestFolder:
         image = max(torch.cat([found.train_images, found.test_images])[:, 0], key=lambda i: float(i.float().std()))
         assert float(image[0].float().std()) < 5 < float(image[:, 0].float().std())
 
-    @pytest.mark.parametrize("fault", ["foreign", "empty", "truncated", "broken", "directory"])
+    @pytest.mark.parametrize("fault", ["foreign", "empty", "truncated", "directory", "broken"])
     @pytest.mark.parametrize("suffix", ["png", "jpg"])
     def test_unreadable_images(self, fault: str, suffix: str, tmp_path: Path) -> None:
         tree(tmp_path, size=(64, 64))
+        if (fault, suffix) == ("broken", "jpg"):
+            return  # wrong bytes inside are other pixels: still a JPEG
         file = tmp_path / "dog" / f"4.{suffix}"
         (tmp_path / "dog" / "4.png").unlink()
         draw = np.random.default_rng(0)
         Image.fromarray(draw.integers(0, 255, (64, 64), dtype=np.uint8)).save(file)
-        content = bytearray(file.read_bytes())
+        content = file.read_bytes()
+        half = len(content) // 2
         if fault == "directory":
             file.unlink()
             file.mkdir()
         else:
-            content[len(content) // 2 : len(content) // 2 + 40] = os.urandom(40) if fault == "broken" and suffix == "png" else content[:40]
-            file.write_bytes({"foreign": b"hello " * 99, "empty": b"", "truncated": file.read_bytes()[: len(content) // 2]}.get(fault, content))
-        if fault == "broken" and suffix == "jpg":
-            data.load("folder", tmp_path, size=64)  # a JPEG of wrong pixels is still a JPEG
-            return
+            faults = {
+                "foreign": b"hello " * 99,
+                "empty": b"",
+                "truncated": content[:half],
+                "broken": content[:half] + bytes(200) + content[half + 200 :],
+            }
+            file.write_bytes(faults[fault])
         with refuses("path", "readable images", str(file)):
             data.load("folder", tmp_path, size=64)
 

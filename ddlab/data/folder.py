@@ -18,6 +18,7 @@ from .images import ImageData
 
 NAME = "folder"
 SUFFIXES = (".jpg", ".jpeg", ".png")
+_SIXTEEN_BITS = ("I", "I;16", "I;16B", "I;16L")
 
 
 def load(
@@ -61,9 +62,11 @@ def load(
     if len(train) < 2:
         raise DDLabError(f"path must hold at least two class folders; given {str(root)!r} with {list(train)}.")
     everything = [file for files in (*train.values(), *test.values()) for file in files]
-    channels = channels or _channels_of(everything)
+    channels, one_size = channels or _channels_of(everything), size is None
     size = size or _size_of(everything[0])
-    (train_images, train_labels), (test_images, test_labels) = (_read(part, size, channels) for part in (train, test))
+    (train_images, train_labels), (test_images, test_labels) = (
+        _read(part, size, channels, one_size) for part in (train, test)
+    )
     return ImageData(
         name=f"{root.name}-{size}",
         train_images=train_images,
@@ -114,22 +117,29 @@ def _split(
     return train, test
 
 
-def _read(listing: dict[str, list[Path]], size: int, channels: int) -> tuple[Tensor, Tensor]:
+def _read(listing: dict[str, list[Path]], size: int, channels: int, one_size: bool) -> tuple[Tensor, Tensor]:
     files = [(file, label) for label, part in enumerate(listing.values()) for file in part]
     images = np.empty((len(files), size, size, channels), dtype=np.uint8)
     for row, (file, _) in enumerate(files):
-        images[row] = _open(file, size, channels)
+        images[row] = _open(file, size, channels, one_size)
     return (
         torch.from_numpy(images).permute(0, 3, 1, 2).contiguous(),
         torch.tensor([label for _, label in files], dtype=torch.int64),
     )
 
 
-def _open(file: Path, size: int, channels: int) -> np.ndarray:
-    from PIL import ImageOps
+def _open(file: Path, size: int, channels: int, one_size: bool) -> np.ndarray:
+    from PIL import Image, ImageOps
 
     with _image(file) as image:
-        picture = ImageOps.exif_transpose(image).convert("L" if channels == 1 else "RGB")
+        picture = ImageOps.exif_transpose(image)
+        if one_size and picture.size != (size, size):
+            found = f"{str(file)!r} of {picture.width} x {picture.height} among images of {size} pixels"
+            raise DDLabError(f"size must be given for images of several sizes; given None, and {found}.")
+        if picture.mode in _SIXTEEN_BITS:
+            # PIL would clip 16 bits to white instead of scaling them.
+            picture = Image.fromarray((np.asarray(picture).clip(0, 65535) // 257).astype(np.uint8))
+        picture = picture.convert("L" if channels == 1 else "RGB")
         if picture.size != (size, size):
             picture = ImageOps.fit(picture, (size, size))
         return np.asarray(picture).reshape(size, size, channels)
@@ -146,7 +156,11 @@ class _image:
 
         try:
             self.handle = Image.open(self.file)
-            self.handle.load()
+            try:
+                self.handle.load()
+            except BaseException:
+                self.handle.close()
+                raise
         except Exception as problem:  # PIL raises many kinds: OSError, SyntaxError, ValueError, DecompressionBombError
             raise DDLabError(f"path must hold readable images; given {str(self.file)!r} ({problem}).") from problem
         return self.handle
@@ -158,7 +172,7 @@ class _image:
 def _channels_of(files: list[Path], sample: int = 32) -> int:
     for file in files[:: max(1, len(files) // sample)]:
         with _image(file) as image:
-            if image.mode not in ("1", "L", "I;16", "LA"):
+            if image.mode not in ("1", "L", "LA", *_SIXTEEN_BITS):
                 return 3
     return 1
 

@@ -44,6 +44,10 @@ class ImageData:
     std: Tensor = field(default=None)  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            errors.fail("name", "a string", self.name)
+        if isinstance(self.class_names, str) or not isinstance(self.class_names, Sequence):
+            errors.fail("class_names", "a tuple with one name per class", self.class_names)
         classes = tuple(str(name) for name in self.class_names)
         object.__setattr__(self, "class_names", classes)
         for split in ("train", "test"):
@@ -62,12 +66,14 @@ class ImageData:
         empty = [classes[c] for c, n in enumerate(torch.bincount(self.train_labels, minlength=len(classes))) if n == 0]
         if empty:
             raise DDLabError(f"train_images must hold every class; given none of {', '.join(map(repr, empty))}.")
-        if self.mean is None or self.std is None:
+        if (self.mean is None) != (self.std is None):
+            errors.fail("mean and std", "given together or not at all", (self.mean, self.std))
+        if self.mean is None:
             mean, std = _statistics(self.train_images)
             object.__setattr__(self, "mean", mean)
             object.__setattr__(self, "std", std)
         for name in ("mean", "std"):
-            errors.check_tensor(name, getattr(self, name), shape=[self.channels])
+            errors.check_tensor(name, getattr(self, name), shape=[self.channels], dtype=torch.float32)
         if float(self.std.min()) <= 0:
             raise DDLabError(f"std must be above 0 in every channel; given {self.std.tolist()}.")
 
@@ -117,10 +123,7 @@ class ImageData:
         """
         images = self.images(split)
         if not isinstance(indices, slice):
-            indices = torch.as_tensor(indices, dtype=torch.int64)
-            if indices.numel() and (int(indices.min()) < 0 or int(indices.max()) >= len(images)):
-                span = f"indices from {int(indices.min())} to {int(indices.max())}"
-                raise DDLabError(f"indices must be in 0 to {len(images) - 1} for the {split} split; given {span}.")
+            indices = _checked_indices(indices, len(images), split)
         return normalise(images[indices].to(device), self.mean, self.std)
 
     def to_uint8(self, normalised: Tensor) -> Tensor:
@@ -137,6 +140,21 @@ class ImageData:
         """The indices, int64, of the images of one class."""
         errors.check_integer("label", label, 0, self.classes - 1)
         return torch.nonzero(self.labels(split) == label).flatten()
+
+
+def _checked_indices(given: object, count: int, split: str) -> Tensor:
+    try:
+        indices = torch.as_tensor(given)
+    except (TypeError, ValueError, RuntimeError):
+        errors.fail("indices", "a list or one-dimensional tensor of whole numbers", given)
+    indices = indices if indices.numel() else indices.long()  # an empty list becomes floats
+    # A mask of True and False would silently become the indices 0 and 1.
+    if indices.ndim != 1 or indices.is_floating_point() or indices.is_complex() or indices.dtype == torch.bool:
+        errors.fail("indices", "a list or one-dimensional tensor of whole numbers", given)
+    if indices.numel() and (int(indices.min()) < 0 or int(indices.max()) >= count):
+        span = f"indices from {int(indices.min())} to {int(indices.max())}"
+        raise DDLabError(f"indices must be in 0 to {count - 1} for the {split} split; given {span}.")
+    return indices.long()
 
 
 def normalise(images: Tensor, mean: Tensor, std: Tensor) -> Tensor:

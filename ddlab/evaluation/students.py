@@ -79,8 +79,8 @@ def evaluate(
     if not isinstance(data, ImageData):
         errors.fail("data", "an ImageData", data)
     errors.check_choice("labels", labels, ("hard", "stored", "online"))
-    if not seeds or len(set(seeds)) != len(seeds):
-        errors.fail("seeds", "at least one, all different", seeds)
+    if not isinstance(seeds, Sequence) or isinstance(seeds, str) or not seeds or len(set(seeds)) != len(seeds):
+        errors.fail("seeds", "a sequence of at least one integer, all different", seeds)
     if (distilled.channels, distilled.image_size, distilled.classes) != (data.channels, data.image_size, data.classes):
         wanted = (
             f"a set of {data.classes} classes with {data.channels} channels and {data.image_size} pixels, like the data"
@@ -88,6 +88,8 @@ def evaluate(
         errors.fail("distilled", wanted, (distilled.classes, distilled.channels, distilled.image_size))
     if config is None:
         config = training.Config.teaching() if max(data.image_size) <= 16 else training.Config()
+    if not isinstance(config, training.Config):
+        errors.fail("config", "a training Config", config)
     config = config.replace(labels=labels, **({} if network is None else {"network": network}))
     inputs = Inputs(distilled=distilled, teachers=() if teacher is None else (teacher,), device=device)
     per_seed: dict[int, float] = {}

@@ -221,7 +221,7 @@ class PlayerButtons(widgets.HBox):
             "pause": state == "running",
             "step": state != "running",
             "reset": True,
-            "stop": state in ("running", "paused") and self.player.last is not None,
+            "stop": state == "running" or (state == "paused" and self.player.last is not None),
         }
         for name, button in self.buttons.items():
             button.disabled = state == "closed" or not able[name]

@@ -104,7 +104,7 @@ async function render({ model, el }) {
     add(el, "div", "failed", `This plot could not be drawn: ${error.message}. Run the cell again.`);
     throw error;
   }
-  let waiting = false, drawn = 0, closed = false;
+  let waiting = false, lastDrawn = 0, drawnText = "", drawn = 0, closed = false;
 
   const placeCursor = () => {
     const [at, x, y] = [model.get("cursor"), graph._fullLayout?.xaxis, graph._fullLayout?.yaxis];
@@ -116,7 +116,8 @@ async function render({ model, el }) {
   };
   const draw = async () => {
     if (closed) return;
-    const figure = themedFigure(model.get("_figure"), palettes);
+    drawnText = model.get("_figure");
+    const figure = themedFigure(drawnText, palettes);
     await Plotly.react(graph, figure.data, figure.layout, CONFIG);
     if (!drawn) connect();
     graph.setAttribute("aria-label", model.get("alt"));
@@ -125,13 +126,19 @@ async function render({ model, el }) {
     if (details.open) fillTable(rows, graph);
     el.dataset.drawn = ++drawn;
   };
-  // Frames that arrive before the screen is drawn again replace each other: only the newest is drawn.
+  // The first change after a rest is drawn at once. In a stream of them frames that arrive before the screen is drawn again replace
+  // each other: only the newest is drawn.
   const redraw = async () => {
-    if (waiting) return;
+    if (waiting || !drawn) return; // The first drawing takes what is newest then.
     waiting = true;
-    await nextFrame();
-    waiting = false;
-    await draw();
+    if (performance.now() - lastDrawn < 50) await nextFrame();
+    try {
+      await draw();
+    } finally {
+      waiting = false;
+      lastDrawn = performance.now();
+      if (!closed && model.get("_figure") !== drawnText) redraw();
+    }
   };
   const connect = () => {
     graph.on("plotly_afterplot", placeCursor);
@@ -170,6 +177,7 @@ async function render({ model, el }) {
   width = frame.clientWidth;
   graph.style.minHeight = "";
   size.observe(frame);
+  if (model.get("_figure") !== drawnText) redraw();
 
   return () => {
     closed = true;

@@ -12,10 +12,13 @@ from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+import torch
+import torch.nn.functional as F
 
 from .. import process as driver
 from ..data import ImageData
-from ..figures import encode_grid, loss_curves
+from ..figures import bars, encode_grid, loss_curves
+from ..methods import _recovery as recovery
 from ..methods import squeeze_recover_relabel as sre2l
 from ..networks import Network
 from ..process import Inputs, Step
@@ -117,9 +120,10 @@ class LiveRecovery(Explorer):
         self.panel = controls(config or sre2l.Config.teaching(), self.NAMES)
         self.curves, self.before = Curves(), ("", Curves())
         self.running_config = self.panel.value
-        first = sre2l.init(self.panel.value, self.inputs)
-        self.picture = Picture(grid_of(data, first.images, 4), alt=self._alt(0))
-        self.plot = Plot(_empty_figure(), announce=False)
+        self._first: dict[str, tuple[bytes, dict[str, float]]] = {}
+        picture, terms = self._before_the_run()
+        self.picture = Picture(picture, alt=self._alt(0))
+        self.plot = Plot(_first_figure(self.panel.value, terms), announce=False)
         self.player = Player(self._make_run, self._show, name="ddlab-live-recovery")
         self._started = False
         super().__init__("Invert the teacher, live", controls=[self.panel], key=key)
@@ -139,7 +143,7 @@ class LiveRecovery(Explorer):
     def _show(self, step: Step) -> None:
         driver.check_finite("the run", step.index, step.trace)
         self.curves.add(step)
-        self.picture.show_bytes(grid_of(self.data, step.state.images, 4), alt=self._alt(step.index))
+        self.picture.show_bytes(grid_of(self.data, step.state.images, 3), alt=self._alt(step.index))
         self.plot.figure = self.curves.figure(self.before)
         share = float(step.trace.class_probability.mean())
         self.say(
@@ -158,10 +162,26 @@ class LiveRecovery(Explorer):
             self.player.play()
 
     def _rest(self) -> None:
-        first = sre2l.init(self.panel.value, self.inputs)
-        self.picture.show_bytes(grid_of(self.data, first.images, 4), alt=self._alt(0))
-        self.plot.figure = _empty_figure(self.panel.value)
+        picture, terms = self._before_the_run()
+        self.picture.show_bytes(picture, alt=self._alt(0))
+        self.plot.figure = _first_figure(self.panel.value, terms)
         self._say_first()
+
+    def _before_the_run(self) -> tuple[bytes, dict[str, float]]:
+        """The first images, encoded, and the unweighted terms of their loss; they depend on the initialisation alone."""
+        config = self.panel.value
+        if config.initialisation not in self._first:
+            images = sre2l.init(config, self.inputs).images
+            with torch.no_grad():
+                matched = recovery.matched_call(self.inputs.teachers[0], images)
+            weigh = config.first_layer_multiplier
+            terms = {
+                "class_loss": float(F.cross_entropy(matched.outputs.logits, torch.arange(len(images)))),
+                "mean_gap": float(recovery.weighted_gap(matched.mean_gaps, weigh)),
+                "variance_gap": float(recovery.weighted_gap(matched.variance_gaps, weigh)),
+            }
+            self._first[config.initialisation] = grid_of(self.data, images, 3), terms
+        return self._first[config.initialisation]
 
     def _say_first(self) -> None:
         config = self.panel.value
@@ -179,17 +199,14 @@ def grid_of(data: ImageData, images: Any, scale: int) -> bytes:
     return encode_grid(data.to_uint8(images[:100]).cpu().numpy(), columns=min(len(images), 5), scale=2 * size)
 
 
-def _empty_figure(config: sre2l.Config | None = None) -> go.Figure:
-    """The learning rate over the steps to come: something true to draw before the first update."""
-    from .. import optim
-
-    config = config or sre2l.Config.teaching()
-    rate = [optim.cosine(i, config.iterations, config.learning_rate) for i in range(config.iterations)]
-    return loss_curves(
-        {"learning rate η": np.array(rate)},
-        title="The schedule of the run to come",
-        x_label="image update",
-        y_label="learning rate",
+def _first_figure(config: sre2l.Config, terms: dict[str, float]) -> go.Figure:
+    """What the first step pulls at: the weighted terms of the total loss (eq 3) of the first images."""
+    weighted = [terms["class_loss"], config.lambda_mean * terms["mean_gap"], config.lambda_var * terms["variance_gap"]]
+    return bars(
+        ["cross-entropy", "λ_mean × mean gap", "λ_var × variance gap"],
+        weighted,
+        title=f"Before the first of {config.iterations} updates, η = {config.learning_rate:.3g}: terms of the loss",
+        y_label="part of the total loss",
         height=340,
     )
 

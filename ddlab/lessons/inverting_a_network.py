@@ -68,6 +68,8 @@ def lost_diversity(data: ImageData, teacher: Network, *, pairs: int, images_per_
                 images_per_class=images_per_class, iterations=100, lambda_var=lambda_var, seed=seed
             )
             made = distill("sre2l", data, teacher, config, device="cpu", progress=False)
+            if not made.complete:
+                raise KeyboardInterrupt("images were still being recovered")
             distances.append(float(measures.feature_distance(made, teacher).mean()))
         shares.append(1 - distances[1] / distances[0])
     return shares

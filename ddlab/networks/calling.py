@@ -58,9 +58,10 @@ def call(
     Raises:
         DDLabError: images of another shape than the spec's.
     """
-    if images.ndim != 4 or images.shape[1] != spec.channels or tuple(images.shape[2:]) != spec.image_size:
+    fits = isinstance(images, Tensor) and images.ndim == 4 and images.is_floating_point()
+    if not fits or images.shape[1] != spec.channels or tuple(images.shape[2:]) != spec.image_size:
         height, width = spec.image_size or (None, None)
-        errors.fail("images", f"a tensor of shape [n, {spec.channels}, {height}, {width}] for {spec.title}", images)
+        errors.fail("images", f"a float tensor of shape [n, {spec.channels}, {height}, {width}] for {spec.title}", images)
     module = skeleton(spec)
     module.train(train)
     buffers = {name: weights[name] for name, _ in module.named_buffers()}
@@ -70,16 +71,24 @@ def call(
     found: dict[str, Tensor] = {}
     inputs: dict[str, Tensor] = {}
     with _hooks(module, spec, found, inputs if batch_norm_inputs else None, at_batch_norm):
-        logits = torch.func.functional_call(module, {**weights, **buffers}, (images,))
+        try:
+            logits = torch.func.functional_call(module, {**weights, **buffers}, (images,))
+        except ValueError as problem:
+            if not train or len(images) > 1 or isinstance(problem, errors.DDLabError):
+                raise
+            # torch's own sentence for one value per channel, of which no variance can be taken.
+            errors.fail("images", "at least two in training mode for its batch norm (choose another batch_size)", images)
     return Outputs(logits, found["features"], found["last_conv"], inputs), buffers
 
 
 def predict(network: Network, images: Tensor, *, batch_size: int = 512) -> Outputs:
     """The outputs of a network in evaluation mode, without gradients, in batches of `batch_size` images."""
+    if not isinstance(network, Network):
+        errors.fail("network", "a Network", network)
+    errors.check_tensor("images", images, shape=[None] * 4, finite=False)
+    errors.check_integer("batch_size", batch_size, 1)
     with torch.no_grad():
         parts = [call(network.spec, network.weights, batch)[0] for batch in images.split(batch_size)]
-    if not parts:
-        errors.fail("images", "at least one image", images)
     return Outputs(
         logits=torch.cat([part.logits for part in parts]),
         features=torch.cat([part.features for part in parts]),

@@ -128,6 +128,11 @@ class Network:
     weights: dict[str, Tensor]
     provenance: dict[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        _check_complete(self.spec)
+        if not isinstance(self.weights, dict) or _shapes(self.weights) != _shapes(skeleton(self.spec).state_dict()):
+            errors.fail("weights", f"the parameters and buffers of {self.spec.title}", self.weights)
+
     @cached_property
     def fingerprint(self) -> str:
         """A hash of architecture and weights."""
@@ -153,8 +158,7 @@ def load(path: str | os.PathLike[str]) -> Network:
     if not {"spec", "provenance"} <= header.keys():
         raise DDLabError(f"path must hold a whole network; given {str(path)!r} with {sorted(header)}.")
     described = NetworkSpec.from_dict(header["spec"])
-    expected = {name: list(value.shape) for name, value in skeleton(described).state_dict().items()}
-    if expected != {name: list(value.shape) for name, value in tensors.items()}:
+    if _shapes(tensors) != _shapes(skeleton(described).state_dict()):
         raise DDLabError(f"path must hold the weights of {described.title}; given {str(path)!r} with other tensors.")
     return Network(spec=described, weights=tensors, provenance=header["provenance"])
 
@@ -208,6 +212,10 @@ def _build(described: NetworkSpec) -> nn.Module:
     return _family(described.family).build(
         described.channels, described.classes, described.image_size, described.options
     )
+
+
+def _shapes(weights: Mapping[str, Tensor]) -> dict[str, list[int]]:
+    return {name: list(value.shape) for name, value in weights.items()}
 
 
 def _check_complete(described: NetworkSpec) -> None:

@@ -82,6 +82,7 @@ _PLOTS = """() => [...document.querySelectorAll('.js-plotly-plot')].map((graph) 
   drawn: Number(graph.closest('.ddlab-plot')?.dataset.drawn ?? 1),
   cursor: graph.closest('.ddlab-plot')?.dataset.cursor ?? '',
   alt: graph.getAttribute('aria-label') ?? '',
+  line_colours: (graph.data ?? []).map((trace) => trace.line?.color ?? trace.marker?.color ?? ''),
   text_colour: graph._fullLayout?.font?.color ?? '',
   width: graph.clientWidth,
 }))"""
@@ -216,17 +217,13 @@ class NotebookPage:
         self.page, self._shots = page, shots
         self.script_errors: list[str] = []
         page.set_default_timeout(30_000)
-        page.on("pageerror", self._note_uncaught)
-        page.on("console", lambda message: self._note(message))
+        page.on("pageerror", lambda error: self._note(f"uncaught: {error}"))
+        page.on("console", lambda message: self._note(message.text) if message.type == "error" else None)
 
-    def _note_uncaught(self, error: Any) -> None:
-        if "Failed to initialize model" not in str(error):
-            self.script_errors.append(f"uncaught: {error}"[:400])
-
-    def _note(self, message: Any) -> None:
-        # A slow start of a widget is not lost: the plot asks for what it missed.
-        if message.type == "error" and "Failed to initialize model" not in message.text:
-            self.script_errors.append(message.text[:400])
+    def _note(self, text: str) -> None:
+        # anywidget says so when a widget starts slowly; nothing is lost, because the widgets ask for what they missed.
+        if "Failed to initialize model" not in text:
+            self.script_errors.append(text[:400])
 
     # -- running
 
@@ -243,16 +240,37 @@ class NotebookPage:
         """Execute a command of JupyterLab and wait for it."""
         self.page.evaluate("(name) => jupyterapp.commands.execute(name).then(() => null)", name)
 
-    def run_all(self, timeout: float = 300) -> float:
-        """Run All; returns the seconds until the kernel is idle."""
+    def run_all(self, timeout: float = 300, *, wait_for_plots: int = 0) -> float:
+        """Run All; returns the seconds until the kernel is idle and so many plots are painted."""
         start = time.monotonic()
+        self._run("notebook:run-all-cells", timeout)
+        if wait_for_plots:
+            self.wait_for_plots(wait_for_plots, timeout)
+        return time.monotonic() - start
+
+    def run_first(self, cells: int, timeout: float = 300) -> None:
+        """Run the first so many cells, as for imports that are not to be timed."""
+        self.page.evaluate("() => { jupyterapp.shell.currentWidget.content.activeCellIndex = 0; }")
+        for _ in range(cells):
+            self._run("notebook:run-cell-and-select-next", timeout)
+
+    def _run(self, command: str, timeout: float) -> None:
         self.page.evaluate(
-            """() => { window.__ran = false;
-              jupyterapp.commands.execute('notebook:run-all-cells').finally(() => { window.__ran = true; }); }"""
+            """(command) => { window.__ran = false;
+              jupyterapp.commands.execute(command).finally(() => { window.__ran = true; }); }""",
+            command,
         )
         done = "() => window.__ran && jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'idle'"
-        self.page.wait_for_function(done, timeout=timeout * 1000, polling=50)
-        return time.monotonic() - start
+        self.page.wait_for_function(done, timeout=timeout * 1000, polling=20)
+
+    def wait_for(self, condition: str, seconds: float = 20) -> None:
+        """Wait until a JavaScript function returns something true."""
+        self.page.wait_for_function(condition, timeout=seconds * 1000)
+
+    def slow_down(self, factor: float) -> None:
+        """Let the page compute so many times slower (1: as fast as it can)."""
+        session = self.page.context.new_cdp_session(self.page)
+        session.send("Emulation.setCPUThrottlingRate", {"rate": factor})
 
     def reload(self) -> None:
         """Save the notebook and load the page again; the kernel goes on."""

@@ -35,6 +35,31 @@ def test_it_starts_paused_and_shows_the_first_images(live: LiveRecovery) -> None
     assert len(live.plot.figure.data) == 1
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("initialisation", "real"),
+        ("lambda_mean", 0.5),
+        ("lambda_var", 0.5),
+        ("learning_rate", 0.05),
+        ("iterations", 40),
+    ],
+)
+def test_at_rest_every_control_changes_the_plot(live: LiveRecovery, name: str, value: object) -> None:
+    before = live.plot.figure.to_json()
+    live.panel[name].value = value
+    assert live.plot.figure.to_json() != before
+
+
+def test_the_bars_at_rest_are_the_terms_of_the_first_loss(live: LiveRecovery) -> None:
+    config = sre2l.Config.teaching(iterations=20, roll_pixels=0)
+    (step, *_) = ddlab.steps(sre2l, config, live.inputs)
+    trace = step.trace
+    weighted = [trace.class_loss, config.lambda_mean * trace.mean_gap, config.lambda_var * trace.variance_gap]
+    assert list(live.plot.figure.data[0].y) == pytest.approx([float(term) for term in weighted], rel=1e-4)
+    assert sum(live.plot.figure.data[0].y) == pytest.approx(float(trace.total_loss), rel=1e-4)
+
+
 def test_play_runs_to_the_end_and_equals_the_plain_run(live: LiveRecovery, given) -> None:
     live.buttons["play"].click()
     live.player.join()
@@ -135,3 +160,11 @@ def test_an_interrupted_film_is_kept(given) -> None:
     )
     assert not made.complete and len(film.recording) == 5
     film.scrubber().close()
+
+
+def test_stop_can_be_pressed_as_soon_as_the_run_plays(live: LiveRecovery) -> None:
+    assert live.buttons["stop"].disabled
+    live.buttons["play"].click()
+    assert not live.buttons["stop"].disabled
+    live.buttons["stop"].click()
+    assert live.player.state in ("stopped", "finished")

@@ -1,0 +1,51 @@
+"""Lesson 20 on a reader's own images: a folder instead of the digits, nothing else changed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+from PIL import Image
+
+import ddlab
+from ddlab.lessons import build
+
+
+def folder_of_digits(root: Path, classes: int = 3) -> Path:
+    """Real digits as somebody's picture folder: colour, not square, without a split."""
+    data = ddlab.data.load("digits")
+    for label in range(classes):
+        place = root / f"kind {label}"
+        place.mkdir(parents=True)
+        for number in data.of_class(label)[:60].tolist():
+            image = Image.fromarray(data.train_images[number, 0].numpy()).convert("RGB").resize((30, 24))
+            image.save(place / f"{number}.{'jpg' if number % 2 else 'PNG'}")
+    return root
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_lesson_runs_on_a_folder(tmp_path: Path) -> None:
+    folder = folder_of_digits(tmp_path / "my_pictures")
+    lesson = json.loads((build.NOTEBOOKS / "20_inverting_a_network.ipynb").read_text())
+    text = json.dumps(lesson).replace(
+        r"ddlab.data.load(\"digits\")", rf"ddlab.data.load(\"folder\", \"{folder}\", size=16)"
+    )
+    assert text != json.dumps(lesson)
+    notebook = nbformat.reads(text, as_version=4)
+    # A kernel of its own folder: what lies in the current one must not matter.
+    client = NotebookClient(
+        notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
+    )
+    client.execute()
+    printed = "".join(
+        output["text"]
+        for cell in notebook.cells
+        for output in cell.get("outputs", [])
+        if output.get("name") == "stdout"
+    )
+    assert "D1:" in printed and "memory" in printed
+    assert not [o for cell in notebook.cells for o in cell.get("outputs", []) if o.get("name") == "stderr"]

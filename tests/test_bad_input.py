@@ -1,0 +1,144 @@
+"""A table of mistakes at the public functions: each gives exactly DDLabError, one sentence that names the argument.
+
+The rooms' own files hold further ones: data, networks, distilled sets, evaluation, storage, configs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import ddlab
+from ddlab import checkpoint, methods, networks, process, training
+from ddlab.data import ImageData
+from ddlab.distilled import DistilledSet
+from ddlab.methods import selection
+from ddlab.networks import Network
+from ddlab.process import Inputs
+from tests.support import made_data, refuses
+
+
+class Given:
+    """What the mistakes are made with."""
+
+    def __init__(self, data: ImageData, teacher: Network, distilled: DistilledSet, folder: Path) -> None:
+        self.data, self.teacher, self.distilled, self.folder = data, teacher, distilled, folder
+        self.inputs = Inputs(data=data, teachers=(teacher,))
+        self.config = selection.Config(images_per_class=1)
+        self.other = networks.initialise(networks.spec("convnet", width=4).for_data(made_data(classes=2)), seed=0)
+        self.large = networks.initialise(networks.spec("convnet", width=4).for_data(made_data(size=9)), seed=0)
+        self.bare = networks.initialise(networks.spec("convnet", width=4, norm="none").for_data(data), seed=0)
+
+
+@pytest.fixture
+def given(grey: ImageData, teacher: Network, distilled: DistilledSet, tmp_path: Path) -> Given:
+    return Given(grey, teacher, distilled, tmp_path)
+
+
+Call = Callable[[Any], Any]
+TABLE: dict[str, tuple[Call, list[str]]] = {
+    "distill: unknown method": (lambda g: ddlab.distill("sre2", g.data), ["method", "nearest: 'sre2l'"]),
+    "distill: method is no string": (lambda g: ddlab.distill(None, g.data), ["method"]),
+    "distill: data": (lambda g: ddlab.distill("selection", "digits"), ["data", "an ImageData", "'digits'"]),
+    "distill: tensor as data": (lambda g: ddlab.distill("selection", torch.zeros(2, 3)), ["data", "[2, 3]"]),
+    "distill: teacher": (lambda g: ddlab.distill("sre2l", g.data, "teacher"), ["teacher", "a Network"]),
+    "distill: module as teacher": (lambda g: ddlab.distill("sre2l", g.data, torch.nn.Linear(1, 1)), ["teacher", "a Network"]),
+    "distill: config of another method": (lambda g: ddlab.distill("sre2l", g.data, g.teacher, g.config), ["config", "squeeze_recover"]),
+    "distill: config is a dict": (lambda g: ddlab.distill("selection", g.data, config={"kind": "random"}), ["config"]),
+    "distill: device": (lambda g: ddlab.distill("selection", g.data, device="gpu"), ["device", "'cuda'"]),
+    "distill: other classes": (lambda g: ddlab.distill("sre2l", g.data, g.other), ["teacher", "3 classes", "2 classes"]),
+    "distill: other size": (lambda g: ddlab.distill("sre2l", g.data, g.large), ["teacher", "(8, 8)", "(9, 9)"]),
+    "distill: no batch norm": (lambda g: ddlab.distill("sre2l", g.data, g.bare), ["teacher", "BatchNorm2d"]),
+    "distill: ipc": (
+        lambda g: ddlab.distill("selection", g.data, config=selection.Config(images_per_class=99)),
+        ["images_per_class", "at most 12", "99"],
+    ),
+    "distill: checkpoint is a folder": (
+        lambda g: ddlab.distill("selection", g.data, checkpoint=g.folder, progress=False),
+        ["path", "existing ddlab checkpoint file"],
+    ),
+    "distill: checkpoint of a wrong type": (lambda g: ddlab.distill("selection", g.data, checkpoint=3.5, progress=False), ["path"]),
+    "train_teacher: data": (lambda g: ddlab.train_teacher(None), ["data", "an ImageData", "None"]),
+    "train_teacher: set as data": (lambda g: ddlab.train_teacher(g.distilled), ["data", "an ImageData"]),
+    "train_teacher: config": (lambda g: ddlab.train_teacher(g.data, g.config), ["config", "training"]),
+    "train_teacher: device": (lambda g: ddlab.train_teacher(g.data, device="tpu"), ["device"]),
+    "methods.get": (lambda g: methods.get("selektion"), ["method", "nearest: 'selection'"]),
+    "Inputs: data": (lambda g: Inputs(data=g.distilled), ["data", "an ImageData"]),
+    "Inputs: distilled": (lambda g: Inputs(distilled=g.data), ["distilled", "a DistilledSet"]),
+    "Inputs: one teacher": (lambda g: Inputs(data=g.data, teachers=g.teacher), ["teachers", "a tuple"]),
+    "Inputs: teachers of a wrong type": (lambda g: Inputs(data=g.data, teachers=("a",)), ["teachers"]),
+    "Inputs: teacher for other data": (lambda g: Inputs(data=g.data, teachers=(g.other,)), ["teacher", "2 classes"]),
+    "Inputs: teacher for another set": (lambda g: Inputs(distilled=g.distilled, teachers=(g.large,)), ["teacher", "(9, 9)"]),
+    "Inputs: device": (lambda g: Inputs(device="cpux"), ["device", "'auto', 'cpu' or 'cuda'", "'cpux'"]),
+    "Inputs: device of a wrong type": (lambda g: Inputs(device=None), ["device"]),
+    "Inputs: device of another maker": (lambda g: Inputs(data=g.data, device="mps"), ["device"]),
+    "steps: config": (lambda g: process.steps(selection, training.Config(), g.inputs), ["config", "selection"]),
+    "steps: inputs": (lambda g: process.steps(selection, g.config, g.data), ["inputs", "an Inputs"]),
+    "steps: at once": (lambda g: process.steps(selection, g.config, Inputs()), ["data", "selection"]),
+    "run: config": (lambda g: process.run(selection, None, g.inputs), ["config", "None"]),
+    "run: inputs": (lambda g: process.run(selection, g.config, None), ["inputs", "None"]),
+    "run: state of another process": (
+        lambda g: process.run(selection, g.config, g.inputs, state=training.init(training.Config(), g.inputs)),
+        ["state", "selection"],
+    ),
+    "steps: state of a wrong type": (lambda g: process.steps(selection, g.config, g.inputs, state=3), ["state", "3"]),
+    "every: 0": (lambda g: process.every(iter(()), 0), ["k", "at least 1"]),
+    "every: None": (lambda g: process.every(iter(()), None), ["k"]),
+    "checkpoint.load: path": (lambda g: checkpoint.load(None, selection, g.config, g.inputs), ["path"]),
+    "checkpoint.load: config": (lambda g: checkpoint.load(g.folder / "x", selection, None, g.inputs), ["path"]),
+    "networks.load: path": (lambda g: networks.load(5), ["path", "5"]),
+    "DistilledSet.load: path": (lambda g: DistilledSet.load(None), ["path"]),
+    "DistilledSet.save: path": (lambda g: g.distilled.save(3), ["path"]),
+    "DistilledSet.save: a folder": (lambda g: g.distilled.save(g.folder), ["path"]),
+    "Network.save: path": (lambda g: g.teacher.save(None), ["path"]),
+    "with_targets": (lambda g: g.distilled.with_targets("hard"), ["targets"]),
+}  # fmt: skip
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="for machines without CUDA")
+def test_cuda_where_there_is_none(grey: ImageData) -> None:
+    for device in ("cuda", "cuda:1", torch.device("cuda")):
+        with refuses("device", "without CUDA"):
+            Inputs(data=grey, device=device)
+    assert Inputs(data=grey, device="auto").device == torch.device("cpu")
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_one_sentence(name: str, given: Given) -> None:
+    call, words = TABLE[name]
+    with refuses(*words):
+        call(given)
+
+
+def test_nothing_is_written_by_a_refused_call(given: Given) -> None:
+    with refuses("images_per_class"):
+        ddlab.distill("selection", given.data, config=selection.Config(images_per_class=99), checkpoint=given.folder / "x")
+    assert list(given.folder.iterdir()) == []
+
+
+def test_a_teacher_that_was_cut_short_is_not_distilled_as_if_it_were_whole(
+    given: Given, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One Ctrl-C while the teacher trains ends the whole call, with a set marked as not complete."""
+    update = training.update
+
+    def interrupted(config: Any, inputs: Any, state: Any) -> Any:
+        if state.step == 1:
+            raise KeyboardInterrupt
+        return update(config, inputs, state)
+
+    monkeypatch.setattr(training, "update", interrupted)
+    config = methods.get("sre2l").Config.teaching(iterations=5)
+    made = ddlab.distill("sre2l", given.data, config=config, progress=False)
+    assert not made.complete and made.provenance["step"] == 0 and made.images.isfinite().all()
+    assert "interrupted" in capsys.readouterr().out
+
+
+def test_distill_trains_a_teacher_where_one_is_needed(given: Given, capsys: pytest.CaptureFixture[str]) -> None:
+    made = ddlab.distill("sre2l", given.data, config=methods.get("sre2l").Config.teaching(iterations=2))
+    assert made.complete and len(made) == 3
+    assert "training: step" in capsys.readouterr().out

@@ -1,0 +1,153 @@
+"""Imports point one way, and slow or optional packages are imported where they are used."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import ddlab
+
+ROOT = Path(ddlab.__file__).parent
+# From the ground up; a module imports from its own layer or a lower one. A new module needs a place here.
+LAYERS: list[set[str]] = [
+    {"errors"},
+    {"parameters", "randomness", "storage"},
+    {"data", "networks", "losses", "optim", "distilled"},
+    {"process", "checkpoint", "cache"},
+    {"methods", "training"},
+    {"evaluation", "measures", "distillation", "records", "embeddings"},
+    {"figures"},
+    {"explorers", "lessons", "benchmark", "benchmarks"},
+]
+CORE = 5
+LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
+NOT_IN_THE_CORE = {"plotly", "ipywidgets", "anywidget", "IPython", "umap", "matplotlib", "torchvision"}
+SLOW = {"sklearn", "scipy", "PIL"}
+
+
+def modules() -> list[Path]:
+    return sorted(ROOT.rglob("*.py"))
+
+
+def room(file: Path) -> str:
+    """The top-level part of ddlab a file belongs to."""
+    return file.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def imported(file: Path, *, everywhere: bool = True) -> Iterator[str]:
+    """Full dotted names of what a file imports; with `everywhere=False` only what runs when the module is imported."""
+    package = ["ddlab", *file.relative_to(ROOT).parts[:-1]]
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    for node in ast.walk(tree) if everywhere else _at_import(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            source = [*base, *(node.module.split(".") if node.module else [])]
+            yield from (".".join([*source, alias.name]) for alias in node.names)
+
+
+def _at_import(node: ast.AST) -> Iterator[ast.AST]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            continue
+        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+            continue
+        yield child
+        yield from _at_import(child)
+
+
+def inside(names: Iterator[str]) -> set[str]:
+    """The rooms of ddlab among imported names."""
+    return {name.split(".")[1] for name in names if name.startswith("ddlab.")} & {*LEVEL, "theory"}
+
+
+FILES = [pytest.param(file, id=str(file.relative_to(ROOT))) for file in modules() if room(file) != "__init__"]
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_imports_point_one_way(file: Path) -> None:
+    own = room(file)
+    if own == "theory":
+        return
+    assert own in LEVEL, f"{own} needs a place in LAYERS"
+    above = {other for other in inside(imported(file)) if LEVEL.get(other, 0) > LEVEL[own]}
+    assert not above, f"{own} imports {above} from above"
+
+
+def test_theory_stands_apart() -> None:
+    for file in modules():
+        if room(file) == "theory":
+            assert not inside(imported(file)) & {"methods", "training", "evaluation", "figures", "explorers", "lessons"}
+        elif LEVEL.get(room(file), 0) < LEVEL["figures"] and room(file) != "__init__":
+            assert "theory" not in inside(imported(file))
+
+
+def test_rooms_do_not_import_each_other_in_circles() -> None:
+    graph: dict[str, set[str]] = {}
+    for file in modules():
+        graph.setdefault(room(file), set()).update(inside(imported(file, everywhere=False)) - {room(file)})
+    done: set[str] = set()
+    while ready := {name for name in graph if name not in done and graph[name] <= done | (graph[name] - graph.keys())}:
+        done |= ready
+    assert done == graph.keys(), f"in a circle: {sorted(graph.keys() - done)}"
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_the_core_imports_no_widgets(file: Path) -> None:
+    if LEVEL.get(room(file), 99) <= CORE:
+        everywhere = {name.split(".")[0] for name in imported(file)}
+        at_import = {name.split(".")[0] for name in imported(file, everywhere=False)}
+        assert not everywhere & (NOT_IN_THE_CORE - {"torchvision", "umap"})
+        assert not at_import & (NOT_IN_THE_CORE | SLOW)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_nothing_is_unpickled(file: Path) -> None:
+    names = {name.split(".")[0] for name in imported(file)}
+    assert not names & {"pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
+    text = file.read_text(encoding="utf-8")
+    assert "torch.load(" not in text and "allow_pickle=True" not in text
+
+
+def test_figures_know_no_widgets_and_no_training() -> None:
+    for file in modules():
+        if room(file) == "figures":
+            assert not {name.split(".")[0] for name in imported(file)} & {"ipywidgets", "anywidget", "IPython"}
+            assert not inside(imported(file)) & {"methods", "training", "evaluation", "process"}
+
+
+def loaded_after(code: str) -> set[str]:
+    """Top-level packages in sys.modules after running `code` in a fresh interpreter."""
+    script = f"{code}\nimport sys; print(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT.parent)
+    return set(done.stdout.split())
+
+
+def test_import_ddlab_is_instant() -> None:
+    loaded = loaded_after("import ddlab")
+    assert "ddlab" in loaded and not loaded & {"torch", "numpy", "safetensors", *NOT_IN_THE_CORE, *SLOW}
+
+
+def test_the_core_loads_nothing_slow_or_optional() -> None:
+    names = [
+        ".".join(["ddlab", *file.relative_to(ROOT).with_suffix("").parts]).removesuffix(".__init__")
+        for file in modules()
+        if LEVEL.get(room(file), 99) <= CORE
+    ]
+    loaded = loaded_after("\n".join(f"import {name}" for name in names))
+    assert "torch" in loaded and not loaded & (NOT_IN_THE_CORE | SLOW)
+
+
+def test_public_names() -> None:
+    for name in ddlab.__all__:
+        if name not in ("explorers", "figures", "lessons", "start"):
+            assert getattr(ddlab, name) is not None
+    assert set(ddlab.__all__) < set(dir(ddlab)) and isinstance(ddlab.__version__, str)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = ddlab.nothing  # type: ignore[attr-defined]

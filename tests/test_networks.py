@@ -1,0 +1,345 @@
+"""Networks: built by seed, called purely, equal to plain modules."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from ddlab import networks, storage
+from ddlab.data import ImageData
+from ddlab.networks import Network, NetworkSpec, convnet, resnet
+from tests.support import assert_same, assert_unchanged, global_randomness, made_data, refuses, snapshot
+
+GREY = made_data()
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    *({"norm": norm} for norm in ("instance", "group", "none")),
+    *({"activation": activation} for activation in ("leaky_relu", "sigmoid")),
+    *({"pooling": pooling} for pooling in ("max", "none")),
+    {"depth": 1},
+    {"depth": 2, "width": 5, "norm": "group"},
+]
+FAMILIES = [*((f"convnet {options}", networks.spec("convnet", **{"width": 4} | options)) for options in OPTIONS)]
+FAMILIES.append(("resnet18", networks.spec("resnet18")))
+every_spec = pytest.mark.parametrize("spec", [spec.for_data(GREY) for _, spec in FAMILIES], ids=[name for name, _ in FAMILIES])
+
+
+def plain(network: Network) -> nn.Module:
+    """The same network as an ordinary module with its own weights."""
+    spec = network.spec
+    assert spec.channels is not None and spec.classes is not None and spec.image_size is not None
+    family: Any = convnet if spec.family == "convnet" else resnet
+    module = family.build(spec.channels, spec.classes, spec.image_size, spec.options)
+    module.load_state_dict({name: value.clone() for name, value in network.weights.items()})
+    return module
+
+
+def batch(count: int = 5, seed: int = 0, size: int = 8, channels: int = 1) -> Tensor:
+    return torch.randn((count, channels, size, size), generator=torch.Generator().manual_seed(seed))
+
+
+@every_spec
+def test_same_seed_same_weights(spec: NetworkSpec) -> None:
+    before = global_randomness()
+    one = networks.initialise(spec, seed=3)
+    torch.rand(3)
+    two, other = networks.initialise(spec, seed=3), networks.initialise(spec, seed=2**40 + 3)
+    assert_same(one.weights, two.weights)
+    assert one.fingerprint == two.fingerprint != other.fingerprint
+    weights = [name for name in networks.parameter_names(spec) if name.endswith("weight") and one.weights[name].ndim > 1]
+    assert weights and not any(torch.equal(one.weights[name], other.weights[name]) for name in weights)
+    torch.manual_seed(0)
+    networks.initialise(spec, seed=1)
+    drawn = torch.rand(3)
+    torch.manual_seed(0)
+    assert torch.equal(torch.rand(3), drawn) and before is not None
+
+
+def test_nothing_global_is_drawn_where_no_skeleton_was_built_yet() -> None:
+    spec = networks.spec("convnet", width=7, depth=2, norm="group").for_data(GREY)
+    before = global_randomness()
+    network = networks.initialise(spec, seed=0)
+    networks.predict(network, batch())
+    assert global_randomness() == before
+
+
+@every_spec
+@pytest.mark.parametrize("train", [False, True])
+def test_equals_the_plain_module(spec: NetworkSpec, train: bool) -> None:
+    network, images = networks.initialise(spec, seed=0), batch()
+    module = plain(network).train(train)
+    outputs, buffers = networks.call(spec, network.weights, images, train)
+    assert torch.equal(outputs.logits, module(images))
+    expected = dict(module.named_buffers())
+    assert_same(buffers, {name: expected[name] for name in buffers})
+    assert buffers.keys() == expected.keys()
+    changed = any(not torch.equal(value, network.weights[name]) for name, value in buffers.items())
+    assert changed is (train and bool(expected))
+
+
+@every_spec
+@pytest.mark.parametrize("train", [False, True])
+def test_call_is_pure(spec: NetworkSpec, train: bool) -> None:
+    network, images = networks.initialise(spec, seed=0), batch()
+    before = snapshot((network.weights, images))
+    first, _ = networks.call(spec, network.weights, images, train, batch_norm_inputs=True)
+    assert_unchanged(before, (network.weights, images))
+    second, _ = networks.call(spec, network.weights, images, train, batch_norm_inputs=True)
+    assert_same(first, second)
+
+
+@every_spec
+def test_gradients_equal_the_plain_modules(spec: NetworkSpec) -> None:
+    network, images = networks.initialise(spec, seed=0), batch()
+    module = plain(network).train()
+    module(images).square().sum().backward()
+    names = networks.parameter_names(spec)
+    assert names == [name for name, _ in module.named_parameters()]
+    leaves = {name: network.weights[name].clone().requires_grad_() for name in names}
+    outputs, _ = networks.call(spec, {**network.weights, **leaves}, images, train=True)
+    found = torch.autograd.grad(outputs.logits.square().sum(), list(leaves.values()))
+    for gradient, (_, parameter) in zip(found, module.named_parameters(), strict=True):
+        torch.testing.assert_close(gradient, parameter.grad)
+
+
+@every_spec
+@pytest.mark.parametrize("train", [False, True])
+def test_inner_outputs_equal_independent_hooks(spec: NetworkSpec, train: bool) -> None:
+    network, images = networks.initialise(spec, seed=0), batch()
+    module, seen = plain(network).train(train), {}
+    for name, layer in module.named_modules():
+        if isinstance(layer, nn.BatchNorm2d):
+            layer.register_forward_hook(lambda _, given, __, name=name: seen.__setitem__(name, given[0].clone()))
+    last: nn.Module = module.get_submodule("layer4") if spec.family == "resnet18" else module.blocks[-1].activation  # type: ignore
+    kept: dict[str, Tensor] = {}
+    last.register_forward_hook(lambda _, __, output: kept.__setitem__("last_conv", output.clone()))
+    linear = next(layer for layer in module.modules() if isinstance(layer, nn.Linear))
+    linear.register_forward_hook(lambda _, given, __: kept.__setitem__("features", given[0].clone()))
+    module(images)
+    outputs, _ = networks.call(spec, network.weights, images, train, batch_norm_inputs=True)
+    assert list(outputs.batch_norm_inputs) == networks.batch_norm_layers(spec) == list(seen)
+    assert_same(outputs.batch_norm_inputs, seen)
+    assert torch.equal(outputs.last_conv, kept["last_conv"]) and torch.equal(outputs.features, kept["features"])
+    assert outputs.last_conv.ndim == 4 and outputs.features.ndim == 2
+    assert networks.call(spec, network.weights, images, train)[0].batch_norm_inputs == {}
+
+
+def test_a_function_in_front_of_every_batch_norm(teacher: Network) -> None:
+    names = []
+
+    def doubled(name: str, value: Tensor) -> Tensor:
+        names.append(name)
+        return 2 * value
+
+    outputs, _ = networks.call(teacher.spec, teacher.weights, batch(), batch_norm_inputs=True, at_batch_norm=doubled)
+    module = plain(teacher).eval()
+    for layer in module.modules():
+        if isinstance(layer, nn.BatchNorm2d):
+            layer.register_forward_pre_hook(lambda _, given: (2 * given[0],))
+    assert torch.equal(outputs.logits, module(batch())) and names == networks.batch_norm_layers(teacher.spec)
+    assert_same(networks.call(teacher.spec, teacher.weights, batch())[0].logits, plain(teacher).eval()(batch()))
+
+
+def test_an_error_inside_leaves_no_hook_behind(teacher: Network) -> None:
+    def fails(name: str, value: Tensor) -> Tensor:
+        raise RuntimeError("inside")
+
+    with pytest.raises(RuntimeError, match="inside"):
+        networks.call(teacher.spec, teacher.weights, batch(), at_batch_norm=fails)
+    assert torch.equal(networks.call(teacher.spec, teacher.weights, batch())[0].logits, plain(teacher).eval()(batch()))
+
+
+def test_two_threads_with_one_spec(teacher: Network, other_teacher: Network) -> None:
+    work = [(network, batch(seed=seed), train) for seed in range(10) for network in (teacher, other_teacher) for train in (True, False)]
+    expected = [networks.call(n.spec, n.weights, x, train, batch_norm_inputs=True) for n, x, train in work]
+    found: list[dict[int, Any]] = [{}, {}]
+    gate = threading.Barrier(2)
+
+    def worker(number: int) -> None:
+        gate.wait()
+        for _ in range(3):
+            for place, (network, images, train) in list(enumerate(work))[number::2]:
+                found[number][place] = networks.call(network.spec, network.weights, images, train, batch_norm_inputs=True)
+
+    threads = [threading.Thread(target=worker, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for place, result in enumerate(expected):
+        assert_same(found[place % 2][place], result)
+
+
+def test_predict_is_batched_and_without_gradients(teacher: Network) -> None:
+    images = batch(7).requires_grad_()
+    whole, parts = networks.predict(teacher, images), networks.predict(teacher, images, batch_size=3)
+    assert not whole.logits.requires_grad and torch.is_grad_enabled()
+    for name in ("logits", "features", "last_conv"):
+        torch.testing.assert_close(getattr(parts, name), getattr(whole, name))
+    assert networks.predict(teacher, batch(0)).logits.shape == (0, 3)
+
+
+@pytest.mark.parametrize(("size", "depth"), [(8, 3), (16, 3), (28, 3), (32, 3), (64, 4), (96, 5), (128, 5), (224, 6), (256, 6), (512, 6)])
+def test_depth_rule(size: int, depth: int) -> None:
+    assert convnet.depth_for((size, size)) == convnet.depth_for((size, 2 * size)) == depth
+    spec = NetworkSpec(family="convnet", options=convnet.Options(width=2), channels=3, classes=2, image_size=(size, size))
+    assert len(networks.batch_norm_layers(spec)) == depth
+    deep = dataclasses.replace(spec, options=convnet.Options(width=2, depth=2))
+    assert len(networks.batch_norm_layers(deep)) == 2
+
+
+@settings(max_examples=20)
+@given(height=st.integers(8, 20), width=st.integers(8, 20), channels=st.sampled_from([1, 3]), pooling=st.sampled_from(["average", "none"]))
+def test_images_of_any_shape(height: int, width: int, channels: int, pooling: str) -> None:
+    options = convnet.Options(width=3, pooling=pooling)
+    spec = NetworkSpec(family="convnet", options=options, channels=channels, classes=4, image_size=(height, width))
+    network = networks.initialise(spec, seed=0)
+    assert networks.predict(network, torch.zeros(2, channels, height, width)).logits.shape == (2, 4)
+
+
+def test_too_deep() -> None:
+    with refuses("depth", "at most 3", "given 4"):
+        networks.initialise(networks.spec("convnet", depth=4).for_data(GREY), seed=0)
+    assert networks.initialise(networks.spec("convnet", width=2, depth=8, pooling="none").for_data(GREY), seed=0)
+
+
+def stem(size: int, channels: int) -> tuple[nn.Conv2d, nn.Module]:
+    with torch.device("meta"):
+        module: Any = resnet.build(channels, 10, (size, size), resnet.Options())
+    return module.conv1, module.maxpool
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("size", [8, 32, 64])
+def test_small_images_get_a_small_stem(size: int, channels: int) -> None:
+    convolution, pool = stem(size, channels)
+    assert (convolution.kernel_size, convolution.stride, convolution.padding) == ((3, 3), (1, 1), (1, 1))
+    assert (convolution.in_channels, convolution.bias) == (channels, None) and isinstance(pool, nn.Identity)
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("size", [65, 96, 224])
+def test_large_images_keep_the_large_stem(size: int, channels: int) -> None:
+    convolution, pool = stem(size, channels)
+    assert (convolution.kernel_size, convolution.stride, convolution.padding) == ((7, 7), (2, 2), (3, 3))
+    assert convolution.in_channels == channels and isinstance(pool, nn.MaxPool2d)
+
+
+class TestSpec:
+    def test_options_in_the_title(self) -> None:
+        assert networks.spec("convnet", width=64).title == "convnet(width=64)" and networks.spec("resnet18").title == "resnet18"
+
+    @every_spec
+    def test_round_trip(self, spec: NetworkSpec) -> None:
+        assert NetworkSpec.from_dict(spec.to_dict()) == spec and hash(NetworkSpec.from_dict(spec.to_dict())) == hash(spec)
+        bare = dataclasses.replace(spec, channels=None, classes=None, image_size=None)
+        assert NetworkSpec.from_dict(bare.to_dict()) == bare and not bare.complete and spec.complete
+
+    @pytest.mark.parametrize(
+        ("family", "options", "words"),
+        [
+            ("convnett", {}, ["family", "nearest: 'convnet'"]),
+            (None, {}, ["family"]),
+            (3, {}, ["family"]),
+            ("convnet", {"with": 3}, ["a parameter of", "nearest: 'width'"]),
+            ("convnet", {"width": 0}, ["width"]),
+            ("convnet", {"width": 2.0}, ["width"]),
+            ("convnet", {"norm": "batchnorm"}, ["norm", "'batch'"]),
+            ("convnet", {"activation": None}, ["activation"]),
+            ("convnet", {"depth": 9}, ["depth"]),
+            ("resnet18", {"width": 3}, ["a parameter of"]),
+        ],
+    )
+    def test_bad_input(self, family: Any, options: dict[str, Any], words: list[str]) -> None:
+        with refuses(*words):
+            networks.spec(family, **options)
+
+    @pytest.mark.parametrize(
+        "changes",
+        [{"family": "x"}, {"options": resnet.Options()}, {"options": None}, {"channels": 0}, {"classes": "3"}, {"image_size": 8}, {"image_size": (8,)}, {"image_size": (4, 4)}],
+    )  # fmt: skip
+    def test_bad_fields(self, changes: dict[str, Any]) -> None:
+        with refuses(next(iter(changes))):
+            NetworkSpec(**{"family": "convnet", "options": convnet.Options()} | changes)
+
+    def test_data_that_does_not_fit(self) -> None:
+        for family in ("convnet", "resnet18"):
+            with refuses("image_size", "at least 8", "(4, 4)"):
+                networks.spec(family).for_data(made_data(size=4))
+        with refuses("data"):
+            networks.spec("convnet").for_data(3)
+
+
+class TestBadCalls:
+    @pytest.mark.parametrize(
+        "images",
+        [torch.zeros(2, 3, 8, 8), torch.zeros(2, 1, 9, 8), torch.zeros(1, 8, 8), torch.zeros(2, 64), torch.zeros(2, 1, 8, 8, dtype=torch.uint8), [[0.0]], None],
+    )  # fmt: skip
+    def test_images(self, images: Any, teacher: Network) -> None:
+        with refuses("images", "[n, 1, 8, 8]"):
+            networks.call(teacher.spec, teacher.weights, images)
+        with refuses("images"):
+            networks.predict(teacher, images)
+
+    def test_specs_and_seeds(self, teacher: Network) -> None:
+        with refuses("spec", "for_data"):
+            networks.initialise(networks.spec("convnet"), seed=0)
+        with refuses("spec", "NetworkSpec"):
+            networks.initialise("convnet", seed=0)  # type: ignore[arg-type]
+        for seed in (-1, 0.5, None):
+            with refuses("seed"):
+                networks.initialise(teacher.spec, seed=seed)  # type: ignore[arg-type]
+        with refuses("network"):
+            networks.predict("teacher", batch())  # type: ignore[arg-type]
+        with refuses("batch_size"):
+            networks.predict(teacher, batch(), batch_size=0)
+
+    def test_weights_that_do_not_fit(self, teacher: Network) -> None:
+        for weights in ({}, {**teacher.weights, "more": torch.ones(1)}, {**teacher.weights, "classifier.bias": torch.ones(9)}):
+            with refuses("weights", "convnet(width=8)"):
+                Network(spec=teacher.spec, weights=weights)
+        with refuses("weights"):
+            Network(spec=teacher.spec, weights=None)  # type: ignore[arg-type]
+        with refuses("spec"):
+            Network(spec="convnet", weights=teacher.weights)  # type: ignore[arg-type]
+
+
+class TestFiles:
+    def test_round_trip(self, teacher: Network, tmp_path: Path) -> None:
+        loaded = networks.load(teacher.save(tmp_path / "t"))
+        assert_same(loaded, teacher)
+        assert loaded.fingerprint == teacher.fingerprint
+
+    def test_every_family(self, tmp_path: Path) -> None:
+        for _, spec in FAMILIES[:3]:
+            network = networks.initialise(spec.for_data(GREY), seed=0)
+            assert_same(networks.load(network.save(tmp_path / "t")), network)
+
+    def test_bad_files(self, teacher: Network, tmp_path: Path, grey: ImageData) -> None:
+        file = teacher.save(tmp_path / "t")
+        content = file.read_bytes()
+        for place in range(0, 100, 7):
+            file.write_bytes(content[: len(content) * place // 100])
+            with refuses("path", "complete ddlab network file"):
+                networks.load(file)
+        with refuses("path", "existing"):
+            networks.load(tmp_path / "none")
+        file.write_bytes(content)
+        tensors, header = storage.load(file, "network")
+        storage.save(file, {name: value for name, value in tensors.items() if name != "classifier.bias"}, header, "network")
+        with refuses("path", "weights of convnet(width=8)"):
+            networks.load(file)
+        storage.save(file, tensors, header | {"spec": {"family": "transformer"}}, "network")
+        with refuses("family"):
+            networks.load(file)
+        storage.save(file, tensors, {"provenance": {}}, "network")
+        with refuses("path", "whole network"):
+            networks.load(file)
