@@ -168,6 +168,8 @@ class DistilledSet:
 
     def with_targets(self, *targets: Targets) -> DistilledSet:
         """A copy in which `targets` replace those of the same kind or join them."""
+        if not all(isinstance(target, Targets) for target in targets):
+            errors.fail("targets", "HardLabels, StoredLabels or OnlineTeacher", targets)
         new = [target.kind for target in targets]
         return replace(self, targets=(*(t for t in self.targets if t.kind not in new), *targets))
 

@@ -72,10 +72,10 @@ class Inputs:
     device: torch.device | str = "cpu"
 
     def __post_init__(self) -> None:
-        for name, kind in (("data", ImageData), ("distilled", DistilledSet)):
+        for name, kind, words in (("data", ImageData, "an ImageData"), ("distilled", DistilledSet, "a DistilledSet")):
             value = getattr(self, name)
             if value is not None and not isinstance(value, kind):
-                errors.fail(name, f"a {kind.__name__}", value)
+                errors.fail(name, words, value)
         if not isinstance(self.teachers, tuple) or not all(isinstance(t, Network) for t in self.teachers):
             errors.fail("teachers", "a tuple of Networks", self.teachers)
         source = self.data or self.distilled
@@ -115,6 +115,8 @@ def checked_device(device: torch.device | str) -> torch.device:
         found = torch.device(device)
     except (RuntimeError, TypeError):
         errors.fail("device", "'auto', 'cpu' or 'cuda'", device)
+    if found.type not in ("cpu", "cuda"):
+        errors.fail("device", "'auto', 'cpu' or 'cuda'", str(device))
     if found.type == "cuda" and not torch.cuda.is_available():
         errors.fail("device", "'auto' or 'cpu' on a machine without CUDA", str(device))
     return found
@@ -125,7 +127,7 @@ def steps(process: Any, config: Any, inputs: Inputs, state: Any = None) -> Itera
 
     Arguments are checked at once, not at the first step. The consumer may stop at any time.
     """
-    _check_call(process, config, inputs)
+    _check_call(process, config, inputs, state)
     return _steps(process, config, inputs, start(process, config, inputs) if state is None else state)
 
 
@@ -135,11 +137,13 @@ def start(process: Any, config: Any, inputs: Inputs) -> Any:
     return process.init(config, inputs)
 
 
-def _check_call(process: Any, config: Any, inputs: Any) -> None:
+def _check_call(process: Any, config: Any, inputs: Any, state: Any = None) -> None:
     if not isinstance(config, process.Config):
         errors.fail("config", f"a {process.NAME} Config", config)
     if not isinstance(inputs, Inputs):
         errors.fail("inputs", "an Inputs", inputs)
+    if state is not None and not isinstance(state, process.State):
+        errors.fail("state", f"a State of {process.NAME}", state)
 
 
 def _steps(process: Any, config: Any, inputs: Inputs, state: Any) -> Iterator[Step]:
@@ -203,7 +207,8 @@ def run(
     """
     from . import checkpoint as files
 
-    _check_call(process, config, inputs)
+    _check_call(process, config, inputs, state)
+    checkpoint = None if checkpoint is None else storage.checked_path(checkpoint)
     if state is None and checkpoint is not None and os.path.exists(checkpoint):
         state = files.load(checkpoint, process, config, inputs)
     state = start(process, config, inputs) if state is None else state

@@ -27,7 +27,7 @@ TINY = networks.spec("convnet", width=8)
 
 def _trained(on: ImageData, seed: int = 0) -> Network:
     config = training.Config.teaching(
-        "teacher", network=TINY, epochs=40, batch_size=12, crop_pixels=0, learning_rate=0.02, seed=seed
+        "teacher", network=TINY, epochs=20, batch_size=12, crop_pixels=0, learning_rate=0.02, seed=seed
     )
     return process.run(training, config, Inputs(data=on))
 

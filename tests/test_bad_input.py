@@ -3,6 +3,9 @@
 The rooms' own files hold further ones: data, networks, distilled sets, evaluation, storage, configs.
 """
 
+# pyright: reportArgumentType=false
+# Wrong types are the point here.
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -116,14 +119,16 @@ def test_one_sentence(name: str, given: Given) -> None:
 
 def test_nothing_is_written_by_a_refused_call(given: Given) -> None:
     with refuses("images_per_class"):
-        ddlab.distill("selection", given.data, config=selection.Config(images_per_class=99), checkpoint=given.folder / "x")
+        ddlab.distill(
+            "selection", given.data, config=selection.Config(images_per_class=99), checkpoint=given.folder / "x"
+        )
     assert list(given.folder.iterdir()) == []
 
 
 def test_a_teacher_that_was_cut_short_is_not_distilled_as_if_it_were_whole(
     given: Given, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One Ctrl-C while the teacher trains ends the whole call, with a set marked as not complete."""
+    """One Ctrl-C while the teacher trains ends the whole call."""
     update = training.update
 
     def interrupted(config: Any, inputs: Any, state: Any) -> Any:
@@ -132,9 +137,8 @@ def test_a_teacher_that_was_cut_short_is_not_distilled_as_if_it_were_whole(
         return update(config, inputs, state)
 
     monkeypatch.setattr(training, "update", interrupted)
-    config = methods.get("sre2l").Config.teaching(iterations=5)
-    made = ddlab.distill("sre2l", given.data, config=config, progress=False)
-    assert not made.complete and made.provenance["step"] == 0 and made.images.isfinite().all()
+    with pytest.raises(KeyboardInterrupt, match="teacher"):
+        ddlab.distill("sre2l", given.data, config=methods.get("sre2l").Config.teaching(iterations=5), progress=False)
     assert "interrupted" in capsys.readouterr().out
 
 

@@ -37,7 +37,9 @@ class Counter:
 def test_same_parts_are_computed_once() -> None:
     count = Counter()
     parts = (torch.ones(2), CONFIG, {"a": [1, None]})
-    assert cache.remember(count, *parts) == cache.remember(count, torch.ones(2), CONFIG.replace(), {"a": [1, None]}) == 1
+    assert (
+        cache.remember(count, *parts) == cache.remember(count, torch.ones(2), CONFIG.replace(), {"a": [1, None]}) == 1
+    )
     for other in ((torch.zeros(2), *parts[1:]), (parts[0], CONFIG.replace(seed=1), parts[2]), parts[:2]):
         assert cache.remember(count, *other) == count.calls
     assert count.calls == 4
@@ -69,7 +71,8 @@ def test_the_oldest_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_many_threads() -> None:
     found: list[int] = []
     threads = [
-        threading.Thread(target=lambda n=n: found.append(cache.remember(lambda: n % 7, "thread", n % 7))) for n in range(50)
+        threading.Thread(target=lambda n=n: found.append(cache.remember(lambda: n % 7, "thread", n % 7)))
+        for n in range(50)
     ]
     for thread in threads:
         thread.start()

@@ -130,7 +130,9 @@ def test_a_given_state_goes_before_the_file(run: tuple[training.Config, Inputs],
     file = tmp_path / "x"
     process.run(training, *run, checkpoint=file)
     seen: list[int] = []
-    process.run(training, *run, checkpoint=file, state=training.init(*run), on_step=lambda step: seen.append(step.index))
+    process.run(
+        training, *run, checkpoint=file, state=training.init(*run), on_step=lambda step: seen.append(step.index)
+    )
     assert seen == [1, 2, 3, 4, 5, 6]
 
 

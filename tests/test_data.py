@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,14 +10,18 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from PIL import Image
 
 from ddlab import data
 from ddlab.data import ImageData
 from ddlab.data.images import denormalise, normalise
 from tests.support import assert_same, made_data, refuses
 
-SHAPES = {"classes": st.integers(1, 4), "channels": st.sampled_from([1, 3]), "size": st.integers(1, 9), "seed": st.integers(0, 99)}
+SHAPES = {
+    "classes": st.integers(1, 4),
+    "channels": st.sampled_from([1, 3]),
+    "size": st.integers(1, 9),
+    "seed": st.integers(0, 99),
+}
 
 
 @given(**SHAPES)
@@ -57,7 +60,9 @@ def test_to_uint8_rounds_and_clamps(grey: ImageData) -> None:
 
 
 def test_a_constant_channel_stays_finite() -> None:
-    flat = dataclasses.replace(made_data(), train_images=torch.full((36, 1, 8, 8), 7, dtype=torch.uint8), mean=None, std=None)
+    flat = dataclasses.replace(
+        made_data(), train_images=torch.full((36, 1, 8, 8), 7, dtype=torch.uint8), mean=None, std=None
+    )
     assert float(flat.std) == 1 and flat.normalised().abs().max() < 1e-6
 
 
@@ -65,7 +70,8 @@ def test_access(colour: ImageData) -> None:
     assert (colour.channels, colour.image_size, colour.classes) == (3, (8, 8), 2)
     assert colour.images("test") is colour.test_images and colour.labels() is colour.train_labels
     assert torch.equal(colour.of_class(1), torch.arange(8, 16)) and colour.of_class(1, "test").tolist() == [4, 5, 6, 7]
-    for indices in ([3, 1], torch.tensor([3, 1]), slice(1, 4, 2), range(1, 3), np.array([2, 2])):
+    ways: list[Any] = [[3, 1], torch.tensor([3, 1]), slice(1, 4, 2), range(1, 3), np.array([2, 2])]
+    for indices in ways:
         place = list(range(16))[indices] if isinstance(indices, slice) else [int(i) for i in indices]
         assert torch.equal(colour.normalised(indices), colour.normalised()[place])
     assert colour.normalised([]).shape == (0, 3, 8, 8)
@@ -169,9 +175,13 @@ class TestDigits:
         from sklearn.datasets import load_digits
 
         bunch = load_digits()
-        original = sorted((int(t), *(round(v * 255 / 16) for v in x.ravel())) for x, t in zip(bunch.images, bunch.target, strict=True))
+        original = sorted(
+            (int(t), *(round(v * 255 / 16) for v in x.ravel())) for x, t in zip(bunch.images, bunch.target, strict=True)
+        )
         both = [(digits.train_images, digits.train_labels), (digits.test_images, digits.test_labels)]
-        ours = sorted((int(t), *x.flatten().tolist()) for images, labels in both for x, t in zip(images, labels, strict=True))
+        ours = sorted(
+            (int(t), *x.flatten().tolist()) for images, labels in both for x, t in zip(images, labels, strict=True)
+        )
         assert ours == original
 
     def test_the_seed_decides_the_split(self, digits: ImageData) -> None:
@@ -179,7 +189,10 @@ class TestDigits:
         other = data.load("digits", size=8, seed=1)
         assert other.fingerprint != digits.fingerprint and other.train_images.shape == digits.train_images.shape
 
-    @pytest.mark.parametrize("options", [{"size": 7}, {"size": 65}, {"size": 8.0}, {"size": "8"}, {"seed": -1}, {"seed": 2**32}, {"seed": None}])
+    @pytest.mark.parametrize(
+        "options",
+        [{"size": 7}, {"size": 65}, {"size": 8.0}, {"size": "8"}, {"seed": -1}, {"seed": 2**32}, {"seed": None}],
+    )
     def test_bad_input(self, options: dict[str, Any]) -> None:
         with refuses(next(iter(options))):
             data.load("digits", **options)
@@ -202,181 +215,3 @@ class TestDigits:
 def test_load_of_something_else(arguments: tuple[Any, ...], options: dict[str, Any], words: list[str]) -> None:
     with refuses(*words):
         data.load(*arguments, **options)
-
-
-def picture(file: Path, value: int, size: tuple[int, int] = (10, 10), mode: str = "L") -> None:
-    """One image whose every pixel tells which it is."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    colour: Any = value if mode == "L" else (value, 255 - value, 3)
-    Image.new(mode, size, colour).save(file)
-
-
-def tree(root: Path, classes: tuple[str, ...] = ("cat", "dog"), count: int = 5, **options: Any) -> Path:
-    for number, name in enumerate(classes):
-        for image in range(count):
-            picture(root / name / f"{image}.png", 40 * number + image, **options)
-    return root
-
-
-class TestFolder:
-    def test_two_splits(self, tmp_path: Path) -> None:
-        tree(tmp_path / "train", count=3)
-        tree(tmp_path / "test", count=2)
-        found = data.load("folder", tmp_path)
-        assert found.class_names == ("cat", "dog") and found.image_size == (10, 10) and found.channels == 1
-        assert found.train_images[:, 0, 0, 0].tolist() == [0, 1, 2, 40, 41, 42] and found.train_labels.tolist() == [0, 0, 0, 1, 1, 1]
-        assert found.test_images[:, 0, 0, 0].tolist() == [0, 1, 40, 41] and found.test_labels.tolist() == [0, 0, 1, 1]
-        assert_same(data.load(f"folder:{tmp_path}"), found)
-
-    def test_one_tree_is_split_by_a_seed(self, tmp_path: Path) -> None:
-        tree(tmp_path, classes=("a", "b", "c"), count=10)
-        found = data.load("folder", tmp_path, test_fraction=0.3)
-        assert torch.bincount(found.train_labels).tolist() == [7] * 3 and torch.bincount(found.test_labels).tolist() == [3] * 3
-        pixels = [images[:, 0, 0, 0].tolist() for images in (found.train_images, found.test_images)]
-        assert sorted(sum(pixels, [])) == sorted(40 * c + i for c in range(3) for i in range(10))
-        assert_same(data.load("folder", tmp_path, test_fraction=0.3), found)
-        other = data.load("folder", tmp_path, test_fraction=0.3, seed=1)
-        assert other.test_images[:, 0, 0, 0].tolist() != pixels[1]
-
-    def test_small_classes_keep_an_image_on_each_side(self, tmp_path: Path) -> None:
-        tree(tmp_path, count=2)
-        for fraction in (0.01, 0.9):
-            found = data.load("folder", tmp_path, test_fraction=fraction)
-            assert found.train_labels.tolist() == found.test_labels.tolist() == [0, 1]
-
-    def test_colour_is_found_or_asked_for(self, tmp_path: Path) -> None:
-        tree(tmp_path, mode="RGB")
-        found = data.load("folder", tmp_path)
-        assert found.channels == 3 and found.train_images[0, :, 0, 0].tolist()[1:] == [255 - int(found.train_images[0, 0, 0, 0]), 3]
-        assert data.load("folder", tmp_path, channels=1).channels == 1
-        assert data.load("folder", tree(tmp_path / "grey"), channels=3).train_images[:, 0].equal(
-            data.load("folder", tmp_path / "grey").train_images[:, 0]
-        )
-
-    def test_one_grey_file_among_colour_ones(self, tmp_path: Path) -> None:
-        tree(tmp_path, mode="RGB")
-        picture(tmp_path / "cat" / "0.png", 9, mode="L")
-        assert data.load("folder", tmp_path).channels == 3
-
-    def test_images_are_scaled_and_cut(self, tmp_path: Path) -> None:
-        tree(tmp_path, size=(30, 20))
-        picture(tmp_path / "cat" / "0.png", 200, size=(9, 40))
-        found = data.load("folder", tmp_path, size=12)
-        assert found.image_size == (12, 12) and found.name.endswith("-12")
-        assert sorted(torch.cat([found.train_images, found.test_images])[:, 0, 6, 6].tolist())[-1] == 200
-        with refuses("size", "30 x 20") if not _first_is_tall(tmp_path) else refuses("size", "9 x 40"):
-            data.load("folder", tmp_path)
-
-    def test_images_of_several_sizes_need_a_size(self, tmp_path: Path) -> None:
-        tree(tmp_path)
-        picture(tmp_path / "dog" / "3.png", 1, size=(12, 12))
-        with refuses("size", "12 x 12"):
-            data.load("folder", tmp_path)
-        assert data.load("folder", tmp_path, size=10).image_size == (10, 10)
-
-    def test_limit(self, tmp_path: Path) -> None:
-        tree(tmp_path / "train", count=5)
-        tree(tmp_path / "test", count=4)
-        found = data.load("folder", tmp_path, limit=2)
-        assert found.train_images[:, 0, 0, 0].tolist() == [0, 1, 40, 41] and len(found.test_labels) == 4
-
-    def test_suffixes_and_strangers(self, tmp_path: Path) -> None:
-        tree(tmp_path)
-        picture(tmp_path / "cat" / "A.JPG", 50)
-        picture(tmp_path / "cat" / "b.jpeg", 51)
-        for stranger in ("notes.txt", ".hidden.png", "x.npy"):
-            (tmp_path / "cat" / stranger).write_text("x")
-        (tmp_path / ".git").mkdir()
-        (tmp_path / "readme.md").write_text("x")
-        assert len(data.load("folder", tmp_path).train_labels) + len(data.load("folder", tmp_path).test_labels) == 12
-
-    @pytest.mark.parametrize("mode", ["1", "P", "LA", "RGBA", "CMYK", "I;16"])
-    def test_every_mode_is_read(self, mode: str, tmp_path: Path) -> None:
-        """A mid-grey image stays mid-grey, whatever the file's mode."""
-        tree(tmp_path, count=4)
-        file = tmp_path / "cat" / ("0.jpg" if mode == "CMYK" else "0.png")
-        (tmp_path / "cat" / "0.png").unlink()
-        if mode == "I;16":
-            Image.fromarray(np.full((10, 10), 100 * 257, dtype=np.uint16)).save(file)
-        else:
-            Image.new("RGB", (10, 10), (100, 100, 100)).convert(mode).save(file)
-        found = data.load("folder", tmp_path, channels=1)
-        pixels = torch.cat([found.train_images, found.test_images]).float().mean((1, 2, 3))
-        assert float((pixels - 100).abs().min()) < (40 if mode == "1" else 8)
-
-    def test_rotation_written_in_the_file(self, tmp_path: Path) -> None:
-        tree(tmp_path, count=4)
-        half = Image.fromarray(np.tile(np.array([[0] * 5 + [200] * 5], dtype=np.uint8), (10, 1)))
-        exif = Image.Exif()
-        exif[0x0112] = 6  # turned by a quarter
-        half.save(tmp_path / "cat" / "0.jpg", exif=exif)
-        (tmp_path / "cat" / "0.png").unlink()
-        found = data.load("folder", tmp_path)
-        image = max(torch.cat([found.train_images, found.test_images])[:, 0], key=lambda i: float(i.float().std()))
-        assert float(image[0].float().std()) < 5 < float(image[:, 0].float().std())
-
-    @pytest.mark.parametrize("fault", ["foreign", "empty", "truncated", "directory", "broken"])
-    @pytest.mark.parametrize("suffix", ["png", "jpg"])
-    def test_unreadable_images(self, fault: str, suffix: str, tmp_path: Path) -> None:
-        tree(tmp_path, size=(64, 64))
-        if (fault, suffix) == ("broken", "jpg"):
-            return  # wrong bytes inside are other pixels: still a JPEG
-        file = tmp_path / "dog" / f"4.{suffix}"
-        (tmp_path / "dog" / "4.png").unlink()
-        draw = np.random.default_rng(0)
-        Image.fromarray(draw.integers(0, 255, (64, 64), dtype=np.uint8)).save(file)
-        content = file.read_bytes()
-        half = len(content) // 2
-        if fault == "directory":
-            file.unlink()
-            file.mkdir()
-        else:
-            faults = {
-                "foreign": b"hello " * 99,
-                "empty": b"",
-                "truncated": content[:half],
-                "broken": content[:half] + bytes(200) + content[half + 200 :],
-            }
-            file.write_bytes(faults[fault])
-        with refuses("path", "readable images", str(file)):
-            data.load("folder", tmp_path, size=64)
-
-    @pytest.mark.parametrize(
-        ("make", "options", "words"),
-        [
-            (lambda r: r.rmdir(), {}, ["path", "existing folder"]),
-            (lambda r: None, {}, ["path", "one folder per class"]),
-            (lambda r: tree(r, classes=("cat",)), {}, ["path", "at least two class folders", "['cat']"]),
-            (lambda r: (tree(r), (r / "none").mkdir()), {}, ["path", "every class folder", "none"]),
-            (lambda r: tree(r, count=1), {}, ["path", "at least two images per class", "'cat'"]),
-            (lambda r: (tree(r / "train"), tree(r / "test", ("cat", "fox"))), {}, ["path", "same class folders", "['dog', 'fox']"]),
-            (lambda r: (tree(r / "train"), (r / "test").mkdir()), {}, ["path", "one folder per class"]),
-            (tree, {"size": 7}, ["size", "[8, 512]"]),
-            (tree, {"size": 8.5}, ["size"]),
-            (tree, {"channels": 2}, ["channels", "one of 1, 3"]),
-            (tree, {"test_fraction": 0}, ["test_fraction"]),
-            (tree, {"test_fraction": 0.95}, ["test_fraction"]),
-            (tree, {"limit": 0}, ["limit"]),
-            (tree, {"seed": -1}, ["seed"]),
-            (tree, {"split": 1}, ["option"]),
-        ],
-    )
-    def test_bad_input(self, make: Any, options: dict[str, Any], words: list[str], tmp_path: Path) -> None:
-        root = tmp_path / "root"
-        root.mkdir()
-        make(root)
-        with refuses(*words):
-            data.load("folder", root, **options)
-
-    def test_a_file_is_no_folder(self, tmp_path: Path) -> None:
-        picture(tmp_path / "x.png", 1)
-        with refuses("path", "existing folder"):
-            data.load("folder", tmp_path / "x.png")
-
-
-def _first_is_tall(root: Path) -> bool:
-    """The split decides which file is the first of the training images."""
-    from ddlab.data import folder
-
-    train, _ = folder._split(folder._listing(root, None), 0.2, None, 0)
-    return train["cat"][0].name == "0.png"

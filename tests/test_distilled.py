@@ -24,7 +24,10 @@ def parts(**changes: Any) -> dict[str, Any]:
     draw = torch.Generator().manual_seed(0)
     whole = {
         "tensors": {"images": torch.randn((N, *SHAPE), generator=draw)},
-        "targets": (HardLabels(torch.tensor([0, 0, 1, 1, 2, 2])), StoredLabels(torch.randn((N, CLASSES), generator=draw))),
+        "targets": (
+            HardLabels(torch.tensor([0, 0, 1, 1, 2, 2])),
+            StoredLabels(torch.randn((N, CLASSES), generator=draw)),
+        ),
         "class_names": ("a", "b", "ü"),
         "mean": torch.tensor([0.5]),
         "std": torch.tensor([0.25]),

@@ -67,7 +67,13 @@ def test_accuracy(grey: ImageData, teacher: Network) -> None:
 def test_the_last_weights_count(labels: str, grey: ImageData, distilled: DistilledSet, teacher: Network) -> None:
     seen: list[tuple[int, float]] = []
     found = evaluate(
-        distilled, grey, labels=labels, teacher=teacher, seeds=(3, 7), config=CONFIG, on_student=lambda *pair: seen.append(pair)
+        distilled,
+        grey,
+        labels=labels,
+        teacher=teacher,
+        seeds=(3, 7),
+        config=CONFIG,
+        on_student=lambda *pair: seen.append(pair),
     )
     expected = {}
     for seed in (3, 7):
@@ -75,12 +81,16 @@ def test_the_last_weights_count(labels: str, grey: ImageData, distilled: Distill
         expected[seed] = plain_accuracy(process.run(training, CONFIG.replace(labels=labels, seed=seed), inputs), grey)
     assert found.per_seed == pytest.approx(expected) and seen == list(found.per_seed.items())
     values = list(expected.values())
-    assert found.mean == pytest.approx(statistics.fmean(values)) and found.std == pytest.approx(statistics.stdev(values))
+    assert found.mean == pytest.approx(statistics.fmean(values)) and found.std == pytest.approx(
+        statistics.stdev(values)
+    )
     assert found.interval == pytest.approx(interval(values)) and found.complete and found.cpu_seconds > 0
     assert (found.labels, found.network) == (labels, "convnet(width=4)")
 
 
-def test_nothing_of_the_test_set_reaches_a_student(grey: ImageData, distilled: DistilledSet, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_of_the_test_set_reaches_a_student(
+    grey: ImageData, distilled: DistilledSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Another test set changes the accuracy and nothing else."""
     students = []
     run = training.finish
@@ -92,7 +102,10 @@ def test_nothing_of_the_test_set_reaches_a_student(grey: ImageData, distilled: D
     monkeypatch.setattr(training, "finish", keep)
     from ddlab import cache
 
-    for data in (grey, dataclasses.replace(grey, test_images=255 - grey.test_images, test_labels=grey.test_labels.flip(0))):
+    for data in (
+        grey,
+        dataclasses.replace(grey, test_images=255 - grey.test_images, test_labels=grey.test_labels.flip(0)),
+    ):
         cache.clear()
         evaluate(distilled, data, labels="hard", seeds=(0,), config=CONFIG)
     assert_same(students[0].weights, students[1].weights)
@@ -114,7 +127,14 @@ def test_one_seed_has_no_interval(grey: ImageData, distilled: DistilledSet) -> N
 
 
 def test_another_architecture(grey: ImageData, distilled: DistilledSet) -> None:
-    found = evaluate(distilled, grey, labels="hard", seeds=(0,), config=CONFIG, network=networks.spec("convnet", width=5, norm="group"))
+    found = evaluate(
+        distilled,
+        grey,
+        labels="hard",
+        seeds=(0,),
+        config=CONFIG,
+        network=networks.spec("convnet", width=5, norm="group"),
+    )
     assert found.network == 'convnet(width=5,norm="group")'
 
 
@@ -139,7 +159,13 @@ def test_an_interrupt_stops_after_the_student_under_work(
 
 def test_words() -> None:
     found = Evaluation(
-        mean=0.5, std=0.1, interval=(0.4, 0.6), per_seed={0: 0.4, 1: 0.6}, cpu_seconds=1.0, labels="hard", network="convnet"
+        mean=0.5,
+        std=0.1,
+        interval=(0.4, 0.6),
+        per_seed={0: 0.4, 1: 0.6},
+        cpu_seconds=1.0,
+        labels="hard",
+        network="convnet",
     )
     assert str(found) == "accuracy 0.500 over 2 seeds, 95% interval 0.400 to 0.600 (hard labels, convnet)"
 
@@ -189,7 +215,12 @@ def test_bad_labels_for_the_set(grey: ImageData, distilled: DistilledSet, other_
 
 @pytest.mark.parametrize(
     ("changes", "word"),
-    [({"network": None}, "network"), ({"data": None}, "data"), ({"split": "valid"}, "split"), ({"batch_size": 0}, "batch_size")],
+    [
+        ({"network": None}, "network"),
+        ({"data": None}, "data"),
+        ({"split": "valid"}, "split"),
+        ({"batch_size": 0}, "batch_size"),
+    ],
 )
 def test_bad_accuracy(changes: dict[str, Any], word: str, grey: ImageData, teacher: Network) -> None:
     arguments: dict[str, Any] = {"network": teacher, "data": grey} | changes

@@ -150,4 +150,4 @@ def test_public_names() -> None:
             assert getattr(ddlab, name) is not None
     assert set(ddlab.__all__) < set(dir(ddlab)) and isinstance(ddlab.__version__, str)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        _ = ddlab.nothing  # type: ignore[attr-defined]
+        _ = ddlab.nothing

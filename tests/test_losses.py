@@ -14,7 +14,12 @@ from torch import Tensor
 from ddlab import losses
 from tests.support import refuses
 
-CASES = {"rows": st.integers(1, 5), "classes": st.integers(1, 6), "temperature": st.floats(0.2, 50), "seed": st.integers(0, 999)}
+CASES = {
+    "rows": st.integers(1, 5),
+    "classes": st.integers(1, 6),
+    "temperature": st.floats(0.2, 50),
+    "seed": st.integers(0, 999),
+}
 
 
 def logits(rows: int, classes: int, seed: int) -> Tensor:

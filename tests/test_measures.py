@@ -33,7 +33,9 @@ def double_loop(features: Tensor) -> float:
 @given(**CLOUDS)
 def test_equals_the_double_loop(rows: int, width: int, seed: int) -> None:
     features = cloud(rows, width, seed)
-    assert float(measures.summed_squared_distances(features)) == pytest.approx(double_loop(features), rel=1e-10, abs=1e-10)
+    assert float(measures.summed_squared_distances(features)) == pytest.approx(
+        double_loop(features), rel=1e-10, abs=1e-10
+    )
 
 
 @given(**CLOUDS, shift=st.floats(-50, 50), scale=st.floats(-5, 5))
@@ -70,7 +72,9 @@ def made(data: ImageData, indices: list[int], labels: list[int]) -> DistilledSet
 def test_feature_distance_per_class(grey: ImageData, teacher: Network) -> None:
     distilled = made(grey, [0, 12, 1, 2, 13], [0, 1, 0, 0, 1])
     module, kept = plain_module(teacher), {}
-    module.get_submodule("blocks.2.activation").register_forward_hook(lambda _, __, out: kept.__setitem__("x", out.flatten(1)))
+    module.get_submodule("blocks.2.activation").register_forward_hook(
+        lambda _, __, out: kept.__setitem__("x", out.flatten(1))
+    )
     module(distilled.images.double())
     features = kept["x"]
     plain = [double_loop(features[[0, 2, 3]]), double_loop(features[[1, 4]]), 0.0]
@@ -94,7 +98,9 @@ def test_same_images_have_no_distance(grey: ImageData, teacher: Network) -> None
     torch.testing.assert_close(found, torch.zeros(3), rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("features", [None, [[1.0]], torch.zeros(3), torch.zeros(2, 3, 1), torch.full((2, 2), torch.nan)])
+@pytest.mark.parametrize(
+    "features", [None, [[1.0]], torch.zeros(3), torch.zeros(2, 3, 1), torch.full((2, 2), torch.nan)]
+)
 def test_bad_features(features: Any) -> None:
     with refuses("features"):
         measures.summed_squared_distances(features)
@@ -109,5 +115,7 @@ def test_bad_input(grey: ImageData, distilled: DistilledSet, teacher: Network, c
         measures.feature_distance(distilled, colour_teacher)
     bare = networks.initialise(networks.spec("convnet", width=4, norm="none").for_data(grey), seed=0)
     assert measures.feature_distance(distilled, bare).isfinite().all()
-    empty = dataclasses.replace(distilled, tensors={"images": distilled.images[:0]}, targets=(HardLabels(distilled.labels[:0]),))
+    empty = dataclasses.replace(
+        distilled, tensors={"images": distilled.images[:0]}, targets=(HardLabels(distilled.labels[:0]),)
+    )
     assert measures.feature_distance(empty, teacher).tolist() == [0, 0, 0]

@@ -29,7 +29,9 @@ OPTIONS: list[dict[str, Any]] = [
 ]
 FAMILIES = [*((f"convnet {options}", networks.spec("convnet", **{"width": 4} | options)) for options in OPTIONS)]
 FAMILIES.append(("resnet18", networks.spec("resnet18")))
-every_spec = pytest.mark.parametrize("spec", [spec.for_data(GREY) for _, spec in FAMILIES], ids=[name for name, _ in FAMILIES])
+every_spec = pytest.mark.parametrize(
+    "spec", [spec.for_data(GREY) for _, spec in FAMILIES], ids=[name for name, _ in FAMILIES]
+)
 
 
 def plain(network: Network) -> nn.Module:
@@ -54,7 +56,9 @@ def test_same_seed_same_weights(spec: NetworkSpec) -> None:
     two, other = networks.initialise(spec, seed=3), networks.initialise(spec, seed=2**40 + 3)
     assert_same(one.weights, two.weights)
     assert one.fingerprint == two.fingerprint != other.fingerprint
-    weights = [name for name in networks.parameter_names(spec) if name.endswith("weight") and one.weights[name].ndim > 1]
+    weights = [
+        name for name in networks.parameter_names(spec) if name.endswith("weight") and one.weights[name].ndim > 1
+    ]
     assert weights and not any(torch.equal(one.weights[name], other.weights[name]) for name in weights)
     torch.manual_seed(0)
     networks.initialise(spec, seed=1)
@@ -158,7 +162,12 @@ def test_an_error_inside_leaves_no_hook_behind(teacher: Network) -> None:
 
 
 def test_two_threads_with_one_spec(teacher: Network, other_teacher: Network) -> None:
-    work = [(network, batch(seed=seed), train) for seed in range(10) for network in (teacher, other_teacher) for train in (True, False)]
+    work = [
+        (network, batch(seed=seed), train)
+        for seed in range(10)
+        for network in (teacher, other_teacher)
+        for train in (True, False)
+    ]
     expected = [networks.call(n.spec, n.weights, x, train, batch_norm_inputs=True) for n, x, train in work]
     found: list[dict[int, Any]] = [{}, {}]
     gate = threading.Barrier(2)
@@ -167,7 +176,9 @@ def test_two_threads_with_one_spec(teacher: Network, other_teacher: Network) -> 
         gate.wait()
         for _ in range(3):
             for place, (network, images, train) in list(enumerate(work))[number::2]:
-                found[number][place] = networks.call(network.spec, network.weights, images, train, batch_norm_inputs=True)
+                found[number][place] = networks.call(
+                    network.spec, network.weights, images, train, batch_norm_inputs=True
+                )
 
     threads = [threading.Thread(target=worker, args=(number,)) for number in range(2)]
     for thread in threads:
@@ -187,17 +198,26 @@ def test_predict_is_batched_and_without_gradients(teacher: Network) -> None:
     assert networks.predict(teacher, batch(0)).logits.shape == (0, 3)
 
 
-@pytest.mark.parametrize(("size", "depth"), [(8, 3), (16, 3), (28, 3), (32, 3), (64, 4), (96, 5), (128, 5), (224, 6), (256, 6), (512, 6)])
+@pytest.mark.parametrize(
+    ("size", "depth"), [(8, 3), (16, 3), (28, 3), (32, 3), (64, 4), (96, 5), (128, 5), (224, 6), (256, 6), (512, 6)]
+)
 def test_depth_rule(size: int, depth: int) -> None:
     assert convnet.depth_for((size, size)) == convnet.depth_for((size, 2 * size)) == depth
-    spec = NetworkSpec(family="convnet", options=convnet.Options(width=2), channels=3, classes=2, image_size=(size, size))
+    spec = NetworkSpec(
+        family="convnet", options=convnet.Options(width=2), channels=3, classes=2, image_size=(size, size)
+    )
     assert len(networks.batch_norm_layers(spec)) == depth
     deep = dataclasses.replace(spec, options=convnet.Options(width=2, depth=2))
     assert len(networks.batch_norm_layers(deep)) == 2
 
 
 @settings(max_examples=20)
-@given(height=st.integers(8, 20), width=st.integers(8, 20), channels=st.sampled_from([1, 3]), pooling=st.sampled_from(["average", "none"]))
+@given(
+    height=st.integers(8, 20),
+    width=st.integers(8, 20),
+    channels=st.sampled_from([1, 3]),
+    pooling=st.sampled_from(["average", "none"]),
+)
 def test_images_of_any_shape(height: int, width: int, channels: int, pooling: str) -> None:
     options = convnet.Options(width=3, pooling=pooling)
     spec = NetworkSpec(family="convnet", options=options, channels=channels, classes=4, image_size=(height, width))
@@ -235,11 +255,16 @@ def test_large_images_keep_the_large_stem(size: int, channels: int) -> None:
 
 class TestSpec:
     def test_options_in_the_title(self) -> None:
-        assert networks.spec("convnet", width=64).title == "convnet(width=64)" and networks.spec("resnet18").title == "resnet18"
+        assert (
+            networks.spec("convnet", width=64).title == "convnet(width=64)"
+            and networks.spec("resnet18").title == "resnet18"
+        )
 
     @every_spec
     def test_round_trip(self, spec: NetworkSpec) -> None:
-        assert NetworkSpec.from_dict(spec.to_dict()) == spec and hash(NetworkSpec.from_dict(spec.to_dict())) == hash(spec)
+        assert NetworkSpec.from_dict(spec.to_dict()) == spec and hash(NetworkSpec.from_dict(spec.to_dict())) == hash(
+            spec
+        )
         bare = dataclasses.replace(spec, channels=None, classes=None, image_size=None)
         assert NetworkSpec.from_dict(bare.to_dict()) == bare and not bare.complete and spec.complete
 
@@ -264,7 +289,8 @@ class TestSpec:
 
     @pytest.mark.parametrize(
         "changes",
-        [{"family": "x"}, {"options": resnet.Options()}, {"options": None}, {"channels": 0}, {"classes": "3"}, {"image_size": 8}, {"image_size": (8,)}, {"image_size": (4, 4)}],
+        [{"family": "x"}, {"options": resnet.Options()}, {"options": None}, {"channels": 0}, {"classes": "3"}, {"image_size": 8},
+            {"image_size": (8,)}, {"image_size": (4, 4)}],
     )  # fmt: skip
     def test_bad_fields(self, changes: dict[str, Any]) -> None:
         with refuses(next(iter(changes))):
@@ -281,7 +307,8 @@ class TestSpec:
 class TestBadCalls:
     @pytest.mark.parametrize(
         "images",
-        [torch.zeros(2, 3, 8, 8), torch.zeros(2, 1, 9, 8), torch.zeros(1, 8, 8), torch.zeros(2, 64), torch.zeros(2, 1, 8, 8, dtype=torch.uint8), [[0.0]], None],
+        [torch.zeros(2, 3, 8, 8), torch.zeros(2, 1, 9, 8), torch.zeros(1, 8, 8), torch.zeros(2, 64),
+            torch.zeros(2, 1, 8, 8, dtype=torch.uint8), [[0.0]], None],
     )  # fmt: skip
     def test_images(self, images: Any, teacher: Network) -> None:
         with refuses("images", "[n, 1, 8, 8]"):
@@ -303,7 +330,11 @@ class TestBadCalls:
             networks.predict(teacher, batch(), batch_size=0)
 
     def test_weights_that_do_not_fit(self, teacher: Network) -> None:
-        for weights in ({}, {**teacher.weights, "more": torch.ones(1)}, {**teacher.weights, "classifier.bias": torch.ones(9)}):
+        for weights in (
+            {},
+            {**teacher.weights, "more": torch.ones(1)},
+            {**teacher.weights, "classifier.bias": torch.ones(9)},
+        ):
             with refuses("weights", "convnet(width=8)"):
                 Network(spec=teacher.spec, weights=weights)
         with refuses("weights"):
@@ -334,7 +365,9 @@ class TestFiles:
             networks.load(tmp_path / "none")
         file.write_bytes(content)
         tensors, header = storage.load(file, "network")
-        storage.save(file, {name: value for name, value in tensors.items() if name != "classifier.bias"}, header, "network")
+        storage.save(
+            file, {name: value for name, value in tensors.items() if name != "classifier.bias"}, header, "network"
+        )
         with refuses("path", "weights of convnet(width=8)"):
             networks.load(file)
         storage.save(file, tensors, header | {"spec": {"family": "transformer"}}, "network")

@@ -63,7 +63,9 @@ RATES = [0.1, 0.1, 0.05, 0.2, 0.01, 0.1]
 @pytest.mark.parametrize("weight_decay", [0.0, 0.1])
 def test_sgd(momentum: float, weight_decay: float) -> None:
     options = {"momentum": momentum, "weight_decay": weight_decay}
-    torch.testing.assert_close(ours("sgd", options, RATES), torchs(torch.optim.SGD, options, RATES), rtol=1e-13, atol=1e-13)
+    torch.testing.assert_close(
+        ours("sgd", options, RATES), torchs(torch.optim.SGD, options, RATES), rtol=1e-13, atol=1e-13
+    )
 
 
 @pytest.mark.parametrize("betas", [(0.9, 0.999), (0.5, 0.9), (0.0, 0.5)])
@@ -85,7 +87,10 @@ def test_adamw(weight_decay: float) -> None:
 def test_a_tensor_learning_rate_is_a_number(kind: str) -> None:
     update: Any = getattr(optim, f"{kind}_update")
     state: Any = optim.sgd_init(start()) if kind == "sgd" else optim.adam_init(start())
-    one, two = (update(start(), slopes(start(), 0), state, learning_rate=r) for r in (0.1, torch.tensor(0.1, dtype=torch.float64)))
+    one, two = (
+        update(start(), slopes(start(), 0), state, learning_rate=r)
+        for r in (0.1, torch.tensor(0.1, dtype=torch.float64))
+    )
     torch.testing.assert_close(one[0], two[0], rtol=1e-14, atol=1e-14)
 
 
@@ -93,7 +98,11 @@ def test_a_tensor_learning_rate_is_a_number(kind: str) -> None:
 def test_unrolled_steps_pass_gradcheck(kind: str) -> None:
     """With respect to the parameters, what shapes the gradients, and the learning rate."""
     update: Any = getattr(optim, f"{kind}_update")
-    options = {"sgd": {"momentum": 0.9, "weight_decay": 0.1}, "adam": {"betas": (0.5, 0.9)}, "adamw": {"weight_decay": 0.1}}[kind]
+    options = {
+        "sgd": {"momentum": 0.9, "weight_decay": 0.1},
+        "adam": {"betas": (0.5, 0.9)},
+        "adamw": {"weight_decay": 0.1},
+    }[kind]
 
     def unrolled(weights: Tensor, direction: Tensor, rate: Tensor) -> Tensor:
         parameters: Any = {"w": weights}
@@ -138,7 +147,9 @@ def test_cosine_equals_torchs_scheduler(final_fraction: float, total: int) -> No
     solver = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.3)
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(solver, total, eta_min=0.3 * final_fraction)
     for step in range(total):
-        assert optim.cosine(step, total, 0.3, final_fraction=final_fraction) == pytest.approx(solver.param_groups[0]["lr"], abs=1e-12)
+        assert optim.cosine(step, total, 0.3, final_fraction=final_fraction) == pytest.approx(
+            solver.param_groups[0]["lr"], abs=1e-12
+        )
         solver.step()
         scheduler.step()
     assert optim.cosine(total, total, 0.3, final_fraction=final_fraction) == pytest.approx(0.3 * final_fraction)

@@ -43,7 +43,9 @@ class TestAugment:
         assert torch.equal(found.images, images()) and found.share == 1 and found.partner.tolist() == [0, 1, 2, 3]
 
     @given(**SEEDS, pixels=st.integers(1, 4), channels=st.sampled_from([1, 3]), size=st.integers(5, 9))
-    def test_crop_is_a_window_of_the_padded_image(self, seed: int, step: int, pixels: int, channels: int, size: int) -> None:
+    def test_crop_is_a_window_of_the_padded_image(
+        self, seed: int, step: int, pixels: int, channels: int, size: int
+    ) -> None:
         given_images, black = images(3, channels, size), torch.arange(-1.0, -1.0 - channels, -1).view(1, -1, 1, 1)
         found = view(given_images, crop_pixels=pixels, black=black, seed=seed, step=step).images
         for image, original in zip(found, given_images, strict=True):
@@ -57,14 +59,18 @@ class TestAugment:
     def test_every_offset_occurs_and_differs_between_images(self) -> None:
         marked = torch.full((2, 1, 7, 7), -1.5)
         marked[:, 0, 3, 3] = 1
-        offsets = [torch.nonzero(view(marked, crop_pixels=1, step=step).images > 0)[:, 2:].tolist() for step in range(100)]
+        offsets = [
+            torch.nonzero(view(marked, crop_pixels=1, step=step).images > 0)[:, 2:].tolist() for step in range(100)
+        ]
         assert {tuple(o[0]) for o in offsets} == {(y, x) for y in (2, 3, 4) for x in (2, 3, 4)}
         assert any(o[0] != o[1] for o in offsets)
 
     @given(**SEEDS)
     def test_flip_mirrors_some_images(self, seed: int, step: int) -> None:
         given_images = images(8)
-        for image, original in zip(view(given_images, flip=True, seed=seed, step=step).images, given_images, strict=True):
+        for image, original in zip(
+            view(given_images, flip=True, seed=seed, step=step).images, given_images, strict=True
+        ):
             assert torch.equal(image, original) or torch.equal(image, original.flip(2))
 
     def test_half_of_the_images_are_flipped(self) -> None:
@@ -85,7 +91,7 @@ class TestAugment:
         from scipy import stats
 
         shares = [view(images(2), mixup_alpha=0.8, step=step).share for step in range(400)]
-        assert stats.kstest(shares, stats.beta(0.8, 0.8).cdf).pvalue > 0.01  # type: ignore[attr-defined]
+        assert stats.kstest(shares, stats.beta(0.8, 0.8).cdf).pvalue > 0.01
 
     @given(**SEEDS)
     def test_a_function_of_seed_and_step(self, seed: int, step: int) -> None:
@@ -124,7 +130,9 @@ class TestTargets:
         assert not found.requires_grad
 
 
-def plain_training(config: training.Config, source: Any, module: nn.Module, teacher: Network | None, steps: int) -> list[Tensor]:
+def plain_training(
+    config: training.Config, source: Any, module: nn.Module, teacher: Network | None, steps: int
+) -> list[Tensor]:
     """The loop of a script; order and views are the library's, which stand tested above."""
     if config.optimiser == "adamw":
         solver: Any = torch.optim.AdamW(module.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay)
@@ -179,7 +187,7 @@ def test_updates_equal_a_plain_loop(
         final_fraction=0.1, weight_decay=0.05, crop_pixels=1, mixup_alpha=0.0 if labels == "hard" else 0.8, temperature=3.0, seed=5,
     )  # fmt: skip
     source: Any = distilled if on == "set" else grey
-    inputs = Inputs(teachers=(teacher,), **({"distilled": distilled} if on == "set" else {"data": grey}))
+    inputs = Inputs(teachers=(teacher,), **{"distilled" if on == "set" else "data": source})
     state = training.init(config, inputs)
     spec = config.network.for_data(source)
     module = plain(Network(spec=spec, weights=state.weights))
@@ -191,13 +199,15 @@ def test_updates_equal_a_plain_loop(
         if step.index == 6:
             break
     torch.testing.assert_close(torch.stack(found), torch.stack(losses), rtol=2e-4, atol=1e-5)
-    expected = {name: value for name, value in module.state_dict().items()}
+    expected = dict(module.state_dict())
     assert state.weights.keys() == expected.keys()
     for name, value in expected.items():
         if optimiser == "adamw" and name.endswith(("convolution.bias", "running_mean")):
             # Before batch norm a bias has no gradient but rounding errors, which Adam scales up to whole steps.
             continue
-        torch.testing.assert_close(state.weights[name], value, rtol=2e-3, atol=2e-4, msg=lambda text, name=name: f"{name}: {text}")
+        torch.testing.assert_close(
+            state.weights[name], value, rtol=2e-3, atol=2e-4, msg=lambda text, name=name: f"{name}: {text}"
+        )
 
 
 def test_mixed_hard_labels_are_mixed_cross_entropy(grey: ImageData) -> None:
@@ -214,12 +224,18 @@ def test_mixed_hard_labels_are_mixed_cross_entropy(grey: ImageData) -> None:
             assert float((step.state.weights[name] - value).abs().median()) < 1e-5, name
 
 
-@pytest.mark.parametrize(("count", "batch_size", "per_epoch"), [(6, 4, 2), (6, 6, 1), (6, 100, 1), (6, 1, 6), (6, 5, 2)])
-def test_every_image_is_seen_once_per_epoch(count: int, batch_size: int, per_epoch: int, distilled: DistilledSet) -> None:
+@pytest.mark.parametrize(
+    ("count", "batch_size", "per_epoch"), [(6, 4, 2), (6, 6, 1), (6, 100, 1), (6, 1, 6), (6, 5, 2)]
+)
+def test_every_image_is_seen_once_per_epoch(
+    count: int, batch_size: int, per_epoch: int, distilled: DistilledSet
+) -> None:
     config = training.Config(epochs=3, batch_size=batch_size)
     inputs = Inputs(distilled=distilled)
     assert training.total_steps(config, inputs) == 3 * per_epoch
-    epochs = [torch.cat([training._batch(config, inputs, e * per_epoch + b) for b in range(per_epoch)]) for e in range(3)]
+    epochs = [
+        torch.cat([training._batch(config, inputs, e * per_epoch + b) for b in range(per_epoch)]) for e in range(3)
+    ]
     assert all(sorted(epoch.tolist()) == list(range(count)) for epoch in epochs)
     assert len({tuple(epoch.tolist()) for epoch in epochs}) > 1
 
@@ -232,13 +248,19 @@ def test_a_teacher_learns(digits: ImageData) -> None:
 
 
 def test_trace(grey: ImageData) -> None:
-    config = training.Config(network=networks.spec("convnet", width=4), epochs=2, batch_size=36, mixup_alpha=0.0, crop_pixels=0, flip=False)
+    config = training.Config(
+        network=networks.spec("convnet", width=4), epochs=2, batch_size=36, mixup_alpha=0.0, crop_pixels=0, flip=False
+    )
     first, second = (step.trace for step in process.steps(training, config, Inputs(data=grey)))
-    assert first.learning_rate == config.learning_rate and second.learning_rate == pytest.approx(config.learning_rate / 2)
+    assert first.learning_rate == config.learning_rate and second.learning_rate == pytest.approx(
+        config.learning_rate / 2
+    )
     assert 0 <= float(first.accuracy_fraction) <= 1
     network = networks.initialise(config.network.for_data(grey), seed=0)
     logits = networks.call(network.spec, network.weights, grey.normalised(), train=True)[0].logits
-    assert float(first.accuracy_fraction) == pytest.approx(float((logits.argmax(1) == grey.train_labels).float().mean()))
+    assert float(first.accuracy_fraction) == pytest.approx(
+        float((logits.argmax(1) == grey.train_labels).float().mean())
+    )
 
 
 def test_the_set_goes_before_the_data(grey: ImageData, distilled: DistilledSet) -> None:
@@ -266,10 +288,14 @@ class TestBadInput:
 
     def test_another_teacher(self, distilled: DistilledSet, other_teacher: Network) -> None:
         with refuses("teacher", "made the set", other_teacher.fingerprint):
-            process.run(training, self.config.replace(labels="online"), Inputs(distilled=distilled, teachers=(other_teacher,)))
+            process.run(
+                training, self.config.replace(labels="online"), Inputs(distilled=distilled, teachers=(other_teacher,))
+            )
 
     def test_an_empty_set(self, distilled: DistilledSet) -> None:
-        empty = dataclasses.replace(distilled, tensors={"images": distilled.images[:0]}, targets=(HardLabels(distilled.labels[:0]),))
+        empty = dataclasses.replace(
+            distilled, tensors={"images": distilled.images[:0]}, targets=(HardLabels(distilled.labels[:0]),)
+        )
         with refuses("distilled", "at least one image"):
             process.run(training, self.config, Inputs(distilled=empty))
 
@@ -287,7 +313,9 @@ class TestBadInput:
         with refuses("batch_size"):
             process.run(training, config, Inputs(distilled=distilled))
 
-    @pytest.mark.parametrize("changes", [{"role": "Teacher"}, {"epochs": 0}, {"labels": "soft"}, {"network": "convnet"}, {"epoch": 3}])
+    @pytest.mark.parametrize(
+        "changes", [{"role": "Teacher"}, {"epochs": 0}, {"labels": "soft"}, {"network": "convnet"}, {"epoch": 3}]
+    )
     def test_presets(self, changes: dict[str, Any]) -> None:
         with refuses(next(iter(changes))):
             training.Config.teaching(**changes)

@@ -10,7 +10,7 @@
 
 States: "paused" (before the start, too) -> "running" -> "paused" | "finished" | "stopped" | "failed"; after `close`, "closed".
 The first command makes the run in one daemon thread, which lives until the run is finished, stopped or reset; a generator is
-advanced and closed in the thread that made it. Painting is limited twice: to `frames_per_second`, and to a tenth of the time, so that
+advanced and closed in the thread that made it. Painting is limited twice: to `frames_per_second`, and to a twelfth of the time, so that
 a slow figure makes the pictures rarer and not the run slower. What is painted last is always the step at which the run rests.
 Nothing here touches torch or its thread count. Commands may come from any thread, the player's own included.
 """
@@ -28,7 +28,7 @@ from .recording import Recording
 PlayerState = Literal["paused", "running", "finished", "stopped", "failed", "closed"]
 
 # The share of the time that showing and keeping frames may take from the run, and the longest pause this may cause.
-_SHARE = 0.1
+_SHARE = 0.08
 _LONGEST_GAP = 2.0
 
 

@@ -50,7 +50,8 @@ const asList = (values) => (values == null ? [] : Array.from(values));
 const shown = (value) => (typeof value === "number" ? String(+value.toPrecision(5)) : value == null ? "" : String(value));
 
 function tableRows(graph, most = 300) {
-  const rows = [["series", "x", "y", "from", "to"]];
+  const axisName = (axis, otherwise) => graph._fullLayout?.[axis]?.title?.text || otherwise;
+  const rows = [["series", axisName("xaxis", "x"), axisName("yaxis", "y"), "from", "to"]];
   for (const trace of graph._fullData ?? []) {
     if (trace.visible !== true || trace.hoverinfo === "skip") continue;
     if (trace.z && trace.type !== "image") {

@@ -79,7 +79,7 @@ def grouped_comparison(
         style = look.series_style(index, theme)
         offset = (index - (len(groups) - 1) / 2) * min(0.22, 0.7 / len(groups))
         label = group or "mean"
-        _add_seeds(figure, positions + offset, seeds, label, style)
+        _add_seeds(figure, positions + offset, seeds, conditions, label, style)
         figure.add_scatter(
             x=positions + offset, y=means, mode="markers", name=label, customdata=np.stack([lows, highs], 1),
             marker={"symbol": style.marker, "size": 11, "color": style.colour},
@@ -200,12 +200,15 @@ def _column(argument: str, value: Any, count: int) -> np.ndarray:
     return array
 
 
-def _add_seeds(figure: go.Figure, x: np.ndarray, seeds: list[np.ndarray], label: str, style: look.SeriesStyle) -> None:
+def _add_seeds(
+    figure: go.Figure, x: np.ndarray, seeds: list[np.ndarray], names: list[str], label: str, style: look.SeriesStyle
+) -> None:
     if not seeds:
         return
     figure.add_scatter(
         x=np.concatenate([np.full(values.size, at + 0.07) for at, values in zip(x, seeds, strict=True)]), y=np.concatenate(seeds),
         mode="markers", name=f"{label}, single seeds", showlegend=False,
         marker={"symbol": f"{style.marker}-open", "size": 6, "color": style.colour},
-        hovertemplate="one seed: %{y:.3f}<extra></extra>",
+        text=[name for name, values in zip(names, seeds, strict=True) for _ in range(values.size)],
+        hovertemplate="%{text}, one seed: %{y:.3f}<extra></extra>",
     )  # fmt: skip

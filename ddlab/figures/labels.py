@@ -46,6 +46,7 @@ def cell_table(
         z=np.round(np.nan_to_num(table), 4), x=list(range(len(columns))), y=list(range(len(rows))), zmin=0, zmax=1,
         # One hue, told apart by lightness; the numbers say it too.
         colorscale=[[0, look.faint(blue, 0.04)], [1, look.faint(blue, 0.75)]], text=text, texttemplate="%{text}",
+        textfont={"color": look.neutral("text", theme)},
         showscale=False, xgap=1, ygap=1, hovertemplate=f"{y_label} %{{y}}, {x_label} %{{x}}: %{{z:.3f}}<extra></extra>",
     )  # fmt: skip
     ticks = {"tickmode": "array", "showgrid": False, "zeroline": False}

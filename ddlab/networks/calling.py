@@ -61,7 +61,9 @@ def call(
     fits = isinstance(images, Tensor) and images.ndim == 4 and images.is_floating_point()
     if not fits or images.shape[1] != spec.channels or tuple(images.shape[2:]) != spec.image_size:
         height, width = spec.image_size or (None, None)
-        errors.fail("images", f"a float tensor of shape [n, {spec.channels}, {height}, {width}] for {spec.title}", images)
+        errors.fail(
+            "images", f"a float tensor of shape [n, {spec.channels}, {height}, {width}] for {spec.title}", images
+        )
     module = skeleton(spec)
     module.train(train)
     buffers = {name: weights[name] for name, _ in module.named_buffers()}
@@ -77,7 +79,9 @@ def call(
             if not train or len(images) > 1 or isinstance(problem, errors.DDLabError):
                 raise
             # torch's own sentence for one value per channel, of which no variance can be taken.
-            errors.fail("images", "at least two in training mode for its batch norm (choose another batch_size)", images)
+            errors.fail(
+                "images", "at least two in training mode for its batch norm (choose another batch_size)", images
+            )
     return Outputs(logits, found["features"], found["last_conv"], inputs), buffers
 
 

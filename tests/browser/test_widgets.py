@@ -125,7 +125,7 @@ def test_sliders_errors_themes_reload_and_rerun(open_notebook, tmp_path):
     after = page.plots()[0]["title"]
     assert before == "decay 0.1" and after != before
     page.page.get_by_text(f"The {after.replace('decay ', 'decay is ')}.").first.wait_for()
-    assert page.page.locator('.widget-text input').first.input_value() == after.replace(" ", "=")
+    assert page.page.locator(".widget-text input").first.input_value() == after.replace(" ", "=")
 
     moved = page.move_slider("step", presses=20, key="ArrowLeft", kind="picture")
     note("scrubber key press to painted picture, ms (aim p95 80)", summary(moved))

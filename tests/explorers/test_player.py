@@ -177,10 +177,20 @@ def test_close_in_the_middle_of_a_step_paints_nothing_more():
     player = Player(film, lambda step: painted.append(step.index))
     player.play()
     time.sleep(0.07)
+    before = list(painted)
     player.close()
-    count = len(painted)
-    time.sleep(0.1)
-    assert len(painted) == count and film.closed == 1
+    assert painted == before and film.closed == 1
+
+
+def test_reset_in_the_middle_of_a_step_keeps_nothing_of_it():
+    painted = []
+    player = Player(Film(100, 0.05), lambda step: painted.append(step.index), keep=lambda step: step.index)
+    player.play()
+    time.sleep(0.07)
+    before = list(painted)
+    player.reset()
+    assert painted == before and len(player.recording) == 0 and player.last is None
+    player.close()
 
 
 @pytest.mark.parametrize("where", ["make", "step", "show", "keep"])
