@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0.dev0"
 
 _MODULES = (
-    "cache", "checkpoint", "data", "errors", "evaluation", "explorers", "figures", "lessons", "losses", "measures", "methods",
+    "cache", "checkpoint", "data", "distilled", "errors", "evaluation", "explorers", "figures", "lessons", "losses", "measures", "methods",
     "networks", "optim", "parameters", "process", "randomness", "training",
 )  # fmt: skip
 _NAMES = {
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         cache,
         checkpoint,
         data,
+        distilled,
         errors,
         evaluation,
         explorers,

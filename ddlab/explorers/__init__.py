@@ -13,6 +13,7 @@ from .controls import Controls, controls
 from .images import Picture
 from .labels import LabelsAgainstImages
 from .layout import Explorer, player_buttons, side_by_side
+from .live import Sentence
 from .player import Player
 from .plot import Plot
 from .recording import Frame, Recording
@@ -33,6 +34,7 @@ __all__ = [
     "Recording",
     "RecoveryFilm",
     "Scrubber",
+    "Sentence",
     "Worker",
     "close_all",
     "controls",

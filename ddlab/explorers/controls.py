@@ -178,19 +178,14 @@ def _control(parameter: Parameter, value: Any, label: str, width: str, continuou
         return widgets.Dropdown(options=options, value=value, **common)
     low, high = _slider_range(parameter, value)
     common.update(continuous_update=continuous)
-    if parameter.scale == "log" and (parameter.type is int or low <= 0):
-        # A logarithmic slider has no place for zero and no whole numbers: a slider over chosen stops does.
+    if parameter.scale == "log":
+        # A slider over chosen stops: readable numbers, the value it starts at among them (a continuous one would round 0.25 to
+        # 0.2512 as soon as it is drawn), and a place for zero and whole numbers.
         stops = _log_stops(low, high, parameter.type is int, value)
         return widgets.SelectionSlider(options=[(_readable(stop), stop) for stop in stops], value=value, **common)
     if parameter.type is int:
         step = int(parameter.step or 1)
         return widgets.IntSlider(value=value, min=int(low), max=int(high), step=step, **common)
-    if parameter.scale == "log":
-        bottom, top = math.log10(low), math.log10(high)
-        step = parameter.step or (top - bottom) / 60
-        return widgets.FloatLogSlider(
-            value=value, base=10, min=bottom, max=top, step=step, readout_format=".3g", **common
-        )
     step = parameter.step or (high - low) / 100
     return widgets.FloatSlider(value=value, min=low, max=high, step=step, readout_format=_digits(step), **common)
 
@@ -228,7 +223,7 @@ def _digits(step: float) -> str:
 def _read(control: widgets.ValueWidget) -> Any:
     value = control.value
     # What the reader sees beside the slider is what is computed: 0.10000000000000002 would be another config than 0.1.
-    return float(f"{value:.4g}") if isinstance(control, widgets.FloatLogSlider | widgets.FloatSlider) else value
+    return float(f"{value:.4g}") if isinstance(control, widgets.FloatSlider) else value
 
 
 def _write(control: Any, value: Any) -> None:
@@ -236,8 +231,6 @@ def _write(control: Any, value: Any) -> None:
         known = [stop for _, stop in control.options]
         if value not in known:
             control.options = [(_readable(stop), stop) for stop in sorted([*known, value])]
-    elif isinstance(control, widgets.FloatLogSlider):
-        control.min, control.max = min(control.min, math.log10(value)), max(control.max, math.log10(value))
     elif isinstance(control, widgets.FloatSlider | widgets.IntSlider):
         control.min, control.max = min(control.min, value), max(control.max, value)
     if _read(control) != value:

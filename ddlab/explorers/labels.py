@@ -42,6 +42,11 @@ class Choice(Parameters):
     seed: int = parameter(0, range=(0, 9), help="Of the student's weights and views.", explorable=(0, 9))
 
     @property
+    def short(self) -> str:
+        """For a legend."""
+        return f"{self.images}, {self.labels}" + (f", seed {self.seed}" if self.seed else "")
+
+    @property
     def title(self) -> str:
         """In words."""
         seed = f", seed {self.seed}" if self.seed else ""
@@ -146,9 +151,10 @@ class LabelsAgainstImages(Explorer):
         )
 
     def _curves(self, learning: Learning | None) -> go.Figure:
-        shown = {known.choice.title: known for known in self.learned.values()}
+        shown = {known.choice.short: known for known in self.learned.values()}
         if learning is not None:
-            shown[learning.choice.title] = learning
+            shown.pop(learning.choice.short, None)  # the newest comes last and is never the one left out
+            shown[learning.choice.short] = learning
         latest = dict(list(shown.items())[-5:])
         steps = max((known.steps for known in latest.values()), key=len)
         return loss_curves(

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from .. import cache, measures, randomness
+from .. import cache, measures, randomness, training
 from ..data import ImageData
 from ..distillation import distill, from_images
 from ..distilled import DistilledSet
@@ -33,10 +33,12 @@ class ThreeSets:
         return {"real": self.real, "noise": self.noise, "recovered": self.recovered}
 
 
-def three_sets(data: ImageData, teacher: Network, *, seed: int, recovered: DistilledSet | None = None) -> ThreeSets:
-    """The three sets for one seed; `recovered` where there is one already."""
+def three_sets(
+    data: ImageData, teacher: Network, *, seed: int, recovered: DistilledSet | None = None, preset: str = "teaching"
+) -> ThreeSets:
+    """The three sets for one seed, one image per class each; `recovered` where there is one already."""
     inputs = Inputs(data=data, teachers=(teacher,))
-    config = squeeze_recover_relabel.Config.teaching(seed=seed)
+    config = getattr(squeeze_recover_relabel.Config, preset)(images_per_class=1, seed=seed)
     made = cache.run(squeeze_recover_relabel, config, inputs) if recovered is None else recovered
     real = cache.run(selection, selection.Config.teaching(seed=seed), inputs)
     draw = randomness.generator(seed, 0, "lesson 20 noise")
@@ -45,16 +47,22 @@ def three_sets(data: ImageData, teacher: Network, *, seed: int, recovered: Disti
     return ThreeSets(real, noise, made)
 
 
-def labels_and_images(data: ImageData, teacher: Network, *, pairs: int) -> dict[str, list[float]]:
+def labels_and_images(
+    data: ImageData, teacher: Network, *, pairs: int, preset: str = "teaching"
+) -> dict[str, list[float]]:
     """Claim X1: accuracies of one student per pair in three conditions. Pair s has set seed s and student seed s."""
+    student = getattr(training.Config, preset)()
     found: dict[str, list[float]] = {"real, hard": [], "real, online": [], "recovered, online": []}
     for seed in range(pairs):
-        sets = three_sets(data, teacher, seed=seed).as_dict()
+        sets = three_sets(data, teacher, seed=seed, preset=preset).as_dict()
         for name, values in found.items():
             images, labels = name.split(", ")
-            values.append(
-                evaluate(sets[images], data, labels=labels, teacher=teacher, seeds=(seed,), device="cpu").mean
+            result = evaluate(
+                sets[images], data, labels=labels, teacher=teacher, seeds=(seed,), config=student, device="cpu"
             )
+            if not result.complete:
+                raise KeyboardInterrupt("a student was still being trained")
+            values.append(result.mean)
     return found
 
 
@@ -128,7 +136,6 @@ CHECKS = {"gap": check_gap, "storage": check_storage, "setting": check_setting}
 
 def trained_on_digits() -> tuple[ImageData, Network]:
     """The lesson's data and teacher, for the recorded run of its claims."""
-    from .. import training
     from ..data import load
 
     data = load("digits")

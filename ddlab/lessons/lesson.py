@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import importlib
+import json
 import platform
 import resource
 import sys
@@ -55,6 +56,10 @@ class Lesson:
         self._verdicts: dict[str, claims.Verdict] = {}
         self._checks = importlib.import_module(f"{__package__}.{self.budget.module}").CHECKS
 
+    def config(self, module: Any, **changes: Any) -> Any:
+        """The Config of a process module in this lesson's preset: `module.Config.teaching(**changes)`, or `.paper(**changes)`."""
+        return getattr(module.Config, self.preset)(**changes)
+
     def predict(self, key: str, question: str, choices: Sequence[str]) -> Prediction:
         """A question to be answered before the result is known; `compare` shows both."""
         self._predictions[key] = Prediction(question, choices)
@@ -71,8 +76,13 @@ class Lesson:
 
         from ..figures import alt_text
 
-        display(figure)
+        # plotly's own display would offer to send the chart to a server.
+        drawn = {
+            **figure.to_plotly_json(),
+            "config": {"displaylogo": False, "displayModeBar": False, "responsive": True},
+        }
         words = html.escape(alt_text(figure))
+        display({"application/vnd.plotly.v1+json": _as_json(drawn), "text/plain": alt_text(figure)}, raw=True)
         display(HTML(f"<details><summary>In words</summary><p>{words}</p></details>"))
 
     def check(self, exercise: str, answer: Any) -> bool:
@@ -132,6 +142,12 @@ def start(name: str, *, seed: int = 0, preset: str = "teaching", device: str = "
     print(f"seed {seed}, preset {preset}, device {lesson.device}, {torch.get_num_threads()} threads")
     print(f"Python {platform.python_version()}, torch {torch.__version__}")
     return lesson
+
+
+def _as_json(figure: dict[str, Any]) -> dict[str, Any]:
+    from plotly.io.json import to_json_plotly
+
+    return json.loads(to_json_plotly(figure))
 
 
 def peak_megabytes() -> float:

@@ -81,7 +81,7 @@ class Config(Parameters):
         scale="log",
         help="Weight of the gap between batch means and remembered means.",
         source="SRe2L, CIFAR",
-        explorable=(0.001, 1.0),
+        explorable=(0, 1.0),
     )
     lambda_var: float = parameter(
         0.01,
@@ -90,7 +90,7 @@ class Config(Parameters):
         scale="log",
         help="Weight of the gap between batch variances and remembered variances.",
         source="SRe2L, CIFAR",
-        explorable=(0.001, 1.0),
+        explorable=(0, 1.0),
     )
     initialisation: str = parameter(
         "noise",

@@ -57,7 +57,7 @@ def panel():
 def test_kinds_of_controls(panel):
     kinds = {name: type(panel[name]) for name in panel}
     assert kinds == {
-        "learning_rate": widgets.FloatLogSlider,
+        "learning_rate": widgets.SelectionSlider,
         "lambda_var": widgets.SelectionSlider,
         "momentum": widgets.FloatSlider,
         "iterations": widgets.IntSlider,
@@ -89,8 +89,11 @@ def test_moving_a_control_gives_a_new_config(panel):
 
 
 def test_values_are_what_the_reader_sees(panel):
-    panel["learning_rate"].value = 10**-0.5
-    assert panel.value.learning_rate == 0.3162
+    shown = dict(panel["learning_rate"].options)
+    assert all(text == f"{value:g}" and len(text) <= 7 for text, value in shown.items())
+    assert Config().learning_rate in shown.values(), "the value it starts at is one of the stops, exactly"
+    panel["momentum"].value = 0.1 + 0.2
+    assert panel.value.momentum == 0.3
 
 
 def test_setting_the_config_moves_the_controls_once(panel):

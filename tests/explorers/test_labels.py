@@ -32,7 +32,7 @@ def names(explorer: LabelsAgainstImages) -> list[str]:
 def test_the_first_choice_is_learned_at_once(given) -> None:
     explorer = LabelsAgainstImages(*given)
     assert "From real images, hard labels" in explorer.sentence
-    assert names(explorer) == ["real images, hard labels"]
+    assert names(explorer) == ["real, hard"]
     explorer.close()
 
 

@@ -24,7 +24,8 @@ def given():
 
 @pytest.fixture
 def live(given):
-    explorer = LiveRecovery(*given, sre2l.Config.teaching(iterations=20))
+    data, teacher = given
+    explorer = LiveRecovery(data, teacher, sre2l.Config.teaching(iterations=20))
     yield explorer
     explorer.close()
 
@@ -105,7 +106,8 @@ def test_every_control_starts_a_run_with_its_setting(live: LiveRecovery, name: s
 
 
 def test_a_control_moved_while_playing_goes_on_playing(given) -> None:
-    explorer = LiveRecovery(*given, sre2l.Config.teaching(iterations=390))
+    data, teacher = given
+    explorer = LiveRecovery(data, teacher, sre2l.Config.teaching(iterations=390))
     explorer.buttons["play"].click()
     explorer.panel["lambda_var"].value = 0.5
     explorer.player.join()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import pytest
 import torch
@@ -48,19 +49,19 @@ def test_start_says_what_runs_and_compare_shows_both(capsys) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [({"name": "21_x"}, "name must be one of"), ({"seed": -1}, "seed must be"), ({"preset": "fast"}, "preset must be"),
-     ({"device": "gpu"}, "device must be")],
+    [({"name": "21_x"}, "name must be one of"), ({"name": NAME, "seed": -1}, "seed must be"), ({"name": NAME, "preset": "fast"}, "preset must be"),
+     ({"name": NAME, "device": "gpu"}, "device must be")],
 )  # fmt: skip
-def test_bad_starts_are_refused(arguments: dict, message: str) -> None:
+def test_bad_starts_are_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(DDLabError, match=message):
-        ddlab.start(**{"name": NAME} | arguments)
+        ddlab.start(**arguments)
 
 
 @pytest.mark.parametrize("exceeded", ["cpu_seconds", "megabytes", "wall_seconds"])
 def test_a_budget_that_is_exceeded_fails_the_lesson(monkeypatch, exceeded: str) -> None:
     monkeypatch.setitem(LESSONS, NAME, dataclasses.replace(LESSONS[NAME], **{exceeded: 1e-9}))
     lesson = ddlab.start(NAME)
-    torch.randn(200, 200) @ torch.randn(200, 200)
+    torch.linalg.inv(torch.eye(300))
     with pytest.raises(AssertionError, match="its budget is"):
         lesson.finish()
 
@@ -108,3 +109,18 @@ def test_pairs_share_their_seeds_and_differ_between_pairs() -> None:
     for name, chosen in one.as_dict().items():
         assert torch.equal(chosen.images, same.as_dict()[name].images)
         assert not torch.equal(chosen.images, other.as_dict()[name].images)
+
+
+def test_a_static_figure_is_shown_with_its_words(monkeypatch) -> None:
+    import IPython.display
+
+    from ddlab import figures
+
+    shown: list = []
+    monkeypatch.setattr(IPython.display, "display", lambda value, **_: shown.append(value))
+    figure = figures.bars(["a", "b"], [0.1, 0.2], title="Bars", y_label="height")
+    ddlab.start(NAME).show(figure)
+    bundle, words = shown
+    assert bundle["application/vnd.plotly.v1+json"]["data"][0]["y"] is not None
+    assert bundle["application/vnd.plotly.v1+json"]["config"]["displayModeBar"] is False
+    assert figures.alt_text(figure) in bundle["text/plain"] and "a 0.1; b 0.2" in words.data
