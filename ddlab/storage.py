@@ -41,7 +41,7 @@ def save(
     # safetensors refuses tensors that are expanded, shared or not contiguous.
     plain = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
     try:
-        header = {_KEY: json.dumps({"kind": kind, "format": 1, **description})}
+        header = {_KEY: json.dumps({**description, "kind": kind, "format": 1, "tensors": sorted(plain)})}
     except (TypeError, ValueError) as problem:
         raise DDLabError(
             f"{', '.join(description)} must be made of JSON types; given something else ({problem})."
@@ -71,6 +71,8 @@ def load(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Tensor], di
     if not isinstance(header, dict) or header.get("kind") != kind:
         found = header.get("kind", "nothing of ddlab's") if isinstance(header, dict) else "nothing of ddlab's"
         raise DDLabError(f"path must be a ddlab {kind} file; given {str(path)!r}, which holds {found}.")
+    if header.get("tensors") != sorted(tensors):
+        raise DDLabError(f"path must be a complete ddlab {kind} file; given {str(path)!r}, which lacks some tensors.")
     return tensors, header
 
 

@@ -220,3 +220,12 @@ class TestFingerprint:
     def test_unknown_parts(self) -> None:
         with refuses("fingerprint", "JSON"):
             storage.fingerprint(object())
+
+
+def test_a_file_that_lost_a_tensor_is_refused(tmp_path) -> None:
+    path = storage.save(tmp_path / "a", {"x": torch.ones(2), "y": torch.ones(2)}, {}, "network")
+    with safetensors.safe_open(path, framework="pt") as file:
+        header = file.metadata()
+    safetensors.torch.save_file({"x": torch.ones(2)}, path, metadata=header)
+    with refuses("lacks some tensors"):
+        storage.load(path, "network")

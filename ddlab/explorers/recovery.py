@@ -17,7 +17,7 @@ import torch.nn.functional as F
 
 from .. import process as driver
 from ..data import ImageData
-from ..figures import bars, encode_grid, loss_curves
+from ..figures import bars, encode_grid, gap_curves, loss_curves
 from ..methods import _recovery as recovery
 from ..methods import squeeze_recover_relabel as sre2l
 from ..networks import Network
@@ -44,12 +44,15 @@ class Curves:
     def __init__(self) -> None:
         self.steps: list[int] = []
         self.terms: dict[str, list[float]] = {name: [] for name in TERMS}
+        self.layers: dict[str, list[np.ndarray]] = {"mean": [], "variance": []}
 
     def add(self, step: Step) -> None:
         """Take the numbers of one step; this waits for the device, so it is done for painted steps only."""
         self.steps.append(step.index)
         for name, attribute in TERMS.items():
             self.terms[name].append(float(getattr(step.trace, attribute)))
+        self.layers["mean"].append(step.trace.layer_mean_gaps.cpu().numpy())
+        self.layers["variance"].append(step.trace.layer_variance_gaps.cpu().numpy())
 
     def figure(self, before: tuple[str, Curves] | None = None) -> go.Figure:
         """All terms on a logarithmic axis; the total of an earlier run stays for comparison."""
@@ -63,6 +66,10 @@ class Curves:
         return loss_curves(
             series, steps, title="The teacher's view of the images", x_label="image update", log_y=True, height=340
         )
+
+    def by_layer(self) -> go.Figure:
+        """Both gaps at each batch-norm layer, each layer counted once."""
+        return gap_curves(np.stack(self.layers["mean"]), np.stack(self.layers["variance"]), np.array(self.steps))
 
 
 class RecoveryFilm:

@@ -49,9 +49,13 @@ def test_start_says_what_runs_and_compare_shows_both(capsys) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [({"name": "21_x"}, "name must be one of"), ({"name": NAME, "seed": -1}, "seed must be"), ({"name": NAME, "preset": "fast"}, "preset must be"),
-     ({"name": NAME, "device": "gpu"}, "device must be")],
-)  # fmt: skip
+    [
+        ({"name": "21_x"}, "name must be one of"),
+        ({"name": NAME, "seed": -1}, "seed must be"),
+        ({"name": NAME, "preset": "fast"}, "preset must be"),
+        ({"name": NAME, "device": "gpu"}, "device must be"),
+    ],
+)
 def test_bad_starts_are_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(DDLabError, match=message):
         ddlab.start(**arguments)
