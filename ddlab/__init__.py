@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0.dev0"
 
 _MODULES = (
-    "cache", "checkpoint", "data", "distilled", "errors", "evaluation", "explorers", "figures", "lessons", "losses", "measures", "methods",
-    "networks", "optim", "parameters", "process", "randomness", "training",
+    "augmentation", "cache", "checkpoint", "data", "distilled", "errors", "evaluation", "explorers", "figures", "lessons",
+    "losses", "measures", "methods", "networks", "optim", "parameters", "process", "randomness", "training",
 )  # fmt: skip
 _NAMES = {
     "DDLabError": "errors",
@@ -42,6 +42,7 @@ __all__ = sorted((*_MODULES, *_NAMES))
 
 if TYPE_CHECKING:
     from . import (
+        augmentation,
         cache,
         checkpoint,
         data,

@@ -5,7 +5,7 @@ from is `config.labels`: hard class numbers, the soft labels stored with a disti
 view.
 
 One step (sources: SRe2L's relabelling, Yin et al. 2023, arXiv 2306.13092; mixup, Zhang et al. 2018, arXiv 1710.09412)
-view x' = mixup(flip(crop(x)))                                        augment
+view x' = mixup(flip(crop(x)))                                        augmentation.augment
 p = one-hot | softmax(stored / T) | softmax(teacher(x') / T)          targets_for
 l = KL(p || softmax(student(x') / T)); T = 1 for hard labels          losses.distillation_loss
 theta <- SGD or AdamW, cosine learning rate                           optim
@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from . import errors, losses, networks, optim, randomness
+from .augmentation import View, augment
 from .data import ImageData
 from .distilled import DistilledSet, OnlineTeacher, Targets
 from .errors import DDLabError
@@ -121,37 +122,6 @@ class Trace:
     loss: Tensor
     accuracy_fraction: Tensor
     learning_rate: float
-
-
-class View(NamedTuple):
-    """An augmented batch: images [n, c, h, w], and how it was mixed: image i is share x_i + (1 - share) x_partner[i]."""
-
-    images: Tensor
-    share: float
-    partner: Tensor
-
-
-def augment(
-    images: Tensor, *, crop_pixels: int, flip: bool, mixup_alpha: float, black: Tensor, seed: int, step: int
-) -> View:
-    """Random crop after padding, horizontal flip, mixup, in this order; all draws depend on (seed, step) alone.
-
-    Args:
-        images: float [n, c, h, w]. black: [1, c, 1, 1], the normalised value of the padding.
-    """
-    count = len(images)
-    draw = randomness.generator(seed, step, "augment")
-    if crop_pixels:
-        images = _crop(images, crop_pixels, torch.randint(0, 2 * crop_pixels + 1, (2, count), generator=draw), black)
-    if flip:
-        flipped = (torch.rand(count, generator=draw) < 0.5).to(images.device)
-        images = torch.where(flipped[:, None, None, None], images.flip(3), images)
-    share, partner = 1.0, torch.arange(count)
-    if mixup_alpha:
-        share = float(randomness.numpy_generator(seed, step, "mixup").beta(mixup_alpha, mixup_alpha))
-        partner = torch.randperm(count, generator=draw)
-        images = share * images + (1 - share) * images[partner.to(images.device)]
-    return View(images, share, partner.to(images.device))
 
 
 def targets_for(
@@ -295,13 +265,3 @@ def _examples(config: Config, inputs: Inputs, indices: Tensor) -> tuple[Tensor, 
         return source.normalised(indices, device=device), source.train_labels[indices].to(device), None
     stored = source.target("stored").logits[indices].to(device) if config.labels == "stored" else None
     return source.images[indices].to(device), source.labels[indices].to(device), stored
-
-
-def _crop(images: Tensor, pixels: int, offsets: Tensor, black: Tensor) -> Tensor:
-    """Pad by `pixels` black ones, then cut each image at its own offset; [n, c, h, w] in and out."""
-    _, _, height, width = images.shape
-    padded = F.pad(images - black, [pixels] * 4) + black
-    rows = (offsets[0][:, None] + torch.arange(height)).to(images.device)
-    columns = (offsets[1][:, None] + torch.arange(width)).to(images.device)
-    number = torch.arange(len(images), device=images.device)
-    return padded[number[:, None, None], :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)

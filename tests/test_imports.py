@@ -17,7 +17,7 @@ ROOT = Path(ddlab.__file__).parent
 LAYERS: list[set[str]] = [
     {"errors"},
     {"parameters", "randomness", "storage"},
-    {"data", "networks", "losses", "optim", "distilled"},
+    {"data", "networks", "losses", "optim", "augmentation", "distilled"},
     {"process", "checkpoint", "cache"},
     {"methods", "training"},
     {"evaluation", "measures", "distillation", "records", "embeddings"},

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from ddlab import networks, process, training
+from ddlab import augmentation, networks, process, training
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet, HardLabels
 from ddlab.evaluation import accuracy
@@ -29,9 +29,9 @@ def images(count: int = 4, channels: int = 1, size: int = 6, seed: int = 0) -> T
     return torch.rand((count, channels, size, size), generator=torch.Generator().manual_seed(seed))
 
 
-def view(given_images: Tensor, **changes: Any) -> training.View:
+def view(given_images: Tensor, **changes: Any) -> augmentation.View:
     off: dict[str, Any] = {"crop_pixels": 0, "flip": False, "mixup_alpha": 0.0, "black": BLACK, "seed": 0, "step": 0}
-    return training.augment(given_images, **off | changes)
+    return augmentation.augment(given_images, **off | changes)
 
 
 SEEDS = {"seed": st.integers(0, 2**40), "step": st.integers(0, 10**6)}
@@ -103,7 +103,7 @@ class TestAugment:
 
 
 class TestTargets:
-    mixed = training.View(images(3), 0.25, torch.tensor([1, 2, 0]))
+    mixed = augmentation.View(images(3), 0.25, torch.tensor([1, 2, 0]))
     labels = torch.tensor([0, 2, 1])
 
     def target(self, kind: str, **more: Any) -> Tensor:
@@ -151,7 +151,7 @@ def plain_training(
         )
         rows = training._batch(config, inputs, step)
         black = (0 - source.mean) / source.std
-        found = training.augment(
+        found = augmentation.augment(
             everything[rows], crop_pixels=config.crop_pixels, flip=config.flip, mixup_alpha=config.mixup_alpha,
             black=black[None, :, None, None], seed=config.seed, step=step,
         )  # fmt: skip
