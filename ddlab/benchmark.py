@@ -166,13 +166,16 @@ def paper(options: argparse.Namespace) -> dict[str, Any]:
     options_of_folder = {"limit": options.limit} if options.limit else {}
     loaded = data.load(options.data, **options_of_folder)
     sre2l, selection = methods.get("sre2l"), methods.get("selection")
+    epochs = {"epochs": options.teacher_epochs} if options.teacher_epochs else {}
     if options.small:
         common: dict[str, Any] = {"network": networks.spec("convnet", width=48)}
-        teaching = training.Config.teaching("teacher", crop_pixels=4, flip=True, epochs=15, batch_size=128, **common)
+        teaching = training.Config.teaching(
+            "teacher", **{"crop_pixels": 4, "flip": True, "epochs": 15, "batch_size": 128} | common | epochs
+        )
         student = training.Config.teaching(crop_pixels=4, flip=True, epochs=options.student_epochs or 300, **common)
         recovery = sre2l.Config(images_per_class=options.images_per_class, iterations=options.iterations or 200)
     else:
-        teaching = training.Config.paper(role="teacher")
+        teaching = training.Config.paper(role="teacher", **epochs)
         student = training.Config.paper(**({"epochs": options.student_epochs} if options.student_epochs else {}))
         recovery = sre2l.Config.paper(images_per_class=options.images_per_class)
         if options.iterations:
@@ -246,6 +249,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--limit", type=int, help="sre2l: so many images per class at most")
     parser.add_argument("--images-per-class", type=int, default=10)
     parser.add_argument("--iterations", type=int, help="sre2l: instead of the preset's")
+    parser.add_argument("--teacher-epochs", type=int, help="sre2l: instead of the preset's")
     parser.add_argument("--student-epochs", type=int, help="sre2l: instead of the preset's")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--small", action="store_true", help="sre2l: settings for two CPU cores")

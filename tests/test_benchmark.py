@@ -1,0 +1,47 @@
+"""The benchmarks run and say on what; their numbers are not tested."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from ddlab import benchmark
+
+
+def test_an_iteration_is_measured_beside_the_bare_network(tmp_path: Path, capsys) -> None:
+    benchmark.main(["iteration", "--images", "2", "--out", str(tmp_path / "x.json")])
+    written = json.loads((tmp_path / "x.json").read_text())
+    assert written == json.loads(capsys.readouterr().out)
+    assert {"commit", "processor", "threads", "torch"} <= written["machine"].keys()
+    (result,) = written["results"]
+    assert result["images"] == 2 and result["sre2l"]["cpu_seconds"] > 0 and result["ratio_to_bare"] > 0
+
+
+def test_the_threads_stay_as_they_are() -> None:
+    before = torch.get_num_threads()
+    benchmark.iteration(1, "bfloat16", "cpu", repeats=1)
+    assert torch.get_num_threads() == before
+
+
+def test_the_import_is_measured_in_fresh_interpreters() -> None:
+    assert benchmark.importing()["interpreter_seconds"] > 0
+
+
+@pytest.mark.slow
+def test_the_whole_way_on_digits(tmp_path: Path, capsys) -> None:
+    arguments = "sre2l --small --data digits --images-per-class 1 --iterations 3 --teacher-epochs 1 --student-epochs 2 --seeds 2"
+    for _ in range(2):  # the second time the teacher comes from its checkpoint
+        benchmark.main([*arguments.split(), "--keep", str(tmp_path), "--out", str(tmp_path / "x.json")])
+    (result,) = json.loads((tmp_path / "x.json").read_text())["results"]
+    assert set(result["accuracy"]) == {f"{a}, {b}" for a in ("recovered", "real") for b in ("hard", "stored", "online")}
+    assert all(0 <= found["mean"] <= 1 and len(found["per_seed"]) == 2 for found in result["accuracy"].values())
+    assert (tmp_path / "recovered.safetensors").exists()
+
+
+def test_unknown_words_are_refused(capsys) -> None:
+    with pytest.raises(SystemExit):
+        benchmark.main(["iterations"])
+    assert "invalid choice" in capsys.readouterr().err
