@@ -13,7 +13,6 @@ import argparse
 import json
 import os
 import platform
-import resource
 import statistics
 import subprocess
 import sys
@@ -277,7 +276,9 @@ def _peak_megabytes(device: str) -> int:
         import torch
 
         return torch.cuda.max_memory_allocated() // 2**20
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    from .lessons.lesson import peak_megabytes
+
+    return round(peak_megabytes())
 
 
 def _fresh(code: str) -> float:

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -151,6 +152,15 @@ def _as_json(figure: dict[str, Any]) -> dict[str, Any]:
 
 
 def peak_megabytes() -> float:
-    """The most memory this process has held so far."""
+    """The most memory this process has held so far.
+
+    Linux hands the peak in `ru_maxrss` on from the process that started this one, however large that was; the peak in
+    /proc/self/status is this process's own.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        own = next((line for line in status.read_text().splitlines() if line.startswith("VmHWM:")), "")
+        if own:
+            return int(own.split()[1]) / 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / 1024 if sys.platform != "darwin" else peak / 1024**2

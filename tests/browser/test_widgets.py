@@ -121,7 +121,7 @@ def test_sliders_errors_themes_reload_and_rerun(open_notebook, tmp_path):
     assert page.problems() == []
 
     before = page.plots()[0]["title"]
-    note("slider key press to painted plot, ms (aim p95 100)", summary(page.move_slider("decay", presses=20)))
+    note("slider key press to painted plot, ms (aim p95 100)", summary(page.move_slider("decay", presses=23)))
     after = page.plots()[0]["title"]
     assert before == "decay 0.1" and after != before
     page.page.get_by_text(f"The {after.replace('decay ', 'decay is ')}.").first.wait_for()

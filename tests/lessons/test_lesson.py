@@ -12,6 +12,7 @@ import ddlab
 from ddlab.errors import DDLabError
 from ddlab.lessons import LESSONS, Prediction, inverting_a_network
 from ddlab.lessons.inverting_a_network import CHECKS
+from ddlab.lessons.lesson import peak_megabytes
 from ddlab.methods import squeeze_recover_relabel as sre2l
 
 NAME = "20_inverting_a_network"
@@ -128,3 +129,13 @@ def test_a_static_figure_is_shown_with_its_words(monkeypatch) -> None:
     assert bundle["application/vnd.plotly.v1+json"]["data"][0]["y"] is not None
     assert bundle["application/vnd.plotly.v1+json"]["config"]["displayModeBar"] is False
     assert figures.alt_text(figure) in bundle["text/plain"] and "a 0.1; b 0.2" in words.data
+
+
+def test_the_peak_of_a_child_is_its_own() -> None:
+    import subprocess
+    import sys
+
+    big = torch.zeros(80_000_000)  # 320 MB in this process
+    code = "import ddlab.lessons.lesson as l; print(l.peak_megabytes())"
+    child = float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+    assert big.numel() and 100 < child < peak_megabytes()
