@@ -1,7 +1,7 @@
 # `make lab` opens the lessons, `make test` runs every check; `make help` lists the rest.
 #
 #   PYTHON=python3.12         the Python that makes .venv (default: the newest of 3.13, 3.12, 3.11 that works)
-#   TORCH=cpu                 install the CPU build of PyTorch (0.2 GB instead of 3 GB); it stays until `make distclean`
+#   TORCH=cpu                 install the CPU build of PyTorch, without the CUDA packages; it stays until `make distclean`
 #   PYTEST_ARGS="-x -k name"  further arguments of pytest
 #   LAB_ARGS=--no-browser     further arguments of JupyterLab
 #   BENCH_ARGS="..."          arguments of `python -m ddlab.benchmark`

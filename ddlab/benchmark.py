@@ -190,8 +190,14 @@ def paper(options: argparse.Namespace) -> dict[str, Any]:
         driver.Inputs(data=loaded, teachers=(teacher,), device=options.device),
     )
     start = time.perf_counter()
-    recovered = driver.run(sre2l, recovery, inputs, progress=True)
-    per_iteration = (time.perf_counter() - start) / sre2l.total_steps(recovery, inputs)
+    made_file = None if folder is None else folder / "recovery-checkpoint.safetensors"
+    done_before = 0
+    if made_file is not None and made_file.exists():
+        from . import checkpoint
+
+        done_before = checkpoint.load(made_file, sre2l, recovery, inputs).step
+    recovered = driver.run(sre2l, recovery, inputs, progress=True, checkpoint=made_file)
+    per_iteration = (time.perf_counter() - start) / max(sre2l.total_steps(recovery, inputs) - done_before, 1)
     memory = _peak_megabytes(options.device)
     real = driver.run(selection, selection.Config(images_per_class=options.images_per_class), inputs)
     if folder is not None:

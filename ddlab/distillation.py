@@ -29,7 +29,7 @@ def train_teacher(
     """Train a network on the training images of `data`.
 
     Args:
-        config: default `training.Config.teaching("teacher")` up to 16 px, else the same network on colour images with flips.
+        config: default `training.Config.for_data(data, "teacher")`, a small ConvNet.
         progress: one line on standard output.
 
     Raises:
@@ -37,9 +37,7 @@ def train_teacher(
     """
     if not isinstance(data, ImageData):
         errors.fail("data", "an ImageData", data)
-    if config is None:
-        colour = {"crop_pixels": 4, "flip": True} if min(data.image_size) > 16 else {}
-        config = training.Config.teaching("teacher", **colour)
+    config = training.Config.for_data(data, "teacher") if config is None else config
     return driver.run(training, config, Inputs(data=data, device=device), progress=progress, checkpoint=checkpoint)
 
 
@@ -80,7 +78,7 @@ def distill(
         teacher: a trained network; where the method needs one and none is given, one is trained visibly.
         config: the method's Config; default its `Config.teaching()`.
         device: "auto", "cpu" or "cuda".
-        checkpoint: a file to go on from and to write to.
+        checkpoint: a file to go on from and to write to; a teacher trained here has its own beside it, with ".teacher" added.
         progress: one line on standard output. on_step: called after every update (a recording, say).
 
     Returns:
@@ -88,6 +86,7 @@ def distill(
 
     Raises:
         DDLabError: an unknown method, a config of another method, a teacher that does not fit.
+        KeyboardInterrupt: while the teacher was still being trained: there is no set yet, but its checkpoint is valid.
     """
     module = methods.get(method)
     if not isinstance(data, ImageData):
@@ -98,7 +97,8 @@ def distill(
     if not isinstance(config, module.Config):
         errors.fail("config", f"a {module.NAME} Config", config)
     if teacher is None and module.NEEDS_TEACHER:
-        teacher = train_teacher(data, device=device, progress=progress)
+        beside = None if checkpoint is None else f"{os.fspath(checkpoint)}.teacher"
+        teacher = train_teacher(data, device=device, progress=progress, checkpoint=beside)
         if not teacher.provenance["complete"]:
             # Nothing has been distilled yet, and going on from half a teacher is not what an interrupt asks for.
             raise KeyboardInterrupt("the teacher was still being trained")

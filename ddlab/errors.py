@@ -34,7 +34,8 @@ def describe(value: object) -> str:
     if isinstance(value, str):
         return text if len(text) <= 120 else text[:117] + "..."
     # Long, of several lines, or an address in memory: say what it is instead.
-    return f"a {type(value).__name__}" if len(text) > 120 or text.startswith("<") or "\n" in text else text
+    kind = f"{type(value).__module__.rpartition('.')[2]}.{type(value).__qualname__}".removeprefix("builtins.")
+    return f"a {kind}" if len(text) > 120 or text.startswith("<") or "\n" in text else text
 
 
 def fail(argument: str, allowed: str, given: object) -> NoReturn:
@@ -120,6 +121,23 @@ def _is_finite(value: numbers.Real) -> bool:
         return math.isfinite(value)
     except OverflowError:  # a whole number too large for a float
         return False
+
+
+def checked_device(device: torch.device | str) -> torch.device:
+    """The device of that name; "auto" is CUDA when there is one, else the CPU."""
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        found = torch.device(device)
+    except (RuntimeError, TypeError):
+        fail("device", "'auto', 'cpu' or 'cuda'", device)
+    if found.type not in ("cpu", "cuda"):
+        fail("device", "'auto', 'cpu' or 'cuda'", str(device))
+    if found.type == "cuda" and not torch.cuda.is_available():
+        fail("device", "'auto' or 'cpu' on a machine without CUDA", str(device))
+    if found.type == "cuda" and (found.index or 0) >= torch.cuda.device_count():
+        fail("device", f"one of the {torch.cuda.device_count()} CUDA devices", str(device))
+    return found
 
 
 def _between(low: float | None, high: float | None, open_low: bool = False) -> str:

@@ -86,7 +86,7 @@ class Inputs:
                 errors.fail("teacher", wanted, f"{spec.title} for {spec.channels} channels and {spec.classes} classes")
             if source is not None and spec.image_size != tuple(source.image_size):
                 errors.fail("teacher", f"a network for images of {tuple(source.image_size)} pixels", spec.image_size)
-        object.__setattr__(self, "device", checked_device(self.device))
+        object.__setattr__(self, "device", errors.checked_device(self.device))
         on_device = tuple(teacher.to(self.device) for teacher in self.teachers)
         object.__setattr__(self, "teachers", on_device)
 
@@ -107,21 +107,6 @@ class Step:
     trace: Any
 
 
-def checked_device(device: torch.device | str) -> torch.device:
-    """The device of that name; "auto" is CUDA when there is one, else the CPU."""
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        found = torch.device(device)
-    except (RuntimeError, TypeError):
-        errors.fail("device", "'auto', 'cpu' or 'cuda'", device)
-    if found.type not in ("cpu", "cuda"):
-        errors.fail("device", "'auto', 'cpu' or 'cuda'", str(device))
-    if found.type == "cuda" and not torch.cuda.is_available():
-        errors.fail("device", "'auto' or 'cpu' on a machine without CUDA", str(device))
-    return found
-
-
 def steps(process: Any, config: Any, inputs: Inputs, state: Any = None) -> Iterator[Step]:
     """Drive a process, one `Step` per update, from `state` (default: the start) to the end.
 
@@ -138,6 +123,10 @@ def start(process: Any, config: Any, inputs: Inputs) -> Any:
 
 
 def _check_call(process: Any, config: Any, inputs: Any, state: Any = None) -> None:
+    if not all(
+        hasattr(process, name) for name in ("NAME", "Config", "State", "init", "update", "finish", "total_steps")
+    ):
+        errors.fail("process", "a process module (ddlab.methods.get(name), ddlab.training)", process)
     if not isinstance(config, process.Config):
         errors.fail("config", f"a {process.NAME} Config", config)
     if not isinstance(inputs, Inputs):
@@ -167,9 +156,7 @@ def check_finite(name: str, step: int, *parts: Any) -> None:
     for part in parts:
         for term, value in _tensors(part):
             if value.is_floating_point() and not bool(torch.isfinite(value).all()):
-                raise NonFiniteError(
-                    f"{name} must stay finite; given NaN or infinity in {term} at step {step}: a smaller learning rate may help."
-                )
+                raise NonFiniteError(f"{name} must stay finite; given NaN or infinity in {term} at step {step}.")
 
 
 def _tensors(part: Any, name: str = "") -> Iterator[tuple[str, Tensor]]:
@@ -213,6 +200,10 @@ def run(
         state = files.load(checkpoint, process, config, inputs)
     state = start(process, config, inputs) if state is None else state
     line = Progress(process.NAME, process.total_steps(config, inputs), progress)
+    if checkpoint is not None:
+        files.save(
+            checkpoint, process, config, inputs, state
+        )  # a place that cannot be written to is known before the work
     saved, stopped, trace = time.monotonic(), False, None
     try:
         for step in steps(process, config, inputs, state):

@@ -6,7 +6,8 @@ view.
 
 One step (sources: SRe2L's relabelling, Yin et al. 2023, arXiv 2306.13092; mixup, Zhang et al. 2018, arXiv 1710.09412)
 view x' = mixup(flip(crop(x)))                                        augmentation.augment
-p = one-hot | softmax(stored / T) | softmax(teacher(x') / T)          targets_for
+p = one-hot | softmax(stored / T), mixed like the views               mixed_targets
+p = softmax(teacher(x') / T)                                          online_targets
 l = KL(p || softmax(student(x') / T)); T = 1 for hard labels          losses.distillation_loss
 theta <- SGD or AdamW, cosine learning rate                           optim
 """
@@ -98,6 +99,14 @@ class Config(Parameters):
         return cls(**common | special[role] | changes)
 
     @classmethod
+    def for_data(cls, data: ImageData | DistilledSet, role: str = "student", **changes: Any) -> Config:
+        """The teaching preset for these images: crops of 4 pixels above 16 px, flips for colour (digits must not be mirrored)."""
+        fitting: dict[str, Any] = {"flip": data.channels == 3}
+        if min(data.image_size) > 16:
+            fitting["crop_pixels"] = 4
+        return cls.teaching(role, **fitting | changes)
+
+    @classmethod
     def paper(cls, dataset: str = "cifar10", role: str = "student", **changes: Any) -> Config:
         """The published settings for "cifar10" or "cifar100": SRe2L's student, or the ResNet-18 teacher it is distilled from."""
         errors.check_choice("dataset", dataset, ("cifar10", "cifar100"))
@@ -124,23 +133,24 @@ class Trace:
     learning_rate: float
 
 
-def targets_for(
-    config: Config, view: View, labels: Tensor, stored: Tensor | None, teacher: Network | None, classes: int
-) -> Tensor:
-    """Target probabilities [n, classes] for a view, from the kind of labels the config asks for."""
-    if config.labels == "online" and teacher is not None:
-        with torch.no_grad():
-            outputs, _ = networks.call(teacher.spec, teacher.weights, view.images, config.teacher_mode == "train")
-        return losses.soft_targets(outputs.logits, config.temperature)
-    if config.labels == "stored" and stored is not None:
-        targets = losses.soft_targets(stored, config.temperature)
-    else:
-        targets = F.one_hot(labels, classes).to(view.images.dtype)
+def online_targets(view: View, teacher: Network, *, temperature: float, teacher_mode: str) -> Tensor:
+    """softmax(teacher(x') / T) for the views themselves, mixed ones included: [n, classes]."""
+    with torch.no_grad():
+        outputs, _ = networks.call(teacher.spec, teacher.weights, view.images, teacher_mode == "train")
+    return losses.soft_targets(outputs.logits, temperature)
+
+
+def mixed_targets(view: View, targets: Tensor) -> Tensor:
+    """Targets [n, classes] of the images, mixed as the views were: share p_i + (1 - share) p_partner[i]."""
     return view.share * targets + (1 - view.share) * targets[view.partner]
 
 
 def total_steps(config: Config, inputs: Inputs) -> int:
-    """Epochs times batches per epoch; a last smaller batch counts."""
+    """Epochs times batches per epoch; a last smaller batch counts.
+
+    Every run asks for it first, resumed ones too, so the labels are checked here.
+    """
+    _check_labels(config, inputs)
     return config.epochs * math.ceil(_count(inputs) / config.batch_size)
 
 
@@ -151,7 +161,7 @@ def init(config: Config, inputs: Inputs) -> State:
         DDLabError: nothing to train on, labels that the inputs do not have, a teacher that is not the one that made the set.
     """
     source = _source(inputs)
-    _check_labels(config, inputs)
+    total_steps(config, inputs)
     if config.crop_pixels >= min(source.image_size):
         errors.fail("crop_pixels", f"below the image size of {min(source.image_size)} px", config.crop_pixels)
     weights = networks.initialise(config.network.for_data(source), seed=config.seed).to(inputs.device).weights
@@ -174,7 +184,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
         seed=config.seed,
         step=state.step,
     )
-    targets = targets_for(config, view, labels, stored, inputs.teachers[0] if inputs.teachers else None, source.classes)
+    targets = _targets_of(config, inputs, view, labels, stored)
     names = networks.parameter_names(spec)
     leaves = {name: state.weights[name].detach().requires_grad_() for name in names}
     with torch.enable_grad():
@@ -214,7 +224,9 @@ def finish(config: Config, inputs: Inputs, state: State) -> Network:
         "step": state.step,
         "complete": state.step >= total_steps(config, inputs),
     }
-    return Network(spec=config.network.for_data(source), weights=dict(state.weights), provenance=provenance)
+    # On the CPU wherever it was trained, so that it meets the data there; `Inputs` moves it to the device of the next run.
+    weights = {name: value.cpu() for name, value in state.weights.items()}
+    return Network(spec=config.network.for_data(source), weights=weights, provenance=provenance)
 
 
 def _source(inputs: Inputs) -> ImageData | DistilledSet:
@@ -246,6 +258,15 @@ def _check_labels(config: Config, inputs: Inputs) -> None:
             raise DDLabError(
                 f"teacher must be the one that made the set ({made_with[0]}); given {teacher.fingerprint}."
             )
+
+
+def _targets_of(config: Config, inputs: Inputs, view: View, labels: Tensor, stored: Tensor | None) -> Tensor:
+    if config.labels == "online":
+        teacher = require_teacher("training with online labels", inputs)
+        return online_targets(view, teacher, temperature=config.temperature, teacher_mode=config.teacher_mode)
+    if config.labels == "stored" and stored is not None:
+        return mixed_targets(view, losses.soft_targets(stored, config.temperature))
+    return mixed_targets(view, F.one_hot(labels, _source(inputs).classes).to(view.images.dtype))
 
 
 def _targets(inputs: Inputs) -> tuple[Targets, ...]:

@@ -7,6 +7,7 @@ import math
 import statistics
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -151,7 +152,7 @@ def test_an_interrupt_stops_after_the_student_under_work(
     with monkeypatch.context() as patch:
         patch.setattr(training, "update", interrupted)
         found = evaluate(distilled, grey, labels="hard", seeds=(0, 1, 2), config=CONFIG)
-    assert not found.complete and list(found.per_seed) == [0, 1]
+    assert not found.complete and list(found.per_seed) == [0] and str(found).endswith("interrupted")
     assert "interrupted" in capsys.readouterr().out
     again = evaluate(distilled, grey, labels="hard", seeds=(0, 1, 2), config=CONFIG)
     assert again.complete and list(again.per_seed) == [0, 1, 2]
@@ -167,7 +168,7 @@ def test_words() -> None:
         labels="hard",
         network="convnet",
     )
-    assert str(found) == "accuracy 0.500 over 2 seeds, 95% interval 0.400 to 0.600 (hard labels, convnet)"
+    assert str(found) == "accuracy 0.500 over 2 seeds, 95% interval 0.400 to 0.600, hard labels, convnet"
 
 
 def test_labels_have_no_default(grey: ImageData, distilled: DistilledSet) -> None:
@@ -226,3 +227,26 @@ def test_bad_accuracy(changes: dict[str, Any], word: str, grey: ImageData, teach
     arguments: dict[str, Any] = {"network": teacher, "data": grey} | changes
     with refuses(word):
         accuracy(**arguments)
+
+
+def test_an_interrupt_before_the_first_student_is_whole_goes_through(
+    grey: ImageData, distilled: DistilledSet, monkeypatch
+) -> None:
+    def interrupted(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(training, "update", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(distilled, grey, labels="hard", seeds=(7, 8), config=CONFIG)
+
+
+def test_another_normalisation_is_refused(grey: ImageData, distilled: DistilledSet) -> None:
+    other = dataclasses.replace(grey, mean=grey.mean + 0.1)
+    with refuses("distilled", "normalised like the data"):
+        evaluate(distilled, other, labels="hard", seeds=(0,), config=CONFIG)
+
+
+def test_seeds_come_back_as_plain_integers(grey: ImageData, distilled: DistilledSet) -> None:
+    seeds: Any = list(np.arange(1))
+    found = evaluate(distilled, grey, labels="hard", seeds=seeds, config=CONFIG)
+    assert [type(seed) for seed in found.per_seed] == [int]

@@ -209,3 +209,10 @@ def _first_is_tall(root: Path) -> bool:
 
     train, _ = folder._split(folder._listing(root, None), 0.2, None, 0)
     return train["cat"][0].name == "0.png"
+
+
+def test_train_without_test_is_said_to_be_that(tmp_path: Path) -> None:
+    for name in ("train", "val"):
+        (tmp_path / name / "a").mkdir(parents=True)
+    with refuses("both train and test", "['train', 'val']"):
+        data.load("folder", tmp_path)

@@ -106,28 +106,29 @@ class TestTargets:
     mixed = augmentation.View(images(3), 0.25, torch.tensor([1, 2, 0]))
     labels = torch.tensor([0, 2, 1])
 
-    def target(self, kind: str, **more: Any) -> Tensor:
-        config = training.Config(labels=kind, temperature=3.0, **more.pop("config", {}))
-        given_parts: dict[str, Any] = {"stored": None, "teacher": None} | more
-        return training.targets_for(config, self.mixed, self.labels, given_parts["stored"], given_parts["teacher"], 3)
-
     def test_hard(self) -> None:
         expected = torch.tensor([[0.25, 0, 0.75], [0, 0.75, 0.25], [0.75, 0.25, 0]])
-        torch.testing.assert_close(self.target("hard"), expected)
+        found = training.mixed_targets(self.mixed, F.one_hot(self.labels, 3).float())
+        torch.testing.assert_close(found, expected)
 
     def test_stored(self) -> None:
-        stored = torch.randn(3, 3, generator=torch.Generator().manual_seed(0))
-        soft = (stored / 3).softmax(1)
-        torch.testing.assert_close(self.target("stored", stored=stored), 0.25 * soft + 0.75 * soft[[1, 2, 0]])
+        soft = (torch.randn(3, 3, generator=torch.Generator().manual_seed(0)) / 3).softmax(1)
+        torch.testing.assert_close(training.mixed_targets(self.mixed, soft), 0.25 * soft + 0.75 * soft[[1, 2, 0]])
 
     @pytest.mark.parametrize("mode", ["eval", "train"])
     def test_online(self, mode: str, teacher: Network) -> None:
         mixed = self.mixed._replace(images=images(3, size=8))
-        config = training.Config(labels="online", temperature=3.0, teacher_mode=mode)
-        found = training.targets_for(config, mixed, self.labels, None, teacher, 3)
+        found = training.online_targets(mixed, teacher, temperature=3.0, teacher_mode=mode)
         module = plain(teacher).train(mode == "train")
         torch.testing.assert_close(found, (module(mixed.images) / 3).softmax(1).detach())
         assert not found.requires_grad
+
+
+def test_a_resumed_run_without_its_teacher_is_refused(distilled: DistilledSet, teacher: Network) -> None:
+    config = training.Config(network=networks.spec("convnet", width=4), labels="online", epochs=2, crop_pixels=0)
+    state = training.init(config, Inputs(distilled=distilled, teachers=(teacher,)))
+    with refuses("teacher"):
+        list(process.steps(training, config, Inputs(distilled=distilled), state))
 
 
 def plain_training(
@@ -140,7 +141,9 @@ def plain_training(
         solver = torch.optim.SGD(
             module.parameters(), lr=config.learning_rate, momentum=config.momentum, weight_decay=config.weight_decay
         )
-    inputs = Inputs(distilled=source) if isinstance(source, DistilledSet) else Inputs(data=source)
+    kind = "distilled" if isinstance(source, DistilledSet) else "data"
+    given_to: dict[str, Any] = {"teachers": () if teacher is None else (teacher,), kind: source}
+    inputs = Inputs(**given_to)
     everything = source.images if isinstance(source, DistilledSet) else source.normalised()
     labels = source.labels if isinstance(source, DistilledSet) else source.train_labels
     guide = None if teacher is None else plain(teacher).eval()

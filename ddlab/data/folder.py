@@ -50,7 +50,12 @@ def load(
     test_fraction = errors.check_number("test_fraction", test_fraction, 0, 0.9, open_low=True)
     limit = None if limit is None else errors.check_integer("limit", limit, 1)
     errors.check_integer("seed", seed, 0)
-    if (root / "train").is_dir() and (root / "test").is_dir():
+    parts = [entry.name for entry in root.iterdir() if entry.is_dir()]
+    if ("train" in parts) != ("test" in parts):
+        raise DDLabError(
+            f"path must hold both train and test, or the class folders themselves; given {str(root)!r} with {sorted(parts)}."
+        )
+    if "train" in parts:
         train, test = _listing(root / "train", limit), _listing(root / "test", limit)
         if list(train) != list(test):
             odd = sorted(set(train) ^ set(test))
@@ -89,7 +94,9 @@ def _checked_root(path: object) -> Path:
 def _listing(folder: Path, limit: int | None) -> dict[str, list[Path]]:
     """Image files by class, both in the order of their names, whatever the file system's order."""
     listing = {}
-    for place in sorted(entry for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith(".")):
+    for place in sorted(
+        entry for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith((".", "__"))
+    ):
         files = sorted(f for f in place.iterdir() if f.suffix.lower() in SUFFIXES and not f.name.startswith("."))
         if not files:
             raise DDLabError(

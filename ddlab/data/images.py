@@ -121,7 +121,7 @@ class ImageData:
         Raises:
             DDLabError: an index outside the split.
         """
-        images = self.images(split)
+        images, device = self.images(split), errors.checked_device(device)
         if not isinstance(indices, slice):
             indices = _checked_indices(indices, len(images), split)
         return normalise(images[indices].to(device), self.mean, self.std)

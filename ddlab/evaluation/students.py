@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from .. import cache, errors, training
+from .. import process as driver
 from ..data import ImageData
 from ..distilled import DistilledSet
 from ..networks import Network, NetworkSpec
@@ -42,10 +43,11 @@ class Evaluation:
     complete: bool = True
 
     def __str__(self) -> str:
-        spread = "" if self.interval is None else f", 95% interval {self.interval[0]:.3f} to {self.interval[1]:.3f}"
-        return (
-            f"accuracy {self.mean:.3f} over {len(self.per_seed)} seeds{spread} ({self.labels} labels, {self.network})"
-        )
+        words = [f"accuracy {self.mean:.3f} over {len(self.per_seed)} seeds"]
+        if self.interval is not None:
+            words.append(f"95% interval {self.interval[0]:.3f} to {self.interval[1]:.3f}")
+        words += [f"{self.labels} labels", self.network] + ([] if self.complete else ["interrupted"])
+        return ", ".join(words)
 
 
 def evaluate(
@@ -59,6 +61,7 @@ def evaluate(
     config: training.Config | None = None,
     device: torch.device | str = "auto",
     on_student: Callable[[int, float], None] | None = None,
+    progress: bool = False,
 ) -> Evaluation:
     """Train students on `distilled` from scratch and test their final weights on the test images of `data`.
 
@@ -69,11 +72,15 @@ def evaluate(
         teacher: needed for "online"; must be the one that made the set.
         network: the students' architecture; default the config's.
         seeds: one student each; the same seeds pair two evaluations.
-        config: default `training.Config.teaching()` up to 16 px, else `training.Config()`; its labels and seed are replaced.
+        config: how students are trained; default `training.Config.for_data(data)`, a small ConvNet. Its labels and seed are replaced.
+            The published ResNet-18 students are `training.Config.paper()`.
+        progress: one line per student on standard output.
         on_student: called with (seed, accuracy) after each student.
 
     Raises:
-        DDLabError: unknown labels, labels that the set does not have, a missing or another teacher, data of another shape.
+        DDLabError: unknown labels, labels that the set does not have, a missing or another teacher, data of another shape or
+            normalisation.
+        KeyboardInterrupt: before the first student was whole. Later ones leave what is there, with `complete=False`.
     """
     if not isinstance(distilled, DistilledSet):
         errors.fail("distilled", "a DistilledSet", distilled)
@@ -87,22 +94,31 @@ def evaluate(
             f"a set of {data.classes} classes with {data.channels} channels and {data.image_size} pixels, like the data"
         )
         errors.fail("distilled", wanted, (distilled.classes, distilled.channels, distilled.image_size))
+    if not (torch.allclose(distilled.mean, data.mean) and torch.allclose(distilled.std, data.std)):
+        errors.fail(
+            "distilled",
+            f"normalised like the data (mean {data.mean.tolist()})",
+            f"a set with mean {distilled.mean.tolist()}",
+        )
     if config is None:
-        config = training.Config.teaching() if max(data.image_size) <= 16 else training.Config()
+        config = training.Config.for_data(data)
     if not isinstance(config, training.Config):
         errors.fail("config", "a training Config", config)
     config = config.replace(labels=labels, **({} if network is None else {"network": network}))
     inputs = Inputs(distilled=distilled, teachers=() if teacher is None else (teacher,), device=device)
     per_seed: dict[int, float] = {}
     complete, start = True, time.process_time()
-    for seed in seeds:
-        student = cache.run(training, config.replace(seed=errors.check_integer("seeds", seed, 0)), inputs)
-        complete = complete and student.provenance["complete"]
-        per_seed[seed] = accuracy(student, data)
+    for seed in [errors.check_integer("seeds", seed, 0) for seed in seeds]:
+        try:
+            per_seed[seed] = _tested_student(config.replace(seed=seed), inputs, data, progress)
+        except KeyboardInterrupt:
+            # A half-trained student says nothing; the whole ones stand.
+            if not per_seed:
+                raise
+            complete = False
+            break
         if on_student is not None:
             on_student(seed, per_seed[seed])
-        if not complete:
-            break
     found = list(per_seed.values())
     return Evaluation(
         mean=statistics.fmean(found),
@@ -114,6 +130,19 @@ def evaluate(
         network=config.network.title,
         complete=complete,
     )
+
+
+def _tested_student(config: training.Config, inputs: Inputs, data: ImageData, progress: bool) -> float:
+    """The test accuracy of one student; known ones are found again (the number is kept, not the weights)."""
+
+    def compute() -> float:
+        student = driver.run(training, config, inputs, progress=progress)
+        if cache.is_partial(student):
+            raise KeyboardInterrupt("the student was still being trained")
+        return accuracy(student.to(inputs.device), data)
+
+    where = [str(inputs.device), torch.__version__, torch.get_num_threads()]
+    return cache.remember(compute, "student accuracy", config, inputs.fingerprint, data.fingerprint, where)
 
 
 def interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float] | None:

@@ -65,7 +65,7 @@ class Learning:
 class LabelsAgainstImages(Explorer):
     """The first thing a reader plays with: three kinds of images times three kinds of labels.
 
-    A choice starts a student (about a second); its accuracy is drawn while it learns. Curves stay for comparison, and a choice made
+    A choice starts a student (a second or two); its accuracy is drawn while it learns. Curves stay for comparison, and a choice made
     before is shown at once.
     """
 
@@ -134,16 +134,16 @@ class LabelsAgainstImages(Explorer):
             driver.check_finite("the student", step.index, step.trace)
             learning.steps.append(step.index)
             learning.accuracy.append(_accuracy(Network(spec=spec, weights=step.state.weights), *self._test))
-            if hasattr(self, "worker") and len(learning.steps) % 3 == 0:
+            if hasattr(self, "worker") and choice == self.panel.value and len(learning.steps) % 3 == 0:
                 self.curves.figure = self._curves(learning)
         self.learned[choice] = learning
         return learning
 
     def _show(self, learning: Learning) -> None:
+        self.table.figure = self._table()
         if learning.choice != self.panel.value:
             return
         self.curves.figure = self._curves(learning)
-        self.table.figure = self._table()
         best = max(self.learned.values(), key=lambda known: known.accuracy[-1])
         self.say(
             f"From {learning.choice.title}: the student ends at {learning.accuracy[-1]:.0%} of the test images. "

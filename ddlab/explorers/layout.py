@@ -143,8 +143,19 @@ class Explorer(widgets.VBox):
         )  # fmt: skip
 
         def typed(change: Any) -> None:
-            if change["new"] != panel.value.to_string():
-                panel.value = type(panel.value).from_string(change["new"])
+            if change["new"] == panel.value.to_string():
+                return
+            before, self.error = panel.value, None
+            wanted = type(before).from_string(change["new"])
+            try:
+                panel.value = wanted
+                refused = self.error
+            except Exception as error:
+                refused = error
+            if refused is not None:
+                # A state that the explorer cannot show leaves everything as it was, and the reason stays.
+                panel.value = before
+                raise refused
 
         def moved(change: Any) -> None:
             field.value = change["new"].to_string()

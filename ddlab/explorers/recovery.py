@@ -17,6 +17,7 @@ import torch.nn.functional as F
 
 from .. import process as driver
 from ..data import ImageData
+from ..errors import DDLabError
 from ..figures import bars, encode_grid, gap_curves, loss_curves
 from ..methods import _recovery as recovery
 from ..methods import squeeze_recover_relabel as sre2l
@@ -88,6 +89,10 @@ class RecoveryFilm:
 
     def scrubber(self, *, key: str = "recovery scrubber") -> Scrubber:
         """A slider over the frames, with the curves and a mark at the step shown."""
+        if not self.recording.frames:
+            raise DDLabError(
+                "film must have been filled by a run (on_step=film) before it is shown; given an empty one."
+            )
         return Scrubber(
             self.recording,
             title="Back and forth through the recovery",
@@ -127,7 +132,7 @@ class LiveRecovery(Explorer):
         self.panel = controls(config or sre2l.Config.teaching(), self.NAMES)
         self.curves, self.before = Curves(), ("", Curves())
         self.running_config = self.panel.value
-        self._first: dict[str, tuple[bytes, dict[str, float]]] = {}
+        self._first: dict[tuple[Any, ...], tuple[bytes, dict[str, float]]] = {}
         picture, terms = self._before_the_run()
         self.picture = Picture(picture, alt=self._alt(0))
         self.plot = Plot(_first_figure(self.panel.value, terms), announce=False)
@@ -175,9 +180,10 @@ class LiveRecovery(Explorer):
         self._say_first()
 
     def _before_the_run(self) -> tuple[bytes, dict[str, float]]:
-        """The first images, encoded, and the unweighted terms of their loss; they depend on the initialisation alone."""
+        """The first images, encoded, and the unweighted terms of their loss."""
         config = self.panel.value
-        if config.initialisation not in self._first:
+        known = (config.initialisation, config.seed, config.first_layer_multiplier)
+        if known not in self._first:
             images = sre2l.init(config, self.inputs).images
             with torch.no_grad():
                 matched = recovery.matched_call(self.inputs.teachers[0], images)
@@ -187,8 +193,8 @@ class LiveRecovery(Explorer):
                 "mean_gap": float(recovery.weighted_gap(matched.mean_gaps, weigh)),
                 "variance_gap": float(recovery.weighted_gap(matched.variance_gaps, weigh)),
             }
-            self._first[config.initialisation] = grid_of(self.data, images, 3), terms
-        return self._first[config.initialisation]
+            self._first[known] = grid_of(self.data, images, 3), terms
+        return self._first[known]
 
     def _say_first(self) -> None:
         config = self.panel.value

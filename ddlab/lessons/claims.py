@@ -64,7 +64,9 @@ class Verdict:
 
     def __str__(self) -> str:
         low, high = self.interval
-        return f"{self.claim}: {self.verdict} (effect {self.number:+.3f}, 95% interval {low:+.3f} to {high:+.3f}, {self.pairs} pairs)"
+        opposite = "; the effect is the other way round" if high < 0 else ""
+        numbers = f"effect {self.number:+.3f}, 95% interval {low:+.3f} to {high:+.3f}, {self.pairs} pairs"
+        return f"{self.claim}: {self.verdict} ({numbers}){opposite}"
 
 
 _D1_PLACE = "Du et al. 2024 (DWA), eq 7"
@@ -84,7 +86,7 @@ CLAIMS = {
         ),
         Claim(
             id="X1 labels",
-            source="all methods that relabel",
+            source="control for every method that relabels",
             statement="A teacher's labels raise what a student learns from the same real images.",
             effect="accuracy with online teacher labels minus accuracy with hard labels, same real images",
             claimed=0.05,
@@ -93,7 +95,7 @@ CLAIMS = {
         ),
         Claim(
             id="X1 images",
-            source="Yin et al. 2023 (SRe2L)",
+            source="control for every method that makes images",
             statement="Recovered images teach more than real images that carry the same teacher's labels.",
             effect="accuracy with recovered images minus accuracy with random real images, both with online teacher labels",
             claimed=0.05,

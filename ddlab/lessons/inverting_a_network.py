@@ -34,53 +34,111 @@ class ThreeSets:
 
 
 def three_sets(
-    data: ImageData, teacher: Network, *, seed: int, recovered: DistilledSet | None = None, preset: str = "teaching"
+    data: ImageData,
+    teacher: Network,
+    *,
+    seed: int,
+    recovered: DistilledSet | None = None,
+    recovery: squeeze_recover_relabel.Config | None = None,
 ) -> ThreeSets:
-    """The three sets for one seed, one image per class each; `recovered` where there is one already."""
+    """The three sets for one seed, one image per class each; `recovered` where there is one already.
+
+    Args:
+        recovery: settings of the recovery, default `Config.teaching()`; seed and images per class are replaced.
+    """
     inputs = Inputs(data=data, teachers=(teacher,))
-    config = getattr(squeeze_recover_relabel.Config, preset)(images_per_class=1, seed=seed)
+    config = (recovery or squeeze_recover_relabel.Config.teaching()).replace(images_per_class=1, seed=seed)
     made = cache.run(squeeze_recover_relabel, config, inputs) if recovered is None else recovered
     real = cache.run(selection, selection.Config.teaching(seed=seed), inputs)
     draw = randomness.generator(seed, 0, "lesson 20 noise")
     pixels = torch.randn((data.classes, data.channels, *data.image_size), generator=draw)
     noise = from_images(pixels, torch.arange(data.classes), data, teacher)
-    return ThreeSets(real, noise, made)
+    return ThreeSets(real, noise, _whole(made))
 
 
 def labels_and_images(
-    data: ImageData, teacher: Network, *, pairs: int, preset: str = "teaching"
+    data: ImageData,
+    teacher: Network,
+    *,
+    pairs: int,
+    recovery: squeeze_recover_relabel.Config | None = None,
+    student: training.Config | None = None,
 ) -> dict[str, list[float]]:
-    """Claim X1: accuracies of one student per pair in three conditions. Pair s has set seed s and student seed s."""
-    student = getattr(training.Config, preset)()
-    found: dict[str, list[float]] = {"real, hard": [], "real, online": [], "recovered, online": []}
+    """Claim X1: test accuracies of one student per pair in four conditions. Pair s has set seed s and student seed s.
+
+    "typical" is the real image nearest to the mean of its class (k-means with one centre): better images, hard labels.
+    """
+    found: dict[str, list[float]] = {"real, hard": [], "typical, hard": [], "real, online": [], "recovered, online": []}
+    typical = distill("selection", data, teacher, selection.Config.teaching(kind="k_means"), progress=False)
     for seed in range(pairs):
-        sets = three_sets(data, teacher, seed=seed, preset=preset).as_dict()
+        sets = three_sets(data, teacher, seed=seed, recovery=recovery).as_dict() | {"typical": typical}
         for name, values in found.items():
             images, labels = name.split(", ")
-            result = evaluate(
-                sets[images], data, labels=labels, teacher=teacher, seeds=(seed,), config=student, device="cpu"
-            )
-            if not result.complete:
-                raise KeyboardInterrupt("a student was still being trained")
-            values.append(result.mean)
+            values.append(_student(sets[images], data, labels, teacher, seed, student))
     return found
 
 
-def lost_diversity(data: ImageData, teacher: Network, *, pairs: int, images_per_class: int = 3) -> list[float]:
+def selections(
+    data: ImageData,
+    teacher: Network,
+    *,
+    pairs: int,
+    images_per_class: int = 2,
+    recovery: squeeze_recover_relabel.Config | None = None,
+    student: training.Config | None = None,
+) -> dict[str, list[float]]:
+    """Classical selections and recovered images at equal budget, all with online labels: test accuracy per pair.
+
+    k-means and herding choose the same images for every seed; random and recovered images change with it.
+    """
+    found: dict[str, list[float]] = {"random": [], "k_means": [], "herding": [], "recovered": []}
+    made = recovery or squeeze_recover_relabel.Config.teaching()
+    for seed in range(pairs):
+        for name, values in found.items():
+            if name == "recovered":
+                images = distill(
+                    "sre2l", data, teacher, made.replace(images_per_class=images_per_class, seed=seed), progress=False
+                )
+            else:
+                rule = selection.Config(kind=name, images_per_class=images_per_class, seed=seed)
+                images = distill("selection", data, teacher, rule, progress=False)
+            _whole(images)
+            values.append(_student(images, data, "online", teacher, seed, student))
+    return found
+
+
+def lost_diversity(
+    data: ImageData,
+    teacher: Network,
+    *,
+    pairs: int,
+    images_per_class: int = 3,
+    recovery: squeeze_recover_relabel.Config | None = None,
+) -> list[float]:
     """Claim D1: for each seed the share of the feature distance that goes when lambda_var goes from .01 to 0."""
+    settings = recovery or squeeze_recover_relabel.Config.teaching(iterations=100)
     shares = []
     for seed in range(pairs):
         distances = []
         for lambda_var in (0.01, 0.0):
-            config = squeeze_recover_relabel.Config.teaching(
-                images_per_class=images_per_class, iterations=100, lambda_var=lambda_var, seed=seed
-            )
-            made = distill("sre2l", data, teacher, config, device="cpu", progress=False)
-            if not made.complete:
-                raise KeyboardInterrupt("images were still being recovered")
+            config = settings.replace(images_per_class=images_per_class, lambda_var=lambda_var, seed=seed)
+            made = _whole(distill("sre2l", data, teacher, config, progress=False))
             distances.append(float(measures.feature_distance(made, teacher).mean()))
         shares.append(1 - distances[1] / distances[0])
     return shares
+
+
+def _student(
+    images: DistilledSet, data: ImageData, labels: str, teacher: Network, seed: int, config: training.Config | None
+) -> float:
+    config = training.Config.for_data(data) if config is None else config
+    return evaluate(images, data, labels=labels, teacher=teacher, seeds=(seed,), config=config).mean
+
+
+def _whole(images: DistilledSet) -> DistilledSet:
+    if not images.complete:
+        raise KeyboardInterrupt("images were still being made")
+    return images
 
 
 def check_gap(answer: Any) -> tuple[bool, str]:
@@ -121,14 +179,14 @@ def check_storage(answer: Any) -> tuple[bool, str]:
 
 
 def check_setting(answer: Any) -> tuple[bool, str]:
-    """Exercise 3: a config whose recovered images have a smaller variance gap at the end than lambda_var = .01 gives."""
+    """Exercise 3: a config with a larger weight on the variance gap and nothing else changed."""
     if not isinstance(answer, squeeze_recover_relabel.Config):
         return False, "Give a Config: sre2l.Config.teaching(lambda_var=...)."
     if answer.lambda_var <= 0.01:
         return False, "Which of the two weights pulls at the variance gap? It is not larger than before yet."
-    if answer.replace(lambda_var=0.01) != squeeze_recover_relabel.Config.teaching():
+    if answer.replace(lambda_var=0.01) != squeeze_recover_relabel.Config.teaching(seed=answer.seed):
         return False, "Change lambda_var alone: otherwise you cannot tell what did it."
-    return True, "Now look at the curves: the variance gap ends lower. Does the cross-entropy pay for it?"
+    return True, "Now see below whether the variance gap really ends lower, and what the cross-entropy pays for it."
 
 
 CHECKS = {"gap": check_gap, "storage": check_storage, "setting": check_setting}

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from .. import errors, process
+from .. import errors
 from . import claims
 from .predictions import Prediction
 
@@ -50,7 +50,7 @@ class Lesson:
         self.name = errors.check_choice("name", name, tuple(LESSONS))
         self.seed = errors.check_integer("seed", seed, 0)
         self.preset = errors.check_choice("preset", preset, ("teaching", "paper"))
-        self.device = process.checked_device(device)
+        self.device = errors.checked_device(device)
         self.budget = LESSONS[name]
         self._wall, self._cpu = time.monotonic(), time.process_time()
         self._predictions: dict[str, Prediction] = {}

@@ -170,7 +170,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
         rows = _rows(config, data, features, label)
         taken, indices, chosen_features = images[rows], members[rows], features[rows]
     distance = torch.linalg.vector_norm(chosen_features.mean(0) - features.mean(0))
-    state = State(label + 1, torch.cat([state.images, taken[None]]), torch.cat([state.indices, indices[None]]))
+    state = State(label + 1, torch.cat([state.images, taken[None]]), torch.cat([state.indices.cpu(), indices[None]]))
     return state, Trace(label, indices, distance)
 
 

@@ -25,7 +25,9 @@ Deviations, all towards the reference code, which made the tables
 - The images are shifted circularly by up to 4 pixels per axis before each pass.
 - lambda stands apart for mean and variance, so that DWA's decoupling is a setting; equal values are SRe2L.
 - `initialisation="real"` starts from real images: DWA's start, offered here because it decides much at small scale.
-- The result is kept as floats; the reference stores lossy JPEG. Below 64 px there is no crop or flip in recovery, as in the CIFAR code.
+- The result is kept as floats; the reference stores lossy JPEG.
+- From 64 px on each pass sees a random crop, scaled up, and a flip, before the shift, as in the ImageNet code; below there is neither,
+  as in the CIFAR code. `crop="always"` or "never" overrides this.
 """
 
 from __future__ import annotations
@@ -46,6 +48,8 @@ from . import _recovery as recovery
 NAME = "squeeze_recover_relabel"
 ALIASES = ("sre2l",)
 NEEDS_TEACHER = True
+CROPPED_FROM_PIXELS = 64
+SMALLEST_CROP = 0.08  # torchvision's default, which the reference code uses
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +105,12 @@ class Config(Parameters):
     roll_pixels: int = parameter(
         4, range=(0, None), unit="px", help="Largest circular shift per axis.", source="reference code"
     )
+    crop: str = parameter(
+        "by_size",
+        choices=("by_size", "always", "never"),
+        help="Random crop and flip before each pass; by size means from 64 px on.",
+        source="reference code",
+    )
     first_layer_multiplier: float = parameter(
         10.0, range=(0, None), help="How often the first batch-norm layer counts.", source="reference code"
     )
@@ -140,10 +150,10 @@ class Trace:
     """One update: the terms of the loss before it ([] each), gaps per layer [layers], teacher's probability of the class
     [classes], learning rate."""
 
-    total_loss: Tensor
     class_loss: Tensor
     mean_gap: Tensor
     variance_gap: Tensor
+    total_loss: Tensor
     layer_mean_gaps: Tensor
     layer_variance_gaps: Tensor
     class_probability: Tensor
@@ -201,7 +211,8 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     labels = torch.arange(data.classes, device=state.images.device)
     leaf = state.images.detach().requires_grad_()
     with torch.enable_grad():
-        shifted = recovery.circular_shift(leaf, config.roll_pixels, seed=config.seed, step=state.step)
+        view = _cropped(config, leaf, state.step)
+        shifted = recovery.circular_shift(view, config.roll_pixels, seed=config.seed, step=state.step)
         matched = recovery.matched_call(teacher, shifted, precision=config.precision)
         logits = matched.outputs.logits
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32))  # bfloat16 is too coarse for the loss
@@ -244,6 +255,13 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     labels = torch.arange(batches.shape[1]).repeat(len(batches))
     provenance = {"method": NAME, "config": config.to_dict(), "step": state.step}
     return recovery.labelled_set(batches.flatten(0, 1), labels, inputs, complete=complete, provenance=provenance)
+
+
+def _cropped(config: Config, images: Tensor, step: int) -> Tensor:
+    wanted = min(images.shape[2:]) >= CROPPED_FROM_PIXELS if config.crop == "by_size" else config.crop == "always"
+    if not wanted:
+        return images
+    return recovery.random_resized_crop_and_flip(images, SMALLEST_CROP, seed=config.seed, step=step)
 
 
 def _after(config: Config, inputs: Inputs, state: State, batch: int, iteration: int) -> State:

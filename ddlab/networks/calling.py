@@ -64,6 +64,9 @@ def call(
         errors.fail(
             "images", f"a float tensor of shape [n, {spec.channels}, {height}, {width}] for {spec.title}", images
         )
+    wanted = next(value.dtype for value in weights.values() if value.is_floating_point())
+    if images.dtype != wanted:
+        errors.fail("images", f"of the weights' dtype, {str(wanted).removeprefix('torch.')}", images)
     module = skeleton(spec)
     module.train(train)
     buffers = {name: weights[name] for name, _ in module.named_buffers()}
@@ -86,17 +89,20 @@ def call(
 
 
 def predict(network: Network, images: Tensor, *, batch_size: int = 512) -> Outputs:
-    """The outputs of a network in evaluation mode, without gradients, in batches of `batch_size` images."""
+    """The outputs of a network in evaluation mode, without gradients, in batches of `batch_size` images.
+
+    The images go to the network's device and the outputs come back to the images'.
+    """
     if not isinstance(network, Network):
         errors.fail("network", "a Network", network)
     errors.check_tensor("images", images, shape=[None] * 4, finite=False)
     errors.check_integer("batch_size", batch_size, 1)
     with torch.no_grad():
-        parts = [call(network.spec, network.weights, batch)[0] for batch in images.split(batch_size)]
+        parts = [call(network.spec, network.weights, batch.to(network.device))[0] for batch in images.split(batch_size)]
     return Outputs(
-        logits=torch.cat([part.logits for part in parts]),
-        features=torch.cat([part.features for part in parts]),
-        last_conv=torch.cat([part.last_conv for part in parts]),
+        logits=torch.cat([part.logits for part in parts]).to(images.device),
+        features=torch.cat([part.features for part in parts]).to(images.device),
+        last_conv=torch.cat([part.last_conv for part in parts]).to(images.device),
     )
 
 

@@ -138,8 +138,14 @@ class Network:
         """A hash of architecture and weights."""
         return storage.fingerprint(self.spec, self.weights)
 
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(iter(self.weights.values())).device
+
     def to(self, device: torch.device | str) -> Network:
-        """The same network on a device."""
+        """The same network on a device: "auto", "cpu" or "cuda"."""
+        device = errors.checked_device(device)
         return replace(self, weights={name: value.to(device) for name, value in self.weights.items()})
 
     def save(self, path: str | os.PathLike[str]) -> Path:

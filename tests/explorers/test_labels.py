@@ -112,3 +112,13 @@ def test_the_state_travels_as_a_short_text(given) -> None:
     explorer.worker.join()
     assert explorer.panel.value.labels == "online" and explorer.panel["seed"].value == 2
     explorer.close()
+
+
+def test_a_student_that_is_overtaken_draws_nothing_but_fills_the_table(given) -> None:
+    explorer = LabelsAgainstImages(*given)
+    explorer.panel["labels"].value = "online"
+    explorer.panel["labels"].value = "hard"
+    explorer.worker.join()
+    assert explorer.sentence.startswith("From real images, hard labels") and names(explorer)[-1] == "real, hard"
+    assert "real, online" in explorer.table.alt
+    explorer.close()

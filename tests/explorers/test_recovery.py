@@ -9,7 +9,7 @@ import torch
 
 import ddlab
 from ddlab import networks
-from ddlab.errors import NonFiniteError
+from ddlab.errors import DDLabError, NonFiniteError
 from ddlab.explorers import LiveRecovery, RecoveryFilm
 from ddlab.methods import squeeze_recover_relabel as sre2l
 from ddlab.networks import Network
@@ -170,3 +170,22 @@ def test_stop_can_be_pressed_as_soon_as_the_run_plays(live: LiveRecovery) -> Non
     assert not live.buttons["stop"].disabled
     live.buttons["stop"].click()
     assert live.player.state in ("stopped", "finished")
+
+
+def test_a_shared_state_with_another_seed_shows_its_own_first_images(live: LiveRecovery) -> None:
+    before = live.picture.value
+    live.share_field.value = live.panel.value.replace(seed=5).to_string()
+    assert live.panel.value.seed == 5 and live.picture.value != before
+
+
+def test_a_shared_state_that_cannot_run_leaves_everything_as_it_was(live: LiveRecovery) -> None:
+    before = live.panel.value
+    with pytest.raises(DDLabError, match="images_per_class must be at most"):
+        live.share_field.value = before.replace(initialisation="real", images_per_class=1000).to_string()
+    assert live.panel.value == before and isinstance(live.error, DDLabError)
+    assert "noise" in live.sentence and live.panel["initialisation"].value == "noise"
+
+
+def test_an_empty_film_says_so(given) -> None:
+    with pytest.raises(DDLabError, match="film must have been filled"):
+        RecoveryFilm(given[0]).scrubber()

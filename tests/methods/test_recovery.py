@@ -271,3 +271,43 @@ def test_labelled_set(grey: ImageData, teacher: Network) -> None:
     assert made.provenance == {"method": "x", "data": grey.name, "inputs": inputs.fingerprint}
     alone = recovery.labelled_set(images, labels, Inputs(data=grey), complete=True, provenance={})
     assert [target.kind for target in alone.targets] == ["hard"]
+
+
+class TestCropAndFlip:
+    images = torch.randn(3, 2, 12, 16, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+
+    def crop(self, step: int, smallest: float = 0.08, images: Tensor | None = None) -> Tensor:
+        given_images = self.images if images is None else images
+        return recovery.random_resized_crop_and_flip(given_images, smallest, seed=1, step=step)
+
+    def test_a_function_of_seed_and_step_with_the_shape_kept(self) -> None:
+        assert torch.equal(self.crop(3), self.crop(3)) and self.crop(3).shape == self.images.shape
+        assert not torch.equal(self.crop(3), self.crop(4))
+
+    def test_one_draw_for_the_whole_batch(self) -> None:
+        same = self.images[:1].expand(3, -1, -1, -1)
+        found = self.crop(5, images=same)
+        assert torch.equal(found[0], found[1]) and torch.equal(found[0], found[2])
+
+    def test_values_come_from_inside_the_picture(self) -> None:
+        for step in range(50):
+            found = self.crop(step)
+            assert found.min() >= self.images.min() - 1e-9 and found.max() <= self.images.max() + 1e-9
+
+    def test_areas_and_flips_are_spread_as_they_should(self) -> None:
+        ramp = torch.arange(32.0, dtype=torch.float64).expand(1, 1, 32, 32)
+        spans, flips = [], 0
+        for step in range(400):
+            row = self.crop(step, images=ramp)[0, 0, 0]
+            flips += bool(row[0] > row[-1])
+            rows = self.crop(step, images=ramp.transpose(2, 3))[0, 0, :, 0]
+            spans.append(float((row[0] - row[-1]).abs() + 1) * float((rows[0] - rows[-1]).abs() + 1) / 32**2)
+        assert 150 < flips < 250
+        assert 0.48 < sum(spans) / len(spans) < 0.62 and min(spans) < 0.15 and max(spans) > 0.9
+
+    def test_the_gradient_flows_back_and_only_to_what_is_seen(self) -> None:
+        leaf = self.images.clone().requires_grad_()
+        self.crop(2).sum()
+        (slope,) = torch.autograd.grad(self.crop(2, images=leaf).sum(), leaf)
+        assert float(slope.sum()) == pytest.approx(leaf.numel())
+        assert bool((slope >= 0).all())

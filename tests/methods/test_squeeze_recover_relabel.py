@@ -18,7 +18,7 @@ from ddlab.methods import squeeze_recover_relabel as sre2l
 from ddlab.networks import Network
 from ddlab.process import Inputs
 from tests.methods.test_recovery import hooked_gaps, in_double, plain_module
-from tests.support import assert_same, refuses
+from tests.support import assert_same, made_data, refuses
 
 
 @pytest.fixture
@@ -211,3 +211,20 @@ def test_published_settings() -> None:
     assert (paper.iterations, paper.learning_rate, paper.beta1, paper.beta2) == (4000, 0.25, 0.5, 0.9)
     assert (sre2l.Config.paper().iterations, sre2l.Config.paper().lambda_mean) == (1000, 0.01)
     assert recovery.weighted_gap(torch.ones(2), paper.first_layer_multiplier) == 11
+
+
+@pytest.mark.parametrize(
+    ("size", "crop", "cropped"),
+    [(8, "by_size", False), (64, "by_size", True), (8, "always", True), (64, "never", False)],
+)
+def test_crops_come_with_size(size: int, crop: str, cropped: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    real = recovery.random_resized_crop_and_flip
+    monkeypatch.setattr(
+        recovery, "random_resized_crop_and_flip", lambda images, *a, **k: calls.append(1) or real(images, *a, **k)
+    )
+    data = made_data(classes=2, size=size)
+    network = networks.initialise(networks.spec("convnet", width=2).for_data(data), seed=0)
+    config = sre2l.Config(iterations=2, images_per_class=1, roll_pixels=0, crop=crop)
+    process.run(sre2l, config, Inputs(data=data, teachers=(network,)))
+    assert len(calls) == (2 if cropped else 0)
