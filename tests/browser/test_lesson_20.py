@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from ddlab.benchmark import machine
+
 HERE = Path(__file__).parent
 NOTEBOOKS = HERE.parents[1] / "notebooks"
 RESULTS = HERE.parents[1] / "test-results"
@@ -53,11 +55,6 @@ class Reader:
     def run_again(self, name: str) -> None:
         self.page.evaluate(RUN_CELL, self.cells[name])
         self.lab.wait_for_kernel()
-
-
-@pytest.fixture(scope="module")
-def measured() -> dict[str, Any]:
-    return {}
 
 
 def p95(values: list[float]) -> float:
@@ -138,7 +135,9 @@ def test_lesson_20_as_a_reader_uses_it(open_notebook) -> None:
 
     summary = {name: round(p95(value) if isinstance(value, list) else value, 1) for name, value in measured.items()}
     RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "lesson_20.json").write_text(json.dumps({"p95 in ms": summary}, indent=1))
+    (RESULTS / "lesson_20.json").write_text(
+        json.dumps({"machine": machine(), "milliseconds, p95": summary, "all": measured}, indent=1)
+    )
     print(summary)
     # Far above what is aimed at (100 and 80 ms): this machine is shared, and benchmarks are not tests.
     assert max(value for value in summary.values() if value != summary["run_all_seconds"]) < 1000
