@@ -30,7 +30,7 @@ class Reader:
         self.lab, self.page = opened, opened.page
         sources = self.page.evaluate(SOURCES)
         self.cells = {
-            name: next(i for i, source in enumerate(sources) if source.startswith(f"explorers.{name}("))
+            name: next(i for i, source in enumerate(sources) if f"explorers.{name}(" in source)
             for name in ("LabelsAgainstImages", "LiveRecovery")
         }
         self.cells["scrubber"] = next(i for i, source in enumerate(sources) if source.startswith("film.scrubber"))
