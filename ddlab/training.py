@@ -93,7 +93,7 @@ class Config(Parameters):
         errors.check_choice("role", role, ("student", "teacher"))
         common = {"network": networks.spec("convnet", width=64), "crop_pixels": 1, "flip": False}
         special = {
-            "student": {"epochs": 150, "learning_rate": 5e-3, "temperature": 4.0},
+            "student": {"epochs": 100, "learning_rate": 5e-3, "temperature": 4.0},
             "teacher": {"epochs": 10, "learning_rate": 5e-3, "batch_size": 64, "mixup_alpha": 0.0},
         }
         return cls(**common | special[role] | changes)

@@ -89,9 +89,9 @@ def selections(
 ) -> dict[str, list[float]]:
     """Classical selections and recovered images at equal budget, all with online labels: test accuracy per pair.
 
-    k-means and herding choose the same images for every seed; random and recovered images change with it.
+    k-means chooses nearly the same images for every seed; random and recovered images change with it.
     """
-    found: dict[str, list[float]] = {"random": [], "k_means": [], "herding": [], "recovered": []}
+    found: dict[str, list[float]] = {"random": [], "k_means": [], "recovered": []}
     made = recovery or squeeze_recover_relabel.Config.teaching()
     for seed in range(pairs):
         for name, values in found.items():
