@@ -311,3 +311,31 @@ class TestCropAndFlip:
         (slope,) = torch.autograd.grad(self.crop(2, images=leaf).sum(), leaf)
         assert float(slope.sum()) == pytest.approx(leaf.numel())
         assert bool((slope >= 0).all())
+
+
+class TestChannelStatistics:
+    def reference(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
+        return inputs.double().var((0, 2, 3), correction=0), inputs.double().mean((0, 2, 3))
+
+    @pytest.mark.parametrize("shift", [0.0, 1.0, 3.0, 100.0])
+    @pytest.mark.parametrize("shape", [(1, 3, 1, 2), (10, 4, 16, 16), (3, 2, 64, 64)])
+    def test_against_float64(self, shift: float, shape: tuple[int, ...]) -> None:
+        inputs = torch.randn(shape, generator=torch.Generator().manual_seed(0)) + shift
+        for found, expected in zip(recovery.channel_statistics(inputs), self.reference(inputs), strict=True):
+            assert found.dtype == torch.float32
+            torch.testing.assert_close(found.double(), expected, rtol=2e-5, atol=1e-9)
+
+    def test_constant_and_empty_channels(self) -> None:
+        inputs = torch.stack([torch.zeros(2, 4, 4), torch.full((2, 4, 4), 7.0), torch.randn(2, 4, 4)], dim=1)
+        variance, mean = recovery.channel_statistics(inputs)
+        assert variance[:2].tolist() == [0, 0] and mean[:2].tolist() == [0, 7]
+
+    def test_half_precision_is_measured_in_float32(self) -> None:
+        inputs = torch.randn(8, 2, 8, 8, generator=torch.Generator().manual_seed(0)).bfloat16()
+        for found, expected in zip(recovery.channel_statistics(inputs), self.reference(inputs), strict=True):
+            assert found.dtype == torch.float32
+            torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-7)
+
+    def test_what_is_not_finite_stays_so(self) -> None:
+        variance, mean = recovery.channel_statistics(torch.full((2, 1, 2, 2), torch.nan))
+        assert bool(variance.isnan()) and bool(mean.isnan())
