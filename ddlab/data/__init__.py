@@ -2,6 +2,7 @@
 
 name                                        what                                                    needs
 digits                                      1,797 real handwritten digits, grey, 8 to 64 px         nothing
+shapes                                      generated colour pictures of ten shapes, 16 to 224 px   nothing
 mnist, fashion-mnist, cifar10, cifar100     torchvision's datasets                                  their files, or download=True
 folder                                      your own images, one folder per class                   a folder
 """
@@ -18,7 +19,7 @@ from .. import errors
 from . import torchvision_sets
 from .images import ImageData
 
-NAMES = ("digits", *torchvision_sets.NAMES, "folder")
+NAMES = ("digits", "shapes", *torchvision_sets.NAMES, "folder")
 
 __all__ = ["NAMES", "ImageData", "load"]
 
