@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import threading
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,18 @@ from torch import Tensor, nn
 
 from ddlab import networks, storage
 from ddlab.data import ImageData
-from ddlab.networks import Network, NetworkSpec, convnet, resnet
+from ddlab.networks import Network, NetworkSpec, convnet, resnet, vgg
+from ddlab.networks.specification import hooked_layers, skeleton
 from tests.support import assert_same, assert_unchanged, global_randomness, made_data, refuses, snapshot
 
 GREY = made_data()
+
+
+def module_of(spec: NetworkSpec) -> Any:
+    """The module of ddlab that builds a family."""
+    return importlib.import_module(f"ddlab.networks.{networks.FAMILIES[spec.family]}")
+
+
 OPTIONS: list[dict[str, Any]] = [
     {},
     *({"norm": norm} for norm in ("instance", "group", "none")),
@@ -28,20 +37,45 @@ OPTIONS: list[dict[str, Any]] = [
     {"depth": 2, "width": 5, "norm": "group"},
 ]
 FAMILIES = [*((f"convnet {options}", networks.spec("convnet", **{"width": 4} | options)) for options in OPTIONS)]
-FAMILIES.append(("resnet18", networks.spec("resnet18")))
+FAMILIES += [
+    (family, networks.spec(family)) for family in networks.FAMILIES if family not in ("convnet", "mlp", "lenet")
+]
+FAMILIES += [
+    ("mlp", networks.spec("mlp", width=9)),
+    ("mlp deep", networks.spec("mlp", width=5, depth=3, activation="tanh")),
+    ("lenet", networks.spec("lenet")),
+    ("lenet of the paper", networks.spec("lenet", activation="tanh", pooling="average")),
+]
 every_spec = pytest.mark.parametrize(
-    "spec", [spec.for_data(GREY) for _, spec in FAMILIES], ids=[name for name, _ in FAMILIES]
+    "spec",
+    [spec.for_data(made_data(size=max(8, module_of(spec).SMALLEST_IMAGE))) for _, spec in FAMILIES],
+    ids=[name for name, _ in FAMILIES],
 )
+# The last layer before (global) pooling, named again by hand.
+LAST_CONV = {
+    "resnet18": "layer4.1",
+    "resnet50": "layer4.2.relu",
+    "vgg11": "features.25",
+    "mobilenet_v2": "features.18.2",
+    "shufflenet_v2_x0_5": "conv5.2",
+    "efficientnet_b0": "features.8.2",
+    "lenet": "stages.1.activation",
+    "mlp": "maps",
+}
 
 
 def plain(network: Network) -> nn.Module:
     """The same network as an ordinary module with its own weights."""
     spec = network.spec
     assert spec.channels is not None and spec.classes is not None and spec.image_size is not None
-    family: Any = convnet if spec.family == "convnet" else resnet
-    module = family.build(spec.channels, spec.classes, spec.image_size, spec.options)
+    module = module_of(spec).build(spec.channels, spec.classes, spec.image_size, spec.options)
     module.load_state_dict({name: value.clone() for name, value in network.weights.items()})
     return module
+
+
+def images_for(spec: NetworkSpec) -> Tensor:
+    assert spec.image_size is not None
+    return batch(size=spec.image_size[0])
 
 
 def batch(count: int = 5, seed: int = 0, size: int = 8, channels: int = 1) -> Tensor:
@@ -78,7 +112,7 @@ def test_nothing_global_is_drawn_where_no_skeleton_was_built_yet() -> None:
 @every_spec
 @pytest.mark.parametrize("train", [False, True])
 def test_equals_the_plain_module(spec: NetworkSpec, train: bool) -> None:
-    network, images = networks.initialise(spec, seed=0), batch()
+    network, images = networks.initialise(spec, seed=0), images_for(spec)
     module = plain(network).train(train)
     outputs, buffers = networks.call(spec, network.weights, images, train)
     assert torch.equal(outputs.logits, module(images))
@@ -92,7 +126,7 @@ def test_equals_the_plain_module(spec: NetworkSpec, train: bool) -> None:
 @every_spec
 @pytest.mark.parametrize("train", [False, True])
 def test_call_is_pure(spec: NetworkSpec, train: bool) -> None:
-    network, images = networks.initialise(spec, seed=0), batch()
+    network, images = networks.initialise(spec, seed=0), images_for(spec)
     before = snapshot((network.weights, images))
     first, _ = networks.call(spec, network.weights, images, train, batch_norm_inputs=True)
     assert_unchanged(before, (network.weights, images))
@@ -102,7 +136,7 @@ def test_call_is_pure(spec: NetworkSpec, train: bool) -> None:
 
 @every_spec
 def test_gradients_equal_the_plain_modules(spec: NetworkSpec) -> None:
-    network, images = networks.initialise(spec, seed=0), batch()
+    network, images = networks.initialise(spec, seed=0), images_for(spec)
     module = plain(network).train()
     module(images).square().sum().backward()
     names = networks.parameter_names(spec)
@@ -117,15 +151,17 @@ def test_gradients_equal_the_plain_modules(spec: NetworkSpec) -> None:
 @every_spec
 @pytest.mark.parametrize("train", [False, True])
 def test_inner_outputs_equal_independent_hooks(spec: NetworkSpec, train: bool) -> None:
-    network, images = networks.initialise(spec, seed=0), batch()
+    network, images = networks.initialise(spec, seed=0), images_for(spec)
     module, seen = plain(network).train(train), {}
     for name, layer in module.named_modules():
         if isinstance(layer, nn.BatchNorm2d):
             layer.register_forward_hook(lambda _, given, __, name=name: seen.__setitem__(name, given[0].clone()))
-    last: nn.Module = module.get_submodule("layer4") if spec.family == "resnet18" else module.blocks[-1].activation  # type: ignore
+    last = module.get_submodule(
+        LAST_CONV.get(spec.family, f"blocks.{len(getattr(module, 'blocks', '')) - 1}.activation")
+    )
     kept: dict[str, Tensor] = {}
     last.register_forward_hook(lambda _, __, output: kept.__setitem__("last_conv", output.clone()))
-    linear = next(layer for layer in module.modules() if isinstance(layer, nn.Linear))
+    linear = [layer for layer in module.modules() if isinstance(layer, nn.Linear)][-1]
     linear.register_forward_hook(lambda _, given, __: kept.__setitem__("features", given[0].clone()))
     module(images)
     outputs, _ = networks.call(spec, network.weights, images, train, batch_norm_inputs=True)
@@ -237,6 +273,82 @@ def stem(size: int, channels: int) -> tuple[nn.Conv2d, nn.Module]:
     return module.conv1, module.maxpool
 
 
+# Image size -> side of the map before (global) pooling.
+EIGHTH = {16: 2, 28: 4, 32: 4, 64: 8, 224: 7}
+SIDES = dict.fromkeys(("resnet18", "resnet50", "mobilenet_v2", "shufflenet_v2_x0_5", "efficientnet_b0"), EIGHTH) | {
+    "convnet": {16: 4, 28: 7, 32: 8, 64: 8, 224: 7},
+    "vgg11": {16: 2, 28: 3, 32: 2, 64: 4, 224: 14},
+    "lenet": {16: 4, 28: 10, 32: 10, 64: 26, 224: 106},
+    "mlp": dict.fromkeys((16, 28, 32, 64, 224), 1),
+}
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("size", [16, 28, 32, 64, 224])
+@pytest.mark.parametrize("family", networks.FAMILIES)
+def test_sizes_of_maps(family: str, size: int, channels: int) -> None:
+    spec = dataclasses.replace(networks.spec(family), channels=channels, classes=7, image_size=(size, size))
+    module, shapes = skeleton(spec), {}
+    last, classifier = hooked_layers(spec)
+    handles = [
+        module.get_submodule(last).register_forward_hook(lambda _, __, out: shapes.__setitem__("last", [*out.shape])),
+        module.get_submodule(classifier).register_forward_pre_hook(
+            lambda _, given: shapes.__setitem__("features", [*given[0].shape])
+        ),
+    ]
+    try:
+        assert module.eval()(torch.zeros(2, channels, size, size, device="meta")).shape == (2, 7)
+    finally:
+        for handle in handles:
+            handle.remove()
+    assert shapes["last"][2:] == [SIDES[family][size]] * 2
+    if family not in ("convnet", "lenet"):
+        assert shapes["features"] == shapes["last"][:2]  # the mean of each map
+
+
+@pytest.mark.parametrize("family", networks.FAMILIES)
+def test_smallest_image(family: str) -> None:
+    spec = networks.spec(family)
+    smallest = module_of(spec).SMALLEST_IMAGE
+    for size in {smallest, max(smallest, 8), 13}:
+        network = networks.initialise(spec.for_data(made_data(size=size)), seed=0)
+        outputs = networks.predict(network, batch(1, size=size))
+        assert outputs.logits.shape == (1, 3) and torch.isfinite(outputs.logits).all()
+    if smallest > 1:
+        with refuses("image_size", f"at least {smallest}", family):
+            spec.for_data(made_data(size=smallest - 1))
+
+
+@every_spec
+def test_training_mode_draws_nothing(spec: NetworkSpec) -> None:
+    network, before = networks.initialise(spec, seed=0), global_randomness()
+    networks.call(spec, network.weights, images_for(spec), train=True)
+    assert global_randomness() == before
+    for layer in skeleton(spec).modules():
+        assert float(getattr(layer, "p", 0.0)) == 0.0  # dropout and stochastic depth
+
+
+@pytest.mark.parametrize("family", ["resnet18", "resnet50", "mobilenet_v2", "shufflenet_v2_x0_5", "efficientnet_b0"])
+def test_large_colour_images_get_torchvisions_own_network(family: str) -> None:
+    import torchvision
+
+    spec = dataclasses.replace(networks.spec(family), channels=3, classes=1000, image_size=(65, 65))
+    network = networks.initialise(spec, seed=0)
+    module = getattr(torchvision.models, family)(weights=None).eval()
+    module.load_state_dict(network.weights)
+    images = batch(2, size=65, channels=3)
+    assert torch.equal(networks.predict(network, images).logits, module(images).detach())
+
+
+def test_vgg_has_torchvisions_convolutions() -> None:
+    import torchvision
+
+    with torch.device("meta"):
+        theirs = torchvision.models.vgg11_bn(weights=None).features
+        ours: Any = vgg.build(3, 10, (32, 32), vgg.Options())
+    assert str(ours.features) == str(theirs)
+
+
 @pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize("size", [8, 32, 64])
 def test_small_images_get_a_small_stem(size: int, channels: int) -> None:
@@ -281,6 +393,11 @@ class TestSpec:
             ("convnet", {"activation": None}, ["activation"]),
             ("convnet", {"depth": 9}, ["depth"]),
             ("resnet18", {"width": 3}, ["a parameter of"]),
+            ("mobilenet_v2", {"dropout": 0.2}, ["a parameter of"]),
+            ("mlp", {"depth": 0}, ["depth"]),
+            ("mlp", {"width": True}, ["width"]),
+            ("lenet", {"pooling": "none"}, ["pooling", "'max'"]),
+            ("resnet", {}, ["family", "nearest: 'resnet50', 'resnet18'"]),
         ],
     )
     def test_bad_input(self, family: Any, options: dict[str, Any], words: list[str]) -> None:
@@ -350,8 +467,9 @@ class TestFiles:
         assert loaded.fingerprint == teacher.fingerprint
 
     def test_every_family(self, tmp_path: Path) -> None:
-        for _, spec in FAMILIES[:3]:
-            network = networks.initialise(spec.for_data(GREY), seed=0)
+        data = made_data(size=12)
+        for spec in (networks.spec(family) for family in networks.FAMILIES if family != "resnet50"):
+            network = networks.initialise(spec.for_data(data), seed=0)
             assert_same(networks.load(network.save(tmp_path / "t")), network)
 
     def test_bad_files(self, teacher: Network, tmp_path: Path, grey: ImageData) -> None:

@@ -1,15 +1,25 @@
-"""Datasets: `load(name)` gives an `ImageData`. Nothing here needs the network."""
+"""Datasets: `load(name)` gives an `ImageData`. Nothing here needs the network, unless `download=True` asks for it.
+
+name                                        what                                                    needs
+digits                                      1,797 real handwritten digits, grey, 8 to 64 px         nothing
+shapes                                      generated colour pictures of ten shapes, 16 to 224 px   nothing
+mnist, fashion-mnist, cifar10, cifar100     torchvision's datasets                                  their files, or download=True
+folder                                      your own images, one folder per class                   a folder
+"""
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 from .. import errors
+from . import torchvision_sets
 from .images import ImageData
 
-NAMES = ("digits", "folder")
+NAMES = ("digits", "shapes", *torchvision_sets.NAMES, "folder")
 
 __all__ = ["NAMES", "ImageData", "load"]
 
@@ -19,7 +29,8 @@ def load(name: str, *arguments: Any, **options: Any) -> ImageData:
 
     Args:
         name: one of `ddlab.data.NAMES`, or "folder:PATH" for your own images.
-        arguments, options: of that dataset's own `load` (for "folder" the path; size, seed, ...).
+        arguments, options: of that dataset's own `load` (for "folder" the path, for torchvision's datasets their root; size,
+            seed, ...).
 
     Raises:
         DDLabError: an unknown name or option, or what the dataset's own `load` finds wrong.
@@ -29,13 +40,18 @@ def load(name: str, *arguments: Any, **options: Any) -> ImageData:
     """
     if isinstance(name, str) and name.startswith("folder:"):
         name, arguments = "folder", (name.removeprefix("folder:"), *arguments)
-    module = importlib.import_module(f"{__name__}.{errors.check_choice('name', name, NAMES)}")
+    loader = _loader(errors.check_choice("name", name, NAMES))
+    signature = inspect.signature(loader)
     for option in options:
-        errors.check_choice(
-            f"an option of data.load({name!r})", option, list(inspect.signature(module.load).parameters)
-        )
+        errors.check_choice(f"an option of data.load({name!r})", option, list(signature.parameters))
     try:
-        inspect.signature(module.load).bind(*arguments, **options)
+        signature.bind(*arguments, **options)
     except TypeError as problem:
-        errors.fail(f"the arguments of data.load({name!r})", f"those of {inspect.signature(module.load)}", str(problem))
-    return module.load(*arguments, **options)
+        errors.fail(f"the arguments of data.load({name!r})", f"those of {signature}", str(problem))
+    return loader(*arguments, **options)
+
+
+def _loader(name: str) -> Callable[..., ImageData]:
+    if name in torchvision_sets.NAMES:
+        return functools.partial(torchvision_sets.load, name)
+    return importlib.import_module(f"{__name__}.{name}").load

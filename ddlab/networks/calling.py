@@ -22,7 +22,8 @@ class Outputs:
     Attributes:
         logits: [n, classes].
         features: [n, d], the input of the last linear layer.
-        last_conv: [n, c, h, w], the output of the last convolutional stage.
+        last_conv: [n, c, h, w], the output of the last convolutional stage; for a network without convolutions the last hidden
+            layer, with h = w = 1.
         batch_norm_inputs: the input [n, c, h, w] of each BatchNorm2d layer by name, in order; empty unless asked for.
     """
 

@@ -1,7 +1,7 @@
 """ResNet-18 (He et al. 2016, arXiv 1512.03385) from torchvision, with the stem for small images.
 
 Up to 64 px the 7x7 stride-2 stem and the max-pool would leave almost nothing: a 3x3 stride-1 convolution without pooling takes
-their place, as in the reference code of every method that ddlab has.
+their place, as in the reference code of every method that ddlab has. The strides of the stages stay, so that 8 pixels become one.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from torch import nn
 
 from ..parameters import Parameters
+from ._stems import resnet_stem
 
 FAMILY = "resnet18"
 SMALLEST_IMAGE = 8
-LARGEST_SMALL_IMAGE = 64
 CLASSIFIER = "fc"
 
 
@@ -28,20 +28,10 @@ def build(channels: int, classes: int, image_size: tuple[int, int], options: Opt
     from torchvision.models import resnet18
 
     module = resnet18(weights=None, num_classes=classes)
-    if min(image_size) <= LARGEST_SMALL_IMAGE:
-        module.conv1 = _stem(channels, kernel=3, stride=1)
-        module.maxpool = nn.Identity()
-    elif channels != 3:
-        module.conv1 = _stem(channels, kernel=7, stride=2)
+    resnet_stem(module, channels, image_size)
     return module
 
 
 def last_conv(module: nn.Module) -> str:
     """The submodule whose output is the last convolutional feature map, before global pooling."""
     return "layer4"
-
-
-def _stem(channels: int, *, kernel: int, stride: int) -> nn.Conv2d:
-    convolution = nn.Conv2d(channels, 64, kernel, stride=stride, padding=kernel // 2, bias=False)
-    nn.init.kaiming_normal_(convolution.weight, mode="fan_out", nonlinearity="relu")
-    return convolution

@@ -19,7 +19,17 @@ from .. import errors, randomness, storage
 from ..errors import DDLabError
 from ..parameters import Parameters
 
-FAMILIES = {"convnet": "convnet", "resnet18": "resnet"}
+FAMILIES = {
+    "convnet": "convnet",
+    "resnet18": "resnet",
+    "resnet50": "resnet50",
+    "vgg11": "vgg",
+    "mobilenet_v2": "mobilenet",
+    "shufflenet_v2_x0_5": "shufflenet",
+    "efficientnet_b0": "efficientnet",
+    "lenet": "lenet",
+    "mlp": "mlp",
+}
 _cache = threading.local()  # .skeletons: dict[NetworkSpec, nn.Module]
 _drawing = threading.Lock()
 
@@ -94,7 +104,8 @@ def spec(family: str, **options: Any) -> NetworkSpec:
 
     Args:
         family: one of `ddlab.networks.FAMILIES`.
-        options: of that family (ConvNet: width, depth, norm, activation, pooling).
+        options: of that family (ConvNet: width, depth, norm, activation, pooling; LeNet: activation, pooling; MLP: width, depth,
+            activation).
 
     Raises:
         DDLabError: an unknown family or option, or a value that is not allowed.
