@@ -87,7 +87,7 @@ def test_a_header_without_some_part(lost: str, tmp_path: Path) -> None:
 def test_the_error_says_which_parameters_differ(tmp_path: Path) -> None:
     config = training.Config.teaching(network=networks.spec("convnet", width=4))
     file = checkpoint.save(tmp_path / "x", training, config, Inputs(), state(optim.adam_init({}), None))
-    with refuses("checkpoint", "epochs=150", "seed=0") as _:
+    with refuses("checkpoint", "epochs=100", "seed=0") as _:
         checkpoint.load(file, training, config.replace(epochs=3, seed=1), Inputs())
     with refuses("checkpoint", "network=", "'width': 4"):
         checkpoint.load(file, training, config.replace(network=networks.spec("convnet", width=5)), Inputs())
