@@ -16,6 +16,15 @@ from ddlab.networks import Network
 from tests.support import made_data
 
 
+CHANGES = [
+    ("initialisation", "real"),
+    ("lambda_mean", 0.5),
+    ("lambda_var", 0.5),
+    ("learning_rate", 0.05),
+    ("iterations", 40),
+]
+
+
 @pytest.fixture(scope="module")
 def given():
     data = made_data(size=8)
@@ -36,16 +45,7 @@ def test_it_starts_paused_and_shows_the_first_images(live: LiveRecovery) -> None
     assert len(live.plot.figure.data) == 1
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("initialisation", "real"),
-        ("lambda_mean", 0.5),
-        ("lambda_var", 0.5),
-        ("learning_rate", 0.05),
-        ("iterations", 40),
-    ],
-)
+@pytest.mark.parametrize(("name", "value"), CHANGES)
 def test_at_rest_every_control_changes_the_plot(live: LiveRecovery, name: str, value: object) -> None:
     before = live.plot.figure.to_json()
     live.panel[name].value = value
@@ -83,16 +83,7 @@ def test_single_steps_and_reset_repeat_the_same_run(live: LiveRecovery) -> None:
     assert torch.equal(live.player.last.state.images, first), "reset keeps the seed"
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("initialisation", "real"),
-        ("lambda_mean", 0.5),
-        ("lambda_var", 0.5),
-        ("learning_rate", 0.05),
-        ("iterations", 40),
-    ],
-)
+@pytest.mark.parametrize(("name", "value"), CHANGES)
 def test_every_control_starts_a_run_with_its_setting(live: LiveRecovery, name: str, value: object) -> None:
     live.buttons["step"].click()
     live.player.join()
