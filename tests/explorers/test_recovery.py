@@ -15,7 +15,6 @@ from ddlab.methods import squeeze_recover_relabel as sre2l
 from ddlab.networks import Network
 from tests.support import made_data
 
-
 CHANGES = [
     ("initialisation", "real"),
     ("lambda_mean", 0.5),
