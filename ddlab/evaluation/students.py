@@ -28,8 +28,8 @@ class Evaluation:
         mean: fraction in [0, 1], over seeds. std: with n - 1; None for one seed.
         interval: (low, high), 95%, Student's t over seeds; None for one seed. It speaks of the draw of weights and views, for this
             one distilled set.
-        per_seed: seed -> accuracy fraction. cpu_seconds: spent here; a student that was trained before
-            in this session is found again and costs nothing.
+        per_seed: seed -> accuracy fraction. cpu_seconds: spent here; a student that this Python process
+            has trained before is found again and costs nothing.
         labels: the kind they learned from. network: their architecture. complete: False if an interrupt cut it short.
     """
 
