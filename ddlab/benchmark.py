@@ -95,7 +95,7 @@ def iteration(images: int, precision: str, device: str, repeats: int = 5) -> dic
         torch.autograd.grad(F.cross_entropy(logits.float(), labels.to(device)), leaf)
 
     found = {"sre2l": timed(lambda: sre2l.update(config, inputs, state), repeats, device)}
-    memory = _peak_megabytes(device)
+    memory = peak_megabytes(device)
     found["bare network"] = timed(bare, repeats, device)
     ratio = found["sre2l"]["cpu_seconds"] / found["bare network"]["cpu_seconds"]
     return {
@@ -153,77 +153,6 @@ def player(steps: int = 400) -> dict[str, Any]:
     }
 
 
-def paper(options: argparse.Namespace) -> dict[str, Any]:
-    """SRe2L end to end: teacher, recovery, students; accuracy, seconds per iteration, peak memory.
-
-    With --small, settings for two cores (ConvNet of width 48, fewer images and iterations); the published ones otherwise.
-    """
-    from . import data, methods, networks, training
-    from . import process as driver
-    from .evaluation import accuracy, evaluate
-
-    options_of_folder = {"limit": options.limit} if options.limit else {}
-    loaded = data.load(options.data, **options_of_folder)
-    sre2l, selection = methods.get("sre2l"), methods.get("selection")
-    epochs = {"epochs": options.teacher_epochs} if options.teacher_epochs else {}
-    if options.small:
-        common: dict[str, Any] = {"network": networks.spec("convnet", width=48)}
-        teaching = training.Config.teaching(
-            "teacher", **{"crop_pixels": 4, "flip": True, "epochs": 15, "batch_size": 128} | common | epochs
-        )
-        student = training.Config.teaching(crop_pixels=4, flip=True, epochs=options.student_epochs or 300, **common)
-        recovery = sre2l.Config(images_per_class=options.images_per_class, iterations=options.iterations or 200)
-    else:
-        teaching = training.Config.paper(role="teacher", **epochs)
-        student = training.Config.paper(**({"epochs": options.student_epochs} if options.student_epochs else {}))
-        recovery = sre2l.Config.paper(images_per_class=options.images_per_class)
-        if options.iterations:
-            recovery = recovery.replace(iterations=options.iterations)
-    folder = Path(options.keep) if options.keep else None
-    teacher_file = None if folder is None else folder / "teacher-checkpoint.safetensors"
-    start = time.perf_counter()
-    teacher = driver.run(
-        training, teaching, driver.Inputs(data=loaded, device=options.device), progress=True, checkpoint=teacher_file
-    )
-    teacher_seconds, inputs = (
-        time.perf_counter() - start,
-        driver.Inputs(data=loaded, teachers=(teacher,), device=options.device),
-    )
-    start = time.perf_counter()
-    made_file = None if folder is None else folder / "recovery-checkpoint.safetensors"
-    done_before = 0
-    if made_file is not None and made_file.exists():
-        from . import checkpoint
-
-        done_before = checkpoint.load(made_file, sre2l, recovery, inputs).step
-    recovered = driver.run(sre2l, recovery, inputs, progress=True, checkpoint=made_file)
-    per_iteration = (time.perf_counter() - start) / max(sre2l.total_steps(recovery, inputs) - done_before, 1)
-    memory = _peak_megabytes(options.device)
-    real = driver.run(selection, selection.Config(images_per_class=options.images_per_class), inputs)
-    if folder is not None:
-        recovered.save(folder / "recovered.safetensors")
-    seeds = tuple(range(options.seeds))
-    accuracies = {}
-    for name, chosen in (("recovered", recovered), ("real", real)):
-        for labels in ("hard", "stored", "online"):
-            result = evaluate(
-                chosen, loaded, labels=labels, teacher=teacher, config=student, seeds=seeds, device=options.device
-            )
-            accuracies[f"{name}, {labels}"] = {
-                "mean": round(result.mean, 4),
-                "interval": result.interval and [round(end, 4) for end in result.interval],
-                "per_seed": [round(value, 4) for value in result.per_seed.values()],
-            }
-            print(name, result, flush=True)
-    return {
-        "name": "sre2l end to end", "data": loaded.name, "train_images": len(loaded.train_labels), "small": options.small,
-        "images_per_class": options.images_per_class, "config": recovery.to_dict(), "student": student.to_dict(),
-        "device": options.device, "teacher_accuracy": round(accuracy(teacher, loaded), 4),
-        "teacher_seconds": round(teacher_seconds, 1), "seconds_per_iteration": round(per_iteration, 5),
-        "peak_megabytes": memory, "accuracy": accuracies,
-    }  # fmt: skip
-
-
 def everything() -> list[dict[str, Any]]:
     """All small benchmarks, each in its own process."""
     commands = [["import"], ["player"]]
@@ -269,7 +198,9 @@ def main(arguments: list[str] | None = None) -> None:
     elif options.what == "iteration":
         results = [iteration(options.images, options.precision, options.device)]
     else:
-        results = [paper(options)]
+        from . import replication
+
+        results = [replication.run(options)]
     text = json.dumps({"machine": machine(), "results": results}, indent=1)
     print(text)
     out = options.out or (RESULTS if options.what == "all" else None)
@@ -277,14 +208,15 @@ def main(arguments: list[str] | None = None) -> None:
         write_atomically(out, (text + "\n").encode())
 
 
-def _peak_megabytes(device: str) -> int:
+def peak_megabytes(device: str) -> int:
+    """The most memory that this process, or its GPU, has held so far."""
     if device == "cuda":
         import torch
 
         return torch.cuda.max_memory_allocated() // 2**20
-    from .lessons.lesson import peak_megabytes
+    from .lessons import lesson
 
-    return round(peak_megabytes())
+    return round(lesson.peak_megabytes())
 
 
 def _fresh(code: str) -> float:

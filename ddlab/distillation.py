@@ -13,7 +13,7 @@ from . import errors, methods, training
 from . import process as driver
 from .data import ImageData
 from .distilled import DistilledSet
-from .methods._recovery import labelled_set
+from .methods._labelling import labelled_set
 from .networks import Network
 from .process import Inputs
 

@@ -201,9 +201,8 @@ def run(
     state = start(process, config, inputs) if state is None else state
     line = Progress(process.NAME, process.total_steps(config, inputs), progress)
     if checkpoint is not None:
-        files.save(
-            checkpoint, process, config, inputs, state
-        )  # a place that cannot be written to is known before the work
+        # A place that cannot be written to is known before the work, not after it.
+        files.save(checkpoint, process, config, inputs, state)
     saved, stopped, trace = time.monotonic(), False, None
     try:
         for step in steps(process, config, inputs, state):

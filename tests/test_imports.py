@@ -22,7 +22,7 @@ LAYERS: list[set[str]] = [
     {"methods", "training"},
     {"evaluation", "measures", "distillation", "records", "embeddings"},
     {"figures"},
-    {"explorers", "lessons", "benchmark", "benchmarks"},
+    {"explorers", "lessons", "benchmark", "benchmarks", "replication"},
 ]
 CORE = 5
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -1,4 +1,4 @@
-r"""What recovery methods share: matching batch-norm statistics, circular shifts, the valid pixel range, first images, labels.
+r"""What recovery methods share: matching batch-norm statistics, circular shifts, the valid pixel range, first images.
 
 SRe2L, DWA and FADRM all optimise images against a frozen teacher whose batch-norm layers remember the mean and variance of the
 training data at each depth.
@@ -24,10 +24,8 @@ from torch.autograd.function import once_differentiable
 
 from .. import errors, networks, randomness
 from ..data import ImageData
-from ..distilled import DistilledSet, HardLabels, OnlineTeacher, StoredLabels
 from ..errors import DDLabError
 from ..networks import Network, Outputs
-from ..process import Inputs
 
 # E[x^2] / variance up to which E[x^2] - mean^2 keeps float32's precision but for two digits.
 _LARGEST_RATIO = 32.0
@@ -229,34 +227,6 @@ def require_batch_norm_teacher(name: str, teacher: Network) -> None:
     """Raise if a teacher has no batch-norm layer: there would be nothing to match."""
     if not networks.batch_norm_layers(teacher.spec):
         errors.fail("teacher", f"a network with BatchNorm2d layers for {name}", teacher.spec.title)
-
-
-def labelled_set(
-    images: Tensor, labels: Tensor, inputs: Inputs, *, complete: bool, provenance: dict[str, Any]
-) -> DistilledSet:
-    """A `DistilledSet` of images with all three kinds of labels: hard, the first teacher's logits stored, the teacher online.
-
-    Without a teacher the set has hard labels only.
-    """
-    data = inputs.data
-    if data is None:
-        raise DDLabError("data must be given to make a distilled set; given None.")
-    targets: list[Any] = [HardLabels(labels.cpu())]
-    if inputs.teachers:
-        teacher = inputs.teachers[0]
-        targets += [
-            StoredLabels(networks.predict(teacher, images).logits.float().cpu()),
-            OnlineTeacher(teacher.fingerprint),
-        ]
-    return DistilledSet(
-        tensors={"images": images.detach().float().cpu().contiguous()},
-        targets=tuple(targets),
-        class_names=data.class_names,
-        mean=data.mean,
-        std=data.std,
-        complete=complete,
-        provenance=provenance | {"data": data.name, "inputs": inputs.fingerprint},
-    )
 
 
 def _unit(offset: Tensor, length: Tensor) -> Tensor:

@@ -31,6 +31,7 @@ from ..distilled import DistilledSet
 from ..parameters import Parameters, parameter
 from ..process import Inputs, check_finite, require_data, require_teacher
 from . import _recovery as recovery
+from ._labelling import labelled_set
 
 NAME = "selection"
 ALIASES = ()
@@ -179,7 +180,7 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     labels = torch.arange(state.step).repeat_interleave(config.images_per_class)
     provenance = {"method": NAME, "config": config.to_dict(), "step": state.step, "indices": state.indices.tolist()}
     complete = state.step >= total_steps(config, inputs)
-    return recovery.labelled_set(state.images.flatten(0, 1), labels, inputs, complete=complete, provenance=provenance)
+    return labelled_set(state.images.flatten(0, 1), labels, inputs, complete=complete, provenance=provenance)
 
 
 def _rows(config: Config, data: ImageData, features: Tensor, label: int) -> Tensor:

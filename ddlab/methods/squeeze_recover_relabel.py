@@ -18,7 +18,7 @@ Equation (numbers of Du et al. 2024, DWA, arXiv 2409.17612)                     
 eq 3   min_s  l(f_theta_T, s) + lambda L_BN(f_theta_T, s)                               recovery_loss
 eq 4   L_BN = L_mean + L_var, norms of the gaps summed over layers                      _recovery.matched_call
 image update  s <- clamp(Adam(s, grad))                                                 image_update
-relabel  y = f_theta_T(s)                                                               _recovery.labelled_set
+relabel  y = f_theta_T(s)                                                               _labelling.labelled_set
 
 Deviations, all towards the reference code, which made the tables
 - The first batch-norm layer counts ten times (not in the paper); `first_layer_multiplier=1` gives the paper's sum.
@@ -44,6 +44,7 @@ from ..distilled import DistilledSet
 from ..parameters import Parameters, parameter
 from ..process import Inputs, require_data, require_teacher
 from . import _recovery as recovery
+from ._labelling import labelled_set
 
 NAME = "squeeze_recover_relabel"
 ALIASES = ("sre2l",)
@@ -254,7 +255,7 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     batches = state.done if complete else torch.cat([state.done, state.images[None]])
     labels = torch.arange(batches.shape[1]).repeat(len(batches))
     provenance = {"method": NAME, "config": config.to_dict(), "step": state.step}
-    return recovery.labelled_set(batches.flatten(0, 1), labels, inputs, complete=complete, provenance=provenance)
+    return labelled_set(batches.flatten(0, 1), labels, inputs, complete=complete, provenance=provenance)
 
 
 def _cropped(config: Config, images: Tensor, step: int) -> Tensor:

@@ -31,6 +31,19 @@ def resnet_stem(module: nn.Module, channels: int, image_size: tuple[int, int]) -
         module.conv1 = convolution(channels, 64, kernel=7, stride=2)
 
 
+def features_stem(module: nn.Module, channels: int, image_size: tuple[int, int]) -> None:
+    """Give a torchvision MobileNetV2 or EfficientNet-B0 the stem for these images, in place."""
+    if channels != 3:
+        module.features[0][0] = convolution(channels, 32, kernel=3, stride=2)  # type: ignore[index,operator]
+    if is_small(image_size):
+        undo_strides(module, 2)
+
+
+def last_of_features(module: nn.Module) -> str:
+    """The submodule whose output is the last convolutional feature map, before global pooling."""
+    return f"features.{len(module.features) - 1}"  # type: ignore[arg-type]
+
+
 def undo_strides(module: nn.Module, count: int) -> None:
     """Give the first `count` convolutions of stride 2 a stride of 1, in place."""
     strided = [layer for layer in module.modules() if isinstance(layer, nn.Conv2d) and layer.stride == (2, 2)]

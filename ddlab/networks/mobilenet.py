@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from torch import nn
 
 from ..parameters import Parameters
-from ._stems import convolution, is_small, undo_strides
+from ._stems import features_stem, last_of_features
 
 FAMILY = "mobilenet_v2"
 SMALLEST_IMAGE = 8
 CLASSIFIER = "classifier.1"
+last_conv = last_of_features
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,13 +29,5 @@ def build(channels: int, classes: int, image_size: tuple[int, int], options: Opt
     from torchvision.models import mobilenet_v2
 
     module = mobilenet_v2(weights=None, num_classes=classes, dropout=0.0)
-    if channels != 3:
-        module.features[0][0] = convolution(channels, 32, kernel=3, stride=2)
-    if is_small(image_size):
-        undo_strides(module, 2)
+    features_stem(module, channels, image_size)
     return module
-
-
-def last_conv(module: nn.Module) -> str:
-    """The submodule whose output is the last convolutional feature map, before global pooling."""
-    return f"features.{len(module.features) - 1}"  # type: ignore[arg-type]

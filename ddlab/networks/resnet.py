@@ -20,7 +20,7 @@ CLASSIFIER = "fc"
 
 @dataclass(frozen=True, kw_only=True)
 class Options(Parameters):
-    """ResNet-18 has no options."""
+    """A ResNet has no options."""
 
 
 def build(channels: int, classes: int, image_size: tuple[int, int], options: Options) -> nn.Module:

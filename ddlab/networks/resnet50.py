@@ -5,21 +5,14 @@ Up to 64 px it gets the stem that ResNet-18 gets: 3x3, stride 1, no max-pool; th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from torch import nn
 
-from ..parameters import Parameters
 from ._stems import resnet_stem
+from .resnet import CLASSIFIER, SMALLEST_IMAGE, Options, last_conv
+
+__all__ = ["CLASSIFIER", "FAMILY", "SMALLEST_IMAGE", "Options", "build", "last_conv"]
 
 FAMILY = "resnet50"
-SMALLEST_IMAGE = 8
-CLASSIFIER = "fc"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options(Parameters):
-    """ResNet-50 has no options."""
 
 
 def build(channels: int, classes: int, image_size: tuple[int, int], options: Options) -> nn.Module:
@@ -29,8 +22,3 @@ def build(channels: int, classes: int, image_size: tuple[int, int], options: Opt
     module = resnet50(weights=None, num_classes=classes)
     resnet_stem(module, channels, image_size)
     return module
-
-
-def last_conv(module: nn.Module) -> str:
-    """The submodule whose output is the last convolutional feature map, before global pooling."""
-    return "layer4"

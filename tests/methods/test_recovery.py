@@ -14,7 +14,6 @@ from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.methods import _recovery as recovery
 from ddlab.networks import Network, convnet
-from ddlab.process import Inputs
 from tests.support import assert_unchanged, refuses, snapshot
 
 
@@ -259,18 +258,6 @@ def test_a_teacher_without_batch_norm_is_refused(norm: str, grey: ImageData) -> 
     bare = networks.initialise(networks.spec("convnet", width=4, norm=norm).for_data(grey), seed=0)
     with refuses("teacher", "BatchNorm2d", f'norm="{norm}"'):
         recovery.require_batch_norm_teacher("sre2l", bare)
-
-
-def test_labelled_set(grey: ImageData, teacher: Network) -> None:
-    images, labels = grey.normalised([0, 12, 24]), torch.arange(3)
-    inputs = Inputs(data=grey, teachers=(teacher,))
-    made = recovery.labelled_set(images, labels, inputs, complete=False, provenance={"method": "x"})
-    assert [target.kind for target in made.targets] == ["hard", "stored", "online"] and not made.complete
-    assert torch.equal(made.target("stored").logits, networks.predict(teacher, images).logits)
-    assert made.target("online").fingerprint == teacher.fingerprint
-    assert made.provenance == {"method": "x", "data": grey.name, "inputs": inputs.fingerprint}
-    alone = recovery.labelled_set(images, labels, Inputs(data=grey), complete=True, provenance={})
-    assert [target.kind for target in alone.targets] == ["hard"]
 
 
 class TestCropAndFlip:

@@ -1,0 +1,40 @@
+"""The last stage of every method: images become a `DistilledSet` with labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from .. import networks
+from ..distilled import DistilledSet, HardLabels, OnlineTeacher, StoredLabels
+from ..errors import DDLabError
+from ..process import Inputs
+
+
+def labelled_set(
+    images: Tensor, labels: Tensor, inputs: Inputs, *, complete: bool, provenance: dict[str, Any]
+) -> DistilledSet:
+    """A `DistilledSet` of images with all three kinds of labels: hard, the first teacher's logits stored, the teacher online.
+
+    Without a teacher the set has hard labels only.
+    """
+    data = inputs.data
+    if data is None:
+        raise DDLabError("data must be given to make a distilled set; given None.")
+    targets: list[Any] = [HardLabels(labels.cpu())]
+    if inputs.teachers:
+        teacher = inputs.teachers[0]
+        targets += [
+            StoredLabels(networks.predict(teacher, images).logits.float().cpu()),
+            OnlineTeacher(teacher.fingerprint),
+        ]
+    return DistilledSet(
+        tensors={"images": images.detach().float().cpu().contiguous()},
+        targets=tuple(targets),
+        class_names=data.class_names,
+        mean=data.mean,
+        std=data.std,
+        complete=complete,
+        provenance=provenance | {"data": data.name, "inputs": inputs.fingerprint},
+    )

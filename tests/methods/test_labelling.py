@@ -1,0 +1,23 @@
+"""Images become a set with all kinds of labels."""
+
+from __future__ import annotations
+
+import torch
+
+from ddlab import networks
+from ddlab.data import ImageData
+from ddlab.methods._labelling import labelled_set
+from ddlab.networks import Network
+from ddlab.process import Inputs
+
+
+def test_labelled_set(grey: ImageData, teacher: Network) -> None:
+    images, labels = grey.normalised([0, 12, 24]), torch.arange(3)
+    inputs = Inputs(data=grey, teachers=(teacher,))
+    made = labelled_set(images, labels, inputs, complete=False, provenance={"method": "x"})
+    assert [target.kind for target in made.targets] == ["hard", "stored", "online"] and not made.complete
+    assert torch.equal(made.target("stored").logits, networks.predict(teacher, images).logits)
+    assert made.target("online").fingerprint == teacher.fingerprint
+    assert made.provenance == {"method": "x", "data": grey.name, "inputs": inputs.fingerprint}
+    alone = labelled_set(images, labels, Inputs(data=grey), complete=True, provenance={})
+    assert [target.kind for target in alone.targets] == ["hard"]
