@@ -14,6 +14,7 @@ from ddlab.data import ImageData
 from ddlab.explorers import DiversityView, Recording
 from ddlab.explorers.mapped import BY_HAND, Shown
 from ddlab.figures.embedding import DISTILLED
+from ddlab.methods import selection
 from ddlab.methods import squeeze_recover_relabel as sre2l
 from tests.support import made_data, refuses
 
@@ -179,7 +180,7 @@ def test_the_state_is_a_short_text(view, given) -> None:
 
 def test_without_films_and_with_several_images_per_class(given) -> None:
     data, teacher, _, _ = given
-    many = ddlab.distill("selection", data, teacher, ddlab.methods.selection.Config(images_per_class=4), progress=False)
+    many = ddlab.distill("selection", data, teacher, selection.Config(images_per_class=4), progress=False)
     view = DiversityView(data, teacher, {"many": many}, points=60)
     assert "frame" not in view.panel and "the 12 images many" in view.sentence
     assert len(view.sliders.point.options) == 12 and view.panel.value.perplexity == 19, (
