@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +18,23 @@ class LessonFailed(RuntimeError):
     """A notebook that did not run to its end; the message names the notebook and what went wrong."""
 
 
-def run(path: Path, *, environment: Mapping[str, str] | None = None, last: str = "", keep_going: bool = False) -> Any:
+def run(
+    path: Path,
+    *,
+    environment: Mapping[str, str] | None = None,
+    last: str = "",
+    allowed: Sequence[str] = (),
+    keep_going: bool = False,
+) -> Any:
     """The notebook with outputs; the state of its widgets is in its metadata. The file stays as it is.
 
     Args:
         path: of the notebook. environment: variables for its kernel, beside those of this process.
-        last: code of one more cell at the end. keep_going: an error is kept as output and the next cell runs.
+        last: code of one more cell at the end.
+        allowed: names of errors that are kept as output while the next cell runs. keep_going: so is every error.
 
     Raises:
-        LessonFailed: a cell raises (without `keep_going`) or takes longer than ten minutes, or the kernel dies.
+        LessonFailed: a cell raises what is not allowed, or takes longer than ten minutes, or the kernel dies.
     """
     import nbformat
     from nbclient import NotebookClient
@@ -42,6 +50,7 @@ def run(path: Path, *, environment: Mapping[str, str] | None = None, last: str =
             timeout=SECONDS_PER_CELL,
             kernel_name="python3",
             allow_errors=keep_going,
+            allow_error_names=list(allowed),
             resources={"metadata": {"path": folder}},
         )
         try:
@@ -63,3 +72,11 @@ def errors_of(notebook: Any) -> list[str]:
         for output in cell.get("outputs", [])
         if output.output_type == "error"
     ]
+
+
+def without_errors(notebook: Any) -> Any:
+    """The notebook (changed in place) without the tracebacks among its outputs."""
+    for cell in notebook.cells:
+        if "outputs" in cell:
+            cell.outputs = [output for output in cell.outputs if output.output_type != "error"]
+    return notebook

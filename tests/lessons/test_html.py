@@ -173,6 +173,8 @@ TINY = (
     "import torch\nfrom ddlab import explorers, figures",
     "figure = figures.bars(['a', 'b'], [.1, .2], title='Bars', y_label='height')\nexplorers.Plot(figure)",
     "print('done')",
+    "from ddlab.lessons.lesson import OverBudget\nraise OverBudget('slow machine')",
+    "print('and on')",
 )
 
 
@@ -197,8 +199,13 @@ def test_the_command_writes_what_runs_and_fails_for_what_does_not(tmp_path: Path
     assert "10_broken.ipynb: ZeroDivisionError: division by zero" in said.err and "1 of 2 written" in said.out
     assert sorted(path.name for path in pages.iterdir()) == ["00_small.html", "index.html", "plotly.min.js"]
     page = (pages / "00_small.html").read_text(encoding="utf-8")
-    assert "<title>Small &amp; tidy</title>" in page and "done" in page and 'class="ddlab-figure"' in page
-    assert not FETCHED.search(page)
+    assert (
+        "<title>Small &amp; tidy</title>" in page
+        and "done" in page
+        and "and on" in page
+        and 'class="ddlab-figure"' in page
+    )
+    assert not FETCHED.search(page) and "slow machine</" not in page and "Traceback" not in page
     index = (pages / "index.html").read_text(encoding="utf-8")
     assert '<a href="00_small.html">Small &amp; tidy</a>' in index and "10_broken" not in index
     assert (source / "00_small.ipynb").read_bytes() == before
