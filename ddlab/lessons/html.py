@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from .. import errors
-from ..storage import write_atomically
 from .build import NOTEBOOKS
 from .html_formulas import mathml
 from .html_stills import with_stills
@@ -67,6 +66,7 @@ def write(names: Sequence[str], pages: Path = PAGES, *, notebooks: Path = NOTEBO
     Returns:
         One sentence for each lesson that failed; it has no page then.
     """
+    pages.mkdir(parents=True, exist_ok=True)
     failed = []
     for name in names:
         source, target = notebooks / f"{name}.ipynb", pages / f"{name}.html"
@@ -79,10 +79,10 @@ def write(names: Sequence[str], pages: Path = PAGES, *, notebooks: Path = NOTEBO
             target.unlink(missing_ok=True)
             failed.append(str(error))
         else:
-            write_atomically(target, text.encode())
+            target.write_text(text, encoding="utf-8")
     script = files("plotly").joinpath("package_data", "plotly.min.js").read_bytes()
-    write_atomically(pages / "plotly.min.js", script)
-    write_atomically(pages / "index.html", index(notebooks, pages).encode())
+    (pages / "plotly.min.js").write_bytes(script)
+    (pages / "index.html").write_text(index(notebooks, pages), encoding="utf-8")
     return failed
 
 
