@@ -18,6 +18,7 @@ NOTEBOOKS = HERE.parents[1] / "notebooks"
 RESULTS = HERE.parents[1] / "test-results"
 LESSON = NOTEBOOKS / "20_inverting_a_network.ipynb"
 
+EXPLORERS = ("LabelsAgainstImages", "LiveRecovery", "DiversityView")
 SOURCES = "() => [...jupyterapp.shell.currentWidget.content.model.cells].map((cell) => cell.sharedModel.getSource())"
 RUN_CELL = """(index) => { jupyterapp.shell.currentWidget.content.activeCellIndex = index;
   return jupyterapp.commands.execute('notebook:run-cell').then(() => null); }"""
@@ -30,8 +31,7 @@ class Reader:
         self.lab, self.page = opened, opened.page
         sources = self.page.evaluate(SOURCES)
         self.cells = {
-            name: next(i for i, source in enumerate(sources) if f"explorers.{name}(" in source)
-            for name in ("LabelsAgainstImages", "LiveRecovery")
+            name: next(i for i, source in enumerate(sources) if f"explorers.{name}(" in source) for name in EXPLORERS
         }
         self.cells["scrubber"] = next(i for i, source in enumerate(sources) if source.startswith("film.scrubber"))
 
@@ -66,10 +66,10 @@ def test_lesson_20_as_a_reader_uses_it(open_notebook) -> None:
     opened = open_notebook(LESSON)
     reader = Reader(opened)
     measured: dict[str, Any] = {"run_all_seconds": opened.run_all()}
-    opened.wait_for_plots(8)
+    opened.wait_for_plots(10)
     assert opened.problems() == []
     plots = opened.plots()
-    assert len(plots) >= 8 and all(plot["traces"] for plot in plots)
+    assert len(plots) >= 10 and all(plot["traces"] for plot in plots)
     assert sum(bool(plot["alt"]) for plot in plots) >= 5, "every plot widget has a text for screen readers"
     assert opened.page.locator("details", has_text="In words").count() == len(plots) - sum(
         bool(p["alt"]) for p in plots
@@ -114,6 +114,18 @@ def test_lesson_20_as_a_reader_uses_it(open_notebook) -> None:
     assert reader.sentence("scrubber").startswith("Step ")
     assert opened.problems() == []
 
+    # The diversity view: a recording moves the points, the keyboard moves one, another map.
+    reader.press("DiversityView", "recovered")
+    reader.wait_for_sentence("DiversityView", "PCA of the features")
+    measured["frame"] = opened.move_slider("frame", presses=20, key="ArrowLeft")
+    reader.cell("DiversityView").get_by_text("Move a point by keyboard").click()
+    opened.move_slider("across", key="PageDown", presses=1)
+    assert "by hand" in reader.sentence("DiversityView")
+    reader.press("DiversityView", "t-SNE")
+    reader.wait_for_sentence("DiversityView", "t-SNE of the features")
+    _keep_picture(opened, reader.cells["DiversityView"], "diversity_view")
+    assert opened.problems() == []
+
     # Dark theme: every plot follows.
     light = {plot["title"]: plot["text_colour"] for plot in opened.plots() if plot["alt"]}
     _keep_picture(opened, reader.cells["LabelsAgainstImages"], "labels_against_images")
@@ -128,7 +140,7 @@ def test_lesson_20_as_a_reader_uses_it(open_notebook) -> None:
     opened.reload()
     opened.wait_for_plots(len(light))  # static figures come back as the picture that JupyterLab has saved
     assert opened.problems() == []
-    for name in ("LabelsAgainstImages", "LiveRecovery"):
+    for name in EXPLORERS:
         reader.run_again(name)
     opened.wait_for_plots(len(light))
     assert opened.kernel_threads() == []
