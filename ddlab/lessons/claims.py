@@ -103,7 +103,7 @@ CLAIMS = {
             test="small",
             lesson=_LESSON_20,
         ),
-        # The same two on colour pictures and ten images per class. Declared with the effects of the digits, before any run.
+        # The same two on colour pictures and ten images per class. Declared with the effects of the digits, before the pairs were run.
         Claim(
             id="X1 shapes labels",
             source="control for every method that relabels",

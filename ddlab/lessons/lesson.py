@@ -23,8 +23,13 @@ from .predictions import Prediction
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """What a lesson promises on two CPU cores: seconds of wall time, CPU-seconds, MB resident at most; minutes to read."""
+    """What a lesson promises on two CPU cores: seconds of wall time, CPU-seconds, MB resident at most; minutes to read.
 
+    For the index: its title, and in one line what a reader finds out.
+    """
+
+    title: str
+    finds: str
     wall_seconds: float
     cpu_seconds: float
     megabytes: float
@@ -33,9 +38,24 @@ class Budget:
 
 
 LESSONS = {
+    "00_start": Budget(
+        title="Dataset distillation in five minutes",
+        finds="what a hundred images teach, and how much of it is the labels",
+        wall_seconds=90,
+        cpu_seconds=180,
+        megabytes=1200,
+        minutes=5,
+        module="start_page",
+    ),
     "20_inverting_a_network": Budget(
-        wall_seconds=90, cpu_seconds=180, megabytes=1200, minutes=40, module="inverting_a_network"
-    )
+        title="Inverting a network",
+        finds="what a teacher's batch-norm layers remember; what labels give and what images give (SRe2L)",
+        wall_seconds=90,
+        cpu_seconds=180,
+        megabytes=1200,
+        minutes=40,
+        module="inverting_a_network",
+    ),
 }
 
 

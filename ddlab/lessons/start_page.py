@@ -6,6 +6,9 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import torch
+from torch import Tensor
+
 from .. import cache, networks, training
 from ..data import ImageData
 from ..distilled import DistilledSet
@@ -26,18 +29,28 @@ NETWORK = networks.spec("convnet", width=32)
 Found = dict[tuple[str, str], list[float]]
 
 
-def three_sets(data: ImageData, teacher: Network, *, seed: int) -> dict[str, DistilledSet]:
+def by_class(images: DistilledSet, each: int) -> Tensor:
+    """The first `each` images of each class as bytes, uint8 [classes, each, channels, height, width]."""
+    pixels = images.to_uint8()
+    return torch.stack([pixels[images.labels == label][:each] for label in range(images.classes)])
+
+
+def three_sets(data: ImageData, teacher: Network, *, seed: int, progress: bool = False) -> dict[str, DistilledSet]:
     """Ten images per class three ways, with the teacher's labels: drawn, nearest to k-means centres, recovered by SRe2L.
+
+    Args:
+        progress: one line on standard output while images are recovered, which takes some seconds.
 
     Raises:
         KeyboardInterrupt: the run was interrupted before the images were whole.
     """
     inputs = Inputs(data=data, teachers=(teacher,))
     size: dict[str, Any] = {"images_per_class": IMAGES_PER_CLASS, "seed": seed}
+    recovery = squeeze_recover_relabel.Config.teaching(**size)
     made = {
         "random": cache.run(selection, selection.Config.teaching(**size), inputs),
         "k-means": cache.run(selection, selection.Config.teaching(kind="k_means", **size), inputs),
-        "SRe2L": cache.run(squeeze_recover_relabel, squeeze_recover_relabel.Config.teaching(**size), inputs),
+        "SRe2L": cache.run(squeeze_recover_relabel, recovery, inputs, progress=progress),
     }
     if not all(images.complete for images in made.values()):
         raise KeyboardInterrupt("images were still being made")
