@@ -16,10 +16,10 @@ from typing import Any
 
 import torch
 
-from . import claims, inverting_a_network, start_page
+from ..errors import DDLabError
+from . import claims, contents, inverting_a_network, start_page
 
 README = Path(__file__).parents[2] / "README.md"
-BEGIN, END = "<!-- claims: begin -->", "<!-- claims: end -->"
 PAIRS = 10
 
 
@@ -71,11 +71,16 @@ def provenance() -> dict[str, Any]:
     }
 
 
-def readme_with_table(text: str) -> str:
-    """The README with the table between its two marks replaced."""
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{claims.table()}\n{END}{after}"
+def readme_with_tables(text: str) -> str:
+    """The README with the tables between their marks replaced: the claims from the record, the lessons from the catalogue."""
+    for name, table in (("claims", claims.table()), ("lessons", contents.index("notebooks/"))):
+        begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+        before, _, rest = text.partition(begin)
+        _, found, after = rest.partition(end)
+        if not found:
+            raise DDLabError(f"README.md must hold {begin} and {end}, in this order; given a text that does not.")
+        text = f"{before}{begin}\n{table}\n{end}{after}"
+    return text
 
 
 def main() -> None:
@@ -91,7 +96,7 @@ def main() -> None:
             claims.save(verdicts, provenance())
             for verdict in verdicts:
                 print(verdict)
-    README.write_text(readme_with_table(README.read_text(encoding="utf-8")), encoding="utf-8")
+    README.write_text(readme_with_tables(README.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":
