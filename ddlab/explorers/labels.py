@@ -210,7 +210,7 @@ class LabelsAgainstImages(Explorer):
         words = {
             "hard": "Hard labels: one class, for sure",
             "stored": f"Stored labels: the teacher's softmax at temperature {self.config.temperature:g}",
-            "online": "Online labels: asked anew for every view (here: the images as they are)",
+            "online": "Online labels: new for every view (here: unchanged images)",
         }
         if choice.labels == "hard":
             table = torch.nn.functional.one_hot(chosen.labels, chosen.classes).float()
@@ -221,7 +221,13 @@ class LabelsAgainstImages(Explorer):
         if len(rows) > 20:  # there is no room for all: the first of each class
             rows = torch.stack([torch.nonzero(chosen.labels == label)[0, 0] for label in chosen.labels.unique()])[:20]
         names = [self.data.class_names[label] for label in chosen.labels[rows].tolist()]
-        return label_matrix(table[rows].numpy(), self.data.class_names, names, title=words[choice.labels], height=330)
+        return label_matrix(
+            table[rows].numpy(),
+            self.data.class_names,
+            names,
+            title=words[choice.labels],
+            height=330 if len(table) <= 20 else 480,  # about as high as the picture beside it
+        )
 
 
 def _checked(sets: Any) -> dict[str, DistilledSet]:

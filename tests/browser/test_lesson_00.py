@@ -22,7 +22,7 @@ PLOTS = 5  # two pictures of images; labels, curves and table of the explorer
 def test_the_start_page_as_a_reader_uses_it(open_notebook) -> None:
     opened = open_notebook(LESSON)
     reader = Reader(opened)
-    measured: dict[str, Any] = {"run_all_seconds": opened.run_all()}
+    measured: dict[str, Any] = {"run_all_seconds": opened.run_all(600)}
     opened.wait_for_plots(PLOTS)
     assert opened.problems() == []
     plots = opened.plots()
