@@ -23,7 +23,7 @@ def test_the_start_page_as_a_reader_uses_it(open_notebook) -> None:
     opened = open_notebook(LESSON)
     reader = Reader(opened)
     measured: dict[str, Any] = {"run_all_seconds": opened.run_all(600)}
-    opened.wait_for_plots(PLOTS)
+    opened.wait_for_plots(PLOTS, timeout=60)
     assert opened.problems() == []
     plots = opened.plots()
     assert len(plots) == PLOTS and all(plot["traces"] for plot in plots)
@@ -46,6 +46,7 @@ def test_the_start_page_as_a_reader_uses_it(open_notebook) -> None:
         began = time.monotonic()
         reader.wait_for_sentence(PLAY, f"From {images} images, {labels} labels")
         measured["seconds of a click"].append(time.monotonic() - began)
+    reader.look_away()
     keep_picture(opened, reader.cells[PLAY], "start_page")
     opened.move_slider("seed", timeout=60)
     reader.wait_for_sentence(PLAY, "From SRe2L images, online labels, seed 1")
@@ -67,10 +68,10 @@ def test_the_start_page_as_a_reader_uses_it(open_notebook) -> None:
 
     # A reload keeps the plots; a cell that runs again closes what it replaces.
     opened.reload()
-    opened.wait_for_plots(len(light))  # static figures come back as the picture that JupyterLab has saved
+    opened.wait_for_plots(len(light), timeout=60)  # static figures come back as the picture that JupyterLab has saved
     assert opened.problems() == []
     reader.run_again(PLAY)
-    opened.wait_for_plots(len(light))
+    opened.wait_for_plots(len(light), timeout=60)
     assert opened.kernel_threads() == []
 
     RESULTS.mkdir(exist_ok=True)
