@@ -1,12 +1,13 @@
 """Labels against images: swap the images and the kind of labels, and watch a student learn from them.
 
-LabelsAgainstImages(data, teacher, {"real": a, "noise": b, "recovered": c})     # three distilled sets of the same size
+LabelsAgainstImages(data, teacher, {"real": a, "noise": b, "recovered": c})     # two or more distilled sets of the same size
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, make_dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from .. import errors, losses, networks, training
 from .. import process as driver
 from ..data import ImageData
 from ..distilled import DistilledSet
+from ..errors import DDLabError
 from ..figures import cell_table, encode_grid, label_matrix, loss_curves
 from ..networks import Network
 from ..parameters import Parameters, parameter
@@ -28,16 +30,15 @@ from .layout import Explorer, side_by_side
 from .plot import Plot
 from .worker import Worker
 
-IMAGES = ("real", "noise", "recovered")
 LABELS = ("hard", "stored", "online")
 _LOOKS = 15  # how often a student is tested while it learns
 
 
 @dataclass(frozen=True, kw_only=True)
 class Choice(Parameters):
-    """What the student is given."""
+    """What the student is given; `choice_among` adds which images there are to choose from."""
 
-    images: str = parameter("real", choices=IMAGES, help="What the student sees.", explorable=True)
+    images: str = parameter("", help="What the student sees.")
     labels: str = parameter("hard", choices=LABELS, help="What the student is told.", explorable=True)
     seed: int = parameter(0, range=(0, 9), help="Of the student's weights and views.", explorable=(0, 9))
 
@@ -53,6 +54,20 @@ class Choice(Parameters):
         return f"{self.images} images, {self.labels} labels{seed}"
 
 
+@cache
+def choice_among(names: tuple[str, ...]) -> type[Choice]:
+    """The class of choices between images of these names; the first is where one begins."""
+    images = parameter(names[0], choices=names, help="What the student sees.", explorable=True)
+    return make_dataclass(
+        "Choice",
+        [("images", str, images)],
+        bases=(Choice,),
+        namespace={"__module__": __name__},
+        frozen=True,
+        kw_only=True,
+    )
+
+
 @dataclass(frozen=True)
 class Learning:
     """A student's test accuracy at some steps."""
@@ -63,7 +78,7 @@ class Learning:
 
 
 class LabelsAgainstImages(Explorer):
-    """The first thing a reader plays with: three kinds of images times three kinds of labels.
+    """The first thing a reader plays with: some kinds of images times three kinds of labels.
 
     A choice starts a student (a second or two); its accuracy is drawn while it learns. Curves stay for comparison, and a choice made
     before is shown at once.
@@ -81,18 +96,18 @@ class LabelsAgainstImages(Explorer):
         """
         Args:
             data: where students are tested. teacher: gives stored and online labels.
-            sets: "real", "noise" and "recovered" distilled sets, with stored labels.
+            sets: name -> distilled set, shown in this order: at least two, of the same size, with stored labels.
             config: how students are trained; default `training.Config.teaching()`.
+
+        Raises:
+            DDLabError: sets that are too few, not distilled sets, or not of one size.
         """
-        for name in IMAGES:
-            if not isinstance(sets.get(name), DistilledSet):
-                errors.fail(f"sets[{name!r}]", "a DistilledSet", sets.get(name))
-        self.data, self.teacher, self.sets = data, teacher, dict(sets)
+        self.data, self.teacher, self.sets = data, teacher, _checked(sets)
         self.config = training.Config.teaching() if config is None else config
         # Five hundred images are enough for a curve and keep the looks cheap.
         self._test = data.normalised(slice(0, 500), "test"), data.test_labels[:500]
         self.learned: dict[Choice, Learning] = {}
-        self.panel = controls(Choice())
+        self.panel = controls(choice_among(tuple(self.sets))())
         choice = self.panel.value
         self.picture = Picture(self._grid(choice), alt=self._alt(choice))
         self.matrix = Plot(self._matrix(choice), announce=False)
@@ -168,11 +183,11 @@ class LabelsAgainstImages(Explorer):
 
     def _table(self) -> go.Figure:
         known = {(c.images, c.labels): value.accuracy[-1] for c, value in self.learned.items()}
-        values = [[known.get((images, labels), np.nan) for labels in LABELS] for images in IMAGES]
+        values = [[known.get((images, labels), np.nan) for labels in LABELS] for images in self.sets]
         return cell_table(
             values,
             LABELS,
-            IMAGES,
+            tuple(self.sets),
             title="Test accuracy so far",
             x_label="kind of labels",
             y_label="kind of images",
@@ -181,8 +196,11 @@ class LabelsAgainstImages(Explorer):
         )
 
     def _grid(self, choice: Choice) -> bytes:
-        images = self.sets[choice.images].to_uint8().numpy()
-        return encode_grid(images[:100], columns=5, scale=max(1, round(96 / images.shape[-1])))
+        chosen = self.sets[choice.images]
+        # Some methods return one class after another, others one image of each class after another: one order for the eye.
+        images = chosen.to_uint8()[chosen.labels.argsort(stable=True)].numpy()
+        columns = 5 if len(images) <= 20 else 10
+        return encode_grid(images[:100], columns=columns, scale=max(1, round(480 / columns / images.shape[-1])))
 
     def _alt(self, choice: Choice) -> str:
         return f"The {len(self.sets[choice.images])} {choice.images} images the student sees."
@@ -192,17 +210,40 @@ class LabelsAgainstImages(Explorer):
         words = {
             "hard": "Hard labels: one class, for sure",
             "stored": f"Stored labels: the teacher's softmax at temperature {self.config.temperature:g}",
-            "online": "Online labels: asked anew for every view (here: the images as they are)",
+            "online": "Online labels: new for every view (here: unchanged images)",
         }
         if choice.labels == "hard":
             table = torch.nn.functional.one_hot(chosen.labels, chosen.classes).float()
         else:
             logits = networks.predict(self.teacher, chosen.images).logits
             table = losses.soft_targets(logits, self.config.temperature)
-        names = [self.data.class_names[label] for label in chosen.labels.tolist()]
+        rows = torch.arange(len(table))
+        if len(rows) > 20:  # there is no room for all: the first of each class
+            rows = torch.stack([torch.nonzero(chosen.labels == label)[0, 0] for label in chosen.labels.unique()])[:20]
+        names = [self.data.class_names[label] for label in chosen.labels[rows].tolist()]
         return label_matrix(
-            table[:20].numpy(), self.data.class_names, names[:20], title=words[choice.labels], height=330
+            table[rows].numpy(),
+            self.data.class_names,
+            names,
+            title=words[choice.labels],
+            height=330 if len(table) <= 20 else 480,  # about as high as the picture beside it
         )
+
+
+def _checked(sets: Any) -> dict[str, DistilledSet]:
+    if not isinstance(sets, Mapping) or len(sets) < 2 or not all(isinstance(name, str) and name for name in sets):
+        given = list(sets) if isinstance(sets, Mapping) else sets
+        errors.fail("sets", "a mapping of at least two names to distilled sets", given)
+    for name, images in sets.items():
+        if not isinstance(images, DistilledSet):
+            errors.fail(f"sets[{name!r}]", "a DistilledSet", images)
+    sizes = {name: len(images) for name, images in sets.items()}
+    if len(set(sizes.values())) > 1:
+        numbers = ", ".join(f"{name!r} of {size}" for name, size in sizes.items())
+        raise DDLabError(
+            f"sets must be of the same size, so that images are compared at equal budget; given {numbers}."
+        )
+    return dict(sets)
 
 
 def _accuracy(network: Network, images: Tensor, labels: Tensor) -> float:

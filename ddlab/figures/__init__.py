@@ -10,6 +10,7 @@ from .curves import gap_curves, loss_curves
 from .embedding import coverage_bars, embedding_map
 from .images import encode_grid, encode_png, grid_alt, image_grid
 from .labels import cell_table, label_matrix
+from .panels import image_panels
 from .theme import alt_text, finish_figure, line_style, recolour, series_style, start_figure
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "grid_alt",
     "grouped_comparison",
     "image_grid",
+    "image_panels",
     "label_matrix",
     "line_style",
     "loss_curves",

@@ -26,10 +26,13 @@ class Budget:
     """What a lesson promises: seconds of wall time on two CPU cores, CPU-seconds, MB resident at most; minutes to read.
 
     Attributes:
+        title, finds: for the index; `finds` says in one line what a reader finds out.
         one_thread_seconds: of wall time where there is one core only, as on Binder; `python -m ddlab.benchmark lessons` measures it.
         module: of `ddlab.lessons`, with the lesson's experiments and checks.
     """
 
+    title: str
+    finds: str
     wall_seconds: float
     cpu_seconds: float
     megabytes: float
@@ -43,9 +46,24 @@ class Budget:
 
 
 LESSONS = {
+    "00_start": Budget(
+        title="Dataset distillation in five minutes",
+        finds="what a hundred images teach, and how much of it is the labels",
+        wall_seconds=90,
+        cpu_seconds=180,
+        megabytes=1200,
+        minutes=5,
+        module="start_page",
+    ),
     "20_inverting_a_network": Budget(
-        wall_seconds=90, cpu_seconds=180, megabytes=1200, minutes=40, module="inverting_a_network"
-    )
+        title="Inverting a network",
+        finds="what a teacher's batch-norm layers remember; what labels give and what images give (SRe2L)",
+        wall_seconds=90,
+        cpu_seconds=180,
+        megabytes=1200,
+        minutes=40,
+        module="inverting_a_network",
+    ),
 }
 
 

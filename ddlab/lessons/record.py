@@ -1,7 +1,8 @@
-"""Runs every claim that two cores can try, with more pairs than a lesson has time for, and writes `verdicts.json` and the README's table.
+"""Runs every claim that two cores can try, with more pairs than a lesson has time for, and writes `verdicts.json` and the README's tables.
 
-python -m ddlab.lessons.record             all claims
-python -m ddlab.lessons.record --table     only write the README's table from the record
+python -m ddlab.lessons.record                       all claims
+python -m ddlab.lessons.record --lesson 00_start     those of one lesson; the others stay as they are
+python -m ddlab.lessons.record --table               only write the README's tables, from the record and the catalogue
 """
 
 from __future__ import annotations
@@ -9,20 +10,32 @@ from __future__ import annotations
 import argparse
 import platform
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from . import claims, inverting_a_network
+from . import claims, contents, inverting_a_network, start_page
 from .readme import with_part
 
 README = Path(__file__).parents[2] / "README.md"
 PAIRS = 10
 
 
-def run_all(pairs: int = PAIRS) -> list[claims.Verdict]:
-    """All small claims, on the settings that their lessons state."""
+def run_start_page(pairs: int = PAIRS) -> list[claims.Verdict]:
+    """The claims of the start page."""
+    data, teacher = start_page.trained_on_shapes()
+    conditions = [("random", "hard"), ("random", "online"), ("SRe2L", "online")]
+    found = start_page.accuracies(data, teacher, pairs=pairs, conditions=conditions)
+    return [
+        claims.judge("X1 shapes labels", start_page.labels_effect(found), setting=start_page.SETTING),
+        claims.judge("X1 shapes images", start_page.images_effect(found), setting=start_page.SETTING),
+    ]
+
+
+def run_lesson_20(pairs: int = PAIRS) -> list[claims.Verdict]:
+    """The claims of lesson 20."""
     data, teacher = inverting_a_network.trained_on_digits()
     found = inverting_a_network.labels_and_images(data, teacher, pairs=pairs)
     labels = [a - b for a, b in zip(found["real, online"], found["real, hard"], strict=True)]
@@ -36,6 +49,12 @@ def run_all(pairs: int = PAIRS) -> list[claims.Verdict]:
         claims.judge("X1 labels", labels, setting=setting),
         claims.judge("X1 images", images, setting=setting),
     ]
+
+
+RUNS: dict[str, Callable[[int], list[claims.Verdict]]] = {
+    start_page.NAME: run_start_page,
+    inverting_a_network.NAME: run_lesson_20,
+}
 
 
 def provenance() -> dict[str, Any]:
@@ -52,23 +71,27 @@ def provenance() -> dict[str, Any]:
     }
 
 
-def readme_with_table(text: str) -> str:
-    """The README with the table between its two marks replaced."""
-    return with_part(text, "claims", f"\n{claims.table()}\n")
+def readme_with_tables(text: str) -> str:
+    """The README with the tables between their marks replaced: the claims from the record, the lessons from the catalogue."""
+    for name, table in (("claims", claims.table()), ("lessons", contents.index("notebooks/"))):
+        text = with_part(text, name, f"\n{table}\n")
+    return text
 
 
 def main() -> None:
     """The command line."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--table", action="store_true", help="only write the README's table from the record")
+    options.add_argument("--lesson", choices=tuple(RUNS), help="only the claims of this lesson")
+    options.add_argument("--table", action="store_true", help="only write the README's tables")
     options.add_argument("--pairs", type=int, default=PAIRS)
     chosen = options.parse_args()
     if not chosen.table:
-        verdicts = run_all(chosen.pairs)
-        claims.save(verdicts, provenance())
-        for verdict in verdicts:
-            print(verdict)
-    README.write_text(readme_with_table(README.read_text(encoding="utf-8")), encoding="utf-8")
+        for name in [chosen.lesson] if chosen.lesson else RUNS:
+            verdicts = RUNS[name](chosen.pairs)
+            claims.save(verdicts, provenance())
+            for verdict in verdicts:
+                print(verdict)
+    README.write_text(readme_with_tables(README.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -3,62 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
-import re
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ddlab.benchmark import machine
+from tests.browser.reader import NOTEBOOKS, Reader, keep_picture, p95
 
-HERE = Path(__file__).parent
-NOTEBOOKS = HERE.parents[1] / "notebooks"
-RESULTS = HERE.parents[1] / "test-results"
+RESULTS = Path(__file__).parents[2] / "test-results"
 LESSON = NOTEBOOKS / "20_inverting_a_network.ipynb"
 
 EXPLORERS = ("LabelsAgainstImages", "LiveRecovery", "DiversityView")
-SOURCES = "() => [...jupyterapp.shell.currentWidget.content.model.cells].map((cell) => cell.sharedModel.getSource())"
-RUN_CELL = """(index) => { jupyterapp.shell.currentWidget.content.activeCellIndex = index;
-  return jupyterapp.commands.execute('notebook:run-cell').then(() => null); }"""
-
-
-class Reader:
-    """The open lesson, with words for what a reader does."""
-
-    def __init__(self, opened: Any) -> None:
-        self.lab, self.page = opened, opened.page
-        sources = self.page.evaluate(SOURCES)
-        self.cells = {
-            name: next(i for i, source in enumerate(sources) if f"explorers.{name}(" in source) for name in EXPLORERS
-        }
-        self.cells["scrubber"] = next(i for i, source in enumerate(sources) if source.startswith("film.scrubber"))
-
-    def cell(self, name: str) -> Any:
-        return self.page.locator(".jp-Notebook .jp-Cell").nth(self.cells[name])
-
-    def sentence(self, name: str) -> str:
-        return self.cell(name).locator(".ddlab-sentence[aria-live]").last.inner_text()
-
-    def wait_for_sentence(self, name: str, begin: str, seconds: float = 60) -> None:
-        wanted = (
-            self.cell(name)
-            .locator(".ddlab-sentence[aria-live]")
-            .filter(has_text=re.compile(rf"^\W*{re.escape(begin)}"))
-        )
-        wanted.first.wait_for(timeout=seconds * 1000)
-
-    def press(self, name: str, label: str) -> None:
-        self.cell(name).locator("button.jupyter-button:not([disabled])").filter(has_text=label).first.click()
-
-    def run_again(self, name: str) -> None:
-        self.page.evaluate(RUN_CELL, self.cells[name])
-        self.lab.wait_for_kernel()
-
-
-def p95(values: list[float]) -> float:
-    return sorted(values)[min(len(values) - 1, int(0.95 * len(values)))]
 
 
 @pytest.mark.timeout(900)
@@ -102,7 +58,7 @@ def test_lesson_20_as_a_reader_uses_it(open_notebook) -> None:
     reader.wait_for_sentence("LiveRecovery", "paused")
     reader.press("LiveRecovery", "Play")
     reader.wait_for_sentence("LiveRecovery", "finished")
-    _keep_picture(opened, reader.cells["LiveRecovery"], "live_recovery")
+    keep_picture(opened, reader.cells["LiveRecovery"], "live_recovery")
     reader.press("LiveRecovery", "Reset")
     reader.wait_for_sentence("LiveRecovery", "Before the first update: noise")
     reader.press("LiveRecovery", "Play")
@@ -123,12 +79,12 @@ def test_lesson_20_as_a_reader_uses_it(open_notebook) -> None:
     assert "by hand" in reader.sentence("DiversityView")
     reader.press("DiversityView", "t-SNE")
     reader.wait_for_sentence("DiversityView", "t-SNE of the features")
-    _keep_picture(opened, reader.cells["DiversityView"], "diversity_view")
+    keep_picture(opened, reader.cells["DiversityView"], "diversity_view")
     assert opened.problems() == []
 
     # Dark theme: every plot follows.
     light = {plot["title"]: plot["text_colour"] for plot in opened.plots() if plot["alt"]}
-    _keep_picture(opened, reader.cells["LabelsAgainstImages"], "labels_against_images")
+    keep_picture(opened, reader.cells["LabelsAgainstImages"], "labels_against_images")
     opened.screenshot("lesson_20_light")
     opened.set_theme("dark")
     opened.screenshot("lesson_20_dark")
@@ -153,11 +109,3 @@ def test_lesson_20_as_a_reader_uses_it(open_notebook) -> None:
     print(summary)
     # Far above what is aimed at (100 and 80 ms): this machine is shared, and benchmarks are not tests.
     assert max(value for value in summary.values() if value != summary["run_all_seconds"]) < 1000
-
-
-def _keep_picture(opened: Any, cell: int, name: str) -> None:
-    """A screenshot of one explorer; with DDLAB_PICTURES=1 it becomes the README's."""
-    taken = opened.screenshot(name, cell=cell)
-    if os.environ.get("DDLAB_PICTURES") == "1":
-        (NOTEBOOKS / "pictures").mkdir(exist_ok=True)
-        shutil.copy(taken, NOTEBOOKS / "pictures" / f"{name}.png")

@@ -11,6 +11,7 @@ import ddlab
 from ddlab import networks, training
 from ddlab.errors import DDLabError
 from ddlab.explorers import LabelsAgainstImages
+from ddlab.methods import selection
 from tests.support import made_data
 
 
@@ -100,10 +101,53 @@ def test_a_second_one_closes_the_first(given) -> None:
     second.close()
 
 
-def test_a_missing_set_is_named(given) -> None:
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda real, two: {"real": real}, r"sets must be a mapping of at least two names .*; given \['real'\]"),
+        (lambda real, two: [real, real], "sets must be a mapping"),
+        (lambda real, two: {"real": real, "": real}, "sets must be a mapping"),
+        (lambda real, two: {"real": real, "noise": 3}, r"sets\['noise'\] must be a DistilledSet; given 3"),
+        (lambda real, two: {"real": real, "more": two}, "same size.*given 'real' of 3, 'more' of 6"),
+    ],
+)
+def test_sets_that_cannot_be_compared_are_refused(given, change, words: str) -> None:
     data, teacher, sets, config = given
-    with pytest.raises(DDLabError, match=r"sets\['noise'\] must be a DistilledSet"):
-        LabelsAgainstImages(data, teacher, {"real": sets["real"]}, config)
+    two = ddlab.distill("selection", data, teacher, selection.Config(images_per_class=2), progress=False)
+    with pytest.raises(DDLabError, match=words):
+        LabelsAgainstImages(data, teacher, change(sets["real"], two), config)
+
+
+def test_any_names_in_the_order_given(given) -> None:
+    data, teacher, sets, config = given
+    explorer = LabelsAgainstImages(data, teacher, {"SRe2L": sets["noise"], "k-means": sets["real"]}, config)
+    assert explorer.sentence.startswith("From SRe2L images, hard labels")
+    assert [label for label, _ in explorer.panel["images"].options] == ["SRe2L", "k-means"]
+    assert list(explorer.table.figure.layout.yaxis.ticktext) == ["SRe2L", "k-means"]
+    explorer.panel["images"].value = "k-means"
+    explorer.worker.join()
+    assert explorer.share_field.value == 'images="k-means"'
+    explorer.share_field.value = 'labels="stored"'
+    explorer.worker.join()
+    assert explorer.sentence.startswith("From SRe2L images, stored labels")
+    with pytest.raises(DDLabError, match="must be one of 'SRe2L', 'k-means'; given 'real'"):
+        explorer.share_field.value = 'images="real"'  # the state of another page
+    explorer.close()
+
+
+def test_many_images_are_shown_class_by_class_and_one_label_of_each(given) -> None:
+    data, teacher, _, config = given
+    rule = selection.Config(images_per_class=8)
+    by_class = ddlab.distill("selection", data, teacher, rule, progress=False)
+    order = torch.arange(len(by_class)).reshape(3, 8).T.flatten()  # one image of each class, then the next of each
+    mixed = ddlab.from_images(by_class.images[order], by_class.labels[order], data, teacher)
+    explorer = LabelsAgainstImages(data, teacher, {"one": by_class, "other": mixed}, config)
+    first, rows = explorer.picture.value, list(explorer.matrix.figure.layout.yaxis.ticktext)
+    explorer.panel["images"].value = "other"
+    explorer.worker.join()
+    assert rows == list(data.class_names) == list(explorer.matrix.figure.layout.yaxis.ticktext)
+    assert explorer.picture.value == first
+    explorer.close()
 
 
 def test_the_state_travels_as_a_short_text(given) -> None:

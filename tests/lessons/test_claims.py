@@ -7,7 +7,7 @@ import json
 import pytest
 
 from ddlab.errors import DDLabError
-from ddlab.lessons import claims, record
+from ddlab.lessons import claims, index, record
 
 
 def test_verdicts_follow_from_the_interval_and_the_declared_effect() -> None:
@@ -47,13 +47,28 @@ def test_every_claim_has_a_recorded_verdict_that_its_numbers_give() -> None:
             "holds" if low >= claim.claimed else "not seen at this scale" if high < claim.claimed else "inconclusive"
         )
         assert found.verdict == expected, "the record must not be edited by hand"
-    assert {"command", "commit", "machine", "torch"} <= claims.provenance().keys()
+        assert {"command", "commit", "machine", "torch"} <= claims.provenance(claim.lesson).keys()
 
 
-def test_the_readme_shows_the_record() -> None:
+def test_every_claim_has_a_run_that_records_it() -> None:
+    assert {claim.lesson for claim in claims.CLAIMS.values()} == set(record.RUNS)
+
+
+def test_the_readme_shows_the_record_and_the_index() -> None:
     text = record.README.read_text(encoding="utf-8")
-    assert claims.table() in text
-    assert record.readme_with_table(text) == text
+    assert claims.table() in text and index("notebooks/") in text
+    assert record.readme_with_tables(text) == text
+
+
+def test_a_table_of_the_readme_that_is_stale_is_replaced_and_nothing_else() -> None:
+    text = record.README.read_text(encoding="utf-8")
+    stale = text.replace("Inverting a network](", "Another title](").replace("| holds |", "| false |")
+    assert stale != text and record.readme_with_tables(stale) == text
+
+
+def test_a_readme_without_a_mark_is_refused() -> None:
+    with pytest.raises(DDLabError, match="<!-- lessons: end -->"):
+        record.readme_with_tables("<!-- claims: begin -->\n<!-- claims: end -->\n<!-- lessons: begin -->")
 
 
 def test_agreement_with_the_record_can_fail() -> None:
@@ -69,7 +84,12 @@ def test_the_record_is_written_and_read_back(tmp_path, monkeypatch) -> None:
     claims.save([verdict], {"commit": "abc"}, path)
     monkeypatch.setattr(claims, "RECORD", path)
     assert claims.recorded("D1") == verdict
-    assert json.loads(path.read_text())["provenance"] == {"commit": "abc"}
+    assert json.loads(path.read_text())["provenance"] == {"20_inverting_a_network": {"commit": "abc"}}
     with pytest.raises(DDLabError, match="none yet"):
         claims.recorded("X1 labels")
     assert "not run" in claims.table()
+    other = claims.judge("X1 shapes labels", [0.1, 0.2], setting="test")
+    claims.save([other], {"commit": "def"}, path)
+    assert claims.recorded("D1") == verdict and claims.recorded("X1 shapes labels") == other, "other lessons stay"
+    assert claims.provenance("20_inverting_a_network") == {"commit": "abc"}
+    assert claims.provenance("00_start") == {"commit": "def"}

@@ -1,0 +1,47 @@
+"""Grids beside each other: every panel's pixels, in order, with its name."""
+
+from __future__ import annotations
+
+import base64
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from ddlab.errors import DDLabError
+from ddlab.figures import alt_text, encode_grid, image_panels
+
+ONE, OTHER = (np.random.default_rng(seed).integers(0, 256, (6, 3, 8, 8), dtype=np.uint8) for seed in (0, 1))
+
+
+def decoded(encoded: bytes) -> np.ndarray:
+    return np.asarray(Image.open(io.BytesIO(encoded)))
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_each_panel_holds_its_grid(theme) -> None:
+    figure = image_panels({"one": ONE, "other": OTHER}, 3, title="Two", row_labels=["a", "b"], scale=2, theme=theme)
+    shown = decoded(base64.b64decode(figure.data[0].source.removeprefix("data:image/png;base64,")))
+    first, second = decoded(encode_grid(ONE, 3, 2)), decoded(encode_grid(OTHER, 3, 2))
+    np.testing.assert_array_equal(shown[:, : first.shape[1]], first)
+    np.testing.assert_array_equal(shown[:, -second.shape[1] :], second)
+    assert not shown[:, first.shape[1] : -second.shape[1], 3].any(), "see-through between them"
+    assert list(figure.layout.xaxis.ticktext) == ["<b>one</b>", "<b>other</b>"]
+    assert list(figure.layout.yaxis.ticktext) == ["a", "b"]
+    assert alt_text(figure) == "Two: 2 grids beside each other (one, other), each of 6 images in 2 rows; rows: a, b."
+
+
+@pytest.mark.parametrize(
+    ("panels", "labels", "words"),
+    [
+        ({}, None, "panels must be a mapping"),
+        ([ONE], None, "panels must be a mapping"),
+        ({"one": ONE, "other": OTHER[:5]}, None, r"same number and size.*'other' \[5, 8, 8, 3\]"),
+        ({"one": ONE}, ["a"], "row_labels must be a list of 2 names"),
+        ({"one": ONE / 255}, None, "images must be a uint8 array"),
+    ],
+)
+def test_panels_that_do_not_fit_are_refused(panels, labels, words) -> None:
+    with pytest.raises(DDLabError, match=words):
+        image_panels(panels, 3, title="Two", row_labels=labels)
