@@ -385,7 +385,8 @@ def test_grading_without_nbgrader(tmp_path: Path, capsys: pytest.CaptureFixture[
     (tmp_path / "source.ipynb").write_text(json.dumps(source))
     folder = tmp_path / "in"
     folder.mkdir()
-    for name, text in (("right", "x = 1"), ("wrong", "x = 2"), ("loud", "import sys; x = 1; print = sys.stderr.write")):
+    loud = "import sys; x = 1; print = lambda shown: sys.stderr.write(str(shown)) and None"
+    for name, text in (("right", "x = 1"), ("wrong", "x = 2"), ("loud", loud)):
         notebook = build.assignment_from(source)
         notebook["cells"][1]["source"] = [text]
         (folder / f"{name}.ipynb").write_text(json.dumps(notebook).replace("print(x)", "pass"))
