@@ -118,7 +118,8 @@ types: $(TEST_READY) ## pyright
 
 # The version of Python that last ran a notebook and the times of its cells are outputs too.
 STRIP := $(RUN) nbstripout --keep-id --extra-keys "metadata.language_info.version cell.metadata.execution"
-NOTEBOOKS = $(wildcard notebooks/*.ipynb notebooks/solutions/*.ipynb)
+NOTEBOOKS = $(wildcard notebooks/*.ipynb notebooks/solutions/*.ipynb notebooks/assignments/*.ipynb \
+	notebooks/assignments/instructor/*.ipynb)
 
 stripped: $(TEST_READY) ## check that notebooks are stored without outputs
 	$(STRIP) --verify $(NOTEBOOKS)
@@ -126,10 +127,10 @@ stripped: $(TEST_READY) ## check that notebooks are stored without outputs
 strip: $(TEST_READY) ## remove outputs and widget state from the notebooks
 	$(STRIP) $(NOTEBOOKS)
 
-in-step: $(TEST_READY) ## check that the lessons follow from their solutions
+in-step: $(TEST_READY) ## check that lessons and assignments follow from their sources
 	$(RUN) ddlab.lessons.build --check
 
-lessons: $(TEST_READY) ## make the lessons from notebooks/solutions
+lessons: $(TEST_READY) ## make lessons and assignments from their sources
 	$(RUN) ddlab.lessons.build
 
 # One pytest run, so that its last line counts everything. Order: tests, doctests, solution notebooks, browser. The

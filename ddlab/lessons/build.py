@@ -1,19 +1,27 @@
-"""Makes the lessons from their solutions: notebooks/solutions/NN_topic.ipynb is the master, notebooks/NN_topic.ipynb is generated.
+"""Makes what students get from what teachers keep.
 
-python -m ddlab.lessons.build            write the lessons
-python -m ddlab.lessons.build --check    exit 1 if a lesson is not what its solution gives
+notebooks/solutions/NN_topic.ipynb                 -> notebooks/NN_topic.ipynb             the lesson
+notebooks/assignments/instructor/topic.ipynb       -> notebooks/assignments/topic.ipynb    the assignment
 
-In a code cell, the lines from "### BEGIN SOLUTION" to "### END SOLUTION" are replaced by the lines in between that begin with
-"### STUB " (without that mark), so that a stub runs, prints its hint and never raises. Where pyproject.toml names a public address,
-lessons and README get a link that opens them in Binder (`binder.py`).
+python -m ddlab.lessons.build            write them
+python -m ddlab.lessons.build --check    exit 1 if one is not what its source gives
+
+In a code cell of a lesson, the lines from "### BEGIN SOLUTION" to "### END SOLUTION" are replaced by the lines in between that begin
+with "### STUB " (without that mark), so that a stub runs, prints its hint and never raises. Where pyproject.toml names a public
+address, lessons and README get a link that opens them in Binder (`binder.py`).
+
+An assignment is what `nbgrader generate_assignment` makes of the instructor's notebook, cell for cell (a test compares both), so that a
+course with nbgrader and one without hand out the same file. This here does not need nbgrader.
 """
 
 from __future__ import annotations
 
 import argparse
 import copy
+import hashlib
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +31,9 @@ from . import binder
 from .readme import with_part
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
-BEGIN, END, STUB = "### BEGIN SOLUTION", "### END SOLUTION", "### STUB "
+STUB = "### STUB "
+# What nbgrader puts in the place of a solution, by the type of the cell.
+ASSIGNMENT_STUBS = {"code": ["# YOUR CODE HERE", "raise NotImplementedError()"], "markdown": ["YOUR ANSWER HERE"]}
 
 
 def lesson_from(solution: dict[str, Any]) -> dict[str, Any]:
@@ -31,19 +41,64 @@ def lesson_from(solution: dict[str, Any]) -> dict[str, Any]:
     lesson = copy.deepcopy(solution)
     for cell in lesson["cells"]:
         if cell["cell_type"] == "code":
-            cell["source"] = _without_solution("".join(cell["source"])).splitlines(keepends=True)
+            cell["source"] = _lines(_replaced("".join(cell["source"]), "SOLUTION", _lesson_stub))
     return lesson
 
 
+def assignment_from(source: dict[str, Any]) -> dict[str, Any]:
+    """The student's notebook (as JSON) that an instructor's notebook with nbgrader's cell metadata gives.
+
+    Solutions become stubs, hidden tests go, cells are locked as their role asks for, and each marked cell gets its checksum.
+
+    Raises:
+        DDLabError: a solution outside a solution cell, hidden tests outside a test cell, or a region that does not end.
+    """
+    assignment = copy.deepcopy(source)
+    for cell in assignment["cells"]:
+        marks = cell["metadata"].get("nbgrader", {})
+        solution, grade = marks.get("solution", False), marks.get("grade", False)
+        text = "".join(cell["source"])
+        for region, allowed in (("SOLUTION", solution), ("HIDDEN TESTS", grade)):
+            if f"### BEGIN {region}" in text and not allowed:
+                raise DDLabError(f"{region.lower()} must stand in a cell marked for it; given {text[:60]!r}.")
+        stub = ASSIGNMENT_STUBS.get(cell["cell_type"], [])
+        if solution and "### BEGIN SOLUTION" not in text:
+            text = "\n".join(stub)  # nothing is marked: all of the cell is the solution
+        text = _replaced(text, "SOLUTION", lambda indent, _, stub=stub: [indent + line for line in stub])
+        text = _replaced(text, "HIDDEN TESTS", lambda indent, hidden: [])
+        cell["source"] = _lines(text)
+        if solution or grade or marks.get("locked", False):
+            cell["metadata"]["deletable"] = False
+            if not solution:
+                cell["metadata"]["editable"] = False
+            marks |= {"checksum": checksum(cell), "cell_type": cell["cell_type"]}
+            cell["metadata"]["nbgrader"] = dict(sorted(marks.items()))
+    return assignment
+
+
+def checksum(cell: dict[str, Any]) -> str:
+    """nbgrader's checksum of a cell: it tells an answer from an untouched stub, and a changed test from the one handed out."""
+    marks = cell["metadata"]["nbgrader"]
+    grade, solution = marks.get("grade", False), marks.get("solution", False)
+    locked = False if solution else grade or marks.get("locked", False)
+    parts = ["".join(cell["source"]), cell["cell_type"], str(grade), str(solution), str(locked), marks["grade_id"]]
+    if grade:
+        parts.append(str(float(marks["points"])))
+    return hashlib.md5("".join(parts).encode(), usedforsecurity=False).hexdigest()
+
+
 def generated(notebooks: Path) -> dict[Path, str]:
-    """What each lesson, and the README beside the folder where there is one, must contain."""
+    """What each lesson and assignment, and the README beside the folder where there is one, must contain."""
     address, found = binder.repository(notebooks.parent), {}
     solutions = sorted((notebooks / "solutions").glob("*.ipynb"))
     for solution in solutions:
-        lesson = lesson_from(json.loads(solution.read_text(encoding="utf-8")))
+        lesson = lesson_from(_read(solution))
         if address:
             binder.with_link(lesson, binder.link(address, solution.stem))
         found[notebooks / solution.name] = as_text(lesson)
+    assignments = notebooks / "assignments"
+    for source in sorted((assignments / "instructor").glob("*.ipynb")):
+        found[assignments / source.name] = as_text(assignment_from(_read(source)))
     readme = notebooks.parent / "README.md"
     if readme.exists():
         first = f"{binder.link(address, solutions[0].stem)}\n" if address and solutions else ""
@@ -69,30 +124,52 @@ def main(arguments: list[str] | None = None) -> int:
         stale.append(path.name)
         if not options.check:
             write_atomically(path, text.encode())
-    verb = "not in step with solutions and pyproject.toml, run make lessons" if options.check else "written"
+    verb = "not in step with its source and pyproject.toml, run make lessons" if options.check else "written"
     for name in stale:
         print(f"{name}: {verb}")
     return 1 if stale and options.check else 0
 
 
-def _without_solution(source: str) -> str:
+def _read(notebook: Path) -> dict[str, Any]:
+    return json.loads(notebook.read_text(encoding="utf-8"))
+
+
+def _lesson_stub(indent: str, solution: list[str]) -> list[str]:
+    """The lines of a solution that begin with the stub's mark, without it."""
+    kept = []
+    for line in solution:
+        if line.strip().startswith(STUB.strip()):
+            kept.append(line[: len(line) - len(line.lstrip())] + line.strip().removeprefix(STUB))
+    return kept
+
+
+def _replaced(source: str, region: str, stub: Callable[[str, list[str]], list[str]]) -> str:
+    """The source with each region "### BEGIN ..." to "### END ..." replaced by `stub(indent of its first mark, lines inside)`."""
+    begin, end = f"### BEGIN {region}", f"### END {region}"
     kept: list[str] = []
-    inside = False
+    inside: list[str] | None = None
+    indent = ""
     for line in source.splitlines():
         mark = line.strip()
-        if mark in (BEGIN, END):
-            if inside == (mark == BEGIN):
-                raise DDLabError(f"a solution must begin and end once; given a stray {mark!r}.")
-            inside = mark == BEGIN
-        elif inside:
-            if mark.startswith(STUB.strip()):
-                indent = line[: len(line) - len(line.lstrip())]
-                kept.append(indent + mark.removeprefix(STUB))
+        if mark in (begin, end):
+            if (inside is None) != (mark == begin):
+                raise DDLabError(f"a {region.lower()} must begin and end once; given a stray {mark!r}.")
+            if inside is None:
+                inside, indent = [], line[: len(line) - len(line.lstrip())]
+            else:
+                kept += stub(indent, inside)
+                inside = None
+        elif inside is not None:
+            inside.append(line)
         else:
             kept.append(line)
-    if inside:
-        raise DDLabError(f"a solution must end with {END!r}; given a cell without it.")
+    if inside is not None:
+        raise DDLabError(f"a {region.lower()} must end with {end!r}; given a cell without it.")
     return "\n".join(kept)
+
+
+def _lines(source: str) -> list[str]:
+    return source.splitlines(keepends=True)
 
 
 if __name__ == "__main__":

@@ -105,18 +105,7 @@ class Lesson:
 
     def show(self, figure: Any) -> None:
         """Display a static figure and, folded below it, what it shows in words (its alt text)."""
-        from IPython.display import HTML, display
-
-        from ..figures import alt_text
-
-        # plotly's own display would offer to send the chart to a server.
-        drawn = {
-            **figure.to_plotly_json(),
-            "config": {"displaylogo": False, "displayModeBar": False, "responsive": True},
-        }
-        words = html.escape(alt_text(figure))
-        display({"application/vnd.plotly.v1+json": _as_json(drawn), "text/plain": alt_text(figure)}, raw=True)
-        display(HTML(f"<details><summary>In words</summary><p>{words}</p></details>"))
+        show(figure)
 
     def check(self, exercise: str, answer: Any) -> bool:
         """Check an exercise: prints "Right" or a hint, at once, and never raises for a wrong answer."""
@@ -178,6 +167,22 @@ def start(name: str, *, seed: int = 0, preset: str = "teaching", device: str = "
     print(f"seed {seed}, preset {preset}, device {lesson.device}, {threads} thread{'s' if threads != 1 else ''}")
     print(f"Python {platform.python_version()}, torch {torch.__version__}")
     return lesson
+
+
+def show(figure: Any) -> None:
+    """Display a plotly figure without tools and, folded below it, what it shows in words (its alt text)."""
+    from IPython.display import HTML, display
+
+    from ..figures import alt_text
+
+    # plotly's own display would offer to send the chart to a server.
+    drawn = {
+        **figure.to_plotly_json(),
+        "config": {"displaylogo": False, "displayModeBar": False, "responsive": True},
+    }
+    words = html.escape(alt_text(figure))
+    display({"application/vnd.plotly.v1+json": _as_json(drawn), "text/plain": alt_text(figure)}, raw=True)
+    display(HTML(f"<details><summary>In words</summary><p>{words}</p></details>"))
 
 
 def _as_json(figure: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,155 @@
+"""What an assignment gives each student: a seed of their own, data drawn with it, and the images of a paper that does not exist.
+
+No answers stand here: they are in `notebooks/assignments/instructor`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+import torch
+import torch.nn.functional as F
+
+from .. import cache, errors, randomness, training
+from ..data import ImageData, load
+from ..data.images import normalise
+from ..distillation import from_images
+from ..distilled import DistilledSet
+from ..methods import selection
+from ..networks import Network
+from ..process import Inputs
+from .lesson import show
+
+PAIRS = 5
+SEEDS = 10**6
+Answer = TypeVar("Answer")
+
+
+def seed_of(student: str) -> int:
+    """The seed that belongs to a student, in 0 to 999,999: the same on every machine, whatever the case and the blanks around it.
+
+    Args:
+        student: what the course knows the student by ("s1234567").
+
+    Raises:
+        DDLabError: not a string, or nothing in it.
+
+    >>> seed_of("s1234567") == seed_of(" S1234567 ")
+    True
+    """
+    if not isinstance(student, str) or not student.strip():
+        errors.fail("student", "a string that names the student", student)
+    digest = hashlib.sha256(f"ddlab assignment {student.strip().lower()}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") % SEEDS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A dataset in words, for the bill: `channels` x `height` x `width` pixels an image, `classes` classes."""
+
+    channels: int
+    height: int
+    width: int
+    classes: int
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """One student's copy; made by `start`.
+
+    Attributes:
+        student: as given. seed: `seed_of(student)`; everything below follows from it.
+    """
+
+    student: str
+    seed: int
+
+    @property
+    def pairs(self) -> tuple[int, ...]:
+        """Five seeds, one for each pair: of its draw of images and of its students."""
+        return tuple(randomness.derived_seed(self.seed, number, "assignment pair") for number in range(PAIRS))
+
+    @property
+    def case(self) -> Case:
+        """The dataset of the bill."""
+        draw = randomness.numpy_generator(self.seed, 0, "assignment case")
+        size, classes = int(draw.choice([32, 64, 96, 128, 224])), int(draw.choice([10, 20, 50, 100, 200, 365, 1000]))
+        return Case(channels=3, height=size, width=size, classes=classes)
+
+    @cached_property
+    def data(self) -> ImageData:
+        """The digits with a split into training and test images of the student's own."""
+        return load("digits", seed=self.seed)
+
+    @property
+    def teacher(self) -> Network:
+        """A small network trained on all of `data`: trained once, then remembered."""
+        config = training.Config.for_data(self.data, "teacher", seed=self.seed)
+        return cache.run(training, config, Inputs(data=self.data))
+
+    def set_of(self, rule: Callable[[torch.Tensor, int], Sequence[int]], images_per_class: int = 1) -> DistilledSet:
+        """The images that a selection rule takes from each class, with labels of all three kinds.
+
+        A rule that raises or gives something else than indices is replaced by k-means, so that the next task can be done without it;
+        a line says so.
+
+        Args:
+            rule: (pixels float32 [n, d] of one class, how many) -> that many indices in 0 to n - 1.
+        """
+        data, chosen = self.data, []
+        for label in range(data.classes):
+            members = data.of_class(label)
+            try:
+                rows = torch.as_tensor(rule(data.normalised(members).flatten(1), images_per_class))
+                chosen.append(members[rows.reshape(images_per_class).long()])
+            except Exception as problem:  # whatever a student's function raises
+                print(f"Your rule gave no images ({type(problem).__name__}); the k-means images take their place.")
+                config = selection.Config(kind="k_means", images_per_class=images_per_class, seed=self.seed)
+                return cache.run(selection, config, Inputs(data=data, teachers=(self.teacher,)))
+        indices = torch.cat(chosen)
+        return from_images(data.normalised(indices), data.train_labels[indices], data, self.teacher)
+
+    def random_set(self, seed: int) -> DistilledSet:
+        """One random real image of each class, drawn with `seed`, with labels of all three kinds."""
+        config = selection.Config.teaching(seed=seed)
+        return cache.run(selection, config, Inputs(data=self.data, teachers=(self.teacher,)))
+
+    def crisp_set(self, seed: int) -> DistilledSet:
+        """What the made-up CrispSet paper publishes: the images of `random_set(seed)`, sharpened, with labels of all three kinds."""
+        real = self.random_set(seed)
+        sharpened = normalise(sharpen(real.to_uint8()), self.data.mean, self.data.std)
+        return from_images(sharpened, real.labels, self.data, self.teacher)
+
+    def show(self, figure: Any) -> None:
+        """Display a figure and, folded below it, what it shows in words."""
+        show(figure)
+
+
+def start(student: str) -> Assignment:
+    """Begin: prints whose copy it is and its seed, so that a grader sees both."""
+    mine = Assignment(student, seed_of(student))
+    print(f"student {student.strip()}, seed {mine.seed}, torch {torch.__version__}, {torch.get_num_threads()} threads")
+    return mine
+
+
+def answer(function: Callable[..., Answer], *arguments: Any) -> Answer | None:
+    """`function(*arguments)`; None, and a line that says so, while it is still the stub that was handed out."""
+    try:
+        return function(*arguments)
+    except NotImplementedError:
+        print(f"{function.__name__}: no answer yet")
+        return None
+
+
+def sharpen(images: torch.Tensor) -> torch.Tensor:
+    """Unsharp masking: each pixel plus its difference from the 3 x 3 binomial mean around it. uint8 [n, c, h, w] -> the same."""
+    errors.check_tensor("images", images, shape=[None] * 4, dtype=torch.uint8)
+    pixels = images.float()
+    line = torch.tensor([0.25, 0.5, 0.25])
+    kernel = (line[:, None] * line).expand(images.shape[1], 1, 3, 3)
+    blurred = F.conv2d(F.pad(pixels, (1, 1, 1, 1), mode="replicate"), kernel, groups=images.shape[1])
+    return (2 * pixels - blurred).round().clamp(0, 255).to(torch.uint8)

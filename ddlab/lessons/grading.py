@@ -1,0 +1,155 @@
+"""Grades the checked tasks of an assignment without nbgrader; the points are those that nbgrader gives.
+
+python -m ddlab.lessons.grading SUBMISSIONS --source notebooks/assignments/instructor/labels_or_images.ipynb > points.csv
+
+SUBMISSIONS is a notebook, or a folder in which each notebook below is one student's. Every locked cell of a submission is replaced by
+the instructor's, hidden tests included; then the notebook runs in a kernel of its own. A test cell gives all its points, or none if it
+raises or writes to standard error. Written answers are left to a reader.
+
+It runs what students wrote, with your rights: use an account or a container that holds nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import csv
+import json
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import errors
+from ..errors import DDLabError
+
+SECONDS_PER_CELL = 600
+
+
+@dataclass(frozen=True)
+class Grades:
+    """What one submission gets.
+
+    Attributes:
+        student: what stands in the notebook's STUDENT, to be compared with whose file it is.
+        points: test cell -> points. written: answer that a reader grades -> points it can get.
+    """
+
+    student: str
+    points: dict[str, float]
+    written: dict[str, float]
+
+
+def merged(submission: dict[str, Any], source: dict[str, Any]) -> dict[str, Any]:
+    """The submission with every locked cell, tests first of all, as it stands in the instructor's notebook (both as JSON).
+
+    Raises:
+        DDLabError: a cell with tests, or one that an answer belongs in, is not there.
+    """
+    locked = {key: cell for key, cell in _marked(source) if not cell["metadata"]["nbgrader"]["solution"]}
+    whole = copy.deepcopy(submission)
+    found: set[str] = set()
+    for cell in whole["cells"]:
+        key = cell["metadata"].get("nbgrader", {}).get("grade_id")
+        if key is None or key in found:  # a copy of a marked cell is the student's own
+            cell["metadata"].pop("nbgrader", None)
+            continue
+        found.add(key)
+        if key in locked:
+            cell |= copy.deepcopy(locked[key])
+    missing = [key for key, cell in _marked(source) if key not in found and cell["cell_type"] == "code"]
+    if missing:
+        raise DDLabError(f"submission must hold every cell that was handed out; given one without {missing}.")
+    return whole
+
+
+def run(notebook: dict[str, Any], folder: Path) -> Any:
+    """The notebook after running every cell in `folder`, whatever some of them raise."""
+    import nbformat
+    from nbclient import NotebookClient
+
+    node = nbformat.reads(json.dumps(notebook), as_version=4)
+    resources = {"metadata": {"path": str(folder)}}
+    NotebookClient(
+        node, timeout=SECONDS_PER_CELL, kernel_name="python3", allow_errors=True, resources=resources
+    ).execute()
+    return node
+
+
+def grades(executed: dict[str, Any]) -> Grades:
+    """Points of a notebook that has been run."""
+    tests, written = _worth(executed)
+    cells = dict(_marked(executed))
+    points = {key: 0.0 if _failed(cells[key]) else worth for key, worth in tests.items()}
+    text = "\n".join("".join(cell["source"]) for cell in executed["cells"] if cell["cell_type"] == "code")
+    student = re.search(r"""^STUDENT\s*=\s*["'](.*?)["']""", text, re.MULTILINE)
+    return Grades(student[1] if student else "", points, written)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line: one line of CSV for each submission; returns 1 if one could not be graded."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("submissions", type=Path)
+    parser.add_argument("--source", type=Path, required=True, help="the instructor's notebook")
+    options = parser.parse_args(arguments)
+    source = _read("source", options.source)
+    tests, written = _worth(source)
+    table = csv.writer(sys.stdout, lineterminator="\n")
+    table.writerow(["file", "student", *tests, "sum", *(f"{key} (to read, of {of:g})" for key, of in written.items())])
+    refused = 0
+    for file in _notebooks(options.submissions):
+        try:
+            found = grades(run(merged(_read("submissions", file), source), file.parent))
+        except DDLabError as problem:
+            print(f"{file}: {problem}", file=sys.stderr)
+            refused = 1
+            continue
+        points = [found.points[key] for key in tests]
+        table.writerow([str(file), found.student, *points, sum(points), *("" for _ in written)])
+        sys.stdout.flush()
+    return refused
+
+
+def _marked(notebook: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for cell in notebook["cells"]:
+        if "grade_id" in cell["metadata"].get("nbgrader", {}):
+            yield cell["metadata"]["nbgrader"]["grade_id"], cell
+
+
+def _worth(notebook: dict[str, Any]) -> tuple[dict[str, float], dict[str, float]]:
+    """What test cells and written answers are worth, by grade_id."""
+    tests: dict[str, float] = {}
+    written: dict[str, float] = {}
+    for key, cell in _marked(notebook):
+        marks = cell["metadata"]["nbgrader"]
+        if marks["grade"]:
+            (written if marks["solution"] else tests)[key] = float(marks["points"])
+    return tests, written
+
+
+def _failed(cell: dict[str, Any]) -> bool:
+    return any(output["output_type"] == "error" or output.get("name") == "stderr" for output in cell["outputs"])
+
+
+def _notebooks(place: Path) -> list[Path]:
+    files = [place] if place.is_file() else sorted(place.rglob("*.ipynb"))
+    files = [file for file in files if ".ipynb_checkpoints" not in file.parts]
+    if not files:
+        errors.fail("submissions", "a notebook, or a folder with notebooks", str(place))
+    return files
+
+
+def _read(argument: str, file: Path) -> dict[str, Any]:
+    try:
+        notebook = json.loads(file.read_text(encoding="utf-8"))
+        if isinstance(notebook["cells"], list):
+            return notebook
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    errors.fail(argument, "a Jupyter notebook", str(file))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

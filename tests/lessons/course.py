@@ -1,0 +1,55 @@
+"""A small nbgrader course in a folder, graded; run by test_assignments.py in a process of its own.
+
+nbgrader and what it imports warn a lot, and this suite makes warnings errors.
+
+python course.py FOLDER SOURCE STUDENT=NOTEBOOK ...    prints JSON: student -> {cell: points, None for an answer that is to be read}
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+NAME = "labels_or_images"
+
+
+def main(folder: Path, source: Path, submissions: dict[str, Path]) -> dict[str, dict[str, float | None]]:
+    # Here, because pytest imports this file too when it looks for doctests.
+    from nbgrader.api import Gradebook
+    from nbgrader.apps import NbGraderAPI
+    from traitlets.config import Config
+
+    config = Config()
+    # The instructor's settings, as a course would copy them.
+    exec((source.parent / "nbgrader_config.py").read_text(), {"get_config": lambda: config})
+    config.CourseDirectory.root = str(folder)
+    config.CourseDirectory.course_id = "course"
+    api = NbGraderAPI(config=config)
+    _copy(source, folder / "source" / NAME)
+    _check(api.generate_assignment(NAME))
+    found: dict[str, dict[str, float | None]] = {}
+    for student, notebook in submissions.items():
+        _copy(notebook, folder / "submitted" / student / NAME)
+        _check(api.autograde(NAME, student))
+        with Gradebook(api.coursedir.db_url, "course") as book:
+            grades = book.find_submission_notebook(NAME, NAME, student).grades
+            found[student] = {grade.name: grade.auto_score for grade in grades}
+    return found
+
+
+def _copy(notebook: Path, place: Path) -> None:
+    place.mkdir(parents=True)
+    shutil.copy(notebook, place / f"{NAME}.ipynb")
+
+
+def _check(result: dict) -> None:
+    if not result["success"]:
+        raise SystemExit(f"{result.get('log')}\n{result.get('error')}")
+
+
+if __name__ == "__main__":
+    pairs = dict(argument.split("=", 1) for argument in sys.argv[3:])
+    grades = main(Path(sys.argv[1]), Path(sys.argv[2]), {student: Path(file) for student, file in pairs.items()})
+    print(json.dumps(grades))

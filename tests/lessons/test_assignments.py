@@ -1,0 +1,413 @@
+"""The assignment: made from the instructor's notebook, accepted by nbgrader, and each typical mistake loses what it should."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import hashlib
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import nbformat
+import pytest
+import torch
+
+import ddlab
+from ddlab.errors import DDLabError
+from ddlab.lessons import assignment, build, grading
+
+ROOT = build.NOTEBOOKS.parent
+HANDED_OUT = build.NOTEBOOKS / "assignments" / "labels_or_images.ipynb"
+SOURCE = build.NOTEBOOKS / "assignments" / "instructor" / "labels_or_images.ipynb"
+POINTS = {
+    "bill_check": 2,
+    "break_even_check": 1,
+    "medoids_first_check": 2,
+    "medoids_next_check": 2,
+    "compare_check": 3,
+    "judge_check": 2,
+    "crisp_gain_check": 2,
+}
+WRITTEN = {"explanation": 3.0, "claim": 3.0}
+
+
+def read(path: Path) -> dict[str, Any]:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def marks(cell: dict[str, Any]) -> dict[str, Any]:
+    return cell["metadata"].get("nbgrader", {})
+
+
+def source_of(cell: dict[str, Any]) -> str:
+    return "".join(cell["source"])
+
+
+def answered(changes: dict[str, tuple[str, str]] | None = None, student: str = "s0000000") -> dict[str, Any]:
+    """The handed-out notebook with the instructor's answers; `changes`: answer -> (right, wrong) text."""
+    notebook = read(HANDED_OUT)
+    answers = {marks(cell)["grade_id"]: cell for cell in read(SOURCE)["cells"] if marks(cell).get("solution")}
+    changes = dict(changes or {})
+    for cell in notebook["cells"]:
+        text = source_of(cell).replace("s0000000", student)
+        if marks(cell).get("solution"):
+            text = source_of(answers[marks(cell)["grade_id"]])
+            right, wrong = changes.pop(marks(cell)["grade_id"], ("", ""))
+            assert right in text, "the mistake must replace something"
+            text = text.replace(right, wrong) if right else text
+        cell["source"] = text.splitlines(keepends=True)
+    assert not changes
+    return notebook
+
+
+# ------------------------------------------------------------------------------------------------------- the two files
+
+
+def test_they_are_in_step_and_well_formed() -> None:
+    assert build.main(["--check"]) == 0
+    for path in (SOURCE, HANDED_OUT):
+        notebook = nbformat.read(path, as_version=4)
+        nbformat.validate(notebook)
+        assert notebook.metadata.kernelspec.name == "python3"
+        codes = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+        assert max(len(code.splitlines()) for code in codes) <= 25
+        assert not re.search(r"https?://|urlopen|requests\.|download=True|!pip|%pip", "\n".join(codes))
+        assert all(not cell.get("outputs") for cell in notebook.cells)
+
+
+def test_there_are_twenty_points() -> None:
+    for path in (SOURCE, HANDED_OUT):
+        tests, written = grading._worth(read(path))
+        assert (tests, written) == (POINTS, WRITTEN)
+        assert sum(tests.values()) + sum(written.values()) == 20
+
+
+def test_what_is_handed_out_holds_no_answer_and_no_hidden_test() -> None:
+    text = HANDED_OUT.read_text(encoding="utf-8")
+    assert "SOLUTION" not in text and "HIDDEN" not in text
+    given = "\n".join(source_of(cell) for cell in read(HANDED_OUT)["cells"])
+    secret = []
+    for cell in read(SOURCE)["cells"]:
+        for region in re.findall(r"### BEGIN (?:SOLUTION|HIDDEN TESTS)\n(.*?)### END", source_of(cell), re.DOTALL):
+            secret += [line.strip() for line in region.splitlines() if len(line.strip()) > 12]
+        if cell["cell_type"] == "markdown" and marks(cell).get("solution"):
+            secret += source_of(cell).splitlines()
+    assert len(secret) > 50
+    assert not [line for line in secret if line and line in given and line != "import torch"]
+
+
+def cell(text: str, **flags: Any) -> dict[str, Any]:
+    plain = {"grade": False, "grade_id": "x", "locked": False, "schema_version": 3, "solution": False, "task": False}
+    found = {"cell_type": "code", "metadata": {"nbgrader": plain | flags}, "source": text.splitlines(keepends=True)}
+    return found | {"outputs": [], "execution_count": None}
+
+
+def made_of(*cells: dict[str, Any]) -> list[dict[str, Any]]:
+    return build.assignment_from({"cells": [*cells]})["cells"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (cell("### BEGIN SOLUTION\na\n### END SOLUTION", locked=True), "solution must stand"),
+        (cell("### BEGIN HIDDEN TESTS\na\n### END HIDDEN TESTS", locked=True), "hidden tests must stand"),
+        (cell("### BEGIN HIDDEN TESTS\na", grade=True, points=1), "must end with"),
+        (cell("### END SOLUTION\na", solution=True), "stray"),
+    ],
+)
+def test_a_region_in_a_wrong_place_is_refused(wrong: dict[str, Any], message: str) -> None:
+    if "stray" in message:
+        wrong["source"] = ["### BEGIN SOLUTION\n", "### END SOLUTION\n", "### END SOLUTION"]
+    with pytest.raises(DDLabError, match=message):
+        made_of(wrong)
+
+
+def test_roles_lock_cells() -> None:
+    answer, test, fixed = made_of(
+        cell("a", solution=True), cell("b", grade=True, points=1), cell("c", locked=True, grade_id="y")
+    )
+    assert source_of(answer) == "# YOUR CODE HERE\nraise NotImplementedError()" and "editable" not in answer["metadata"]
+    assert test["metadata"]["editable"] is fixed["metadata"]["editable"] is fixed["metadata"]["deletable"] is False
+
+
+# ---------------------------------------------------------------------------------------------------- a student's copy
+
+
+def test_a_seed_belongs_to_a_student() -> None:
+    assert assignment.seed_of("s1234567") == 890017, (
+        "a new rule would give everybody other data in the middle of a course"
+    )
+    assert assignment.seed_of(" S1234567\n") == 890017
+    seeds = {assignment.seed_of(f"s{number}") for number in range(300)}
+    assert len(seeds) >= 299 and all(0 <= seed < assignment.SEEDS for seed in seeds)
+
+
+@pytest.mark.parametrize("student", ["", "  ", None, 1234567])
+def test_a_student_has_a_name(student: Any) -> None:
+    with pytest.raises(DDLabError, match="student must be a string that names the student; given"):
+        assignment.start(student)
+
+
+def test_copies_differ_and_repeat(capsys: pytest.CaptureFixture[str]) -> None:
+    one, same, other = (assignment.start(name) for name in ("s1", "s1", "s2"))
+    assert f"student s2, seed {other.seed}" in capsys.readouterr().out
+    assert one.data.fingerprint == same.data.fingerprint != other.data.fingerprint
+    assert one.pairs == same.pairs and not {*one.pairs} & {*other.pairs} and len({*one.pairs}) == 5
+    cases = [assignment.Assignment("x", seed).case for seed in range(60)]
+    assert len(set(cases)) > 20
+    answers = {case.channels * case.height * case.width // case.classes + 1 for case in cases}
+    assert len(answers) > 15, "the number of task 1b tells copies apart"
+
+
+def test_sharpening_is_unsharp_masking() -> None:
+    flat = torch.full((2, 3, 5, 5), 90, dtype=torch.uint8)
+    assert torch.equal(assignment.sharpen(flat), flat)
+    spot = torch.zeros(1, 1, 5, 5, dtype=torch.uint8)
+    spot[0, 0, 2, 2] = 100
+    assert int(assignment.sharpen(spot)[0, 0, 2, 2]) == 175 and int(assignment.sharpen(spot).sum()) == 175
+    edge = torch.tensor([100, 100, 140, 140], dtype=torch.uint8).repeat(4, 1)[None, None]
+    assert assignment.sharpen(edge)[0, 0, 0].tolist() == [100, 90, 150, 140]
+
+
+def test_a_stub_gives_none_and_other_errors_stay(capsys: pytest.CaptureFixture[str]) -> None:
+    def stub() -> int:
+        raise NotImplementedError()
+
+    assert assignment.answer(stub) is None and "stub: no answer yet" in capsys.readouterr().out
+    assert assignment.answer(max, 1, 2) == 2
+    with pytest.raises(ZeroDivisionError):
+        assignment.answer(lambda: 1 / 0)
+
+
+@pytest.mark.parametrize(
+    "rule", [lambda pixels, count: None, lambda pixels, count: [10**6], lambda pixels, count: [0, 1]]
+)
+def test_a_rule_that_does_not_work_leaves_the_next_task_doable(rule: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    mine = assignment.start("s0000000")
+    made = mine.set_of(rule)
+    assert made.provenance["config"]["kind"] == "k_means" and len(made) == 10
+    assert "the k-means images take their place" in capsys.readouterr().out
+    first = mine.set_of(lambda pixels, count: list(range(count)), 2)
+    assert first.provenance["method"] == "from_images" and first.labels.tolist() == [n // 2 for n in range(20)]
+
+
+def test_a_pair_shares_its_images() -> None:
+    mine = assignment.start("s0000000")
+    real, crisp = mine.random_set(3), mine.crisp_set(3)
+    assert torch.equal(assignment.sharpen(real.to_uint8()), crisp.to_uint8())
+    assert real.target("online") == crisp.target("online") and not torch.equal(real.images, crisp.images)
+    assert not torch.equal(real.images, mine.random_set(4).images)
+
+
+# ------------------------------------------------------------------------------------------------ what a mistake loses
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Students whose accuracy is a hash of what they were given: the tests tell runs apart without training any."""
+    import IPython.display
+
+    def evaluate(distilled: Any, data: Any, *, labels: str, teacher: Any, seeds: Any = range(5)) -> SimpleNamespace:
+        parts = [f"{distilled.fingerprint} {data.fingerprint} {labels} {seed}" for seed in seeds]
+        values = [hashlib.sha256(part.encode()).digest()[0] / 255 for part in parts]
+        return SimpleNamespace(mean=sum(values) / len(values))
+
+    monkeypatch.setattr(ddlab, "evaluate", evaluate, raising=False)
+    monkeypatch.setattr(IPython.display, "display", lambda *_, **__: None)
+    yield
+
+
+def points_of(submission: dict[str, Any]) -> dict[str, float]:
+    """Points of the checks after running the submission with the instructor's locked cells in this process."""
+    space: dict[str, Any] = {}
+    points = {}
+    for part in grading.merged(submission, read(SOURCE))["cells"]:
+        if part["cell_type"] != "code":
+            continue
+        problem = None
+        with contextlib.redirect_stdout(io.StringIO()):
+            try:
+                exec(source_of(part), space)
+            except Exception as raised:
+                problem = raised
+        if marks(part).get("grade"):
+            points[marks(part)["grade_id"]] = 0 if problem else marks(part)["points"]
+    return points
+
+
+def test_right_answers_get_all_points(quick: None) -> None:
+    assert points_of(answered()) == POINTS
+
+
+def test_stubs_get_none_and_only_checks_fail(quick: None) -> None:
+    assert points_of(read(HANDED_OUT)) == dict.fromkeys(POINTS, 0)
+    space: dict[str, Any] = {}
+    for part in read(HANDED_OUT)["cells"]:
+        if part["cell_type"] == "code" and not marks(part).get("grade"):
+            with contextlib.redirect_stdout(io.StringIO()):
+                exec(source_of(part), space)
+
+
+MISTAKES = {
+    "as many labels as images": ("bill", ('"stored": classes,', '"stored": images,'), "bill_check"),
+    "channels forgotten": ("bill", ("channels * height", "height"), "bill_check"),
+    "rounded up": ("break_even", ("// classes + 1", "// -classes * -1"), "break_even_check"),
+    "squared distances": ("medoids", ("features.double())\n", "features.double()) ** 2\n"), "medoids_first_check"),
+    "nearest to the mean": (
+        "medoids",
+        (
+            "int(cost.argmin())",
+            "int((cost if chosen else (features - features.mean(0)).norm(dim=1)).argmin())",
+        ),
+        "medoids_first_check",
+    ),
+    "the farthest image": (
+        "medoids",
+        ("cost[chosen] = torch.inf", "cost = -nearest if chosen else cost"),
+        "medoids_next_check",
+    ),
+    "what is chosen plays no part": (
+        "medoids",
+        ("nearest = torch.minimum(nearest, distances[:, chosen[-1]])", "pass"),
+        "medoids_next_check",
+    ),
+    "images taken twice": ("medoids", ("cost[chosen] = torch.inf", "pass"), "medoids_next_check"),
+    "one seed for all students": ("compare", ("seeds=(seed,)", "seeds=(0,)"), "compare_check"),
+    "five students on each draw": ("compare", (", seeds=(seed,)", ""), "compare_check"),
+    "one draw for all pairs": ("compare", ("random_set(seed)", "random_set(mine.pairs[0])"), "compare_check"),
+    "the same labels everywhere": ("compare", ("labels=labels", 'labels="hard"'), "compare_check"),
+    "the normal 1.96": (
+        "judge",
+        (
+            "ddlab.evaluation.interval(differences)",
+            "[sum(differences) / len(differences) + side * 1.96 * __import__('statistics').stdev(differences)"
+            " / len(differences) ** 0.5 for side in (-1, 1)]",
+        ),
+        "judge_check",
+    ),
+    "verdict by the mean": ("judge", ("if low >= declared", "if (low + high) / 2 >= declared"), "judge_check"),
+    "zero instead of the declared effect": ("judge", ("if low >= declared", "if low > 0"), "judge_check"),
+    "the paper's own comparison": (
+        "crisp_gain",
+        ("mine.random_set(seed), mine.data, **settings", 'mine.random_set(seed), mine.data, **settings | {"labels": "hard"}'),
+        "crisp_gain_check",
+    ),
+    "another draw as control": ("crisp_gain", ("random_set(seed)", "random_set(seed + 1)"), "crisp_gain_check"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_loses_its_own_points_and_no_others(quick: None, mistake: str) -> None:
+    answer, change, check = MISTAKES[mistake]
+    assert points_of(answered({answer: change})) == POINTS | {check: 0}
+
+
+def test_changed_checks_and_copied_numbers_do_not_help(quick: None) -> None:
+    submission = read(HANDED_OUT)
+    for part in submission["cells"]:
+        if marks(part).get("grade") and part["cell_type"] == "code":
+            part["source"] = ["pass"]
+    assert points_of(submission) == dict.fromkeys(POINTS, 0)
+    numbers = (
+        "    return {name: [0.6, 0.7, 0.8, 0.6, 0.7] for name in ('random, hard', 'random, online', 'typical, hard')}"
+    )
+    copied = {"compare": ('    found = {"random, hard"', numbers + '\n    found = {"random, hard"')}
+    assert points_of(answered(copied)) == POINTS | {"compare_check": 0}
+
+
+# ------------------------------------------------------------------------------------------------------------ nbgrader
+
+
+def course(folder: Path, **students: dict[str, Any]) -> dict[str, dict[str, float | None]]:
+    files = []
+    for student, notebook in students.items():
+        (folder / f"{student}.ipynb").write_text(json.dumps(notebook))
+        files.append(f"{student}={folder / student}.ipynb")
+    command = [sys.executable, str(Path(__file__).with_name("course.py")), str(folder), str(SOURCE), *files]
+    # nbgrader calls alembic by its name, which stands beside this Python.
+    beside = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    places = {"HOME": str(folder), "JUPYTER_CONFIG_DIR": str(folder), "PYTHONPATH": str(ROOT), "PATH": beside}
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | places, cwd=folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_nbgrader_makes_the_same_assignment(tmp_path: Path) -> None:
+    course(tmp_path)
+    theirs = read(tmp_path / "release" / "labels_or_images" / "labels_or_images.ipynb")
+    ours = read(HANDED_OUT)
+    assert len(theirs["cells"]) == len(ours["cells"])
+    for their, our in zip(theirs["cells"], ours["cells"], strict=True):
+        assert {**their, "source": source_of(their)} == {**our, "source": source_of(our)}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_nbgrader_grades_answers_and_stubs(tmp_path: Path) -> None:
+    found = course(tmp_path, complete=answered(student="s1234567"), empty=read(HANDED_OUT))
+    assert found["complete"] == POINTS | dict.fromkeys(WRITTEN)
+    assert found["empty"] == dict.fromkeys({**POINTS, **WRITTEN}, 0)
+    graded = read(tmp_path / "autograded" / "complete" / "labels_or_images" / "labels_or_images.ipynb")
+    assert "HIDDEN TESTS" in json.dumps(graded), "graded with the hidden tests"
+    assert grading.grades(graded) == grading.Grades("s1234567", {k: float(p) for k, p in POINTS.items()}, WRITTEN)
+    printed = "".join(o.get("text", "") if isinstance(o.get("text"), str) else "".join(o.get("text", []))
+                      for c in graded["cells"] for o in c.get("outputs", []))  # fmt: skip
+    assert "student s1234567" in printed and "random, online minus typical, hard" in printed
+
+
+# ---------------------------------------------------------------------------------------------------- without nbgrader
+
+
+def small_source() -> dict[str, Any]:
+    return {
+        "cells": [
+            {"cell_type": "code", "metadata": {}, "source": ['STUDENT = "a"'], "outputs": [], "execution_count": None},
+            cell("### BEGIN SOLUTION\nx = 1\n### END SOLUTION", solution=True, grade_id="x"),
+            cell("### BEGIN HIDDEN TESTS\nassert x == 1\n### END HIDDEN TESTS", grade=True, points=2, grade_id="test"),
+            cell("print(x)", grade=True, points=1, grade_id="shown"),
+        ],
+        "metadata": {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}},
+        "nbformat": 4,
+        "nbformat_minor": 4,
+    }
+
+
+def test_grading_without_nbgrader(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = small_source()
+    (tmp_path / "source.ipynb").write_text(json.dumps(source))
+    folder = tmp_path / "in"
+    folder.mkdir()
+    loud = "import sys; x = 1; print = lambda shown: sys.stderr.write(str(shown)) and None"
+    for name, text in (("right", "x = 1"), ("wrong", "x = 2"), ("loud", loud)):
+        notebook = build.assignment_from(source)
+        notebook["cells"][1]["source"] = [text]
+        (folder / f"{name}.ipynb").write_text(json.dumps(notebook).replace("print(x)", "pass"))
+    (folder / "none.ipynb").write_text("{}")
+    assert grading.main([str(folder), "--source", str(tmp_path / "source.ipynb")]) == 1
+    said = capsys.readouterr()
+    lines = dict(line.removeprefix(f"{folder}/").split(",", 1) for line in said.out.splitlines()[1:])
+    assert said.out.splitlines()[0] == "file,student,test,shown,sum"
+    assert lines["right.ipynb"] == "a,2.0,1.0,3.0" and lines["wrong.ipynb"] == "a,0.0,1.0,1.0"
+    assert lines["loud.ipynb"] == "a,2.0,0.0,2.0", "the locked cell is the instructor's again, and it failed"
+    assert "none.ipynb" in said.err and "must be a Jupyter notebook" in said.err
+
+
+def test_a_submission_without_a_cell_is_refused_and_copies_are_the_students_own() -> None:
+    source = small_source()
+    torn = build.assignment_from(source)
+    del torn["cells"][2]
+    with pytest.raises(DDLabError, match=r"every cell that was handed out; given one without \['test'\]"):
+        grading.merged(torn, source)
+    twice = build.assignment_from(source)
+    twice["cells"].append(copy.deepcopy(twice["cells"][2]))
+    assert "nbgrader" not in grading.merged(twice, source)["cells"][-1]["metadata"]
+    with pytest.raises(DDLabError, match="submissions must be a notebook"):
+        grading._notebooks(Path("/nowhere at all"))
