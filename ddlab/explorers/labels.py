@@ -84,6 +84,9 @@ class LabelsAgainstImages(Explorer):
             sets: "real", "noise" and "recovered" distilled sets, with stored labels.
             config: how students are trained; default `training.Config.teaching()`.
         """
+        errors.check_instance("data", data, ImageData, "an ImageData")
+        errors.check_instance("sets", sets, Mapping, "a mapping of name to DistilledSet")
+        errors.check_instance("config", config, (training.Config, type(None)), "a training Config or None")
         for name in IMAGES:
             if not isinstance(sets.get(name), DistilledSet):
                 errors.fail(f"sets[{name!r}]", "a DistilledSet", sets.get(name))
