@@ -27,7 +27,7 @@ import plotly.graph_objects as go
 import traitlets
 from plotly.offline import get_plotlyjs_version
 
-from ..errors import fail
+from ..errors import check_boolean, check_number, fail
 from ..figures.theme import THEMES, alt_text, palette
 from .live import LiveWidget, front_end
 
@@ -66,6 +66,8 @@ class Plot(LiveWidget):
     def __init__(
         self, figure: go.Figure, *, announce: bool = True, cursor: float | None = None, **keywords: Any
     ) -> None:
+        check_boolean("announce", announce)
+        cursor = None if cursor is None else check_number("cursor", cursor)
         self._shown = _checked(figure)
         self._changing = threading.RLock()
         fixed = {"_library": shared_library().model_id, "announce": announce}

@@ -15,6 +15,7 @@ import plotly.graph_objects as go
 import torch
 import torch.nn.functional as F
 
+from .. import errors
 from .. import process as driver
 from ..data import ImageData
 from ..errors import DDLabError
@@ -77,7 +78,8 @@ class RecoveryFilm:
     """Give it as `on_step` to a run: it keeps a bounded number of frames and the curves, and makes the scrubber."""
 
     def __init__(self, data: ImageData, *, capacity: int = 120, scale: int = 3) -> None:
-        self.data, self.scale = data, scale
+        self.data = errors.check_instance("data", data, ImageData, "an ImageData")
+        self.scale = errors.check_integer("scale", scale, 1, 16)
         self.recording: Recording[bytes] = Recording(capacity)
         self.curves = Curves()
 

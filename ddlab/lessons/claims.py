@@ -116,6 +116,7 @@ def judge(claim_id: str, differences: Sequence[float], *, setting: str) -> Verdi
         DDLabError: an unknown claim, fewer than two pairs, or differences that are not finite.
     """
     claim = CLAIMS[errors.check_choice("claim_id", claim_id, tuple(CLAIMS))]
+    errors.check_instance("differences", differences, Sequence, "a sequence of numbers")
     values = [errors.check_number("differences", value) for value in differences]
     if len(values) < 2:
         raise DDLabError(f"differences must be of at least two pairs; given {len(values)}.")
