@@ -11,13 +11,15 @@ from typing import Any
 
 from torch import Tensor
 
-from . import storage
+from . import errors, storage
 from .errors import DDLabError
-from .process import Inputs
+from .process import Inputs, check_call
 
 
 def save(path: str | os.PathLike[str], process: Any, config: Any, inputs: Inputs, state: Any) -> Path:
     """Write a State atomically; the file it replaces stays until the new one is whole."""
+    check_call(process, config, inputs)
+    errors.check_instance("state", state, process.State, f"a State of {process.NAME}")
     tensors, plain = _flatten(state)
     description = {
         "process": process.NAME,
@@ -35,6 +37,7 @@ def load(path: str | os.PathLike[str], process: Any, config: Any, inputs: Inputs
     Raises:
         DDLabError: a missing, truncated or foreign file, or a checkpoint of another process, config, data or teacher.
     """
+    check_call(process, config, inputs)
     tensors, header = storage.load(path, "checkpoint")
     for part in ("process", "config", "inputs", "plain"):
         if part not in header:

@@ -18,7 +18,7 @@ def summed_squared_distances(features: Tensor) -> Tensor:
 
     Computed as 2 n sum_i || f_i - mean ||^2, which equals it without n^2 differences.
     """
-    errors.check_tensor("features", features, shape=[None, None])
+    errors.check_tensor("features", features, shape=[None, None], floating=True)
     return 2 * len(features) * (features - features.mean(0)).square().sum()
 
 
@@ -35,6 +35,7 @@ def feature_distance(distilled: DistilledSet, teacher: Network, *, normalised: b
     """
     if not isinstance(distilled, DistilledSet):
         errors.fail("distilled", "a DistilledSet", distilled)
+    errors.check_boolean("normalised", normalised)
     features = networks.predict(teacher, distilled.images).last_conv.flatten(1)
     if not len(features):
         return features.new_zeros(distilled.classes)
