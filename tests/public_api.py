@@ -23,7 +23,7 @@ from types import ModuleType
 from typing import Any, ForwardRef
 
 import ddlab
-from ddlab import data, methods, networks
+from ddlab import methods, networks
 
 FILE = Path(__file__).parents[1] / "API.md"
 COMMANDS = {"benchmark", "replication"}
