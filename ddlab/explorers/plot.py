@@ -82,9 +82,11 @@ class Plot(LiveWidget):
 
     @figure.setter
     def figure(self, figure: go.Figure) -> None:
-        self._shown = _checked(figure)
-        # One message for both, so that the alt text never belongs to another picture.
+        _checked(figure)
+        # One message for both, so that the alt text never belongs to another picture; under the lock what is sent last is what
+        # is kept, whichever thread comes last.
         with self._changing, self.hold_sync():
+            self._shown = figure
             for name, value in _state_of(figure).items():
                 self.set_trait(name, value)
 
