@@ -193,7 +193,9 @@ def checked_range(valid_range: Any, images: Tensor) -> tuple[Tensor, Tensor]:
     if not isinstance(valid_range, (tuple, list)) or len(valid_range) != 2:
         errors.fail("valid_range", "the values of black and white (ImageData.valid_range)", valid_range)
     low, high = (
-        errors.check_tensor("valid_range", value, shape=[1, images.shape[1], 1, 1], dtype=images.dtype, finite=False)
+        errors.check_tensor("valid_range", value, shape=[1, images.shape[1], 1, 1], floating=True, finite=False).to(
+            images
+        )
         for value in valid_range
     )
     return low, high
