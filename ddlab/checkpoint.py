@@ -22,13 +22,13 @@ def save(path: str | os.PathLike[str], process: Any, config: Any, inputs: Inputs
     _check(process, config, inputs)
     if not dataclasses.is_dataclass(state) or isinstance(state, type):
         errors.fail("state", f"a State of {process.NAME}", state)
-    errors.check_integer("state.step", getattr(state, "step", None), 0)
+    step = errors.check_integer("state.step", getattr(state, "step", None), 0)
     tensors, plain = _flatten(state)
     description = {
         "process": process.NAME,
         "config": config.to_dict(),
         "inputs": inputs.fingerprint,
-        "step": state.step,
+        "step": step,
         "plain": plain,
     }
     return storage.save(path, tensors, description, "checkpoint")

@@ -114,7 +114,7 @@ def check_function(argument: str, value: object, *, optional: bool = False) -> A
 
 def check_tensor(
     argument: str,
-    value: object,
+    value: Any,
     *,
     shape: Sequence[int | None] | None = None,
     dtype: torch.dtype | None = None,

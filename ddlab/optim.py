@@ -162,7 +162,9 @@ def _zeros(parameters: Tensors) -> dict[str, Tensor]:
 def _check_tensors(parameters: Tensors) -> None:
     errors.check_instance("parameters", parameters, Mapping, "a mapping of name to float tensor")
     for name, value in parameters.items():
-        errors.check_tensor(f"parameters[{name!r}]", value, floating=True, finite=False)
+        # The words are made only where they are needed: they would take longer than the look.
+        if not (isinstance(value, Tensor) and value.is_floating_point() and value.layout is torch.strided):
+            errors.check_tensor(f"parameters[{name!r}]", value, floating=True, finite=False)
 
 
 def _aligned(parameters: Tensors, gradients: Tensors, *states: Tensors) -> tuple[list[str], list[Tensor], list[Tensor]]:
@@ -172,10 +174,20 @@ def _aligned(parameters: Tensors, gradients: Tensors, *states: Tensors) -> tuple
             found = [str(name) for name in given] if isinstance(given, Mapping) else given
             errors.fail(argument, f"for the parameters {[str(name) for name in parameters]}", found)
         for name, value in parameters.items():
-            errors.check_tensor(
-                f"{argument}[{name!r}]", given[name], shape=value.shape, dtype=value.dtype, finite=False
-            )
+            if not _are_alike(given[name], value):
+                allowed = f"like its parameter, {errors.describe(value)} on {value.device}"
+                errors.fail(f"{argument}[{name!r}]", allowed, given[name])
     return list(parameters), list(parameters.values()), [gradients[name] for name in parameters]
+
+
+def _are_alike(one: object, other: Tensor) -> bool:
+    return (
+        isinstance(one, Tensor)
+        and one.shape == other.shape
+        and one.dtype == other.dtype
+        and one.device == other.device
+        and one.layout is torch.strided
+    )
 
 
 def _steps_done(state: Any, kind: type) -> int:

@@ -104,7 +104,7 @@ def throw(name: str, call: Any, good: Good, parameter: inspect.Parameter, given:
     @hypothesis.settings(
         max_examples=PER_ARGUMENT,
         phases=[hypothesis.Phase.generate],
-        suppress_health_check=list(hypothesis.HealthCheck),
+        suppress_health_check=list(hypothesis.HealthCheck.__members__.values()),
     )
     @hypothesis.given(
         value=wrong(right, given.strangers, good.largest.get(argument), whole=argument in good.whole).filter(
@@ -161,7 +161,7 @@ def numbers(value: Any, path: str = "", depth: int = 5) -> Iterator[tuple[str, A
             yield from numbers(item, f"{path}[{key!r}]", depth - 1)
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         yield from numbers(vars(value), path, depth)
-    elif isinstance(value, (list, tuple)) or hasattr(value, "__next__"):
+    elif isinstance(value, (list, tuple, Iterator)):
         for number, item in enumerate(itertools.islice(value, 3)):
             yield from numbers(item, f"{path}[{number}]", depth - 1)
 
