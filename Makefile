@@ -4,6 +4,7 @@
 #   TORCH=cpu                 install the CPU build of PyTorch, without the CUDA packages; it stays until `make distclean`
 #   PYTEST_ARGS="-x -k name"  further arguments of pytest
 #   LAB_ARGS=--no-browser     further arguments of JupyterLab
+#   HTML_ARGS="20_..."        only these lessons for `make html`
 #   BENCH_ARGS="..."          arguments of `python -m ddlab.benchmark`
 
 SHELL := /bin/sh
@@ -34,7 +35,7 @@ PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3; do \
 
 # ---------------------------------------------------------------------------------------------------- what you came for
 
-.PHONY: help lab test
+.PHONY: help lab html test
 help: ## list the targets
 	@sed -n 's/^#   /  /p' Makefile
 	@echo
@@ -42,6 +43,9 @@ help: ## list the targets
 
 lab: $(LAB_READY) ## open the lessons in JupyterLab
 	$(RUN) jupyterlab --ServerApp.root_dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_ARGS)
+
+html: $(LAB_READY) ## run every lesson and make pages for reading without a kernel: build/html/index.html
+	$(RUN) ddlab.lessons.html $(HTML_ARGS)
 
 test: lint types stripped in-step pytest ## run every check and test
 

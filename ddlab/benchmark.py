@@ -2,6 +2,7 @@
 
 python -m ddlab.benchmark                                          everything that two cores can do in some minutes
 python -m ddlab.benchmark iteration --images 10                    one SRe2L update of ResNet-18 at 32 px
+python -m ddlab.benchmark lessons                                  each solution with one thread; exit 1 if one is over its budget
 python -m ddlab.benchmark sre2l --data folder:PATH --device cuda   the paper preset: teacher, recovery, students
 
 Each measurement runs in a process of its own, so that its peak memory is its own. CPU-seconds count all threads.
@@ -23,7 +24,7 @@ from typing import Any
 
 from .storage import write_atomically
 
-RESULTS = Path("test-results") / "benchmarks.json"
+RESULTS = {"all": Path("test-results") / "benchmarks.json", "lessons": Path("test-results") / "lessons.json"}
 
 
 def machine() -> dict[str, Any]:
@@ -171,11 +172,14 @@ def everything() -> list[dict[str, Any]]:
     return found
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """The command line."""
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; returns the exit status: 1 if a lesson is over its budget."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="?", default="all", choices=("all", "import", "player", "iteration", "sre2l"))
-    parser.add_argument("--out", type=Path, help="also write the JSON here (all: test-results/benchmarks.json)")
+    parser.add_argument(
+        "what", nargs="?", default="all", choices=("all", "import", "player", "iteration", "lessons", "sre2l")
+    )
+    parser.add_argument("--out", type=Path, help="also write the JSON here (all, lessons: a file in test-results)")
+    parser.add_argument("--lesson", action="append", metavar="NAME", help="lessons: only this one; may be repeated")
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--images", type=int, default=100, help="iteration: images in the batch")
     parser.add_argument("--precision", default="float32", choices=("float32", "bfloat16"))
@@ -197,15 +201,23 @@ def main(arguments: list[str] | None = None) -> None:
         results = [player()]
     elif options.what == "iteration":
         results = [iteration(options.images, options.precision, options.device)]
+    elif options.what == "lessons":
+        from .lessons import timing
+
+        results = timing.measure_all(options.lesson)
     else:
         from . import replication
 
         results = [replication.run(options)]
     text = json.dumps({"machine": machine(), "results": results}, indent=1)
     print(text)
-    out = options.out or (RESULTS if options.what == "all" else None)
+    out = options.out or RESULTS.get(options.what)
     if out is not None:
         write_atomically(out, (text + "\n").encode())
+    problems = [f"{result['name']}: {problem}" for result in results for problem in result.get("problems", ())]
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return 1 if problems else 0
 
 
 def peak_megabytes(device: str) -> int:
@@ -233,4 +245,4 @@ def _processor() -> str:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -114,6 +114,8 @@ def write_atomically(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
+        # A temporary file is its owner's alone; a teacher's file in a shared folder is for the class.
+        os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, path)
     except BaseException as problem:
         with contextlib.suppress(OSError):
@@ -123,6 +125,13 @@ def write_atomically(path: Path, content: bytes) -> None:
                 f"path must be a file that can be written; given {str(path)!r} ({problem.strerror})."
             ) from problem
         raise
+
+
+def _umask() -> int:
+    # It can only be read by setting it.
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
 
 
 def fingerprint(*parts: Any) -> str:

@@ -26,7 +26,17 @@ LAYERS: list[set[str]] = [
 ]
 CORE = 5
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
-NOT_IN_THE_CORE = {"plotly", "ipywidgets", "anywidget", "IPython", "umap", "matplotlib", "torchvision"}
+NOT_IN_THE_CORE = {
+    "plotly",
+    "ipywidgets",
+    "anywidget",
+    "IPython",
+    "umap",
+    "openTSNE",
+    "numba",
+    "matplotlib",
+    "torchvision",
+}
 SLOW = {"sklearn", "scipy", "PIL"}
 
 

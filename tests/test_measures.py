@@ -119,3 +119,65 @@ def test_bad_input(grey: ImageData, distilled: DistilledSet, teacher: Network, c
         distilled, tensors={"images": distilled.images[:0]}, targets=(HardLabels(distilled.labels[:0]),)
     )
     assert measures.feature_distance(empty, teacher).tolist() == [0, 0, 0]
+
+
+def looped_coverage(real: list[list[float]], points: list[list[float]], neighbours: int) -> float:
+    def distance(a: list[float], b: list[float]) -> float:
+        return sum((x - y) ** 2 for x, y in zip(a, b, strict=True)) ** 0.5
+
+    near = 0
+    for index, one in enumerate(real):
+        radius = sorted(distance(one, other) for at, other in enumerate(real) if at != index)[neighbours - 1]
+        near += any(distance(one, point) <= radius for point in points)
+    return near / len(real)
+
+
+@given(
+    rows=st.integers(7, 20),
+    count=st.integers(1, 6),
+    width=st.integers(1, 4),
+    seed=st.integers(0, 999),
+    k=st.integers(1, 6),
+)
+def test_coverage_equals_the_loops(rows: int, count: int, width: int, seed: int, k: int) -> None:
+    real, points = cloud(rows, width, seed), cloud(count, width, seed + 1)
+    expected = looped_coverage(real.tolist(), points.tolist(), k)
+    assert measures.nearest_neighbour_coverage(real, points, neighbours=k) == pytest.approx(expected)
+
+
+@given(rows=st.integers(8, 20), seed=st.integers(0, 999), shift=st.floats(-20, 20), scale=st.floats(0.1, 10))
+def test_coverage_invariances(rows: int, seed: int, shift: float, scale: float) -> None:
+    real, points = cloud(rows, 3, seed), cloud(4, 3, seed + 1)
+    coverage = measures.nearest_neighbour_coverage(real, points)
+    turn = torch.linalg.qr(cloud(3, 3, seed + 2)).Q
+    assert measures.nearest_neighbour_coverage(scale * real @ turn + shift, scale * points @ turn + shift) == coverage
+    more = torch.cat([points, cloud(3, 3, seed + 3)])
+    assert measures.nearest_neighbour_coverage(real, more) >= coverage, "more points never cover less"
+    assert measures.nearest_neighbour_coverage(real, real) == 1
+
+
+def test_a_real_point_covers_those_whose_neighbour_it_is() -> None:
+    """Ties count: rounding must not lose the neighbour that defines a neighbourhood."""
+    real = cloud(300, 64, 0).float()
+    for index in (0, 17, 250):
+        distances = torch.cdist(real.double(), real.double())
+        ranks = distances.argsort(1).argsort(1)[:, index]
+        assert measures.nearest_neighbour_coverage(real, real[index : index + 1]) == pytest.approx(
+            float((ranks <= 5).double().mean())
+        )
+
+
+def test_bad_coverage_input() -> None:
+    real = cloud(8, 3, 0)
+    assert measures.nearest_neighbour_coverage(real, real[:0]) == 0
+    with refuses("neighbours", "less than", "8"):
+        measures.nearest_neighbour_coverage(real, real, neighbours=8)
+    with refuses("neighbours"):
+        measures.nearest_neighbour_coverage(real, real, neighbours=0)
+    for wrong in (real[:, :2], real.float(), None, torch.full((2, 3), torch.nan, dtype=torch.float64)):
+        with refuses("points"):
+            measures.nearest_neighbour_coverage(real, wrong)  # type: ignore[arg-type]
+    with refuses("real"):
+        measures.nearest_neighbour_coverage(real[0], real)
+    with refuses("radii"):
+        measures.covered(real, real[:3, 0], real)

@@ -229,3 +229,14 @@ def test_a_file_that_lost_a_tensor_is_refused(tmp_path) -> None:
     safetensors.torch.save_file({"x": torch.ones(2)}, path, metadata=header)
     with refuses("lacks some tensors"):
         storage.load(path, "network")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX")
+def test_a_written_file_may_be_read_by_whom_the_umask_allows(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        storage.write_atomically(tmp_path / "a", b"x")
+        assert os.umask(0o027) == 0o027, "the umask itself stays"
+    finally:
+        os.umask(before)
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o640

@@ -72,6 +72,7 @@ class Explorer(widgets.VBox):
         """
         check_text("title", title, empty=False)
         check_boolean("wide_views", wide_views)
+        check_text("key", key)
         controls, views = _checked_widgets("controls", controls), _checked_widgets("views", views)
         self.error: BaseException | None = None
         self._belongings = []

@@ -16,9 +16,9 @@ import traitlets
 _HERE = Path(__file__).parent
 
 
-def front_end(name: str) -> str:
-    """The script of a widget, with what all of them share before it."""
-    return (_HERE / "listen.js").read_text(encoding="utf-8") + (_HERE / name).read_text(encoding="utf-8")
+def front_end(*names: str) -> str:
+    """The script of a widget in one piece, with what all of them share before it."""
+    return "".join((_HERE / name).read_text(encoding="utf-8") for name in ("listen.js", *names))
 
 
 class LiveWidget(anywidget.AnyWidget):

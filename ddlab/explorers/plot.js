@@ -105,6 +105,7 @@ async function render({ model, el }) {
     add(el, "div", "failed", `This plot could not be drawn: ${error.message}. Run the cell again.`);
     throw error;
   }
+  const drag = draggable(graph, model, Plotly, () => draw());
   let waiting = false, lastDrawn = 0, drawnText = "", drawn = 0, closed = false;
 
   const placeCursor = () => {
@@ -118,7 +119,7 @@ async function render({ model, el }) {
   const draw = async () => {
     if (closed) return;
     drawnText = model.get("_figure");
-    const figure = themedFigure(drawnText, palettes);
+    const figure = drag.held(themedFigure(drawnText, palettes));
     await Plotly.react(graph, figure.data, figure.layout, CONFIG);
     if (!drawn) connect();
     graph.setAttribute("aria-label", model.get("alt"));
@@ -167,7 +168,10 @@ async function render({ model, el }) {
     await nextFrame();
     if (!closed) Plotly.Plots.resize(graph);
   });
-  model.on("change:_figure", redraw);
+  model.on("change:_figure", () => {
+    drag.settle();
+    redraw();
+  });
   model.on("change:cursor", placeCursor);
   details.addEventListener("toggle", () => details.open && fillTable(rows, graph));
   motion.addEventListener("change", tellMotion);
@@ -183,6 +187,7 @@ async function render({ model, el }) {
   return () => {
     closed = true;
     speak.stop();
+    drag.stop();
     theme.disconnect();
     size.disconnect();
     motion.removeEventListener("change", tellMotion);

@@ -3,6 +3,7 @@
     plot = Plot(loss_curves({"loss": [3, 2, 1]}))     # show it as last line of a cell, or put it in a box
     plot.figure = loss_curves({"loss": [3, 2, 1, 1]})  # redraws; a reader's zoom is kept
     plot.cursor = 3                                    # a vertical line at x = 3, without a redraw
+    Plot(figure, draggable="latents").observe(handler, "dragged")   # {"count", "point", "x", "y", "done"} while a point is moved
     plot.observe(handler, "clicked")                   # change["new"] == {"count", "curve", "point", "x", "y", "name", "customdata"}
 
 Build figures in the light theme. The front end (plot.js) follows the page from light to dark by exchanging colours, fits the width,
@@ -47,11 +48,13 @@ class PlotLibrary(anywidget.AnyWidget):
 class Plot(LiveWidget):
     """A plotly figure as widget; see the module for how to use it.
 
-    Traits: `cursor` (x of a vertical line, or None), `clicked` (the last point clicked), `alt` (what a screen reader says),
-    `announce` (False: changes are not read out, for a plot beside a sentence that is), `reduced_motion` (the reader's setting).
+    Traits: `cursor` (x of a vertical line, or None), `clicked` (the last point clicked), `draggable` (name of a scatter trace, its x
+    and y plain lists, whose points a reader may move) and `dragged` (where one is moved to; put sliders beside it for a keyboard), `alt`
+    (what a screen reader says), `announce` (False: changes are not read out, for a plot beside a sentence that is), `reduced_motion`
+    (the reader's setting).
     """
 
-    _esm = front_end("plot.js")
+    _esm = front_end("drag.js", "plot.js")
     _css = _HERE / "plot.css"
     _resent = ("_figure", "alt", "cursor")
     _figure = traitlets.Unicode().tag(sync=True)
@@ -60,17 +63,25 @@ class Plot(LiveWidget):
     height = traitlets.Int(360).tag(sync=True)
     cursor = traitlets.Float(None, allow_none=True).tag(sync=True)
     clicked = traitlets.Dict().tag(sync=True)
+    draggable = traitlets.Unicode().tag(sync=True)
+    dragged = traitlets.Dict().tag(sync=True)
     announce = traitlets.Bool(True).tag(sync=True)
     reduced_motion = traitlets.Bool(False).tag(sync=True)
 
     def __init__(
-        self, figure: go.Figure, *, announce: bool = True, cursor: float | None = None, **keywords: Any
+        self,
+        figure: go.Figure,
+        *,
+        announce: bool = True,
+        cursor: float | None = None,
+        draggable: str = "",
+        **keywords: Any,
     ) -> None:
         check_boolean("announce", announce)
         cursor = None if cursor is None else check_number("cursor", cursor)
         self._shown = _checked(figure)
         self._changing = threading.RLock()
-        fixed = {"_library": shared_library().model_id, "announce": announce}
+        fixed = {"_library": shared_library().model_id, "announce": announce, "draggable": draggable}
         super().__init__(
             **_state_of(figure), **fixed, cursor=cursor, height=int(figure.layout.height or 360), **keywords
         )

@@ -14,6 +14,7 @@ import numpy as np
 import plotly.graph_objects as go
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
 from .. import errors
 from .. import process as driver
@@ -75,17 +76,23 @@ class Curves:
 
 
 class RecoveryFilm:
-    """Give it as `on_step` to a run: it keeps a bounded number of frames and the curves, and makes the scrubber."""
+    """Give it as `on_step` to a run: it keeps a bounded number of frames and the curves, and makes the scrubber.
+
+    Attributes:
+        recording: the frames as encoded pictures. images: the same frames as uint8 [m, c, h, w]. curves: the terms of the loss.
+    """
 
     def __init__(self, data: ImageData, *, capacity: int = 120, scale: int = 3) -> None:
         self.data = errors.check_instance("data", data, ImageData, "an ImageData")
         self.scale = errors.check_integer("scale", scale, 1, 16)
         self.recording: Recording[bytes] = Recording(capacity)
+        self.images: Recording[Tensor] = Recording(capacity)
         self.curves = Curves()
 
     def __call__(self, step: Step) -> None:
         if self.recording.wants(step.index) or step.index == step.total:
             driver.check_finite("the run", step.index, step.trace)
+            self.images.add(step.index, self.data.to_uint8(step.state.images).cpu())
             self.recording.add(step.index, grid_of(self.data, step.state.images, self.scale))
             self.curves.add(step)
 

@@ -7,6 +7,7 @@ the colours in the browser when the page is dark.
 
 from .comparison import add_reference, bars, comparison, grouped_comparison
 from .curves import gap_curves, loss_curves
+from .embedding import coverage_bars, embedding_map
 from .images import encode_grid, encode_png, grid_alt, image_grid
 from .labels import cell_table, label_matrix
 from .theme import alt_text, finish_figure, line_style, recolour, series_style, start_figure
@@ -17,6 +18,8 @@ __all__ = [
     "bars",
     "cell_table",
     "comparison",
+    "coverage_bars",
+    "embedding_map",
     "encode_grid",
     "encode_png",
     "finish_figure",

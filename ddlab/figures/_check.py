@@ -15,7 +15,9 @@ def as_array(argument: str, value: Any, *, dimensions: tuple[int, ...] = (1,)) -
     if hasattr(value, "detach"):
         value = value.detach().cpu()
     try:
-        array = np.asarray(value, dtype=float)
+        if np.iscomplexobj(array := np.asarray(value)):
+            raise TypeError("complex")
+        array = array.astype(float, copy=False)
     except (TypeError, ValueError, OverflowError, RuntimeError):
         fail(argument, "an array of numbers", value)
     if array.ndim not in dimensions:

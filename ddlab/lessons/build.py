@@ -4,7 +4,8 @@ python -m ddlab.lessons.build            write the lessons
 python -m ddlab.lessons.build --check    exit 1 if a lesson is not what its solution gives
 
 In a code cell, the lines from "### BEGIN SOLUTION" to "### END SOLUTION" are replaced by the lines in between that begin with
-"### STUB " (without that mark), so that a stub runs, prints its hint and never raises.
+"### STUB " (without that mark), so that a stub runs, prints its hint and never raises. Where pyproject.toml names a public address,
+lessons and README get a link that opens them in Binder (`binder.py`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from typing import Any
 
 from ..errors import DDLabError
 from ..storage import write_atomically
+from . import binder
+from .readme import with_part
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 BEGIN, END, STUB = "### BEGIN SOLUTION", "### END SOLUTION", "### STUB "
@@ -32,6 +35,22 @@ def lesson_from(solution: dict[str, Any]) -> dict[str, Any]:
     return lesson
 
 
+def generated(notebooks: Path) -> dict[Path, str]:
+    """What each lesson, and the README beside the folder where there is one, must contain."""
+    address, found = binder.repository(notebooks.parent), {}
+    solutions = sorted((notebooks / "solutions").glob("*.ipynb"))
+    for solution in solutions:
+        lesson = lesson_from(json.loads(solution.read_text(encoding="utf-8")))
+        if address:
+            binder.with_link(lesson, binder.link(address, solution.stem))
+        found[notebooks / solution.name] = as_text(lesson)
+    readme = notebooks.parent / "README.md"
+    if readme.exists():
+        first = f"{binder.link(address, solutions[0].stem)}\n" if address and solutions else ""
+        found[readme] = with_part(readme.read_text(encoding="utf-8"), "binder", f"\n{first}")
+    return found
+
+
 def as_text(notebook: dict[str, Any]) -> str:
     """The notebook as it stands in the file."""
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
@@ -44,15 +63,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--notebooks", type=Path, default=NOTEBOOKS)
     options = parser.parse_args(arguments)
     stale = []
-    for solution in sorted((options.notebooks / "solutions").glob("*.ipynb")):
-        lesson = options.notebooks / solution.name
-        text = as_text(lesson_from(json.loads(solution.read_text(encoding="utf-8"))))
-        if lesson.exists() and lesson.read_text(encoding="utf-8") == text:
+    for path, text in generated(options.notebooks).items():
+        if path.exists() and path.read_text(encoding="utf-8") == text:
             continue
-        stale.append(lesson.name)
+        stale.append(path.name)
         if not options.check:
-            write_atomically(lesson, text.encode())
-    verb = "not in step with the solution, run python -m ddlab.lessons.build" if options.check else "written"
+            write_atomically(path, text.encode())
+    verb = "not in step with solutions and pyproject.toml, run make lessons" if options.check else "written"
     for name in stale:
         print(f"{name}: {verb}")
     return 1 if stale and options.check else 0

@@ -15,9 +15,9 @@ from typing import Any
 import torch
 
 from . import claims, inverting_a_network
+from .readme import with_part
 
 README = Path(__file__).parents[2] / "README.md"
-BEGIN, END = "<!-- claims: begin -->", "<!-- claims: end -->"
 PAIRS = 10
 
 
@@ -54,9 +54,7 @@ def provenance() -> dict[str, Any]:
 
 def readme_with_table(text: str) -> str:
     """The README with the table between its two marks replaced."""
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{claims.table()}\n{END}{after}"
+    return with_part(text, "claims", f"\n{claims.table()}\n")
 
 
 def main() -> None:

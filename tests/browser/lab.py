@@ -29,7 +29,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Page, sync_playwright
 
 from tests.browser.notebook_page import NotebookPage
 
@@ -162,6 +162,14 @@ class Browser:
     def __exit__(self, *_reason: object) -> None:
         self._browser.close()
         self._playwright.stop()
+
+    def open_file(self, path: Path) -> tuple[Page, list[str]]:
+        """Open a page from the disk in a fresh profile; also the addresses it asks for."""
+        page = self._browser.new_context(viewport={"width": 1280, "height": 1000}).new_page()
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(path.resolve().as_uri())
+        return page, asked
 
     def open(self, notebook: str, *, width: int = 1280, height: int = 1000) -> NotebookPage:
         """Open a notebook of the server's folder in a fresh browser profile, and wait for its kernel."""

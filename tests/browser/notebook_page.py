@@ -211,7 +211,7 @@ class NotebookPage:
             "ArrowDown": "ArrowUp",
         }
         for _ in range(presses):
-            end = "aria-valuemax" if key in ("ArrowRight", "ArrowUp") else "aria-valuemin"
+            end = "aria-valuemax" if key in ("ArrowRight", "ArrowUp", "PageUp") else "aria-valuemin"
             if float(handle.get_attribute("aria-valuenow")) == float(handle.get_attribute(end)):
                 key = opposite.get(key, key)  # at the end of the slider: turn round
             self.page.evaluate("() => { __watch.painted.length = 0; __watch.down = 0; }")

@@ -7,7 +7,16 @@ import pytest
 import torch
 
 from ddlab.errors import DDLabError
-from ddlab.figures import alt_text, bars, comparison, gap_curves, grouped_comparison, loss_curves
+from ddlab.figures import (
+    alt_text,
+    bars,
+    comparison,
+    coverage_bars,
+    embedding_map,
+    gap_curves,
+    grouped_comparison,
+    loss_curves,
+)
 from ddlab.figures.theme import THEMES
 
 EVERY = {
@@ -17,6 +26,16 @@ EVERY = {
     "gap_curves_layers": lambda theme: gap_curves(np.ones((3, 2)), np.ones((3, 2)), theme=theme),
     "comparison": lambda theme: comparison(["a"], [0.5], [0.4], [0.6], seeds=[[0.45, 0.55]], theme=theme),
     "grouped": lambda theme: grouped_comparison(["a"], {"g": ([1], [1], [1]), "h": ([2], [1], [3])}, theme=theme),
+    "coverage_bars": lambda theme: coverage_bars({"a": 0.1, "b": 0.2}, chance=0.15, theme=theme),
+    "embedding_map": lambda theme: embedding_map(
+        [[0, 0], [1, 0], [1, 1]],
+        [[0.9, 0.1]],
+        covered=[False, True, False],
+        real_classes=["a", "b", "b"],
+        distilled_classes=["b"],
+        density=([0, 1], [0, 1], np.eye(2)),
+        theme=theme,
+    ),
     "bars": lambda theme: bars(["a", "b"], [1, 2], title="t", y_label="seconds", theme=theme),
 }
 
@@ -27,7 +46,7 @@ def test_every_figure_has_title_labels_alt_text_and_theme(name, theme):
     figure = EVERY[name](theme)
     assert figure.layout.title.text
     assert figure.layout.yaxis.title.text
-    assert figure.layout.xaxis.title.text or name == "bars"
+    assert figure.layout.xaxis.title.text or "bars" in name
     assert any(character.isdigit() for character in alt_text(figure))
     assert alt_text(figure).endswith(".")
     assert figure.layout.meta["theme"] == theme
@@ -136,3 +155,36 @@ def test_bad_input_is_one_sentence_that_names_the_argument(call, argument):
         call()
     assert argument in str(caught.value) and "must" in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+MAP = {"covered": [False, True], "real_classes": ["a", "b"], "distilled_classes": ["b"]}
+
+
+def test_a_map_shows_covered_points_by_shape_and_the_chosen_one_by_its_ring():
+    figure = embedding_map([[0, 0], [1, 2]], [[0.9, 0.1]], **MAP, chosen=0, extent=((-1, 2), (-1, 3)))
+    named = {trace.name: trace for trace in figure.data}
+    assert list(named["real, covered"].y) == [2] and list(named["real, not covered"].x) == [0]
+    assert named["real, covered"].marker.symbol != named["real, not covered"].marker.symbol
+    assert named["distilled"].x == (0.9,) and named["distilled"].text == ("b",)
+    assert list(named["distilled"].marker.line.width) == [3.5] and figure.layout.xaxis.range == (-1, 2)
+    assert "1 real ones, 50%" in alt_text(figure)
+
+
+@pytest.mark.parametrize(
+    "changes, words",
+    [
+        ({"real": [[0, 0, 0]]}, "real must be"), ({"real": [[0, np.nan], [1, 1]]}, "real must be"),
+        ({"distilled": [1, 2]}, "distilled must be"), ({"covered": [True]}, "covered must be"),
+        ({"real_classes": ["a"]}, "real_classes must be"), ({"distilled_classes": []}, "distilled_classes must be"),
+        ({"density": 3}, "density must be"), ({"density": ([0, 1], [0, 1], np.eye(3))}, "density rank must be"),
+        ({"chosen": 1}, "chosen must be"),
+    ],
+)  # fmt: skip
+def test_a_map_refuses(changes, words):
+    with pytest.raises(DDLabError, match=words):
+        embedding_map(**({"real": [[0, 0], [1, 2]], "distilled": [[0.9, 0.1]], **MAP} | changes))
+
+
+def test_coverage_bars_refuse_nothing_to_show():
+    with pytest.raises(DDLabError, match="coverage must be"):
+        coverage_bars({})

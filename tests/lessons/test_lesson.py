@@ -12,7 +12,7 @@ import ddlab
 from ddlab.errors import DDLabError
 from ddlab.lessons import LESSONS, Prediction, inverting_a_network
 from ddlab.lessons.inverting_a_network import CHECKS
-from ddlab.lessons.lesson import peak_megabytes
+from ddlab.lessons.lesson import OverBudget, peak_megabytes
 from ddlab.methods import squeeze_recover_relabel as sre2l
 
 NAME = "20_inverting_a_network"
@@ -67,7 +67,7 @@ def test_a_budget_that_is_exceeded_fails_the_lesson(monkeypatch, exceeded: str) 
     monkeypatch.setitem(LESSONS, NAME, dataclasses.replace(LESSONS[NAME], **{exceeded: 1e-9}))
     lesson = ddlab.start(NAME)
     torch.linalg.inv(torch.eye(300))
-    with pytest.raises(AssertionError, match="its budget is"):
+    with pytest.raises(OverBudget, match="its budget is"):
         lesson.finish()
 
 

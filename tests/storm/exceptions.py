@@ -22,7 +22,7 @@ EXCEPTIONS: dict[str, str] = {
     **dict.fromkeys(
         (
             "augmentation.View", "distilled.HardLabels", "distilled.StoredLabels", "distilled.OnlineTeacher", "evaluation.Evaluation",
-            "explorers.Frame", "lessons.Budget", "lessons.Claim", "lessons.Verdict", "networks.Outputs", "optim.AdamState",
+            "explorers.Frame", "embeddings.Embedding", "embeddings.Density", "lessons.Budget", "lessons.Claim", "lessons.Verdict", "networks.Outputs", "optim.AdamState",
             "optim.SGDState",
         ),
         _RECORD,

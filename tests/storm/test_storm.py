@@ -36,12 +36,13 @@ from tests import public_api
 from tests.storm.exceptions import EXCEPTIONS
 from tests.storm.good import Given, Good
 from tests.storm.table_core import CORE
+from tests.storm.table_maps import MAPS
 from tests.storm.table_runs import RUNS
 from tests.storm.table_views import VIEWS
 from tests.storm.wrong import wrong
 from tests.support import assert_sentence
 
-TABLE: dict[str, Good] = CORE | RUNS | VIEWS
+TABLE: dict[str, Good] = CORE | RUNS | VIEWS | MAPS
 PER_ARGUMENT = 10 * int(os.environ.get("DDLAB_STORM", "1"))
 AT_LEAST = 3000
 THROWN: dict[str, int] = {}
@@ -104,7 +105,7 @@ def throw(name: str, call: Any, good: Good, parameter: inspect.Parameter, given:
     @hypothesis.settings(
         max_examples=PER_ARGUMENT,
         phases=[hypothesis.Phase.generate],
-        suppress_health_check=list(hypothesis.HealthCheck.__members__.values()),
+        suppress_health_check=list(hypothesis.HealthCheck),  # type: ignore[arg-type]
     )
     @hypothesis.given(
         value=wrong(right, given.strangers, good.largest.get(argument), whole=argument in good.whole).filter(

@@ -1,0 +1,221 @@
+"""What the diversity view knows: the points of real and distilled images, which real ones are covered, and their maps. No widgets.
+
+points = MappedImages(data, teacher, {"random": chosen, "recovered": recovered}, films={"recovered": film.images})
+points.coverage(Shown("recovered", "features", frame=3))
+points.map("features", embeddings.Config(kind="t_sne")).films["recovered"][3]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .. import embeddings, errors, measures, networks, randomness
+from ..data import ImageData
+from ..data.images import normalise
+from ..distilled import DistilledSet
+from ..networks import Network
+from .recording import Recording
+
+BY_HAND = "by hand"
+_DRAWS = 20  # of as many random real images
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Which points: of a set, of one frame of its film, or real ones chosen by hand (positions in the pool)."""
+
+    name: str
+    layer: str
+    frame: int | None = None
+    hand: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Map:
+    """One fitted map: where the real points [n, 2], each set [m, 2] and each film [frames, m, 2] lie, and what is drawn below them."""
+
+    real: Tensor
+    sets: dict[str, Tensor]
+    films: dict[str, Tensor]
+    density: embeddings.Density
+    extent: tuple[tuple[float, float], tuple[float, float]]
+    kept_variance: float | None
+
+
+class MappedImages:
+    """Points in feature space and on maps; everything is computed once.
+
+    Attributes:
+        pool: training-set indices [n] of the real images. labels: their classes [n]. frames: name -> frames of its film.
+    """
+
+    def __init__(
+        self,
+        data: ImageData,
+        teacher: Network,
+        sets: Mapping[str, DistilledSet],
+        films: Mapping[str, Recording[Tensor]] | None = None,
+        points: int = 500,
+    ) -> None:
+        """Arguments as of `DiversityView`."""
+        self.data, self.sets = data, _checked_sets(sets, data)
+        self.frames = {name: film.frames for name, film in _checked_films(films or {}, self.sets).items()}
+        self.pool = _balanced(data, errors.check_integer("points", points, 3 * data.classes))
+        self.labels = data.train_labels[self.pool]
+        self._points = self._seen_by(teacher)
+        self._radii = {
+            layer: measures.neighbourhood_radii(seen["real"], neighbours=min(5, len(self.pool) - 1))
+            for layer, seen in self._points.items()
+        }
+        self._covered: dict[Shown, Tensor] = {}
+        self._chance: dict[tuple[str, int], float] = {}
+        self._maps: dict[tuple[str, embeddings.Config], Map] = {}
+
+    def points(self, shown: Shown) -> tuple[Tensor, Tensor]:
+        """Points [m, d] in feature space, and labels [m]."""
+        seen = self._points[shown.layer]
+        if shown.name == BY_HAND:
+            rows = torch.tensor(shown.hand)
+            return seen["real"][rows], self.labels[rows]
+        if shown.frame is None:
+            return seen[f"set {shown.name}"], self.sets[shown.name].labels
+        each = len(self.frames[shown.name][shown.frame].content)
+        film = seen[f"film {shown.name}"].view(len(self.frames[shown.name]), each, -1)
+        # A frame holds the batch that is being made: one image per class, in order.
+        return film[shown.frame], torch.arange(each)
+
+    def images(self, shown: Shown) -> Tensor:
+        """uint8 [m, c, h, w]."""
+        if shown.name == BY_HAND:
+            return self.data.train_images[self.pool[torch.tensor(shown.hand)]]
+        if shown.frame is None:
+            return self.sets[shown.name].to_uint8()
+        return self.frames[shown.name][shown.frame].content
+
+    def positions(self, on: Map, shown: Shown) -> Tensor:
+        """Where the points lie on a map, [m, 2]."""
+        if shown.name == BY_HAND:
+            return on.real[torch.tensor(shown.hand)]
+        return on.sets[shown.name] if shown.frame is None else on.films[shown.name][shown.frame]
+
+    def covered(self, shown: Shown) -> Tensor:
+        """Which real images are covered, bool [n]."""
+        if shown not in self._covered:
+            self._covered[shown] = self._covered_by(shown.layer, self.points(shown)[0])
+        return self._covered[shown]
+
+    def coverage(self, shown: Shown) -> float:
+        """The share of the real images that is covered."""
+        return float(self.covered(shown).double().mean())
+
+    def chance(self, layer: str, each: int) -> float:
+        """What `each` random real images of each class cover, mean of several draws."""
+        known = (layer, each)
+        if known not in self._chance:
+            total = 0.0
+            for draw in range(_DRAWS):
+                order = torch.randperm(len(self.pool), generator=randomness.generator(draw, 0, "diversity view"))
+                rows = torch.cat([order[self.labels[order] == label][:each] for label in range(self.data.classes)])
+                total += float(self._covered_by(layer, self._points[layer]["real"][rows]).double().mean())
+            self._chance[known] = total / _DRAWS
+        return self._chance[known]
+
+    def nearest_real(self, shown: Shown) -> tuple[int, ...]:
+        """For each image the real one of its class that is nearest by the teacher's features: positions in the pool."""
+        points, labels = self.points(Shown(shown.name, "features", shown.frame, shown.hand))
+        distances = torch.cdist(points, self._points["features"]["real"])
+        distances[labels[:, None] != self.labels[None]] = torch.inf
+        return tuple(distances.argmin(1).tolist())
+
+    def nearest_on(self, on: Map, label: int, x: float, y: float) -> int:
+        """The real image of a class that lies nearest to (x, y) on a map: its position in the pool."""
+        members = (self.labels == label).nonzero().flatten()
+        return int(members[(on.real[members] - torch.tensor([x, y])).norm(dim=1).argmin()])
+
+    def known_map(self, layer: str, config: embeddings.Config) -> Map | None:
+        """The map if it has been fitted already."""
+        return self._maps.get((layer, config))
+
+    def map(self, layer: str, config: embeddings.Config, announce: Callable[[str], Any] | None = None) -> Map:
+        """Fit all points once; a recording's frames are placed on the map that this gives."""
+        known = self.known_map(layer, config)
+        if known is not None:
+            return known
+        seen = self._points[layer]
+        fitted = embeddings.fit(
+            {name: points for name, points in seen.items() if not name.startswith("film")}, config, announce=announce
+        )
+        films = {
+            name: fitted.transform(seen[f"film {name}"]).view(len(frames), -1, 2)
+            for name, frames in self.frames.items()
+        }
+        real = fitted.positions["real"]
+        sets = {name: fitted.positions[f"set {name}"] for name in self.sets}
+        every = torch.cat([real, *sets.values(), *(film.flatten(0, 1) for film in films.values())])
+        low, high = every.amin(0), every.amax(0)
+        margin = 0.06 * (high - low)
+        x, y = zip((low - margin).tolist(), (high + margin).tolist(), strict=True)
+        made = Map(real, sets, films, embeddings.density(real), (x, y), fitted.kept_variance)
+        self._maps[layer, config] = made
+        return made
+
+    def _covered_by(self, layer: str, points: Tensor) -> Tensor:
+        return measures.covered(self._points[layer]["real"], self._radii[layer], points)
+
+    def _seen_by(self, teacher: Network) -> dict[str, dict[str, Tensor]]:
+        """layer -> "real", each set and each film (its frames one after another) -> points [n, d]."""
+        images = {"real": self.data.normalised(self.pool)}
+        images |= {f"set {name}": chosen.images.float() for name, chosen in self.sets.items()}
+        for name, frames in self.frames.items():
+            film = torch.cat([frame.content for frame in frames])
+            images[f"film {name}"] = normalise(film, self.data.mean, self.data.std)
+        outputs = {name: networks.predict(teacher, one) for name, one in images.items()}
+        return {
+            layer: {name: getattr(output, layer).float().cpu() for name, output in outputs.items()}
+            for layer in embeddings.LAYERS
+        }
+
+
+def _checked_sets(sets: Any, data: ImageData) -> dict[str, DistilledSet]:
+    if not isinstance(data, ImageData):
+        errors.fail("data", "an ImageData", data)
+    if not isinstance(sets, Mapping) or not sets:
+        errors.fail("sets", "a mapping of name to DistilledSet that is not empty", sets)
+    shape = list(data.train_images.shape[1:])
+    for name, chosen in sets.items():
+        if not isinstance(name, str) or name == BY_HAND:
+            errors.fail("a name in sets", f"a text other than {BY_HAND!r}", name)
+        if not isinstance(chosen, DistilledSet):
+            errors.fail(f"sets[{name!r}]", "a DistilledSet", chosen)
+        if list(chosen.images.shape[1:]) != shape or not len(chosen) or chosen.classes != data.classes:
+            allowed = f"of shape {shape} and {data.classes} classes, at least one"
+            errors.fail(f"the images of sets[{name!r}]", allowed, chosen.images)
+    return dict(sets)
+
+
+def _checked_films(films: Any, sets: Mapping[str, DistilledSet]) -> dict[str, Recording[Tensor]]:
+    if not isinstance(films, Mapping):
+        errors.fail("films", "a mapping of name to Recording", films)
+    for name, film in films.items():
+        errors.check_choice("a name in films", name, tuple(sets))
+        if not isinstance(film, Recording) or not film.frames:
+            errors.fail(f"films[{name!r}]", "a Recording with at least one frame", film)
+        for frame in film.frames:
+            shape = [sets[name].classes, *sets[name].images.shape[1:]]
+            errors.check_tensor(f"a frame of films[{name!r}]", frame.content, shape=shape, dtype=torch.uint8)
+    return dict(films)
+
+
+def _balanced(data: ImageData, points: int) -> Tensor:
+    """Training-set indices, as equally many of each class as there are, in a fixed random order."""
+    rows = []
+    for label in range(data.classes):
+        members = data.of_class(label)
+        order = torch.randperm(len(members), generator=randomness.generator(0, label, "diversity pool"))
+        rows.append(members[order[: points // data.classes]])
+    return torch.cat(rows)

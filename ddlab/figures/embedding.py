@@ -1,0 +1,157 @@
+"""Maps of real and distilled images: which real points are covered, where the real ones are dense, where the distilled ones lie."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from ..errors import DDLabError, check_choice, check_number, fail
+from . import alt as words
+from . import theme as look
+from ._check import as_array, as_names, as_pair
+from .theme import ThemeName
+
+# The densest 90%, 60% and 30% of the points lie inside.
+_CONTOURS = {"start": 0.1, "end": 0.7, "size": 0.3}
+DISTILLED = "distilled"
+
+
+def embedding_map(
+    real: Any,
+    distilled: Any,
+    *,
+    covered: Any,
+    real_classes: Sequence[str],
+    distilled_classes: Sequence[str],
+    density: tuple[Any, Any, Any] | None = None,
+    chosen: int | None = None,
+    extent: tuple[tuple[float, float], tuple[float, float]] | None = None,
+    title: str = "Real and distilled images",
+    x_label: str = "map, first axis",
+    y_label: str = "map, second axis",
+    theme: ThemeName = "light",
+    height: int = 460,
+) -> go.Figure:
+    """Points in a plane: covered real ones filled, others hollow; distilled ones large, with their class; classes named where they lie.
+
+    Args:
+        real: [n, 2]. distilled: [m, 2].
+        covered: [n], True where a distilled point is near (decided in feature space, not on the map).
+        real_classes: the class of each real point, in words. distilled_classes: of each distilled one.
+        density: (x, y, rank) as `ddlab.embeddings.density` gives them, for contours around the densest 90, 60 and 30% of the points.
+        chosen: the index of a distilled point to be drawn with a ring.
+        extent: (low, high) of both axes, so that the map stands still while points move; default: what the points need.
+
+    Example:
+        embedding_map([[0, 0], [1, 0]], [[0.9, 0.1]], covered=[False, True], real_classes=["a", "b"], distilled_classes=["b"])
+    """
+    points, marks = _plane("real", real), _plane("distilled", distilled)
+    near = as_array("covered", covered).astype(bool)
+    names = as_names("real_classes", real_classes, len(points))
+    labels = as_names("distilled_classes", distilled_classes, len(marks))
+    if len(near) != len(points):
+        raise DDLabError(f"covered must be an array of {len(points)} values, one per real point; given {len(near)}.")
+    if chosen is not None:
+        check_choice("chosen", chosen, range(len(marks)))
+    figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, theme=theme, height=height)
+    quiet, text = look.neutral("axis", theme), look.neutral("text", theme)
+    if density is not None:
+        _add_contours(figure, density, theme)
+    of_class = np.array(names)
+    for name, mask, marker in (
+        ("real, not covered", ~near, {"symbol": "circle-open", "color": quiet, "size": 5}),
+        ("real, covered", near, {"symbol": "circle", "color": look.series_style(0, theme).colour, "size": 6}),
+    ):
+        figure.add_scatter(
+            x=_short(points[mask, 0]), y=_short(points[mask, 1]), mode="markers", name=name, marker=marker,
+            text=of_class[mask], hovertemplate="%{text}<extra>" + name + "</extra>",
+        )  # fmt: skip
+    centres = {name: np.median(points[of_class == name], 0) for name in dict.fromkeys(names)}
+    figure.add_scatter(
+        x=_short(np.array([at[0] for at in centres.values()])), y=_short(np.array([at[1] for at in centres.values()])),
+        mode="text", text=[f"<b>{name}</b>" for name in centres], textfont={"size": 19, "color": look.neutral("quiet", theme)},
+        name="middle of a class", hoverinfo="skip", showlegend=False,
+    )  # fmt: skip
+    orange = look.series_style(1, theme).colour
+    widths = [3.5 if index == chosen else 1.2 for index in range(len(marks))]
+    figure.add_scatter(
+        # Plain lists: the plot widget moves single points of this trace.
+        x=marks[:, 0].round(3).tolist(), y=marks[:, 1].round(3).tolist(), mode="markers+text", name=DISTILLED,
+        marker={"symbol": "diamond", "color": orange, "size": 15, "line": {"color": text, "width": widths}},
+        text=labels, textposition="top center", textfont={"size": 13, "color": text},
+        hovertemplate="%{text}<extra>distilled</extra>",
+    )  # fmt: skip
+    look.legend_below(figure)
+    for update, ends in zip((figure.update_xaxes, figure.update_yaxes), _extent(extent), strict=True):
+        update(showgrid=False, zeroline=False, range=ends)
+    return look.finish_figure(
+        figure,
+        alt=f"Map of {len(points)} real images of {len(centres)} classes ({words.names(list(centres), most=10)}) and {len(marks)} "
+        f"distilled ones; {int(near.sum())} real ones, {near.mean():.0%}, have a distilled one near.",
+    )
+
+
+def coverage_bars(
+    coverage: Mapping[str, float],
+    *,
+    chance: float | None = None,
+    title: str = "Real images covered",
+    theme: ThemeName = "light",
+    height: int = 300,
+) -> go.Figure:
+    """The covered share of the real images by set, with the share that as many random real images cover as dashed line."""
+    from .comparison import bars
+
+    if not isinstance(coverage, Mapping) or not coverage:
+        fail("coverage", "a mapping of name to share that is not empty", coverage)
+    coverage = {name: check_number(f"coverage[{name!r}]", share, 0, 1) for name, share in coverage.items()}
+    reference = None if chance is None else ("drawn at random", check_number("chance", chance, 0, 1))
+    figure = bars(
+        list(coverage), list(coverage.values()), title=title, y_label="covered share of real images", text_format=".1%",
+        reference=reference, theme=theme, height=height,
+    )  # fmt: skip
+    top = max([*coverage.values(), chance or 0.0, 0.05])
+    figure.update_yaxes(tickformat=".0%", range=[0, 1.2 * top])
+    return figure
+
+
+def _plane(argument: str, value: Any) -> np.ndarray:
+    array = as_array(argument, value, dimensions=(2,))
+    if array.shape[1] != 2 or not np.isfinite(array).all():
+        raise DDLabError(
+            f"{argument} must be an array of shape [any, 2] with finite values; given one of shape {list(array.shape)}."
+        )
+    return array
+
+
+def _extent(value: Any) -> list[tuple[float, float] | None]:
+    """(low, high) of both axes, or nothing for either."""
+    if value is None:
+        return [None, None]
+    pairs = [
+        as_pair("extent", axis, "(low, high) of both axes")
+        for axis in as_pair("extent", value, "(low, high) of both axes")
+    ]
+    return [(check_number("extent", low), check_number("extent", high)) for low, high in pairs]
+
+
+def _add_contours(figure: go.Figure, density: Any, theme: ThemeName) -> None:
+    if not isinstance(density, tuple) or len(density) != 3:
+        raise DDLabError(f"density must be a tuple (x, y, rank); given a {type(density).__name__}.")
+    x, y = as_array("density x", density[0]), as_array("density y", density[1])
+    rank = as_array("density rank", density[2], dimensions=(2,))
+    if rank.shape != (y.size, x.size):
+        raise DDLabError(f"density rank must be of shape {[y.size, x.size]}; given {list(rank.shape)}.")
+    figure.add_contour(
+        x=_short(x), y=_short(y), z=_short(rank), contours={"coloring": "none", **_CONTOURS}, showscale=False,
+        line={"color": look.neutral("quiet", theme), "width": 1, "smoothing": 0.8}, hoverinfo="skip",
+        name="real images, densest 30, 60, 90%", showlegend=False,
+    )  # fmt: skip
+
+
+def _short(values: np.ndarray) -> np.ndarray:
+    # Plotly sends an array as its bytes: half of them are enough for a screen.
+    return values.astype(np.float32)

@@ -1,0 +1,165 @@
+"""Makes pages of the lessons, with all results, for reading without a kernel and without a network.
+
+python -m ddlab.lessons.html                              every lesson, into build/html; begin with index.html
+python -m ddlab.lessons.html 20_inverting_a_network       one of them (about as long as it takes to run it)
+
+Each lesson is run as it is handed out, its exercises unanswered. The folder is complete in itself: plotly.js lies beside the pages,
+formulas are MathML, explorers are still pictures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import html
+import re
+import sys
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from .. import errors
+from .build import NOTEBOOKS
+from .html_formulas import mathml
+from .html_stills import with_stills
+from .lesson import LESSONS, OverBudget
+from .running import LessonFailed, run, without_errors
+
+PAGES = Path("build") / "html"
+_TEMPLATE = Path(__file__).with_name("html_page.j2")
+_INDEX = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>ddlab lessons</title>
+<style>body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 44em; margin: 2em auto; padding: 0 1em; }}</style>
+</head>
+<body>
+<h1>ddlab: understand dataset distillation</h1>
+<p>The lessons as they look after a run, exercises unanswered. What is interactive in them stands still here.</p>
+<ul>
+{lessons}
+</ul>
+</body>
+</html>
+"""
+
+
+def page(notebook: Any, *, title: str, folder: Path = NOTEBOOKS) -> str:
+    """One executed notebook as HTML text that asks nothing of the network; `plotly.min.js` must lie beside it.
+
+    Args:
+        notebook: with outputs and widget state, as `running.run` returns it; it is changed.
+        title: of the page. folder: where the pictures that its text names are found.
+    """
+    notebook = with_stills(notebook)
+    notebook.metadata["title"] = title
+    exporter = _exporter()
+    text, _ = exporter.from_notebook_node(notebook, {"metadata": {"path": str(folder), "name": title}})
+    return text
+
+
+def write(names: Sequence[str], pages: Path = PAGES, *, notebooks: Path = NOTEBOOKS) -> list[str]:
+    """Run these lessons and write their pages, the index of all pages in the folder, and plotly.js.
+
+    Returns:
+        One sentence for each lesson that failed; it has no page then.
+    """
+    pages.mkdir(parents=True, exist_ok=True)
+    failed = []
+    for name in names:
+        source, target = notebooks / f"{name}.ipynb", pages / f"{name}.html"
+        try:
+            # On a busy machine a lesson takes longer than it promises: its last cell says so, and the page is as good.
+            ran = without_errors(run(source, allowed=[OverBudget.__name__]))
+            text = page(ran, title=title_of(source), folder=notebooks)
+        except LessonFailed as error:
+            # An older page would be taken for this lesson.
+            target.unlink(missing_ok=True)
+            failed.append(str(error))
+        else:
+            target.write_text(text, encoding="utf-8")
+    script = files("plotly").joinpath("package_data", "plotly.min.js").read_bytes()
+    (pages / "plotly.min.js").write_bytes(script)
+    (pages / "index.html").write_text(index(notebooks, pages), encoding="utf-8")
+    return failed
+
+
+def index(notebooks: Path, pages: Path) -> str:
+    """The page that lists every lesson of `notebooks` that has a page in `pages`, in the order of their numbers."""
+    lines = []
+    for source in sorted(notebooks.glob("*.ipynb")):
+        if (pages / f"{source.stem}.html").exists():
+            budget = LESSONS.get(source.stem)
+            minutes = f" (about {budget.minutes} minutes to read)" if budget else ""
+            lines.append(f'<li><a href="{source.stem}.html">{html.escape(title_of(source))}</a>{minutes}</li>')
+    return _INDEX.format(lessons="\n".join(lines))
+
+
+def title_of(source: Path) -> str:
+    """The first heading of a notebook, or its name."""
+    import nbformat
+
+    for cell in nbformat.read(source, as_version=4).cells:
+        found = cell.cell_type == "markdown" and re.search(r"^# +(.+)$", cell.source, re.MULTILINE)
+        if found:
+            return found[1].strip()
+    return source.stem
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; returns the exit status: 1 if a lesson did not run to its end."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("lessons", nargs="*", metavar="LESSON", help="names without .ipynb (default: all)")
+    parser.add_argument("--out", type=Path, default=PAGES, help=f"folder of the pages (default: {PAGES})")
+    parser.add_argument("--notebooks", type=Path, default=NOTEBOOKS)
+    options = parser.parse_args(arguments)
+    known = sorted(path.stem for path in options.notebooks.glob("*.ipynb"))
+    names = [errors.check_choice("lesson", name, tuple(known)) for name in options.lessons] or known
+    failed = write(names, options.out, notebooks=options.notebooks)
+    for sentence in failed:
+        print(sentence, file=sys.stderr)
+    print(f"{len(names) - len(failed)} of {len(names)} written; begin with {options.out / 'index.html'}")
+    return 1 if failed else 0
+
+
+def _exporter() -> Any:
+    """nbconvert's HTML with our template, formulas as MathML, and links between lessons as links between pages."""
+    from jinja2 import pass_context
+    from nbconvert import HTMLExporter
+    from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+    from nbconvert.preprocessors import CoalesceStreamsPreprocessor
+
+    class Renderer(IPythonRenderer):
+        def block_math(self, body: str) -> str:
+            return mathml(body, block=True)
+
+        def inline_math(self, body: str) -> str:
+            return mathml(body)
+
+        def latex_environment(self, name: str, body: str) -> str:
+            return mathml(rf"\begin{{{name}}}{body}\end{{{name}}}", block=True)
+
+        def link(self, text: str, url: str, title: str | None = None) -> str:
+            return super().link(text, re.sub(r"^(\d\d_\w+)\.ipynb", r"\1.html", url), title)
+
+    class Exporter(HTMLExporter):
+        @pass_context
+        def markdown2html(self, context: Any, source: str) -> str:
+            path = context.get("resources", {}).get("metadata", {}).get("path", "")
+            renderer = Renderer(escape=False, embed_images=True, path=path, exclude_anchor_links=True)
+            return MarkdownWithMath(renderer=renderer).render(source)
+
+    return Exporter(
+        raw_template=_TEMPLATE.read_text(encoding="utf-8"),
+        template_name="lab",
+        exclude_input_prompt=True,
+        exclude_output_prompt=True,
+        # Progress is printed in small pieces over one line; a page shows the last.
+        preprocessors=[CoalesceStreamsPreprocessor(enabled=True)],
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

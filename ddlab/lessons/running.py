@@ -1,0 +1,82 @@
+"""Runs a notebook from top to bottom in a fresh kernel, as a reader would; `html` makes pages of it, `timing` measures it.
+
+notebook = run(Path("notebooks/20_inverting_a_network.ipynb"))     # with its outputs and the state of its widgets
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+SECONDS_PER_CELL = 600
+
+
+class LessonFailed(RuntimeError):
+    """A notebook that did not run to its end; the message names the notebook and what went wrong."""
+
+
+def run(
+    path: Path,
+    *,
+    environment: Mapping[str, str] | None = None,
+    last: str = "",
+    allowed: Sequence[str] = (),
+    keep_going: bool = False,
+) -> Any:
+    """The notebook with outputs; the state of its widgets is in its metadata. The file stays as it is.
+
+    Args:
+        path: of the notebook. environment: variables for its kernel, beside those of this process.
+        last: code of one more cell at the end.
+        allowed: names of errors that are kept as output while the next cell runs. keep_going: so is every error.
+
+    Raises:
+        LessonFailed: a cell raises what is not allowed, or takes longer than ten minutes, or the kernel dies.
+    """
+    import nbformat
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+
+    notebook = nbformat.read(path, as_version=4)
+    if last:
+        notebook.cells.append(nbformat.v4.new_code_cell(last))
+    # A folder of its own: what lies beside the notebook must not matter, and nothing is left there.
+    with tempfile.TemporaryDirectory(prefix="ddlab-lesson-") as folder:
+        client = NotebookClient(
+            notebook,
+            timeout=SECONDS_PER_CELL,
+            kernel_name="python3",
+            allow_errors=keep_going,
+            allow_error_names=list(allowed),
+            resources={"metadata": {"path": folder}},
+        )
+        try:
+            client.execute(env={**os.environ, **(environment or {})})
+        except CellExecutionError as error:
+            raise LessonFailed(f"{path.name}: {error.ename}: {error.evalue}") from error
+        except CellTimeoutError as error:
+            raise LessonFailed(f"{path.name}: a cell took longer than {SECONDS_PER_CELL} s") from error
+        except DeadKernelError as error:
+            raise LessonFailed(f"{path.name}: the kernel died (often: out of memory)") from error
+    return notebook
+
+
+def errors_of(notebook: Any) -> list[str]:
+    """What its cells raised, as "AssertionError: ..."."""
+    return [
+        f"{output.ename}: {output.evalue}"
+        for cell in notebook.cells
+        for output in cell.get("outputs", [])
+        if output.output_type == "error"
+    ]
+
+
+def without_errors(notebook: Any) -> Any:
+    """The notebook (changed in place) without the tracebacks among its outputs."""
+    for cell in notebook.cells:
+        if "outputs" in cell:
+            cell.outputs = [output for output in cell.outputs if output.output_type != "error"]
+    return notebook
