@@ -28,7 +28,7 @@ import plotly.graph_objects as go
 import traitlets
 from plotly.offline import get_plotlyjs_version
 
-from ..errors import check_boolean, check_number, fail
+from ..errors import check_boolean, check_number, check_text, fail
 from ..figures.theme import THEMES, alt_text, palette
 from .live import LiveWidget, front_end
 
@@ -78,6 +78,7 @@ class Plot(LiveWidget):
         **keywords: Any,
     ) -> None:
         check_boolean("announce", announce)
+        check_text("draggable", draggable)
         cursor = None if cursor is None else check_number("cursor", cursor)
         self._shown = _checked(figure)
         self._changing = threading.RLock()

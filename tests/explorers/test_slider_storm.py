@@ -18,7 +18,15 @@ import torch
 import ddlab
 from ddlab import networks, training
 from ddlab.data import ImageData
-from ddlab.explorers import Explorer, LabelsAgainstImages, LiveRecovery, Recording, RecoveryFilm, Scrubber
+from ddlab.explorers import (
+    DiversityView,
+    Explorer,
+    LabelsAgainstImages,
+    LiveRecovery,
+    Recording,
+    RecoveryFilm,
+    Scrubber,
+)
 from ddlab.figures import encode_png, loss_curves
 from ddlab.methods import squeeze_recover_relabel as sre2l
 from ddlab.networks import Network
@@ -121,12 +129,34 @@ def _scrubbed(explorer: Scrubber) -> Storm:
     return Storm(explorer, move, lambda: None, shows)
 
 
+def diversity_view(data: ImageData, teacher: Network) -> Storm:
+    kept = RecoveryFilm(data, capacity=20)
+    made = ddlab.distill("sre2l", data, teacher, sre2l.Config.teaching(iterations=15), progress=False, on_step=kept)
+    explorer = DiversityView(data, teacher, {"recovered": made}, films={"recovered": kept.images}, points=30)
+    frames = explorer.panel["frame"].max + 1
+
+    layers = ("features", "logits")
+
+    def move(number: int) -> None:
+        explorer.panel["frame"].value = number % frames
+        explorer.panel["layer"].value = layers[number % 2]
+
+    def shows(number: int) -> bool:
+        moved = (
+            explorer.panel.value.frame == number % frames and f"PCA of the {layers[number % 2]}" in explorer.sentence
+        )
+        return moved and bytes(explorer.picture.value) == explorer._grid()
+
+    return Storm(explorer, move, explorer.worker.join, shows)
+
+
 EXPLORERS: dict[str, Callable[[ImageData, Network], Storm]] = {
     "labels against images": labels_against_images,
     "live recovery, playing": live_recovery,
     "live recovery, at rest": live_recovery_at_rest,
     "recovery film": film,
     "scrubber": scrubber,
+    "diversity view": diversity_view,
 }
 
 

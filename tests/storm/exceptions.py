@@ -22,8 +22,8 @@ EXCEPTIONS: dict[str, str] = {
     **dict.fromkeys(
         (
             "augmentation.View", "distilled.HardLabels", "distilled.StoredLabels", "distilled.OnlineTeacher", "evaluation.Evaluation",
-            "explorers.Frame", "embeddings.Embedding", "embeddings.Density", "lessons.Budget", "lessons.Claim", "lessons.Verdict", "networks.Outputs", "optim.AdamState",
-            "optim.SGDState",
+            "embeddings.Density", "embeddings.Embedding", "explorers.Frame", "lessons.Budget", "lessons.Claim", "lessons.Verdict",
+            "networks.Outputs", "optim.AdamState", "optim.SGDState",
         ),
         _RECORD,
     ),
