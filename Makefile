@@ -104,7 +104,7 @@ lock: ## write constraints.txt anew: the newest versions that pyproject.toml all
 
 # --------------------------------------------------------------------------------------------------------------- checks
 
-.PHONY: lint format types stripped strip in-step lessons pytest unit quick solutions browser bench
+.PHONY: lint format types stripped strip in-step lessons api pytest unit quick solutions browser bench
 lint: $(TEST_READY) ## ruff: rules and format
 	$(RUN) ruff check
 	$(RUN) ruff format --check
@@ -132,6 +132,9 @@ in-step: $(TEST_READY) ## check that lessons and assignments follow from their s
 
 lessons: $(TEST_READY) ## make lessons and assignments from their sources
 	$(RUN) ddlab.lessons.build
+
+api: $(TEST_READY) ## write API.md, the list of public names
+	$(RUN) tests.public_api
 
 # One pytest run, so that its last line counts everything. Order: tests, doctests, solution notebooks, browser. The
 # browser comes last because Playwright keeps an event loop running, which the notebook runner cannot share.

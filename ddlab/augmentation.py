@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from . import randomness
+from . import errors, randomness
 
 
 class View(NamedTuple):
@@ -29,7 +29,13 @@ def augment(
 
     Args:
         images: float [n, c, h, w]. black: [1, c, 1, 1], the normalised value of the padding.
+        crop_pixels: padding on each side, at most the longer side of the images. mixup_alpha: 0 is off.
     """
+    errors.check_tensor("images", images, shape=[None] * 4, floating=True, finite=False)
+    errors.check_integer("crop_pixels", crop_pixels, 0, max(images.shape[2:]))
+    errors.check_boolean("flip", flip)
+    mixup_alpha = errors.check_number("mixup_alpha", mixup_alpha, 0)
+    errors.check_tensor("black", black, shape=[1, images.shape[1], 1, 1], dtype=images.dtype, finite=False)
     count = len(images)
     draw = randomness.generator(seed, step, "augment")
     if crop_pixels:

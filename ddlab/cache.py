@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 
+from . import errors, storage
 from . import process as driver
-from . import storage
 from .errors import DDLabError
 from .process import Inputs
 
@@ -26,6 +26,7 @@ _lock = threading.Lock()
 
 def remember(compute: Callable[[], Any], *parts: Any) -> Any:
     """`compute()`, or what it gave before for the same parts (tensors, configs, JSON types)."""
+    errors.check_function("compute", compute)
     key = storage.fingerprint(*parts)
     with _lock:
         if key in _results:
@@ -56,11 +57,14 @@ def run(
 
     An interrupted result (complete is False) is returned and not kept.
     """
+    driver.check_call(process, config, inputs)
+    errors.check_function("load", load, optional=True)
+    folder = None if folder is None else storage.checked_path(folder, "folder", "a folder's path")
     parts = [process.NAME, config, inputs.fingerprint, str(inputs.device), torch.__version__, torch.get_num_threads()]
     key = storage.fingerprint(parts)
 
     def compute() -> Any:
-        file = None if folder is None else Path(folder) / f"{process.NAME}-{key}.safetensors"
+        file = None if folder is None else folder / f"{process.NAME}-{key}.safetensors"
         if file is not None and load is not None and file.exists():
             try:
                 return load(file)

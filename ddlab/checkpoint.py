@@ -11,19 +11,24 @@ from typing import Any
 
 from torch import Tensor
 
-from . import storage
+from . import errors, storage
 from .errors import DDLabError
+from .parameters import Parameters
 from .process import Inputs
 
 
 def save(path: str | os.PathLike[str], process: Any, config: Any, inputs: Inputs, state: Any) -> Path:
     """Write a State atomically; the file it replaces stays until the new one is whole."""
+    _check(process, config, inputs)
+    if not dataclasses.is_dataclass(state) or isinstance(state, type):
+        errors.fail("state", f"a State of {process.NAME}", state)
+    step = errors.check_integer("state.step", getattr(state, "step", None), 0)
     tensors, plain = _flatten(state)
     description = {
         "process": process.NAME,
         "config": config.to_dict(),
         "inputs": inputs.fingerprint,
-        "step": state.step,
+        "step": step,
         "plain": plain,
     }
     return storage.save(path, tensors, description, "checkpoint")
@@ -35,6 +40,7 @@ def load(path: str | os.PathLike[str], process: Any, config: Any, inputs: Inputs
     Raises:
         DDLabError: a missing, truncated or foreign file, or a checkpoint of another process, config, data or teacher.
     """
+    _check(process, config, inputs)
     tensors, header = storage.load(path, "checkpoint")
     for part in ("process", "config", "inputs", "plain"):
         if part not in header:
@@ -55,6 +61,13 @@ def load(path: str | os.PathLike[str], process: Any, config: Any, inputs: Inputs
         return _restore(process.State, "", tensors, header["plain"], inputs.device)
     except KeyError as missing:
         raise DDLabError(f"checkpoint must be whole; given {str(path)!r} without {missing}.") from missing
+
+
+def _check(process: Any, config: Any, inputs: Any) -> None:
+    if not (isinstance(getattr(process, "NAME", None), str) and isinstance(getattr(process, "State", None), type)):
+        errors.fail("process", "a process module (ddlab.methods.get(name), ddlab.training)", process)
+    errors.check_instance("config", config, Parameters, f"a {process.NAME} Config")
+    errors.check_instance("inputs", inputs, Inputs, "an Inputs")
 
 
 def _as_json(value: Any) -> Any:
@@ -84,9 +97,10 @@ def _restore(kind: Any, name: str, tensors: dict[str, Tensor], plain: dict[str, 
     if isinstance(kind, types.UnionType):
         if name in plain and plain[name] is None:
             return None
-        kind = next(
-            part for part in typing.get_args(kind) if part is not type(None) and _fits(part, name, tensors, plain)
-        )
+        parts = [part for part in typing.get_args(kind) if part is not type(None)]
+        kind = next((part for part in parts if _fits(part, name, tensors, plain)), None)
+        if kind is None:
+            raise KeyError(name)
     if kind is Tensor:
         return tensors[name].to(device)
     if dataclasses.is_dataclass(kind):

@@ -114,7 +114,7 @@ class DistilledSet:
             errors.fail("class_names", "a tuple of strings", self.class_names)
         errors.check_tensor("mean", self.mean, shape=[None], dtype=torch.float32)
         errors.check_tensor("std", self.std, shape=[len(self.mean)], dtype=torch.float32)
-        if len(self.std) and float(self.std.min()) <= 0:
+        if len(self.std) and float(self.std.detach().min()) <= 0:
             raise DDLabError(f"std must be above 0 in every channel; given {self.std.tolist()}.")
         errors.check_boolean("complete", self.complete)
         if not isinstance(self.provenance, dict):

@@ -37,6 +37,7 @@ LAYERS = ("features", "logits")
 # numba's threads, on which UMAP runs, must not be entered twice at once.
 _umap_lock = threading.Lock()
 _umap_compiled = False
+_LARGEST = 1e15  # of a feature: float32 can still square and add them
 UMAP_WAIT = "UMAP compiles itself at its first map: 10 to 30 seconds, once. Later maps take one or two."
 
 
@@ -143,10 +144,10 @@ def density(positions: Tensor, *, cells: int = 48, margin: float = 0.08, bandwid
     """
     from scipy.stats import gaussian_kde
 
-    errors.check_tensor("positions", positions, shape=[None, 2])
+    errors.check_tensor("positions", positions, shape=[None, 2], floating=True)
     errors.check_integer("cells", cells, 2)
-    errors.check_number("margin", margin, 0)
-    errors.check_number("bandwidth", bandwidth, 0, open_low=True)
+    errors.check_number("margin", margin, 0, 100)
+    errors.check_number("bandwidth", bandwidth, 0.001, 1000)
     points = _array(positions).astype(np.float64).T
     low, high = (points.min(1), points.max(1)) if points.size else (np.zeros(2), np.zeros(2))
     # A kernel estimate needs a covariance that can be inverted.
@@ -168,7 +169,10 @@ def _joined(groups: Mapping[str, Tensor]) -> Tensor:
         if not group.is_floating_point():
             errors.fail(f"groups[{name!r}]", "a floating-point tensor", group)
         width = group.shape[1]
-    return torch.cat([group.detach().cpu().float() for group in groups.values()])
+    joined = torch.cat([group.detach().cpu().float() for group in groups.values()])
+    if joined.numel() and float(joined.abs().max()) > _LARGEST:
+        errors.fail("groups", f"numbers of at most {_LARGEST:g}", float(joined.abs().max()))
+    return joined
 
 
 def _check_enough(config: Config, count: int) -> None:

@@ -9,9 +9,11 @@ import difflib
 import math
 import numbers
 from collections.abc import Iterable, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import torch
+
+Kind = TypeVar("Kind")
 
 
 class DDLabError(ValueError):
@@ -25,7 +27,8 @@ class NonFiniteError(DDLabError):
 def describe(value: object) -> str:
     """A short description of `value` for an error message: type, shape and range rather than contents."""
     if isinstance(value, torch.Tensor):
-        return f"a {str(value.dtype).removeprefix('torch.')} tensor of shape {list(value.shape)}"
+        kind = "" if _is_dense(value) else "sparse " if not value.is_meta else "meta "
+        return f"a {kind}{str(value.dtype).removeprefix('torch.')} tensor of shape {list(value.shape)}"
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         return f"a {value.dtype} array of shape {list(value.shape)}"  # type: ignore[attr-defined]
     if isinstance(value, type):
@@ -88,32 +91,59 @@ def check_boolean(argument: str, value: object) -> bool:
     return value
 
 
+def check_instance(argument: str, value: object, kind: type[Kind] | tuple[type[Kind], ...], allowed: str) -> Kind:
+    """Return `value` if it is an instance of `kind`, which `allowed` says in words ("an ImageData")."""
+    if not isinstance(value, kind):
+        fail(argument, allowed, value)
+    return value
+
+
+def check_text(argument: str, value: object, *, empty: bool = True) -> str:
+    """Return `value` if it is a string; with `empty=False` one that has more than white space."""
+    if not isinstance(value, str) or not (empty or value.strip()):
+        fail(argument, "a text" if empty else "a text that is not empty", value)
+    return value
+
+
+def check_function(argument: str, value: object, *, optional: bool = False) -> Any:
+    """Return `value` if it can be called; with `optional` None as well."""
+    if not callable(value) and not (optional and value is None):
+        fail(argument, "a function" + " or None" * optional, value)
+    return value
+
+
 def check_tensor(
     argument: str,
-    value: object,
+    value: Any,
     *,
     shape: Sequence[int | None] | None = None,
     dtype: torch.dtype | None = None,
+    floating: bool = False,
     finite: bool = True,
 ) -> torch.Tensor:
-    """Return `value` if it is a tensor of this shape (None matches any length) and dtype, without NaN or infinity."""
-    wanted = "" if shape is None else f" of shape [{', '.join('any' if n is None else str(n) for n in shape)}]"
-    kind = "" if dtype is None else f"{str(dtype).removeprefix('torch.')} "
-    allowed = f"a {kind}tensor{wanted}"
-    if not isinstance(value, torch.Tensor):
-        fail(argument, allowed, value)
-    if dtype is not None and value.dtype != dtype:
-        fail(argument, allowed, value)
-    if shape is not None and (
-        value.ndim != len(shape) or any(n is not None and n != m for n, m in zip(shape, value.shape, strict=True))
-    ):
-        fail(argument, allowed, value)
+    """Return `value` if it is a dense tensor of this shape (None matches any length) and dtype, without NaN or infinity.
+
+    `floating` asks for any floating-point dtype. Cheap with `finite=False`; else it waits for the device.
+    """
+    fits = isinstance(value, torch.Tensor) and _is_dense(value)
+    fits = fits and (dtype is None or value.dtype == dtype) and (not floating or value.is_floating_point())
+    if fits and shape is not None:
+        found = value.shape
+        fits = len(found) == len(shape) and all(n is None or n == m for n, m in zip(shape, found, strict=True))
+    if not fits:
+        wanted = "" if shape is None else f" of shape [{', '.join('any' if n is None else str(n) for n in shape)}]"
+        kind = "float " if floating else "" if dtype is None else f"{str(dtype).removeprefix('torch.')} "
+        fail(argument, f"a {kind}tensor{wanted}", value)
     if finite and value.is_floating_point() and not bool(torch.isfinite(value).all()):
         bad = int((~torch.isfinite(value)).sum())
         raise DDLabError(
             f"{argument} must be finite everywhere; given {describe(value)} with {bad} values that are NaN or infinite."
         )
     return value
+
+
+def _is_dense(value: torch.Tensor) -> bool:
+    return value.layout is torch.strided and not value.is_meta
 
 
 def _is_finite(value: numbers.Real) -> bool:
@@ -125,7 +155,7 @@ def _is_finite(value: numbers.Real) -> bool:
 
 def checked_device(device: torch.device | str) -> torch.device:
     """The device of that name; "auto" is CUDA when there is one, else the CPU."""
-    if device == "auto":
+    if isinstance(device, str) and device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         found = torch.device(device)

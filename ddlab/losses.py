@@ -7,11 +7,13 @@ from torch import Tensor
 
 from . import errors
 
+COLDEST = 1e-6  # below, logits / T overflows to infinity, and the softmax is NaN
+
 
 def soft_targets(logits: Tensor, temperature: float) -> Tensor:
     """softmax(logits / T): probabilities [n, classes]; T above 1 evens them out."""
-    errors.check_tensor("logits", logits, shape=[None, None], finite=False)
-    return (logits / errors.check_number("temperature", temperature, 0, open_low=True)).softmax(1)
+    errors.check_tensor("logits", logits, shape=[None, None], floating=True, finite=False)
+    return (logits / errors.check_number("temperature", temperature, COLDEST)).softmax(1)
 
 
 def distillation_loss(student_logits: Tensor, targets: Tensor, *, temperature: float) -> Tensor:
@@ -19,12 +21,12 @@ def distillation_loss(student_logits: Tensor, targets: Tensor, *, temperature: f
 
     Args:
         student_logits: [n, classes]. targets: probabilities [n, classes], rows sum to 1.
-        temperature: T, above 0, the one the targets were made with.
+        temperature: T, at least `COLDEST`, the one the targets were made with.
 
     Source: Hinton, Vinyals & Dean 2015, arXiv 1503.02531; SRe2L's relabelling leaves out T^2, which AdamW does not notice.
     """
-    errors.check_tensor("student_logits", student_logits, shape=[None, None], finite=False)
+    errors.check_tensor("student_logits", student_logits, shape=[None, None], floating=True, finite=False)
     # Another shape would be broadcast and give a wrong number in silence.
-    errors.check_tensor("targets", targets, shape=student_logits.shape, finite=False)
-    errors.check_number("temperature", temperature, 0, open_low=True)
+    errors.check_tensor("targets", targets, shape=student_logits.shape, floating=True, finite=False)
+    temperature = errors.check_number("temperature", temperature, COLDEST)
     return F.kl_div((student_logits / temperature).log_softmax(1), targets, reduction="batchmean")

@@ -20,7 +20,7 @@ def summed_squared_distances(features: Tensor) -> Tensor:
 
     Computed as 2 n sum_i || f_i - mean ||^2, which equals it without n^2 differences.
     """
-    errors.check_tensor("features", features, shape=[None, None])
+    errors.check_tensor("features", features, shape=[None, None], floating=True)
     return 2 * len(features) * (features - features.mean(0)).square().sum()
 
 
@@ -37,6 +37,7 @@ def feature_distance(distilled: DistilledSet, teacher: Network, *, normalised: b
     """
     if not isinstance(distilled, DistilledSet):
         errors.fail("distilled", "a DistilledSet", distilled)
+    errors.check_boolean("normalised", normalised)
     features = networks.predict(teacher, distilled.images).last_conv.flatten(1)
     if not len(features):
         return features.new_zeros(distilled.classes)
@@ -56,7 +57,7 @@ def neighbourhood_radii(real: Tensor, *, neighbours: int = 5) -> Tensor:
     Raises:
         DDLabError: fewer than neighbours + 1 points, or points that are not finite.
     """
-    errors.check_tensor("real", real, shape=[None, None])
+    errors.check_tensor("real", real, shape=[None, None], floating=True)
     errors.check_integer("neighbours", neighbours, 1)
     if len(real) <= neighbours:
         raise errors.DDLabError(
@@ -69,7 +70,7 @@ def neighbourhood_radii(real: Tensor, *, neighbours: int = 5) -> Tensor:
 
 def covered(real: Tensor, radii: Tensor, points: Tensor) -> Tensor:
     """Which real points have one of `points` in their neighbourhood: real [n, d], radii [n], points [m, d] -> bool [n]."""
-    errors.check_tensor("real", real, shape=[None, None])
+    errors.check_tensor("real", real, shape=[None, None], floating=True)
     errors.check_tensor("radii", radii, shape=[len(real)])
     errors.check_tensor("points", points, shape=[None, real.shape[1]], dtype=real.dtype)
     if not len(points):
@@ -95,5 +96,7 @@ _ROWS = 1024  # at a time: the distances of 50,000 points to each other are 10 G
 
 
 def _distances(some: Tensor, others: Tensor) -> Tensor:
+    if some.dtype.itemsize < 4:  # torch has no distances of half-precision numbers
+        some, others = some.float(), others.float()
     # Without matrix products: rounding must not move a point out of the neighbourhood that it defines.
     return torch.cdist(some, others, compute_mode="donot_use_mm_for_euclid_dist")

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -26,6 +27,8 @@ from . import errors
 Tensors = Mapping[str, Tensor]
 LearningRate = float | Tensor
 Several = list[Tensor] | tuple[Tensor, ...]
+_LARGEST = 1e30  # float32 holds it; torch refuses larger numbers in words of its own
+_LARGEST_BETA = 0.999999
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,7 @@ class AdamState:
 
 def sgd_init(parameters: Tensors) -> SGDState:
     """The state before the first update: zero velocity."""
+    _check_tensors(parameters)
     return SGDState(0, _zeros(parameters))
 
 
@@ -66,8 +70,12 @@ def sgd_update(
         learning_rate: a number, or a tensor of shape [] that may carry a gradient.
 
     Raises:
-        DDLabError: the names of parameters, gradients and state differ.
+        DDLabError: parameters, gradients and state that differ in names, shapes or dtypes, or numbers out of their range.
     """
+    step = _steps_done(state, SGDState)
+    learning_rate = _checked_rate(learning_rate)
+    momentum = errors.check_number("momentum", momentum, 0, _LARGEST)
+    weight_decay = errors.check_number("weight_decay", weight_decay, 0, _LARGEST)
     names, values, slopes = _aligned(parameters, gradients, state.velocity)
     if weight_decay:
         slopes = list(torch._foreach_add(slopes, values, alpha=weight_decay))
@@ -75,11 +83,12 @@ def sgd_update(
     if momentum:
         velocity = torch._foreach_add(torch._foreach_mul([state.velocity[n] for n in names], momentum), slopes)
     moved = _descend(values, velocity, learning_rate)
-    return dict(zip(names, moved, strict=True)), SGDState(state.step + 1, dict(zip(names, velocity, strict=True)))
+    return dict(zip(names, moved, strict=True)), SGDState(step + 1, dict(zip(names, velocity, strict=True)))
 
 
 def adam_init(parameters: Tensors) -> AdamState:
     """The state before the first update: zero moments."""
+    _check_tensors(parameters)
     return AdamState(0, _zeros(parameters), _zeros(parameters))
 
 
@@ -96,8 +105,10 @@ def adam_update(
 
     Args and errors as `sgd_update`; `betas` in [0, 1), `epsilon` is added to the root of the second moment.
     """
-    names, values, slopes = _aligned(parameters, gradients, state.first)
-    (beta1, beta2), step = betas, state.step + 1
+    step = _steps_done(state, AdamState) + 1
+    learning_rate, (beta1, beta2) = _checked_rate(learning_rate), _checked_betas(betas)
+    epsilon = errors.check_number("epsilon", epsilon, 0, _LARGEST)
+    names, values, slopes = _aligned(parameters, gradients, state.first, state.second)
     first = torch._foreach_lerp([state.first[n] for n in names], slopes, 1 - beta1)
     second = torch._foreach_addcmul(
         torch._foreach_mul([state.second[n] for n in names], beta2), slopes, slopes, value=1 - beta2
@@ -125,14 +136,19 @@ def adamw_update(
     weight_decay: float = 0.01,
 ) -> tuple[dict[str, Tensor], AdamState]:
     """One step of Adam with decoupled weight decay. Args and errors as `adam_update`."""
+    _check_tensors(parameters)
+    learning_rate = _checked_rate(learning_rate)
+    weight_decay = errors.check_number("weight_decay", weight_decay, 0, _LARGEST)
     shrunk = {name: value * (1 - learning_rate * weight_decay) for name, value in parameters.items()}
     return adam_update(shrunk, gradients, state, learning_rate=learning_rate, betas=betas, epsilon=epsilon)
 
 
 def cosine(step: int, total: int, base: float, *, final_fraction: float = 0.0) -> float:
     """The learning rate before update `step` (0-based) of `total`: from `base` down to `base * final_fraction`."""
-    errors.check_integer("total", total, 1)
-    progress = min(max(step / total, 0.0), 1.0)
+    total = errors.check_integer("total", total, 1)
+    base = errors.check_number("base", base, -_LARGEST, _LARGEST)
+    final_fraction = errors.check_number("final_fraction", final_fraction, 0, 1)
+    progress = min(errors.check_integer("step", step, 0), total) / total
     return base * (final_fraction + (1 - final_fraction) * 0.5 * (1 + math.cos(math.pi * progress)))
 
 
@@ -140,15 +156,56 @@ def _zeros(parameters: Tensors) -> dict[str, Tensor]:
     return {name: torch.zeros_like(value).detach() for name, value in parameters.items()}
 
 
-def _aligned(parameters: Tensors, gradients: Tensors, state: Tensors) -> tuple[list[str], list[Tensor], list[Tensor]]:
-    names = list(parameters)
-    for argument, given in (("gradients", gradients), ("state", state)):
-        if given.keys() != parameters.keys():
-            errors.fail(argument, f"for the parameters {sorted(names)}", sorted(given))
+# What follows is done in every step: types, names and shapes only, never values, which would wait for the device.
+
+
+def _check_tensors(parameters: Tensors) -> None:
+    errors.check_instance("parameters", parameters, Mapping, "a mapping of name to float tensor")
+    for name, value in parameters.items():
+        # The words are made only where they are needed: they would take longer than the look.
+        if not (isinstance(value, Tensor) and value.is_floating_point() and value.layout is torch.strided):
+            errors.check_tensor(f"parameters[{name!r}]", value, floating=True, finite=False)
+
+
+def _aligned(parameters: Tensors, gradients: Tensors, *states: Tensors) -> tuple[list[str], list[Tensor], list[Tensor]]:
+    _check_tensors(parameters)
+    for argument, given in (("gradients", gradients), *(("state", state) for state in states)):
+        if not isinstance(given, Mapping) or given.keys() != parameters.keys():
+            found = [str(name) for name in given] if isinstance(given, Mapping) else given
+            errors.fail(argument, f"for the parameters {[str(name) for name in parameters]}", found)
         for name, value in parameters.items():
-            if given[name].shape != value.shape:
-                errors.fail(f"{argument}[{name!r}]", f"of its parameter's shape {list(value.shape)}", given[name])
-    return names, [parameters[n] for n in names], [gradients[n] for n in names]
+            if not _are_alike(given[name], value):
+                allowed = f"like its parameter, {errors.describe(value)} on {value.device}"
+                errors.fail(f"{argument}[{name!r}]", allowed, given[name])
+    return list(parameters), list(parameters.values()), [gradients[name] for name in parameters]
+
+
+def _are_alike(one: object, other: Tensor) -> bool:
+    return (
+        isinstance(one, Tensor)
+        and one.shape == other.shape
+        and one.dtype == other.dtype
+        and one.device == other.device
+        and one.layout is torch.strided
+    )
+
+
+def _steps_done(state: Any, kind: type) -> int:
+    return errors.check_integer(
+        "state.step", errors.check_instance("state", state, kind, f"an {kind.__name__}").step, 0
+    )
+
+
+def _checked_rate(learning_rate: Any) -> LearningRate:
+    if isinstance(learning_rate, Tensor):
+        return errors.check_tensor("learning_rate", learning_rate, shape=[], floating=True, finite=False)
+    return errors.check_number("learning_rate", learning_rate, 0, _LARGEST)
+
+
+def _checked_betas(betas: Any) -> list[float]:
+    if not isinstance(betas, (tuple, list)) or len(betas) != 2:
+        errors.fail("betas", "two numbers", betas)
+    return [errors.check_number("betas", beta, 0, _LARGEST_BETA) for beta in betas]
 
 
 def _descend(values: Several, direction: Several, learning_rate: LearningRate) -> Several:

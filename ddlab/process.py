@@ -22,7 +22,7 @@ import dataclasses
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -112,17 +112,18 @@ def steps(process: Any, config: Any, inputs: Inputs, state: Any = None) -> Itera
 
     Arguments are checked at once, not at the first step. The consumer may stop at any time.
     """
-    _check_call(process, config, inputs, state)
+    check_call(process, config, inputs, state)
     return _steps(process, config, inputs, start(process, config, inputs) if state is None else state)
 
 
 def start(process: Any, config: Any, inputs: Inputs) -> Any:
     """The state before the first update, after checking that the config is the process's own."""
-    _check_call(process, config, inputs)
+    check_call(process, config, inputs)
     return process.init(config, inputs)
 
 
-def _check_call(process: Any, config: Any, inputs: Any, state: Any = None) -> None:
+def check_call(process: Any, config: Any, inputs: Any, state: Any = None) -> None:
+    """Raise if these do not belong together: a process, a config of its own, inputs, and a state of its own if one is given."""
     if not all(
         hasattr(process, name) for name in ("NAME", "Config", "State", "init", "update", "finish", "total_steps")
     ):
@@ -131,8 +132,9 @@ def _check_call(process: Any, config: Any, inputs: Any, state: Any = None) -> No
         errors.fail("config", f"a {process.NAME} Config", config)
     if not isinstance(inputs, Inputs):
         errors.fail("inputs", "an Inputs", inputs)
-    if state is not None and not isinstance(state, process.State):
-        errors.fail("state", f"a State of {process.NAME}", state)
+    if state is not None:
+        errors.check_instance("state", state, process.State, f"a State of {process.NAME}")
+        errors.check_integer("state.step", state.step, 0)
 
 
 def _steps(process: Any, config: Any, inputs: Inputs, state: Any) -> Iterator[Step]:
@@ -144,8 +146,10 @@ def _steps(process: Any, config: Any, inputs: Inputs, state: Any) -> Iterator[St
 
 def every(run: Iterator[Step], k: int) -> Iterator[Step]:
     """Each k-th step of a run, and the last."""
+    errors.check_instance("run", run, Iterable, "the steps of a run")
     k = errors.check_integer("k", k, 1)
-    return (step for step in run if step.index % k == 0 or step.index == step.total)
+    taken = (errors.check_instance("run", step, Step, "the steps of a run") for step in run)
+    return (step for step in taken if step.index % k == 0 or step.index == step.total)
 
 
 def check_finite(name: str, step: int, *parts: Any) -> None:
@@ -194,8 +198,10 @@ def run(
     """
     from . import checkpoint as files
 
-    _check_call(process, config, inputs, state)
-    checkpoint = None if checkpoint is None else storage.checked_path(checkpoint)
+    check_call(process, config, inputs, state)
+    errors.check_function("on_step", on_step, optional=True)
+    checkpoint = None if checkpoint is None else storage.checked_path(checkpoint, "checkpoint")
+    errors.check_number("checkpoint_seconds", checkpoint_seconds, 0)
     if state is None and checkpoint is not None and os.path.exists(checkpoint):
         state = files.load(checkpoint, process, config, inputs)
     state = start(process, config, inputs) if state is None else state
@@ -227,7 +233,8 @@ class Progress:
     """One line on standard output, rewritten at most four times a second (standard error would look like a failure in a notebook)."""
 
     def __init__(self, name: str, total: int, shown: bool) -> None:
-        self.name, self.total, self.shown = name, total, shown
+        self.name, self.total = errors.check_text("name", name), errors.check_integer("total", total, 0)
+        self.shown = errors.check_boolean("progress", shown)
         self.start = self.last = time.monotonic()
 
     def show(self, index: int) -> None:
@@ -255,6 +262,7 @@ class Progress:
 
 def require_data(name: str, inputs: Inputs) -> ImageData:
     """The data of `inputs`, or the error that it is missing."""
+    errors.check_instance("inputs", inputs, Inputs, "an Inputs")
     if inputs.data is None:
         raise DDLabError(f"data must be given to {name}; given None.")
     return inputs.data
@@ -262,6 +270,7 @@ def require_data(name: str, inputs: Inputs) -> ImageData:
 
 def require_teacher(name: str, inputs: Inputs) -> Network:
     """The first teacher of `inputs`, or the error that it is missing."""
+    errors.check_instance("inputs", inputs, Inputs, "an Inputs")
     if not inputs.teachers:
         raise DDLabError(f"teacher must be given to {name}; given none.")
     return inputs.teachers[0]

@@ -19,7 +19,7 @@ def _sequence(seed: int, step: int, stream: str) -> np.random.SeedSequence:
     step = errors.check_integer("step", step, 0)
     if not isinstance(stream, str):
         errors.fail("stream", "a string that names the purpose of the draw", stream)
-    return np.random.SeedSequence([seed, step, zlib.crc32(stream.encode())])
+    return np.random.SeedSequence([seed, step, zlib.crc32(stream.encode(errors="surrogatepass"))])
 
 
 def generator(seed: int, step: int = 0, stream: str = "") -> torch.Generator:

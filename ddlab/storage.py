@@ -23,6 +23,7 @@ from . import errors
 from .errors import DDLabError
 
 _KEY = "ddlab"
+_LONGEST_PATH = 4096  # of Linux
 
 
 def save(
@@ -38,13 +39,18 @@ def save(
         DDLabError: the path cannot be written to.
     """
     path = checked_path(path)
+    errors.check_instance("tensors", tensors, Mapping, "a mapping of name to tensor")
+    for name, value in tensors.items():
+        errors.check_tensor(f"tensors[{name!r}]", value, finite=False)
+    errors.check_instance("description", description, Mapping, "a mapping of JSON types")
+    errors.check_text("kind", kind)
     # safetensors refuses tensors that are expanded, shared or not contiguous.
     plain = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
     try:
         header = {_KEY: json.dumps({**description, "kind": kind, "format": 1, "tensors": sorted(plain)})}
-    except (TypeError, ValueError) as problem:
+    except (TypeError, ValueError, RecursionError) as problem:
         raise DDLabError(
-            f"{', '.join(description)} must be made of JSON types; given something else ({problem})."
+            f"{', '.join(map(str, description))} must be made of JSON types; given something else ({problem})."
         ) from problem
     content = safetensors.torch.save(plain, metadata=header)
     write_atomically(path, content)
@@ -58,13 +64,14 @@ def load(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Tensor], di
         DDLabError: the file is missing, truncated, not ddlab's, or holds something else than `kind`.
     """
     path = checked_path(path)
-    if not path.is_file():
+    errors.check_text("kind", kind)
+    if not os.path.isfile(path):
         raise DDLabError(f"path must be an existing ddlab {kind} file; given {str(path)!r}, which is no file.")
     try:
         with safetensors.safe_open(path, framework="pt") as file:
             header = json.loads((file.metadata() or {}).get(_KEY, "null"))
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
-    except (safetensors.SafetensorError, OSError, json.JSONDecodeError, UnicodeDecodeError) as problem:
+    except (safetensors.SafetensorError, OSError, json.JSONDecodeError, UnicodeDecodeError, RecursionError) as problem:
         raise DDLabError(
             f"path must be a complete ddlab {kind} file; given {str(path)!r}, which is truncated or of another format."
         ) from problem
@@ -76,15 +83,25 @@ def load(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Tensor], di
     return tensors, header
 
 
-def checked_path(path: object) -> Path:
-    """`path` as a Path."""
-    if not isinstance(path, (str, os.PathLike)) or not isinstance(os.fspath(path), str):
-        errors.fail("path", "a file's path", path)
-    return Path(path)
+def checked_path(path: object, argument: str = "path", what: str = "a file's path") -> Path:
+    """`path` as a Path; it needs not exist."""
+    text = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
+    if not isinstance(text, str) or "\0" in text or len(text) > _LONGEST_PATH or not _is_utf8(text):
+        errors.fail(argument, what, path)
+    return Path(text)
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        return bool(os.fsencode(text)) or not text
+    except UnicodeEncodeError:
+        return False
 
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Replace `path` by `content` in one step: a reader sees the old file or the new one, never a part."""
+    path = checked_path(path)
+    errors.check_instance("content", content, bytes, "bytes")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -127,13 +144,14 @@ def fingerprint(*parts: Any) -> str:
 
 def _feed(digest: Any, part: Any) -> None:
     if isinstance(part, Tensor):
+        errors.check_tensor("a tensor of a fingerprint", part, finite=False)
         digest.update(f"{part.dtype}{list(part.shape)}".encode())
         flat = part.detach().cpu().contiguous().view(-1)
         digest.update(flat.view(torch.uint8).numpy().data if flat.numel() else b"")
     elif isinstance(part, Mapping):
         digest.update(f"{{{len(part)}}}".encode())
-        for key in sorted(part):
-            digest.update(f"<{key}>".encode())
+        for key in sorted(errors.check_text("a name in a fingerprint", name) for name in part):
+            digest.update(f"<{key}>".encode(errors="surrogatepass"))
             _feed(digest, part[key])
     elif isinstance(part, (list, tuple)):
         digest.update(f"[{len(part)}]".encode())

@@ -135,6 +135,9 @@ class Trace:
 
 def online_targets(view: View, teacher: Network, *, temperature: float, teacher_mode: str) -> Tensor:
     """softmax(teacher(x') / T) for the views themselves, mixed ones included: [n, classes]."""
+    errors.check_instance("view", view, View, "a View of augment")
+    errors.check_instance("teacher", teacher, Network, "a Network")
+    errors.check_choice("teacher_mode", teacher_mode, ("eval", "train"))
     with torch.no_grad():
         outputs, _ = networks.call(teacher.spec, teacher.weights, view.images, teacher_mode == "train")
     return losses.soft_targets(outputs.logits, temperature)
@@ -142,6 +145,8 @@ def online_targets(view: View, teacher: Network, *, temperature: float, teacher_
 
 def mixed_targets(view: View, targets: Tensor) -> Tensor:
     """Targets [n, classes] of the images, mixed as the views were: share p_i + (1 - share) p_partner[i]."""
+    count = len(errors.check_instance("view", view, View, "a View of augment").images)
+    errors.check_tensor("targets", targets, shape=[count, None], floating=True, finite=False)
     return view.share * targets + (1 - view.share) * targets[view.partner]
 
 

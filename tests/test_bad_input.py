@@ -92,7 +92,7 @@ TABLE: dict[str, tuple[Call, list[str]]] = {
     "every: 0": (lambda g: process.every(iter(()), 0), ["k", "at least 1"]),
     "every: None": (lambda g: process.every(iter(()), None), ["k"]),
     "checkpoint.load: path": (lambda g: checkpoint.load(None, selection, g.config, g.inputs), ["path"]),
-    "checkpoint.load: config": (lambda g: checkpoint.load(g.folder / "x", selection, None, g.inputs), ["path"]),
+    "checkpoint.load: config": (lambda g: checkpoint.load(g.folder / "x", selection, None, g.inputs), ["config"]),
     "networks.load: path": (lambda g: networks.load(5), ["path", "5"]),
     "DistilledSet.load: path": (lambda g: DistilledSet.load(None), ["path"]),
     "DistilledSet.save: path": (lambda g: g.distilled.save(3), ["path"]),

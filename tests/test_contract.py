@@ -296,7 +296,7 @@ def test_values_that_are_not_finite_raise(
         bad = (
             {"images": state.images * torch.nan}
             if hasattr(state, "images")
-            else {"weights": {name: value * torch.nan for name, value in state.weights.items()}}
+            else {"weights": {n: v * torch.nan if v.is_floating_point() else v for n, v in state.weights.items()}}
         )
         return dataclasses.replace(state, **bad), trace
 

@@ -486,7 +486,7 @@ class TestFiles:
         storage.save(
             file, {name: value for name, value in tensors.items() if name != "classifier.bias"}, header, "network"
         )
-        with refuses("path", "weights of convnet(width=8)"):
+        with refuses("path", "parameters and buffers of convnet(width=8)"):
             networks.load(file)
         storage.save(file, tensors, header | {"spec": {"family": "transformer"}}, "network")
         with refuses("family"):

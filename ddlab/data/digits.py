@@ -9,9 +9,11 @@ import torch
 import torch.nn.functional as F
 
 from .. import errors
+from ..errors import DDLabError
 from .images import ImageData
 
 NAME = "digits"
+IMAGES = 1797
 TEST_FRACTION = 1 / 3
 
 
@@ -23,14 +25,20 @@ def load(*, size: int = 16, seed: int = 0) -> ImageData:
         seed: of the split into training and test images, stratified by class.
 
     Raises:
-        DDLabError: size or seed out of range.
+        DDLabError: size or seed out of range, or scikit-learn's file is damaged.
     """
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split
 
     size = errors.check_integer("size", size, 8, 64)
     seed = errors.check_integer("seed", seed, 0, 2**32 - 1)
-    bunch = load_digits()
+    try:
+        bunch = load_digits()
+    except Exception as problem:  # all that a damaged file makes the readers raise
+        reason = " ".join(f"{type(problem).__name__}: {problem}".split())[:200]
+        raise DDLabError(f"scikit-learn's digits must be readable; given a damaged file ({reason}).") from problem
+    if bunch.images.shape != (IMAGES, 8, 8):
+        raise DDLabError(f"scikit-learn's digits must be {IMAGES} images; given {len(bunch.images)}.")
     images = torch.from_numpy(bunch.images).float()[:, None] * (255 / 16)
     if size != 8:
         images = F.interpolate(images, size=(size, size), mode="bilinear", align_corners=False)

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .. import errors, randomness
+from .. import errors, randomness, storage
 from ..errors import DDLabError
 from .images import ImageData
 
@@ -83,10 +83,8 @@ def load(
 
 
 def _checked_root(path: object) -> Path:
-    if not isinstance(path, (str, os.PathLike)):
-        errors.fail("path", "a folder's path", path)
-    root = Path(path).expanduser().resolve()
-    if not root.is_dir():
+    root = Path(os.path.realpath(os.path.expanduser(storage.checked_path(path, "path", "a folder's path"))))
+    if not os.path.isdir(root):
         raise DDLabError(f"path must be an existing folder; given {str(path)!r}.")
     return root
 

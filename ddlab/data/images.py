@@ -74,7 +74,7 @@ class ImageData:
             object.__setattr__(self, "std", std)
         for name in ("mean", "std"):
             errors.check_tensor(name, getattr(self, name), shape=[self.channels], dtype=torch.float32)
-        if float(self.std.min()) <= 0:
+        if float(self.std.detach().min()) <= 0:
             raise DDLabError(f"std must be above 0 in every channel; given {self.std.tolist()}.")
 
     @property

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .. import errors
+from .. import errors, storage
 from ..errors import DDLabError
 from .images import ImageData
 
@@ -40,11 +40,8 @@ def load(name: str, root: str | os.PathLike[str], *, download: bool = False) -> 
         DDLabError: nothing there, a file that differs from the published one or cannot be read, or a download that fails.
     """
     errors.check_choice("name", name, NAMES)
-    if not isinstance(root, (str, os.PathLike)) or not isinstance(os.fspath(root), str):
-        errors.fail("root", "a folder's path", root)
-    if not isinstance(download, bool):
-        errors.fail("download", "True or False", download)
-    place = Path(os.path.expanduser(root))
+    place = Path(os.path.expanduser(storage.checked_path(root, "root", "a folder's path")))
+    errors.check_boolean("download", download)
     dataset = _dataset(name)
     if not download:
         _check_files(name, dataset, place)
@@ -85,7 +82,7 @@ def _check_files(name: str, dataset: Any, place: Path, reason: str = "") -> None
 
     hint = f" ({reason})" if reason else ""
     for file, md5 in _files(dataset):
-        if not (place / file).is_file():
+        if not os.path.isfile(place / file):
             wanted = f"root must hold {name} as torchvision stores it (download=True fetches it)"
             raise DDLabError(f"{wanted}; given {str(place)!r} without {file}{hint}.")
         if not check_integrity(place / file, md5):

@@ -15,11 +15,12 @@ def accuracy(network: Network, data: ImageData, split: str = "test", *, batch_si
         errors.fail("network", "a Network", network)
     if not isinstance(data, ImageData):
         errors.fail("data", "an ImageData", data)
-    errors.check_integer("batch_size", batch_size, 1)
+    batch_size = errors.check_integer("batch_size", batch_size, 1)
     device = next(iter(network.weights.values())).device
     labels, right = data.labels(split), 0  # type: ignore[arg-type]
-    for indices in torch.arange(len(labels)).split(batch_size):
+    for indices in torch.arange(len(labels)).split(min(batch_size, len(labels))):
         images = data.normalised(indices, split, device)  # type: ignore[arg-type]
-        predicted = networks.predict(network, images).logits.argmax(1).cpu()
+        logits = errors.check_tensor("the network's logits", networks.predict(network, images).logits)
+        predicted = logits.argmax(1).cpu()  # NaN would count as the first class
         right += int((predicted == labels[indices]).sum())
     return right / len(labels)

@@ -87,6 +87,8 @@ def evaluate(
     if not isinstance(data, ImageData):
         errors.fail("data", "an ImageData", data)
     errors.check_choice("labels", labels, ("hard", "stored", "online"))
+    errors.check_function("on_student", on_student, optional=True)
+    errors.check_boolean("progress", progress)
     if not isinstance(seeds, Sequence) or isinstance(seeds, str) or not seeds or len(set(seeds)) != len(seeds):
         errors.fail("seeds", "a sequence of at least one integer, all different", seeds)
     if (distilled.channels, distilled.image_size, distilled.classes) != (data.channels, data.image_size, data.classes):
@@ -150,6 +152,8 @@ def interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, 
     from scipy import stats
 
     errors.check_number("confidence", confidence, 0, 1, open_low=True)
+    errors.check_instance("values", values, Sequence, "a sequence of numbers")
+    values = [errors.check_number("values", value) for value in values]
     if len(values) < 2:
         return None
     mean = statistics.fmean(values)

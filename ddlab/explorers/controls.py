@@ -20,7 +20,7 @@ from typing import Any
 import ipywidgets as widgets
 import traitlets
 
-from ..errors import DDLabError, check_choice, fail
+from ..errors import DDLabError, check_boolean, check_choice, check_instance, check_text, fail
 from ..parameters import Parameter, Parameters, describe
 
 # More choices than this do not fit a row of buttons.
@@ -68,11 +68,13 @@ class Controls(widgets.VBox):
         if not isinstance(config, Parameters):
             fail("config", "an instance of a Parameters class", config)
         described = describe(config)
+        check_boolean("continuous", continuous)
+        labels = {} if labels is None else check_instance("labels", labels, dict, "a dict of field to words")
         if names is None:
             names = [name for name, parameter in described.items() if parameter.explorable is not None]
-        for name in names:
+        for name in check_instance("names", names, (list, tuple), "a list of fields"):
             check_choice("a name of controls", name, list(described))
-        words = {name: (labels or {}).get(name) or label_of(described[name]) for name in names}
+        words = {name: check_text("labels", labels.get(name, label_of(described[name]))) for name in names}
         width = f"{min(max((len(text) for text in words.values()), default=0), 34) * 0.58 + 1:.1f}em"
         self._controls: dict[str, widgets.ValueWidget] = {
             name: _control(described[name], getattr(config, name), words[name], width, continuous) for name in names

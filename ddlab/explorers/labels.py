@@ -102,6 +102,8 @@ class LabelsAgainstImages(Explorer):
         Raises:
             DDLabError: sets that are too few, not distilled sets, or not of one size.
         """
+        errors.check_instance("data", data, ImageData, "an ImageData")
+        errors.check_instance("config", config, (training.Config, type(None)), "a training Config or None")
         self.data, self.teacher, self.sets = data, teacher, _checked(sets)
         self.config = training.Config.teaching() if config is None else config
         # Five hundred images are enough for a curve and keep the looks cheap.

@@ -26,7 +26,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from ..errors import DDLabError, fail
+from ..errors import DDLabError, check_boolean, check_instance, check_text, fail
 from .controls import Controls
 from .live import Sentence
 from .player import Player, PlayerState
@@ -70,8 +70,10 @@ class Explorer(widgets.VBox):
             views: plots and pictures. `wide_views`: one under the other; False: side by side where there is room.
             key: name under which an earlier explorer is closed; default: none.
         """
-        if not isinstance(title, str) or not title.strip():
-            fail("title", "a text that is not empty", title)
+        check_text("title", title, empty=False)
+        check_boolean("wide_views", wide_views)
+        check_text("key", key)
+        controls, views = _checked_widgets("controls", controls), _checked_widgets("views", views)
         self.error: BaseException | None = None
         self._belongings = []
         self._title = widgets.HTML(
@@ -196,6 +198,9 @@ class PlayerButtons(widgets.HBox):
     """The buttons of `player_buttons`; `follow` is to be the player's `on_state`."""
 
     def __init__(self, player: Player, explorer: Explorer, plot: Plot | None = None) -> None:
+        check_instance("player", player, Player, "a Player")
+        check_instance("explorer", explorer, Explorer, "an Explorer")
+        check_instance("plot", plot, (Plot, type(None)), "a Plot or None")
         self.player = player
         self._names = {
             "play": ("Play", "play", "Let the run go on"),
@@ -241,7 +246,7 @@ class PlayerButtons(widgets.HBox):
 
 def side_by_side(views: Sequence[widgets.Widget]) -> widgets.Box:
     """Views beside each other, each at least 320 pixels wide; they wrap on a narrow page."""
-    for view in views:
+    for view in _checked_widgets("views", views):
         if isinstance(view, widgets.DOMWidget) and not isinstance(view, widgets.Image):
             view.layout.flex = "1 1 320px"
             view.layout.min_width = "0"
@@ -249,6 +254,12 @@ def side_by_side(views: Sequence[widgets.Widget]) -> widgets.Box:
         list(views),
         layout=widgets.Layout(display="flex", flex_flow="row wrap", align_items="flex-start", grid_gap="8px"),
     )
+
+
+def _checked_widgets(argument: str, value: Any) -> Sequence[widgets.Widget]:
+    if not isinstance(value, list | tuple) or not all(isinstance(item, widgets.Widget) for item in value):
+        fail(argument, "a list of widgets", value)
+    return value
 
 
 def in_kernel() -> bool:

@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
-from ..errors import check_number, fail
+from ..errors import check_function, check_instance, check_number, check_text
 from .recording import Recording
 
 PlayerState = Literal["paused", "running", "finished", "stopped", "failed", "closed"]
@@ -69,8 +69,12 @@ class Player:
             on_error: told what make_run, a step, show or keep raised.
         """
         for argument, function in (("make_run", make_run), ("show", show)):
-            if not callable(function):
-                fail(argument, "a function", function)
+            check_function(argument, function)
+        for argument, function in (("keep", keep), ("on_state", on_state), ("on_error", on_error)):
+            check_function(argument, function, optional=True)
+        if recording is not None:
+            check_instance("recording", recording, Recording, "a Recording")
+        check_text("name", name, empty=False)
         self._make_run, self._show, self._keep = make_run, show, keep
         self._on_state, self._on_error, self._name = on_state, on_error, name
         self.frames_per_second = check_number("frames_per_second", frames_per_second, 0, open_low=True)

@@ -28,7 +28,7 @@ import plotly.graph_objects as go
 import traitlets
 from plotly.offline import get_plotlyjs_version
 
-from ..errors import fail
+from ..errors import check_boolean, check_number, check_text, fail
 from ..figures.theme import THEMES, alt_text, palette
 from .live import LiveWidget, front_end
 
@@ -77,6 +77,9 @@ class Plot(LiveWidget):
         draggable: str = "",
         **keywords: Any,
     ) -> None:
+        check_boolean("announce", announce)
+        check_text("draggable", draggable)
+        cursor = None if cursor is None else check_number("cursor", cursor)
         self._shown = _checked(figure)
         self._changing = threading.RLock()
         fixed = {"_library": shared_library().model_id, "announce": announce, "draggable": draggable}
@@ -91,9 +94,11 @@ class Plot(LiveWidget):
 
     @figure.setter
     def figure(self, figure: go.Figure) -> None:
-        self._shown = _checked(figure)
-        # One message for both, so that the alt text never belongs to another picture.
+        _checked(figure)
+        # One message for both, so that the alt text never belongs to another picture; under the lock what is sent last is what
+        # is kept, whichever thread comes last.
         with self._changing, self.hold_sync():
+            self._shown = figure
             for name, value in _state_of(figure).items():
                 self.set_trait(name, value)
 

@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from .. import errors
 from .. import process as driver
 from ..data import ImageData
 from ..errors import DDLabError
@@ -82,7 +83,8 @@ class RecoveryFilm:
     """
 
     def __init__(self, data: ImageData, *, capacity: int = 120, scale: int = 3) -> None:
-        self.data, self.scale = data, scale
+        self.data = errors.check_instance("data", data, ImageData, "an ImageData")
+        self.scale = errors.check_integer("scale", scale, 1, 16)
         self.recording: Recording[bytes] = Recording(capacity)
         self.images: Recording[Tensor] = Recording(capacity)
         self.curves = Curves()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Protocol, TypeVar
 
-from ..errors import fail
+from ..errors import check_function, fail
 
 
 class Closable(Protocol):
@@ -26,6 +26,7 @@ def replace(key: str, explorer: Kept) -> Kept:
     """Keep `explorer` under `key` and close the one that was there before; returns `explorer`."""
     if not isinstance(key, str) or not key:
         fail("key", "a text that is not empty", key)
+    check_function("explorer.close", getattr(explorer, "close", None))
     with _lock:
         before = _kept.get(key)
         _kept[key] = explorer

@@ -16,7 +16,7 @@ from typing import Any
 import ipywidgets as widgets
 import plotly.graph_objects as go
 
-from ..errors import DDLabError
+from ..errors import DDLabError, check_function, check_instance, check_text
 from .images import Picture
 from .layout import Explorer, side_by_side
 from .plot import Plot
@@ -44,6 +44,9 @@ class Scrubber(Explorer):
             what: what the pictures show, for their alt text.
             key: name under which an earlier scrubber is closed.
         """
+        check_instance("recording", recording, Recording, "a Recording of images")
+        check_function("describe", describe, optional=True)
+        check_text("what", what, empty=False)
         self._recording, self._describe, self._what = recording, describe, what
         self._frames = recording.frames
         if not self._frames:

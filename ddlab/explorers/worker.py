@@ -23,7 +23,7 @@ import time
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from ..errors import check_number, fail
+from ..errors import check_function, check_number, check_text
 
 Value = TypeVar("Value")
 Result = TypeVar("Result")
@@ -53,8 +53,10 @@ class Worker(Generic[Value, Result]):
             patience: seconds without anything shown after which `stale()` lets a computation finish.
         """
         for argument, function in (("compute", compute), ("show", show)):
-            if not callable(function):
-                fail(argument, "a function", function)
+            check_function(argument, function)
+        for argument, function in (("on_error", on_error), ("on_busy", on_busy)):
+            check_function(argument, function, optional=True)
+        check_text("name", name, empty=False)
         self._compute, self._show, self._on_error, self._on_busy = compute, show, on_error, on_busy
         self._patience = check_number("patience", patience, 0)
         self._name = name

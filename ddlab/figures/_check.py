@@ -15,14 +15,23 @@ def as_array(argument: str, value: Any, *, dimensions: tuple[int, ...] = (1,)) -
     if hasattr(value, "detach"):
         value = value.detach().cpu()
     try:
-        array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
+        if np.iscomplexobj(array := np.asarray(value)):
+            raise TypeError("complex")
+        array = array.astype(float, copy=False)
+    except (TypeError, ValueError, OverflowError, RuntimeError):
         fail(argument, "an array of numbers", value)
     if array.ndim not in dimensions:
         fail(argument, f"an array of {' or '.join(map(str, dimensions))} dimension(s)", array)
     if array.size == 0:
         fail(argument, "an array that is not empty", array)
     return array
+
+
+def as_pair(argument: str, value: Any, allowed: str) -> tuple[Any, Any]:
+    """Two things that belong together."""
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        fail(argument, allowed, value)
+    return value[0], value[1]
 
 
 def as_series(argument: str, value: Any) -> dict[str, np.ndarray]:

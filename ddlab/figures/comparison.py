@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from ..errors import DDLabError
+from ..errors import DDLabError, check_instance, check_number, check_text, fail
 from . import alt as words
 from . import theme as look
-from ._check import as_array, as_names
+from ._check import as_array, as_names, as_pair
 from .theme import ThemeName
 
 
@@ -43,7 +43,7 @@ def comparison(
     """
     groups = {"": (means, lows, highs) if seeds is None else (means, lows, highs, seeds)}
     return grouped_comparison(
-        names, groups, title=title, x_label=x_label or "condition", y_label=y_label, interval=interval,
+        names, groups, title=title, x_label=check_text("x_label", x_label) or "condition", y_label=y_label, interval=interval,
         reference=reference, theme=theme, height=height,
     )  # fmt: skip
 
@@ -69,6 +69,7 @@ def grouped_comparison(
     Other arguments as in `comparison`.
     """
     conditions = as_names("names", names)
+    check_text("interval", interval)
     if not isinstance(groups, Mapping) or not groups:
         raise DDLabError(f"groups must be a mapping of name to (means, lows, highs); given {type(groups).__name__}.")
     figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, theme=theme, height=height)
@@ -92,9 +93,7 @@ def grouped_comparison(
             f"{name}{f', {group}' if group else ''} {words.number(mean)} ({words.number(low)} to {words.number(high)})"
             for name, mean, low, high in zip(conditions, means, lows, highs, strict=True)
         ]
-    if reference is not None:
-        add_reference(figure, *reference, theme=theme)
-        said.append(f"the dashed line is {reference[0]}, {words.number(reference[1])}")
+    said += _referred(figure, reference, theme)
     figure.update_xaxes(
         tickmode="array",
         tickvals=positions,
@@ -129,6 +128,11 @@ def bars(
         values: [names], or a mapping of group -> [names] for bars side by side.
     """
     labels = as_names("names", names)
+    check_text("x_label", x_label)
+    try:
+        format(1.0, text_format)
+    except (TypeError, ValueError):
+        fail("text_format", "how a number is written, such as '.3g'", text_format)
     groups = values if isinstance(values, Mapping) else {"": values}
     figure = look.start_figure(title=title, x_label=x_label or "group", y_label=y_label, theme=theme, height=height)
     if not x_label:
@@ -147,9 +151,7 @@ def bars(
         said += [
             f"{name}{f', {group}' if group else ''} {words.number(v)}" for name, v in zip(labels, heights, strict=True)
         ]
-    if reference is not None:
-        add_reference(figure, *reference, theme=theme)
-        said.append(f"the dashed line is {reference[0]}, {words.number(reference[1])}")
+    said += _referred(figure, reference, theme)
     figure.update_layout(barmode="group")
     figure.update_layout(showlegend=False)
     if len(groups) > 1:
@@ -159,16 +161,28 @@ def bars(
 
 def add_reference(figure: go.Figure, name: str, value: float, *, theme: ThemeName = "light") -> go.Figure:
     """A dashed line across the figure at `value`, with its name beside the right end."""
+    look.check_figure(figure)
+    check_text("name", name)
+    value = check_number("value", value)
     quiet = look.neutral("quiet", theme)
     words_beside = f"{name}<br>{value:.3g}"
     figure.add_hline(
-        y=float(value),
+        y=value,
         line={"color": quiet, "dash": "dash", "width": 1.5},
         annotation={"text": words_beside, "font": {"color": quiet, "size": 12}, "showarrow": False, "align": "left"},
         annotation_position="right",
     )
     figure.update_layout(margin={"r": 14 + 7 * max(len(name), 6)})
     return figure
+
+
+def _referred(figure: go.Figure, reference: Any, theme: ThemeName) -> list[str]:
+    """Add a reference line where one is given, and say so."""
+    if reference is None:
+        return []
+    name, value = as_pair("reference", reference, "(name, value) of a dashed line")
+    add_reference(figure, name, value, theme=theme)
+    return [f"the dashed line is {name}, {words.number(value)}"]
 
 
 def _columns(
@@ -187,6 +201,8 @@ def _columns(
         raise DDLabError(
             f"lows and highs{of} must enclose the means; given {lows[worst]:.4g} to {highs[worst]:.4g} around {means[worst]:.4g}."
         )
+    if len(columns) == 4:
+        check_instance(f"seeds{of}", columns[3], Sequence, "a list with the values of each name")
     per_seed = [] if len(columns) == 3 else [as_array(f"seeds{of}", values) for values in columns[3]]
     if per_seed and len(per_seed) != count:
         raise DDLabError(f"seeds{of} must be a list with one entry per name, {count}; given {len(per_seed)} entries.")

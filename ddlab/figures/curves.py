@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from ..errors import fail
+from ..errors import check_boolean, check_instance, fail
 from . import alt as words
 from . import theme as look
-from ._check import as_array, as_names, as_series, as_steps
+from ._check import as_array, as_names, as_pair, as_series, as_steps
 from .theme import ThemeName
 
 # More points than pixels only cost time in the browser.
@@ -44,10 +44,11 @@ def loss_curves(
     curves = as_series("series", series)
     longest = max(curve.size for curve in curves.values())
     x = as_steps(steps, longest)
+    bands = {} if bands is None else check_instance("bands", bands, Mapping, "a mapping of name to (lower, upper)")
     figure = _start(title, x_label, y_label, theme, height, log_y)
     for index, (name, curve) in enumerate(curves.items()):
         style = look.series_style(index, theme)
-        if bands and name in bands:
+        if name in bands:
             _add_band(figure, name, x, bands[name], style, log_y)
         kept = _thin(curve.size)
         # One point draws no line: show it as a marker.
@@ -115,6 +116,7 @@ def gap_curves(
 
 
 def _start(title: str, x_label: str, y_label: str, name: Any, height: int, log_y: bool) -> go.Figure:
+    check_boolean("log_y", log_y)
     figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, theme=name, height=height)
     figure.update_yaxes(type="log" if log_y else "linear", tickformat="~g" if log_y else "")
     if log_y:
@@ -137,7 +139,8 @@ def _thin(length: int) -> np.ndarray:
 
 
 def _add_band(figure: go.Figure, name: str, x: np.ndarray, band: Any, style: Any, log_y: bool) -> None:
-    low, high = (as_array(f"bands[{name!r}]", edge) for edge in band)
+    edges = as_pair(f"bands[{name!r}]", band, "a lower and an upper curve")
+    low, high = (as_array(f"bands[{name!r}]", edge) for edge in edges)
     if low.shape != high.shape or low.size > x.size:
         fail(f"bands[{name!r}]", "a lower and an upper curve of one length, not longer than steps", low)
     around = x[: low.size]

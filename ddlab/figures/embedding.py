@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from ..errors import DDLabError, check_choice
+from ..errors import DDLabError, check_choice, check_number, fail
 from . import alt as words
 from . import theme as look
-from ._check import as_array, as_names
+from ._check import as_array, as_names, as_pair
 from .theme import ThemeName
 
 # The densest 90%, 60% and 30% of the points lie inside.
@@ -85,7 +85,7 @@ def embedding_map(
         hovertemplate="%{text}<extra>distilled</extra>",
     )  # fmt: skip
     look.legend_below(figure)
-    for update, ends in zip((figure.update_xaxes, figure.update_yaxes), extent or (None, None), strict=True):
+    for update, ends in zip((figure.update_xaxes, figure.update_yaxes), _extent(extent), strict=True):
         update(showgrid=False, zeroline=False, range=ends)
     return look.finish_figure(
         figure,
@@ -106,8 +106,9 @@ def coverage_bars(
     from .comparison import bars
 
     if not isinstance(coverage, Mapping) or not coverage:
-        raise DDLabError("coverage must be a mapping of name to share that is not empty.")
-    reference = None if chance is None else ("drawn at random", float(chance))
+        fail("coverage", "a mapping of name to share that is not empty", coverage)
+    coverage = {name: check_number(f"coverage[{name!r}]", share, 0, 1) for name, share in coverage.items()}
+    reference = None if chance is None else ("drawn at random", check_number("chance", chance, 0, 1))
     figure = bars(
         list(coverage), list(coverage.values()), title=title, y_label="covered share of real images", text_format=".1%",
         reference=reference, theme=theme, height=height,
@@ -124,6 +125,17 @@ def _plane(argument: str, value: Any) -> np.ndarray:
             f"{argument} must be an array of shape [any, 2] with finite values; given one of shape {list(array.shape)}."
         )
     return array
+
+
+def _extent(value: Any) -> list[tuple[float, float] | None]:
+    """(low, high) of both axes, or nothing for either."""
+    if value is None:
+        return [None, None]
+    pairs = [
+        as_pair("extent", axis, "(low, high) of both axes")
+        for axis in as_pair("extent", value, "(low, high) of both axes")
+    ]
+    return [(check_number("extent", low), check_number("extent", high)) for low, high in pairs]
 
 
 def _add_contours(figure: go.Figure, density: Any, theme: ThemeName) -> None:

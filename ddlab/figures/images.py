@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from ..errors import DDLabError, check_choice, check_integer, fail
+from ..errors import DDLabError, check_choice, check_integer, check_text, fail
 from . import theme as look
 from ._check import as_names
 from .theme import ThemeName
@@ -112,15 +112,22 @@ def compose_grid(
 def grid_columns(count: int, columns: int | None = None, column_labels: Sequence[str] | None = None) -> int:
     """Images per row: as given, one per column label, or as near to a square as possible."""
     if columns is not None:
-        return min(check_integer("columns", columns, 1), max(count, 1)) if column_labels is None else columns
+        columns = check_integer("columns", columns, 1)
+        return (
+            min(columns, max(count, 1))
+            if column_labels is None
+            else len(as_names("column_labels", column_labels, columns))
+        )
     if column_labels is not None:
-        return len(column_labels)
+        return len(as_names("column_labels", column_labels))
     return int(np.ceil(np.sqrt(count)))
 
 
 def encode_png(pixels: np.ndarray, level: int = 1) -> bytes:
     """uint8 [height, width, channels] with 1, 3 or 4 channels as PNG bytes."""
-    if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] not in (1, 3, 4):
+    check_integer("level", level, 0, 9)
+    fits = isinstance(pixels, np.ndarray) and pixels.dtype == np.uint8 and pixels.ndim == 3 and pixels.size > 0
+    if not fits or pixels.shape[2] not in (1, 3, 4):
         fail("pixels", "a uint8 array of shape [height, width, 1, 3 or 4]", pixels)
     height, width, channels = pixels.shape
     lines = np.zeros((height, 1 + width * channels), np.uint8)
@@ -154,7 +161,7 @@ def image_grid(
     count, height, width, _ = pixels.shape
     columns = grid_columns(count, columns, column_labels)
     rows = -(-count // columns)
-    scale = scale or max(1, min(64 // width, 900 // (columns * width)))
+    scale = max(1, min(64 // width, 900 // (columns * width))) if scale is None else scale
     canvas = compose_grid(pixels, columns, check_integer("scale", scale, 1, 64))
     figure = look.start_figure(title=title, x_label="column", y_label="row", theme=theme)
     source = "data:image/png;base64," + base64.b64encode(encode_png(canvas)).decode()
@@ -203,11 +210,15 @@ def grid_alt(
     column_labels: Sequence[str] | None = None,
 ) -> str:
     """The sentence that stands for a grid: for the alt text of an image widget too."""
+    for name, number in (("count", count), ("rows", rows), ("columns", columns)):
+        check_integer(name, number, 0)
+    check_text("title", title)
+    check_text("description", description)
     text = f"{title}: {count} image{'s' * (count != 1)} in {rows} row{'s' * (rows != 1)} and {columns} column{'s' * (columns != 1)}"
     text += f", {description}" if description else ""
     for kind, labels in (("rows", row_labels), ("columns", column_labels)):
         if labels is not None:
-            text += f"; {kind}: {', '.join(map(str, labels))}"
+            text += f"; {kind}: {', '.join(as_names(f'{kind} labels', labels))}"
     return text + "."
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from ..errors import fail
+from ..errors import check_number, check_text, fail
 from . import alt as words
 from . import theme as look
-from ._check import as_names
+from ._check import as_array, as_names
 from .theme import ThemeName
 
 
@@ -34,7 +34,9 @@ def cell_table(
         values: [rows, columns]. empty: what stands in a cell without a value.
         smallest_written: smaller numbers are only shaded.
     """
-    table = np.asarray(values, dtype=float)
+    table = as_array("values", values, dimensions=(2,))
+    check_text("empty", empty)
+    check_number("smallest_written", smallest_written)
     known = table[~np.isnan(table)]
     if table.ndim != 2 or table.size == 0 or (known.size and (known.min() < 0 or known.max() > 1 + 1e-6)):
         fail("values", "a table [rows, columns] of numbers in [0, 1] or NaN", table)
@@ -80,7 +82,7 @@ def label_matrix(
     Example:
         label_matrix([[1, 0], [0.3, 0.7]], ["cat", "dog"])
     """
-    table = np.asarray(probabilities, dtype=float)
+    table = as_array("probabilities", probabilities, dimensions=(2,))
     if table.ndim != 2 or table.size == 0 or np.isnan(table).any():
         fail("probabilities", "a table [images, classes] of probabilities", table)
     names = [str(row + 1) for row in range(len(table))] if image_names is None else image_names

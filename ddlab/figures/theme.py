@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 import plotly.graph_objects as go
 
-from ..errors import check_choice, fail
+from ..errors import check_boolean, check_choice, check_instance, check_integer, check_number, check_text
 
 ThemeName = Literal["light", "dark"]
 THEMES: tuple[ThemeName, ...] = ("light", "dark")
@@ -57,9 +57,14 @@ def check_theme(theme: str) -> ThemeName:
     return check_choice("theme", theme, THEMES)
 
 
+def check_figure(figure: object) -> go.Figure:
+    """Return `figure` if it is one of plotly's."""
+    return check_instance("figure", figure, go.Figure, "a plotly.graph_objects.Figure")
+
+
 def series_style(index: int, theme: ThemeName = "light") -> SeriesStyle:
     """Colour, dash, marker and bar pattern of series number `index` (from 0; they repeat after seven)."""
-    at = index % len(_DASHES)
+    at = check_integer("index", index, 0) % len(_DASHES)
     return SeriesStyle(
         colour=_SERIES[check_theme(theme)][at], dash=_DASHES[at], marker=_MARKERS[at], pattern=_PATTERNS[at]
     )
@@ -77,6 +82,9 @@ def faint(colour: str, alpha: float) -> str:
 
 def line_style(style: SeriesStyle, *, width: float = 2.0, markers: bool = False) -> dict[str, Any]:
     """Keyword arguments of a scatter trace."""
+    check_instance("style", style, SeriesStyle, "a SeriesStyle (series_style)")
+    check_number("width", width, 0)
+    check_boolean("markers", markers)
     chosen: dict[str, Any] = {"line": {"color": style.colour, "dash": style.dash, "width": width}, "mode": "lines"}
     if markers:
         chosen.update(mode="lines+markers", marker={"symbol": style.marker, "size": 7, "color": style.colour})
@@ -90,13 +98,14 @@ def palette(theme: ThemeName) -> list[str]:
 
 def colour_map(source: ThemeName, target: ThemeName) -> dict[str, str]:
     """Colour code in one theme -> the code that stands for it in the other."""
-    if source == target:
+    if check_theme(source) == check_theme(target):
         return {}
     return dict(zip(palette(source), palette(target), strict=True))
 
 
 def recolour(text: str, source: ThemeName, target: ThemeName) -> str:
     """Exchange the colour codes in a figure's JSON text, in one pass (the two palettes share codes)."""
+    check_text("text", text)
     exchange = colour_map(source, target)
     if not exchange:
         return text
@@ -143,8 +152,8 @@ def start_figure(*, title: str, x_label: str, y_label: str, theme: ThemeName = "
     """An empty figure with title and labelled axes in a theme."""
     check_theme(theme)
     for name, value in (("title", title), ("x_label", x_label), ("y_label", y_label)):
-        if not isinstance(value, str) or not value.strip():
-            fail(name, "a text that is not empty", value)
+        check_text(name, value, empty=False)
+    check_integer("height", height, 10, 20_000)
     return go.Figure(
         layout={
             "template": template(theme),
@@ -159,8 +168,8 @@ def start_figure(*, title: str, x_label: str, y_label: str, theme: ThemeName = "
 
 def finish_figure(figure: go.Figure, *, alt: str) -> go.Figure:
     """Store the alt text: one sentence, with numbers, of what the figure shows."""
-    if not isinstance(alt, str) or not alt.strip():
-        fail("alt", "a text that is not empty", alt)
+    check_figure(figure)
+    check_text("alt", alt, empty=False)
     figure.layout.meta = {**(figure.layout.meta or {}), "alt": " ".join(alt.split())}
     return figure
 
@@ -177,5 +186,5 @@ def legend_below(figure: go.Figure) -> go.Figure:
 
 def alt_text(figure: go.Figure) -> str:
     """The stored alt text of a figure, or "" where it has none."""
-    meta = figure.layout.meta
+    meta = check_figure(figure).layout.meta
     return str(meta.get("alt", "")) if isinstance(meta, dict) else ""

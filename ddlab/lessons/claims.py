@@ -136,6 +136,7 @@ def judge(claim_id: str, differences: Sequence[float], *, setting: str) -> Verdi
         DDLabError: an unknown claim, fewer than two pairs, or differences that are not finite.
     """
     claim = CLAIMS[errors.check_choice("claim_id", claim_id, tuple(CLAIMS))]
+    errors.check_instance("differences", differences, Sequence, "a sequence of numbers")
     values = [errors.check_number("differences", value) for value in differences]
     if len(values) < 2:
         raise DDLabError(f"differences must be of at least two pairs; given {len(values)}.")
@@ -163,7 +164,10 @@ def recorded(claim_id: str) -> Verdict:
     entry = _record()["verdicts"].get(claim_id)
     if entry is None:
         raise DDLabError(f"claim_id must be a claim with a recorded verdict; given {claim_id!r}, which has none yet.")
-    return Verdict(**entry | {"interval": tuple(entry["interval"])})
+    try:
+        return _checked(claim_id, Verdict(**entry | {"interval": tuple(entry["interval"])}))
+    except (TypeError, KeyError) as problem:
+        raise DDLabError(f"the record {RECORD.name} must be whole; given {claim_id!r} with other fields.") from problem
 
 
 def agrees(verdict: Verdict) -> bool:
@@ -204,10 +208,9 @@ def save(verdicts: Sequence[Verdict], provenance: dict[str, Any], path: Path = R
 
 
 def _row(claim: Claim) -> str:
-    try:
-        found = recorded(claim.id)
-    except DDLabError:
+    if claim.id not in _record()["verdicts"]:
         return f"| {claim.id} | {claim.statement} | {claim.source} | {claim.effect}: at least {claim.claimed:g} | not run | |"
+    found = recorded(claim.id)
     low, high = found.interval
     number = f"{found.number:+.3f} ({low:+.3f} to {high:+.3f}, {found.pairs}); {found.setting}"
     return f"| {claim.id} | {claim.statement} | {claim.source} | {claim.effect}: at least {claim.claimed:g} | {number} | {found.verdict} |"
@@ -217,4 +220,24 @@ def _record(path: Path | None = None) -> dict[str, Any]:
     path = RECORD if path is None else path
     if not path.exists():
         return {"provenance": {}, "verdicts": {}}
-    return json.loads(path.read_text(encoding="utf-8"))
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(found["provenance"], dict) and isinstance(found["verdicts"], dict):
+            return found
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        pass
+    raise DDLabError(f"the record {path.name} must be whole; given a damaged one.")
+
+
+def _checked(claim_id: str, found: Verdict) -> Verdict:
+    """`found` as it was read, if every field is of its kind."""
+    errors.check_choice("the recorded claim", found.claim, (claim_id,))
+    errors.check_choice("the recorded verdict", found.verdict, VERDICTS)
+    errors.check_integer("the recorded pairs", found.pairs, 2)
+    errors.check_text("the recorded setting", found.setting)
+    errors.check_number("the recorded spread", found.spread, 0)
+    for number in (found.number, *found.interval):
+        errors.check_number("a recorded number", number)
+    if len(found.interval) != 2:
+        errors.fail("the recorded interval", "two numbers", found.interval)
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..errors import check_text
 from .lesson import LESSONS
 
 
@@ -11,6 +12,7 @@ def index(folder: str = "") -> str:
     Args:
         folder: where the notebooks are, seen from the page that shows the table: "" beside them, "notebooks/" from the README.
     """
+    check_text("folder", folder)
     lines = ["| | lesson | you find out | read | run | memory |", "|---|---|---|---|---|---|"]
     for name, lesson in LESSONS.items():
         number = name.partition("_")[0]

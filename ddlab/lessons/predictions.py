@@ -17,6 +17,9 @@ class Prediction(widgets.VBox):
     """
 
     def __init__(self, question: str, choices: Sequence[str]) -> None:
+        errors.check_text("question", question, empty=False)
+        errors.check_instance("choices", choices, (list, tuple), "a list of answers")
+        choices = [errors.check_text("choices", choice, empty=False) for choice in choices]
         if len(choices) < 2 or len(set(choices)) != len(choices):
             errors.fail("choices", "at least two different answers", list(choices))
         self.question, self.locked = question, None

@@ -25,7 +25,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .. import networks, randomness
+from .. import errors, networks, randomness
 from ..data import ImageData
 from ..distilled import DistilledSet
 from ..parameters import Parameters, parameter
@@ -88,6 +88,7 @@ class Trace:
 
 def herding(features: Tensor, count: int) -> Tensor:
     r"""Greedy: the k-th choice minimises || mean(f) - (sum of chosen + f_i) / k ||. features [n, d] -> indices [count], all different."""
+    _check_features(features, count)
     target, total = features.mean(0), features.new_zeros(features.shape[1])
     chosen: list[int] = []
     free = torch.ones(len(features), dtype=torch.bool, device=features.device)
@@ -102,6 +103,7 @@ def herding(features: Tensor, count: int) -> Tensor:
 
 def k_center(features: Tensor, count: int) -> Tensor:
     """Greedy farthest-first, starting with the image nearest to the mean. features [n, d] -> indices [count], all different."""
+    _check_features(features, count)
     chosen = [int((features - features.mean(0)).square().sum(1).argmin())]
     nearest = (features - features[chosen[0]]).square().sum(1)
     for _ in range(count - 1):
@@ -113,11 +115,13 @@ def k_center(features: Tensor, count: int) -> Tensor:
 
 def k_means(features: Tensor, count: int, *, seed: int) -> Tensor:
     """The member nearest to each of `count` k-means centres. features [n, d] -> indices [count], all different."""
+    _check_features(features, count)
+    errors.check_integer("seed", seed, 0, 2**32 - 1)
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.metrics import pairwise_distances
 
-    points = features.double().cpu().numpy()
+    points = features.detach().double().cpu().numpy()
     with warnings.catch_warnings():
         # Fewer different images than centres: some centres then coincide, and each still gets an image of its own.
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -132,8 +136,16 @@ def k_means(features: Tensor, count: int, *, seed: int) -> Tensor:
 
 def average(images: Tensor, count: int, *, generator: torch.Generator) -> Tensor:
     """The mean image of each of `count` random parts of equal size (up to one). images [n, c, h, w] -> [count, c, h, w]."""
+    errors.check_tensor("images", images, shape=[None] * 4, floating=True)
+    errors.check_integer("count", count, 1, len(images))
+    errors.check_instance("generator", generator, torch.Generator, "a torch.Generator")
     order = torch.randperm(len(images), generator=generator).to(images.device)
     return torch.stack([images[part].mean(0) for part in torch.tensor_split(order, count)])
+
+
+def _check_features(features: Tensor, count: int) -> None:
+    errors.check_tensor("features", features, shape=[None, None], floating=True)
+    errors.check_integer("count", count, 1, len(features))
 
 
 def total_steps(config: Config, inputs: Inputs) -> int:

@@ -165,6 +165,10 @@ def recovery_loss(
     class_loss: Tensor, mean_gap: Tensor, variance_gap: Tensor, *, lambda_mean: float, lambda_var: float
 ) -> Tensor:
     r"""Eq 3: l + lambda_mean L_mean + lambda_var L_var. Scalars in, scalar out."""
+    for name, term in (("class_loss", class_loss), ("mean_gap", mean_gap), ("variance_gap", variance_gap)):
+        errors.check_tensor(name, term, shape=[], floating=True, finite=False)
+    lambda_mean = errors.check_number("lambda_mean", lambda_mean, 0)
+    lambda_var = errors.check_number("lambda_var", lambda_var, 0)
     return class_loss + lambda_mean * mean_gap + lambda_var * variance_gap
 
 
@@ -178,10 +182,12 @@ def image_update(
     valid_range: tuple[Tensor, Tensor],
 ) -> tuple[Tensor, optim.AdamState]:
     """One Adam step on the images [n, channels, h, w], then back into the range of valid pixels."""
+    errors.check_tensor("images", images, shape=[None] * 4, floating=True, finite=False)
+    low, high = recovery.checked_range(valid_range, images)
     moved, optimiser = optim.adam_update(
         {"images": images}, {"images": gradient}, optimiser, learning_rate=learning_rate, betas=betas
     )
-    return recovery.clamp_to_valid(moved["images"], *valid_range), optimiser
+    return recovery.clamp_to_valid(moved["images"], low, high), optimiser
 
 
 def total_steps(config: Config, inputs: Inputs) -> int:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from .. import errors
-from .specification import Network, NetworkSpec, hooked_layers, skeleton
+from .specification import Network, NetworkSpec, check_weights, hooked_layers, skeleton
 
 AtBatchNorm = Callable[[str, Tensor], Tensor]
 
@@ -59,16 +59,22 @@ def call(
     Raises:
         DDLabError: images of another shape than the spec's.
     """
-    fits = isinstance(images, Tensor) and images.ndim == 4 and images.is_floating_point()
+    module = skeleton(spec)
+    check_weights(spec, weights)
+    errors.check_boolean("train", train)
+    errors.check_boolean("batch_norm_inputs", batch_norm_inputs)
+    errors.check_function("at_batch_norm", at_batch_norm, optional=True)
+    fits = isinstance(images, Tensor) and images.ndim == 4 and images.is_floating_point() and not images.is_meta
     if not fits or images.shape[1] != spec.channels or tuple(images.shape[2:]) != spec.image_size:
         height, width = spec.image_size or (None, None)
         errors.fail(
             "images", f"a float tensor of shape [n, {spec.channels}, {height}, {width}] for {spec.title}", images
         )
-    wanted = next(value.dtype for value in weights.values() if value.is_floating_point())
-    if images.dtype != wanted:
-        errors.fail("images", f"of the weights' dtype, {str(wanted).removeprefix('torch.')}", images)
-    module = skeleton(spec)
+    wanted = next(value for value in weights.values() if value.is_floating_point())
+    if images.dtype != wanted.dtype:
+        errors.fail("images", f"of the weights' dtype, {str(wanted.dtype).removeprefix('torch.')}", images)
+    if images.device != wanted.device:
+        errors.fail("images", f"on the weights' device, {wanted.device}", str(images.device))
     module.train(train)
     buffers = {name: weights[name] for name, _ in module.named_buffers()}
     if train:
@@ -96,8 +102,8 @@ def predict(network: Network, images: Tensor, *, batch_size: int = 512) -> Outpu
     """
     if not isinstance(network, Network):
         errors.fail("network", "a Network", network)
-    errors.check_tensor("images", images, shape=[None] * 4, finite=False)
-    errors.check_integer("batch_size", batch_size, 1)
+    errors.check_tensor("images", images, shape=[None] * 4, floating=True, finite=False)
+    batch_size = min(errors.check_integer("batch_size", batch_size, 1), max(len(images), 1))
     with torch.no_grad():
         parts = [call(network.spec, network.weights, batch.to(network.device))[0] for batch in images.split(batch_size)]
     return Outputs(

@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Self
@@ -30,6 +30,7 @@ FAMILIES = {
     "lenet": "lenet",
     "mlp": "mlp",
 }
+LARGEST = 10**5  # channels, classes and pixels of a side; far above what fits, and far below what overflows
 _cache = threading.local()  # .skeletons: dict[NetworkSpec, nn.Module]
 _drawing = threading.Lock()
 
@@ -53,12 +54,12 @@ class NetworkSpec:
             errors.fail("options", f"the Options of {self.family}", self.options)
         for name in ("channels", "classes"):
             if getattr(self, name) is not None:
-                errors.check_integer(name, getattr(self, name), 1)
+                errors.check_integer(name, getattr(self, name), 1, LARGEST)
         if self.image_size is not None:
             if not isinstance(self.image_size, tuple) or len(self.image_size) != 2:
                 errors.fail("image_size", "(height, width)", self.image_size)
             for side in self.image_size:
-                errors.check_integer("image_size", side, _family(self.family).SMALLEST_IMAGE)
+                errors.check_integer("image_size", side, _family(self.family).SMALLEST_IMAGE, LARGEST)
 
     def for_data(self, data: Any) -> Self:
         """The same architecture for the channels, classes and image size of `data` (an ImageData or a DistilledSet)."""
@@ -141,8 +142,10 @@ class Network:
 
     def __post_init__(self) -> None:
         _check_complete(self.spec)
-        if not isinstance(self.weights, dict) or _shapes(self.weights) != _shapes(skeleton(self.spec).state_dict()):
-            errors.fail("weights", f"the parameters and buffers of {self.spec.title}", self.weights)
+        check_weights(self.spec, errors.check_instance("weights", self.weights, dict, "a dict of tensors"))
+        for name, value in self.weights.items():
+            errors.check_tensor(f"weights[{name!r}]", value, finite=False)
+        errors.check_instance("provenance", self.provenance, dict, "a dict of JSON types")
 
     @cached_property
     def fingerprint(self) -> str:
@@ -174,10 +177,10 @@ def load(path: str | os.PathLike[str]) -> Network:
     tensors, header = storage.load(path, "network")
     if not {"spec", "provenance"} <= header.keys():
         raise DDLabError(f"path must hold a whole network; given {str(path)!r} with {sorted(header)}.")
-    described = NetworkSpec.from_dict(header["spec"])
-    if _shapes(tensors) != _shapes(skeleton(described).state_dict()):
-        raise DDLabError(f"path must hold the weights of {described.title}; given {str(path)!r} with other tensors.")
-    return Network(spec=described, weights=tensors, provenance=header["provenance"])
+    try:
+        return Network(spec=NetworkSpec.from_dict(header["spec"]), weights=tensors, provenance=header["provenance"])
+    except DDLabError as problem:
+        raise DDLabError(f"path must hold a whole network; given {str(path)!r}, in which {problem}") from problem
 
 
 def initialise(described: NetworkSpec, *, seed: int) -> Network:
@@ -201,9 +204,9 @@ def skeleton(described: NetworkSpec) -> nn.Module:
 
     Running a network swaps tensors in and out of the module, so threads must not share one.
     """
+    _check_complete(described)
     cache: dict[NetworkSpec, nn.Module] = _cache.__dict__.setdefault("skeletons", {})
     if described not in cache:
-        _check_complete(described)
         with torch.device("meta"):
             cache[described] = _build(described)
     return cache[described]
@@ -231,8 +234,26 @@ def _build(described: NetworkSpec) -> nn.Module:
     )
 
 
-def _shapes(weights: Mapping[str, Tensor]) -> dict[str, list[int]]:
-    return {name: list(value.shape) for name, value in weights.items()}
+def check_weights(described: NetworkSpec, weights: Mapping[str, Tensor]) -> None:
+    """Raise if these are not the tensors of the architecture: their names, shapes, and one floating-point dtype.
+
+    Called at every pass: some microseconds.
+    """
+    wanted = _layout(described)
+    kinds = set()
+    fits = isinstance(weights, Mapping) and weights.keys() == wanted.keys()
+    for name, (shape, floating) in wanted.items() if fits else ():
+        value = weights[name]
+        fits = fits and isinstance(value, Tensor) and value.shape == shape and value.is_floating_point() == floating
+        if fits and floating:
+            kinds.add(value.dtype)
+    if not fits or len(kinds) > 1:
+        errors.fail("weights", f"the parameters and buffers of {described.title}, of one dtype", weights)
+
+
+@lru_cache(maxsize=64)
+def _layout(described: NetworkSpec) -> dict[str, tuple[torch.Size, bool]]:
+    return {name: (value.shape, value.is_floating_point()) for name, value in skeleton(described).state_dict().items()}
 
 
 def _check_complete(described: NetworkSpec) -> None:

@@ -1,0 +1,218 @@
+"""Two hundred changes in two seconds, as a reader does who drags a slider to and fro: every explorer ends on the last value.
+
+A new explorer is one line in `EXPLORERS`: a function that makes a `Storm` of small things.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import ddlab
+from ddlab import networks, training
+from ddlab.data import ImageData
+from ddlab.explorers import (
+    DiversityView,
+    Explorer,
+    LabelsAgainstImages,
+    LiveRecovery,
+    Recording,
+    RecoveryFilm,
+    Scrubber,
+)
+from ddlab.figures import encode_png, loss_curves
+from ddlab.methods import squeeze_recover_relabel as sre2l
+from ddlab.networks import Network
+from tests.support import made_data
+
+CHANGES, SECONDS = 200, 2.0
+
+
+@dataclass
+class Storm:
+    """One explorer in the storm.
+
+    Attributes:
+        move: set the controls to a number from 0 on, as the browser would.
+        settled: wait until nothing more is computed; raises what a thread raised.
+        shows: whether the explorer shows that number.
+    """
+
+    explorer: Explorer
+    move: Callable[[int], Any]
+    settled: Callable[[], Any]
+    shows: Callable[[int], bool]
+
+
+def labels_against_images(data: ImageData, teacher: Network) -> Storm:
+    real = ddlab.distill("selection", data, teacher, progress=False)
+    student = training.Config.teaching(network=networks.spec("convnet", width=4), epochs=30)
+    explorer = LabelsAgainstImages(data, teacher, dict.fromkeys(("real", "noise", "recovered"), real), student)
+    kinds = ("hard", "stored", "online")
+
+    def move(number: int) -> None:
+        explorer.panel["labels"].value = kinds[number % 3]
+        explorer.panel["seed"].value = number % 10
+
+    def shows(number: int) -> bool:
+        seed = f", seed {number % 10}" if number % 10 else ""
+        return explorer.sentence.startswith(f"From real images, {kinds[number % 3]} labels{seed}:")
+
+    return Storm(explorer, move, explorer.worker.join, shows)
+
+
+def live_recovery(data: ImageData, teacher: Network) -> Storm:
+    """While the run plays: every change starts it anew."""
+    explorer = LiveRecovery(data, teacher, sre2l.Config.teaching(iterations=20))
+    explorer.buttons["play"].click()
+
+    def move(number: int) -> None:
+        explorer.panel["lambda_mean"].value = [stop for _, stop in explorer.panel["lambda_mean"].options][number % 20]
+        explorer.panel["iterations"].value = 10 * (1 + number % 30)
+
+    def shows(number: int) -> bool:
+        total = 10 * (1 + number % 30)
+        stop = [stop for _, stop in explorer.panel["lambda_mean"].options][number % 20]
+        used = explorer.running_config.lambda_mean == stop and explorer.running_config.iterations == total
+        return used and explorer.sentence.startswith(f"Step {total} of {total}:")
+
+    return Storm(explorer, move, explorer.player.join, shows)
+
+
+def live_recovery_at_rest(data: ImageData, teacher: Network) -> Storm:
+    explorer = LiveRecovery(data, teacher, sre2l.Config.teaching(iterations=20))
+
+    def move(number: int) -> None:
+        explorer.panel["initialisation"].value = ("noise", "real")[number % 2]
+        explorer.panel["iterations"].value = 10 * (1 + number % 30)
+
+    def shows(number: int) -> bool:
+        said = f"Before the first update: {('noise', 'real images')[number % 2]}. Press Play to watch {10 * (1 + number % 30)} updates"
+        return explorer.sentence.startswith(said)
+
+    return Storm(explorer, move, explorer.player.join, shows)
+
+
+def film(data: ImageData, teacher: Network) -> Storm:
+    kept = RecoveryFilm(data, capacity=30)
+    ddlab.distill("sre2l", data, teacher, sre2l.Config.teaching(iterations=25), progress=False, on_step=kept)
+    return _scrubbed(kept.scrubber())
+
+
+def scrubber(data: ImageData, teacher: Network) -> Storm:
+    recording: Recording[bytes] = Recording()
+    for index in range(1, 31):
+        recording.add(index, encode_png(np.full((4, 4, 3), index, np.uint8)))
+    return _scrubbed(
+        Scrubber(recording, loss_curves({"loss": np.arange(30.0)}), describe=lambda index: f"step {index}.")
+    )
+
+
+def _scrubbed(explorer: Scrubber) -> Storm:
+    frames = len(explorer.slider.options)
+
+    def move(number: int) -> None:
+        explorer.slider.index = number % frames
+
+    def shows(number: int) -> bool:
+        index, content = explorer._frames[number % frames].index, explorer._frames[number % frames].content
+        marked = explorer.plot is not None and explorer.plot.cursor == index
+        return marked and bytes(explorer.picture.value) == content and explorer.sentence.startswith(f"Step {index} of ")
+
+    return Storm(explorer, move, lambda: None, shows)
+
+
+def diversity_view(data: ImageData, teacher: Network) -> Storm:
+    kept = RecoveryFilm(data, capacity=20)
+    made = ddlab.distill("sre2l", data, teacher, sre2l.Config.teaching(iterations=15), progress=False, on_step=kept)
+    explorer = DiversityView(data, teacher, {"recovered": made}, films={"recovered": kept.images}, points=30)
+    frames = explorer.panel["frame"].max + 1
+
+    layers = ("features", "logits")
+
+    def move(number: int) -> None:
+        explorer.panel["frame"].value = number % frames
+        explorer.panel["layer"].value = layers[number % 2]
+
+    def shows(number: int) -> bool:
+        moved = (
+            explorer.panel.value.frame == number % frames and f"PCA of the {layers[number % 2]}" in explorer.sentence
+        )
+        return moved and bytes(explorer.picture.value) == explorer._grid()
+
+    return Storm(explorer, move, explorer.worker.join, shows)
+
+
+EXPLORERS: dict[str, Callable[[ImageData, Network], Storm]] = {
+    "labels against images": labels_against_images,
+    "live recovery, playing": live_recovery,
+    "live recovery, at rest": live_recovery_at_rest,
+    "recovery film": film,
+    "scrubber": scrubber,
+    "diversity view": diversity_view,
+}
+
+
+@pytest.fixture(scope="module")
+def given() -> tuple[ImageData, Network]:
+    data = made_data(size=8)
+    return data, networks.initialise(networks.spec("convnet", width=4).for_data(data), seed=0)
+
+
+@pytest.fixture
+def escaped(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What a thread lets out, which nobody would see."""
+    found: list[Any] = []
+    monkeypatch.setattr(threading, "excepthook", found.append)
+    return found
+
+
+def own_threads() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("ddlab")]
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("name", EXPLORERS)
+def test_two_hundred_changes_in_two_seconds(name: str, given: tuple[ImageData, Network], escaped: list[Any]) -> None:
+    threads, before = torch.get_num_threads(), own_threads()
+    storm = EXPLORERS[name](*given)
+    try:
+        start = time.monotonic()
+        for number in range(CHANGES):
+            storm.move(number)
+            # A slow machine falls behind and then does not wait; a reader's hand would not either.
+            time.sleep(max(0.0, start + (number + 1) * SECONDS / CHANGES - time.monotonic()))
+        storm.settled()
+        assert storm.explorer.error is None
+        assert storm.shows(CHANGES - 1), storm.explorer.sentence
+    finally:
+        storm.explorer.close()
+    assert escaped == [] and own_threads() == before
+    assert torch.get_num_threads() == threads
+
+
+def test_the_storm_sees_an_explorer_that_stays_behind(given: tuple[ImageData, Network]) -> None:
+    """The check itself: a view that is not at the last value is told."""
+    storm = EXPLORERS["scrubber"](*given)
+    storm.move(3)
+    assert storm.shows(3) and not storm.shows(4)
+    storm.explorer.close()
+
+
+@pytest.mark.parametrize("name", EXPLORERS)
+def test_closed_in_the_middle(name: str, given: tuple[ImageData, Network], escaped: list[Any]) -> None:
+    """The page is left while something is computed: no thread stays, and later changes do nothing harmful."""
+    before = own_threads()
+    storm = EXPLORERS[name](*given)
+    for number in range(20):
+        storm.move(number)
+    storm.explorer.close()
+    storm.move(5)
+    assert escaped == [] and own_threads() == before and storm.explorer.error is None

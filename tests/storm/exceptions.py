@@ -1,0 +1,37 @@
+"""Public functions and classes that the storm leaves alone, each with its reason."""
+
+from __future__ import annotations
+
+import inspect
+
+from ddlab import methods, training
+from tests import public_api
+
+_WORDING = "a helper that words errors: its arguments, but for the value it judges, are written in ddlab's own source"
+_RECORD = "a record that ddlab fills and does not look at; bent ones are thrown at all functions that take one"
+_DRIVEN = "called by process.steps and process.run, which check config, inputs and state; called in every step"
+_DESCRIBES = "written in class bodies by authors of methods; what is wrong shows when the module is imported"
+_NO_ARGUMENTS = "it takes no arguments that it could be given wrongly"
+
+EXCEPTIONS: dict[str, str] = {
+    **dict.fromkeys(("errors.fail", "errors.one_of", "errors.DDLabError", "errors.NonFiniteError"), _WORDING),
+    **dict.fromkeys(("parameters.Parameter", "parameters.parameter"), _DESCRIBES),
+    "process.Process": "a protocol for type checkers, which nobody makes an instance of",
+    "process.Step": _RECORD,
+    "explorers.Sentence": "a line of text, whose trait checks what it is given; its state is keyword arguments of ipywidgets",
+    **dict.fromkeys(
+        (
+            "augmentation.View", "distilled.HardLabels", "distilled.StoredLabels", "distilled.OnlineTeacher", "evaluation.Evaluation",
+            "embeddings.Density", "embeddings.Embedding", "explorers.Frame", "lessons.Budget", "lessons.Claim", "lessons.Verdict",
+            "networks.Outputs", "optim.AdamState", "optim.SGDState",
+        ),
+        _RECORD,
+    ),
+}  # fmt: skip
+for _process in (training, *(methods.get(name) for name in methods.names())):
+    _room = _process.__name__.removeprefix("ddlab.")
+    EXCEPTIONS |= {f"{_room}.{name}": _DRIVEN for name in ("total_steps", "init", "update", "finish")}
+    EXCEPTIONS |= {f"{_room}.{name}": _RECORD for name in ("State", "Trace")}
+for _name, _value in public_api.callables().items():
+    if not public_api.parameters(_value) and not (inspect.isclass(_value) and issubclass(_value, BaseException)):
+        EXCEPTIONS.setdefault(_name, _NO_ARGUMENTS)

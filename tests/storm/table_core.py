@@ -1,0 +1,147 @@
+"""Right arguments for what stands at the bottom: errors, files, randomness, data, networks, equations, optimisers."""
+
+from __future__ import annotations
+
+import torch
+
+from ddlab import networks, optim
+from ddlab.augmentation import View
+from ddlab.distilled import HardLabels, OnlineTeacher, StoredLabels
+from tests.storm.good import Given, Good
+
+EVERY_STEP = "called in every step, where looking for NaN would wait for the device; whole runs are looked at"
+BUNDLE = "a bundle of what it is given"
+
+
+def _written(g: Given) -> dict[str, object]:
+    g.teacher.save(g.folder / "network")
+    return {"path": g.folder / "network", "kind": "network"}
+
+
+def _sgd(g: Given) -> dict[str, object]:
+    parameters = {"weight": g.tensor(3, 2), "bias": g.tensor(2)}
+    gradients = {"weight": g.tensor(3, 2, seed=1), "bias": g.tensor(2, seed=1)}
+    return {"parameters": parameters, "gradients": gradients, "state": optim.sgd_init(parameters), "learning_rate": 0.1,
+            "momentum": 0.9, "weight_decay": 0.1}  # fmt: skip
+
+
+def _adam(g: Given) -> dict[str, object]:
+    given = {name: value for name, value in _sgd(g).items() if name not in ("momentum", "weight_decay")}
+    return {**given, "state": optim.adam_init(given["parameters"])}  # type: ignore[arg-type]
+
+
+def _view(g: Given) -> View:
+    return View(g.images(), 0.7, torch.tensor([1, 0, 3, 2]))
+
+
+CORE: dict[str, Good] = {
+    "errors.describe": Good(lambda g: {"value": 3}),
+    "errors.check_choice": Good(lambda g: {"argument": "a", "value": "x", "choices": ("x", "y")}, only=("value",)),
+    "errors.check_integer": Good(lambda g: {"argument": "a", "value": 3, "low": 1, "high": 9}, only=("value",)),
+    "errors.check_number": Good(lambda g: {"argument": "a", "value": 3.0, "low": 1, "high": 9}, only=("value",)),
+    "errors.check_boolean": Good(lambda g: {"argument": "a", "value": True}, only=("value",)),
+    "errors.check_instance": Good(lambda g: {"argument": "a", "value": 3, "kind": int, "allowed": "an int"}, only=("value",)),
+    "errors.check_text": Good(lambda g: {"argument": "a", "value": "text"}, only=("value",)),
+    "errors.check_function": Good(lambda g: {"argument": "a", "value": print}, only=("value",)),
+    "errors.check_tensor": Good(lambda g: {"argument": "a", "value": g.tensor(2, 3), "shape": [2, None]}, only=("value",)),
+    "errors.checked_device": Good(lambda g: {"device": "cpu"}),
+    "storage.save": Good(
+        lambda g: {"path": g.folder / "file", "tensors": {"a": g.tensor(2)}, "description": {"note": 1}, "kind": "test"}
+    ),
+    "storage.load": Good(_written, left_out={"kind": "written in ddlab's own source"}),
+    "storage.checked_path": Good(lambda g: {"path": g.folder / "file"}),
+    "storage.write_atomically": Good(lambda g: {"path": g.folder / "file", "content": b"bytes"}),
+    "storage.fingerprint": Good(lambda g: {"part": {"a": [1, g.tensor(2)]}}, call=lambda part: _fingerprint(part)),
+    "randomness.generator": Good(lambda g: {"seed": 1, "step": 2, "stream": "noise"}),
+    "randomness.numpy_generator": Good(lambda g: {"seed": 1, "step": 2, "stream": "noise"}),
+    "randomness.derived_seed": Good(lambda g: {"seed": 1, "step": 2, "stream": "noise"}),
+    "parameters.describe": Good(lambda g: {"config": g.student}),
+    "losses.soft_targets": Good(lambda g: {"logits": g.tensor(4, 3), "temperature": 2.0}, nan_passes=EVERY_STEP),
+    "losses.distillation_loss": Good(
+        lambda g: {"student_logits": g.tensor(4, 3), "targets": g.probabilities(4, 3), "temperature": 2.0}, nan_passes=EVERY_STEP
+    ),
+    "measures.summed_squared_distances": Good(lambda g: {"features": g.tensor(4, 3)}),
+    "measures.feature_distance": Good(lambda g: {"distilled": g.distilled, "teacher": g.teacher}),
+    "augmentation.augment": Good(
+        lambda g: {"images": g.images(), "crop_pixels": 1, "flip": True, "mixup_alpha": 0.8, "black": torch.zeros(1, 1, 1, 1),
+                   "seed": 0, "step": 0},
+        largest={"crop_pixels": 1000}, nan_passes=EVERY_STEP,
+    ),
+    "optim.sgd_init": Good(lambda g: {"parameters": _sgd(g)["parameters"]}),
+    "optim.adam_init": Good(lambda g: {"parameters": _sgd(g)["parameters"]}),
+    "optim.sgd_update": Good(_sgd, nan_passes=EVERY_STEP),
+    "optim.adam_update": Good(_adam, nan_passes=EVERY_STEP),
+    "optim.adamw_update": Good(_adam, nan_passes=EVERY_STEP),
+    "optim.cosine": Good(lambda g: {"step": 3, "total": 10, "base": 0.1}),
+    "data.ImageData": Good(
+        lambda g: {"name": "mine", "train_images": g.data.train_images, "train_labels": g.data.train_labels,
+                   "test_images": g.data.test_images, "test_labels": g.data.test_labels, "class_names": ("a", "b", "c"),
+                   "mean": g.data.mean, "std": g.data.std},
+    ),
+    "data.load": Good(lambda g: {"name": "digits"}),
+    "data.digits.load": Good(lambda g: {"size": 8, "seed": 0}),
+    "data.shapes.load": Good(
+        lambda g: {"size": 16, "train": 10, "test": 1}, largest={"size": 32, "train": 100, "test": 100}
+    ),
+    "data.folder.load": Good(lambda g: {"path": _folder(g), "size": 8}, largest={"size": 64}),
+    "data.torchvision_sets.load": Good(
+        lambda g: {"name": "mnist", "root": _mnist(g)}
+    ),
+    "networks.spec": Good(lambda g: {"family": "convnet"}),
+    "networks.spec:options": Good(
+        lambda g: {"width": 4, "depth": 3, "norm": "batch"},
+        call=lambda width, depth, norm: networks.spec("convnet", width=width, depth=depth, norm=norm),
+    ),
+    "networks.convnet.Options": Good(lambda g: {}),
+    "networks.lenet.Options": Good(lambda g: {}),
+    "networks.mlp.Options": Good(lambda g: {}),
+    "networks.NetworkSpec": Good(
+        lambda g: {"family": "convnet", "options": g.spec.options, "channels": 1, "classes": 3, "image_size": (8, 8)}
+    ),
+    "networks.Network": Good(lambda g: {"spec": g.teacher.spec, "weights": g.teacher.weights, "provenance": {"a": 1}}, nan_passes=BUNDLE),
+    "networks.initialise": Good(lambda g: {"described": g.spec.for_data(g.data), "seed": 0}),
+    "networks.load": Good(lambda g: {"path": _written(g)["path"]}),
+    "networks.parameter_names": Good(lambda g: {"described": g.teacher.spec}),
+    "networks.batch_norm_layers": Good(lambda g: {"described": g.teacher.spec}),
+    "networks.call": Good(
+        lambda g: {"spec": g.teacher.spec, "weights": g.teacher.weights, "images": g.images(), "at_batch_norm": lambda name, x: x},
+        nan_passes=EVERY_STEP,
+    ),
+    "networks.predict": Good(lambda g: {"network": g.teacher, "images": g.images()}, nan_passes=EVERY_STEP),
+    "distilled.DistilledSet": Good(
+        lambda g: {"tensors": {"images": g.images(3)}, "mean": g.data.mean, "std": g.data.std, "class_names": ("a", "b", "c"),
+                   "targets": (HardLabels(torch.arange(3)), StoredLabels(g.tensor(3, 3)), OnlineTeacher("f")), "kind": "images"},
+    ),
+    "training.online_targets": Good(
+        lambda g: {"view": _view(g), "teacher": g.teacher, "temperature": 4.0, "teacher_mode": "eval"}, nan_passes=EVERY_STEP
+    ),
+    "training.mixed_targets": Good(
+        lambda g: {"view": _view(g), "targets": g.probabilities(4, 3)}, whole=("view",), nan_passes=EVERY_STEP
+    ),
+}  # fmt: skip
+
+
+def _fingerprint(part: object) -> str:
+    from ddlab import storage
+
+    return storage.fingerprint(part)
+
+
+def _folder(g: Given) -> object:
+    from PIL import Image
+
+    for name in ("cat", "dog"):
+        for number in range(2):
+            file = g.folder / "pictures" / name / f"{number}.png"
+            if not file.exists():
+                file.parent.mkdir(parents=True, exist_ok=True)
+                Image.new("L", (9, 8), 40 * number).save(file)
+    return g.folder / "pictures"
+
+
+def _mnist(g: Given) -> object:
+    from tests.test_torchvision_sets import write_mnist
+
+    if not (g.folder / "MNIST").exists():
+        write_mnist(g.folder)
+    return g.folder

@@ -1,0 +1,106 @@
+"""Right arguments for what runs: processes, methods, checkpoints, the cache, distilling, evaluating, lessons."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ddlab import cache, checkpoint, networks, optim, training
+from ddlab.methods import selection
+from ddlab.methods import squeeze_recover_relabel as sre2l
+from tests.storm.good import Given, Good
+from tests.storm.table_core import BUNDLE, EVERY_STEP
+
+
+def _run(g: Given) -> dict[str, Any]:
+    return {"process": selection, "config": g.chosen, "inputs": g.inputs}
+
+
+def _checkpoint(g: Given) -> dict[str, Any]:
+    config, inputs = g.teaching, g.inputs
+    path = checkpoint.save(g.folder / "checkpoint", training, config, inputs, g.state(training, config))
+    return {"path": path, "process": training, "config": config, "inputs": inputs}
+
+
+def _image_update(g: Given) -> dict[str, Any]:
+    images = g.images()
+    return {"images": images, "gradient": g.tensor(*images.shape, seed=1), "optimiser": optim.adam_init({"images": images}),
+            "learning_rate": 0.1, "betas": (0.5, 0.9), "valid_range": g.data.valid_range()}  # fmt: skip
+
+
+def _judged(g: Given) -> dict[str, Any]:
+    return {"claim_id": "D1", "differences": [0.1, 0.2, 0.3], "setting": "in a test"}
+
+
+RUNS: dict[str, Good] = {
+    "cache.remember": Good(lambda g: {"compute": lambda: 1, "part": "text"}, call=lambda compute, part: cache.remember(compute, part)),
+    "cache.run": Good(_run, whole=("config",)),
+    "cache.is_partial": Good(lambda g: {"result": g.distilled}),
+    "checkpoint.save": Good(lambda g: {**_checkpoint(g), "state": g.state(training, g.teaching)}),
+    "checkpoint.load": Good(_checkpoint),
+    "process.Inputs": Good(lambda g: {"data": g.data, "teachers": (g.teacher,), "distilled": g.distilled, "device": "cpu"},
+                           nan_passes=BUNDLE),
+    "process.check_call": Good(lambda g: {**_run(g), "state": g.state(selection, g.chosen)}),
+    "process.start": Good(_run),
+    "process.start:training": Good(lambda g: {"process": training, "config": g.student, "inputs": g.inputs}),
+    "process.start:sre2l": Good(lambda g: {"process": sre2l, "config": g.recovery, "inputs": g.inputs}),
+    "process.steps": Good(_run, nan_passes=EVERY_STEP),
+    "process.steps:training": Good(
+        lambda g: {"process": training, "config": g.teaching, "inputs": g.inputs}, nan_passes=EVERY_STEP
+    ),
+    "process.steps:sre2l": Good(
+        lambda g: {"process": sre2l, "config": g.recovery, "inputs": g.inputs}, nan_passes=EVERY_STEP
+    ),
+    "process.steps:state": Good(
+        lambda g: {**_run(g), "state": g.state(selection, g.chosen)}, only=("state",), whole=("state",)
+    ),
+    "process.every": Good(lambda g: {"run": iter(()), "k": 2}),
+    "process.check_finite": Good(
+        lambda g: {"name": "run", "step": 1, "part": {"loss": torch.ones(2)}},
+        call=lambda name, step, part: __import__("ddlab").process.check_finite(name, step, part),
+    ),
+    "process.run": Good(lambda g: {**_run(g), "on_step": lambda step: None, "checkpoint": g.file()}, whole=("config",)),
+    "process.Progress": Good(lambda g: {"name": "run", "total": 3, "shown": False}),
+    "process.require_data": Good(lambda g: {"name": "run", "inputs": g.inputs}),
+    "process.require_teacher": Good(lambda g: {"name": "run", "inputs": g.inputs}),
+    "training.Config": Good(lambda g: {}),
+    "methods.get": Good(lambda g: {"name": "selection"}),
+    "methods.selection.Config": Good(lambda g: {}),
+    "methods.selection.herding": Good(lambda g: {"features": g.tensor(6, 3), "count": 2}),
+    "methods.selection.k_center": Good(lambda g: {"features": g.tensor(6, 3), "count": 2}),
+    "methods.selection.k_means": Good(lambda g: {"features": g.tensor(6, 3), "count": 2, "seed": 0}),
+    "methods.selection.average": Good(lambda g: {"images": g.images(), "count": 2, "generator": torch.Generator()}),
+    "methods.squeeze_recover_relabel.Config": Good(lambda g: {}),
+    "methods.squeeze_recover_relabel.recovery_loss": Good(
+        lambda g: {"class_loss": torch.tensor(1.0), "mean_gap": torch.tensor(2.0), "variance_gap": torch.tensor(3.0),
+                   "lambda_mean": 0.1, "lambda_var": 0.1},
+        nan_passes=EVERY_STEP,
+    ),
+    "methods.squeeze_recover_relabel.image_update": Good(_image_update, nan_passes=EVERY_STEP),
+    "distillation.train_teacher": Good(
+        lambda g: {"data": g.data, "config": g.teaching, "device": "cpu", "progress": False, "checkpoint": g.file()},
+        not_none=("config",), whole=("config",),
+    ),
+    "distillation.from_images": Good(
+        lambda g: {"images": g.images(3), "labels": torch.arange(3), "data": g.data, "teacher": g.teacher}
+    ),
+    "distillation.distill": Good(
+        lambda g: {"method": "sre2l", "data": g.data, "teacher": g.teacher, "config": g.recovery, "device": "cpu",
+                   "checkpoint": g.file(), "progress": False, "on_step": lambda step: None},
+        not_none=("config", "teacher"), whole=("config",),
+    ),
+    "evaluation.accuracy": Good(lambda g: {"network": g.teacher, "data": g.data}),
+    "evaluation.interval": Good(lambda g: {"values": [0.1, 0.2], "confidence": 0.95}),
+    "evaluation.evaluate": Good(
+        lambda g: {"distilled": g.distilled, "data": g.data, "labels": "online", "teacher": g.teacher, "seeds": (0,),
+                   "device": "cpu", "network": networks.spec("convnet", width=4), "config": g.student,
+                   "on_student": lambda seed, accuracy: None},
+        not_none=("config", "network"), whole=("config",),
+    ),
+    "lessons.index": Good(lambda g: {"folder": "notebooks/"}),
+    "lessons.judge": Good(_judged),
+    "lessons.Lesson": Good(lambda g: {"name": "20_inverting_a_network", "seed": 0, "preset": "teaching", "device": "cpu"}),
+    "lessons.start": Good(lambda g: {"name": "20_inverting_a_network", "seed": 0, "preset": "teaching", "device": "cpu"}),
+    "lessons.Prediction": Good(lambda g: {"question": "Which?", "choices": ["one", "other"]}),
+}  # fmt: skip

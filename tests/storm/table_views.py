@@ -1,0 +1,96 @@
+"""Right arguments for what is seen: figures, and the widgets of explorers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ipywidgets as widgets
+import numpy as np
+
+from ddlab import figures
+from ddlab.explorers import Explorer, Player, Plot, Recording
+from tests.storm.good import Good
+
+PIXELS = np.zeros((4, 1, 8, 8), np.uint8)
+NAMES = ["one", "two"]
+
+
+def _figure() -> Any:
+    return figures.start_figure(title="Title", x_label="x", y_label="y")
+
+
+def _recording() -> Recording[bytes]:
+    recording: Recording[bytes] = Recording()
+    recording.add(1, figures.encode_grid(PIXELS))
+    return recording
+
+
+def _player() -> Player:
+    return Player(lambda: iter(()), lambda step: None)
+
+
+def _three() -> dict[str, Any]:
+    return {"names": NAMES, "means": [0.2, 0.3], "lows": [0.1, 0.2], "highs": [0.3, 0.4]}
+
+
+VIEWS: dict[str, Good] = {
+    "figures.add_reference": Good(lambda g: {"figure": _figure(), "name": "chance", "value": 0.1}),
+    "figures.alt_text": Good(lambda g: {"figure": _figure()}),
+    "figures.image_panels": Good(
+        lambda g: {"panels": {"a": PIXELS, "b": PIXELS}, "columns": 2, "title": "Title", "row_labels": NAMES, "scale": 2}
+    ),
+    "figures.bars": Good(
+        lambda g: {"names": NAMES, "values": [1.0, 2.0], "title": "Title", "y_label": "y", "reference": ("chance", 0.5)}
+    ),
+    "figures.cell_table": Good(
+        lambda g: {"values": [[0.1, 0.2], [0.3, float("nan")]], "column_names": NAMES, "row_names": NAMES, "title": "Title",
+                   "x_label": "x", "y_label": "y"},
+    ),
+    "figures.comparison": Good(lambda g: {**_three(), "seeds": [[0.1, 0.3], [0.3]], "reference": ("chance", 0.5)}),
+    "figures.grouped_comparison": Good(
+        lambda g: {"names": NAMES, "groups": {"a": ([0.2, 0.3], [0.1, 0.2], [0.3, 0.4])}, "reference": ("chance", 0.5)}
+    ),
+    "figures.encode_grid": Good(
+        lambda g: {"images": PIXELS, "columns": 2, "scale": 3, "row_labels": NAMES, "column_labels": NAMES, "gap": 2}
+    ),
+    "figures.encode_png": Good(lambda g: {"pixels": np.zeros((4, 5, 3), np.uint8), "level": 1}),
+    "figures.finish_figure": Good(lambda g: {"figure": _figure(), "alt": "What it shows."}),
+    "figures.gap_curves": Good(
+        lambda g: {"mean_gap": np.ones((3, 2)), "variance_gap": np.ones((3, 2)), "steps": [1, 2, 3], "layers": NAMES}
+    ),
+    "figures.gap_curves:totals": Good(lambda g: {"mean_gap": [1.0, 2.0], "variance_gap": [1.0, 2.0]}),
+    "figures.grid_alt": Good(
+        lambda g: {"count": 4, "rows": 2, "columns": 2, "title": "Title", "row_labels": NAMES, "column_labels": NAMES}
+    ),
+    "figures.image_grid": Good(
+        lambda g: {"images": PIXELS, "columns": 2, "title": "Title", "row_labels": NAMES, "column_labels": NAMES, "scale": 2}
+    ),
+    "figures.label_matrix": Good(lambda g: {"probabilities": [[1.0, 0.0], [0.3, 0.7]], "class_names": NAMES, "image_names": NAMES}),
+    "figures.line_style": Good(lambda g: {"style": figures.series_style(0)}),
+    "figures.loss_curves": Good(
+        lambda g: {"series": {"loss": [2.0, 1.0]}, "steps": [1, 2], "bands": {"loss": ([1.0, 0.5], [3.0, 2.0])}}
+    ),
+    "figures.recolour": Good(lambda g: {"text": "#0072B2", "source": "light", "target": "dark"}),
+    "figures.series_style": Good(lambda g: {"index": 0}),
+    "figures.start_figure": Good(lambda g: {"title": "Title", "x_label": "x", "y_label": "y"}),
+    "explorers.Controls": Good(lambda g: {"config": g.recovery, "names": ["iterations", "lambda_var"], "labels": {"iterations": "n"}}),
+    "explorers.controls": Good(lambda g: {"config": g.recovery, "names": ["iterations", "lambda_var"], "labels": {"iterations": "n"}}),
+    "explorers.Explorer": Good(lambda g: {"title": "Title", "controls": [widgets.HTML()], "views": [widgets.HTML()]}),
+    "explorers.LabelsAgainstImages": Good(
+        lambda g: {"data": g.data, "teacher": g.teacher, "sets": dict.fromkeys(("real", "noise", "recovered"), g.distilled),
+                   "config": g.student},
+    ),
+    "explorers.LiveRecovery": Good(lambda g: {"data": g.data, "teacher": g.teacher, "config": g.recovery}),
+    "explorers.Picture": Good(lambda g: {"encoded": figures.encode_grid(PIXELS), "alt": "Four images."}),
+    "explorers.Player": Good(lambda g: {"make_run": lambda: iter(()), "show": lambda step: None, "recording": Recording()}),
+    "explorers.Plot": Good(lambda g: {"figure": _figure(), "announce": False, "cursor": 1.0}),
+    "explorers.Recording": Good(lambda g: {"capacity": 10}),
+    "explorers.RecoveryFilm": Good(lambda g: {"data": g.data, "capacity": 10, "scale": 2}),
+    "explorers.Scrubber": Good(lambda g: {"recording": _recording(), "curve": _figure(), "describe": lambda index: "fine"}),
+    "explorers.Worker": Good(lambda g: {"compute": lambda value, stale: value, "show": lambda result: None}),
+    "explorers.player_buttons": Good(
+        lambda g: {"player": _player(), "explorer": g.opened(Explorer("Title")), "plot": g.opened(Plot(_figure()))}
+    ),
+    "explorers.replace": Good(lambda g: {"key": "storm", "explorer": g.opened(Explorer("Title"))}),
+    "explorers.side_by_side": Good(lambda g: {"views": [widgets.HTML(), widgets.HTML()]}),
+}  # fmt: skip

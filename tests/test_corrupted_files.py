@@ -1,0 +1,209 @@
+"""Every kind of file that ddlab reads, cut short at a hundred places and with flipped bytes.
+
+Reading one gives ddlab's own error in one sentence; or, where the damage cannot be seen (the bytes of a pixel or a weight), something
+whole. It never changes the file. A new kind of file is one function in `KINDS`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from PIL import Image
+
+from ddlab import checkpoint, data, networks, training
+from ddlab.data import ImageData
+from ddlab.distilled import DistilledSet
+from ddlab.errors import DDLabError
+from ddlab.lessons import LESSONS, claims
+from ddlab.networks import Network
+from ddlab.process import Inputs
+from tests.support import assert_sentence, leaves
+from tests.test_torchvision_sets import write_cifar, write_mnist
+
+PLACES = 100
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """A whole file and how it is read.
+
+    `may_be_shorter`: what stands at its end can be lost without harm (an image's end mark, a last line break). `head`: how many
+    bytes at its beginning are damaged one by one.
+    """
+
+    file: Path
+    read: Callable[[], Any]
+    may_be_shorter: bool = False
+    head: int = 200
+
+
+@dataclasses.dataclass(frozen=True)
+class Given:
+    """What files are made of."""
+
+    folder: Path
+    data: ImageData
+    teacher: Network
+    distilled: DistilledSet
+    patch: pytest.MonkeyPatch
+
+
+def a_checkpoint(given: Given) -> Kind:
+    config = training.Config.teaching("teacher", network=networks.spec("convnet", width=4), epochs=1)
+    inputs = Inputs(data=given.data)
+    file = checkpoint.save(given.folder / "checkpoint", training, config, inputs, training.init(config, inputs))
+    return Kind(file, lambda: checkpoint.load(file, training, config, inputs), head=1000)
+
+
+def a_network(given: Given) -> Kind:
+    file = given.teacher.save(given.folder / "network")
+    return Kind(file, lambda: networks.load(file), head=1000)
+
+
+def a_distilled_set(given: Given) -> Kind:
+    file = given.distilled.save(given.folder / "set")
+    return Kind(file, lambda: DistilledSet.load(file), head=1000)
+
+
+def a_picture(given: Given, *, suffix: str, mode: str) -> Kind:
+    draw = random.Random(0)
+    for name in ("cat", "dog"):
+        for number in range(2):
+            file = given.folder / "pictures" / name / f"{number}{suffix}"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            size = (12, 12)
+            Image.frombytes(mode, size, draw.randbytes(len(Image.new(mode, size).tobytes()))).save(file)
+    file = given.folder / "pictures" / "cat" / f"0{suffix}"
+    return Kind(file, lambda: data.load("folder", given.folder / "pictures", size=8), may_be_shorter=True)
+
+
+def a_raw_file(given: Given, *, file: str) -> Kind:
+    write_mnist(given.folder)
+    return Kind(given.folder / "MNIST" / "raw" / file, lambda: data.load("mnist", given.folder))
+
+
+def a_batch(given: Given) -> Kind:
+    write_cifar(given.folder, "cifar10", given.patch)
+    return Kind(given.folder / "cifar-10-batches-py" / "data_batch_1", lambda: data.load("cifar10", given.folder))
+
+
+def the_digits(given: Given) -> Kind:
+    """scikit-learn's own file, in a copy."""
+    from sklearn.datasets import _base
+
+    source = Path(_base.__file__).parent / "data" / "digits.csv.gz"
+    file = given.folder / "digits.csv.gz"
+    file.write_bytes(source.read_bytes())
+    given.patch.setattr(_base.resources, "files", lambda _: _Elsewhere(given.folder))
+    return Kind(file, lambda: data.load("digits", size=8))
+
+
+class _Elsewhere:
+    """Stands in for the folder in which scikit-learn keeps its data; descriptions are not read from it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __truediv__(self, name: str) -> Path:
+        file = self.folder / name
+        if name.endswith(".rst"):
+            file.write_text("")
+        return file
+
+
+def the_verdicts(given: Given) -> Kind:
+    file = given.folder / "verdicts.json"
+    file.write_bytes(claims.RECORD.read_bytes())
+    given.patch.setattr(claims, "RECORD", file)
+    return Kind(
+        file,
+        lambda: [claims.recorded(name) for name in claims.CLAIMS] + [claims.table(), *map(claims.provenance, LESSONS)],
+        True,
+    )
+
+
+KINDS: dict[str, Callable[[Given], Kind]] = {
+    "checkpoint": a_checkpoint,
+    "network": a_network,
+    "distilled set": a_distilled_set,
+    "png": functools.partial(a_picture, suffix=".png", mode="RGB"),
+    "grey png": functools.partial(a_picture, suffix=".png", mode="L"),
+    "jpg": functools.partial(a_picture, suffix=".jpg", mode="RGB"),
+    "mnist images": functools.partial(a_raw_file, file="train-images-idx3-ubyte"),
+    "mnist labels": functools.partial(a_raw_file, file="t10k-labels-idx1-ubyte"),
+    "cifar batch": a_batch,
+    "digits": the_digits,
+    "verdicts": the_verdicts,
+}
+
+
+@pytest.fixture(params=KINDS)
+def kind(
+    request: pytest.FixtureRequest, grey: ImageData, teacher: Network, distilled: DistilledSet, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Kind:  # fmt: skip
+    return KINDS[request.param](Given(tmp_path, grey, teacher, distilled, monkeypatch))
+
+
+def looks_whole(found: Any) -> bool:
+    """What was read in spite of the damage is of the right size and kind: constructors have checked it; here only that it can be used."""
+    for _, value in leaves(found):
+        if isinstance(value, torch.Tensor):
+            assert value.numel() == 0 or value.cpu().flatten()[-1] is not None
+    return found is not None
+
+
+def read_damaged(kind: Kind, content: bytes, where: str) -> bool:
+    """Whether the damage went unseen; a foreign exception, or a change of the file, fails the test."""
+    kind.file.write_bytes(content)
+    try:
+        seen = not looks_whole(kind.read())
+    except DDLabError as problem:
+        assert_sentence(problem)
+        seen = True
+    except Exception as problem:
+        raise AssertionError(f"{kind.file.name}, {where}: {type(problem).__name__}: {problem}") from problem
+    assert kind.file.read_bytes() == content, f"{kind.file.name}, {where}: reading changed the file"
+    return not seen
+
+
+@pytest.mark.timeout(120)
+def test_cut_short_at_a_hundred_places(kind: Kind) -> None:
+    whole = kind.file.read_bytes()
+    assert looks_whole(kind.read())
+    last = len(whole) - 1
+    places = sorted({round(last * step / (PLACES - 1)) for step in range(PLACES)})
+    assert places[0] == 0 and places[-1] == last and len(places) >= min(PLACES, last)
+    unseen = [place for place in places if read_damaged(kind, whole[:place], f"cut at {place} of {len(whole)}")]
+    assert not unseen or (kind.may_be_shorter and min(unseen) > len(whole) * 0.8), f"read as if whole: {unseen}"
+
+
+@pytest.mark.timeout(120)
+def test_flipped_bytes(kind: Kind) -> None:
+    """At a hundred places over the file, and at every one of its first bytes: there the description stands."""
+    whole, draw = kind.file.read_bytes(), random.Random(1)
+    places = {round((len(whole) - 1) * step / (PLACES - 1)) for step in range(PLACES)} | set(
+        range(min(kind.head, len(whole)))
+    )
+    for place in sorted(places):
+        damaged = bytearray(whole)
+        damaged[place] ^= draw.randrange(1, 256)
+        read_damaged(kind, bytes(damaged), f"byte {place} flipped")
+
+
+@pytest.mark.timeout(120)
+def test_a_piece_of_another_file(kind: Kind) -> None:
+    whole, draw = kind.file.read_bytes(), random.Random(2)
+    for _ in range(20):
+        place = draw.randrange(len(whole))
+        length = draw.randrange(1, 64)
+        read_damaged(
+            kind, whole[:place] + draw.randbytes(length) + whole[place + length :], f"{length} bytes at {place}"
+        )
