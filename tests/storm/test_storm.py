@@ -44,7 +44,7 @@ from tests.support import assert_sentence
 
 TABLE: dict[str, Good] = CORE | RUNS | VIEWS | MAPS
 PER_ARGUMENT = 10 * int(os.environ.get("DDLAB_STORM", "1"))
-AT_LEAST = 3000
+AT_LEAST = 4000
 THROWN: dict[str, int] = {}
 
 
