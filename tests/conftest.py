@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 
 # Set once, before anything is computed: gradients differ between one and two threads.
@@ -30,6 +32,13 @@ def _trained(on: ImageData, seed: int = 0) -> Network:
         "teacher", network=TINY, epochs=20, batch_size=12, crop_pixels=0, learning_rate=0.02, seed=seed
     )
     return process.run(training, config, Inputs(data=on))
+
+
+@pytest.fixture(autouse=True)
+def same_threads() -> Iterator[None]:
+    """A lesson that starts may lower the number of threads; the next test has two again."""
+    yield
+    torch.set_num_threads(2)
 
 
 @pytest.fixture(scope="session")

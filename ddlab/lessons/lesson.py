@@ -20,12 +20,18 @@ from .. import errors
 from . import claims
 from .predictions import Prediction
 
+# What PyTorch would use, seen before any lesson has lowered it: the cores that this process may use.
+_CORES = torch.get_num_threads()
+
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
     """What a lesson promises: seconds of wall time on two CPU cores, CPU-seconds, MB resident at most; minutes to read.
 
     Attributes:
+        threads: of PyTorch in the teaching preset on a CPU. For small networks one is fastest: waking a second one takes longer than
+            what it does (100 recovery steps of ten 16-pixel images: .54 s with one, .74 to .93 s with two), and the browser has the
+            other core.
         title, finds: for the index; `finds` says in one line what a reader finds out.
         one_thread_seconds: of wall time where there is one core only, as on Binder; `python -m ddlab.benchmark lessons` measures it.
         module: of `ddlab.lessons`, with the lesson's experiments and checks.
@@ -38,17 +44,18 @@ class Budget:
     megabytes: float
     minutes: int
     module: str
+    threads: int = 1
     one_thread_seconds: float = 180
 
-    def seconds(self, threads: int) -> float:
-        """The wall time that is promised with so many threads."""
-        return self.one_thread_seconds if threads == 1 else self.wall_seconds
+    def seconds(self, cores: int) -> float:
+        """The wall time that is promised where so many cores are free."""
+        return self.one_thread_seconds if cores == 1 else self.wall_seconds
 
 
 LESSONS = {
     "00_start": Budget(
         title="Dataset distillation in five minutes",
-        finds="what a hundred images teach, and how much of it is the labels",
+        finds="what fifty images teach, and how much of it is the labels",
         wall_seconds=90,
         cpu_seconds=180,
         megabytes=1200,
@@ -84,6 +91,9 @@ class Lesson:
         self.preset = errors.check_choice("preset", preset, ("teaching", "paper"))
         self.device = errors.checked_device(device)
         self.budget = LESSONS[name]
+        if self.preset == "teaching" and self.device.type == "cpu":
+            # Here, before anything is computed: gradients differ between one and two threads.
+            torch.set_num_threads(min(self.budget.threads, _CORES))
         self._wall, self._cpu = time.monotonic(), time.process_time()
         self._predictions: dict[str, Prediction] = {}
         self._verdicts: dict[str, claims.Verdict] = {}
@@ -137,9 +147,9 @@ class Lesson:
         """Print time and memory against the budget; raise if the CPU-seconds, the memory or twice the wall time is over it."""
         wall, cpu = time.monotonic() - self._wall, time.process_time() - self._cpu
         megabytes = peak_megabytes()
-        budget, threads = self.budget, torch.get_num_threads()
-        promised = budget.seconds(threads)
-        alone = " with one thread" if threads == 1 else ""
+        budget = self.budget
+        promised = budget.seconds(_CORES)
+        alone = " with one core" if _CORES == 1 else ""
         print(f"time    {wall:6.0f} s of {promised:g} s{alone}, {cpu:.0f} CPU-s of {budget.cpu_seconds:g}")
         print(f"memory  {megabytes:6.0f} MB of {budget.megabytes:g} MB")
         for name, value, allowed in (
@@ -160,7 +170,7 @@ def start(name: str, *, seed: int = 0, preset: str = "teaching", device: str = "
     """
     lesson = Lesson(name, seed=seed, preset=preset, device=device)
     budget, threads = lesson.budget, torch.get_num_threads()
-    seconds = budget.seconds(threads)
+    seconds = budget.seconds(_CORES)
     print(
         f"ddlab lesson {name}: about {budget.minutes} minutes to read, {seconds:g} s and {budget.megabytes:g} MB to run"
     )
