@@ -60,7 +60,7 @@ class MappedImages:
         teacher: Network,
         sets: Mapping[str, DistilledSet],
         films: Mapping[str, Recording[Tensor]] | None = None,
-        points: int = 500,
+        points: int = 300,
     ) -> None:
         """Arguments as of `DiversityView`."""
         self.data, self.sets = data, _checked_sets(sets, data)

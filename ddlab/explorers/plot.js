@@ -134,6 +134,9 @@ async function render({ model, el }) {
     if (waiting || !drawn) return; // The first drawing takes what is newest then.
     waiting = true;
     if (performance.now() - lastDrawn < 50) await nextFrame();
+    // One plot per frame: what changes first is painted before the next one is drawn.
+    while (page.turn) await page.turn;
+    page.turn = nextFrame().then(() => pause()).then(() => (page.turn = null));
     try {
       await draw();
     } finally {

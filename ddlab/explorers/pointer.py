@@ -51,6 +51,7 @@ class PointSliders(widgets.Accordion):
         self.point.observe(guard(lambda _change: self._go_to_point()), "value")
         content = widgets.VBox([self.point, self.across, self.up])
         super().__init__([content], titles=("Move a point by keyboard",), selected_index=None)
+        self.observe(guard(lambda _change: self._go_to_point()), "selected_index")
 
     def follow(
         self, names: Sequence[str], positions: Tensor, extent: tuple[tuple[float, float], tuple[float, float]]
@@ -65,7 +66,8 @@ class PointSliders(widgets.Accordion):
 
     def _go_to_point(self) -> None:
         point = self.point.value
-        if self._busy or point is None or point >= len(self._positions):
+        # While the box is folded nobody sees them, and messages to the page cost time.
+        if self.selected_index is None or self._busy or point is None or point >= len(self._positions):
             return
         shares = [
             min(max((at - low) / (high - low), 0.0), 1.0)

@@ -5,9 +5,9 @@ in `figure.layout.meta["alt"]` (read it with `alt_text`). Inside explorers build
 the colours in the browser when the page is dark.
 """
 
-from .comparison import add_reference, bars, comparison, grouped_comparison
+from .comparison import add_reference, bars, comparison, grouped_comparison, raise_bars
 from .curves import gap_curves, loss_curves
-from .embedding import coverage_bars, embedding_map
+from .embedding import coverage_bars, embedding_map, move_points
 from .images import encode_grid, encode_png, grid_alt, image_grid
 from .labels import cell_table, label_matrix
 from .panels import image_panels
@@ -32,6 +32,8 @@ __all__ = [
     "label_matrix",
     "line_style",
     "loss_curves",
+    "move_points",
+    "raise_bars",
     "recolour",
     "series_style",
     "start_figure",

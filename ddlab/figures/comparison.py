@@ -110,6 +110,25 @@ def grouped_comparison(
     return look.finish_figure(figure, alt=f"{y_label} with {interval}: {'; '.join(said)}.{points}")
 
 
+def raise_bars(figure: go.Figure, values: Any, *, text_format: str = ".3g") -> go.Figure:
+    """Other values for a figure that `bars` made of one group. Changes `figure` in place, and returns it.
+
+    For bars that follow a slider: a new figure takes ten times as long.
+    """
+    check_instance("figure", figure, go.Figure, "a figure that bars made of one group")
+    if len(figure.data) != 1 or figure.data[0].type != "bar":
+        fail("figure", "a figure that bars made of one group", figure)
+    trace = figure.data[0]
+    _check_format(text_format)
+    heights = _column("values", values, len(trace.x))
+    said = look.alt_text(figure)
+    before = "; ".join(f"{name} {words.number(v)}" for name, v in zip(trace.x, trace.y, strict=True))
+    after = "; ".join(f"{name} {words.number(v)}" for name, v in zip(trace.x, heights, strict=True))
+    trace.y = heights
+    trace.text = [f"{height:{text_format}}" for height in heights]
+    return look.finish_figure(figure, alt=said.replace(before, after))
+
+
 def bars(
     names: Sequence[str],
     values: Any,
@@ -129,10 +148,7 @@ def bars(
     """
     labels = as_names("names", names)
     check_text("x_label", x_label)
-    try:
-        format(1.0, text_format)
-    except (TypeError, ValueError):
-        fail("text_format", "how a number is written, such as '.3g'", text_format)
+    _check_format(text_format)
     groups = values if isinstance(values, Mapping) else {"": values}
     figure = look.start_figure(title=title, x_label=x_label or "group", y_label=y_label, theme=theme, height=height)
     if not x_label:
@@ -207,6 +223,13 @@ def _columns(
     if per_seed and len(per_seed) != count:
         raise DDLabError(f"seeds{of} must be a list with one entry per name, {count}; given {len(per_seed)} entries.")
     return means, lows, highs, per_seed
+
+
+def _check_format(text_format: Any) -> None:
+    try:
+        format(1.0, text_format)
+    except (TypeError, ValueError):
+        fail("text_format", "how a number is written, such as '.3g'", text_format)
 
 
 def _column(argument: str, value: Any, count: int) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from ..errors import DDLabError, check_choice, check_number, fail
+from ..errors import DDLabError, check_choice, check_instance, check_number, fail
 from . import alt as words
 from . import theme as look
 from ._check import as_array, as_names, as_pair
@@ -17,6 +17,7 @@ from .theme import ThemeName
 # The densest 90%, 60% and 30% of the points lie inside.
 _CONTOURS = {"start": 0.1, "end": 0.7, "size": 0.3}
 DISTILLED = "distilled"
+_BARE, _COVERED = "real, not covered", "real, covered"
 
 
 def embedding_map(
@@ -48,27 +49,23 @@ def embedding_map(
     Example:
         embedding_map([[0, 0], [1, 0]], [[0.9, 0.1]], covered=[False, True], real_classes=["a", "b"], distilled_classes=["b"])
     """
-    points, marks = _plane("real", real), _plane("distilled", distilled)
-    near = as_array("covered", covered).astype(bool)
-    names = as_names("real_classes", real_classes, len(points))
-    labels = as_names("distilled_classes", distilled_classes, len(marks))
-    if len(near) != len(points):
-        raise DDLabError(f"covered must be an array of {len(points)} values, one per real point; given {len(near)}.")
+    points, names, moving, alt = _points(real, distilled, covered, real_classes, distilled_classes)
+    count = len(moving[DISTILLED]["x"])
     if chosen is not None:
-        check_choice("chosen", chosen, range(len(marks)))
+        check_choice("chosen", chosen, range(count))
     figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, theme=theme, height=height)
     quiet, text = look.neutral("axis", theme), look.neutral("text", theme)
     if density is not None:
         _add_contours(figure, density, theme)
-    of_class = np.array(names)
-    for name, mask, marker in (
-        ("real, not covered", ~near, {"symbol": "circle-open", "color": quiet, "size": 5}),
-        ("real, covered", near, {"symbol": "circle", "color": look.series_style(0, theme).colour, "size": 6}),
+    for name, marker in (
+        (_BARE, {"symbol": "circle-open", "color": quiet, "size": 5}),
+        (_COVERED, {"symbol": "circle", "color": look.series_style(0, theme).colour, "size": 6}),
     ):
         figure.add_scatter(
-            x=_short(points[mask, 0]), y=_short(points[mask, 1]), mode="markers", name=name, marker=marker,
-            text=of_class[mask], hovertemplate="%{text}<extra>" + name + "</extra>",
+            **moving[name], mode="markers", name=name, marker=marker,
+            hovertemplate="%{text}<extra>" + name + "</extra>",
         )  # fmt: skip
+    of_class = np.array(names)
     centres = {name: np.median(points[of_class == name], 0) for name in dict.fromkeys(names)}
     figure.add_scatter(
         x=_short(np.array([at[0] for at in centres.values()])), y=_short(np.array([at[1] for at in centres.values()])),
@@ -76,22 +73,41 @@ def embedding_map(
         name="middle of a class", hoverinfo="skip", showlegend=False,
     )  # fmt: skip
     orange = look.series_style(1, theme).colour
-    widths = [3.5 if index == chosen else 1.2 for index in range(len(marks))]
+    widths = [3.5 if index == chosen else 1.2 for index in range(count)]
     figure.add_scatter(
-        # Plain lists: the plot widget moves single points of this trace.
-        x=marks[:, 0].round(3).tolist(), y=marks[:, 1].round(3).tolist(), mode="markers+text", name=DISTILLED,
+        **moving[DISTILLED], mode="markers+text", name=DISTILLED,
         marker={"symbol": "diamond", "color": orange, "size": 15, "line": {"color": text, "width": widths}},
-        text=labels, textposition="top center", textfont={"size": 13, "color": text},
-        hovertemplate="%{text}<extra>distilled</extra>",
+        textposition="top center", textfont={"size": 13, "color": text}, hovertemplate="%{text}<extra>distilled</extra>",
     )  # fmt: skip
     look.legend_below(figure)
     for update, ends in zip((figure.update_xaxes, figure.update_yaxes), _extent(extent), strict=True):
         update(showgrid=False, zeroline=False, range=ends)
-    return look.finish_figure(
-        figure,
-        alt=f"Map of {len(points)} real images of {len(centres)} classes ({words.names(list(centres), most=10)}) and {len(marks)} "
-        f"distilled ones; {int(near.sum())} real ones, {near.mean():.0%}, have a distilled one near.",
-    )
+    return look.finish_figure(figure, alt=alt)
+
+
+def move_points(
+    figure: go.Figure,
+    real: Any,
+    distilled: Any,
+    *,
+    covered: Any,
+    real_classes: Sequence[str],
+    distilled_classes: Sequence[str],
+) -> go.Figure:
+    """Other distilled points, and what they cover, on a map that `embedding_map` made. Changes `figure` in place, and returns it.
+
+    For points that move under a reader's hand: a new figure takes ten times as long. Arguments as of `embedding_map`; as many
+    distilled points as before.
+    """
+    check_instance("figure", figure, go.Figure, "a figure that embedding_map made")
+    _, _, moving, alt = _points(real, distilled, covered, real_classes, distilled_classes)
+    traces = {trace.name: trace for trace in figure.data}
+    if not moving.keys() <= traces.keys() or len(traces[DISTILLED].x) != len(moving[DISTILLED]["x"]):
+        fail("figure", f"a map with {len(moving[DISTILLED]['x'])} distilled points", figure)
+    for name, changes in moving.items():
+        for attribute, values in changes.items():
+            traces[name][attribute] = values
+    return look.finish_figure(figure, alt=alt)
 
 
 def coverage_bars(
@@ -116,6 +132,31 @@ def coverage_bars(
     top = max([*coverage.values(), chance or 0.0, 0.05])
     figure.update_yaxes(tickformat=".0%", range=[0, 1.2 * top])
     return figure
+
+
+def _points(
+    real: Any, distilled: Any, covered: Any, real_classes: Any, distilled_classes: Any
+) -> tuple[np.ndarray, list[str], dict[str, dict[str, Any]], str]:
+    """Real points and their classes; what changes when points move, by trace; and what the map shows, in words."""
+    points, marks = _plane("real", real), _plane("distilled", distilled)
+    near = as_array("covered", covered).astype(bool)
+    names = as_names("real_classes", real_classes, len(points))
+    labels = as_names("distilled_classes", distilled_classes, len(marks))
+    if len(near) != len(points):
+        raise DDLabError(f"covered must be an array of {len(points)} values, one per real point; given {len(near)}.")
+    of_class = np.array(names)
+    moving: dict[str, dict[str, Any]] = {
+        name: {"x": _short(points[mask, 0]), "y": _short(points[mask, 1]), "text": of_class[mask]}
+        for name, mask in ((_BARE, ~near), (_COVERED, near))
+    }
+    # Plain lists: the plot widget moves single points of this trace.
+    moving[DISTILLED] = {"x": marks[:, 0].round(3).tolist(), "y": marks[:, 1].round(3).tolist(), "text": labels}
+    classes = list(dict.fromkeys(names))
+    alt = (
+        f"Map of {len(points)} real images of {len(classes)} classes ({words.names(classes, most=10)}) and {len(marks)} distilled "
+        f"ones; {int(near.sum())} real ones, {near.mean():.0%}, have a distilled one near."
+    )
+    return points, names, moving, alt
 
 
 def _plane(argument: str, value: Any) -> np.ndarray:

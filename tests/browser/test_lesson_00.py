@@ -53,7 +53,7 @@ def test_the_start_page_as_a_reader_uses_it(open_notebook) -> None:
     assert opened.problems() == []
 
     # The table of results, and the index: its links lead to the notebooks beside this one.
-    assert opened.page.locator("table", has_text="online labels").locator("strong").count() == 9
+    assert opened.page.locator("table", has_text="online labels").locator("strong").count() == 6
     link = opened.page.locator(".jp-OutputArea a", has_text="Inverting a network")
     assert "20_inverting_a_network.ipynb" in (link.get_attribute("href") or "")
 

@@ -98,6 +98,7 @@ def test_a_point_moved_by_hand_becomes_the_nearest_real_image_of_its_class(view,
 def test_sliders_do_what_the_mouse_does(view) -> None:
     sliders = view.sliders
     assert [name for name, _ in sliders.point.options] == ["1: a", "2: b", "3: c"]
+    sliders.selected_index = 0
     sliders.point.value = 2
     (low, high), _ = view.map.extent
     at = places(view)[2]

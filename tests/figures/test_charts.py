@@ -16,6 +16,8 @@ from ddlab.figures import (
     gap_curves,
     grouped_comparison,
     loss_curves,
+    move_points,
+    raise_bars,
 )
 from ddlab.figures.theme import THEMES
 
@@ -188,3 +190,31 @@ def test_a_map_refuses(changes, words):
 def test_coverage_bars_refuse_nothing_to_show():
     with pytest.raises(DDLabError, match="coverage must be"):
         coverage_bars({})
+
+
+def test_points_moved_in_place_give_the_figure_that_is_built_anew():
+    before = embedding_map([[0, 0], [1, 2]], [[0.9, 0.1]], **MAP)
+    other = {"covered": [True, True], "real_classes": ["a", "b"], "distilled_classes": ["a"]}
+    moved = move_points(before, [[0, 0], [1, 2]], [[0.2, 0.3]], **other)
+    assert moved is before
+    assert moved.to_json() == embedding_map([[0, 0], [1, 2]], [[0.2, 0.3]], **other).to_json()
+
+
+def test_bars_raised_in_place_give_the_figure_that_is_built_anew():
+    before = bars(["a", "b"], [0.1, 0.2], title="t", y_label="share", reference=("chance", 0.5), text_format=".1%")
+    raised = raise_bars(before, [0.3, 0.2], text_format=".1%")
+    anew = bars(["a", "b"], [0.3, 0.2], title="t", y_label="share", reference=("chance", 0.5), text_format=".1%")
+    assert raised is before and raised.to_json() == anew.to_json()
+
+
+def test_other_figures_are_not_changed_in_place():
+    curve = loss_curves({"a": [1, 2]})
+    with pytest.raises(DDLabError, match="figure must be"):
+        raise_bars(curve, [1, 2])
+    with pytest.raises(DDLabError, match="figure must be"):
+        move_points(curve, [[0, 0], [1, 2]], [[0.9, 0.1]], **MAP)
+    with pytest.raises(DDLabError, match="figure must be a map with 2"):
+        two = {**MAP, "distilled_classes": ["a", "b"]}
+        move_points(embedding_map([[0, 0], [1, 2]], [[0.9, 0.1]], **MAP), [[0, 0], [1, 2]], [[0, 0], [1, 1]], **two)
+    with pytest.raises(DDLabError, match="values must be"):
+        raise_bars(bars(["a"], [1], title="t", y_label="s"), [1, 2])

@@ -118,8 +118,9 @@ def test_the_exercise_takes_the_right_answer_and_gives_hints_for_wrong_ones(smal
     data, teacher, _ = small
     lesson = ddlab.start("00_start")
 
-    def made(with_teacher: bool = True, **settings: Any) -> Any:
-        rule = selection.Config(**{"images_per_class": start_page.IMAGES_PER_CLASS} | settings)
+    def made(with_teacher: bool = True, **changes: Any) -> Any:
+        settings: dict[str, Any] = {"images_per_class": start_page.IMAGES_PER_CLASS} | changes
+        rule = selection.Config(**settings)
         return ddlab.distill("selection", data, teacher if with_teacher else None, rule, progress=False)
 
     assert lesson.check("average", made(kind="average"))

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
-from ddlab import embeddings
+from ddlab import embeddings, figures
 from tests.storm.good import Good
+
+
+def _map() -> Any:
+    return figures.embedding_map(
+        [[0, 0], [1, 2], [2, 1]],
+        [[1, 1]],
+        covered=[True, False, True],
+        real_classes=list("aba"),
+        distilled_classes=["a"],
+    )
+
 
 MAPS: dict[str, Good] = {
     "embeddings.Config": Good(lambda g: {}),
@@ -25,6 +38,13 @@ MAPS: dict[str, Good] = {
         lambda g: {"real": g.tensor(4, 2), "distilled": g.tensor(2, 2, seed=1), "covered": [True, False, True, True],
                    "real_classes": list("abab"), "distilled_classes": list("ab"), "extent": ((-1.0, 1.0), (-2.0, 2.0)),
                    "density": (g.tensor(3), g.tensor(2), g.tensor(2, 3)), "chosen": 1},
+    ),
+    "figures.move_points": Good(
+        lambda g: {"figure": _map(), "real": g.tensor(3, 2), "distilled": g.tensor(1, 2, seed=1), "covered": [True, False, True],
+                   "real_classes": list("aba"), "distilled_classes": ["b"]},
+    ),
+    "figures.raise_bars": Good(
+        lambda g: {"figure": figures.bars(["a", "b"], [1.0, 2.0], title="Title", y_label="y"), "values": [2.0, 1.0], "text_format": ".2g"}
     ),
     "explorers.DiversityView": Good(
         lambda g: {"data": g.data, "teacher": g.teacher, "sets": {"random": g.distilled}, "points": 12}
