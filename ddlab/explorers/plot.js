@@ -106,7 +106,7 @@ async function render({ model, el }) {
     throw error;
   }
   const drag = draggable(graph, model, Plotly, () => draw());
-  let waiting = false, lastDrawn = 0, drawnText = "", drawn = 0, closed = false;
+  let waiting = false, lastDrawn = 0, drawnText = "", drawn = 0, closed = false, width = 0;
 
   const placeCursor = () => {
     const [at, x, y] = [model.get("cursor"), graph._fullLayout?.xaxis, graph._fullLayout?.yaxis];
@@ -119,6 +119,8 @@ async function render({ model, el }) {
   const draw = async () => {
     if (closed) return;
     drawnText = model.get("_figure");
+    // Plotly fits the first drawing to the place and then keeps that width. Views beside it may come later and take their share.
+    if (!drawn) width = frame.clientWidth;
     const figure = drag.held(themedFigure(drawnText, palettes));
     await Plotly.react(graph, figure.data, figure.layout, CONFIG);
     if (!drawn) connect();
@@ -164,7 +166,6 @@ async function render({ model, el }) {
   };
   const theme = new MutationObserver(redraw);
   theme.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
-  let width = 0;
   const size = new ResizeObserver(async () => {
     if (!drawn || !frame.clientWidth || frame.clientWidth === width) return;
     width = frame.clientWidth;
@@ -182,7 +183,6 @@ async function render({ model, el }) {
   // First drawings take turns, with a pause between: a page of ten plots stays alive and messages are not kept waiting.
   page.queue = page.queue.then(draw).catch(console.error).then(() => pause());
   await page.queue;
-  width = frame.clientWidth;
   graph.style.minHeight = "";
   size.observe(frame);
   if (model.get("_figure") !== drawnText) redraw();

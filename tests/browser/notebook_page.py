@@ -45,6 +45,7 @@ _PLOTS = """() => [...document.querySelectorAll('.js-plotly-plot')].map((graph) 
   line_colours: (graph.data ?? []).map((trace) => trace.line?.color ?? trace.marker?.color ?? ''),
   text_colour: graph._fullLayout?.font?.color ?? '',
   width: graph.clientWidth,
+  overhang: graph.closest('.ddlab-plot') ? (graph.querySelector('.main-svg')?.getBoundingClientRect().width ?? 0) - graph.clientWidth : 0,
 }))"""
 
 _CELLS = """() => [...jupyterapp.shell.currentWidget.content.model.cells].map((cell) => cell.toJSON())"""
@@ -149,7 +150,7 @@ class NotebookPage:
         return time.monotonic() - start
 
     def problems(self) -> list[str]:
-        """What a reader should never see: failed cells, text on stderr, broken widgets, script errors."""
+        """What a reader should never see: failed cells, text on stderr, broken widgets, script errors, plots over each other."""
         found = [f"script: {text}" for text in self.script_errors]
         for number, cell in enumerate(self.page.evaluate(_CELLS)):
             if "raises-exception" in cell.get("metadata", {}).get("tags", []):
@@ -161,7 +162,9 @@ class NotebookPage:
                     found.append(f"cell {number} wrote to stderr: {''.join(output['text'])}"[:400])
         text = self.page.locator(".jp-Notebook").inner_text()
         found += [f"on the page: {broken}" for broken in _BROKEN if broken in text]
+        self.page.wait_for_timeout(300)  # a plot follows its place with a delay
         found += [f"plot {plot['title']!r} is empty" for plot in self.plots() if not plot["traces"]]
+        found += [f"plot {plot['title']!r} is wider than its place" for plot in self.plots() if plot["overhang"] > 2]
         return found
 
     def screenshot(self, name: str, *, cell: int | None = None) -> Path:
