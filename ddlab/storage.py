@@ -9,7 +9,7 @@ import contextlib
 import hashlib
 import json
 import os
-import tempfile
+import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -104,7 +104,9 @@ def write_atomically(path: Path, content: bytes) -> None:
     errors.check_instance("content", content, bytes, "bytes")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        # Not mkstemp: what it makes is its owner's alone, and a teacher's file in a shared folder is for the class.
+        temporary = path.parent / f".{path.name}.{uuid.uuid4().hex[:8]}"
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     except OSError as problem:
         raise DDLabError(
             f"path must be a place that can be written to; given {str(path)!r} ({problem.strerror})."
@@ -114,8 +116,6 @@ def write_atomically(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        # A temporary file is its owner's alone; a teacher's file in a shared folder is for the class.
-        os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, path)
     except BaseException as problem:
         with contextlib.suppress(OSError):
@@ -125,13 +125,6 @@ def write_atomically(path: Path, content: bytes) -> None:
                 f"path must be a file that can be written; given {str(path)!r} ({problem.strerror})."
             ) from problem
         raise
-
-
-def _umask() -> int:
-    # It can only be read by setting it.
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
 
 
 def fingerprint(*parts: Any) -> str:

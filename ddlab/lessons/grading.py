@@ -24,8 +24,7 @@ from typing import Any
 
 from .. import errors
 from ..errors import DDLabError
-
-SECONDS_PER_CELL = 600
+from . import running
 
 
 @dataclass(frozen=True)
@@ -65,16 +64,16 @@ def merged(submission: dict[str, Any], source: dict[str, Any]) -> dict[str, Any]
     return whole
 
 
-def run(notebook: dict[str, Any], folder: Path) -> Any:
-    """The notebook after running every cell in `folder`, whatever some of them raise."""
+def run(notebook: dict[str, Any], file: Path) -> Any:
+    """The notebook of `file` after running every cell beside it, whatever some of them raise.
+
+    Raises:
+        LessonFailed: a cell takes longer than ten minutes, or the kernel dies.
+    """
     import nbformat
-    from nbclient import NotebookClient
 
     node = nbformat.reads(json.dumps(notebook), as_version=4)
-    resources = {"metadata": {"path": str(folder)}}
-    NotebookClient(
-        node, timeout=SECONDS_PER_CELL, kernel_name="python3", allow_errors=True, resources=resources
-    ).execute()
+    running.execute(node, file.name, file.parent, keep_going=True)
     return node
 
 
@@ -101,8 +100,8 @@ def main(arguments: list[str] | None = None) -> int:
     refused = 0
     for file in _notebooks(options.submissions):
         try:
-            found = grades(run(merged(_read("submissions", file), source), file.parent))
-        except DDLabError as problem:
+            found = grades(run(merged(_read("submissions", file), source), file))
+        except (DDLabError, running.LessonFailed) as problem:
             print(f"{file}: {problem}", file=sys.stderr)
             refused = 1
             continue

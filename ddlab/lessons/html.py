@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import errors
+from ..storage import write_atomically
 from .build import NOTEBOOKS
 from .html_formulas import mathml
 from .html_stills import with_stills
@@ -79,10 +80,10 @@ def write(names: Sequence[str], pages: Path = PAGES, *, notebooks: Path = NOTEBO
             target.unlink(missing_ok=True)
             failed.append(str(error))
         else:
-            target.write_text(text, encoding="utf-8")
+            write_atomically(target, text.encode())
     script = files("plotly").joinpath("package_data", "plotly.min.js").read_bytes()
-    (pages / "plotly.min.js").write_bytes(script)
-    (pages / "index.html").write_text(index(notebooks, pages), encoding="utf-8")
+    write_atomically(pages / "plotly.min.js", script)
+    write_atomically(pages / "index.html", index(notebooks, pages).encode())
     return failed
 
 

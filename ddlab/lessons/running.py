@@ -1,4 +1,5 @@
-"""Runs a notebook from top to bottom in a fresh kernel, as a reader would; `html` makes pages of it, `timing` measures it.
+"""Runs a notebook from top to bottom in a fresh kernel, as a reader would: `html` makes pages of it, `timing` measures it, `grading`
+grades it.
 
 notebook = run(Path("notebooks/20_inverting_a_network.ipynb"))     # with its outputs and the state of its widgets
 """
@@ -37,31 +38,45 @@ def run(
         LessonFailed: a cell raises what is not allowed, or takes longer than ten minutes, or the kernel dies.
     """
     import nbformat
-    from nbclient import NotebookClient
-    from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
     notebook = nbformat.read(path, as_version=4)
     if last:
         notebook.cells.append(nbformat.v4.new_code_cell(last))
     # A folder of its own: what lies beside the notebook must not matter, and nothing is left there.
     with tempfile.TemporaryDirectory(prefix="ddlab-lesson-") as folder:
-        client = NotebookClient(
-            notebook,
-            timeout=SECONDS_PER_CELL,
-            kernel_name="python3",
-            allow_errors=keep_going,
-            allow_error_names=list(allowed),
-            resources={"metadata": {"path": folder}},
-        )
-        try:
-            client.execute(env={**os.environ, **(environment or {})})
-        except CellExecutionError as error:
-            raise LessonFailed(f"{path.name}: {error.ename}: {error.evalue}") from error
-        except CellTimeoutError as error:
-            raise LessonFailed(f"{path.name}: a cell took longer than {SECONDS_PER_CELL} s") from error
-        except DeadKernelError as error:
-            raise LessonFailed(f"{path.name}: the kernel died (often: out of memory)") from error
+        execute(notebook, path.name, folder, environment=environment, allowed=allowed, keep_going=keep_going)
     return notebook
+
+
+def execute(
+    notebook: Any,
+    name: str,
+    folder: str | os.PathLike[str],
+    *,
+    environment: Mapping[str, str] | None = None,
+    allowed: Sequence[str] = (),
+    keep_going: bool = False,
+) -> None:
+    """Run every cell of `notebook` (of nbformat; changed in place) in `folder`. `name` is for messages; the rest as for `run`."""
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+
+    client = NotebookClient(
+        notebook,
+        timeout=SECONDS_PER_CELL,
+        kernel_name="python3",
+        allow_errors=keep_going,
+        allow_error_names=list(allowed),
+        resources={"metadata": {"path": str(folder)}},
+    )
+    try:
+        client.execute(env={**os.environ, **(environment or {})})
+    except CellExecutionError as error:
+        raise LessonFailed(f"{name}: {error.ename}: {error.evalue}") from error
+    except CellTimeoutError as error:
+        raise LessonFailed(f"{name}: a cell took longer than {SECONDS_PER_CELL} s") from error
+    except DeadKernelError as error:
+        raise LessonFailed(f"{name}: the kernel died (often: out of memory)") from error
 
 
 def errors_of(notebook: Any) -> list[str]:

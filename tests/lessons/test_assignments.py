@@ -22,7 +22,7 @@ import torch
 
 import ddlab
 from ddlab.errors import DDLabError
-from ddlab.lessons import assignment, build, grading
+from ddlab.lessons import assignment, build, grading, running
 
 ROOT = build.NOTEBOOKS.parent
 HANDED_OUT = build.NOTEBOOKS / "assignments" / "labels_or_images.ipynb"
@@ -380,13 +380,15 @@ def small_source() -> dict[str, Any]:
     }
 
 
-def test_grading_without_nbgrader(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_grading_without_nbgrader(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
+    monkeypatch.setattr(running, "SECONDS_PER_CELL", 3)
     source = small_source()
     (tmp_path / "source.ipynb").write_text(json.dumps(source))
     folder = tmp_path / "in"
     folder.mkdir()
     loud = "import sys; x = 1; print = lambda shown: sys.stderr.write(str(shown)) and None"
-    for name, text in (("right", "x = 1"), ("wrong", "x = 2"), ("loud", loud)):
+    endless, dying = "while True: pass", "import os; os._exit(1)"
+    for name, text in (("dying", dying), ("endless", endless), ("right", "x = 1"), ("wrong", "x = 2"), ("loud", loud)):
         notebook = build.assignment_from(source)
         notebook["cells"][1]["source"] = [text]
         (folder / f"{name}.ipynb").write_text(json.dumps(notebook).replace("print(x)", "pass"))
@@ -397,6 +399,10 @@ def test_grading_without_nbgrader(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert said.out.splitlines()[0] == "file,student,test,shown,sum"
     assert lines["right.ipynb"] == "a,2.0,1.0,3.0" and lines["wrong.ipynb"] == "a,0.0,1.0,1.0"
     assert lines["loud.ipynb"] == "a,2.0,0.0,2.0", "the locked cell is the instructor's again, and it failed"
+    assert "a cell took longer than 3 s" in said.err and "the kernel died" in said.err, (
+        "the others are graded all the same"
+    )
+    assert not {"endless.ipynb", "dying.ipynb"} & lines.keys()
     assert "none.ipynb" in said.err and "must be a Jupyter notebook" in said.err
 
 
