@@ -175,16 +175,20 @@ def directed_adjustment(
     radius = errors.check_number("radius", radius, 0)
     errors.check_choice("gradient", gradient, ("normalised", "raw"))
     parameters = {name: teacher.weights[name] for name in networks.parameter_names(teacher.spec)}
-    moved, losses = {name: torch.zeros_like(value) for name, value in parameters.items()}, []
+    # Copies of our own, moved in place: new ones at each step would cost a third of its time.
+    leaves = {name: value.detach().clone().requires_grad_() for name, value in parameters.items()}
+    losses = []
     for _ in range(steps):
-        leaves = {name: (value + moved[name]).requires_grad_() for name, value in parameters.items()}
         with torch.enable_grad():
             logits = networks.call(teacher.spec, teacher.weights | leaves, images)[0].logits
             loss = F.cross_entropy(logits, labels.to(logits.device))
             slopes = torch.autograd.grad(loss, list(leaves.values()))
-        scale = radius / steps / (_length(slopes) + SMALLEST_LENGTH if gradient == "normalised" else 1)
-        moved = {name: moved[name] + scale * slope for name, slope in zip(moved, slopes, strict=True)}
+        length = _length(slopes) + SMALLEST_LENGTH if gradient == "normalised" else torch.ones_like(loss)
+        with torch.no_grad():
+            for leaf, slope in zip(leaves.values(), slopes, strict=True):
+                leaf.addcmul_(slope, radius / steps / length)
         losses.append(loss.detach())
+    moved = {name: leaf.detach() - parameters[name] for name, leaf in leaves.items()}
     found = Adjustment(moved, torch.stack(losses) if losses else images.new_zeros(0), _length(moved.values()))
     _check_finite(found, radius)
     return found
