@@ -94,7 +94,7 @@ def distill(
     if teacher is not None and not isinstance(teacher, Network):
         errors.fail("teacher", "a Network", teacher)
     config = module.Config.teaching() if config is None else config
-    if not isinstance(config, module.Config):
+    if type(config) is not module.Config:  # not isinstance: a method's Config may extend another's
         errors.fail("config", f"a {module.NAME} Config", config)
     if teacher is None and module.NEEDS_TEACHER:
         beside = None if checkpoint is None else f"{os.fspath(checkpoint)}.teacher"

@@ -128,7 +128,7 @@ def check_call(process: Any, config: Any, inputs: Any, state: Any = None) -> Non
         hasattr(process, name) for name in ("NAME", "Config", "State", "init", "update", "finish", "total_steps")
     ):
         errors.fail("process", "a process module (ddlab.methods.get(name), ddlab.training)", process)
-    if not isinstance(config, process.Config):
+    if type(config) is not process.Config:  # not isinstance: a method's Config may extend another's
         errors.fail("config", f"a {process.NAME} Config", config)
     if not isinstance(inputs, Inputs):
         errors.fail("inputs", "an Inputs", inputs)

@@ -33,6 +33,7 @@ from tests.support import (
 # A new method needs a line here: values that make its run a few steps long on three classes of 8 px.
 SMALL: dict[str, dict[str, Any]] = {
     "squeeze_recover_relabel": {"images_per_class": 2, "iterations": 3, "roll_pixels": 2},
+    "directed_weight_adjustment": {"images_per_class": 2, "iterations": 3, "roll_pixels": 2},
     "selection": {"images_per_class": 2},
 }
 TRAINING: dict[str, Any] = {

@@ -32,8 +32,9 @@ Deviations, all towards the reference code, which made the tables
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -146,6 +147,9 @@ class State:
     done: Tensor
 
 
+AnyState = TypeVar("AnyState", bound=State)
+
+
 @dataclass(frozen=True)
 class Trace:
     """One update: the terms of the loss before it ([] each), gaps per layer [layers], teacher's probability of the class
@@ -213,6 +217,23 @@ def init(config: Config, inputs: Inputs) -> State:
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     """One image update of the batch under work; the last one of a batch moves it to the done ones and starts the next."""
+    return image_step(config, inputs, state, weights=require_teacher(NAME, inputs).weights)
+
+
+def image_step(
+    config: Config,
+    inputs: Inputs,
+    state: AnyState,
+    *,
+    weights: Mapping[str, Tensor],
+    gap_weights: Mapping[str, Tensor] | None = None,
+) -> tuple[AnyState, Trace]:
+    """`update` with a teacher whose weights may have been changed; DWA stands on it.
+
+    Args:
+        weights: all parameters and buffers that the images are run with.
+        gap_weights: others for the batch-norm terms, which cost a second pass; None takes both from one.
+    """
     data, teacher = require_data(NAME, inputs), require_teacher(NAME, inputs)
     batch, iteration = divmod(state.step, config.iterations)
     labels = torch.arange(data.classes, device=state.images.device)
@@ -220,8 +241,10 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     with torch.enable_grad():
         view = _cropped(config, leaf, state.step)
         shifted = recovery.circular_shift(view, config.roll_pixels, seed=config.seed, step=state.step)
-        matched = recovery.matched_call(teacher, shifted, precision=config.precision)
+        matched = recovery.matched_call(teacher, shifted, weights=weights, precision=config.precision)
         logits = matched.outputs.logits
+        if gap_weights is not None:
+            matched = recovery.matched_call(teacher, shifted, weights=gap_weights, precision=config.precision)
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32))  # bfloat16 is too coarse for the loss
         class_loss = F.cross_entropy(logits, labels)
         mean_gap = recovery.weighted_gap(matched.mean_gaps, config.first_layer_multiplier)
@@ -249,7 +272,8 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
         class_probability=logits.detach().softmax(1).diagonal(),
         learning_rate=learning_rate,
     )
-    return _after(config, inputs, State(state.step + 1, images, optimiser, state.done), batch, iteration), trace
+    state = replace(state, step=state.step + 1, images=images, optimiser=optimiser)
+    return _next_batch(config, inputs, state, batch) if iteration + 1 == config.iterations else state, trace
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
@@ -271,14 +295,13 @@ def _cropped(config: Config, images: Tensor, step: int) -> Tensor:
     return recovery.random_resized_crop_and_flip(images, SMALLEST_CROP, seed=config.seed, step=step)
 
 
-def _after(config: Config, inputs: Inputs, state: State, batch: int, iteration: int) -> State:
-    if iteration + 1 < config.iterations:
-        return state
-    done = torch.cat([state.done, state.images[None]])
+def _next_batch(config: Config, inputs: Inputs, state: AnyState, batch: int) -> AnyState:
+    """The batch under work goes to the done ones; the next one begins with a fresh optimiser, if there is one."""
+    state = replace(state, done=torch.cat([state.done, state.images[None]]))
     if batch + 1 == config.images_per_class:
-        return State(state.step, state.images, state.optimiser, done)
+        return state
     images = _first_images(config, inputs, batch + 1)
-    return State(state.step, images, optim.adam_init({"images": images}), done)
+    return replace(state, images=images, optimiser=optim.adam_init({"images": images}))
 
 
 def _first_images(config: Config, inputs: Inputs, batch: int) -> Tensor:
