@@ -22,7 +22,7 @@ from ..process import Inputs
 from .sweep import Place, Point
 
 RANDOM, SRE2L, DWA = "random real images", "SRe2L", "DWA"
-SMOKE_IMAGES = 12  # of each class
+SMOKE_IMAGES = 50  # of each class
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
