@@ -49,6 +49,11 @@ class Evaluation:
         words += [f"{self.labels} labels", self.network] + ([] if self.complete else ["interrupted"])
         return ", ".join(words)
 
+    @property
+    def interval_words(self) -> str:
+        """The interval as "0.312 to 0.344"; "-" for one seed."""
+        return "-" if self.interval is None else f"{self.interval[0]:.3f} to {self.interval[1]:.3f}"
+
 
 def evaluate(
     distilled: DistilledSet,
