@@ -83,12 +83,20 @@ def one_batch(data: ImageData, seed: int) -> Tensor:
     drawn = []
     for label in range(data.classes):
         members = data.of_class(label)
-        drawn.append(members[int(torch.randint(len(members), (1,), generator=randomness.generator(seed, label, "batch")))])
+        drawn.append(
+            members[int(torch.randint(len(members), (1,), generator=randomness.generator(seed, label, "batch")))]
+        )
     return torch.stack(drawn)
 
 
 def rest_change(
-    data: ImageData, teacher: Network, *, seed: int, steps: int = 12, radius: float = 0.015, only: list[str] | None = None
+    data: ImageData,
+    teacher: Network,
+    *,
+    seed: int,
+    steps: int = 12,
+    radius: float = 0.015,
+    only: list[str] | None = None,
 ) -> rest_loss.RestLossChange:
     """Eq 12, then eq 15 measured: the directed step for one batch, and what it does to the loss of the batch and of the rest.
 
@@ -159,11 +167,17 @@ def check_ascent(answer: Any) -> tuple[bool, str]:
     except Exception as problem:
         return False, f"Your function raised {type(problem).__name__}: {problem}."
     if given.shape != weights.shape:
-        return False, f"Weights come in and weights go out, of shape {list(weights.shape)}; yours has {list(given.shape)}."
+        return (
+            False,
+            f"Weights come in and weights go out, of shape {list(weights.shape)}; yours has {list(given.shape)}.",
+        )
     if torch.allclose(given, weights - 0.05 * gradient / 5):
         return False, "That is downhill. DWA makes the batch's loss larger."
     if torch.allclose(given, weights + 0.05 * gradient):
-        return False, "Your step grows with the gradient, as Algorithm 1 prints it. The authors' code divides by its length."
+        return (
+            False,
+            "Your step grows with the gradient, as Algorithm 1 prints it. The authors' code divides by its length.",
+        )
     if torch.allclose(given, weights + 0.2 * gradient / 5):
         return False, "One step goes rho / K; yours takes the whole rho at once."
     if torch.allclose(given, weights + 0.05 * gradient / 5):

@@ -95,7 +95,11 @@ def latents(seed: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Points [2 + seed, 3] with a target mean [3] and variance [3], float64."""
     draw = randomness.generator(seed, 0, "latents of claim D2")
     points = torch.randn(2 + seed, 3, generator=draw, dtype=torch.float64)
-    return points, torch.randn(3, generator=draw, dtype=torch.float64), torch.rand(3, generator=draw, dtype=torch.float64) + 0.1
+    return (
+        points,
+        torch.randn(3, generator=draw, dtype=torch.float64),
+        torch.rand(3, generator=draw, dtype=torch.float64) + 0.1,
+    )
 
 
 def a1_effects(draws: int) -> dict[str, list[float]]:
@@ -128,10 +132,15 @@ def recorded_effects() -> dict[str, tuple[list[float], str]]:
     small_none = none | {"lambda_mean": 0.01, "lambda_var": 0.11}
     five, sweeping = f"{ON_SHAPES}, 5 images per class", "DWA"
     inner = [
-        grid.values("online", adjustment_steps=k, adjustment_radius=rho) for k in (4, 12, 24) for rho in (0.005, 0.015, 0.05)
+        grid.values("online", adjustment_steps=k, adjustment_radius=rho)
+        for k in (4, 12, 24)
+        for rho in (0.005, 0.015, 0.05)
     ]
     plateau = [fmean(cells) for cells in zip(*inner, strict=True)]
-    sets = {"DWA": kinds.values("coverage", **ten, **directed), "SRe2L": kinds.values("coverage", method="SRe2L", images_per_class=10)}
+    sets = {
+        "DWA": kinds.values("coverage", **ten, **directed),
+        "SRe2L": kinds.values("coverage", method="SRe2L", images_per_class=10),
+    }
     return {
         "D3 decoupled": (_differences(sweep.values("online", **apart), sweep.values("online", **together)), f"{five}, {sweeping}"),
         "D3 best": (_differences(sweep.values("online", **apart), sweep.values("online", **weak)), f"{five}, {sweeping}"),
@@ -160,11 +169,23 @@ def verdicts(pairs: int) -> list[Verdict]:
     """All claims of the lesson: from the records, and `pairs` new draws where there is none."""
     data, teacher = diversity.trained_on_shapes()
     changes = [diversity.rest_change(data, teacher, seed=seed) for seed in range(pairs)]
-    found = {name: (values, f"{pairs} draws of 2 to {pairs + 1} latents in 3 dimensions") for name, values in a1_effects(pairs).items()}
+    found = {
+        name: (values, f"{pairs} draws of 2 to {pairs + 1} latents in 3 dimensions")
+        for name, values in a1_effects(pairs).items()
+    }
     found |= recorded_effects()
-    found["D6"] = ([(c.rest_before - c.rest_after) / c.rest_before for c in changes], f"{ON_SHAPES}, K = 12, rho = .015, one image per class")
-    found["D11"] = (diversity.overhead(data, teacher, repeats=pairs), f"{ON_SHAPES}, one image per class, 1000 iterations")
-    found["D14"] = ([float(sentence.holds) for sentence in sentences()], "ten sentences, read against the paper's tables")
+    found["D6"] = (
+        [(c.rest_before - c.rest_after) / c.rest_before for c in changes],
+        f"{ON_SHAPES}, K = 12, rho = .015, one image per class",
+    )
+    found["D11"] = (
+        diversity.overhead(data, teacher, repeats=pairs),
+        f"{ON_SHAPES}, one image per class, 1000 iterations",
+    )
+    found["D14"] = (
+        [float(sentence.holds) for sentence in sentences()],
+        "ten sentences, read against the paper's tables",
+    )
     return [claims.judge(name, values, setting=setting) for name, (values, setting) in found.items()]
 
 

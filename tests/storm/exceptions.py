@@ -23,7 +23,7 @@ EXCEPTIONS: dict[str, str] = {
         (
             "augmentation.View", "distilled.HardLabels", "distilled.StoredLabels", "distilled.OnlineTeacher", "evaluation.Evaluation",
             "embeddings.Density", "embeddings.Embedding", "explorers.Frame", "lessons.Budget", "lessons.Claim", "lessons.Verdict",
-            "networks.Outputs", "optim.AdamState", "optim.SGDState",
+            "networks.Outputs", "optim.AdamState", "optim.SGDState", "theory.RestLossChange", "theory.VarianceParts",
         ),
         _RECORD,
     ),
