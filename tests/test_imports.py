@@ -16,7 +16,7 @@ ROOT = Path(ddlab.__file__).parent
 # From the ground up; a module imports from its own layer or a lower one. A new module needs a place here.
 LAYERS: list[set[str]] = [
     {"errors"},
-    {"parameters", "randomness", "storage"},
+    {"parameters", "randomness", "storage", "_interval"},
     {"data", "networks", "losses", "optim", "augmentation", "distilled"},
     {"process", "checkpoint", "cache"},
     {"methods", "training"},
