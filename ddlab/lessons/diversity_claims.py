@@ -120,49 +120,66 @@ def a1_effects(draws: int) -> dict[str, list[float]]:
     return effects
 
 
-def recorded_effects() -> dict[str, tuple[list[float], str]]:
-    """claim -> (one effect per pair, setting), from the shipped records."""
-    sweep, kinds = records.load("variance_sweep"), records.load("perturbation_kinds")
-    grid, cifar = records.load("adjustment_grid"), records.load("cifar10_small")
-    strong = {"method": "DWA", "lambda_var": 0.11}
-    apart, together = {**strong, "weights": "decoupled"}, {**strong, "weights": "coupled"}
-    weak = {"method": "DWA", "lambda_var": 0.01, "weights": "decoupled"}
-    ten, fifty = {"method": "DWA", "images_per_class": 10}, {"method": "DWA", "images_per_class": 50}
-    none, random, directed = ({"perturbation": kind} for kind in ("none", "random", "directed"))
-    small_none = none | {"lambda_mean": 0.01, "lambda_var": 0.11}
-    five, sweeping = f"{ON_SHAPES}, 5 images per class", "DWA"
-    inner = [
-        grid.values("online", adjustment_steps=k, adjustment_radius=rho)
-        for k in (4, 12, 24)
-        for rho in (0.005, 0.015, 0.05)
-    ]
-    plateau = [fmean(cells) for cells in zip(*inner, strict=True)]
-    sets = {
-        "DWA": kinds.values("coverage", **ten, **directed),
-        "SRe2L": kinds.values("coverage", method="SRe2L", images_per_class=10),
-    }
+Effects = dict[str, tuple[list[float], str]]
+"""claim -> (one effect per pair, setting)."""
+
+NONE, RANDOM, DIRECTED = ({"method": "DWA", "perturbation": kind} for kind in ("none", "random", "directed"))
+
+
+def recorded_effects() -> Effects:
+    """What the shipped records say, at 5, 10 and 50 images per class on shapes and on CIFAR-10."""
+    return weight_effects() | perturbation_effects() | grid_effect() | cifar_effects() | continual_effect()
+
+
+def weight_effects() -> Effects:
+    """D3 and D4: the weight of the variance gap alone (decoupled) and together with the mean gap's (coupled), under DWA."""
+    sweep, setting = records.load("variance_sweep").where(method="DWA"), f"{ON_SHAPES}, 5 images per class"
+    apart, together = sweep.where(lambda_var=0.11, weights="decoupled"), sweep.where(lambda_var=0.11, weights="coupled")
+    weak = sweep.where(lambda_var=0.01, weights="decoupled")
     return {
-        "D3 decoupled": (_differences(sweep.values("online", **apart), sweep.values("online", **together)), f"{five}, {sweeping}"),
-        "D3 best": (_differences(sweep.values("online", **apart), sweep.values("online", **weak)), f"{five}, {sweeping}"),
-        "D3 CIFAR-10": (
-            _differences(cifar.values("online", **small_none), cifar.values("online", **none, lambda_mean=0.11)), ON_CIFAR,
-        ),
-        "D4": (_ratios(sweep.values("distance", **apart), sweep.values("distance", **together)), five),
-        "D5": (_ratios(kinds.values("distance", **ten, **random), kinds.values("distance", **ten, **none)), f"{ON_SHAPES}, 10 images per class"),
-        "D7 directed": (
-            _differences(kinds.values("online", **ten, **directed), kinds.values("online", **ten, **none)), f"{ON_SHAPES}, 10 images per class",
-        ),
-        "D7 random": (
-            _differences(kinds.values("online", **ten, **none), kinds.values("online", **ten, **random)), f"{ON_SHAPES}, 10 images per class",
-        ),
-        "D7 more images": (
-            _differences(kinds.values("online", **fifty, **random), kinds.values("online", **fifty, **none)), f"{ON_SHAPES}, 50 images per class",
-        ),
-        "D7 CIFAR-10": (_differences(cifar.values("online", **directed), cifar.values("online", **small_none)), ON_CIFAR),
-        "D8": (_differences(plateau, grid.values("online", **none)), five),
-        "D12": (_differences(sets["DWA"], sets["SRe2L"]), f"{ON_SHAPES}, 10 images per class"),
-        "D12 CIFAR-10": (_differences(cifar.values("coverage", **directed), cifar.values("coverage", method="SRe2L")), ON_CIFAR),
-    }  # fmt: skip
+        "D3 decoupled": (_differences(apart.values("online"), together.values("online")), setting),
+        "D3 best": (_differences(apart.values("online"), weak.values("online")), setting),
+        "D4": (_ratios(apart.values("distance"), together.values("distance")), setting),
+    }
+
+
+def perturbation_effects() -> Effects:
+    """D5, D7 and D12: none, random and directed at 10 and 50 images per class."""
+    kinds = records.load("perturbation_kinds")
+    ten, fifty = kinds.where(images_per_class=10), kinds.where(images_per_class=50)
+    at_ten, at_fifty = (f"{ON_SHAPES}, {count} images per class" for count in (10, 50))
+    coverage = _differences(ten.values("coverage", **DIRECTED), ten.values("coverage", method="SRe2L"))
+    return {
+        "D5": (_ratios(ten.values("distance", **RANDOM), ten.values("distance", **NONE)), at_ten),
+        "D7 directed": (_differences(ten.values("online", **DIRECTED), ten.values("online", **NONE)), at_ten),
+        "D7 random": (_differences(ten.values("online", **NONE), ten.values("online", **RANDOM)), at_ten),
+        "D7 more images": (_differences(fifty.values("online", **RANDOM), fifty.values("online", **NONE)), at_fifty),
+        "D12": (coverage, at_ten),
+    }
+
+
+def grid_effect() -> Effects:
+    """D8: nine cells of K x rho, each seed's mean, against no adjustment."""
+    grid = records.load("adjustment_grid")
+    cells = [
+        grid.values("online", adjustment_steps=steps, adjustment_radius=radius)
+        for steps in (4, 12, 24)
+        for radius in (0.005, 0.015, 0.05)
+    ]
+    plateau = [fmean(seeds) for seeds in zip(*cells, strict=True)]
+    return {"D8": (_differences(plateau, grid.values("online", **NONE)), f"{ON_SHAPES}, 5 images per class")}
+
+
+def cifar_effects() -> Effects:
+    """D3, D7 and D12 on CIFAR-10."""
+    cifar = records.load("cifar10_small")
+    apart, together = cifar.where(**NONE, lambda_mean=0.01, lambda_var=0.11), cifar.where(**NONE, lambda_mean=0.11)
+    directed, sre2l = cifar.where(**DIRECTED), cifar.where(method="SRe2L")
+    return {
+        "D3 CIFAR-10": (_differences(apart.values("online"), together.values("online")), ON_CIFAR),
+        "D7 CIFAR-10": (_differences(directed.values("online"), apart.values("online")), ON_CIFAR),
+        "D12 CIFAR-10": (_differences(directed.values("coverage"), sre2l.values("coverage")), ON_CIFAR),
+    }
 
 
 def verdicts(pairs: int) -> list[Verdict]:
