@@ -43,7 +43,7 @@ SWEEPS: dict[str, Sweep] = {
         Sweep(
             name="architectures",
             description=(
-                f"DWA, Table 4: students of other architectures. {_ON_SHAPES} 10 images per class; these students 20 epochs in batches "
+                f"DWA, Table 4: students of other architectures. {_ON_SHAPES} 10 images per class; these students 30 epochs in batches "
                 f"of 25, and no EfficientNet, to stay within two cores. {_PAIRS} Measured: accuracy with online labels. The first point "
                 "of a set pays for its images."
             ),
