@@ -14,12 +14,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .. import errors, networks, randomness, training
+from .. import errors, randomness, training
 from ..data import ImageData
 from ..data.images import Split
 from ..distilled import DistilledSet, HardLabels, OnlineTeacher, StoredLabels, Targets
 from ..errors import DDLabError
 from ..networks import Network, NetworkSpec
+from ..networks.specification import hooked_layers
 from .students import Evaluation, evaluate
 
 
@@ -172,7 +173,7 @@ def teacher_of(teacher: Network, seen: Sequence[int]) -> Network:
     """The same network with the outputs of the classes `seen` alone: its softmax is the old one, masked to them and renormalised."""
     spec = errors.check_instance("teacher", teacher, Network, "a Network").spec
     rows = _checked("seen", seen, spec.classes or 0)
-    _, classifier = networks.hooked_layers(spec)
+    _, classifier = hooked_layers(spec)
     heads = {f"{classifier}.{part}" for part in ("weight", "bias")}
     weights = {name: value[list(rows)] if name in heads else value for name, value in teacher.weights.items()}
     source: dict[str, Any] = {"source": teacher.fingerprint, "classes": list(rows)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 from .. import errors
-from . import diversity, setting
+from . import diversity, setting, transfer
 from .sweep import Place, Point, Sweep
 
 _ON_SHAPES = "Shapes at 16 px (5,000 images), ConvNet-3 of width 32 as one teacher and as students, 150 iterations, students 100 epochs."
@@ -39,6 +39,27 @@ SWEEPS: dict[str, Sweep] = {
         _diversity(
             "perturbation_kinds", "shapes", diversity.perturbation_kinds(),
             f"DWA, Table 3: no, random and directed perturbation; real images and SRe2L beside them. {_ON_SHAPES}",
+        ),
+        Sweep(
+            name="architectures",
+            description=(
+                f"DWA, Table 4: students of other architectures. {_ON_SHAPES} 10 images per class; these students 30 epochs in batches "
+                f"of 25, and no EfficientNet, to stay within two cores. {_PAIRS} Measured: accuracy with online labels. The first point "
+                "of a set pays for its images."
+            ),
+            settings=transfer.architectures(),
+            run=transfer.across_architectures,
+            prepare=functools.partial(setting.prepare, scale="shapes"),
+        ),
+        Sweep(
+            name="continual",
+            description=(
+                f"DWA, Table 10: class-incremental learning (GDumb), five tasks of two classes. {_ON_SHAPES} 20 images per class. "
+                f"{_PAIRS} Measured: accuracy over the classes seen, with hard and with online labels; the teacher knows all classes."
+            ),
+            settings=transfer.continual(),
+            run=transfer.in_tasks,
+            prepare=functools.partial(setting.prepare, scale="shapes"),
         ),
         _diversity(
             "cifar10_small", "cifar10_small", diversity.cifar10_small(),

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import cache, data, errors, methods, networks, training
+from .. import cache, data, errors, methods, networks, storage, training
 from ..data import ImageData
 from ..distilled import DistilledSet
 from ..networks import Network
@@ -32,17 +32,19 @@ class Setting:
     Attributes:
         data: the images. teaching, student: how the teacher and the students are trained.
         recovery: fields of SRe2L's and DWA's Config that all points share (iterations, roll_pixels).
+        long: teachers and images take so long that an interrupted run writes a checkpoint, from which the next one goes on.
     """
 
     data: ImageData
     teaching: training.Config
     student: training.Config
     recovery: dict[str, Any]
+    long: bool = False
 
     def teacher(self, place: Place) -> Network:
         """The one teacher of a record: trained once, then read from the place's folder or found in memory."""
         inputs = Inputs(data=self.data, device=place.device)
-        return whole(_kept(training, self.teaching, inputs, place, networks.load))
+        return whole(self._kept(training, self.teaching, inputs, place, networks.load))
 
     def inputs(self, place: Place) -> Inputs:
         """Images and teacher on the place's device."""
@@ -61,7 +63,19 @@ class Setting:
         known = module.Config.__dataclass_fields__
         own = {column: value for column, value in point.items() if column in known and value is not None}
         config = module.Config(**shared | own)
-        return whole(_kept(module, config, self.inputs(place), place, DistilledSet.load))
+        return whole(self._kept(module, config, self.inputs(place), place, DistilledSet.load))
+
+    def _kept(self, process: Any, config: Any, inputs: Inputs, place: Place, load: Callable[[Path], Any]) -> Any:
+        """A result from the place's folder, or computed and kept there."""
+        if place.folder is None:
+            return cache.run(process, config, inputs)
+        folder, options = place.folder / "made", {}
+        if self.long:
+            options["checkpoint"] = folder / f"{storage.fingerprint(config, inputs.fingerprint)}.checkpoint"
+        result = cache.run(process, config, inputs, folder=folder, load=load, **options)
+        if self.long and not cache.is_partial(result):
+            options["checkpoint"].unlink(missing_ok=True)  # the result stands beside it
+        return result
 
 
 METHODS = {RANDOM: "selection", SRE2L: "squeeze_recover_relabel", DWA: "dwa"}
@@ -102,6 +116,7 @@ def cifar10_paper(place: Place) -> Setting:
         teaching=training.Config.paper(role="teacher", **short),
         student=training.Config.paper(**short),
         recovery={"iterations": 2 if place.smoke else 1000},
+        long=True,
     )
 
 
@@ -147,11 +162,3 @@ def whole(result: Any) -> Any:
     if cache.is_partial(result):
         raise KeyboardInterrupt("a run was interrupted")
     return result
-
-
-def _kept(process: Any, config: Any, inputs: Inputs, place: Place, load: Callable[[Path], Any]) -> Any:
-    """A result from the place's folder, or computed and kept there; a long run that was interrupted goes on."""
-    if place.folder is None:
-        return cache.run(process, config, inputs)
-    folder = place.folder / "made"
-    return cache.run(process, config, inputs, folder=folder, load=load)

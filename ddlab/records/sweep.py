@@ -11,7 +11,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from .provenance import of_machine, summary
 from .record import Record, check_plain, read_json
 
 Point = dict[str, Any]
+_DASK_SECONDS = 30  # to wait for a scheduler
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +49,13 @@ class Place:
         if self.folder is not None:
             object.__setattr__(self, "folder", storage.checked_path(self.folder, "folder", "a folder's path"))
         errors.check_boolean("smoke", self.smoke)
+
+    def absolute(self) -> Place:
+        """The same for a worker, whose working directory may be another one."""
+        data, folder = self.data, self.folder
+        if data is not None and data.startswith("folder:"):
+            data = "folder:" + os.path.abspath(os.path.expanduser(data.removeprefix("folder:")))
+        return replace(self, data=data, folder=None if folder is None else folder.absolute())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,9 +175,10 @@ def run(
         return outcome
     line = Progress(sweep.name, len(missing), progress)
     with _one_thread(), _workers(jobs, dask) as parallel:
+        cache.clear()  # What is in memory alone is not in the folder, where workers look.
         if sweep.prepare is not None:
-            sweep.prepare(place)
-        for done, (number, row, problem) in enumerate(parallel(sweep, missing, place), start=1):
+            sweep.prepare(place.absolute())
+        for done, (number, row, problem) in enumerate(parallel(sweep, missing, place.absolute()), start=1):
             if row is None:
                 outcome.failures[number] = problem
             else:
@@ -258,7 +267,7 @@ def _client(address: str) -> Any:
     except ImportError:
         errors.fail("dask", "left out where dask.distributed is not installed (pip install ddlab[machines])", address)
     try:
-        return Client(address, timeout=float(os.environ.get("DDLAB_DASK_SECONDS", "30")))
+        return Client(address, timeout=_DASK_SECONDS)
     except (OSError, ValueError) as problem:
         raise DDLabError(
             f"dask must be the address of a running scheduler; given {address!r} ({problem})."
