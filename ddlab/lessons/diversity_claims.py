@@ -53,6 +53,7 @@ def sentences() -> list[Sentence]:
     large = [row[1] for row in TABLE_3.values()]
     cells = [pair for row in TABLE_4.values() for pair in row]
     overhead = SECONDS["DWA"] / SECONDS["SRe2L"] - 1
+    examples = ("ShuffleNet", "EfficientNet", "ConvNet-128")
     return [
         Sentence(
             "DWA adds less than 0.1% of computation", "introduction", f"Table 11: {overhead:.1%}; K / T = 1.2%", overhead < 0.001
@@ -62,8 +63,14 @@ def sentences() -> list[Sentence]:
             "Table 1: 5.4 and 5.6; 8.0 and 8.7",
             min(32.6 - 27.2, 53.1 - 47.5) >= 5 and min(round(39.6 - 31.6, 1), round(60.9 - 52.2, 1)) >= 8,
         ),
-        Sentence("On CIFAR-100 with 50 images per class it gains over 10 points over MTT", "4.1", "Table 1: 59.0 and 47.7", 59.0 - 47.7 > 10),
-        Sentence("On ImageNet-1K with 10 images per class it gains 16.6 points", "4.1", "Table 2: 37.9 and 21.3", round(37.9 - 21.3, 1) == 16.6),
+        Sentence(
+            "On CIFAR-100 with 50 images per class it gains over 10 points over MTT", "4.1", "Table 1: 59.0 and 47.7",
+            59.0 - 47.7 > 10,
+        ),
+        Sentence(
+            "On ImageNet-1K with 10 images per class it gains 16.6 points", "4.1", "Table 2: 37.9 and 21.3",
+            round(37.9 - 21.3, 1) == 16.6,
+        ),
         Sentence(
             "At 10 images per class a random perturbation degrades, across architectures", "4.2",
             "Table 3: ShuffleNet 10.3 without, 10.7 with it", all(random < none for none, random, _ in small),
@@ -73,7 +80,7 @@ def sentences() -> list[Sentence]:
         ),
         Sentence(
             "The larger weight on the variance gap alone improves on SRe2L", "4.2, Fig 3",
-            "ResNet-18, 10 images per class: 30.6 without adjustment (Table 3), SRe2L 31.6 (Table 1)", small[0][0] > 31.6,
+            "ResNet-18, 10 images per class: 30.6 without adjustment (Table 3), SRe2L 31.6", small[0][0] > 31.6,
         ),
         Sentence(
             "DWA's images serve all architectures better", "4.2",
@@ -82,7 +89,7 @@ def sentences() -> list[Sentence]:
         ),
         Sentence(
             "Its three examples of Table 4 gain 14.2, 15.8 and 17.6 points", "4.2", "Table 4: the same",
-            [round(TABLE_4[name][1][1] - TABLE_4[name][1][0], 1) for name in ("ShuffleNet", "EfficientNet", "ConvNet-128")] == [14.2, 15.8, 17.6],
+            [round(TABLE_4[name][1][1] - TABLE_4[name][1][0], 1) for name in examples] == [14.2, 15.8, 17.6],
         ),
         Sentence(
             "In continual learning it is ahead at every stage", "A.2.4", "Table 10: by 18.9 to 11.2",
@@ -180,6 +187,15 @@ def cifar_effects() -> Effects:
         "D7 CIFAR-10": (_differences(directed.values("online"), apart.values("online")), ON_CIFAR),
         "D12 CIFAR-10": (_differences(directed.values("coverage"), sre2l.values("coverage")), ON_CIFAR),
     }
+
+
+def continual_effect() -> Effects:
+    """D10: the smallest lead over SRe2L among the five stages, for each seed."""
+    tasks = records.load("continual")
+    stages = [f"online_{seen}" for seen in (2, 4, 6, 8, 10)]
+    leads = [_differences(tasks.values(stage, method="DWA"), tasks.values(stage, method="SRe2L")) for stage in stages]
+    smallest = [min(seed) for seed in zip(*leads, strict=True)]
+    return {"D10": (smallest, f"{ON_SHAPES}, 20 images per class, five tasks of two classes")}
 
 
 def verdicts(pairs: int) -> list[Verdict]:
