@@ -76,7 +76,8 @@ def sentences() -> list[Sentence]:
             "Table 3: ShuffleNet 10.3 without, 10.7 with it", all(random < none for none, random, _ in small),
         ),
         Sentence(
-            "At 50 images per class it improves", "4.2", "Table 3: in all five rows, by .1 to 10.2", all(random > none for none, random, _ in large)
+            "At 50 images per class it improves", "4.2", "Table 3: in all five rows, by .1 to 10.2",
+            all(random > none for none, random, _ in large),
         ),
         Sentence(
             "The larger weight on the variance gap alone improves on SRe2L", "4.2, Fig 3",
