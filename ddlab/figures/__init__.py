@@ -10,6 +10,7 @@ from .curves import gap_curves, loss_curves
 from .embedding import coverage_bars, embedding_map, move_points
 from .images import encode_grid, encode_png, grid_alt, image_grid
 from .labels import cell_table, label_matrix
+from .latents import latent_arrows, move_latents, product_bars, raise_products
 from .panels import image_panels
 from .theme import alt_text, finish_figure, line_style, recolour, series_style, start_figure
 
@@ -30,10 +31,14 @@ __all__ = [
     "image_grid",
     "image_panels",
     "label_matrix",
+    "latent_arrows",
     "line_style",
     "loss_curves",
+    "move_latents",
     "move_points",
+    "product_bars",
     "raise_bars",
+    "raise_products",
     "recolour",
     "series_style",
     "start_figure",
