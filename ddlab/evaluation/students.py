@@ -93,8 +93,7 @@ def evaluate(
     errors.check_choice("labels", labels, ("hard", "stored", "online"))
     errors.check_function("on_student", on_student, optional=True)
     errors.check_boolean("progress", progress)
-    if not isinstance(seeds, Sequence) or isinstance(seeds, str) or not seeds or len(set(seeds)) != len(seeds):
-        errors.fail("seeds", "a sequence of at least one integer, all different", seeds)
+    seeds = _checked_seeds(seeds)
     if (distilled.channels, distilled.image_size, distilled.classes) != (data.channels, data.image_size, data.classes):
         wanted = (
             f"a set of {data.classes} classes with {data.channels} channels and {data.image_size} pixels, like the data"
@@ -114,7 +113,7 @@ def evaluate(
     inputs = Inputs(distilled=distilled, teachers=() if teacher is None else (teacher,), device=device)
     per_seed: dict[int, float] = {}
     complete, start = True, time.process_time()
-    for seed in [errors.check_integer("seeds", seed, 0) for seed in seeds]:
+    for seed in seeds:
         try:
             per_seed[seed] = _tested_student(config.replace(seed=seed), inputs, data, progress)
         except KeyboardInterrupt:
@@ -136,6 +135,15 @@ def evaluate(
         network=config.network.title,
         complete=complete,
     )
+
+
+def _checked_seeds(given: Any) -> list[int]:
+    """As integers, before they are compared: not everything can be."""
+    whole = isinstance(given, Sequence) and not isinstance(given, str) and len(given) > 0
+    seeds = [errors.check_integer("seeds", seed, 0) for seed in given] if whole else []
+    if not whole or len(set(seeds)) != len(seeds):
+        errors.fail("seeds", "a sequence of at least one integer, all different", given)
+    return seeds
 
 
 def _tested_student(config: training.Config, inputs: Inputs, data: ImageData, progress: bool) -> float:

@@ -31,7 +31,7 @@ def of_machine(device: str = "cpu") -> dict[str, Any]:
 def summary(made: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """One entry for many points: what they share as it is, what differs joined in words."""
     joined = {}
-    for name in made[0]:
+    for name in of_machine():
         different = list(dict.fromkeys(one[name] for one in made))
         joined[name] = different[0] if len(different) == 1 else ", ".join(map(str, different))
     return joined

@@ -167,7 +167,9 @@ def run(
         errors.check_integer("jobs", jobs, 1)
     limit = None if limit is None else errors.check_integer("limit", limit, 0)
     files = [folder / "points" / f"{key(sweep, point, place)}.json" for point in sweep.settings]
-    outcome = Outcome({number: kept(file) for number, file in enumerate(files) if file.exists()})
+    outcome = Outcome(
+        {number: kept(file, sweep.settings[number]) for number, file in enumerate(files) if file.exists()}
+    )
     missing = [number for number in range(len(files)) if number not in outcome.rows][:limit]
     if progress and outcome.rows:
         print(f"{sweep.name}: {len(outcome.rows)} of {len(files)} points are there already", flush=True)
@@ -195,7 +197,10 @@ def table(sweep: Sweep, outcome: Outcome, command: str) -> Record:
     Raises:
         DDLabError: there are none, or points that measured different things.
     """
-    rows = [outcome.rows[number] for number in sorted(outcome.rows)]
+    errors.check_instance("sweep", sweep, Sweep, "a Sweep")
+    errors.check_text("command", command)
+    found = errors.check_instance("outcome", outcome, Outcome, "an Outcome").rows
+    rows = [found[number] for number in sorted(found)]
     if not rows:
         raise DDLabError(f"outcome must hold at least one point of {sweep.name}; given none.")
     lines = tuple({**row["point"], **row["measured"], "cpu_seconds": row["cpu_seconds"]} for row in rows)
@@ -211,11 +216,23 @@ def table(sweep: Sweep, outcome: Outcome, command: str) -> Record:
     )
 
 
-def kept(file: Path) -> dict[str, Any]:
-    """The row of a finished point from its file."""
+def kept(file: Path, point: Point) -> dict[str, Any]:
+    """The row of a finished point from its file.
+
+    Raises:
+        DDLabError: the file is damaged, or of another point.
+    """
     row = read_json(file, "a finished point")
-    if not isinstance(row, dict) or row.keys() != {"point", "measured", "cpu_seconds", "made"}:
-        errors.fail("path", "a finished point of a sweep; delete it to compute it again", str(file))
+    try:
+        if row["point"] != point or set(row) != {"point", "measured", "cpu_seconds", "made"}:
+            raise ValueError("another point")
+        checked_point("measured", row["measured"])
+        errors.check_number("cpu_seconds", row["cpu_seconds"], 0)
+        summary([row["made"]])
+    except (TypeError, ValueError, KeyError) as problem:  # DDLabError is a ValueError
+        raise DDLabError(
+            f"path must be a finished point of the sweep; given {str(file)!r} (delete it to compute it again)."
+        ) from problem
     return row
 
 

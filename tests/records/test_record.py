@@ -40,7 +40,8 @@ def test_rows_are_found(made: Record) -> None:
     assert made.by_seed("online", weight=None) == {0: 0.0, 1: 0.1, 2: 0.2}
     assert list(made.by_seed("online", weight=None)) == [0, 1, 2]
     assert made.values("method", seed=1) == ["DWA", "DWA", "real"]
-    plain = Record(**GIVEN | {"columns": ("a",), "rows": ({"a": 2}, {"a": 1})})
+    unseeded: dict[str, Any] = GIVEN | {"columns": ("a",), "rows": ({"a": 2}, {"a": 1})}
+    plain = Record(**unseeded)
     assert plain.values("a") == [2, 1], "without seeds the rows keep their order"
 
 
@@ -55,8 +56,9 @@ def test_what_is_not_there_is_refused(made: Record) -> None:
     }.items():
         with refuses(words):
             call()
+    empty: dict[str, Any] = GIVEN | {"columns": (), "rows": ()}
     with refuses("column"):
-        Record(**GIVEN | {"columns": (), "rows": ()}).by_seed("online")
+        Record(**empty).by_seed("online")
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,18 @@ def test_two_machines_stand_in_the_provenance(tmp_path: Path) -> None:
     assert table(sweeps.sweep(), found, "").provenance["machine"] == f"{machine}, another"
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"point": {}}', '{"point": NaN}', "\udcff"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "{",
+        "[]",
+        '{"point": {}}',
+        '{"point": {"method": "a", "x": 1.5, "seed": 0}, "measured": {"value": 1}, "cpu_seconds": 1, "made": {}}',
+        '{"point": NaN}',
+        "\udcff",
+    ],
+)
 def test_a_damaged_point_is_refused(content: str, tmp_path: Path) -> None:
     place = Place(folder=tmp_path / "1")
     records.run(sweeps.sweep(), place, limit=1)
