@@ -99,6 +99,7 @@ def test_bars_of_products_and_their_sum() -> None:
     assert list(figure.data[0].text) == ["0.250", "-0.500", "0.250", "0.000"]
     assert figure.layout.yaxis.range[1] == pytest.approx(0.65) and figure.layout.yaxis.range[0] == pytest.approx(-0.65)
     assert "sum 0" in alt_text(figure)
+    assert list(product_bars([0.1, 0.2, -0.3]).data[0].y)[-1] == 0 != 0.1 + 0.2 - 0.3
     assert raise_products(figure, [0.1, 0.2, 0.3]) is figure
     assert figure.to_json() == product_bars([0.1, 0.2, 0.3]).to_json()
     assert product_bars([0.1, -0.2], top=2).layout.yaxis.range[1] == 2, "bars are seen to be small"
