@@ -31,10 +31,8 @@ EXTENT = ((-3.5, 3.5), (-3.5, 3.5))
 TARGET_MEAN = torch.tensor([0.0, 0.0], dtype=torch.float64)
 TARGET_VARIANCE = torch.tensor([1.5, 0.7], dtype=torch.float64)
 SQUARED, NORM = "squared (A.1)", "norm (eq 4)"
-LONGEST = 1.6  # the longest arrow at weight 1 and before any update, in units of the axes
-RATE = (
-    0.04  # times n, because the gradients carry 1/n; below 0.0433 descent is stable wherever the points lie in the plot
-)
+LONGEST = 2.0  # the longest arrow at weight 1 and before any update, in units of the axes
+RATE = 0.04  # times n, because the gradients carry 1/n; below 0.0433 no point in the plot flies off
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -73,10 +73,13 @@ def test_points_and_weights_by_keyboard_and_by_mouse(open_notebook, tmp_path):
     assert "inner product is 0.000" in kernel(page, "view.sentence")
 
     page.page.get_by_text("Move a point by keyboard").click()
-    taken = page.move_slider("across", presses=20, key="ArrowLeft") + page.move_slider("up", presses=10, key="ArrowUp")
+    taken = page.move_slider("across", presses=20, key="ArrowLeft") + page.move_slider(
+        "up .share", presses=10, key="ArrowUp"
+    )
     note("latents: point moved by slider to painted plot, ms (aim p95 120)", summary(taken))
     assert p95(taken) < 500
     assert page.page.evaluate(POINT, 1)[2:] != drawn
+    assert kernel(page, "view.panel.value.updates") == 0
 
     page.set_theme("dark")
     page.screenshot("latents_dark", cell=0)

@@ -81,7 +81,7 @@ def test_arrows_go_downhill_and_grow_with_the_weights(explorer: LatentConflict) 
     ):
         cosine = torch.nn.functional.cosine_similarity(arrow, -gradient)
         assert (cosine > 0.99).all()
-    assert max(float(arrow.norm(dim=1).max()) for arrow in before) == pytest.approx(0.8, abs=1e-3), "1.6 at weight 1"
+    assert max(float(arrow.norm(dim=1).max()) for arrow in before) == pytest.approx(1.0, abs=1e-3), "2 at weight 1"
     explorer.panel["lambda_var"].value = 1.0
     torch.testing.assert_close(arrows(explorer, names[0]), before[0])
     torch.testing.assert_close(arrows(explorer, names[1]), 2 * before[1], atol=1e-3, rtol=0)

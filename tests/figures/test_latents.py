@@ -88,6 +88,8 @@ def test_a_moved_figure_is_the_one_made_anew(theme) -> None:
     figure = latent_arrows(**GIVEN, theme=theme)
     assert move_latents(figure, **OTHER) is figure
     assert figure.to_json() == latent_arrows(**OTHER, theme=theme).to_json()
+    outlines = list(trace(figure, LATENTS).marker.line.color)
+    assert outlines == [series_style(2, theme).colour, neutral("text", theme)]
 
 
 def test_bars_of_products_and_their_sum() -> None:
@@ -97,6 +99,7 @@ def test_bars_of_products_and_their_sum() -> None:
     assert list(figure.data[0].text) == ["0.250", "-0.500", "0.250", "0.000"]
     assert figure.layout.yaxis.range[1] == pytest.approx(0.65) and figure.layout.yaxis.range[0] == pytest.approx(-0.65)
     assert "sum 0" in alt_text(figure)
+    assert list(product_bars([0.1, 0.2, -0.3]).data[0].y)[-1] == 0 != 0.1 + 0.2 - 0.3
     assert raise_products(figure, [0.1, 0.2, 0.3]) is figure
     assert figure.to_json() == product_bars([0.1, 0.2, 0.3]).to_json()
     assert product_bars([0.1, -0.2], top=2).layout.yaxis.range[1] == 2, "bars are seen to be small"
@@ -106,6 +109,7 @@ def test_bars_of_products_and_their_sum() -> None:
     # Rounding is not blown up to the full height, and has no sign.
     quiet = product_bars([1e-16, -1e-9])
     assert quiet.layout.yaxis.range[1] > 1e-4 and list(quiet.data[0].text) == ["0.000"] * 3
+    assert list(product_bars([-1e-4, -0.01]).data[0].text) == ["0.000", "-0.010", "-0.010"]
 
 
 def test_what_is_refused() -> None:

@@ -106,6 +106,7 @@ def test_where_the_premise_is_true_the_claim_is_true_to_first_order(names: list[
     network = theory.at_optimum(start, data, names, tolerance=1e-9)
     names = names or LAST
     assert all(value.dtype == torch.float64 for value in network.weights.values())
+    assert network.provenance["process"] == "at_optimum" and network.provenance["largest_gradient"] <= 1e-9
     whole = gradient(network, data, slice(None), names)
     assert max(float(part.abs().max()) for part in whole.values()) < 1e-4  # pixels in float32 above, of the sum of 120
     kept = set(start.weights) - set(names)
