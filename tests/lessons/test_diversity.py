@@ -112,7 +112,7 @@ def test_sentences_follow_from_the_printed_numbers(monkeypatch: pytest.MonkeyPat
 
 def test_effects_are_paired_rows_of_the_records() -> None:
     effects = diversity_claims.recorded_effects()
-    kinds = [
+    kinds: list[dict[str, Any]] = [
         row
         for row in records.load("perturbation_kinds").rows
         if row["images_per_class"] == 10 and row["method"] == "DWA"
@@ -123,12 +123,12 @@ def test_effects_are_paired_rows_of_the_records() -> None:
     assert len(seeds) == 10 and effects["D7 directed"][0] == pytest.approx(wanted)
     wanted = [by_seed["random", seed]["distance"] / by_seed["none", seed]["distance"] - 1 for seed in seeds]
     assert effects["D5"][0] == pytest.approx(wanted)
-    grid = records.load("adjustment_grid").rows
+    grid: tuple[dict[str, Any], ...] = records.load("adjustment_grid").rows
     cells = [r for r in grid if r["adjustment_steps"] in (4, 12, 24) and r["adjustment_radius"] in (0.005, 0.015, 0.05)]
     none = {r["seed"]: r["online"] for r in grid if r["perturbation"] == "none"}
     wanted = [fmean(r["online"] for r in cells if r["seed"] == seed) - none[seed] for seed in sorted(none)]
     assert len(cells) == 9 * len(none) and effects["D8"][0] == pytest.approx(wanted)
-    tasks = {(r["method"], r["seed"]): r for r in records.load("continual").rows}
+    tasks: dict[Any, dict[str, Any]] = {(r["method"], r["seed"]): r for r in records.load("continual").rows}
     leads = [
         min(tasks["DWA", s][f"online_{n}"] - tasks["SRe2L", s][f"online_{n}"] for n in (2, 4, 6, 8, 10))
         for s in range(5)
