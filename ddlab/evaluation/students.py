@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -13,6 +12,7 @@ import torch
 
 from .. import cache, errors, training
 from .. import process as driver
+from .._interval import interval
 from ..data import ImageData
 from ..distilled import DistilledSet
 from ..networks import Network, NetworkSpec
@@ -158,17 +158,3 @@ def _tested_student(config: training.Config, inputs: Inputs, data: ImageData, pr
 
     where = [str(inputs.device), torch.__version__, torch.get_num_threads()]
     return cache.remember(compute, "student accuracy", config, inputs.fingerprint, data.fingerprint, where)
-
-
-def interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float] | None:
-    """Student's t interval for the mean of independent values; None for fewer than two."""
-    from scipy import stats
-
-    errors.check_number("confidence", confidence, 0, 1, open_low=True)
-    errors.check_instance("values", values, Sequence, "a sequence of numbers")
-    values = [errors.check_number("values", value) for value in values]
-    if len(values) < 2:
-        return None
-    mean = statistics.fmean(values)
-    half: Any = stats.t.ppf((1 + confidence) / 2, len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
-    return float(mean - half), float(mean + half)

@@ -11,6 +11,8 @@ from .embedding import coverage_bars, embedding_map, move_points
 from .images import encode_grid, encode_png, grid_alt, image_grid
 from .labels import cell_table, label_matrix
 from .panels import image_panels
+from .sets import distances_by_class, one_class, sets_on_map
+from .sweeps import heat_map, sweep_bands
 from .theme import alt_text, finish_figure, line_style, recolour, series_style, start_figure
 
 __all__ = [
@@ -20,6 +22,7 @@ __all__ = [
     "cell_table",
     "comparison",
     "coverage_bars",
+    "distances_by_class",
     "embedding_map",
     "encode_grid",
     "encode_png",
@@ -27,14 +30,18 @@ __all__ = [
     "gap_curves",
     "grid_alt",
     "grouped_comparison",
+    "heat_map",
     "image_grid",
     "image_panels",
     "label_matrix",
     "line_style",
     "loss_curves",
     "move_points",
+    "one_class",
     "raise_bars",
     "recolour",
     "series_style",
+    "sets_on_map",
     "start_figure",
+    "sweep_bands",
 ]

@@ -12,9 +12,9 @@ from ..errors import DDLabError, fail
 
 def as_array(argument: str, value: Any, *, dimensions: tuple[int, ...] = (1,)) -> np.ndarray:
     """`value` (array, list, or a tensor on any device, with or without gradient) as float numpy array."""
-    if hasattr(value, "detach"):
-        value = value.detach().cpu()
     try:
+        if hasattr(value, "detach"):
+            value = value.detach().cpu()
         if np.iscomplexobj(array := np.asarray(value)):
             raise TypeError("complex")
         array = array.astype(float, copy=False)

@@ -119,7 +119,7 @@ def raise_bars(figure: go.Figure, values: Any, *, text_format: str = ".3g") -> g
     if len(figure.data) != 1 or figure.data[0].type != "bar":
         fail("figure", "a figure that bars made of one group", figure)
     trace = figure.data[0]
-    _check_format(text_format)
+    check_format(text_format)
     heights = _column("values", values, len(trace.x))
     said = look.alt_text(figure)
     before = "; ".join(f"{name} {words.number(v)}" for name, v in zip(trace.x, trace.y, strict=True))
@@ -148,7 +148,7 @@ def bars(
     """
     labels = as_names("names", names)
     check_text("x_label", x_label)
-    _check_format(text_format)
+    check_format(text_format)
     groups = values if isinstance(values, Mapping) else {"": values}
     figure = look.start_figure(title=title, x_label=x_label or "group", y_label=y_label, theme=theme, height=height)
     if not x_label:
@@ -225,7 +225,8 @@ def _columns(
     return means, lows, highs, per_seed
 
 
-def _check_format(text_format: Any) -> None:
+def check_format(text_format: Any) -> None:
+    """Raise unless numbers can be written so."""
     try:
         format(1.0, text_format)
     except (TypeError, ValueError):

@@ -49,7 +49,7 @@ def loss_curves(
     for index, (name, curve) in enumerate(curves.items()):
         style = look.series_style(index, theme)
         if name in bands:
-            _add_band(figure, name, x, bands[name], style, log_y)
+            add_band(figure, name, x, bands[name], style, log_y)
         kept = _thin(curve.size)
         # One point draws no line: show it as a marker.
         shape = look.line_style(style, markers=curve.size <= 12)
@@ -138,7 +138,8 @@ def _thin(length: int) -> np.ndarray:
     return np.unique(np.linspace(0, length - 1, _MOST_POINTS).round().astype(int))
 
 
-def _add_band(figure: go.Figure, name: str, x: np.ndarray, band: Any, style: Any, log_y: bool) -> None:
+def add_band(figure: go.Figure, name: str, x: np.ndarray, band: Any, style: Any, log_y: bool) -> None:
+    """A faint band between a lower and an upper curve, to be drawn before the curve itself."""
     edges = as_pair(f"bands[{name!r}]", band, "a lower and an upper curve")
     low, high = (as_array(f"bands[{name!r}]", edge) for edge in edges)
     if low.shape != high.shape or low.size > x.size:

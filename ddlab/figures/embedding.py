@@ -56,7 +56,7 @@ def embedding_map(
     figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, theme=theme, height=height)
     quiet, text = look.neutral("axis", theme), look.neutral("text", theme)
     if density is not None:
-        _add_contours(figure, density, theme)
+        add_contours(figure, density, theme)
     for name, marker in (
         (_BARE, {"symbol": "circle-open", "color": quiet, "size": 5}),
         (_COVERED, {"symbol": "circle", "color": look.series_style(0, theme).colour, "size": 6}),
@@ -65,13 +65,7 @@ def embedding_map(
             **moving[name], mode="markers", name=name, marker=marker,
             hovertemplate="%{text}<extra>" + name + "</extra>",
         )  # fmt: skip
-    of_class = np.array(names)
-    centres = {name: np.median(points[of_class == name], 0) for name in dict.fromkeys(names)}
-    figure.add_scatter(
-        x=_short(np.array([at[0] for at in centres.values()])), y=_short(np.array([at[1] for at in centres.values()])),
-        mode="text", text=[f"<b>{name}</b>" for name in centres], textfont={"size": 19, "color": look.neutral("quiet", theme)},
-        name="middle of a class", hoverinfo="skip", showlegend=False,
-    )  # fmt: skip
+    add_class_names(figure, points, names, theme)
     orange = look.series_style(1, theme).colour
     widths = [3.5 if index == chosen else 1.2 for index in range(count)]
     figure.add_scatter(
@@ -80,7 +74,7 @@ def embedding_map(
         textposition="top center", textfont={"size": 13, "color": text}, hovertemplate="%{text}<extra>distilled</extra>",
     )  # fmt: skip
     look.legend_below(figure)
-    for update, ends in zip((figure.update_xaxes, figure.update_yaxes), _extent(extent), strict=True):
+    for update, ends in zip((figure.update_xaxes, figure.update_yaxes), axis_ranges(extent), strict=True):
         update(showgrid=False, zeroline=False, range=ends)
     return look.finish_figure(figure, alt=alt)
 
@@ -138,7 +132,7 @@ def _points(
     real: Any, distilled: Any, covered: Any, real_classes: Any, distilled_classes: Any
 ) -> tuple[np.ndarray, list[str], dict[str, dict[str, Any]], str]:
     """Real points and their classes; what changes when points move, by trace; and what the map shows, in words."""
-    points, marks = _plane("real", real), _plane("distilled", distilled)
+    points, marks = as_plane("real", real), as_plane("distilled", distilled)
     near = as_array("covered", covered).astype(bool)
     names = as_names("real_classes", real_classes, len(points))
     labels = as_names("distilled_classes", distilled_classes, len(marks))
@@ -146,7 +140,7 @@ def _points(
         raise DDLabError(f"covered must be an array of {len(points)} values, one per real point; given {len(near)}.")
     of_class = np.array(names)
     moving: dict[str, dict[str, Any]] = {
-        name: {"x": _short(points[mask, 0]), "y": _short(points[mask, 1]), "text": of_class[mask]}
+        name: {"x": short(points[mask, 0]), "y": short(points[mask, 1]), "text": of_class[mask]}
         for name, mask in ((_BARE, ~near), (_COVERED, near))
     }
     # Plain lists: the plot widget moves single points of this trace.
@@ -159,7 +153,8 @@ def _points(
     return points, names, moving, alt
 
 
-def _plane(argument: str, value: Any) -> np.ndarray:
+def as_plane(argument: str, value: Any) -> np.ndarray:
+    """Points of a map, [n, 2]."""
     array = as_array(argument, value, dimensions=(2,))
     if array.shape[1] != 2 or not np.isfinite(array).all():
         raise DDLabError(
@@ -168,7 +163,7 @@ def _plane(argument: str, value: Any) -> np.ndarray:
     return array
 
 
-def _extent(value: Any) -> list[tuple[float, float] | None]:
+def axis_ranges(value: Any) -> list[tuple[float, float] | None]:
     """(low, high) of both axes, or nothing for either."""
     if value is None:
         return [None, None]
@@ -179,7 +174,19 @@ def _extent(value: Any) -> list[tuple[float, float] | None]:
     return [(check_number("extent", low), check_number("extent", high)) for low, high in pairs]
 
 
-def _add_contours(figure: go.Figure, density: Any, theme: ThemeName) -> None:
+def add_class_names(figure: go.Figure, points: np.ndarray, names: Sequence[str], theme: ThemeName) -> None:
+    """The name of each class in the middle of its points [n, 2]."""
+    of_class = np.array(names)
+    centres = {name: np.median(points[of_class == name], 0) for name in dict.fromkeys(names)}
+    figure.add_scatter(
+        x=short(np.array([at[0] for at in centres.values()])), y=short(np.array([at[1] for at in centres.values()])),
+        mode="text", text=[f"<b>{name}</b>" for name in centres], textfont={"size": 19, "color": look.neutral("quiet", theme)},
+        name="middle of a class", hoverinfo="skip", showlegend=False,
+    )  # fmt: skip
+
+
+def add_contours(figure: go.Figure, density: Any, theme: ThemeName) -> None:
+    """Contours around the densest 90, 60 and 30% of the points, where (x, y, rank) is given as `embeddings.density` does."""
     if not isinstance(density, tuple) or len(density) != 3:
         raise DDLabError(f"density must be a tuple (x, y, rank); given a {type(density).__name__}.")
     x, y = as_array("density x", density[0]), as_array("density y", density[1])
@@ -187,12 +194,13 @@ def _add_contours(figure: go.Figure, density: Any, theme: ThemeName) -> None:
     if rank.shape != (y.size, x.size):
         raise DDLabError(f"density rank must be of shape {[y.size, x.size]}; given {list(rank.shape)}.")
     figure.add_contour(
-        x=_short(x), y=_short(y), z=_short(rank), contours={"coloring": "none", **_CONTOURS}, showscale=False,
+        x=short(x), y=short(y), z=short(rank), contours={"coloring": "none", **_CONTOURS}, showscale=False,
         line={"color": look.neutral("quiet", theme), "width": 1, "smoothing": 0.8}, hoverinfo="skip",
         name="real images, densest 30, 60, 90%", showlegend=False,
     )  # fmt: skip
 
 
-def _short(values: np.ndarray) -> np.ndarray:
+def short(values: np.ndarray) -> np.ndarray:
+    """Coordinates in half of the bytes."""
     # Plotly sends an array as its bytes: half of them are enough for a screen.
     return values.astype(np.float32)

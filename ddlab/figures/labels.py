@@ -44,16 +44,13 @@ def cell_table(
     figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, theme=theme, height=height)
     blue = look.series_style(0, theme).colour
     text = [[_written(value, empty, smallest_written) for value in row] for row in table]
-    figure.add_heatmap(
-        z=np.round(np.nan_to_num(table), 4), x=list(range(len(columns))), y=list(range(len(rows))), zmin=0, zmax=1,
+    draw_cells(
+        figure, np.round(np.nan_to_num(table), 4), text, columns, rows, ends=(0, 1),
         # One hue, told apart by lightness; the numbers say it too.
-        colorscale=[[0, look.faint(blue, 0.04)], [1, look.faint(blue, 0.75)]], text=text, texttemplate="%{text}",
-        textfont={"color": look.neutral("text", theme)},
-        showscale=False, xgap=1, ygap=1, hovertemplate=f"{y_label} %{{y}}, {x_label} %{{x}}: %{{z:.3f}}<extra></extra>",
+        scale=[[0, look.faint(blue, 0.04)], [1, look.faint(blue, 0.75)]],
+        hover=f"{y_label} %{{y}}, {x_label} %{{x}}: %{{z:.3f}}<extra></extra>", theme=theme,
     )  # fmt: skip
-    ticks = {"tickmode": "array", "showgrid": False, "zeroline": False}
-    figure.update_xaxes(tickvals=list(range(len(columns))), ticktext=columns, **ticks)
-    figure.update_yaxes(tickvals=list(range(len(rows))), ticktext=rows, autorange="reversed", **ticks)
+    figure.update_yaxes(autorange="reversed")
     cells = [
         f"{row}, {column} {words.number(value)}"
         for row, line in zip(rows, table, strict=True)
@@ -63,6 +60,30 @@ def cell_table(
     listed = "; ".join(cells) if len(cells) <= 16 else f"{len(cells)} numbers, on average {words.number(known.mean())}"
     said = listed or "no values yet"
     return look.finish_figure(figure, alt=f"{title}, {y_label} by {x_label}: {said}.")
+
+
+def draw_cells(
+    figure: go.Figure,
+    table: np.ndarray,
+    text: list[list[str]],
+    columns: list[str],
+    rows: list[str],
+    *,
+    scale: list[list[Any]],
+    ends: tuple[float, float],
+    hover: str,
+    theme: ThemeName,
+    **more: Any,
+) -> None:
+    """Cells [rows, columns], shaded by a colour scale between two ends, with text in each and names at the axes."""
+    figure.add_heatmap(
+        z=table, x=list(range(len(columns))), y=list(range(len(rows))), zmin=ends[0], zmax=ends[1], colorscale=scale, text=text,
+        texttemplate="%{text}", textfont={"color": look.neutral("text", theme)}, showscale=False, xgap=1, ygap=1, hovertemplate=hover,
+        **more,
+    )  # fmt: skip
+    ticks = {"tickmode": "array", "showgrid": False, "zeroline": False}
+    figure.update_xaxes(tickvals=list(range(len(columns))), ticktext=columns, **ticks)
+    figure.update_yaxes(tickvals=list(range(len(rows))), ticktext=rows, **ticks)
 
 
 def label_matrix(

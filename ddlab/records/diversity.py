@@ -101,7 +101,7 @@ def perturbation_kinds() -> list[Point]:
     return points
 
 
-def cifar10_small(seeds: int = 3) -> list[Point]:
+def cifar10_small(seeds: int = 5) -> list[Point]:
     """CIFAR-10 at small scale: which part of DWA gives what."""
     return _parts(images_per_class=(5,), seeds=seeds)
 

@@ -55,7 +55,7 @@ def test_points_of_table_3() -> None:
 
 def test_points_on_cifar10_and_of_the_other_tables() -> None:
     small, paper = diversity.cifar10_small(), diversity.cifar10_paper()
-    assert len(small) == 7 * 3 and len(paper) == 2 * 7 * 3
+    assert len(small) == 7 * 5 and len(paper) == 2 * 7 * 3
     parts = {(p["lambda_mean"], p["lambda_var"], p["perturbation"]) for p in small if p["method"] == DWA}
     assert parts == {
         (0.01, 0.01, "none"),

@@ -1,0 +1,157 @@
+"""Distilled sets beside each other: all on one map, by the distances inside their classes, and one class of each.
+
+They replay Figs 1, 4 and 2 of Du et al. 2024 (DWA, arXiv 2409.17612).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from ..errors import check_integer, check_text, fail
+from . import alt as words
+from . import theme as look
+from ._check import as_array, as_names, as_pair
+from .comparison import bars
+from .embedding import add_class_names, add_contours, as_plane, axis_ranges, short
+from .images import as_pixels
+from .panels import image_panels
+from .theme import ThemeName
+
+REAL = "real images"
+
+
+def sets_on_map(
+    real: Any,
+    sets: Mapping[str, Any],
+    *,
+    real_classes: Sequence[str] | None = None,
+    set_classes: Mapping[str, Sequence[str]] | None = None,
+    density: tuple[Any, Any, Any] | None = None,
+    extent: tuple[tuple[float, float], tuple[float, float]] | None = None,
+    title: str = "Distilled sets among the real images",
+    x_label: str = "map, first axis",
+    y_label: str = "map, second axis",
+    theme: ThemeName = "light",
+    height: int = 460,
+) -> go.Figure:
+    """Several distilled sets on one map of the real images, each with its colour and marker (DWA Fig 1).
+
+    Args:
+        real: [n, 2], small and grey. sets: name -> [m, 2]; a later set is drawn over an earlier one.
+        real_classes: the class of each real point, in words: classes are named where they lie. set_classes: name of a set -> the class
+            of each of its points, shown on hover.
+        density: (x, y, rank) as `ddlab.embeddings.density` gives them, for contours around the densest 90, 60 and 30% of the real points.
+        extent: (low, high) of both axes, so that the map stands still; default: what the points need.
+
+    Raises:
+        DDLabError: points that are not [any, 2] and finite, no set, or classes that do not fit the points.
+
+    Example:
+        sets_on_map([[0, 0], [1, 0]], {"SRe2L": [[0.2, 0.1]], "DWA": [[0.9, 0.1]]}, real_classes=["a", "b"])
+    """
+    points = as_plane("real", real)
+    if not isinstance(sets, Mapping) or not sets:
+        fail("sets", "a mapping of name to points that is not empty", sets)
+    if set_classes is not None and not isinstance(set_classes, Mapping):
+        fail("set_classes", "a mapping of name to classes", set_classes)
+    figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, theme=theme, height=height)
+    if density is not None:
+        add_contours(figure, density, theme)
+    figure.add_scatter(
+        x=short(points[:, 0]), y=short(points[:, 1]), mode="markers", name=REAL, hoverinfo="skip",
+        marker={"symbol": "circle-open", "color": look.neutral("axis", theme), "size": 4},
+    )  # fmt: skip
+    if real_classes is not None:
+        add_class_names(figure, points, as_names("real_classes", real_classes, len(points)), theme)
+    said = []
+    for index, (name, positions) in enumerate(sets.items()):
+        marks = as_plane(f"sets[{name!r}]", positions)
+        classes = (set_classes or {}).get(name)
+        style = look.series_style(index, theme)
+        figure.add_scatter(
+            x=short(marks[:, 0]), y=short(marks[:, 1]), mode="markers", name=str(name),
+            text=None if classes is None else as_names(f"set_classes[{name!r}]", classes, len(marks)),
+            hovertemplate=("" if classes is None else "%{text}") + f"<extra>{name}</extra>",
+            marker={"symbol": style.marker, "color": style.colour, "size": 11,
+                    "line": {"color": look.neutral("background", theme), "width": 1.2}},
+        )  # fmt: skip
+        said.append(f"{len(marks)} of {name}, spread over {_spread(marks, points)} of the map's width and height")
+    look.legend_below(figure)
+    for update, ends in zip((figure.update_xaxes, figure.update_yaxes), axis_ranges(extent), strict=True):
+        update(showgrid=False, zeroline=False, range=ends)
+    return look.finish_figure(figure, alt=f"Map of {len(points)} real images and distilled ones: {'; '.join(said)}.")
+
+
+def distances_by_class(
+    class_names: Sequence[str],
+    distances: Mapping[str, Any],
+    *,
+    title: str = "How far apart the images of a class lie",
+    theme: ThemeName = "light",
+    height: int = 320,
+) -> go.Figure:
+    """The normalised feature distance of each class, one bar per method (DWA Fig 4; `ddlab.measures.feature_distance`).
+
+    Args:
+        class_names: one per class. distances: method -> [classes].
+    """
+    if not isinstance(distances, Mapping) or not distances:
+        fail("distances", "a mapping of method to one number per class that is not empty", distances)
+    figure = bars(
+        class_names, distances, title=title, x_label="class", y_label="feature distance (normalised)", theme=theme, height=height,
+        text_format=".2g",
+    )  # fmt: skip
+    figure.update_xaxes(type="category")  # classes called "0" to "9" are no numbers
+    if len(class_names) * len(distances) > 12:
+        # There is no room for numbers on bars this narrow; hover and the table of numbers have them.
+        figure.update_traces(text=None)
+    return figure
+
+
+def one_class(
+    images_by_method: Mapping[str, tuple[Any, Any]],
+    label: int,
+    *,
+    class_name: str = "",
+    columns: int = 5,
+    scale: int = 3,
+    theme: ThemeName = "light",
+) -> go.Figure:
+    """The images of one class as each method made them, side by side (DWA Fig 2).
+
+    Args:
+        images_by_method: method -> (images as `as_pixels` takes them, uint8 [n, ...]; labels [n]), with as many images of the class in
+            each. label: the class. class_name: in words, for title and alt text.
+        columns: images per row of a method. scale: screen pixels per image pixel.
+
+    Raises:
+        DDLabError: a method without an image of the class, or methods with different numbers or sizes of them.
+
+    Example:
+        one_class({name: (made.to_uint8(), made.labels) for name, made in sets.items()}, 3, class_name="three")
+    """
+    label = check_integer("label", label, 0, 1_000_000)
+    check_text("class_name", class_name)
+    if not isinstance(images_by_method, Mapping) or not images_by_method:
+        fail("images_by_method", "a mapping of method to (images, labels) that is not empty", images_by_method)
+    chosen = {}
+    for name, pair in images_by_method.items():
+        argument = f"images_by_method[{name!r}]"
+        images, labels = as_pair(argument, pair, "(images, labels)")
+        pixels, classes = as_pixels(images), as_array(f"the labels of {argument}", labels)
+        if len(pixels) != classes.size or not (classes == label).any():
+            fail(f"the labels of {argument}", f"{len(pixels)} class numbers with {label} among them", classes.tolist())
+        chosen[name] = pixels[classes == label]
+    title = f"The images of class {class_name or label}"
+    return image_panels(chosen, columns, title=title, scale=scale, theme=theme)
+
+
+def _spread(marks: np.ndarray, real: np.ndarray) -> str:
+    """How much of the extent of the real points a set takes, as in "70% and 40%"."""
+    width = np.ptp(real, axis=0)
+    shares = np.divide(np.ptp(marks, axis=0), width, out=np.zeros(2), where=width > 0)
+    return words.names([f"{share:.0%}" for share in shares])

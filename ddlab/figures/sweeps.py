@@ -1,0 +1,261 @@
+"""Sweeps: an accuracy along one setting with a band over seeds, and over two settings as cells.
+
+They replay Figs 3 and 5 of Du et al. 2024 (DWA, arXiv 2409.17612).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from .._interval import interval as students_interval
+from ..errors import DDLabError, check_boolean, check_number, check_text, fail
+from . import alt as words
+from . import theme as look
+from ._check import as_array, as_names, as_pair
+from .comparison import add_reference, check_format
+from .curves import add_band
+from .labels import draw_cells
+from .theme import ThemeName
+
+_BETWEEN_TICKS = 0.06  # of the axis' length: values of a sweep that lie nearer share one tick
+_MISSING = "not run"
+
+
+def sweep_bands(
+    x: Any,
+    curves: Mapping[str, Any],
+    *,
+    x_label: str,
+    title: str = "Accuracy along a sweep",
+    y_label: str = "test accuracy (fraction)",
+    interval: str = "95% interval",
+    log_x: bool = False,
+    y_range: tuple[float, float] | None = None,
+    reference: tuple[str, float] | None = None,
+    theme: ThemeName = "light",
+    height: int = 380,
+) -> go.Figure:
+    """Mean and interval of each curve along one setting (DWA Fig 3: lambda_var coupled and decoupled).
+
+    Args:
+        x: the values of the setting [x], rising; above 0 where `log_x`.
+        curves: name -> values of single seeds [seeds, x], of which the mean and Student's 95% interval over seeds are drawn, or
+            (means, lows, highs) [x] each. NaN is a seed that is missing; every x needs one that is there, and has no band with one only.
+        interval: what the band means, in words. y_range: (low, high) of the y axis, so that two figures can be compared.
+        reference: (name, value) of a dashed line across.
+
+    Raises:
+        DDLabError: x that does not rise, or a curve of another length, without any value at some x, or outside its own band.
+
+    Example:
+        sweep_bands([0.01, 0.11], {"coupled": [[0.3, 0.4], [0.32, 0.41]], "decoupled": [[0.3, 0.5], [0.31, 0.52]]}, x_label="λ_var")
+    """
+    check_boolean("log_x", log_x)
+    check_text("interval", interval)
+    at = _rising(x, log_x)
+    if not isinstance(curves, Mapping) or not curves:
+        fail("curves", "a mapping of name to values that is not empty", curves)
+    figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, theme=theme, height=height)
+    said = []
+    for index, (name, values) in enumerate(curves.items()):
+        style = look.series_style(index, theme)
+        means, lows, highs = _banded(f"curves[{name!r}]", values, at.size)
+        add_band(figure, str(name), at, (lows, highs), style, log_y=False)
+        figure.add_scatter(
+            x=at, y=means, name=str(name), customdata=np.stack([lows, highs], 1), **look.line_style(style, markers=True),
+            hovertemplate=f"%{{x}}: %{{y:.3f}}<br>{interval} %{{customdata[0]:.3f}} to %{{customdata[1]:.3f}}<extra>{name}</extra>",
+        )  # fmt: skip
+        best = int(means.argmax())
+        said.append(
+            f"{name} {words.course(means)}; its best is {words.number(means[best])} ({words.number(lows[best])} to "
+            f"{words.number(highs[best])}) at {words.number(at[best])}"
+        )
+    if reference is not None:
+        label, value = as_pair("reference", reference, "(name, value) of a dashed line")
+        add_reference(figure, label, value, theme=theme)
+        said.append(f"the dashed line is {label}, {words.number(value)}")
+    ticks = _ticks(at, log_x)
+    figure.update_xaxes(
+        type="log" if log_x else "linear", tickmode="array", tickvals=ticks, ticktext=[f"{value:g}" for value in ticks]
+    )
+    if y_range is not None:
+        low, high = as_pair("y_range", y_range, "(low, high) of the y axis")
+        figure.update_yaxes(range=[check_number("y_range", low), check_number("y_range", high)])
+    look.legend_below(figure)
+    scale = " (logarithmic scale)" if log_x else ""
+    return look.finish_figure(
+        figure, alt=f"Line chart of {y_label} with {interval} over {x_label}{scale}: {'; '.join(said)}."
+    )
+
+
+def heat_map(
+    rows: Sequence[Any],
+    columns: Sequence[Any],
+    values: Any,
+    *,
+    row_label: str,
+    column_label: str,
+    title: str = "Accuracy over two settings",
+    value_label: str = "test accuracy (fraction)",
+    intervals: tuple[Any, Any] | None = None,
+    reference: tuple[str, float] | None = None,
+    text_format: str = ".3f",
+    theme: ThemeName = "light",
+    height: int = 380,
+) -> go.Figure:
+    """One number per pair of two settings, written in its cell (DWA Fig 5: steps K by radius rho).
+
+    With a reference the shade tells what is above it (blue) from what is below it (orange), the deeper the farther; without one
+    deeper means larger.
+
+    Args:
+        rows, columns: the values of the two settings, first row at the bottom. values: [rows, columns]; NaN: not run.
+        intervals: (lows, highs) [rows, columns] each, around the values, shown on hover and for the best and worst in the alt text.
+        reference: (name, value), such as the accuracy without what is varied; it stands in the title.
+
+    Raises:
+        DDLabError: tables of another shape, values that are infinite, or intervals that do not enclose them.
+
+    Example:
+        heat_map([4, 12], [0.005, 0.015], [[0.38, 0.39], [0.39, 0.40]], row_label="K", column_label="ρ", reference=("none", 0.31))
+    """
+    table = _finite("values", values)
+    shape = table.shape
+    row_names = [_name(row) for row in as_names("rows", rows, shape[0])]
+    column_names = [_name(column) for column in as_names("columns", columns, shape[1])]
+    for argument, label in (("row_label", row_label), ("column_label", column_label), ("value_label", value_label)):
+        check_text(argument, label, empty=False)
+    check_format(text_format)
+    low, high = (table, table) if intervals is None else _around(intervals, table)
+    label, level = _reference(reference)
+    shown = title if level is None else f"{check_text('title', title)} ({label}: {level:{text_format}})"
+    figure = look.start_figure(title=shown, x_label=column_label, y_label=row_label, theme=theme, height=height)
+    text = [["" if np.isnan(value) else f"{value:{text_format}}" for value in row] for row in table]
+    scale, ends = _scale(table, level, theme)
+    between = "" if intervals is None else "<br>95% interval %{customdata[0]:.3f} to %{customdata[1]:.3f}"
+    draw_cells(
+        figure, table, text, column_names, row_names, scale=scale, ends=ends, name=value_label, customdata=np.stack([low, high], 2),
+        hover=f"{row_label} %{{y}}, {column_label} %{{x}}: %{{z:.3f}}{between}<extra></extra>", theme=theme,
+    )  # fmt: skip
+    _mark_missing(figure, table, theme)
+    said = _cells_in_words(table, low, high, row_names, column_names, (row_label, column_label), intervals is not None)
+    against = f" The reference is {label}, {words.number(level)}." if level is not None else ""
+    return look.finish_figure(figure, alt=f"{value_label} by {row_label} and {column_label}: {said}.{against}")
+
+
+def _rising(x: Any, log_x: bool) -> np.ndarray:
+    at = as_array("x", x)
+    if not np.isfinite(at).all() or (np.diff(at) <= 0).any() or (log_x and at[0] <= 0):
+        fail("x", f"rising finite numbers{' above 0' if log_x else ''}", at)
+    return at
+
+
+def _ticks(at: np.ndarray, log_x: bool) -> list[float]:
+    """Of the values that were run as many as there is room for."""
+    places = np.log(at) if log_x else at / max(np.abs(at).max(), 1.0)  # so that their difference is finite
+    kept = [0]
+    for index in range(1, at.size):
+        if places[index] - places[kept[-1]] > _BETWEEN_TICKS * (places[-1] - places[0]):
+            kept.append(index)
+    return at[kept].tolist()
+
+
+def _banded(argument: str, values: Any, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mean, low and high at each x."""
+    if isinstance(values, tuple):
+        if len(values) != 3:
+            fail(argument, "an array [seeds, x] or (means, lows, highs)", values)
+        means, lows, highs = (as_array(argument, column) for column in values)
+        if {means.size, lows.size, highs.size} != {count} or not (lows <= means).all() or not (means <= highs).all():
+            raise DDLabError(
+                f"{argument} must be three curves of {count} values with lows <= means <= highs; given {values}."
+            )
+        return means, lows, highs
+    seeds = as_array(argument, values, dimensions=(2,))
+    known = [column[~np.isnan(column)] for column in seeds.T]
+    if seeds.shape[1] != count or not all(len(column) for column in known) or np.isinf(seeds).any():
+        fail(argument, f"an array [seeds, {count}] of finite numbers or NaN, one number at each x at least", seeds)
+    means = np.array([column.mean() for column in known])
+    # One seed says nothing about the spread: the band closes there.
+    pairs = [
+        students_interval(column.tolist()) or (mean, mean) for column, mean in zip(known, means.tolist(), strict=True)
+    ]
+    return means, np.array([low for low, _ in pairs]), np.array([high for _, high in pairs])
+
+
+def _finite(argument: str, value: Any) -> np.ndarray:
+    table = as_array(argument, value, dimensions=(2,))
+    if np.isinf(table).any() or np.nanmax(np.abs(table), initial=0.0) > 1e15:
+        fail(argument, "a table [rows, columns] of numbers of at most 1e15 or NaN", table)
+    return table
+
+
+def _around(intervals: Any, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    pair = as_pair("intervals", intervals, "(lows, highs), each like values")
+    low, high = (_finite("intervals", end) for end in pair)
+    known = ~np.isnan(table)
+    if low.shape != table.shape or high.shape != table.shape:
+        fail("intervals", f"(lows, highs) of shape {list(table.shape)}", low if low.shape != table.shape else high)
+    # NaN around a known value: one seed has no interval.
+    if (low[known] > table[known]).any() or (high[known] < table[known]).any():
+        fail("intervals", "(lows, highs) that enclose the values", pair)
+    return low, high
+
+
+def _reference(reference: Any) -> tuple[str, float | None]:
+    if reference is None:
+        return "", None
+    label, level = as_pair("reference", reference, "(name, value)")
+    return check_text("the name in reference", label, empty=False), check_number("the value in reference", level)
+
+
+def _name(value: str) -> str:
+    """A setting as it stands at the axis; text, so that unequal steps take equal room."""
+    try:
+        return f"{float(value):g}"
+    except ValueError:
+        return value
+
+
+def _scale(table: np.ndarray, level: float | None, theme: ThemeName) -> tuple[list[list[Any]], tuple[float, float]]:
+    """Colours and the values they end at. Text must stay readable on them, so no colour is at its full strength."""
+    blue, orange = look.series_style(0, theme).colour, look.series_style(1, theme).colour
+    low, high = np.nanmin(table, initial=np.inf), np.nanmax(table, initial=-np.inf)
+    if not low <= high:
+        low, high = 0.0, 1.0
+    if level is None:
+        margin = 0.0 if high > low else max(abs(high), 1.0)
+        return [[0, look.faint(blue, 0.06)], [1, look.faint(blue, 0.6)]], (float(low) - margin, float(high) + margin)
+    reach = max(high - level, level - low, 1e-12)
+    steps = [[0, look.faint(orange, 0.65)], [0.5, look.faint(orange, 0)], [0.5, look.faint(blue, 0)]]
+    return [*steps, [1, look.faint(blue, 0.65)]], (level - reach, level + reach)
+
+
+def _mark_missing(figure: go.Figure, table: np.ndarray, theme: ThemeName) -> None:
+    at = np.argwhere(np.isnan(table))
+    if len(at):
+        figure.add_scatter(
+            x=at[:, 1], y=at[:, 0], mode="text", text=[_MISSING] * len(at), name=_MISSING, hoverinfo="skip", showlegend=False,
+            textfont={"color": look.neutral("quiet", theme), "size": 12},
+        )  # fmt: skip
+
+
+def _cells_in_words(
+    table: np.ndarray, low: np.ndarray, high: np.ndarray, rows: list[str], columns: list[str], labels: tuple[str, str],
+    intervals: bool,
+) -> str:  # fmt: skip
+    def cell(row: int, column: int) -> str:
+        between = f" ({words.number(low[row, column])} to {words.number(high[row, column])})" if intervals else ""
+        return f"{words.number(table[row, column])}{between} at {labels[0]} {rows[row]}, {labels[1]} {columns[column]}"
+
+    known = int((~np.isnan(table)).sum())
+    missing = f"; {table.size - known} cells were not run" if known < table.size else ""
+    if not known:
+        return f"none of {table.size} cells was run"
+    best, worst = (np.unravel_index(pick(table), table.shape) for pick in (np.nanargmax, np.nanargmin))
+    said = f"{known} numbers, the largest {cell(*map(int, best))}, the smallest {cell(*map(int, worst))}"
+    return said + missing

@@ -1,0 +1,198 @@
+"""Sweeps over one and two settings, and sets beside each other: what is drawn, what is said, and what is refused."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+
+from ddlab.figures import alt_text, cell_table, distances_by_class, heat_map, one_class, sets_on_map, sweep_bands
+from ddlab.figures.theme import THEMES
+from tests.support import refuses
+
+GRID: dict[str, Any] = {"row_label": "K", "column_label": "ρ"}
+LABELS = [0, 1, 1, 0]
+
+
+def pixels(value: int, count: int = 4) -> np.ndarray:
+    """Images that tell their number: all pixels of image n are value + n."""
+    return (value + np.arange(count, dtype=np.uint8))[:, None, None, None] * np.ones((1, 1, 8, 8), np.uint8)
+
+
+EVERY = {
+    "sweep_bands": lambda theme: sweep_bands([1, 2], {"a": [[1, 2], [2, 3]]}, x_label="x", reference=("r", 1), theme=theme),
+    "heat_map": lambda theme: heat_map([1, 2], [3], [[0.5], [np.nan]], **GRID, reference=("none", 0.4), theme=theme),
+    "heat_map_plain": lambda theme: heat_map([1, 2], [3], [[0.5], [0.7]], **GRID, theme=theme),
+    "sets_on_map": lambda theme: sets_on_map(
+        [[0, 0], [1, 1]], {"a": [[0, 1]], "b": [[1, 0]]}, real_classes=["one", "two"], density=([0, 1], [0, 1], np.eye(2)), theme=theme
+    ),
+    "distances_by_class": lambda theme: distances_by_class(["a", "b"], {"m": [1, 2], "n": [2, 1]}, theme=theme),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("name", EVERY)
+def test_every_figure_has_title_labels_alt_text_and_theme(name, theme):
+    figure = EVERY[name](theme)
+    assert figure.layout.title.text and figure.layout.xaxis.title.text and figure.layout.yaxis.title.text
+    assert any(character.isdigit() for character in alt_text(figure)) and alt_text(figure).endswith(".")
+    assert figure.layout.meta["theme"] == theme and all(trace.name for trace in figure.data)
+
+
+def test_a_sweep_draws_the_mean_and_the_95_percent_interval_of_each_x():
+    values = np.array([[0.30, 0.50], [0.34, np.nan], [0.41, 0.56]])
+    figure = sweep_bands([0.01, 0.1], {"coupled": values, "decoupled": values + 0.1}, x_label="λ_var", log_x=True)
+    band, line, other_band, other = figure.data
+    for position, seeds in enumerate(([0.30, 0.34, 0.41], [0.50, 0.56])):
+        mean, spread = statistics.fmean(seeds), statistics.stdev(seeds)
+        half = stats.t.ppf(0.975, len(seeds) - 1) * spread / math.sqrt(len(seeds))
+        assert line.y[position] == pytest.approx(mean)
+        np.testing.assert_allclose(line.customdata[position], [mean - half, mean + half])
+        np.testing.assert_allclose([band.y[3 - position], band.y[position]], [mean - half, mean + half])
+    assert band.fill == "toself" and other_band.fill == "toself"
+    assert (line.line.dash, line.marker.symbol) != (other.line.dash, other.marker.symbol), "not by colour alone"
+    assert figure.layout.xaxis.type == "log" and list(figure.layout.xaxis.ticktext) == ["0.01", "0.1"]
+    assert "coupled rises from 0.35 to 0.53; its best is 0.53 (0.149 to 0.911) at 0.1" in alt_text(figure)
+
+
+def test_ticks_stand_at_values_that_were_run_with_room_between_them():
+    x = [0.01, 0.013, 0.10, 0.101, 0.23]
+    ticks = sweep_bands(x, {"a": [x]}, x_label="x", log_x=True).layout.xaxis
+    assert list(ticks.tickvals) == [0.01, 0.013, 0.10, 0.23] and ticks.ticktext[1] == "0.013"
+    assert list(sweep_bands(x, {"a": [x]}, x_label="x").layout.xaxis.tickvals) == [0.01, 0.10, 0.23]
+
+
+def test_given_intervals_are_drawn_as_they_are_and_one_seed_has_no_band():
+    given = sweep_bands([1, 2], {"a": ([3, 4], [2, 3.5], [5, 4])}, x_label="x", y_range=(0, 6))
+    np.testing.assert_array_equal(given.data[0].y, [5, 4, 3.5, 2])
+    assert given.layout.yaxis.range == (0, 6) and given.layout.xaxis.type == "linear"
+    np.testing.assert_array_equal(
+        sweep_bands([1, 2], {"a": [[3, 4]]}, x_label="x").data[1].customdata, [[3, 3], [4, 4]]
+    )
+
+
+def test_cells_carry_their_numbers_and_missing_ones_say_so():
+    figure = heat_map([4, 12.0], ["0.005", 0.015], [[0.25, np.nan], [0.5, 0.75]], **GRID, text_format=".2f")
+    cells, missing = figure.data
+    assert [list(row) for row in cells.text] == [["0.25", ""], ["0.50", "0.75"]]
+    assert (list(missing.x), list(missing.y), list(missing.text)) == ([1], [0], ["not run"])
+    assert list(figure.layout.yaxis.ticktext) == ["4", "12"] and list(figure.layout.xaxis.ticktext) == [
+        "0.005",
+        "0.015",
+    ]
+    said = "3 numbers, the largest 0.75 at K 12, ρ 0.015, the smallest 0.25 at K 4, ρ 0.005; 1 cells were not run."
+    assert said in alt_text(figure)
+    assert "null" in cells.to_json() or np.isnan(np.asarray(cells.z)[0, 1])
+
+
+def test_the_reference_is_the_middle_of_the_scale_and_stands_in_the_title():
+    figure = heat_map([1], [1, 2], [[0.30, 0.46]], **GRID, reference=("without adjustment", 0.4))
+    cells = figure.data[0]
+    assert (cells.zmin + cells.zmax) / 2 == pytest.approx(0.4) and cells.zmin <= 0.30 and cells.zmax >= 0.46
+    assert "(without adjustment: 0.400)" in figure.layout.title.text
+    assert "The reference is without adjustment, 0.4." in alt_text(figure)
+    low, high = cells.colorscale[0][1], cells.colorscale[-1][1]
+    assert low[:7] == "#D55E00" and high[:7] == "#0072B2", "orange below, blue above"
+    plain = heat_map([1], [1, 2], [[0.30, 0.46]], **GRID).data[0]
+    assert (plain.zmin, plain.zmax) == (0.30, 0.46) and len({colour[:7] for _, colour in plain.colorscale}) == 1
+
+
+def test_intervals_of_cells_are_on_hover_and_in_words():
+    figure = heat_map([1], [1, 2], [[0.3, 0.5]], **GRID, intervals=([[0.2, 0.4]], [[0.35, 0.55]]))
+    np.testing.assert_array_equal(figure.data[0].customdata, [[[0.2, 0.35], [0.4, 0.55]]])
+    assert "customdata[0]" in figure.data[0].hovertemplate
+    assert "the largest 0.5 (0.4 to 0.55) at K 1, ρ 2" in alt_text(figure)
+
+
+def test_rows_of_settings_rise_and_rows_of_a_table_fall():
+    assert heat_map([1, 2], [1], [[1], [2]], **GRID).layout.yaxis.autorange is None
+    table = cell_table([[0.1], [0.2]], ["a"], ["b", "c"], title="t", x_label="x", y_label="y")
+    assert table.layout.yaxis.autorange == "reversed"
+
+
+def test_nothing_run_yet_is_a_map_too():
+    assert "none of 2 cells was run" in alt_text(heat_map([1], [1, 2], [[np.nan, np.nan]], **GRID))
+
+
+def test_each_set_has_a_place_a_colour_and_a_marker_of_its_own():
+    sets = {"first": torch.tensor([[0.0, 1.0], [1.0, 3.0]]), "second": [[0.5, 0.5]]}
+    figure = sets_on_map(
+        [[0, 0], [2, 4]], sets, real_classes=["a", "b"], set_classes={"first": ["a", "b"]}, extent=((-1, 3), (-1, 5))
+    )
+    named = {trace.name: trace for trace in figure.data}
+    np.testing.assert_array_equal([named["first"].x, named["first"].y], [[0, 1], [1, 3]])
+    np.testing.assert_array_equal(named["middle of a class"].y, [0, 4])
+    looks = [(named[name].marker.symbol, named[name].marker.color) for name in ("real images", "first", "second")]
+    assert len({symbol for symbol, _ in looks}) == len({colour for _, colour in looks}) == 3
+    assert named["first"].text == ("a", "b") and named["second"].text is None
+    assert figure.layout.xaxis.range == (-1, 3) and list(named["middle of a class"].text) == ["<b>a</b>", "<b>b</b>"]
+    assert "2 of first, spread over 50% and 50%" in alt_text(figure) and "1 of second" in alt_text(figure)
+
+
+def test_bars_by_class_stand_in_groups_with_patterns():
+    few = distances_by_class(["a", "b"], {"SRe2L": [0.1, 0.2], "DWA": [0.3, 0.25]})
+    assert few.layout.barmode == "group" and [trace.name for trace in few.data] == ["SRe2L", "DWA"]
+    np.testing.assert_array_equal(few.data[1].y, [0.3, 0.25])
+    assert few.data[0].marker.pattern.shape != few.data[1].marker.pattern.shape and few.data[0].text[0] == "0.1"
+    assert "b, DWA 0.25" in alt_text(few) and few.layout.xaxis.type == "category"
+    assert distances_by_class(list("abcdefg"), {"SRe2L": range(7), "DWA": range(7)}).data[0].text is None
+
+
+def test_one_class_takes_the_images_of_that_class_from_each_method(monkeypatch):
+    taken: dict = {}
+    monkeypatch.setattr("ddlab.figures.sets.image_panels", lambda panels, *_, **named: taken.update(panels, **named))
+    sets = {"SRe2L": (pixels(0), torch.tensor(LABELS)), "DWA": (pixels(100), LABELS[::-1])}
+    one_class(sets, 1, class_name="goldfish")
+    assert taken["SRe2L"][:, 0, 0, 0].tolist() == [1, 2] and taken["DWA"][:, 0, 0, 0].tolist() == [101, 102]
+    assert "goldfish" in taken["title"]
+    one_class({"SRe2L": (pixels(0), LABELS)}, 0)
+    assert taken["SRe2L"][:, 0, 0, 0].tolist() == [0, 3]
+
+
+def test_one_class_is_a_figure():
+    figure = one_class({"SRe2L": (pixels(0), LABELS), "DWA": (pixels(100), LABELS)}, 0)
+    assert "2 grids beside each other (SRe2L, DWA), each of 2 images" in alt_text(figure)
+
+
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda: sweep_bands([2, 1], {"a": [[1, 2]]}, x_label="x"), "x must be rising finite numbers"),
+        (lambda: sweep_bands([0, 1], {"a": [[1, 2]]}, x_label="x", log_x=True), "above 0"),
+        (lambda: sweep_bands([1, 2], {}, x_label="x"), "curves must be"),
+        (lambda: sweep_bands([1, 2], {"a": [1, 2]}, x_label="x"), "curves['a'] must be"),
+        (lambda: sweep_bands([1, 2], {"a": [[1, 2, 3]]}, x_label="x"), "[seeds, 2]"),
+        (lambda: sweep_bands([1, 2], {"a": [[1, np.nan]]}, x_label="x"), "one number at each x"),
+        (lambda: sweep_bands([1, 2], {"a": [[1, np.inf]]}, x_label="x"), "finite numbers"),
+        (lambda: sweep_bands([1, 2], {"a": ([1, 2], [1, 3], [2, 4])}, x_label="x"), "lows <= means <= highs"),
+        (lambda: sweep_bands([1, 2], {"a": ([1, 2], [1, 2])}, x_label="x"), "(means, lows, highs)"),
+        (lambda: heat_map([1], [1, 2], [[1]], **GRID), "columns must be"),
+        (lambda: heat_map([1, 2], [1], [[1]], **GRID), "rows must be"),
+        (lambda: heat_map([1], [1], [[np.inf]], **GRID), "values must be"),
+        (lambda: heat_map([1], [1], [1], **GRID), "values must be"),
+        (lambda: heat_map([1], [1], [[1]], **GRID, intervals=([[2]], [[3]])), "intervals must be"),
+        (lambda: heat_map([1], [1], [[1]], **GRID, intervals=([[0]], [[0.5]])), "intervals must be"),
+        (lambda: heat_map([1], [1], [[1]], **GRID, intervals=([[0, 1]], [[3]])), "intervals must be"),
+        (lambda: heat_map([1], [1], [[1]], **GRID, reference=("a", "b")), "the value in reference must be"),  # type: ignore[arg-type]
+        (lambda: heat_map([1], [1], [[1]], row_label="", column_label="b"), "row_label must be"),
+        (lambda: sets_on_map([[0, 0]], {}), "sets must be"),
+        (lambda: sets_on_map([[0, 0]], {"a": [[0, 0, 0]]}), "sets['a'] must be"),
+        (lambda: sets_on_map([[0, 0]], {"a": [[0, 0]]}, real_classes=["a", "b"]), "real_classes must be"),
+        (lambda: sets_on_map([[0, 0]], {"a": [[0, 0]]}, set_classes={"a": ["b", "c"]}), "set_classes['a'] must be"),
+        (lambda: sets_on_map([[0, 0]], {"a": [[0, 0]]}, set_classes=["a"]), "set_classes must be"),  # type: ignore[arg-type]
+        (lambda: distances_by_class(["a"], {}), "distances must be"),
+        (lambda: distances_by_class(["a"], {"m": [1, 2]}), "must be an array with one value per name, 1"),
+        (lambda: one_class({}, 0), "images_by_method must be"),
+        (lambda: one_class({"m": (pixels(0), LABELS)}, 2), "with 2 among them"),
+        (lambda: one_class({"m": (pixels(0), [0, 1])}, 0), "4 class numbers"),
+        (lambda: one_class({"m": (pixels(0), LABELS), "n": (pixels(0), [0, 1, 1, 1])}, 0), "panels must be"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_sentence_that_names_the_argument(call, words):
+    with refuses(words):
+        call()
