@@ -77,7 +77,8 @@ def test_kept_points_of_another_sweep_or_place_are_not_used(sweep: dict, place: 
     first = Place(folder=tmp_path / "1")
     records.run(sweeps.sweep(), first, limit=2)
     records.run(sweeps.sweep(**sweep), dataclasses.replace(first, **place), limit=2)
-    assert len(sweeps.calls(first)) == 4
+    again = [name for name in sweeps.calls(first) if name.endswith("-1")]  # the second time of the same point
+    assert len(again) == 2
 
 
 def test_an_interrupt_leaves_whole_points(tmp_path: Path) -> None:
