@@ -173,8 +173,10 @@ def moving(
     """
     gap_of_mean = _mean_difference(points, target_mean)
     goal = check_target("target_variance", target_variance, points, variance=True)
-    for name, value in (("lambda_mean", lambda_mean), ("lambda_var", lambda_var), ("learning_rate", learning_rate)):
+    lambda_mean, lambda_var, learning_rate = (
         errors.check_number(name, value, 0)
+        for name, value in (("lambda_mean", lambda_mean), ("lambda_var", lambda_var), ("learning_rate", learning_rate))
+    )
     errors.check_integer("steps", steps, 0, 10**5)
     errors.check_boolean("squared", squared)
     # The first gradient shifts all points, the second stretches them about their mean: two numbers per dimension say where all are.

@@ -139,7 +139,7 @@ def at_optimum(
     """
     errors.check_instance("network", network, Network, "a Network")
     errors.check_instance("data", data, ImageData, "an ImageData")
-    errors.check_number("tolerance", tolerance, 0, open_low=True)
+    tolerance = errors.check_number("tolerance", tolerance, 0, open_low=True)
     errors.check_integer("iterations", iterations, 1)
     if network.spec.classes != data.classes:
         errors.fail("network", f"of the data's {data.classes} classes", network.spec.title)
@@ -164,7 +164,9 @@ def at_optimum(
         raise errors.DDLabError(
             f"iterations must be enough to bring the gradient to {tolerance:g}; given {iterations}, after which it is {largest:.1e}."
         )
-    return replace(network, weights=weights | dict(zip(names, (value.detach() for value in free), strict=True)))
+    found = weights | dict(zip(names, (value.detach() for value in free), strict=True))
+    provenance = {"process": "at_optimum", "start": network.fingerprint, "names": names, "largest_gradient": largest}
+    return replace(network, weights=found, provenance=provenance)
 
 
 def _mask(batch: Tensor, count: int) -> Tensor:

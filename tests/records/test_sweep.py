@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from ddlab import records
-from ddlab.records import Outcome, Place, Record, Sweep, record, table
+from ddlab.records import Outcome, Place, Record, Sweep, record, runner, table
 from ddlab.records import __main__ as command
 from tests.records import sweeps
 from tests.support import refuses
@@ -278,3 +278,14 @@ def test_an_interrupt_at_the_command_line(
     catalogue["small"] = sweeps.sweep(sweeps.interrupted)
     assert command.main(["small", "--work", "work"]) == 130
     assert "goes on" in capsys.readouterr().err
+
+
+def test_a_point_in_the_file_of_another_is_refused(tmp_path: Path) -> None:
+    place, sweep = Place(folder=tmp_path / "1"), sweeps.sweep()
+    records.run(sweep, place, limit=2)
+    first, second = (
+        tmp_path / "1" / "points" / f"{runner.key(sweep, point, place)}.json" for point in sweep.settings[:2]
+    )
+    first.write_bytes(second.read_bytes())
+    with refuses("finished point"):
+        records.run(sweep, place)

@@ -21,10 +21,11 @@ EXCEPTIONS: dict[str, str] = {
     "explorers.Sentence": "a line of text, whose trait checks what it is given; its state is keyword arguments of ipywidgets",
     **dict.fromkeys(
         (
-            "augmentation.View", "distilled.HardLabels", "distilled.StoredLabels", "distilled.OnlineTeacher", "evaluation.Evaluation",
-            "embeddings.Density", "embeddings.Embedding", "explorers.Frame", "lessons.Budget", "lessons.Claim", "lessons.Verdict",
-            "networks.Outputs", "optim.AdamState", "optim.SGDState", "theory.RestLossChange", "theory.VarianceParts",
-            "evaluation.Architectures", "evaluation.Continual", "evaluation.Stage", "records.Outcome",
+            "augmentation.View", "distilled.HardLabels", "distilled.StoredLabels", "distilled.OnlineTeacher",
+            "evaluation.Evaluation", "evaluation.Architectures", "evaluation.Continual", "evaluation.Stage",
+            "records.Outcome", "embeddings.Density", "embeddings.Embedding", "explorers.Frame", "lessons.Budget",
+            "lessons.Claim", "lessons.Verdict", "networks.Outputs", "optim.AdamState", "optim.SGDState",
+            "theory.RestLossChange", "theory.VarianceParts",
         ),
         _RECORD,
     ),

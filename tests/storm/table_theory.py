@@ -1,4 +1,4 @@
-"""Right arguments for the theory."""
+"""Right arguments for the theory, its figures and its explorer."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from ddlab import figures
 from tests.storm.good import Given, Good
 
 
@@ -19,6 +20,11 @@ def _variance(g: Given) -> dict[str, Any]:
 
 def _both(g: Given) -> dict[str, Any]:
     return _mean(g) | _variance(g)
+
+
+def _latents(g: Given) -> dict[str, Any]:
+    return {"points": g.tensor(3, 2), "mean_arrows": g.tensor(3, 2, seed=1), "variance_arrows": g.tensor(3, 2, seed=2),
+            "target_mean": g.tensor(2), "target_variance": g.tensor(2).abs(), "opposed": [True, False, True]}  # fmt: skip
 
 
 def _last_layer(g: Given) -> dict[str, torch.Tensor]:
@@ -49,4 +55,9 @@ THEORY: dict[str, Good] = {
         lambda g: {"network": g.teacher, "data": g.data, "names": ["classifier.bias"], "tolerance": 0.01, "iterations": 20},
         largest={"iterations": 50}, not_none=("names",),
     ),
+    "figures.latent_arrows": Good(lambda g: {**_latents(g), "extent": ((-1.0, 1.0), (-2.0, 2.0))}),
+    "figures.move_latents": Good(lambda g: {"figure": figures.latent_arrows(**_latents(g)), **_latents(g)}),
+    "figures.product_bars": Good(lambda g: {"products": g.tensor(3)}),
+    "figures.raise_products": Good(lambda g: {"figure": figures.product_bars([1, -1, 2]), "products": g.tensor(3)}),
+    "explorers.LatentConflict": Good(lambda g: {"settings": "lambda_var=1,latents=4"}),
 }  # fmt: skip

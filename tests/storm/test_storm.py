@@ -45,7 +45,7 @@ from tests.storm.table_views import VIEWS
 from tests.storm.wrong import wrong
 from tests.support import assert_sentence
 
-TABLE: dict[str, Good] = CORE | RUNS | VIEWS | MAPS | LAB | THEORY | RECORDS
+TABLE: dict[str, Good] = CORE | RUNS | VIEWS | MAPS | LAB | RECORDS | THEORY
 PER_ARGUMENT = 10 * int(os.environ.get("DDLAB_STORM", "1"))
 AT_LEAST = 4000
 THROWN: dict[str, int] = {}
