@@ -116,9 +116,17 @@ def naive_coverage(real: torch.Tensor, points: torch.Tensor) -> float:
 
 
 @pytest.mark.parametrize("method", [RANDOM, SRE2L, DWA])
-def test_what_a_point_measures(method: str) -> None:
-    point = a_point(method)
+def test_what_a_point_measures(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    point, asked = a_point(method), []
+
+    def spied(made: Any, images: Any, **options: Any) -> Any:
+        asked.append((options["labels"], options["seeds"]))
+        return evaluate(made, images, **options)
+
+    monkeypatch.setattr(diversity, "evaluate", spied)
     found = diversity.measured(point, SMOKE, scale="shapes")
+    # Students of a smoke run guess, so that their accuracy does not show the seed.
+    assert asked == [("hard", (3,)), ("online", (3,))]
     made, images, teacher = built(point)
     student = training.Config.for_data(images, network=networks.spec("convnet", width=4), epochs=2)
     for labels in ("hard", "online"):

@@ -222,7 +222,7 @@ def test_the_workers_of_a_dask_cluster_give_the_same(tmp_path: Path) -> None:
     assert by_point == {tuple(row["point"].values()): row["measured"] for row in local.rows.values()}
     workers = [row["measured"] for row in rows if "process" in row["measured"]]
     assert len(workers) == 8 and len({row["process"] for row in workers}) == 2
-    assert {row["threads"] for row in workers} == {1}
+    assert {row["threads"] for row in workers} == {row["in_cluster"] for row in workers} == {1}
 
 
 @pytest.fixture
