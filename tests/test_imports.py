@@ -121,7 +121,7 @@ def test_nothing_is_unpickled(file: Path) -> None:
     text = file.read_text(encoding="utf-8")
     # joblib sends points to worker processes; its files are pickles, which nobody reads here.
     assert "joblib.load" not in text and "joblib.Memory" not in text
-    allowed = {"joblib"} if file == ROOT / "records" / "sweep.py" else set()
+    allowed = {"joblib"} if file == ROOT / "records" / "runner.py" else set()
     assert not names & ({"pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"} - allowed)
     assert "torch.load(" not in text and "allow_pickle=True" not in text
 

@@ -2,6 +2,7 @@
 
 from .catalogue import SWEEPS, run_point
 from .record import Record, load, names, read
-from .sweep import Outcome, Place, Sweep, run, table
+from .runner import Outcome, run, table
+from .sweep import Place, Sweep
 
 __all__ = ["SWEEPS", "Outcome", "Place", "Record", "Sweep", "load", "names", "read", "run", "run_point", "table"]

@@ -20,8 +20,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import DDLabError
-from . import record, sweep
+from . import record, runner
 from .catalogue import SWEEPS
+from .sweep import Place
 
 WORK = Path(".ddlab-cache") / "records"
 
@@ -47,8 +48,8 @@ def make(options: argparse.Namespace, command: str) -> int:
     """Compute the missing points of a sweep and write its table when all are there (or what is there, with --partial)."""
     chosen = SWEEPS[options.name]
     folder = options.work / (f"{chosen.name}-smoke" if options.smoke else chosen.name)
-    place = sweep.Place(data=options.data, device=options.device, folder=folder, smoke=options.smoke)
-    found = sweep.run(chosen, place, jobs=options.jobs, dask=options.dask, limit=options.limit, progress=True)
+    place = Place(data=options.data, device=options.device, folder=folder, smoke=options.smoke)
+    found = runner.run(chosen, place, jobs=options.jobs, dask=options.dask, limit=options.limit, progress=True)
     for number, problem in found.failures.items():
         print(f"{chosen.name}: {chosen.settings[number]} failed: {problem}", file=sys.stderr)
     there, total = len(found.rows), len(chosen.settings)
@@ -56,7 +57,7 @@ def make(options: argparse.Namespace, command: str) -> int:
     if there == total or (options.partial and there):
         # A smoke run's numbers mean nothing: they never become a shipped table.
         path = options.out or (folder if options.smoke else record.TABLES) / f"{chosen.name}.json"
-        sweep.table(chosen, found, command).save(path)
+        runner.table(chosen, found, command).save(path)
         print(f"written: {path}{'' if there == total else ' (marked as not complete)'}")
     return 1 if found.failures else 0
 

@@ -51,15 +51,10 @@ class Setting:
         return Inputs(data=self.data, teachers=(self.teacher(place),), device=place.device)
 
     def distilled(self, point: Point, place: Place) -> DistilledSet:
-        """The images of a point: its method and seed, and of its other columns those that are fields of the method's Config.
-
-        SRe2L starts from noise, as its reference code does.
-        """
+        """The images of a point: its method and seed, and of its other columns those that are fields of the method's Config."""
         name = errors.check_choice("method", point["method"], tuple(METHODS))
         module = methods.get(METHODS[name])
         shared = {} if name == RANDOM else dict(self.recovery)
-        if name == SRE2L:
-            shared["initialisation"] = "noise"
         known = module.Config.__dataclass_fields__
         own = {column: value for column, value in point.items() if column in known and value is not None}
         config = module.Config(**shared | own)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -38,7 +40,16 @@ def surroundings(point: dict, place: Place) -> dict[str, float]:
     assert place.folder is not None
     kept = len(list((Path(place.folder) / "points").glob("*.json")))
     time.sleep(0.2)  # so that another worker takes the next point
-    return {"threads": torch.get_num_threads(), "process": os.getpid(), "kept": kept}
+    return {"threads": torch.get_num_threads(), "process": os.getpid(), "kept": kept, "in_cluster": _in_cluster()}
+
+
+def _in_cluster() -> int:
+    """1 in a worker of dask."""
+    worker: Any = sys.modules.get("distributed.worker")
+    try:
+        return int(worker is not None and worker.get_worker() is not None)
+    except ValueError:
+        return 0
 
 
 def failing(point: dict, place: Place) -> dict[str, float]:

@@ -55,7 +55,7 @@ def test_points_of_table_3() -> None:
 
 def test_points_on_cifar10_and_of_the_other_tables() -> None:
     small, paper = diversity.cifar10_small(), diversity.cifar10_paper()
-    assert len(small) == 7 * 3 and len(paper) == 2 * 7 * 3
+    assert len(small) == 7 * 5 and len(paper) == 2 * 7 * 3
     parts = {(p["lambda_mean"], p["lambda_var"], p["perturbation"]) for p in small if p["method"] == DWA}
     assert parts == {
         (0.01, 0.01, "none"),
@@ -116,9 +116,17 @@ def naive_coverage(real: torch.Tensor, points: torch.Tensor) -> float:
 
 
 @pytest.mark.parametrize("method", [RANDOM, SRE2L, DWA])
-def test_what_a_point_measures(method: str) -> None:
-    point = a_point(method)
+def test_what_a_point_measures(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    point, asked = a_point(method), []
+
+    def spied(made: Any, images: Any, **options: Any) -> Any:
+        asked.append((options["labels"], options["seeds"]))
+        return evaluate(made, images, **options)
+
+    monkeypatch.setattr(diversity, "evaluate", spied)
     found = diversity.measured(point, SMOKE, scale="shapes")
+    # Students of a smoke run guess, so that their accuracy does not show the seed.
+    assert asked == [("hard", (3,)), ("online", (3,))]
     made, images, teacher = built(point)
     student = training.Config.for_data(images, network=networks.spec("convnet", width=4), epochs=2)
     for labels in ("hard", "online"):
