@@ -189,7 +189,8 @@ def check_wide(answer: Any) -> tuple[bool, str]:
     """Exercise 3: a DWA config that differs from the lesson's in the weight of the variance gap or the radius alone."""
     if not isinstance(answer, dwa.Config):
         return False, "Give a Config: dwa.Config(...), or config.replace(...) of the lesson's."
-    usual = config_of(DIRECTED, images_per_class=answer.images_per_class, seed=answer.seed)[1]
+    free = {name: getattr(answer, name) for name in ("images_per_class", "seed", "iterations")}
+    usual = config_of(DIRECTED, **free)[1]
     changed = {name for name, value in answer.to_dict().items() if value != usual.to_dict()[name]}
     if not changed:
         return False, "Nothing is changed yet."

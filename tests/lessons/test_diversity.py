@@ -191,7 +191,7 @@ def test_the_map_holds_the_real_images_and_every_set(small: Any) -> None:
 
 def test_exercises_take_the_right_answer_and_give_hints_for_wrong_ones(capsys: Any) -> None:
     lesson = ddlab.start(diversity.NAME)
-    usual = diversity.config_of(diversity.DIRECTED, images_per_class=3, seed=0, iterations=150)[1]
+    usual = diversity.config_of(diversity.DIRECTED, images_per_class=3, seed=0, iterations=100)[1]
     answers: dict[str, tuple[list[Any], list[Any]]] = {
         "spread": (
             [lambda f: (f[:, None] - f[None]).square().sum(), lambda f: 2 * len(f) * (f - f.mean(0)).square().sum()],
