@@ -31,9 +31,9 @@ from .worker import Worker
 
 _REMEMBERED = 5  # runs in the table
 NOW, REAL, BEFORE = "this run", "random real", "run before"
-_CONTROLS = (
-    "coupled", "lambda_mean", "lambda_var", "perturbation", "adjustment_steps", "adjustment_radius", "initialisation",
-    "images_per_class", "iterations", "seed", "layer",
+_CONTROLS = (  # two columns of them
+    "coupled", "layer", "lambda_mean", "lambda_var", "perturbation", "initialisation", "adjustment_steps", "adjustment_radius",
+    "images_per_class", "iterations", "seed",
 )  # fmt: skip
 
 
@@ -70,8 +70,8 @@ class DiversityLab(Explorer):
         self.at_once = errors.check_number("at_once", at_once, 0)
         start = Settings() if config is None else Settings.of(config)
         self.lab = Laboratory(data, teacher, start.config, student, points)
-        self.panel = controls(start, _CONTROLS, continuous=False, labels={"layer": "map of the teacher's"})
-        self.panel.layout = widgets.Layout(display="grid", grid_template_columns="repeat(auto-fit, minmax(24em, 1fr))")
+        self.panel = controls(start, _CONTROLS, continuous=False, labels={"layer": "map of teacher's"})
+        self.panel.layout = widgets.Layout(display="grid", grid_template_columns="repeat(auto-fit, minmax(360px, 1fr))")
         self._drawing, self._computing = threading.RLock(), threading.Lock()
         self._wanted, self._painted = start.config, 0.0
         self.runs = [self.lab.images(start.config)]

@@ -15,7 +15,8 @@ from .laboratory import LABELS, Laboratory, Made
 _STYLE = (
     "<style>.ddlab-runs { border-collapse: collapse; font-size: 13px; color: var(--jp-ui-font-color1, inherit); }"
     ".ddlab-runs caption { text-align: left; font-weight: 600; padding: 4px 0; }"
-    ".ddlab-runs th, .ddlab-runs td { padding: 2px 9px 2px 0; text-align: right; white-space: nowrap; }"
+    ".ddlab-runs th, .ddlab-runs td { padding: 2px 9px 2px 0; text-align: right; vertical-align: bottom; }"
+    ".ddlab-runs td, .ddlab-runs tbody th { white-space: nowrap; }"
     ".ddlab-runs tr :nth-child(1) { text-align: left; }"
     ".ddlab-runs thead th { border-bottom: 1px solid #8A8A8A; }</style>"
 )
@@ -58,8 +59,9 @@ def accuracy_figure(lab: Laboratory, compared: Mapping[str, Made]) -> go.Figure:
 def picture_of(lab: Laboratory, made: Made) -> bytes:
     """The images, encoded, one row per class."""
     images = made.distilled.to_uint8()[made.distilled.labels.argsort(stable=True)].numpy()
-    scale = max(1, round(36 / images.shape[-1]))
-    return encode_grid(images, columns=made.config.images_per_class, scale=scale, row_labels=lab.data.class_names)
+    width, each = images.shape[-1], made.config.images_per_class
+    scale = max(1, min(round(48 / width), 200 // (each * width)))  # beside the map there is room for two
+    return encode_grid(images, columns=each, scale=scale, row_labels=lab.data.class_names)
 
 
 def sentence(lab: Laboratory, made: Made, layer: str) -> str:

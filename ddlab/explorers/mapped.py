@@ -85,7 +85,8 @@ class MappedImages:
             seen[f"set {name}"] = getattr(output, layer).float().cpu()
         for (layer, config), known in self._maps.items():
             placed = known.place(self._points[layer][f"set {name}"])
-            reach = _extent(torch.cat([torch.tensor(known.extent).T, placed]), margin=0)
+            grown = torch.tensor([known.extent, _extent(placed, margin=0.06)])
+            reach = _extent(torch.cat([grown[..., 0], grown[..., 1]]), margin=0)
             self._maps[layer, config] = replace(known, sets=known.sets | {name: placed}, extent=reach)
 
     def drop(self, name: str) -> None:
