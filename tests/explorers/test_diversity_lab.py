@@ -17,6 +17,7 @@ from ddlab.data import ImageData
 from ddlab.explorers import DiversityLab, laboratory
 from ddlab.explorers.diversity_lab import BEFORE, NOW, REAL
 from ddlab.explorers.laboratory import Settings
+from ddlab.figures import encode_grid
 from ddlab.methods import directed_weight_adjustment as dwa
 from ddlab.methods import selection
 from ddlab.methods import squeeze_recover_relabel as sre2l
@@ -32,7 +33,7 @@ WORDS = re.compile(r"<[^>]*>")
 @pytest.fixture(scope="module")
 def given() -> tuple[ImageData, Any]:
     data = made_data(train=30)
-    teacher_config = training.Config.teaching("teacher", network=SPEC, epochs=4)
+    teacher_config = training.Config.teaching("teacher", network=SPEC, epochs=20, batch_size=12, crop_pixels=0)
     return data, ddlab.train_teacher(data, teacher_config, progress=False)
 
 
@@ -66,6 +67,8 @@ def slow(explorer: DiversityLab) -> None:
 def test_it_begins_with_the_images_of_distill_and_without_a_thread(explorer, given) -> None:
     made = ddlab.distill("dwa", given[0], given[1], CONFIG, progress=False)
     assert torch.equal(explorer.shown.distilled.images, made.images)
+    by_class = made.to_uint8()[[0, 3, 1, 4, 2, 5]]  # a batch has one image of each class
+    assert explorer.picture.value == encode_grid(by_class, columns=2, scale=6, row_labels=list("abc"))
     distances = measures.feature_distance(made, given[1])
     assert torch.equal(torch.tensor(explorer.bars.figure.data[0].y, dtype=torch.float32), distances)
     assert f"feature distance {distances.mean():.3f}" in explorer.sentence and "press Run" in explorer.sentence
@@ -90,18 +93,22 @@ def test_a_change_gives_what_distill_gives_bit_for_bit(explorer, given, perturba
 
 def test_students_are_those_of_evaluate_for_both_kinds_of_labels_and_images(explorer, given, no_cache) -> None:
     data, teacher = given
+    student = explorer.lab.student = STUDENT.replace(epochs=40)  # long enough to differ
     explorer.panel["seed"].value = 3
     explorer.worker.join()
     ddlab.cache.clear()
+    found = set()
     chosen = ddlab.distill("selection", data, teacher, selection.Config(images_per_class=2, seed=3), progress=False)
     said = explorer.sentence
     table = explorer.accuracies.figure.data[0].text
     for row, made in enumerate((explorer.shown.distilled, chosen)):
         for column, labels in enumerate(("hard", "online")):
-            expected = ddlab.evaluate(made, data, labels=labels, teacher=teacher, seeds=[3], config=STUDENT).mean
+            expected = ddlab.evaluate(made, data, labels=labels, teacher=teacher, seeds=[3], config=student).mean
+            found.add(expected)
             assert table[row][column] == f"{expected:.2f}"
             word = f"{labels} labels {expected:.1%}" if row == 0 else f"(random real {expected:.1%})"
             assert word in said
+    assert len(found) > 2, "equal numbers would show nothing"
     assert explorer.run_button.disabled and explorer.progress.description == "at rest"
 
 
@@ -235,7 +242,7 @@ def test_a_result_that_comes_late_does_not_cover_what_is_asked_for(explorer) -> 
     assert explorer.shown is late, "something moves while what is wanted is still under way"
 
 
-def test_the_table_holds_the_last_five_runs_and_real_images(explorer) -> None:
+def test_the_table_holds_the_last_five_runs_and_real_images(explorer, given) -> None:
     for seed in (1, 2, 3, 4, 5, 1):
         explorer.panel["seed"].value = seed
         explorer.worker.join()
@@ -250,6 +257,8 @@ def test_the_table_holds_the_last_five_runs_and_real_images(explorer) -> None:
     ]
     assert [row[8] for row in shown] == ["1", "5", "4", "3", "2", "1"]
     assert shown[0][1:8] == ["0.01", "0.11", "directed, K = 12, ρ = 0.015", "real", "2", "6", "0.25"]
+    for row, run in zip(shown, explorer.runs, strict=False):
+        assert row[9] == f"{measures.feature_distance(run.distilled, given[1]).mean():.3f}"
     real = explorer.lab.real(explorer.shown.config)
     assert shown[5][9] == f"{real.distances.mean():.3f}" and "not yet" not in explorer.table.value
     assert rows(explorer)[0][11] == f"{explorer.lab.accuracy(explorer.shown, 'hard'):.1%}"
@@ -257,6 +266,7 @@ def test_the_table_holds_the_last_five_runs_and_real_images(explorer) -> None:
 
 def test_old_runs_are_forgotten_and_not_those_on_show(explorer, monkeypatch) -> None:
     monkeypatch.setattr(laboratory, "_KEPT", 7)
+    real = explorer.lab.real(CONFIG)
     for steps in range(8):
         explorer.panel["adjustment_steps"].value = steps
         explorer.worker.join()
@@ -264,6 +274,7 @@ def test_old_runs_are_forgotten_and_not_those_on_show(explorer, monkeypatch) -> 
     names = {made.name for made in explorer.lab._made.values()}
     assert len(names) == 7 and set(known.sets) == names | {"first"} == set(explorer.lab.map("logits").sets)
     assert {run.name for run in explorer.runs} <= names
+    assert explorer.lab.real(CONFIG) is real, "on show all the time"
 
 
 def test_controls_without_use_are_greyed_out(explorer) -> None:
