@@ -17,7 +17,8 @@ __version__ = "0.1.0.dev0"
 
 _MODULES = (
     "augmentation", "cache", "checkpoint", "data", "distilled", "errors", "evaluation", "explorers", "figures", "lessons",
-    "losses", "measures", "methods", "networks", "optim", "parameters", "process", "randomness", "training",
+    "losses", "measures", "methods", "networks", "optim", "parameters", "process", "randomness", "records", "theory",
+    "training",
 )  # fmt: skip
 _NAMES = {
     "DDLabError": "errors",
@@ -60,6 +61,8 @@ if TYPE_CHECKING:
         parameters,
         process,
         randomness,
+        records,
+        theory,
         training,
     )
     from .data import ImageData

@@ -2,6 +2,7 @@
 
 python -m ddlab.benchmark                                          everything that two cores can do in some minutes
 python -m ddlab.benchmark iteration --images 10                    one SRe2L update of ResNet-18 at 32 px
+python -m ddlab.benchmark iteration --images 10 --method dwa       the same of DWA, and its adjustment of the teacher
 python -m ddlab.benchmark lessons                                  each solution with one thread; exit 1 if one is over its budget
 python -m ddlab.benchmark sre2l --data folder:PATH --device cuda   the paper preset: teacher, recovery, students
 
@@ -62,14 +63,17 @@ def timed(call: Callable[[], Any], repeats: int, device: str = "cpu") -> dict[st
     return {"cpu_seconds": round(statistics.median(cpu), 4), "wall_seconds": round(statistics.median(wall), 4)}
 
 
-def iteration(images: int, precision: str, device: str, repeats: int = 5) -> dict[str, Any]:
-    """One SRe2L update of ResNet-18 at 32 px, beside the bare network (forward and backward to the images, nothing matched)."""
+def iteration(images: int, precision: str, device: str, repeats: int = 5, method: str = "sre2l") -> dict[str, Any]:
+    """One update of ResNet-18 at 32 px, beside the bare network (forward and backward to the images, nothing matched).
+
+    For DWA also the adjustment of the teacher for one batch, and what it adds to SRe2L's 1000 iterations.
+    """
     import torch
     import torch.nn.functional as F
 
-    from . import networks
+    from . import methods, networks
     from .data import ImageData
-    from .methods import squeeze_recover_relabel as sre2l
+    from .methods import directed_weight_adjustment as dwa
     from .process import Inputs
 
     draw = torch.Generator().manual_seed(0)
@@ -85,8 +89,9 @@ def iteration(images: int, precision: str, device: str, repeats: int = 5) -> dic
     )
     teacher = networks.initialise(networks.spec("resnet18").for_data(data), seed=0)
     inputs = Inputs(data=data, teachers=(teacher,), device=device)
-    config = sre2l.Config(precision=precision, images_per_class=1)
-    state = sre2l.init(config, inputs)
+    module = methods.get(method)
+    config = module.Config(precision=precision, images_per_class=1)
+    state = module.init(config, inputs)
     frozen = inputs.teachers[0]
 
     def bare() -> None:
@@ -95,12 +100,19 @@ def iteration(images: int, precision: str, device: str, repeats: int = 5) -> dic
             logits = networks.call(frozen.spec, frozen.weights, leaf)[0].logits
         torch.autograd.grad(F.cross_entropy(logits.float(), labels.to(device)), leaf)
 
-    found = {"sre2l": timed(lambda: sre2l.update(config, inputs, state), repeats, device)}
+    found: dict[str, Any] = {method: timed(lambda: module.update(config, inputs, state), repeats, device)}
+    if isinstance(config, dwa.Config):
+        pixels, steps, radius = data.normalised(device=device), config.adjustment_steps, config.adjustment_radius
+        found["adjustment"] = timed(
+            lambda: dwa.directed_adjustment(frozen, pixels, labels, steps=steps, radius=radius), 3, device
+        )
+        share = found["adjustment"]["cpu_seconds"] / (config.iterations * found[method]["cpu_seconds"])
+        found["overhead_fraction"] = round(share, 4)
     memory = peak_megabytes(device)
     found["bare network"] = timed(bare, repeats, device)
-    ratio = found["sre2l"]["cpu_seconds"] / found["bare network"]["cpu_seconds"]
+    ratio = found[method]["cpu_seconds"] / found["bare network"]["cpu_seconds"]
     return {
-        "name": "sre2l iteration, ResNet-18, 32 px", "images": images, "precision": precision, "device": device,
+        "name": f"{method} iteration, ResNet-18, 32 px", "images": images, "precision": precision, "device": device,
         **found, "ratio_to_bare": round(ratio, 3), "peak_megabytes": memory,
     }  # fmt: skip
 
@@ -162,6 +174,7 @@ def everything() -> list[dict[str, Any]]:
         for images in (10, 100)
         for precision in ("float32", "bfloat16")
     ]
+    commands += [["iteration", "--images", str(images), "--method", "dwa"] for images in (10, 100)]
     found = []
     for command in commands:
         done = subprocess.run(
@@ -183,6 +196,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--images", type=int, default=100, help="iteration: images in the batch")
     parser.add_argument("--precision", default="float32", choices=("float32", "bfloat16"))
+    parser.add_argument("--method", default="sre2l", choices=("sre2l", "dwa"), help="iteration: of this method")
     parser.add_argument("--data", default="digits", help="sre2l: a dataset's name, or folder:PATH")
     parser.add_argument("--limit", type=int, help="sre2l: so many images per class at most")
     parser.add_argument("--images-per-class", type=int, default=10)
@@ -200,7 +214,7 @@ def main(arguments: list[str] | None = None) -> int:
     elif options.what == "player":
         results = [player()]
     elif options.what == "iteration":
-        results = [iteration(options.images, options.precision, options.device)]
+        results = [iteration(options.images, options.precision, options.device, method=options.method)]
     elif options.what == "lessons":
         from .lessons import timing
 

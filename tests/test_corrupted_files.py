@@ -17,7 +17,7 @@ import pytest
 import torch
 from PIL import Image
 
-from ddlab import checkpoint, data, networks, training
+from ddlab import checkpoint, data, networks, records, training
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.errors import DDLabError
@@ -129,6 +129,27 @@ def the_verdicts(given: Given) -> Kind:
     )
 
 
+def a_record(given: Given) -> Kind:
+    rows = tuple({"method": "DWA", "seed": seed, "online": seed / 7} for seed in range(20))
+    made = records.Record(
+        name="test",
+        description="A test.",
+        columns=("method", "seed", "online"),
+        rows=rows,
+        provenance={"cpu_seconds": 1.5},
+    )
+    file = made.save(given.folder / "test.json")
+    return Kind(file, lambda: records.read(file).values("online", method="DWA"), may_be_shorter=True, head=600)
+
+
+def a_finished_point(given: Given) -> Kind:
+    sweep = records.Sweep(name="test", description="", settings=[{"seed": 0}], run=lambda point, place: {"value": 0.25})
+    place = records.Place(folder=given.folder)
+    records.run(sweep, place)
+    (file,) = (given.folder / "points").iterdir()
+    return Kind(file, lambda: records.table(sweep, records.run(sweep, place), "").values("value"), head=600)
+
+
 KINDS: dict[str, Callable[[Given], Kind]] = {
     "checkpoint": a_checkpoint,
     "network": a_network,
@@ -141,6 +162,8 @@ KINDS: dict[str, Callable[[Given], Kind]] = {
     "cifar batch": a_batch,
     "digits": the_digits,
     "verdicts": the_verdicts,
+    "record": a_record,
+    "finished point": a_finished_point,
 }
 
 

@@ -20,7 +20,7 @@ LAYERS: list[set[str]] = [
     {"data", "networks", "losses", "optim", "augmentation", "distilled"},
     {"process", "checkpoint", "cache"},
     {"methods", "training"},
-    {"evaluation", "measures", "distillation", "records", "embeddings"},
+    {"evaluation", "measures", "distillation", "records", "embeddings", "theory"},
     {"figures"},
     {"explorers", "lessons", "benchmark", "benchmarks", "replication"},
 ]
@@ -37,7 +37,7 @@ NOT_IN_THE_CORE = {
     "matplotlib",
     "torchvision",
 }
-SLOW = {"sklearn", "scipy", "PIL"}
+SLOW = {"sklearn", "scipy", "PIL", "joblib", "dask", "distributed"}
 
 
 def modules() -> list[Path]:
@@ -74,7 +74,7 @@ def _at_import(node: ast.AST) -> Iterator[ast.AST]:
 
 def inside(names: Iterator[str]) -> set[str]:
     """The rooms of ddlab among imported names."""
-    return {name.split(".")[1] for name in names if name.startswith("ddlab.")} & {*LEVEL, "theory"}
+    return {name.split(".")[1] for name in names if name.startswith("ddlab.")} & LEVEL.keys()
 
 
 FILES = [pytest.param(file, id=str(file.relative_to(ROOT))) for file in modules() if room(file) != "__init__"]
@@ -83,8 +83,6 @@ FILES = [pytest.param(file, id=str(file.relative_to(ROOT))) for file in modules(
 @pytest.mark.parametrize("file", FILES)
 def test_imports_point_one_way(file: Path) -> None:
     own = room(file)
-    if own == "theory":
-        return
     assert own in LEVEL, f"{own} needs a place in LAYERS"
     above = {other for other in inside(imported(file)) if LEVEL.get(other, 0) > LEVEL[own]}
     assert not above, f"{own} imports {above} from above"
@@ -120,8 +118,11 @@ def test_the_core_imports_no_widgets(file: Path) -> None:
 @pytest.mark.parametrize("file", FILES)
 def test_nothing_is_unpickled(file: Path) -> None:
     names = {name.split(".")[0] for name in imported(file)}
-    assert not names & {"pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
     text = file.read_text(encoding="utf-8")
+    # joblib sends points to worker processes; its files are pickles, which nobody reads here.
+    assert "joblib.load" not in text and "joblib.Memory" not in text
+    allowed = {"joblib"} if file == ROOT / "records" / "sweep.py" else set()
+    assert not names & ({"pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"} - allowed)
     assert "torch.load(" not in text and "allow_pickle=True" not in text
 
 

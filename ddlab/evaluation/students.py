@@ -6,6 +6,7 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -48,6 +49,11 @@ class Evaluation:
         words += [f"{self.labels} labels", self.network] + ([] if self.complete else ["interrupted"])
         return ", ".join(words)
 
+    @property
+    def interval_words(self) -> str:
+        """The interval as "0.312 to 0.344"; "-" for one seed."""
+        return "-" if self.interval is None else f"{self.interval[0]:.3f} to {self.interval[1]:.3f}"
+
 
 def evaluate(
     distilled: DistilledSet,
@@ -88,8 +94,7 @@ def evaluate(
     errors.check_choice("labels", labels, ("hard", "stored", "online"))
     errors.check_function("on_student", on_student, optional=True)
     errors.check_boolean("progress", progress)
-    if not isinstance(seeds, Sequence) or isinstance(seeds, str) or not seeds or len(set(seeds)) != len(seeds):
-        errors.fail("seeds", "a sequence of at least one integer, all different", seeds)
+    seeds = _checked_seeds(seeds)
     if (distilled.channels, distilled.image_size, distilled.classes) != (data.channels, data.image_size, data.classes):
         wanted = (
             f"a set of {data.classes} classes with {data.channels} channels and {data.image_size} pixels, like the data"
@@ -109,7 +114,7 @@ def evaluate(
     inputs = Inputs(distilled=distilled, teachers=() if teacher is None else (teacher,), device=device)
     per_seed: dict[int, float] = {}
     complete, start = True, time.process_time()
-    for seed in [errors.check_integer("seeds", seed, 0) for seed in seeds]:
+    for seed in seeds:
         try:
             per_seed[seed] = student_accuracy(config.replace(seed=seed), inputs, data, progress=progress)
         except KeyboardInterrupt:
@@ -131,6 +136,15 @@ def evaluate(
         network=config.network.title,
         complete=complete,
     )
+
+
+def _checked_seeds(given: Any) -> list[int]:
+    """As integers, before they are compared: not everything can be."""
+    whole = isinstance(given, Sequence) and not isinstance(given, str) and len(given) > 0
+    seeds = [errors.check_integer("seeds", seed, 0) for seed in given] if whole else []
+    if not whole or len(set(seeds)) != len(seeds):
+        errors.fail("seeds", "a sequence of at least one integer, all different", given)
+    return seeds
 
 
 def student_accuracy(

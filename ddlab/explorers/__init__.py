@@ -5,7 +5,7 @@ controls             sliders and buttons from a config
 Worker               computes the newest value in one thread
 Player, Recording    live runs and their frames; player_buttons
 Scrubber             a slider over a recording
-LabelsAgainstImages, LiveRecovery, RecoveryFilm, DiversityView, DiversityLab: what lessons show
+LabelsAgainstImages, LiveRecovery, RecoveryFilm, DiversityView, DiversityLab, LatentConflict: what lessons show
 Explorer             the base: sentence, errors, state text, close
 replace, close_all   one explorer per name
 """
@@ -15,6 +15,7 @@ from .diversity import DiversityView
 from .diversity_lab import DiversityLab
 from .images import Picture
 from .labels import LabelsAgainstImages
+from .latents import LatentConflict
 from .layout import Explorer, player_buttons, side_by_side
 from .live import Sentence
 from .player import Player
@@ -32,6 +33,7 @@ __all__ = [
     "Explorer",
     "Frame",
     "LabelsAgainstImages",
+    "LatentConflict",
     "LiveRecovery",
     "Picture",
     "Player",

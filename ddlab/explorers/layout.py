@@ -159,8 +159,9 @@ class Explorer(widgets.VBox):
                 panel.value = before
                 raise refused
 
-        def moved(change: Any) -> None:
-            field.value = change["new"].to_string()
+        def moved(_change: Any) -> None:
+            # Not what this change brought: another observer may have changed it since.
+            field.value = panel.value.to_string()
 
         field.observe(self.guard(typed), "value")
         panel.observe(moved, "value")

@@ -62,6 +62,7 @@ function tableRows(graph, most = 300) {
     const [x, y, error] = [asList(trace.x), asList(trace.y), trace.error_y ?? {}];
     const names = Array.isArray(trace.text) && trace.type === "scatter" ? trace.text : x;
     y.forEach((value, i) => {
+      if (value == null && x[i] == null) return; // A gap between two lines.
       const range = error.visible && error.array ? [value - (error.arrayminus ?? error.array)[i], value + error.array[i]] : [];
       rows.push([trace.name, names[i], value, ...range]);
     });

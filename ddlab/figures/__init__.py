@@ -10,6 +10,7 @@ from .curves import gap_curves, loss_curves
 from .embedding import coverage_bars, embedding_map, move_points
 from .images import encode_grid, encode_png, grid_alt, image_grid
 from .labels import cell_table, label_matrix
+from .latents import latent_arrows, move_latents, product_bars, raise_products
 from .panels import image_panels
 from .sets import distances_by_class, one_class, sets_on_map
 from .sweeps import heat_map, sweep_bands
@@ -34,11 +35,15 @@ __all__ = [
     "image_grid",
     "image_panels",
     "label_matrix",
+    "latent_arrows",
     "line_style",
     "loss_curves",
+    "move_latents",
     "move_points",
     "one_class",
+    "product_bars",
     "raise_bars",
+    "raise_products",
     "recolour",
     "series_style",
     "sets_on_map",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DDLabError, fail
+from ..errors import DDLabError, check_number, fail
 
 
 def as_array(argument: str, value: Any, *, dimensions: tuple[int, ...] = (1,)) -> np.ndarray:
@@ -58,3 +58,14 @@ def as_names(argument: str, value: Any, count: int | None = None) -> list[str]:
     if count is not None and len(value) != count:
         raise DDLabError(f"{argument} must be a list of {count} names; given {len(value)} names.")
     return [str(name) for name in value]
+
+
+def as_extent(value: Any) -> list[tuple[float, float] | None]:
+    """(low, high) of both axes, or nothing for either."""
+    if value is None:
+        return [None, None]
+    pairs = [
+        as_pair("extent", axis, "(low, high) of both axes")
+        for axis in as_pair("extent", value, "(low, high) of both axes")
+    ]
+    return [(check_number("extent", low), check_number("extent", high)) for low, high in pairs]

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from ..errors import DDLabError, check_choice, check_instance, check_number, fail
 from . import alt as words
 from . import theme as look
-from ._check import as_array, as_names, as_pair
+from ._check import as_array, as_extent, as_names
 from .theme import ThemeName
 
 # The densest 90%, 60% and 30% of the points lie inside.
@@ -74,7 +74,7 @@ def embedding_map(
         textposition="top center", textfont={"size": 13, "color": text}, hovertemplate="%{text}<extra>distilled</extra>",
     )  # fmt: skip
     look.legend_below(figure)
-    for update, ends in zip((figure.update_xaxes, figure.update_yaxes), axis_ranges(extent), strict=True):
+    for update, ends in zip((figure.update_xaxes, figure.update_yaxes), as_extent(extent), strict=True):
         update(showgrid=False, zeroline=False, range=ends)
     return look.finish_figure(figure, alt=alt)
 
@@ -161,17 +161,6 @@ def as_plane(argument: str, value: Any) -> np.ndarray:
             f"{argument} must be an array of shape [any, 2] with finite values; given one of shape {list(array.shape)}."
         )
     return array
-
-
-def axis_ranges(value: Any) -> list[tuple[float, float] | None]:
-    """(low, high) of both axes, or nothing for either."""
-    if value is None:
-        return [None, None]
-    pairs = [
-        as_pair("extent", axis, "(low, high) of both axes")
-        for axis in as_pair("extent", value, "(low, high) of both axes")
-    ]
-    return [(check_number("extent", low), check_number("extent", high)) for low, high in pairs]
 
 
 def add_class_names(figure: go.Figure, points: np.ndarray, names: Sequence[str], theme: ThemeName) -> None:

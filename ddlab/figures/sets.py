@@ -14,9 +14,9 @@ import plotly.graph_objects as go
 from ..errors import check_integer, check_text, fail
 from . import alt as words
 from . import theme as look
-from ._check import as_array, as_names, as_pair
+from ._check import as_array, as_extent, as_names, as_pair
 from .comparison import bars
-from .embedding import add_class_names, add_contours, as_plane, axis_ranges, short
+from .embedding import add_class_names, add_contours, as_plane, short
 from .images import as_pixels
 from .panels import image_panels
 from .theme import ThemeName
@@ -82,7 +82,7 @@ def sets_on_map(
         )  # fmt: skip
         said.insert(0, f"{len(marks)} of {name}, spread over {_spread(marks, points)} of the map's width and height")
     look.legend_below(figure).update_layout(legend_traceorder="reversed")
-    for update, ends in zip((figure.update_xaxes, figure.update_yaxes), axis_ranges(extent), strict=True):
+    for update, ends in zip((figure.update_xaxes, figure.update_yaxes), as_extent(extent), strict=True):
         update(showgrid=False, zeroline=False, range=ends)
     return look.finish_figure(figure, alt=f"Map of {len(points)} real images and distilled ones: {'; '.join(said)}.")
 

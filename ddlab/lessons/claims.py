@@ -1,8 +1,8 @@
-"""The claim registry: what a source claims, which effect would show it, and what was found.
+"""The claim registry: what was found for each claim of the register.
 
-The effect and its size are declared here, before any run. A verdict follows from the paired differences by `judge` alone. The numbers
-of the recorded runs stand in `verdicts.json`, made by `python -m ddlab.lessons.record`; a lesson recomputes its claims with fewer
-pairs and asserts that both agree.
+The effect and its size are declared in `register.py`, before any run. A verdict follows from the paired differences by `judge` alone.
+The numbers of the recorded runs stand in `verdicts.json`, made by `python -m ddlab.lessons.record`; a lesson recomputes its claims
+with fewer pairs and asserts that both agree.
 """
 
 from __future__ import annotations
@@ -13,36 +13,15 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from .. import errors
 from ..errors import DDLabError
 from ..evaluation import interval
+from .register import CLAIMS, Claim
 
 RECORD = Path(__file__).with_name("verdicts.json")
 VERDICTS = ("holds", "holds when", "false", "not seen at this scale", "inconclusive")
-Kind = Literal["exact", "small", "scale", "table"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Claim:
-    """One testable claim.
-
-    Attributes:
-        id: as in the register ("D1"), with a word where one entry has several parts ("X1 labels").
-        source: paper and place. statement: the claim in one sentence.
-        effect: the number that is measured for each pair, in words. claimed: how large it is at least if the claim holds.
-        test: what it takes: "exact", "small" (two cores), "scale" (a GPU), "table" (reading).
-        lesson: name of the notebook that tests it.
-    """
-
-    id: str
-    source: str
-    statement: str
-    effect: str
-    claimed: float
-    test: Kind
-    lesson: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,68 +48,11 @@ class Verdict:
         return f"{self.claim}: {self.verdict} ({numbers}){opposite}"
 
 
-_D1_PLACE = "Du et al. 2024 (DWA), eq 7"
-_START = "00_start"
-_LESSON_20 = "20_inverting_a_network"
-
-CLAIMS = {
-    claim.id: claim
-    for claim in (
-        Claim(
-            id="D1",
-            source=_D1_PLACE,
-            statement="The diversity of SRe2L's images comes from the variance term only.",
-            effect="share of the normalised feature distance (eq 21) that is lost when lambda_var goes from .01 to 0",
-            claimed=0.8,
-            test="small",
-            lesson=_LESSON_20,
-        ),
-        Claim(
-            id="X1 labels",
-            source="control for every method that relabels",
-            statement="A teacher's labels raise what a student learns from the same real images.",
-            effect="accuracy with online teacher labels minus accuracy with hard labels, same real images",
-            claimed=0.05,
-            test="small",
-            lesson=_LESSON_20,
-        ),
-        Claim(
-            id="X1 images",
-            source="control for every method that makes images",
-            statement="Recovered images teach more than real images that carry the same teacher's labels.",
-            effect="accuracy with recovered images minus accuracy with random real images, both with online teacher labels",
-            claimed=0.05,
-            test="small",
-            lesson=_LESSON_20,
-        ),
-        # The same two on colour pictures and ten images per class. Declared with the effects of the digits, before the pairs were run.
-        Claim(
-            id="X1 shapes labels",
-            source="control for every method that relabels",
-            statement="A teacher's labels raise what a student learns from the same real images.",
-            effect="accuracy with online teacher labels minus accuracy with hard labels, same random real images",
-            claimed=0.05,
-            test="small",
-            lesson=_START,
-        ),
-        Claim(
-            id="X1 shapes images",
-            source="control for every method that makes images",
-            statement="SRe2L's images teach more than real images that carry the same teacher's labels.",
-            effect="accuracy with SRe2L's images minus accuracy with random real images, both with online teacher labels",
-            claimed=0.05,
-            test="small",
-            lesson=_START,
-        ),
-    )
-}
-
-
 def judge(claim_id: str, differences: Sequence[float], *, setting: str) -> Verdict:
     """The verdict that follows from the paired differences of a claim's effect.
 
-    "holds" when the whole 95% interval is at least the claimed effect, "not seen at this scale" when all of it is below,
-    "inconclusive" between.
+    "holds" when the whole 95% interval is at least the claimed effect, "inconclusive" when it contains it. When all of it is below:
+    "not seen at this scale", and "false" for a claim that no scale could save, because it is exact or read off the paper's own table.
 
     Raises:
         DDLabError: an unknown claim, fewer than two pairs, or differences that are not finite.
@@ -144,7 +66,7 @@ def judge(claim_id: str, differences: Sequence[float], *, setting: str) -> Verdi
     if low >= claim.claimed:
         verdict = "holds"
     elif high < claim.claimed:
-        verdict = "not seen at this scale"
+        verdict = "false" if claim.test in ("exact", "table") else "not seen at this scale"
     else:
         verdict = "inconclusive"
     return Verdict(

@@ -71,6 +71,15 @@ LESSONS = {
         minutes=40,
         module="inverting_a_network",
     ),
+    "21_diversity": Budget(
+        title="Diversity",
+        finds="what pulls images of one class apart: two gaps that do not meet, and a push to the weights on trial (DWA)",
+        wall_seconds=90,
+        cpu_seconds=180,
+        megabytes=1200,
+        minutes=40,
+        module="diversity",
+    ),
 }
 
 

@@ -48,6 +48,7 @@ from torch import Tensor
 
 from .. import errors, networks, randomness
 from ..distilled import DistilledSet
+from ..errors import NonFiniteError
 from ..networks import Network
 from ..parameters import parameter
 from ..process import Inputs, require_data, require_teacher
@@ -163,6 +164,7 @@ def directed_adjustment(
 
     Raises:
         DDLabError: labels without some class, or steps or a radius below 0 or not finite.
+        NonFiniteError: a radius so large, or a teacher so broken, that the adjustment is not finite.
     """
     errors.check_instance("teacher", teacher, Network, "a Network")
     errors.check_tensor("images", images, shape=[None] * 4, floating=True)
@@ -173,17 +175,23 @@ def directed_adjustment(
     radius = errors.check_number("radius", radius, 0)
     errors.check_choice("gradient", gradient, ("normalised", "raw"))
     parameters = {name: teacher.weights[name] for name in networks.parameter_names(teacher.spec)}
-    moved, losses = {name: torch.zeros_like(value) for name, value in parameters.items()}, []
+    # Copies of our own, moved in place: new ones at each step would cost a third of its time.
+    leaves = {name: value.detach().clone().requires_grad_() for name, value in parameters.items()}
+    losses = []
     for _ in range(steps):
-        leaves = {name: (value + moved[name]).requires_grad_() for name, value in parameters.items()}
         with torch.enable_grad():
             logits = networks.call(teacher.spec, teacher.weights | leaves, images)[0].logits
             loss = F.cross_entropy(logits, labels.to(logits.device))
             slopes = torch.autograd.grad(loss, list(leaves.values()))
-        scale = radius / steps / (_length(slopes) + SMALLEST_LENGTH if gradient == "normalised" else 1)
-        moved = {name: moved[name] + scale * slope for name, slope in zip(moved, slopes, strict=True)}
+        length = _length(slopes) + SMALLEST_LENGTH if gradient == "normalised" else torch.ones_like(loss)
+        with torch.no_grad():
+            for leaf, slope in zip(leaves.values(), slopes, strict=True):
+                leaf.addcmul_(slope, radius / steps / length)
         losses.append(loss.detach())
-    return Adjustment(moved, torch.stack(losses) if losses else images.new_zeros(0), _length(moved.values()))
+    moved = {name: leaf.detach() - parameters[name] for name, leaf in leaves.items()}
+    found = Adjustment(moved, torch.stack(losses) if losses else images.new_zeros(0), _length(moved.values()))
+    _check_finite(found, radius)
+    return found
 
 
 def random_adjustment(teacher: Network, *, length: float | Tensor, seed: int, batch: int = 0) -> Adjustment:
@@ -265,6 +273,16 @@ def _adjustment(config: Config, inputs: Inputs, batch: int) -> dict[str, Any]:
 def _length(tensors: Iterable[Tensor]) -> Tensor:
     """The Euclidean length of several tensors as one vector, []."""
     return torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(value) for value in tensors]))
+
+
+def _check_finite(found: Adjustment, radius: float) -> None:
+    """Uphill without bound, or with a broken teacher, the numbers end; said here, where the cause is known."""
+    if not bool(torch.isfinite(found.length)):
+        finite = torch.isfinite(found.losses).tolist()
+        step = finite.index(False) if False in finite else len(finite)
+        raise NonFiniteError(
+            f"{NAME} must stay finite; given NaN or infinity in the adjustment at step {step} of {len(finite)}, with radius={radius:g}."
+        )
 
 
 def _check_every_class(labels: Tensor, classes: int) -> None:

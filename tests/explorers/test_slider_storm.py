@@ -23,11 +23,13 @@ from ddlab.explorers import (
     DiversityView,
     Explorer,
     LabelsAgainstImages,
+    LatentConflict,
     LiveRecovery,
     Recording,
     RecoveryFilm,
     Scrubber,
 )
+from ddlab.explorers.latents import pulls, start_points
 from ddlab.figures import encode_png, loss_curves
 from ddlab.methods import directed_weight_adjustment as dwa
 from ddlab.methods import squeeze_recover_relabel as sre2l
@@ -173,6 +175,29 @@ def diversity_lab(data: ImageData, teacher: Network) -> Storm:
     return Storm(explorer, move, explorer.worker.join, shows)
 
 
+def latent_conflict(_data: ImageData, _teacher: Network) -> Storm:
+    explorer = LatentConflict()
+
+    def move(number: int) -> None:
+        explorer.panel["lambda_var"].value = (number % 100 + 1) / 100
+        explorer.panel["latents"].value = 3 + number % 8
+        point = {"count": number, "point": number % 3, "x": number % 50 / 25, "y": 1.0, "done": False}
+        explorer.plot.dragged = point
+        explorer.panel["updates"].value = number % 100
+
+    def shows(number: int) -> bool:
+        view = explorer.panel.value
+        moved = view.lambda_var == (number % 100 + 1) / 100 and view.updates == number % 100
+        drawn = len(explorer.bars.figure.data[0].x) == 4 + number % 8
+        begun = start_points(view)[number % 3].tolist() == [number % 50 / 25, 1.0]
+        said = (
+            f"of {3 + number % 8} points" in explorer.sentence and f"After {number % 100} updates" in explorer.sentence
+        )
+        return moved and drawn and begun and said and torch.equal(explorer.shown.points, pulls(view).points)
+
+    return Storm(explorer, move, lambda: None, shows)
+
+
 EXPLORERS: dict[str, Callable[[ImageData, Network], Storm]] = {
     "labels against images": labels_against_images,
     "live recovery, playing": live_recovery,
@@ -181,6 +206,7 @@ EXPLORERS: dict[str, Callable[[ImageData, Network], Storm]] = {
     "scrubber": scrubber,
     "diversity view": diversity_view,
     "diversity lab": diversity_lab,
+    "latent conflict": latent_conflict,
 }
 
 

@@ -21,6 +21,12 @@ def test_verdicts_follow_from_the_interval_and_the_declared_effect() -> None:
     assert verdict([0.03, 0.04, 0.05]) == "inconclusive"
 
 
+def test_what_no_scale_can_save_is_false() -> None:
+    assert claims.judge("D2 batch", [0.0, 0.0, 0.0], setting="test").verdict == "false"
+    assert claims.judge("D14", [0, 1, 0, 1, 1], setting="test").verdict == "inconclusive"
+    assert claims.judge("D14", [0, 0, 0, 1, 0], setting="test").verdict == "false"
+
+
 def test_the_interval_is_student_t() -> None:
     found = claims.judge("D1", [0.1, 0.2, 0.4], setting="test")
     half = 4.302652729911275 * found.spread / 3**0.5  # t(0.975, 2)
@@ -43,9 +49,8 @@ def test_every_claim_has_a_recorded_verdict_that_its_numbers_give() -> None:
         found = claims.recorded(name)
         assert found.verdict in claims.VERDICTS and found.pairs >= 5
         low, high = found.interval
-        expected = (
-            "holds" if low >= claim.claimed else "not seen at this scale" if high < claim.claimed else "inconclusive"
-        )
+        below = "false" if claim.test in ("exact", "table") else "not seen at this scale"
+        expected = "holds" if low >= claim.claimed else below if high < claim.claimed else "inconclusive"
         assert found.verdict == expected, "the record must not be edited by hand"
         assert {"command", "commit", "machine", "torch"} <= claims.provenance(claim.lesson).keys()
 

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from ddlab import checkpoint, networks, optim, process
 from ddlab.data import ImageData
+from ddlab.errors import NonFiniteError
 from ddlab.methods import _recovery as recovery
 from ddlab.methods import directed_weight_adjustment as dwa
 from ddlab.methods import squeeze_recover_relabel as sre2l
@@ -235,6 +236,8 @@ def test_bad_input(inputs: Inputs, colour: ImageData, colour_teacher: Network) -
         dwa.directed_adjustment(in_double(colour_teacher), images[:0], labels[:0], steps=1, radius=0.1)
     with refuses("steps", "-1"):
         dwa.directed_adjustment(in_double(colour_teacher), images, labels, steps=-1, radius=0.1)
+    with pytest.raises(NonFiniteError, match=r"at step \d of 3, with radius=1e\+25"):
+        dwa.directed_adjustment(colour_teacher, images.float(), labels, steps=3, radius=1e25)
     with refuses("length", "nan"):
         dwa.random_adjustment(colour_teacher, length=math.nan, seed=0)
 

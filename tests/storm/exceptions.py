@@ -21,9 +21,11 @@ EXCEPTIONS: dict[str, str] = {
     "explorers.Sentence": "a line of text, whose trait checks what it is given; its state is keyword arguments of ipywidgets",
     **dict.fromkeys(
         (
-            "augmentation.View", "distilled.HardLabels", "distilled.StoredLabels", "distilled.OnlineTeacher", "evaluation.Evaluation",
-            "embeddings.Density", "embeddings.Embedding", "explorers.Frame", "lessons.Budget", "lessons.Claim", "lessons.Verdict",
-            "networks.Outputs", "optim.AdamState", "optim.SGDState",
+            "augmentation.View", "distilled.HardLabels", "distilled.StoredLabels", "distilled.OnlineTeacher",
+            "evaluation.Evaluation", "evaluation.Architectures", "evaluation.Continual", "evaluation.Stage",
+            "records.Outcome", "embeddings.Density", "embeddings.Embedding", "explorers.Frame", "lessons.Budget",
+            "lessons.Claim", "lessons.Verdict", "networks.Outputs", "optim.AdamState", "optim.SGDState",
+            "theory.RestLossChange", "theory.VarianceParts",
         ),
         _RECORD,
     ),
@@ -32,6 +34,8 @@ for _process in (training, *(methods.get(name) for name in methods.names())):
     _room = _process.__name__.removeprefix("ddlab.")
     EXCEPTIONS |= {f"{_room}.{name}": _DRIVEN for name in ("total_steps", "init", "update", "finish")}
     EXCEPTIONS |= {f"{_room}.{name}": _RECORD for name in ("State", "Trace")}
+EXCEPTIONS["methods.squeeze_recover_relabel.image_step"] = _DRIVEN
+EXCEPTIONS["methods.directed_weight_adjustment.Adjustment"] = _RECORD
 for _name, _value in public_api.callables().items():
     if not public_api.parameters(_value) and not (inspect.isclass(_value) and issubclass(_value, BaseException)):
         EXCEPTIONS.setdefault(_name, _NO_ARGUMENTS)

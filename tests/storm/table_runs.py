@@ -78,6 +78,15 @@ RUNS: dict[str, Good] = {
         nan_passes=EVERY_STEP,
     ),
     "methods.squeeze_recover_relabel.image_update": Good(_image_update, nan_passes=EVERY_STEP),
+    "methods.directed_weight_adjustment.Config": Good(lambda g: {}),
+    "methods.directed_weight_adjustment.directed_adjustment": Good(
+        lambda g: {"teacher": g.teacher, "images": g.images(3), "labels": torch.arange(3), "steps": 2, "radius": 0.1,
+                   "gradient": "raw"},
+        largest={"steps": 20},
+    ),
+    "methods.directed_weight_adjustment.random_adjustment": Good(
+        lambda g: {"teacher": g.teacher, "length": 0.1, "seed": 0, "batch": 1}
+    ),
     "distillation.train_teacher": Good(
         lambda g: {"data": g.data, "config": g.teaching, "device": "cpu", "progress": False, "checkpoint": g.file()},
         not_none=("config",), whole=("config",),

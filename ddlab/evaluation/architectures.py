@@ -1,0 +1,86 @@
+"""One distilled set, students of several architectures: does it hold for networks other than the teacher's? (DWA, Table 4)"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from .. import errors, training
+from ..data import ImageData
+from ..distilled import DistilledSet
+from ..networks import Network, NetworkSpec, spec
+from .students import Evaluation, evaluate
+
+
+@dataclass(frozen=True)
+class Architectures:
+    """The evaluations of one distilled set by architecture, in the order in which these were given.
+
+    `complete` is False if an interrupt cut it short; the evaluations are then those that were reached.
+    """
+
+    evaluations: dict[str, Evaluation]
+    complete: bool = True
+
+    def table(self) -> str:
+        """Architecture, accuracy and its 95% interval, as a Markdown table."""
+        lines = ["| students | accuracy | 95% interval |", "|---|---|---|"]
+        for name, found in self.evaluations.items():
+            lines.append(f"| {name} | {found.mean:.3f} | {found.interval_words} |")
+        return "\n".join(lines)
+
+
+def across(
+    distilled: DistilledSet,
+    data: ImageData,
+    *,
+    networks: Sequence[NetworkSpec | str],
+    labels: str,
+    teacher: Network | None = None,
+    seeds: Sequence[int] = (0, 1, 2, 3, 4),
+    config: training.Config | None = None,
+    device: torch.device | str = "auto",
+    progress: bool = False,
+) -> Architectures:
+    """`evaluate` once for each architecture, all else equal.
+
+    Args:
+        networks: specs, or names of families (`ddlab.networks.FAMILIES`); all different.
+        labels, teacher, seeds, config, device, progress: as in `evaluate`. One learning rate and length for all: an architecture for
+            which they are wrong looks worse than it is.
+
+    Raises:
+        DDLabError: no architectures, two that are the same, and all that `evaluate` refuses.
+        KeyboardInterrupt: before the first student. Later ones leave what is there, with `complete=False`.
+    """
+    if not isinstance(networks, Sequence) or isinstance(networks, str) or not networks:
+        errors.fail("networks", "a sequence of at least one NetworkSpec or family name", networks)
+    wanted = []
+    for each in networks:
+        each = spec(each) if isinstance(each, str) else each
+        wanted.append(errors.check_instance("networks", each, NetworkSpec, "NetworkSpecs or family names"))
+    if len({each.title for each in wanted}) != len(wanted):
+        errors.fail("networks", "architectures that all differ", [each.title for each in wanted])
+    found: dict[str, Evaluation] = {}
+    for each in wanted:
+        try:
+            found[each.title] = evaluate(
+                distilled,
+                data,
+                labels=labels,
+                teacher=teacher,
+                network=each,
+                seeds=seeds,
+                config=config,
+                device=device,
+                progress=progress,
+            )
+        except KeyboardInterrupt:
+            if not found:
+                raise
+            return Architectures(found, complete=False)
+        if not found[each.title].complete:
+            return Architectures(found, complete=False)
+    return Architectures(found)

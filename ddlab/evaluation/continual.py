@@ -1,0 +1,213 @@
+"""Class-incremental learning from a distilled set: GDumb (Prabhu, Torr & Dokania 2020, ECCV), as in DWA's Table 10 (Du et al. 2024).
+
+The classes arrive in tasks. The memory holds the distilled images of the classes seen so far; at each stage a student is trained on it
+from scratch and tested on the test images of these classes. A class that has not come yet is masked: it is in no softmax, neither of
+students nor of labels, so the networks of a stage have one output for each class seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .. import errors, randomness, training
+from ..data import ImageData
+from ..data.images import Split
+from ..distilled import DistilledSet, HardLabels, OnlineTeacher, StoredLabels, Targets
+from ..errors import DDLabError
+from ..networks import Network, NetworkSpec
+from ..networks.specification import hooked_layers
+from .students import Evaluation, evaluate
+
+
+@dataclass(frozen=True)
+class Stage:
+    """After one task: the names of the classes seen so far, in the order in which they came, and the students' accuracy on them."""
+
+    classes: tuple[str, ...]
+    evaluation: Evaluation
+
+
+@dataclass(frozen=True)
+class Continual:
+    """What a distilled set is worth as the memory of a learner to whom classes come in tasks.
+
+    Attributes:
+        stages: one per task. The classes are not the same from stage to stage, nor is chance: 1 / classes seen.
+        complete: False if an interrupt cut it short; the stages are then those that were reached.
+    """
+
+    stages: tuple[Stage, ...]
+    complete: bool = True
+
+    @property
+    def accuracies(self) -> list[float]:
+        """The mean accuracy of each stage, fractions in [0, 1]."""
+        return [stage.evaluation.mean for stage in self.stages]
+
+    def table(self) -> str:
+        """Classes seen, chance, accuracy and its 95% interval, as a Markdown table."""
+        lines = ["| classes seen | chance | accuracy | 95% interval |", "|---|---|---|---|"]
+        for stage in self.stages:
+            found, seen = stage.evaluation, len(stage.classes)
+            lines.append(f"| {seen} | {1 / seen:.3f} | {found.mean:.3f} | {found.interval_words} |")
+        return "\n".join(lines)
+
+
+def class_incremental(
+    distilled: DistilledSet,
+    data: ImageData,
+    *,
+    labels: str,
+    tasks: int = 5,
+    teacher: Network | None = None,
+    network: NetworkSpec | None = None,
+    seeds: Sequence[int] = (0, 1, 2, 3, 4),
+    order_seed: int | None = None,
+    config: training.Config | None = None,
+    device: torch.device | str = "auto",
+    progress: bool = False,
+) -> Continual:
+    """Accuracy over the classes seen so far, stage by stage, with the distilled images of these classes as memory.
+
+    Stored and online labels leak: their teacher was trained on all classes, also those that have not come yet. Its outputs are masked to
+    the classes seen, but its features know the later ones. With hard labels the leak is in the images alone, if their method had
+    such a teacher; random real images with hard labels have none and are the control.
+
+    Args:
+        labels: "hard", "stored" or "online", as in `evaluate`.
+        tasks: equal parts in which the classes arrive; must divide their number.
+        order_seed: of a random order of the classes; None takes them by number, as they are in the data.
+        teacher, network, seeds, config, device, progress: as in `evaluate`.
+
+    Raises:
+        DDLabError: tasks that do not divide the classes, and all that `evaluate` refuses.
+        KeyboardInterrupt: before the first stage had a student. Later stages leave what is there, with `complete=False`.
+    """
+    errors.check_instance("distilled", distilled, DistilledSet, "a DistilledSet")
+    errors.check_instance("data", data, ImageData, "an ImageData")
+    if teacher is not None:
+        errors.check_instance("teacher", teacher, Network, "a Network")
+    errors.check_choice("labels", labels, ("hard", "stored", "online"))
+    tasks = errors.check_integer("tasks", tasks, 1)
+    if data.classes % tasks:
+        errors.fail("tasks", f"a number that divides the {data.classes} classes", tasks)
+    _check_fits(distilled, data, labels, teacher)
+    order = class_order(data.classes, order_seed)
+    stages: list[Stage] = []
+    for seen in range(data.classes // tasks, data.classes + 1, data.classes // tasks):
+        chosen = order[:seen]
+        guide = None if teacher is None or labels != "online" else teacher_of(teacher, chosen)
+        try:
+            found = evaluate(
+                memory_of(distilled, chosen, guide),
+                data_of(data, chosen),
+                labels=labels,
+                teacher=guide,
+                network=network,
+                seeds=seeds,
+                config=config,
+                device=device,
+                progress=progress,
+            )
+        except KeyboardInterrupt:
+            if not stages:
+                raise
+            return Continual(tuple(stages), complete=False)
+        stages.append(Stage(tuple(data.class_names[label] for label in chosen), found))
+        if not found.complete:
+            return Continual(tuple(stages), complete=False)
+    return Continual(tuple(stages))
+
+
+def class_order(classes: int, seed: int | None) -> list[int]:
+    """The order in which classes arrive: by number, or at random."""
+    errors.check_integer("classes", classes, 1)
+    if seed is None:
+        return list(range(classes))
+    return torch.randperm(classes, generator=randomness.generator(seed, 0, "order of classes")).tolist()
+
+
+def memory_of(distilled: DistilledSet, seen: Sequence[int], teacher: Network | None = None) -> DistilledSet:
+    """The images of the classes `seen`, which become classes 0, 1, ... in this order; stored logits keep the columns of these.
+
+    Args:
+        teacher: of these classes alone (`teacher_of`), named for online labels; without one there are none.
+    """
+    errors.check_instance("distilled", distilled, DistilledSet, "a DistilledSet")
+    rows, renumbered = _members(distilled.labels, _checked("seen", seen, distilled.classes))
+    targets: list[Targets] = [HardLabels(renumbered)]
+    if any(target.kind == "stored" for target in distilled.targets):
+        targets.append(StoredLabels(distilled.target("stored").logits[rows][:, list(seen)]))
+    if teacher is not None:
+        targets.append(OnlineTeacher(errors.check_instance("teacher", teacher, Network, "a Network").fingerprint))
+    return DistilledSet(
+        tensors={"images": distilled.images[rows]},
+        targets=tuple(targets),
+        class_names=tuple(distilled.class_names[label] for label in seen),
+        mean=distilled.mean,
+        std=distilled.std,
+        complete=distilled.complete,
+        provenance={"method": "memory_of", "source": distilled.fingerprint, "classes": list(seen)},
+    )
+
+
+def data_of(data: ImageData, seen: Sequence[int]) -> ImageData:
+    """The images of the classes `seen`, which become classes 0, 1, ... in this order; mean and std stay those of all."""
+    errors.check_instance("data", data, ImageData, "an ImageData")
+    seen = _checked("seen", seen, data.classes)
+    parts: dict[str, Tensor] = {}
+    splits: tuple[Split, ...] = ("train", "test")
+    for split in splits:
+        rows, renumbered = _members(data.labels(split), seen)
+        parts |= {f"{split}_images": data.images(split)[rows], f"{split}_labels": renumbered}
+    names = tuple(data.class_names[label] for label in seen)
+    return ImageData(name=f"{data.name}, {len(seen)} classes", class_names=names, mean=data.mean, std=data.std, **parts)
+
+
+def teacher_of(teacher: Network, seen: Sequence[int]) -> Network:
+    """The same network with the outputs of the classes `seen` alone: its softmax is the old one, masked to them and renormalised."""
+    spec = errors.check_instance("teacher", teacher, Network, "a Network").spec
+    rows = _checked("seen", seen, spec.classes or 0)
+    _, classifier = hooked_layers(spec)
+    heads = {f"{classifier}.{part}" for part in ("weight", "bias")}
+    weights = {name: value[list(rows)] if name in heads else value for name, value in teacher.weights.items()}
+    source: dict[str, Any] = {"source": teacher.fingerprint, "classes": list(rows)}
+    return Network(spec=replace(spec, classes=len(rows)), weights=weights, provenance=source)
+
+
+def _members(labels: Tensor, seen: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """Which rows are of these classes, int64 [n], and their new class numbers, int64 [n]."""
+    matches = labels[:, None] == torch.tensor(list(seen), device=labels.device)  # [n, classes seen]
+    rows = torch.nonzero(matches.any(1)).flatten()
+    return rows, matches[rows].int().argmax(1)
+
+
+def _checked(name: str, seen: Any, classes: int) -> Sequence[int]:
+    if not isinstance(seen, Sequence) or isinstance(seen, str) or not seen:
+        errors.fail(name, "a sequence of at least one class number", seen)
+    numbers = [errors.check_integer(name, label, 0, classes - 1) for label in seen]
+    if len(set(numbers)) != len(numbers):
+        errors.fail(name, "class numbers that all differ", seen)
+    return numbers
+
+
+def _check_fits(distilled: DistilledSet, data: ImageData, labels: str, teacher: Network | None) -> None:
+    """What `evaluate` checks of the whole set, before it is cut to the classes seen."""
+    if distilled.classes != data.classes:
+        errors.fail("distilled", f"a set of the data's {data.classes} classes", f"one of {distilled.classes}")
+    kinds = {target.kind: target for target in distilled.targets}
+    if labels == "stored":
+        distilled.target("stored")
+    if labels == "online":
+        if teacher is None or teacher.spec.classes != data.classes:
+            errors.fail("teacher", f"a network of the data's {data.classes} classes for online labels", teacher)
+        named = kinds.get("online")
+        if isinstance(named, OnlineTeacher) and named.fingerprint != teacher.fingerprint:
+            raise DDLabError(
+                f"teacher must be the one that made the set ({named.fingerprint}); given {teacher.fingerprint}."
+            )

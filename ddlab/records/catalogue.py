@@ -1,0 +1,87 @@
+"""The sweeps by name: what `python -m ddlab.records NAME` runs."""
+
+from __future__ import annotations
+
+import functools
+
+from .. import errors
+from . import diversity, setting, transfer
+from .sweep import Place, Point, Sweep
+
+_ON_SHAPES = "Shapes at 16 px (5,000 images), ConvNet-3 of width 32 as one teacher and as students, 150 iterations, students 100 epochs."
+_PAIRS = "A seed is the draw of images and the student's seed."
+_MEASURED = (
+    "Measured: accuracy with hard and with online labels, normalised feature distance, coverage of 300 real images."
+)
+
+
+def _diversity(name: str, scale: str, settings: list[Point], description: str) -> Sweep:
+    return Sweep(
+        name=name,
+        description=f"{description} {_PAIRS} {_MEASURED}",
+        settings=settings,
+        run=functools.partial(diversity.measured, scale=scale),
+        prepare=functools.partial(setting.prepare, scale=scale),
+    )
+
+
+SWEEPS: dict[str, Sweep] = {
+    sweep.name: sweep
+    for sweep in (
+        _diversity(
+            "variance_sweep", "shapes", diversity.variance_sweep(),
+            f"DWA, Fig 3: the weight of the variance term, alone and coupled with the mean's. {_ON_SHAPES} 5 images per class.",
+        ),
+        _diversity(
+            "adjustment_grid", "shapes", diversity.adjustment_grid(),
+            f"DWA, Fig 5: steps and radius of the directed adjustment. {_ON_SHAPES} 5 images per class.",
+        ),
+        _diversity(
+            "perturbation_kinds", "shapes", diversity.perturbation_kinds(),
+            f"DWA, Table 3: no, random and directed perturbation; real images and SRe2L beside them. {_ON_SHAPES}",
+        ),
+        Sweep(
+            name="architectures",
+            description=(
+                f"DWA, Table 4: students of other architectures. {_ON_SHAPES} 10 images per class; these students 30 epochs in batches "
+                f"of 25, and no EfficientNet, to stay within two cores. {_PAIRS} Measured: accuracy with online labels. The first point "
+                "of a set pays for its images."
+            ),
+            settings=transfer.architectures(),
+            run=transfer.across_architectures,
+            prepare=functools.partial(setting.prepare, scale="shapes"),
+        ),
+        Sweep(
+            name="continual",
+            description=(
+                f"DWA, Table 10: class-incremental learning (GDumb), five tasks of two classes. {_ON_SHAPES} 20 images per class. "
+                f"{_PAIRS} Measured: accuracy over the classes seen, with hard and with online labels; the teacher knows all classes."
+            ),
+            settings=transfer.continual(),
+            run=transfer.in_tasks,
+            prepare=functools.partial(setting.prepare, scale="shapes"),
+        ),
+        _diversity(
+            "cifar10_small", "cifar10_small", diversity.cifar10_small(),
+            "The parts of DWA on CIFAR-10: 12,000 images, ConvNet-3 of width 48, 5 images per class, 200 iterations, students "
+            "300 epochs.",
+        ),
+        _diversity(
+            "cifar10_paper", "cifar10_paper", diversity.cifar10_paper(),
+            "The parts of DWA on CIFAR-10 at the published settings: ResNet-18, 1,000 iterations, students 400 epochs.",
+        ),
+    )
+}  # fmt: skip
+
+
+def run_point(name: str, point: Point, place: Place | None = None) -> dict[str, float]:
+    """One point of a record, computed here and now, for comparison with its row.
+
+    Args:
+        name: of the record. point: the columns of its setting (`SWEEPS[name].settings`).
+        place: device and images; default the CPU and the record's own images.
+
+    Raises:
+        DDLabError: an unknown record, or a point with other columns.
+    """
+    return SWEEPS[errors.check_choice("name", name, tuple(SWEEPS))].measure(point, place)

@@ -1,0 +1,164 @@
+"""`Setting`: the images, teacher and students that all points of a record share, at the three scales of the records.
+
+name            images                                          networks                students
+shapes          shapes, 16 px, 5,000                            ConvNet-3, width 32     100 epochs
+cifar10_small   CIFAR-10, 1,200 of each class                   ConvNet-3, width 48     300 epochs
+cifar10_paper   CIFAR-10, all                                   ResNet-18               400 epochs, as published
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import cache, data, errors, methods, networks, storage, training
+from ..data import ImageData
+from ..distilled import DistilledSet
+from ..networks import Network
+from ..process import Inputs
+from .sweep import Place, Point
+
+RANDOM, SRE2L, DWA = "random real images", "SRe2L", "DWA"
+SMOKE_IMAGES = 50  # of each class
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Setting:
+    """What the points of a record share.
+
+    Attributes:
+        data: the images. teaching, student: how the teacher and the students are trained.
+        recovery: fields of SRe2L's and DWA's Config that all points share (iterations, roll_pixels).
+        long: teachers and images take so long that an interrupted run writes a checkpoint, from which the next one goes on.
+    """
+
+    data: ImageData
+    teaching: training.Config
+    student: training.Config
+    recovery: dict[str, Any]
+    long: bool = False
+
+    def teacher(self, place: Place) -> Network:
+        """The one teacher of a record: trained once, then read from the place's folder or found in memory."""
+        inputs = Inputs(data=self.data, device=place.device)
+        return whole(self._kept(training, self.teaching, inputs, place, networks.load))
+
+    def inputs(self, place: Place) -> Inputs:
+        """Images and teacher on the place's device."""
+        return Inputs(data=self.data, teachers=(self.teacher(place),), device=place.device)
+
+    def distilled(self, point: Point, place: Place) -> DistilledSet:
+        """The images of a point: its method and seed, and of its other columns those that are fields of the method's Config.
+
+        SRe2L starts from noise, as its reference code does.
+        """
+        name = errors.check_choice("method", point["method"], tuple(METHODS))
+        module = methods.get(METHODS[name])
+        shared = {} if name == RANDOM else dict(self.recovery)
+        if name == SRE2L:
+            shared["initialisation"] = "noise"
+        known = module.Config.__dataclass_fields__
+        own = {column: value for column, value in point.items() if column in known and value is not None}
+        config = module.Config(**shared | own)
+        return whole(self._kept(module, config, self.inputs(place), place, DistilledSet.load))
+
+    def _kept(self, process: Any, config: Any, inputs: Inputs, place: Place, load: Callable[[Path], Any]) -> Any:
+        """A result from the place's folder, or computed and kept there."""
+        if place.folder is None:
+            return cache.run(process, config, inputs)
+        folder, options = place.folder / "made", {}
+        if self.long:
+            options["checkpoint"] = folder / f"{storage.fingerprint(config, inputs.fingerprint)}.checkpoint"
+        result = cache.run(process, config, inputs, folder=folder, load=load, **options)
+        if self.long and not cache.is_partial(result):
+            options["checkpoint"].unlink(missing_ok=True)  # the result stands beside it
+        return result
+
+
+METHODS = {RANDOM: "selection", SRE2L: "squeeze_recover_relabel", DWA: "dwa"}
+
+
+def shapes(place: Place) -> Setting:
+    """Generated pictures, as on the start page; two CPU cores."""
+    images = _images(place.data or "shapes", "shapes", place.smoke)
+    network = networks.spec("convnet", width=4 if place.smoke else 32)
+    short: dict[str, Any] = {"network": network} | ({"epochs": 2} if place.smoke else {})
+    return Setting(
+        data=images,
+        teaching=training.Config.for_data(images, "teacher", **short),
+        student=training.Config.for_data(images, **short),
+        recovery={"iterations": 2 if place.smoke else 150, "roll_pixels": 2},
+    )
+
+
+def cifar10_small(place: Place) -> Setting:
+    """CIFAR-10 with 12,000 images and a ConvNet: what two CPU cores can do (`--small` of `ddlab.benchmark sre2l`)."""
+    images = _images(place.data or "cifar10", "cifar10", place.smoke, limit=1200)
+    shared = {"network": networks.spec("convnet", width=4 if place.smoke else 48), "crop_pixels": 4, "flip": True}
+    epochs = {"teacher": 1, "student": 2} if place.smoke else {"teacher": 15, "student": 300}
+    return Setting(
+        data=images,
+        teaching=training.Config.teaching("teacher", epochs=epochs["teacher"], batch_size=128, **shared),
+        student=training.Config.teaching(epochs=epochs["student"], **shared),
+        recovery={"iterations": 2 if place.smoke else 200},
+    )
+
+
+def cifar10_paper(place: Place) -> Setting:
+    """CIFAR-10 with ResNet-18 at the published settings: hours on a GPU."""
+    images = _images(place.data or "cifar10", "cifar10", place.smoke)
+    short: dict[str, Any] = {"epochs": 1} if place.smoke else {}
+    return Setting(
+        data=images,
+        teaching=training.Config.paper(role="teacher", **short),
+        student=training.Config.paper(**short),
+        recovery={"iterations": 2 if place.smoke else 1000},
+        long=True,
+    )
+
+
+SCALES: dict[str, Callable[[Place], Setting]] = {
+    "shapes": shapes, "cifar10_small": cifar10_small, "cifar10_paper": cifar10_paper,
+}  # fmt: skip
+
+
+def setting(scale: str, place: Place) -> Setting:
+    """The setting of that name at a place."""
+    errors.check_instance("place", place, Place, "a Place")
+    return SCALES[errors.check_choice("scale", scale, tuple(SCALES))](place)
+
+
+def prepare(place: Place, *, scale: str) -> None:
+    """Makes the teacher of a scale, so that the points find it."""
+    setting(scale, place).teacher(place)
+
+
+@functools.lru_cache(maxsize=2)
+def _images(named: str, kind: str, smoke: bool, limit: int | None = None) -> ImageData:
+    """The images; those of a folder are read no further than the limit of each class."""
+    if named == "shapes":
+        return data.load("shapes", size=16, **({"train": 10 * SMOKE_IMAGES, "test": 20} if smoke else {}))
+    limit = SMOKE_IMAGES if smoke else limit
+    if named.startswith("folder:"):
+        return data.load(named, **({"limit": limit} if limit else {}))
+    loaded = data.load(named)
+    return loaded if limit is None else _first_of_each_class(loaded, limit)
+
+
+def _first_of_each_class(images: ImageData, limit: int) -> ImageData:
+    parts: dict[str, Any] = {}
+    for split in ("train", "test"):
+        chosen = [i for label in range(images.classes) for i in images.of_class(label, split)[:limit].tolist()]
+        parts[f"{split}_images"] = images.images(split)[chosen]
+        parts[f"{split}_labels"] = images.labels(split)[chosen]
+    return ImageData(name=images.name, class_names=images.class_names, **parts)
+
+
+def whole(result: Any) -> Any:
+    """`result`, or the interrupt that cut it short: half a run is no point."""
+    if cache.is_partial(result):
+        raise KeyboardInterrupt("a run was interrupted")
+    return result

@@ -1,0 +1,251 @@
+"""The points of the records are those of the paper's figures and tables, and what they measure is what it is called."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+import ddlab
+from ddlab import measures, networks, records, training
+from ddlab.evaluation import across, class_incremental, evaluate
+from ddlab.methods import directed_weight_adjustment as dwa
+from ddlab.methods import selection
+from ddlab.methods import squeeze_recover_relabel as sre2l
+from ddlab.records import SWEEPS, Place, catalogue, diversity, setting, transfer
+from ddlab.records import __main__ as command
+from ddlab.records.setting import DWA, RANDOM, SRE2L
+from tests.support import refuses
+
+SMOKE = Place(smoke=True)
+
+
+def test_points_of_figure_3() -> None:
+    points = diversity.variance_sweep()
+    assert len(points) == 2 * 2 * 6 * 5
+    for point in points:
+        assert point["lambda_mean"] == (point["lambda_var"] if point["weights"] == "coupled" else 0.01)
+        assert point["initialisation"] == {SRE2L: "noise", DWA: "real"}[point["method"]]
+        assert point["perturbation"] == {SRE2L: None, DWA: "directed"}[point["method"]]
+    assert {point["lambda_var"] for point in points} == {0.01, 0.05, 0.11, 0.17, 0.23, 1.0}
+
+
+def test_points_of_figure_5() -> None:
+    points = diversity.adjustment_grid()
+    count = Counter((point["perturbation"], point["adjustment_steps"], point["adjustment_radius"]) for point in points)
+    grid = {("directed", k, rho) for k in (1, 4, 12, 24) for rho in (0.005, 0.015, 0.05, 0.15, 0.5)}
+    assert count == dict.fromkeys({*grid, ("none", None, None)}, 5)
+    assert {(point["lambda_mean"], point["lambda_var"]) for point in points} == {(0.01, 0.11)}
+
+
+def test_points_of_table_3() -> None:
+    count = Counter(
+        (point["method"], point["perturbation"], point["images_per_class"]) for point in diversity.perturbation_kinds()
+    )
+    kinds = [(RANDOM, None), (SRE2L, None), *((DWA, kind) for kind in ("none", "random", "directed"))]
+    assert count == {(*kind, size): seeds for kind in kinds for size, seeds in ((1, 10), (10, 10), (50, 5))}
+
+
+def test_points_on_cifar10_and_of_the_other_tables() -> None:
+    small, paper = diversity.cifar10_small(), diversity.cifar10_paper()
+    assert len(small) == 7 * 3 and len(paper) == 2 * 7 * 3
+    parts = {(p["lambda_mean"], p["lambda_var"], p["perturbation"]) for p in small if p["method"] == DWA}
+    assert parts == {
+        (0.01, 0.01, "none"),
+        (0.11, 0.11, "none"),
+        *((0.01, 0.11, k) for k in ("none", "random", "directed")),
+    }
+    assert len(transfer.architectures()) == 3 * 3 * 5 and len(transfer.continual()) == 3 * 5
+
+
+@pytest.mark.parametrize("name", SWEEPS)
+def test_every_setting_makes_its_images(name: str) -> None:
+    """Each different setting of a sweep, but for its seed, gives the method the config that it says; no images are made here."""
+    seen = {json.dumps(point | {"seed": 0}): point for point in SWEEPS[name].settings}
+    for point in seen.values():
+        module = {RANDOM: selection, SRE2L: sre2l, DWA: dwa}[point["method"]]
+        fields = {column: point[column] for column in point if column in module.Config.__dataclass_fields__}
+        module.Config(**{column: value for column, value in fields.items() if value is not None})
+
+
+def built(point: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """Images of a point through `distill`, with all that the point says written out; with data and teacher."""
+    images = ddlab.data.load("shapes", size=16, train=500, test=20)
+    network = networks.spec("convnet", width=4)
+    teaching = training.Config.for_data(images, "teacher", network=network, epochs=2)
+    teacher = ddlab.train_teacher(images, teaching, progress=False)
+    config: Any = selection.Config(images_per_class=2, seed=3)
+    if point["method"] == SRE2L:
+        config = sre2l.Config(
+            images_per_class=2,
+            seed=3,
+            iterations=2,
+            roll_pixels=2,
+            initialisation="noise",
+            lambda_mean=0.01,
+            lambda_var=0.01,
+        )
+    if point["method"] == DWA:
+        config = dwa.Config(
+            images_per_class=2, seed=3, iterations=2, roll_pixels=2, initialisation="real", lambda_mean=0.01, lambda_var=0.3,
+            perturbation="directed", adjustment_steps=2, adjustment_radius=0.5,
+        )  # fmt: skip
+    name = {RANDOM: "selection", SRE2L: "sre2l", DWA: "dwa"}[point["method"]]
+    return ddlab.distill(name, images, teacher, config, progress=False), images, teacher
+
+
+def a_point(method: str) -> dict[str, Any]:
+    own = {"lambda_var": 0.3, "adjustment_steps": 2, "adjustment_radius": 0.5} if method == DWA else {}
+    return diversity.point(method, images_per_class=2, seed=3, **own)
+
+
+def naive_coverage(real: torch.Tensor, points: torch.Tensor) -> float:
+    real_rows, rows = real.double().numpy(), points.double().numpy()
+    found = 0
+    for i, one in enumerate(real_rows):
+        others = sorted(np.linalg.norm(one - other) for j, other in enumerate(real_rows) if j != i)
+        found += min(np.linalg.norm(one - row) for row in rows) <= others[4]
+    return found / len(real_rows)
+
+
+@pytest.mark.parametrize("method", [RANDOM, SRE2L, DWA])
+def test_what_a_point_measures(method: str) -> None:
+    point = a_point(method)
+    found = diversity.measured(point, SMOKE, scale="shapes")
+    made, images, teacher = built(point)
+    student = training.Config.for_data(images, network=networks.spec("convnet", width=4), epochs=2)
+    for labels in ("hard", "online"):
+        tested = evaluate(made, images, labels=labels, teacher=teacher, config=student, seeds=(3,))
+        assert found[labels] == tested.per_seed[3]
+    assert found["distance"] == pytest.approx(float(measures.feature_distance(made, teacher).mean()), rel=1e-5)
+    order = torch.randperm(500, generator=ddlab.randomness.generator(0, 0, "real images of a record"))
+    real = networks.predict(teacher, images.normalised(order[:300])).features
+    expected = naive_coverage(real.flatten(1), networks.predict(teacher, made.images).features.flatten(1))
+    assert found["coverage"] == pytest.approx(expected, abs=1.5 / 300)
+
+
+def test_a_point_is_repeated_by_its_name() -> None:
+    point = SWEEPS["adjustment_grid"].settings[0]
+    assert catalogue.run_point("adjustment_grid", point, SMOKE) == diversity.measured(point, SMOKE, scale="shapes")
+    with refuses("name", "adjustment_grid"):
+        catalogue.run_point("adjustment_gird", point, SMOKE)
+    with refuses("point"):
+        catalogue.run_point("variance_sweep", point, SMOKE)
+    with refuses("method"):
+        catalogue.run_point("adjustment_grid", {**point, "method": "magic"}, SMOKE)
+
+
+def test_the_other_tables_measure_what_evaluation_gives() -> None:
+    point = diversity.point(DWA, images_per_class=2, seed=1)
+    world = setting.setting("shapes", SMOKE)
+    made, teacher = world.distilled(point, SMOKE), world.teacher(SMOKE)
+    found = transfer.in_tasks(point, SMOKE)
+    assert list(found) == [f"{labels}_{seen}" for labels in ("hard", "online") for seen in (2, 4, 6, 8, 10)]
+    run = class_incremental(made, world.data, labels="online", teacher=teacher, seeds=(1,), config=world.student)
+    assert [found[f"online_{seen}"] for seen in (2, 4, 6, 8, 10)] == run.accuracies
+    config = world.student.replace(epochs=1, batch_size=25)
+    for family in ("convnet", "shufflenet_v2_x0_5"):
+        spec = world.student.network if family == "convnet" else networks.spec(family)
+        expected = across(
+            made, world.data, networks=[spec], labels="online", teacher=teacher, seeds=(1,), config=config
+        )
+        assert transfer.across_architectures({"architecture": family, **point}, SMOKE) == {
+            "online": expected.evaluations[spec.title].mean
+        }
+
+
+def test_teacher_and_images_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ddlab.cache.clear()
+    place = Place(folder=tmp_path, smoke=True)
+    point = a_point(SRE2L)
+    first = diversity.measured(point, place, scale="shapes")
+    assert sorted(file.name.partition("-")[0] for file in (tmp_path / "made").glob("*.safetensors")) == [
+        "squeeze_recover_relabel",
+        "training",
+    ]
+    ddlab.cache.clear()
+    monkeypatch.setattr(sre2l, "update", None)
+    monkeypatch.setattr(setting.cache.driver, "start", lambda process, *rest: pytest.fail(f"{process.NAME} ran again"))
+    world = setting.setting("shapes", place)
+    assert torch.equal(world.distilled(point, place).images, world.distilled(point, place).images)
+    assert world.teacher(place).fingerprint == world.inputs(place).teachers[0].fingerprint
+    assert first["distance"] > 0
+
+
+def test_a_long_run_goes_on_from_its_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ddlab.cache.clear()
+    place, point = Place(folder=tmp_path, smoke=True), a_point(SRE2L)
+    world = dataclasses.replace(setting.setting("shapes", place), long=True)
+    world.teacher(place)
+    update, steps = sre2l.update, []
+
+    def stopped(config: Any, inputs: Any, state: Any) -> Any:
+        steps.append(state.step)
+        if steps == [0, 1, 2]:
+            raise KeyboardInterrupt
+        return update(config, inputs, state)
+
+    monkeypatch.setattr(sre2l, "update", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        world.distilled(point, place)
+    assert len(list((tmp_path / "made").glob("*.checkpoint"))) == 1
+    resumed = world.distilled(point, place)
+    assert steps == [0, 1, 2, 2, 3] and not list((tmp_path / "made").glob("*.checkpoint"))
+    assert torch.equal(resumed.images, setting.setting("shapes", SMOKE).distilled(point, SMOKE).images)
+
+
+def test_an_interrupted_run_is_no_point() -> None:
+    made, *_ = built(a_point(RANDOM))
+    assert setting.whole(made) is made
+    with pytest.raises(KeyboardInterrupt):
+        setting.whole(dataclasses.replace(made, complete=False))
+
+
+def pictures(folder: Path, size: int, classes: int) -> str:
+    draw = np.random.default_rng(0)
+    for split, count in (("train", 12), ("test", 2)):
+        for label in range(classes):
+            for number in range(count):
+                file = folder / split / f"class{label}" / f"{number:02}.png"
+                file.parent.mkdir(parents=True, exist_ok=True)
+                pixels = draw.integers(0, 80, (size, size, 3), dtype=np.uint8) + np.uint8(40 * label)
+                Image.fromarray(pixels).save(file)
+    return f"folder:{folder}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["cifar10_small", "cifar10_paper"])
+def test_cifar10_runs_through_the_command_line(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same code as at full size, with few images and steps."""
+    chosen = [point for point in SWEEPS[name].settings if point["seed"] == 0 and point["images_per_class"] < 50]
+    short = records.Sweep(**{**vars(SWEEPS[name]), "settings": chosen[:2] + chosen[-1:]})
+    monkeypatch.setattr(command, "SWEEPS", {name: short})
+    given = [name, "--data", pictures(tmp_path / "data", 8, 2), "--smoke", "--work", str(tmp_path / "work")]
+    assert command.main(given) == 0, capsys.readouterr()
+    work = tmp_path / "work" / f"{name}-smoke"
+    found = records.read(work / f"{name}.json")
+    assert found.complete and found.values("method") == [RANDOM, SRE2L, DWA]
+    assert all(0 <= value <= 1 for column in ("hard", "online", "coverage") for value in found.values(column))
+    assert len(list((work / "made").glob("training-*.safetensors"))) == 1
+    assert not list((work / "made").glob("*.checkpoint"))
+
+
+def test_the_settings_are_the_published_ones(tmp_path: Path) -> None:
+    place = Place(data=pictures(tmp_path, 8, 2))
+    world = setting.setting("cifar10_paper", place)
+    assert world.student == training.Config.paper() and world.teaching == training.Config.paper(role="teacher")
+    assert world.recovery == {"iterations": 1000} and dwa.Config.paper().iterations == 1000
+    small = setting.setting("cifar10_small", place)
+    assert (small.student.epochs, small.student.network.title) == (300, "convnet(width=48)")
+    assert small.recovery == {"iterations": 200}
+    with refuses("scale"):
+        setting.setting("cifar", place)
