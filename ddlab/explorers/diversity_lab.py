@@ -71,7 +71,7 @@ class DiversityLab(Explorer):
         start = Settings() if config is None else Settings.of(config)
         self.lab = Laboratory(data, teacher, start.config, student, points)
         self.panel = controls(start, _CONTROLS, continuous=False, labels={"layer": "map of teacher's"})
-        self.panel.layout = widgets.Layout(display="grid", grid_template_columns="repeat(auto-fit, minmax(360px, 1fr))")
+        self.panel.layout = widgets.Layout(display="grid", grid_template_columns="repeat(auto-fit, minmax(440px, 1fr))")
         self._drawing, self._computing = threading.RLock(), threading.Lock()
         self._wanted, self._painted = start.config, 0.0
         self.runs = [self.lab.images(start.config)]
