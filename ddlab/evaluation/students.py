@@ -116,7 +116,7 @@ def evaluate(
     complete, start = True, time.process_time()
     for seed in seeds:
         try:
-            per_seed[seed] = _tested_student(config.replace(seed=seed), inputs, data, progress)
+            per_seed[seed] = student_accuracy(config.replace(seed=seed), inputs, data, progress=progress)
         except KeyboardInterrupt:
             # A half-trained student says nothing; the whole ones stand.
             if not per_seed:
@@ -147,11 +147,18 @@ def _checked_seeds(given: Any) -> list[int]:
     return seeds
 
 
-def _tested_student(config: training.Config, inputs: Inputs, data: ImageData, progress: bool) -> float:
+def student_accuracy(
+    config: training.Config,
+    inputs: Inputs,
+    data: ImageData,
+    *,
+    progress: bool = False,
+    on_step: Callable[[driver.Step], None] | None = None,
+) -> float:
     """The test accuracy of one student; known ones are found again (the number is kept, not the weights)."""
 
     def compute() -> float:
-        student = driver.run(training, config, inputs, progress=progress)
+        student = driver.run(training, config, inputs, progress=progress, on_step=on_step)
         if cache.is_partial(student):
             raise KeyboardInterrupt("the student was still being trained")
         return accuracy(student.to(inputs.device), data)

@@ -8,7 +8,7 @@ points.map("features", embeddings.Config(kind="t_sne")).films["recovered"][3]
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -45,6 +45,7 @@ class Map:
     density: embeddings.Density
     extent: tuple[tuple[float, float], tuple[float, float]]
     kept_variance: float | None
+    place: Callable[[Tensor], Tensor]  # features [k, d] -> [k, 2], on this map
 
 
 class MappedImages:
@@ -63,11 +64,11 @@ class MappedImages:
         points: int = 300,
     ) -> None:
         """Arguments as of `DiversityView`."""
-        self.data, self.sets = data, _checked_sets(sets, data)
+        self.data, self.teacher, self.sets = data, teacher, _checked_sets(sets, data)
         self.frames = {name: film.frames for name, film in _checked_films(films or {}, self.sets).items()}
         self.pool = _balanced(data, errors.check_integer("points", points, 3 * data.classes))
         self.labels = data.train_labels[self.pool]
-        self._points = self._seen_by(teacher)
+        self._points = self._seen()
         self._radii = {
             layer: measures.neighbourhood_radii(seen["real"], neighbours=min(5, len(self.pool) - 1))
             for layer, seen in self._points.items()
@@ -75,6 +76,27 @@ class MappedImages:
         self._covered: dict[Shown, Tensor] = {}
         self._chance: dict[tuple[str, int], float] = {}
         self._maps: dict[tuple[str, embeddings.Config], Map] = {}
+
+    def add(self, name: str, distilled: DistilledSet) -> None:
+        """Another set. It is placed on the maps that are fitted already; they stand still, only their extent grows."""
+        self.sets |= _checked_sets({name: distilled}, self.data)
+        output = networks.predict(self.teacher, distilled.images.float())
+        for layer, seen in self._points.items():
+            seen[f"set {name}"] = getattr(output, layer).float().cpu()
+        for (layer, config), known in self._maps.items():
+            placed = known.place(self._points[layer][f"set {name}"])
+            grown = torch.tensor([known.extent, _extent(placed, margin=0.06)])
+            reach = _extent(torch.cat([grown[..., 0], grown[..., 1]]), margin=0)
+            self._maps[layer, config] = replace(known, sets=known.sets | {name: placed}, extent=reach)
+
+    def drop(self, name: str) -> None:
+        """Forget a set."""
+        del self.sets[name]
+        for seen in self._points.values():
+            del seen[f"set {name}"]
+        for known in self._maps.values():
+            known.sets.pop(name, None)
+        self._covered = {shown: covered for shown, covered in self._covered.items() if shown.name != name}
 
     def points(self, shown: Shown) -> tuple[Tensor, Tensor]:
         """Points [m, d] in feature space, and labels [m]."""
@@ -157,28 +179,41 @@ class MappedImages:
         real = fitted.positions["real"]
         sets = {name: fitted.positions[f"set {name}"] for name in self.sets}
         every = torch.cat([real, *sets.values(), *(film.flatten(0, 1) for film in films.values())])
-        low, high = every.amin(0), every.amax(0)
-        margin = 0.06 * (high - low)
-        x, y = zip((low - margin).tolist(), (high + margin).tolist(), strict=True)
-        made = Map(real, sets, films, embeddings.density(real), (x, y), fitted.kept_variance)
+        made = Map(
+            real,
+            sets,
+            films,
+            embeddings.density(real),
+            _extent(every, margin=0.06),
+            fitted.kept_variance,
+            fitted.transform,
+        )
         self._maps[layer, config] = made
         return made
 
     def _covered_by(self, layer: str, points: Tensor) -> Tensor:
         return measures.covered(self._points[layer]["real"], self._radii[layer], points)
 
-    def _seen_by(self, teacher: Network) -> dict[str, dict[str, Tensor]]:
+    def _seen(self) -> dict[str, dict[str, Tensor]]:
         """layer -> "real", each set and each film (its frames one after another) -> points [n, d]."""
         images = {"real": self.data.normalised(self.pool)}
         images |= {f"set {name}": chosen.images.float() for name, chosen in self.sets.items()}
         for name, frames in self.frames.items():
             film = torch.cat([frame.content for frame in frames])
             images[f"film {name}"] = normalise(film, self.data.mean, self.data.std)
-        outputs = {name: networks.predict(teacher, one) for name, one in images.items()}
+        outputs = {name: networks.predict(self.teacher, one) for name, one in images.items()}
         return {
             layer: {name: getattr(output, layer).float().cpu() for name, output in outputs.items()}
             for layer in embeddings.LAYERS
         }
+
+
+def _extent(points: Tensor, *, margin: float) -> tuple[tuple[float, float], tuple[float, float]]:
+    """(low, high) of both axes around points [n, 2], with a margin as a share of their width."""
+    low, high = points.amin(0), points.amax(0)
+    edge = margin * (high - low)
+    x, y = zip((low - edge).tolist(), (high + edge).tolist(), strict=True)
+    return x, y
 
 
 def _checked_sets(sets: Any, data: ImageData) -> dict[str, DistilledSet]:

@@ -41,7 +41,7 @@ def sets_on_map(
     """Several distilled sets on one map of the real images, each with its colour and marker (DWA Fig 1).
 
     Args:
-        real: [n, 2], small and grey. sets: name -> [m, 2]; a later set is drawn over an earlier one.
+        real: [n, 2], small and grey. sets: name -> [m, 2]; the first one is drawn over the others.
         real_classes: the class of each real point, in words: classes are named where they lie. set_classes: name of a set -> the class
             of each of its points, shown on hover.
         density: (x, y, rank) as `ddlab.embeddings.density` gives them, for contours around the densest 90, 60 and 30% of the real points.
@@ -67,8 +67,9 @@ def sets_on_map(
     )  # fmt: skip
     if real_classes is not None:
         add_class_names(figure, points, as_names("real_classes", real_classes, len(points)), theme)
-    said = []
-    for index, (name, positions) in enumerate(sets.items()):
+    said: list[str] = []
+    # Turned round: what is drawn last lies on top.
+    for index, (name, positions) in reversed(list(enumerate(sets.items()))):
         marks = as_plane(f"sets[{name!r}]", positions)
         classes = (set_classes or {}).get(name)
         style = look.series_style(index, theme)
@@ -79,8 +80,8 @@ def sets_on_map(
             marker={"symbol": style.marker, "color": style.colour, "size": 11,
                     "line": {"color": look.neutral("background", theme), "width": 1.2}},
         )  # fmt: skip
-        said.append(f"{len(marks)} of {name}, spread over {_spread(marks, points)} of the map's width and height")
-    look.legend_below(figure)
+        said.insert(0, f"{len(marks)} of {name}, spread over {_spread(marks, points)} of the map's width and height")
+    look.legend_below(figure).update_layout(legend_traceorder="reversed")
     for update, ends in zip((figure.update_xaxes, figure.update_yaxes), as_extent(extent), strict=True):
         update(showgrid=False, zeroline=False, range=ends)
     return look.finish_figure(figure, alt=f"Map of {len(points)} real images and distilled ones: {'; '.join(said)}.")

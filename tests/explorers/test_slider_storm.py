@@ -19,6 +19,7 @@ import ddlab
 from ddlab import networks, training
 from ddlab.data import ImageData
 from ddlab.explorers import (
+    DiversityLab,
     DiversityView,
     Explorer,
     LabelsAgainstImages,
@@ -30,6 +31,7 @@ from ddlab.explorers import (
 )
 from ddlab.explorers.latents import pulls, start_points
 from ddlab.figures import encode_png, loss_curves
+from ddlab.methods import directed_weight_adjustment as dwa
 from ddlab.methods import squeeze_recover_relabel as sre2l
 from ddlab.networks import Network
 from tests.support import made_data
@@ -152,6 +154,27 @@ def diversity_view(data: ImageData, teacher: Network) -> Storm:
     return Storm(explorer, move, explorer.worker.join, shows)
 
 
+def diversity_lab(data: ImageData, teacher: Network) -> Storm:
+    """Settings that are known and new ones, which are recovered at once, mixed with the two maps."""
+    student = training.Config.teaching(network=networks.spec("convnet", width=4), epochs=2)
+    config = dwa.Config(images_per_class=2, iterations=3, roll_pixels=2)
+    explorer = DiversityLab(data, teacher, config, student=student, points=30, at_once=1e9)
+
+    def move(number: int) -> None:
+        explorer.panel["coupled"].value = number % 3 == 0
+        explorer.panel["lambda_mean"].value = [stop for _, stop in explorer.panel["lambda_mean"].options][number % 15]
+        explorer.panel["layer"].value = ("features", "logits")[number % 2]
+        explorer.panel["adjustment_steps"].value = number % 7
+
+    def shows(number: int) -> bool:
+        stop = [stop for _, stop in explorer.panel["lambda_mean"].options][number % 15]
+        said = f"λ_mean = {stop:g}, λ_var = {explorer.panel['lambda_var'].value:g}, adjustment directed, K = {number % 7}, "
+        used = explorer.shown.config == explorer.panel.value.config and "online labels" in explorer.sentence
+        return used and explorer.sentence.startswith(said)
+
+    return Storm(explorer, move, explorer.worker.join, shows)
+
+
 def latent_conflict(_data: ImageData, _teacher: Network) -> Storm:
     explorer = LatentConflict()
 
@@ -182,6 +205,7 @@ EXPLORERS: dict[str, Callable[[ImageData, Network], Storm]] = {
     "recovery film": film,
     "scrubber": scrubber,
     "diversity view": diversity_view,
+    "diversity lab": diversity_lab,
     "latent conflict": latent_conflict,
 }
 

@@ -131,6 +131,7 @@ def test_each_set_has_a_place_a_colour_and_a_marker_of_its_own():
     assert len({symbol for symbol, _ in looks}) == len({colour for _, colour in looks}) == 3
     assert named["first"].text == ("a", "b") and named["second"].text is None
     assert figure.layout.xaxis.range == (-1, 3) and list(named["middle of a class"].text) == ["<b>a</b>", "<b>b</b>"]
+    assert figure.data[-1].name == "first", "drawn last: over the others"
     assert "2 of first, spread over 50% and 50%" in alt_text(figure) and "1 of second" in alt_text(figure)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ddlab.methods import directed_weight_adjustment as dwa
 from tests.storm.good import Good
 
 PIXELS = np.zeros((4, 1, 8, 8), np.uint8)
@@ -29,5 +30,10 @@ LAB: dict[str, Good] = {
     "figures.distances_by_class": Good(lambda g: {"class_names": ["a", "b"], "distances": {"one": [0.1, 0.2], "two": [0.2, 0.3]}}),
     "figures.one_class": Good(
         lambda g: {"images_by_method": {"one": (PIXELS, [0, 1, 0, 1]), "two": (PIXELS, [0, 0, 1, 1])}, "label": 1, "class_name": "b"}
+    ),
+    "explorers.DiversityLab": Good(
+        lambda g: {"data": g.data, "teacher": g.teacher, "config": dwa.Config(images_per_class=2, iterations=1, roll_pixels=1),
+                   "student": g.student, "points": 12},
+        whole=("config", "student"), not_none=("config",), largest={"points": 100},
     ),
 }  # fmt: skip
