@@ -14,7 +14,6 @@ are computed; the exit status is then 1.
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,13 +34,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(listing())
         return 0
     try:
-        return make(options, f"python -m ddlab.records {shlex.join(given)}")
+        return make(options, command_of(options))
     except DDLabError as problem:
         print(problem, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("\ninterrupted; the same command goes on from the points that are done", file=sys.stderr)
         return 130
+
+
+def command_of(options: argparse.Namespace) -> str:
+    """The command that makes the same numbers anywhere: a record is read elsewhere, where the folders of this machine say nothing."""
+    words = ["python -m ddlab.records", options.name, f"--jobs {options.jobs}"]
+    if options.data:
+        kind, colon, _ = options.data.partition(":")
+        words.append(f"--data {kind}:PATH" if colon else f"--data {kind}")
+    if options.device != "cpu":
+        words.append(f"--device {options.device}")
+    return " ".join(words + ["--smoke"] * options.smoke)
 
 
 def make(options: argparse.Namespace, command: str) -> int:

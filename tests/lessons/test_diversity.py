@@ -170,15 +170,13 @@ def test_figures_and_tables_show_the_records() -> None:
 
 
 def test_a_point_of_the_record_that_is_far_off_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    kinds = records.load("perturbation_kinds")
-    rows = kinds.where(images_per_class=1, method="DWA", perturbation="directed")
-    known = {row["seed"]: row for row in rows.rows}
+    sweep = records.load("variance_sweep")
+    known = {row["seed"]: row for row in sweep.where(method="DWA", weights="decoupled", lambda_var=0.11).rows}
     monkeypatch.setattr(records, "run_point", lambda _name, point: known[point["seed"]])
-    assert views.repeated(kinds, seeds=(0, 1)).count("recorded") == 4
-    far = {"online": 1.5, "distance": known[0]["distance"]}
-    monkeypatch.setattr(records, "run_point", lambda _name, _point: far)
-    with pytest.raises(AssertionError, match="online of seed 0"):
-        views.repeated(kinds, seeds=(0,))
+    assert views.repeated(sweep, seeds=(0, 1)).count("recorded") == 8
+    monkeypatch.setattr(records, "run_point", lambda _name, _point: {**known[0], "distance": 1.5})
+    with pytest.raises(AssertionError, match="distance of seed 0"):
+        views.repeated(sweep, seeds=(0,))
 
 
 def test_the_map_holds_the_real_images_and_every_set(small: Any) -> None:

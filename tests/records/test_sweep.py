@@ -248,7 +248,7 @@ def test_the_command_line(catalogue: Any, tmp_path: Path, capsys: pytest.Capture
     assert command.main(["small", "--work", "work", "--jobs", "2"]) == 0
     assert "3 of 8 points are there already" in capsys.readouterr().out
     whole = record.load("small")
-    assert whole.complete and whole.provenance["command"] == "python -m ddlab.records small --work work --jobs 2"
+    assert whole.complete and whole.provenance["command"] == "python -m ddlab.records small --jobs 2"
     assert command.main([]) == 0
     listed = capsys.readouterr().out.splitlines()[1]
     assert listed.startswith("small: 8 rows, 0 CPU-minutes, commit ") and whole.provenance["torch"] in listed
