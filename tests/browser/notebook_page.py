@@ -186,24 +186,33 @@ class NotebookPage:
 
     # -- acting
 
-    def slider(self, label: str) -> Any:
-        """The handle of the slider whose label begins with `label`."""
-        row = self.page.locator(".widget-slider, .jupyter-widgets.widget-inline-hbox").filter(
+    def slider(self, label: str, *, cell: int | None = None) -> Any:
+        """The handle of the slider whose label begins with `label`, on the page or in one cell."""
+        place = self.page if cell is None else self.page.locator(".jp-Notebook .jp-Cell").nth(cell)
+        row = place.locator(".widget-slider, .jupyter-widgets.widget-inline-hbox").filter(
             has=self.page.locator(f'.widget-label:visible:text-matches("^{label}")')
         )
         return row.first.locator(".noUi-handle").first
 
     def move_slider(
-        self, label: str, *, presses: int = 1, key: str = "ArrowRight", kind: str = "plot", timeout: float = 20
+        self,
+        label: str,
+        *,
+        presses: int = 1,
+        key: str = "ArrowRight",
+        kind: str = "plot",
+        timeout: float = 20,
+        cell: int | None = None,
     ) -> list[float]:
         """Press a key on a slider and wait each time until something is painted anew.
 
         Args:
             kind: what is waited for: "plot", "cursor" (of a scrubber's curve) or "picture".
+            cell: number of the cell that has the slider, where several have one of that name.
 
         Returns the milliseconds from key press to painted, one per press.
         """
-        handle = self.slider(label)
+        handle = self.slider(label, cell=cell)
         handle.scroll_into_view_if_needed()
         handle.focus()
         taken = []
