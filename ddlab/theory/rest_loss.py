@@ -147,12 +147,18 @@ def at_optimum(
     names = _names("names", _last_layer(network) if names is None else names, network)
     free = [weights[name].detach().clone().requires_grad_() for name in names]
     images, labels = data.normalised(device=network.device).double(), data.train_labels.to(network.device)
+    alone = names == _last_layer(network)
+    # What goes into the last layer does not change while it alone is trained.
+    features = networks.predict(replace(network, weights=weights), images).features if alone else images
     search = torch.optim.LBFGS(
         free, max_iter=iterations, tolerance_grad=tolerance, tolerance_change=0, history_size=30, line_search_fn="strong_wolfe"
     )  # fmt: skip
 
     def closure() -> Tensor:
-        logits = networks.call(network.spec, weights | dict(zip(names, free, strict=True)), images)[0].logits
+        if alone:
+            logits = F.linear(features, *free)
+        else:
+            logits = networks.call(network.spec, weights | dict(zip(names, free, strict=True)), images)[0].logits
         loss = F.cross_entropy(errors.check_tensor("the network's logits", logits), labels)
         for value, gradient in zip(free, torch.autograd.grad(loss, free, materialize_grads=True), strict=True):
             value.grad = gradient
