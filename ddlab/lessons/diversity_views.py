@@ -102,6 +102,33 @@ def continual_table(record: Record) -> str:
     return _table("classes seen", [2, 4, 6, 8, 10], record, lambda _seen: {}, lambda seen: f"online_{seen}")
 
 
+def parts_table(record: Record) -> str:
+    """What each part of DWA gives, as a Markdown table: start, weights and push by accuracy, feature distance and coverage."""
+    measured = {
+        "hard": "hard labels",
+        "online": "online labels",
+        "distance": "feature distance",
+        "coverage": "coverage",
+    }
+    lines = ["| images | " + " | ".join(measured.values()) + " |", "|---" * (len(measured) + 1) + "|"]
+    columns = ("method", "lambda_mean", "lambda_var", "perturbation")
+    for values in dict.fromkeys(tuple(row[column] for column in columns) for row in record.rows):
+        where: dict[str, Any] = dict(zip(columns, values, strict=True))
+        cells = [_cell(record.values(column, **where)) for column in measured]
+        lines.append(f"| {_part(where)} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _part(where: Mapping[str, Any]) -> str:
+    """One row of an ablation in words."""
+    if where["method"] != "DWA":
+        return f"{where['method']}" + ", from noise" * (where["method"] == "SRe2L")
+    coupled = where["lambda_mean"] == where["lambda_var"]
+    weights = f"both weights {where['lambda_var']:g}" if coupled else f"λ_var {where['lambda_var']:g} alone"
+    push = {"none": "no push", "random": "random push", "directed": "DWA's push"}[where["perturbation"]]
+    return f"real start, {weights}, {push}"
+
+
 def repeated(sweep: Record, *, seeds: Sequence[int]) -> str:
     """Points of DWA as published, computed again: each within three standard deviations of the recorded seeds.
 

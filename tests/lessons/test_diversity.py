@@ -169,6 +169,17 @@ def test_figures_and_tables_show_the_records() -> None:
         assert [row.split(" | ")[0].removeprefix("| ") for row in rows] == ["random real images", "SRe2L", "DWA"]
 
 
+def test_the_parts_of_dwa_on_cifar10_have_a_row_each() -> None:
+    cifar = records.load("cifar10_small")
+    _, _, *rows = views.parts_table(cifar).splitlines()
+    assert [row.split(" | ")[0].removeprefix("| ") for row in rows] == [
+        "random real images", "SRe2L, from noise", "real start, both weights 0.01, no push", "real start, both weights 0.11, no push",
+        "real start, λ_var 0.11 alone, no push", "real start, λ_var 0.11 alone, random push", "real start, λ_var 0.11 alone, DWA's push",
+    ]  # fmt: skip
+    mean = fmean(cifar.values("online", method="SRe2L"))
+    assert f"**{mean:.2f}**" in rows[1].split(" | ")[2]
+
+
 def test_a_point_of_the_record_that_is_far_off_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     sweep = records.load("variance_sweep")
     known = {row["seed"]: row for row in sweep.where(method="DWA", weights="decoupled", lambda_var=0.11).rows}
