@@ -40,7 +40,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import torch
 import torch.nn.functional as F
@@ -116,7 +116,7 @@ class Config(sre2l.Config):
     )
 
     @classmethod
-    def paper(cls, dataset: str = "cifar10", **changes: Any) -> Config:
+    def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
         """The published settings for "cifar10", "cifar100", "tiny-imagenet" or "imagenet" (both need a large GPU)."""
         errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "tiny-imagenet", "imagenet"))
         published: dict[str, Any] = {

@@ -34,7 +34,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -124,13 +124,13 @@ class Config(Parameters):
     seed: int = parameter(0, range=(0, None), help="Of every draw.")
 
     @classmethod
-    def teaching(cls, **changes: Any) -> Config:
+    def teaching(cls, **changes: Any) -> Self:
         """Two CPU cores, two seconds per image of each class on 16-pixel digits: fewer iterations, smaller shifts."""
         settings: dict[str, Any] = {"images_per_class": 1, "iterations": 200, "roll_pixels": 2}
         return cls(**settings | changes)
 
     @classmethod
-    def paper(cls, dataset: str = "cifar10", **changes: Any) -> Config:
+    def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
         """The published settings for "cifar10", "cifar100" or "imagenet" (which recovers at 224 px and needs a large GPU)."""
         errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "imagenet"))
         published: dict[str, Any] = {"iterations": 4000, "roll_pixels": 32} if dataset == "imagenet" else {}
