@@ -3,6 +3,8 @@
 batch_norm_conflict   DWA appendix A.1 and eq 4, 17-20: do the mean gap and the variance gap pull latents apart?
 variance_sources      DWA eq 5, 7 and 11: where the variance of distilled images comes from
 rest_loss             DWA eq 13-15: what raising the loss of a batch does to the rest of the training set
+convergence           ReLA appendices A and B: how fast one parameter learns two Gaussian classes by SGD
+relabelling_noise     ReLA appendix B: the noise of its gradient when targets are relabelled
 """
 
 from .batch_norm_conflict import (
@@ -17,22 +19,42 @@ from .batch_norm_conflict import (
     variance_gap,
     variance_gap_gradient,
 )
+from .convergence import (
+    SimulatedErrors,
+    excess_error,
+    expected_squared_error,
+    noise_floor,
+    printed_squared_error,
+    relabelling_bound,
+    simulated_errors,
+)
+from .relabelling_noise import gradient_noise, least_noise_relabelling, mean_absolute_noise
 from .rest_loss import RestLossChange, at_optimum, rest_loss_change
 from .variance_sources import VarianceParts, added_variance, variance_between_and_within
 
 __all__ = [
     "RestLossChange",
+    "SimulatedErrors",
     "VarianceParts",
     "added_variance",
     "at_optimum",
     "batch_product",
     "closed_gaps",
+    "excess_error",
+    "expected_squared_error",
+    "gradient_noise",
+    "least_noise_relabelling",
+    "mean_absolute_noise",
     "mean_gap",
     "mean_gap_gradient",
     "moving",
+    "noise_floor",
     "opposed",
+    "printed_squared_error",
     "printed_variance_gap_gradient",
+    "relabelling_bound",
     "rest_loss_change",
+    "simulated_errors",
     "single_products",
     "variance_between_and_within",
     "variance_gap",

@@ -26,6 +26,7 @@ EXCEPTIONS: dict[str, str] = {
             "records.Outcome", "embeddings.Density", "embeddings.Embedding", "explorers.Frame", "lessons.Budget",
             "lessons.Claim", "lessons.Verdict", "networks.Outputs", "optim.AdamState", "optim.SGDState",
             "theory.RestLossChange", "theory.VarianceParts",
+            "theory.SimulatedErrors",
         ),
         _RECORD,
     ),
