@@ -4,6 +4,8 @@ batch_norm_conflict   DWA appendix A.1 and eq 4, 17-20: do the mean gap and the 
 variance_sources      DWA eq 5, 7 and 11: where the variance of distilled images comes from
 rest_loss             DWA eq 13-15: what raising the loss of a batch does to the rest of the training set
 convergence           ReLA appendices A and B: how fast one parameter learns two Gaussian classes by SGD
+information           ReLA appendix C: what samples tell about targets in two Gaussian classes, exactly
+sample_information    the same of tables and samples; ReLA Theorems 3 and 5
 relabelling_noise     ReLA appendix B: the noise of its gradient when targets are relabelled
 """
 
@@ -28,13 +30,30 @@ from .convergence import (
     relabelling_bound,
     simulated_errors,
 )
+from .information import (
+    MixtureInformation,
+    RelabelledInformation,
+    mixture_information,
+    printed_normalised_information,
+    relabelled_information,
+    soft_relabelled_information,
+)
 from .relabelling_noise import gradient_noise, least_noise_relabelling, mean_absolute_noise
 from .rest_loss import RestLossChange, at_optimum, rest_loss_change
+from .sample_information import (
+    TableInformation,
+    histogram_information,
+    nearest_neighbour_information,
+    table_information,
+)
 from .variance_sources import VarianceParts, added_variance, variance_between_and_within
 
 __all__ = [
+    "MixtureInformation",
+    "RelabelledInformation",
     "RestLossChange",
     "SimulatedErrors",
+    "TableInformation",
     "VarianceParts",
     "added_variance",
     "at_optimum",
@@ -43,19 +62,26 @@ __all__ = [
     "excess_error",
     "expected_squared_error",
     "gradient_noise",
+    "histogram_information",
     "least_noise_relabelling",
     "mean_absolute_noise",
     "mean_gap",
     "mean_gap_gradient",
+    "mixture_information",
     "moving",
+    "nearest_neighbour_information",
     "noise_floor",
     "opposed",
+    "printed_normalised_information",
     "printed_squared_error",
     "printed_variance_gap_gradient",
+    "relabelled_information",
     "relabelling_bound",
     "rest_loss_change",
     "simulated_errors",
     "single_products",
+    "soft_relabelled_information",
+    "table_information",
     "variance_between_and_within",
     "variance_gap",
     "variance_gap_gradient",

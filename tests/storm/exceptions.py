@@ -26,7 +26,7 @@ EXCEPTIONS: dict[str, str] = {
             "records.Outcome", "embeddings.Density", "embeddings.Embedding", "explorers.Frame", "lessons.Budget",
             "lessons.Claim", "lessons.Verdict", "networks.Outputs", "optim.AdamState", "optim.SGDState",
             "theory.RestLossChange", "theory.VarianceParts",
-            "theory.SimulatedErrors",
+            "theory.SimulatedErrors", "theory.MixtureInformation", "theory.RelabelledInformation", "theory.TableInformation",
         ),
         _RECORD,
     ),

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.storm.good import Good
+import torch
+
+from tests.storm.good import Given, Good
 
 _PROBLEM: dict[str, Any] = {"spread": 0.5, "gap": 1.0, "relabelled": 0.5}
 _PLAIN: dict[str, Any] = {"spread": 0.5, "gap": 1.0, "learning_rate": 0.1, "start": 1.0}
 _FEW = {"steps": 2000, "runs": 2000}
+_CLASSES: dict[str, Any] = {"spread": 0.5, "gap": 1.0, "dimensions": 2}
+
+
+def _labelled(g: Given) -> dict[str, Any]:
+    return {"samples": g.tensor(6, 2), "labels": torch.tensor([0, 1, 1, 0, 7, 1])}
+
 
 CLOSED_FORMS: dict[str, Good] = {
     "theory.gradient_noise": Good(lambda g: _PROBLEM),
@@ -24,4 +32,13 @@ CLOSED_FORMS: dict[str, Good] = {
     "theory.simulated_errors": Good(
         lambda g: {"steps": 5, **_PLAIN, "relabelled": 0.5, "momentum": 0.5, "runs": 4, "seed": 0}, largest=_FEW
     ),
+    "theory.mixture_information": Good(lambda g: _CLASSES),
+    "theory.printed_normalised_information": Good(lambda g: {"spread": 0.5}),
+    "theory.relabelled_information": Good(lambda g: {**_CLASSES, "relabelled": 0.5}),
+    "theory.soft_relabelled_information": Good(
+        lambda g: {**_CLASSES, "relabelled": 0.5, "teacher_spread": 0.1, "levels": 4},
+    ),
+    "theory.table_information": Good(lambda g: {"joint": g.tensor(3, 4).abs()}),
+    "theory.histogram_information": Good(lambda g: {**_labelled(g), "bins": 3, "corrected": True}),
+    "theory.nearest_neighbour_information": Good(lambda g: {**_labelled(g), "neighbours": 1}),
 }
