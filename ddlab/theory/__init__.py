@@ -4,6 +4,8 @@ batch_norm_conflict   DWA appendix A.1 and eq 4, 17-20: do the mean gap and the 
 variance_sources      DWA eq 5, 7 and 11: where the variance of distilled images comes from
 rest_loss             DWA eq 13-15: what raising the loss of a batch does to the rest of the training set
 convergence           ReLA appendices A and B: how fast one parameter learns two Gaussian classes by SGD
+residual_bounds       FADRM appendix A: the bounds behind its residual connection, and where its condition can hold
+multi_resolution_cost FADRM eq 7 and 8: what Algorithm 1 costs
 information           ReLA appendix C: what samples tell about targets in two Gaussian classes, exactly
 sample_information    the same of tables and samples; ReLA Theorems 3 and 5
 relabelling_noise     ReLA appendix B: the noise of its gradient when targets are relabelled
@@ -38,7 +40,27 @@ from .information import (
     relabelled_information,
     soft_relabelled_information,
 )
+from .multi_resolution_cost import Stage, cost_ratio, full_cost, printed_cost_ratio, stages
 from .relabelling_noise import gradient_noise, least_noise_relabelling, mean_absolute_noise
+from .residual_bounds import (
+    LipschitzConstants,
+    combination_bound,
+    complexity_bound,
+    condition_threshold,
+    largest_merge_ratio,
+    lipschitz_constants,
+    printed_combination_bound,
+    printed_complexity_bound,
+    printed_information_bound,
+    printed_condition_threshold,
+    printed_kl_bound,
+    printed_largest_merge_ratio,
+    rademacher_complexity,
+    risk_gap_bound,
+    temperature_scaled_kl,
+    temperature_scaled_kl_gradient,
+    tight_kl_bound,
+)
 from .rest_loss import RestLossChange, at_optimum, rest_loss_change
 from .sample_information import (
     TableInformation,
@@ -49,21 +71,30 @@ from .sample_information import (
 from .variance_sources import VarianceParts, added_variance, variance_between_and_within
 
 __all__ = [
+    "LipschitzConstants",
     "MixtureInformation",
     "RelabelledInformation",
     "RestLossChange",
     "SimulatedErrors",
+    "Stage",
     "TableInformation",
     "VarianceParts",
     "added_variance",
     "at_optimum",
     "batch_product",
     "closed_gaps",
+    "combination_bound",
+    "complexity_bound",
+    "condition_threshold",
+    "cost_ratio",
     "excess_error",
     "expected_squared_error",
+    "full_cost",
     "gradient_noise",
     "histogram_information",
+    "largest_merge_ratio",
     "least_noise_relabelling",
+    "lipschitz_constants",
     "mean_absolute_noise",
     "mean_gap",
     "mean_gap_gradient",
@@ -72,16 +103,29 @@ __all__ = [
     "nearest_neighbour_information",
     "noise_floor",
     "opposed",
+    "printed_combination_bound",
+    "printed_complexity_bound",
+    "printed_condition_threshold",
+    "printed_cost_ratio",
+    "printed_information_bound",
+    "printed_kl_bound",
+    "printed_largest_merge_ratio",
     "printed_normalised_information",
     "printed_squared_error",
     "printed_variance_gap_gradient",
+    "rademacher_complexity",
     "relabelled_information",
     "relabelling_bound",
     "rest_loss_change",
+    "risk_gap_bound",
     "simulated_errors",
     "single_products",
     "soft_relabelled_information",
+    "stages",
     "table_information",
+    "temperature_scaled_kl",
+    "temperature_scaled_kl_gradient",
+    "tight_kl_bound",
     "variance_between_and_within",
     "variance_gap",
     "variance_gap_gradient",

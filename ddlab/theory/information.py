@@ -181,8 +181,6 @@ def conditional_entropy(separation: float) -> float:
 def _problem(spread: Any, gap: Any, dimensions: Any) -> tuple[float, float]:
     """(S, distance between the means)."""
     spread, gap = check_spread("spread", spread), check_gap("gap", gap)
-    if isinstance(dimensions, bool):
-        errors.fail("dimensions", "1 or 2", dimensions)
     return spread, gap * math.sqrt(errors.check_choice("dimensions", dimensions, (1, 2)))
 
 

@@ -18,6 +18,18 @@ def _labelled(g: Given) -> dict[str, Any]:
     return {"samples": g.tensor(6, 2), "labels": torch.tensor([0, 1, 1, 0, 7, 1])}
 
 
+_RATIO: dict[str, Any] = {"merge_ratio": 0.5}
+_LOSS: dict[str, Any] = {"loss_lipschitz": 1.0, "loss_bound": 2.0}
+_NETWORK: dict[str, Any] = {"network_lipschitz": 1.5, "discrepancy": 0.5}
+_BOX: dict[str, Any] = {"classes": 3, "largest_logit": 4.0, "temperature": 2.0}
+_COMPLEXITIES: dict[str, Any] = {"of_distilled": 0.5, "of_real": 0.25}
+_COST: dict[str, Any] = {"budget": 20, "merges": 2, "small_side": 16, "side": 32}
+
+
+def _soft(g: Given) -> dict[str, Any]:
+    return {"targets": g.probabilities(4, 3), "logits": g.tensor(4, 3, seed=1), "temperature": 2.0}
+
+
 CLOSED_FORMS: dict[str, Good] = {
     "theory.gradient_noise": Good(lambda g: _PROBLEM),
     "theory.mean_absolute_noise": Good(lambda g: _PROBLEM),
@@ -41,4 +53,24 @@ CLOSED_FORMS: dict[str, Good] = {
     "theory.table_information": Good(lambda g: {"joint": g.tensor(3, 4).abs()}),
     "theory.histogram_information": Good(lambda g: {**_labelled(g), "bins": 3, "corrected": True}),
     "theory.nearest_neighbour_information": Good(lambda g: {**_labelled(g), "neighbours": 1}),
+    "theory.printed_information_bound": Good(lambda g: {"logits": g.tensor(4, 3), "images": 5}),
+    "theory.temperature_scaled_kl": Good(_soft),
+    "theory.temperature_scaled_kl_gradient": Good(_soft),
+    "theory.printed_kl_bound": Good(lambda g: _BOX),
+    "theory.tight_kl_bound": Good(lambda g: _BOX),
+    "theory.lipschitz_constants": Good(lambda g: {"classes": 3, "temperature": 2.0}),
+    "theory.risk_gap_bound": Good(lambda g: {**_RATIO, **_NETWORK, "loss_lipschitz": 1.0}),
+    "theory.combination_bound": Good(lambda g: {**_RATIO, "lipschitz": 1.0, "distance": 2.0}),
+    "theory.printed_combination_bound": Good(lambda g: {**_RATIO, "lipschitz": 1.0, "distance": 2.0}),
+    "theory.rademacher_complexity": Good(lambda g: {"outputs": g.tensor(3, 4)}),
+    "theory.complexity_bound": Good(lambda g: {**_COMPLEXITIES, **_RATIO, **_NETWORK}),
+    "theory.printed_complexity_bound": Good(lambda g: {**_COMPLEXITIES, **_RATIO, **_NETWORK}),
+    "theory.condition_threshold": Good(lambda g: {**_RATIO, **_LOSS, **_NETWORK}),
+    "theory.printed_condition_threshold": Good(lambda g: {**_RATIO, **_LOSS, **_NETWORK}),
+    "theory.largest_merge_ratio": Good(lambda g: _LOSS),
+    "theory.printed_largest_merge_ratio": Good(lambda g: _LOSS),
+    "theory.stages": Good(lambda g: {"budget": 20, "merges": 2}),
+    "theory.full_cost": Good(lambda g: {"budget": 20, "side": 32, "channels": 3}),
+    "theory.cost_ratio": Good(lambda g: _COST),
+    "theory.printed_cost_ratio": Good(lambda g: _COST),
 }

@@ -123,19 +123,20 @@ def test_what_does_not_change_the_estimates(seed: int, angle: float, scale: floa
     assert theory.histogram_information(samples[order] * 4 + 8, renamed, bins=4) == pytest.approx(cells, abs=1e-9)
 
 
-def test_histograms_are_tables_of_cells() -> None:
+@pytest.mark.parametrize("bins", [2, 5])
+def test_histograms_are_tables_of_cells(bins: int) -> None:
     samples, labels = drawn(200, 3)
     low, high = samples.amin(0).tolist(), samples.amax(0).tolist()
     cells = [
-        tuple(min(int((v - a) / (b - a) * 5), 4) for v, a, b in zip(row, low, high, strict=True))
+        tuple(min(int((v - a) / (b - a) * bins), bins - 1) for v, a, b in zip(row, low, high, strict=True))
         for row in samples.tolist()
     ]
     names = labels.tolist()
     pairs = list(zip(cells, names, strict=True))
     plain = entropy(cells) + entropy(names) - entropy(pairs)
-    assert theory.histogram_information(samples, labels, bins=5) == pytest.approx(plain, abs=1e-12)
+    assert theory.histogram_information(samples, labels, bins=bins) == pytest.approx(plain, abs=1e-12)
     more = (len(set(pairs)) - len(set(cells)) - len(set(names)) + 1) / 400
-    assert theory.histogram_information(samples, labels, bins=5, corrected=True) == pytest.approx(
+    assert theory.histogram_information(samples, labels, bins=bins, corrected=True) == pytest.approx(
         plain - more, abs=1e-12
     )
 
