@@ -6,11 +6,13 @@ rest_loss             DWA eq 13-15: what raising the loss of a batch does to the
 convergence           ReLA appendices A and B: how fast one parameter learns two Gaussian classes by SGD
 residual_bounds       FADRM appendix A: the bounds behind its residual connection, and where its condition can hold
 multi_resolution_cost FADRM eq 7 and 8: what Algorithm 1 costs
+augmentation_overlap  ReLA appendix O: how much two classes overlap when augmentation spreads them
 information           ReLA appendix C: what samples tell about targets in two Gaussian classes, exactly
 sample_information    the same of tables and samples; ReLA Theorems 3 and 5
 relabelling_noise     ReLA appendix B: the noise of its gradient when targets are relabelled
 """
 
+from .augmentation_overlap import class_overlap, crop_views, overlap, printed_overlap
 from .batch_norm_conflict import (
     batch_product,
     closed_gaps,
@@ -51,8 +53,8 @@ from .residual_bounds import (
     lipschitz_constants,
     printed_combination_bound,
     printed_complexity_bound,
-    printed_information_bound,
     printed_condition_threshold,
+    printed_information_bound,
     printed_kl_bound,
     printed_largest_merge_ratio,
     rademacher_complexity,
@@ -82,11 +84,13 @@ __all__ = [
     "added_variance",
     "at_optimum",
     "batch_product",
+    "class_overlap",
     "closed_gaps",
     "combination_bound",
     "complexity_bound",
     "condition_threshold",
     "cost_ratio",
+    "crop_views",
     "excess_error",
     "expected_squared_error",
     "full_cost",
@@ -103,6 +107,7 @@ __all__ = [
     "nearest_neighbour_information",
     "noise_floor",
     "opposed",
+    "overlap",
     "printed_combination_bound",
     "printed_complexity_bound",
     "printed_condition_threshold",
@@ -111,6 +116,7 @@ __all__ = [
     "printed_kl_bound",
     "printed_largest_merge_ratio",
     "printed_normalised_information",
+    "printed_overlap",
     "printed_squared_error",
     "printed_variance_gap_gradient",
     "rademacher_complexity",

@@ -22,6 +22,7 @@ _RATIO: dict[str, Any] = {"merge_ratio": 0.5}
 _LOSS: dict[str, Any] = {"loss_lipschitz": 1.0, "loss_bound": 2.0}
 _NETWORK: dict[str, Any] = {"network_lipschitz": 1.5, "discrepancy": 0.5}
 _BOX: dict[str, Any] = {"classes": 3, "largest_logit": 4.0, "temperature": 2.0}
+_NOISE: dict[str, Any] = {"gap": 1.0, "spread": 0.5, "strength": 1.0, "noise_rate": 0.25}
 _COMPLEXITIES: dict[str, Any] = {"of_distilled": 0.5, "of_real": 0.25}
 _COST: dict[str, Any] = {"budget": 20, "merges": 2, "small_side": 16, "side": 32}
 
@@ -73,4 +74,11 @@ CLOSED_FORMS: dict[str, Good] = {
     "theory.full_cost": Good(lambda g: {"budget": 20, "side": 32, "channels": 3}),
     "theory.cost_ratio": Good(lambda g: _COST),
     "theory.printed_cost_ratio": Good(lambda g: _COST),
-}
+    "theory.overlap": Good(lambda g: {**_NOISE, "other_spread": 0.7}),
+    "theory.printed_overlap": Good(lambda g: _NOISE),
+    "theory.crop_views": Good(lambda g: {"images": g.images(2), "minimum_scale": 0.2, "views": 2, "seed": 0}, largest={"views": 20}),
+    "theory.class_overlap": Good(
+        lambda g: {"first": g.tensor(4, 2), "second": g.tensor(3, 2, seed=1), "neighbours": 2,
+                   "first_sources": torch.tensor([0, 0, 1, 1]), "second_sources": torch.tensor([0, 1, 2])},
+    ),
+}  # fmt: skip
