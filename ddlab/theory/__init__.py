@@ -9,6 +9,7 @@ multi_resolution_cost FADRM eq 7 and 8: what Algorithm 1 costs
 augmentation_overlap  ReLA appendix O: how much two classes overlap when augmentation spreads them
 information           ReLA appendix C: what samples tell about targets in two Gaussian classes, exactly
 sample_information    the same of tables and samples; ReLA Theorems 3 and 5
+transport             ReLA Proposition 2: are two networks' representations linear transports of each other?
 relabelling_noise     ReLA appendix B: the noise of its gradient when targets are relabelled
 """
 
@@ -70,9 +71,11 @@ from .sample_information import (
     nearest_neighbour_information,
     table_information,
 )
+from .transport import LinearTransport, layer_representations, linear_transport, transport_by_layer
 from .variance_sources import VarianceParts, added_variance, variance_between_and_within
 
 __all__ = [
+    "LinearTransport",
     "LipschitzConstants",
     "MixtureInformation",
     "RelabelledInformation",
@@ -97,7 +100,9 @@ __all__ = [
     "gradient_noise",
     "histogram_information",
     "largest_merge_ratio",
+    "layer_representations",
     "least_noise_relabelling",
+    "linear_transport",
     "lipschitz_constants",
     "mean_absolute_noise",
     "mean_gap",
@@ -132,6 +137,7 @@ __all__ = [
     "temperature_scaled_kl",
     "temperature_scaled_kl_gradient",
     "tight_kl_bound",
+    "transport_by_layer",
     "variance_between_and_within",
     "variance_gap",
     "variance_gap_gradient",

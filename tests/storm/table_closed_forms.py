@@ -81,4 +81,11 @@ CLOSED_FORMS: dict[str, Good] = {
         lambda g: {"first": g.tensor(4, 2), "second": g.tensor(3, 2, seed=1), "neighbours": 2,
                    "first_sources": torch.tensor([0, 0, 1, 1]), "second_sources": torch.tensor([0, 1, 2])},
     ),
+    "theory.linear_transport": Good(
+        lambda g: {"source": g.tensor(8, 3), "target": g.tensor(8, 2, seed=1), "ridge": 0.01, "folds": 2, "seed": 0}
+    ),
+    "theory.layer_representations": Good(lambda g: {"network": g.teacher, "images": g.images(), "batch_size": 3}),
+    "theory.transport_by_layer": Good(
+        lambda g: {"source": g.teacher, "target": g.teacher, "images": g.images(6), "ridge": 0.01, "folds": 2, "seed": 0}
+    ),
 }  # fmt: skip
