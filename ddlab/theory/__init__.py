@@ -4,16 +4,16 @@ batch_norm_conflict   DWA appendix A.1 and eq 4, 17-20: do the mean gap and the 
 variance_sources      DWA eq 5, 7 and 11: where the variance of distilled images comes from
 rest_loss             DWA eq 13-15: what raising the loss of a batch does to the rest of the training set
 convergence           ReLA appendices A and B: how fast one parameter learns two Gaussian classes by SGD
-residual_bounds       FADRM appendix A: the bounds behind its residual connection, and where its condition can hold
-multi_resolution_cost FADRM eq 7 and 8: what Algorithm 1 costs
-augmentation_overlap  ReLA appendix O: how much two classes overlap when augmentation spreads them
+relabelling_noise     ReLA appendix B: the noise of its gradient when targets are relabelled
 information           ReLA appendix C: what samples tell about targets in two Gaussian classes, exactly
 sample_information    the same of tables and samples; ReLA Theorems 3 and 5
 transport             ReLA Proposition 2: are two networks' representations linear transports of each other?
-relabelling_noise     ReLA appendix B: the noise of its gradient when targets are relabelled
+augmentation_overlap  ReLA appendix O: how much two classes overlap when augmentation spreads them
+residual_bounds       FADRM appendix A: the bounds behind its residual connection, and where its condition can hold
+multi_resolution_cost FADRM eq 7 and 8: what Algorithm 1 costs
 """
 
-from .augmentation_overlap import class_overlap, crop_views, overlap, printed_overlap
+from .augmentation_overlap import class_overlap, crop_views, gaussian_overlap, printed_gaussian_overlap
 from .batch_norm_conflict import (
     batch_product,
     closed_gaps,
@@ -43,7 +43,13 @@ from .information import (
     relabelled_information,
     soft_relabelled_information,
 )
-from .multi_resolution_cost import Stage, cost_ratio, full_cost, printed_cost_ratio, stages
+from .multi_resolution_cost import (
+    ResolutionStage,
+    full_resolution_cost,
+    printed_resolution_cost_ratio,
+    resolution_cost_ratio,
+    resolution_stages,
+)
 from .relabelling_noise import gradient_noise, least_noise_relabelling, mean_absolute_noise
 from .residual_bounds import (
     LipschitzConstants,
@@ -79,9 +85,9 @@ __all__ = [
     "LipschitzConstants",
     "MixtureInformation",
     "RelabelledInformation",
+    "ResolutionStage",
     "RestLossChange",
     "SimulatedErrors",
-    "Stage",
     "TableInformation",
     "VarianceParts",
     "added_variance",
@@ -92,11 +98,11 @@ __all__ = [
     "combination_bound",
     "complexity_bound",
     "condition_threshold",
-    "cost_ratio",
     "crop_views",
     "excess_error",
     "expected_squared_error",
-    "full_cost",
+    "full_resolution_cost",
+    "gaussian_overlap",
     "gradient_noise",
     "histogram_information",
     "largest_merge_ratio",
@@ -112,27 +118,27 @@ __all__ = [
     "nearest_neighbour_information",
     "noise_floor",
     "opposed",
-    "overlap",
     "printed_combination_bound",
     "printed_complexity_bound",
     "printed_condition_threshold",
-    "printed_cost_ratio",
+    "printed_gaussian_overlap",
     "printed_information_bound",
     "printed_kl_bound",
     "printed_largest_merge_ratio",
     "printed_normalised_information",
-    "printed_overlap",
+    "printed_resolution_cost_ratio",
     "printed_squared_error",
     "printed_variance_gap_gradient",
     "rademacher_complexity",
     "relabelled_information",
     "relabelling_bound",
+    "resolution_cost_ratio",
+    "resolution_stages",
     "rest_loss_change",
     "risk_gap_bound",
     "simulated_errors",
     "single_products",
     "soft_relabelled_information",
-    "stages",
     "table_information",
     "temperature_scaled_kl",
     "temperature_scaled_kl_gradient",

@@ -5,8 +5,8 @@ noise of variance k a (eq 58, 59). The overlap is the integral of the smaller de
 twice the error of the best classifier.
 
     where                what                                                                     function
-    Theorem 6            2 Phi(-gap / (2 sigma)), sigma^2 = s^2 + k a; any two spreads            overlap
-    eq 67, printed       2 Phi(gap / (sqrt(2) sigma)) - 1                                         printed_overlap
+    Theorem 6            2 Phi(-gap / (2 sigma)), sigma^2 = s^2 + k a; any two spreads            gaussian_overlap
+    eq 67, printed       2 Phi(gap / (sqrt(2) sigma)) - 1                                         printed_gaussian_overlap
     figures 6 to 9       views of images, cut out with a least share of the area                  crop_views
     O.5                  the overlap of two sets of points, from the errors of near neighbours    class_overlap
 
@@ -36,7 +36,7 @@ _TRIES = 10
 _ROWS = 1024  # at a time: the distances of all views to each other may not fit
 
 
-def overlap(
+def gaussian_overlap(
     *, gap: float, spread: float, other_spread: float | None = None, strength: float = 0.0, noise_rate: float = 1.0
 ) -> float:
     r"""The integral of min(p1, p2) of N(0, s1^2 + k a) and N(gap, s2^2 + k a), exact: in [0, 1].
@@ -46,7 +46,7 @@ def overlap(
     Args:
         gap: |mu1 - mu2|. spread: s1, a standard deviation. other_spread: s2, default s1. strength: a. noise_rate: k.
 
-    >>> [round(overlap(gap=1, spread=.5, noise_rate=.25, strength=a), 3) for a in (0, 1, 8)]
+    >>> [round(gaussian_overlap(gap=1, spread=.5, noise_rate=.25, strength=a), 3) for a in (0, 1, 8)]
     [0.317, 0.48, 0.739]
     """
     other_spread = spread if other_spread is None else check_spread("other_spread", other_spread)
@@ -65,10 +65,10 @@ def overlap(
     return min(outside + between, 1.0)
 
 
-def printed_overlap(*, gap: float, spread: float, strength: float = 0.0, noise_rate: float = 1.0) -> float:
+def printed_gaussian_overlap(*, gap: float, spread: float, strength: float = 0.0, noise_rate: float = 1.0) -> float:
     """Eq 67 as printed, 2 Phi(gap / sqrt(2 (s^2 + k a))) - 1: falls as the classes spread.
 
-    >>> [round(printed_overlap(gap=1, spread=.5, noise_rate=.25, strength=a), 3) for a in (0, 1, 8)]
+    >>> [round(printed_gaussian_overlap(gap=1, spread=.5, noise_rate=.25, strength=a), 3) for a in (0, 1, 8)]
     [0.843, 0.683, 0.363]
     """
     return math.erf(check_gap("gap", gap) / (2 * _spread(spread, strength, noise_rate)))

@@ -16,41 +16,44 @@ from typing import Any, NamedTuple
 from .. import errors
 
 
-class Stage(NamedTuple):
+class ResolutionStage(NamedTuple):
     """A part of a run: how many steps, and whether at the small resolution."""
 
     steps: int
     small: bool
 
 
-def stages(*, budget: int, merges: int) -> tuple[Stage, ...]:
+def resolution_stages(*, budget: int, merges: int) -> tuple[ResolutionStage, ...]:
     """The stages of Algorithm 1, merges + 1 of them, of `budget` steps together.
 
-    >>> stages(budget=2000, merges=2)
-    (Stage(steps=666, small=True), Stage(steps=666, small=False), Stage(steps=668, small=True))
+    >>> resolution_stages(budget=2000, merges=2)
+    (ResolutionStage(steps=666, small=True), ResolutionStage(steps=666, small=False), ResolutionStage(steps=668, small=True))
     """
     each = _steps_each(budget, merges)
     lengths = [each] * merges + [budget - merges * each]
-    return tuple(Stage(steps, number % 2 == 0) for number, steps in enumerate(lengths))
+    return tuple(ResolutionStage(steps, number % 2 == 0) for number, steps in enumerate(lengths))
 
 
-def full_cost(*, budget: int, side: int, channels: int = 3) -> int:
+def full_resolution_cost(*, budget: int, side: int, channels: int = 3) -> int:
     """Eq 7: budget x side^2 x channels, the values that all steps at full size go through, per image."""
     errors.check_integer("budget", budget, 1, 10**9)
     return budget * _side("side", side) ** 2 * errors.check_integer("channels", channels, 1, 10**5)
 
 
-def cost_ratio(*, budget: int, merges: int, small_side: int, side: int) -> float:
+def resolution_cost_ratio(*, budget: int, merges: int, small_side: int, side: int) -> float:
     """The cost of Algorithm 1 over that of eq 7, exact for every number of merges.
 
-    >>> cost_ratio(budget=2000, merges=3, small_side=112, side=224)
+    >>> resolution_cost_ratio(budget=2000, merges=3, small_side=112, side=224)
     0.625
     """
     share = _share(small_side, side)
-    return sum(steps * (share if small else 1.0) for steps, small in stages(budget=budget, merges=merges)) / budget
+    return (
+        sum(steps * (share if small else 1.0) for steps, small in resolution_stages(budget=budget, merges=merges))
+        / budget
+    )
 
 
-def printed_cost_ratio(*, budget: int, merges: int, small_side: int, side: int) -> float:
+def printed_resolution_cost_ratio(*, budget: int, merges: int, small_side: int, side: int) -> float:
     """Eq 8 as printed, 1 - (b / B) ceil(k / 2) (1 - r), r = (small_side / side)^2: right for odd k alone."""
     saved = 1 - _share(small_side, side)
     return 1 - _steps_each(budget, merges) / budget * math.ceil(merges / 2) * saved

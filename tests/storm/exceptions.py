@@ -27,7 +27,7 @@ EXCEPTIONS: dict[str, str] = {
             "lessons.Claim", "lessons.Verdict", "networks.Outputs", "optim.AdamState", "optim.SGDState",
             "theory.RestLossChange", "theory.VarianceParts",
             "theory.SimulatedErrors", "theory.MixtureInformation", "theory.RelabelledInformation", "theory.TableInformation",
-            "theory.LipschitzConstants", "theory.Stage", "theory.LinearTransport",
+            "theory.LipschitzConstants", "theory.ResolutionStage", "theory.LinearTransport",
         ),
         _RECORD,
     ),

@@ -29,12 +29,12 @@ def test_the_cost_is_the_walked_one(budget: int, merges: int, small: int, more: 
     side = small + more
     given_: dict[str, Any] = {"budget": budget, "merges": merges}
     pixels, returned = walked(budget, merges, small, side)
-    ratio = theory.cost_ratio(**given_, small_side=small, side=side)
-    assert ratio * theory.full_cost(budget=budget, side=side, channels=1) == pytest.approx(pixels)
-    parts = theory.stages(**given_)
+    ratio = theory.resolution_cost_ratio(**given_, small_side=small, side=side)
+    assert ratio * theory.full_resolution_cost(budget=budget, side=side, channels=1) == pytest.approx(pixels)
+    parts = theory.resolution_stages(**given_)
     assert len(parts) == merges + 1 and sum(part.steps for part in parts) == budget
     assert parts[-1].small is (returned == small)
-    printed = theory.printed_cost_ratio(**given_, small_side=small, side=side)
+    printed = theory.printed_resolution_cost_ratio(**given_, small_side=small, side=side)
     if merges % 2:
         assert printed == pytest.approx(ratio)
     else:
@@ -45,17 +45,17 @@ def test_the_cost_is_the_walked_one(budget: int, merges: int, small: int, more: 
 def test_the_specified_numbers() -> None:
     """k = 2, r = 1/4: .5, printed .75; k = 0: r, printed 1."""
     half: dict[str, Any] = {"small_side": 112, "side": 224}
-    assert theory.cost_ratio(budget=1800, merges=2, **half) == pytest.approx(0.5)
-    assert theory.printed_cost_ratio(budget=1800, merges=2, **half) == pytest.approx(0.75)
-    assert theory.cost_ratio(budget=10, merges=0, **half) == 0.25
-    assert theory.printed_cost_ratio(budget=10, merges=0, **half) == 1
-    assert theory.full_cost(budget=2000, side=224) == 2000 * 224 * 224 * 3
+    assert theory.resolution_cost_ratio(budget=1800, merges=2, **half) == pytest.approx(0.5)
+    assert theory.printed_resolution_cost_ratio(budget=1800, merges=2, **half) == pytest.approx(0.75)
+    assert theory.resolution_cost_ratio(budget=10, merges=0, **half) == 0.25
+    assert theory.printed_resolution_cost_ratio(budget=10, merges=0, **half) == 1
+    assert theory.full_resolution_cost(budget=2000, side=224) == 2000 * 224 * 224 * 3
 
 
 def test_what_is_refused() -> None:
     with refuses("small_side", "[1, 32]"):
-        theory.cost_ratio(budget=10, merges=1, small_side=33, side=32)
+        theory.resolution_cost_ratio(budget=10, merges=1, small_side=33, side=32)
     with refuses("merges"):
-        theory.stages(budget=10, merges=-1)
+        theory.resolution_stages(budget=10, merges=-1)
     with refuses("budget"):
-        theory.full_cost(budget=0, side=3)
+        theory.full_resolution_cost(budget=0, side=3)

@@ -68,6 +68,15 @@ def test_a_linear_map_is_found_and_its_inverse_too(seed: int) -> None:
         assert theory.linear_transport(*pair, ridge=0).r_squared == pytest.approx(1, abs=1e-6)
 
 
+@given(seed=seeds)
+def test_dimensions_that_say_the_same_twice_change_nothing(seed: int) -> None:
+    """Without a penalty their difference would be divided by its own rounding."""
+    source, target = drawn(seed, 30, 4), drawn(seed + 1, 30, 2)
+    twice = torch.cat([source, source @ drawn(seed + 2, 4, 5)], 1)
+    found = [theory.linear_transport(one, target, ridge=0).r_squared for one in (source, twice)]
+    assert found[1] == pytest.approx(found[0], abs=1e-8)
+
+
 def test_noise_explains_nothing_and_the_rest_is_its_share() -> None:
     source, noise = drawn(0, 4000, 3), drawn(1, 4000, 3)
     assert abs(theory.linear_transport(source, noise).r_squared) < 0.01
