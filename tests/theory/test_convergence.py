@@ -119,6 +119,18 @@ def test_the_specified_number() -> None:
     assert float(theory.printed_squared_error(200, **settings)[-1]) < 1e-9
 
 
+def test_momentum_is_why_the_spread_shows() -> None:
+    """1000 steps at the paper's learning rate, with and without its momentum."""
+    ends = {
+        (spread, momentum): round(
+            float(theory.expected_squared_error(1000, spread=spread, learning_rate=0.002, momentum=momentum)[-1]), 4
+        )
+        for spread in (0.1, 1.0)
+        for momentum in (0.98, 0.0)
+    }
+    assert ends == {(0.1, 0.98): 0.0130, (1.0, 0.98): 0.0625, (0.1, 0.0): 0.0185, (1.0, 0.0): 0.0195}
+
+
 def test_the_printed_error_is_what_is_printed() -> None:
     found = theory.printed_squared_error(3, spread=0.5, gap=1.0, learning_rate=0.2, start=2)
     inside = 4 + 0.2 / 1.8 * (0.5**2 + 0.5**2)
