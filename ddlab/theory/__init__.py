@@ -3,8 +3,17 @@
 batch_norm_conflict   DWA appendix A.1 and eq 4, 17-20: do the mean gap and the variance gap pull latents apart?
 variance_sources      DWA eq 5, 7 and 11: where the variance of distilled images comes from
 rest_loss             DWA eq 13-15: what raising the loss of a batch does to the rest of the training set
+convergence           ReLA appendices A and B: how fast one parameter learns two Gaussian classes by SGD
+relabelling_noise     ReLA appendix B: the noise of its gradient when targets are relabelled
+information           ReLA appendix C: what samples tell about targets in two Gaussian classes, exactly
+sample_information    the same of tables and samples; ReLA Theorems 3 and 5
+transport             ReLA Proposition 2: are two networks' representations linear transports of each other?
+augmentation_overlap  ReLA appendix O: how much two classes overlap when augmentation spreads them
+residual_bounds       FADRM appendix A: the bounds behind its residual connection, and where its condition can hold
+multi_resolution_cost FADRM eq 7 and 8: what Algorithm 1 costs
 """
 
+from .augmentation_overlap import class_overlap, crop_views, gaussian_overlap, printed_gaussian_overlap
 from .batch_norm_conflict import (
     batch_product,
     closed_gaps,
@@ -17,23 +26,124 @@ from .batch_norm_conflict import (
     variance_gap,
     variance_gap_gradient,
 )
+from .convergence import (
+    SimulatedErrors,
+    excess_error,
+    expected_squared_error,
+    noise_floor,
+    printed_squared_error,
+    relabelling_bound,
+    simulated_errors,
+)
+from .information import (
+    MixtureInformation,
+    RelabelledInformation,
+    mixture_information,
+    printed_normalised_information,
+    relabelled_information,
+    soft_relabelled_information,
+)
+from .multi_resolution_cost import (
+    ResolutionStage,
+    full_resolution_cost,
+    printed_resolution_cost_ratio,
+    resolution_cost_ratio,
+    resolution_stages,
+)
+from .relabelling_noise import gradient_noise, least_noise_relabelling, mean_absolute_noise
+from .residual_bounds import (
+    LipschitzConstants,
+    combination_bound,
+    complexity_bound,
+    condition_threshold,
+    largest_merge_ratio,
+    lipschitz_constants,
+    printed_combination_bound,
+    printed_complexity_bound,
+    printed_condition_threshold,
+    printed_information_bound,
+    printed_kl_bound,
+    printed_largest_merge_ratio,
+    rademacher_complexity,
+    risk_gap_bound,
+    temperature_scaled_kl,
+    temperature_scaled_kl_gradient,
+    tight_kl_bound,
+)
 from .rest_loss import RestLossChange, at_optimum, rest_loss_change
+from .sample_information import (
+    TableInformation,
+    histogram_information,
+    nearest_neighbour_information,
+    table_information,
+)
+from .transport import LinearTransport, layer_representations, linear_transport, transport_by_layer
 from .variance_sources import VarianceParts, added_variance, variance_between_and_within
 
 __all__ = [
+    "LinearTransport",
+    "LipschitzConstants",
+    "MixtureInformation",
+    "RelabelledInformation",
+    "ResolutionStage",
     "RestLossChange",
+    "SimulatedErrors",
+    "TableInformation",
     "VarianceParts",
     "added_variance",
     "at_optimum",
     "batch_product",
+    "class_overlap",
     "closed_gaps",
+    "combination_bound",
+    "complexity_bound",
+    "condition_threshold",
+    "crop_views",
+    "excess_error",
+    "expected_squared_error",
+    "full_resolution_cost",
+    "gaussian_overlap",
+    "gradient_noise",
+    "histogram_information",
+    "largest_merge_ratio",
+    "layer_representations",
+    "least_noise_relabelling",
+    "linear_transport",
+    "lipschitz_constants",
+    "mean_absolute_noise",
     "mean_gap",
     "mean_gap_gradient",
+    "mixture_information",
     "moving",
+    "nearest_neighbour_information",
+    "noise_floor",
     "opposed",
+    "printed_combination_bound",
+    "printed_complexity_bound",
+    "printed_condition_threshold",
+    "printed_gaussian_overlap",
+    "printed_information_bound",
+    "printed_kl_bound",
+    "printed_largest_merge_ratio",
+    "printed_normalised_information",
+    "printed_resolution_cost_ratio",
+    "printed_squared_error",
     "printed_variance_gap_gradient",
+    "rademacher_complexity",
+    "relabelled_information",
+    "relabelling_bound",
+    "resolution_cost_ratio",
+    "resolution_stages",
     "rest_loss_change",
+    "risk_gap_bound",
+    "simulated_errors",
     "single_products",
+    "soft_relabelled_information",
+    "table_information",
+    "temperature_scaled_kl",
+    "temperature_scaled_kl_gradient",
+    "tight_kl_bound",
+    "transport_by_layer",
     "variance_between_and_within",
     "variance_gap",
     "variance_gap_gradient",

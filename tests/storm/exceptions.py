@@ -26,6 +26,8 @@ EXCEPTIONS: dict[str, str] = {
             "records.Outcome", "embeddings.Density", "embeddings.Embedding", "explorers.Frame", "lessons.Budget",
             "lessons.Claim", "lessons.Verdict", "networks.Outputs", "optim.AdamState", "optim.SGDState",
             "theory.RestLossChange", "theory.VarianceParts",
+            "theory.SimulatedErrors", "theory.MixtureInformation", "theory.RelabelledInformation", "theory.TableInformation",
+            "theory.LipschitzConstants", "theory.ResolutionStage", "theory.LinearTransport",
         ),
         _RECORD,
     ),

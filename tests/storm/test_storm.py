@@ -35,6 +35,7 @@ from ddlab.networks import Network
 from tests import public_api
 from tests.storm.exceptions import EXCEPTIONS
 from tests.storm.good import Given, Good
+from tests.storm.table_closed_forms import CLOSED_FORMS
 from tests.storm.table_core import CORE
 from tests.storm.table_lab import LAB
 from tests.storm.table_maps import MAPS
@@ -45,7 +46,7 @@ from tests.storm.table_views import VIEWS
 from tests.storm.wrong import wrong
 from tests.support import assert_sentence
 
-TABLE: dict[str, Good] = CORE | RUNS | VIEWS | MAPS | LAB | RECORDS | THEORY
+TABLE: dict[str, Good] = CORE | RUNS | VIEWS | MAPS | LAB | RECORDS | THEORY | CLOSED_FORMS
 PER_ARGUMENT = 10 * int(os.environ.get("DDLAB_STORM", "1"))
 AT_LEAST = 4000
 THROWN: dict[str, int] = {}
