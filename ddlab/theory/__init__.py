@@ -3,6 +3,9 @@
 batch_norm_conflict   DWA appendix A.1 and eq 4, 17-20: do the mean gap and the variance gap pull latents apart?
 variance_sources      DWA eq 5, 7 and 11: where the variance of distilled images comes from
 rest_loss             DWA eq 13-15: what raising the loss of a batch does to the rest of the training set
+gaussian_mixture      ReLA Definition 4 and appendix G: two Gaussians, their exact posterior and risk
+toy_network, toy_descent, toy_config, toy_experiment
+                      ReLA section 3.2, Figures 1 and 2: small networks on distilled samples and targets, all settings and seeds at once
 """
 
 from .batch_norm_conflict import (
@@ -17,23 +20,73 @@ from .batch_norm_conflict import (
     variance_gap,
     variance_gap_gradient,
 )
+from .gaussian_mixture import (
+    DecisionBoundary,
+    GaussianMixture,
+    PredictiveRisk,
+    bayes_error_fraction,
+    bimodal_mixture,
+    decision_boundary,
+    mixture_sample,
+    posterior,
+    predictive_risk,
+    spread_points,
+)
 from .rest_loss import RestLossChange, at_optimum, rest_loss_change
+from .toy_config import ToyConfig
+from .toy_descent import expected_descent, recorded_steps, stochastic_descent
+from .toy_experiment import (
+    DistilledSamples,
+    ToyRuns,
+    ToyValidation,
+    distilled_samples,
+    distilled_targets,
+    toy_validation,
+    train_toys,
+    validate_toys,
+)
+from .toy_network import ToyNetworks, initial_toys, toy_outputs
 from .variance_sources import VarianceParts, added_variance, variance_between_and_within
 
 __all__ = [
+    "DecisionBoundary",
+    "DistilledSamples",
+    "GaussianMixture",
+    "PredictiveRisk",
     "RestLossChange",
+    "ToyConfig",
+    "ToyNetworks",
+    "ToyRuns",
+    "ToyValidation",
     "VarianceParts",
     "added_variance",
     "at_optimum",
     "batch_product",
+    "bayes_error_fraction",
+    "bimodal_mixture",
     "closed_gaps",
+    "decision_boundary",
+    "distilled_samples",
+    "distilled_targets",
+    "expected_descent",
+    "initial_toys",
     "mean_gap",
     "mean_gap_gradient",
+    "mixture_sample",
     "moving",
     "opposed",
+    "posterior",
+    "predictive_risk",
     "printed_variance_gap_gradient",
+    "recorded_steps",
     "rest_loss_change",
     "single_products",
+    "spread_points",
+    "stochastic_descent",
+    "toy_outputs",
+    "toy_validation",
+    "train_toys",
+    "validate_toys",
     "variance_between_and_within",
     "variance_gap",
     "variance_gap_gradient",
