@@ -6,6 +6,8 @@ rest_loss             DWA eq 13-15: what raising the loss of a batch does to the
 gaussian_mixture      ReLA Definition 4 and appendix G: two Gaussians, their exact posterior and risk
 toy_network, toy_descent, toy_config, toy_experiment
                       ReLA section 3.2, Figures 1 and 2: small networks on distilled samples and targets, all settings and seeds at once
+loss_landscape, loss_surface
+                      Li et al. 2018: planes through the weights of a network, trajectories in them, the loss over them
 """
 
 from .batch_norm_conflict import (
@@ -32,6 +34,17 @@ from .gaussian_mixture import (
     predictive_risk,
     spread_points,
 )
+from .loss_landscape import (
+    Projection,
+    filter_directions,
+    network_at,
+    parameter_row,
+    plane_rows,
+    project,
+    toy_directions,
+    trajectory_directions,
+)
+from .loss_surface import Surface, network_surface, toy_surface
 from .rest_loss import RestLossChange, at_optimum, rest_loss_change
 from .toy_config import ToyConfig
 from .toy_descent import expected_descent, recorded_steps, stochastic_descent
@@ -53,7 +66,9 @@ __all__ = [
     "DistilledSamples",
     "GaussianMixture",
     "PredictiveRisk",
+    "Projection",
     "RestLossChange",
+    "Surface",
     "ToyConfig",
     "ToyNetworks",
     "ToyRuns",
@@ -69,23 +84,32 @@ __all__ = [
     "distilled_samples",
     "distilled_targets",
     "expected_descent",
+    "filter_directions",
     "initial_toys",
     "mean_gap",
     "mean_gap_gradient",
     "mixture_sample",
     "moving",
+    "network_at",
+    "network_surface",
     "opposed",
+    "parameter_row",
+    "plane_rows",
     "posterior",
     "predictive_risk",
     "printed_variance_gap_gradient",
+    "project",
     "recorded_steps",
     "rest_loss_change",
     "single_products",
     "spread_points",
     "stochastic_descent",
+    "toy_directions",
     "toy_outputs",
+    "toy_surface",
     "toy_validation",
     "train_toys",
+    "trajectory_directions",
     "validate_toys",
     "variance_between_and_within",
     "variance_gap",

@@ -210,7 +210,7 @@ def _check_targets(targets: Tensor, shape: torch.Size, dtype: torch.dtype) -> No
     if 0 in shape:
         errors.fail("points", "for at least one step and one network", list(shape))
     errors.check_tensor("targets", targets, shape=shape, dtype=dtype)
-    low, high = float(targets.min()), float(targets.max())
+    low, high = (float(end) for end in targets.detach().aminmax())
     if low < 0 or high > 1:
         errors.fail("targets", "in [0, 1]", low if low < 0 else high)
 

@@ -142,7 +142,7 @@ def toy_validation(networks: ToyNetworks, points: Tensor, labels: Tensor) -> Toy
     _check_fractions("labels", labels)
     outputs = toy_outputs(networks, points)
     right = (outputs > 0.5) == (labels > 0.5)
-    return ToyValidation(outputs.sub_(labels).square_().mean(-1), right.to(points.dtype).mean(-1))
+    return ToyValidation(outputs.sub_(labels.detach()).square_().mean(-1), right.to(points.dtype).mean(-1))
 
 
 def validate_toys(runs: ToyRuns, *, per_class: int = 128) -> ToyValidation:
@@ -197,7 +197,7 @@ def _teachers(deviation: float, **shape: Any) -> ToyNetworks:
     return stochastic_descent(start, points[0].movedim(1, 0), labels[0].movedim(1, 0), record_every=config.steps)[-1]
 
 
-def _check_fractions(argument: str, value: Tensor) -> Tensor:
-    if value.numel() and not (float(value.min()) >= 0 and float(value.max()) <= 1):
-        errors.fail(argument, "in [0, 1]", float(value.min()) if float(value.min()) < 0 else float(value.max()))
-    return value
+def _check_fractions(argument: str, value: Tensor) -> None:
+    low, high = (float(end) for end in value.detach().aminmax()) if value.numel() else (0.0, 0.0)
+    if low < 0 or high > 1:
+        errors.fail(argument, "in [0, 1]", low if low < 0 else high)

@@ -71,4 +71,28 @@ TOYS: dict[str, Good] = {
         lambda g: {"networks": _toys(2), "points": g.tensor(3, 2), "labels": torch.tensor([0.0, 1.0, 1.0])}
     ),
     "theory.validate_toys": Good(lambda g: {"runs": _runs(), "per_class": 8}, largest={"per_class": 1000}),
+    "theory.parameter_row": Good(lambda g: {"network": g.teacher}),
+    "theory.network_at": Good(lambda g: {"network": g.teacher, "row": theory.parameter_row(g.teacher)}),
+    "theory.filter_directions": Good(
+        lambda g: {"network": g.teacher, "count": 2, "seed": 0, "biases": True}, largest={"count": 20}
+    ),
+    "theory.toy_directions": Good(
+        lambda g: {"networks": _toys(2), "count": 2, "seed": 0, "biases": True}, largest={"count": 100}
+    ),
+    "theory.trajectory_directions": Good(lambda g: {"trajectory": g.tensor(2, 4, 6), "origin": g.tensor(2, 6, seed=1), "count": 2}),
+    "theory.project": Good(
+        lambda g: {"trajectory": g.tensor(2, 4, 6), "origin": g.tensor(2, 6, seed=1), "directions": g.tensor(2, 2, 6, seed=2)}
+    ),
+    "theory.plane_rows": Good(
+        lambda g: {"origin": g.tensor(3, 6), "directions": g.tensor(3, 2, 6, seed=1), "x": g.tensor(2), "y": g.tensor(3)}
+    ),
+    "theory.toy_surface": Good(
+        lambda g: {"networks": _toys(2), "directions": theory.toy_directions(_toys(2)), "x": g.tensor(2), "y": g.tensor(3),
+                   "points": g.tensor(4, 2), "labels": torch.tensor([0.0, 1.0, 1.0, 0.0])}
+    ),
+    "theory.network_surface": Good(
+        lambda g: {"network": g.teacher, "directions": theory.filter_directions(g.teacher), "x": torch.tensor([0.0, 0.1]),
+                   "y": torch.tensor([0.0]), "images": g.images(2), "labels": torch.tensor([0, 2]), "batch_norm": "recomputed",
+                   "batch_size": 2, "progress": lambda done, total: None}
+    ),
 }  # fmt: skip
