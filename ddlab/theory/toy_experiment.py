@@ -97,7 +97,13 @@ def distilled_samples(configs: Sequence[ToyConfig]) -> DistilledSamples:
         labels = torch.stack([own.float() for _, own in spread])[:, None].expand(-1, first.seeds, -1)
     else:
         points, labels = _draws(configs, "student")
-    targets = [_targets(config, *own) for config, *own in zip(configs, points, labels, strict=True)]
+    answers: dict[tuple[Any, ...], Tensor] = {}  # settings that differ in rho alone ask a teacher about the same points
+    targets = []
+    for config, own, truth in zip(configs, points, labels, strict=True):
+        asked = (config.teacher, config.teacher_deviation, config.original_deviation, config.distance, config.deviation)
+        if config.relabelling > 0 and asked not in answers:
+            answers[asked] = _teacher_outputs(config, own)
+        targets.append(distilled_targets(truth, answers.get(asked, truth), config.relabelling))
     return DistilledSamples(points, labels, torch.stack(targets))
 
 
@@ -173,17 +179,13 @@ def _draws(configs: Sequence[ToyConfig], stream: str) -> tuple[Tensor, Tensor]:
     return torch.stack(points), labels.float().expand(len(configs), *labels.shape)
 
 
-def _targets(config: ToyConfig, points: Tensor, labels: Tensor) -> Tensor:
-    """y' of one setting: points [seeds, n, d], labels [seeds, n]."""
-    if config.relabelling == 0:
-        return labels
-    if config.teacher == TEACHERS[0]:
-        shape = {name: getattr(config, name) for name in ("distance", "dimensions", "units", "seeds", "first_seed")}
-        teachers = _teachers(config.teacher_deviation, **shape)
-        outputs = torch.stack([toy_outputs(teachers[number], own) for number, own in enumerate(points)])
-    else:
-        outputs = posterior(config.distilled if config.teacher == TEACHERS[1] else config.original, points)
-    return distilled_targets(labels, outputs, config.relabelling)
+def _teacher_outputs(config: ToyConfig, points: Tensor) -> Tensor:
+    """f*(x) [seeds, n] at points [seeds, n, d]; each seed has a teacher of its own."""
+    if config.teacher != TEACHERS[0]:
+        return posterior(config.distilled if config.teacher == TEACHERS[1] else config.original, points)
+    shape = {name: getattr(config, name) for name in ("distance", "dimensions", "units", "seeds", "first_seed")}
+    teachers = _teachers(config.teacher_deviation, **shape)
+    return torch.stack([toy_outputs(teachers[number], own) for number, own in enumerate(points)])
 
 
 @lru_cache(maxsize=16)
