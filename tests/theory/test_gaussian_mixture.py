@@ -161,6 +161,16 @@ def test_smooth_and_steep_posteriors_are_integrated_as_well(deviation: float, pr
     assert found.mean_squared_error == pytest.approx((stats.norm.pdf(t) * squared).sum() * (t[1] - t[0]), rel=precision)
 
 
+@pytest.mark.parametrize("steepness", [1e3, 1e4, 1e5])
+@pytest.mark.parametrize("turn", [0.7, math.sqrt(2), 3])
+def test_a_step_is_found_wherever_it_is(steepness: float, turn: float) -> None:
+    """E[sigmoid(s (t - turn))^2] for t ~ N(0, 1) is Phi(-turn) - phi(turn) / s, and then terms of 1 / s^2."""
+    data = theory.bimodal_mixture(distance=turn, deviation=0.5, dimensions=1)
+    believed = theory.bimodal_mixture(distance=turn, deviation=math.sqrt(0.5 * turn / steepness), dimensions=1)
+    limit = stats.norm.sf(turn) - stats.norm.pdf(turn) / steepness
+    assert theory.predictive_risk(believed, data).mean_squared_error == pytest.approx(limit, abs=2 / steepness**2)
+
+
 def test_equal_means_are_told_apart_by_nothing() -> None:
     same = theory.bimodal_mixture(distance=0)
     assert theory.predictive_risk(same, same) == (0.25, 0.5)

@@ -112,8 +112,11 @@ def test_directions_of_a_trajectory_are_principal_components() -> None:
     assert torch.allclose(found @ found.T, torch.eye(2, dtype=F64), atol=1e-12)
     shadow = theory.project(trajectory, trajectory[-1], found)
     assert float(shadow.captured_fraction) == pytest.approx((size[:2] ** 2).sum() / (size**2).sum())
-    far = shadow.coordinates.abs().argmax(0)
-    assert (shadow.coordinates.gather(0, far[None]) > 0).all(), "each points to where the trajectory is farthest"
+    for seed in range(8):
+        another = normal(6, 10, seed=seed)
+        shadow = theory.project(another, another[-1], theory.trajectory_directions(another))
+        far = shadow.coordinates.abs().argmax(0)
+        assert (shadow.coordinates.gather(0, far[None]) > 0).all(), "each points to where the trajectory is farthest"
     both = theory.trajectory_directions(torch.stack([trajectory, -trajectory]))
     assert torch.allclose(both[0], found) and torch.allclose(both[1], -found)
 

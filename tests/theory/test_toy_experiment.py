@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 
-from ddlab import theory
+from ddlab import randomness, theory
 from ddlab.theory import ToyConfig
 from tests.support import refuses
 
@@ -102,14 +103,33 @@ def test_a_trained_teacher_is_a_network_of_its_own() -> None:
     points, _, targets = theory.distilled_samples([config])
     labels = targets.round()
     assert (labels == (points.sum(-1) > 3)).float().mean() > 0.93, "it knows the boundary"
-    student = theory.train_toys([ToyConfig(deviation=0.1, seeds=3)]).networks[-1, 0]
+    means, start = config.original.means.float(), theory.initial_toys(3, stream="teacher")
     for number in range(3):
-        own = theory.toy_outputs(student[number], points[0, number])
-        assert not torch.allclose(own, targets[0, number], atol=0.01), "of another start and other samples"
+        noise = randomness.numpy_generator(number, 0, "toy noise teacher").standard_normal((1000, 2), np.float32)
+        truth = torch.from_numpy(randomness.numpy_generator(number, 0, "toy labels teacher").random(1000) < 0.5).long()
+        seen = means[truth] + 0.1 * torch.from_numpy(noise)
+        taught = theory.stochastic_descent(start[number : number + 1], seen[:, None], truth[:, None].float())
+        answer = theory.toy_outputs(taught[-1, 0], points[0, number])
+        assert torch.allclose(answer, targets[0, number], atol=1e-4), "of a start and samples of its own"
     unlike = theory.distilled_samples([config.replace(teacher_deviation=1.0)]).targets
     assert not torch.allclose(unlike, targets, atol=0.01)
     of_original = theory.distilled_samples([config.replace(teacher="posterior of the original")]).targets
     assert torch.allclose(of_original, theory.posterior(config.original, points), atol=1e-6)
+
+
+def test_settings_of_one_call_have_teachers_of_their_own() -> None:
+    base = ToyConfig(deviation=1.0, relabelling=0.5, seeds=1, steps=5)
+    configs = [
+        base, base.replace(relabelling=0.8), base.replace(teacher_deviation=0.5), base.replace(distance=1.0), base.replace(deviation=0.3),
+        base.replace(teacher=POSTERIOR), base.replace(teacher="posterior of the original"),
+        base.replace(teacher="posterior of the original", original_deviation=0.2), base.replace(relabelling=0.0),
+    ]  # fmt: skip
+    together = theory.distilled_samples(configs)
+    for number, config in enumerate(configs):
+        alone = theory.distilled_samples([config])
+        assert torch.equal(alone.targets[0], together.targets[number]), config.to_string()
+        for other in range(number):
+            assert not torch.allclose(together.targets[other], together.targets[number], atol=1e-4)
 
 
 def test_validation_is_a_plain_average() -> None:
