@@ -32,6 +32,8 @@ EXCEPTIONS: dict[str, str] = {
         _RECORD,
     ),
 }  # fmt: skip
+for _record in ("DecisionBoundary", "DistilledSamples", "PredictiveRisk", "Projection", "Surface", "ToyValidation"):
+    EXCEPTIONS[f"theory.{_record}"] = _RECORD
 for _process in (training, *(methods.get(name) for name in methods.names())):
     _room = _process.__name__.removeprefix("ddlab.")
     EXCEPTIONS |= {f"{_room}.{name}": _DRIVEN for name in ("total_steps", "init", "update", "finish")}

@@ -42,11 +42,12 @@ from tests.storm.table_maps import MAPS
 from tests.storm.table_records import RECORDS
 from tests.storm.table_runs import RUNS
 from tests.storm.table_theory import THEORY
+from tests.storm.table_toys import TOYS
 from tests.storm.table_views import VIEWS
 from tests.storm.wrong import wrong
 from tests.support import assert_sentence
 
-TABLE: dict[str, Good] = CORE | RUNS | VIEWS | MAPS | LAB | RECORDS | THEORY | CLOSED_FORMS
+TABLE: dict[str, Good] = CORE | RUNS | VIEWS | MAPS | LAB | RECORDS | THEORY | CLOSED_FORMS | TOYS
 PER_ARGUMENT = 10 * int(os.environ.get("DDLAB_STORM", "1"))
 AT_LEAST = 4000
 THROWN: dict[str, int] = {}

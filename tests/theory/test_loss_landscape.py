@@ -1,0 +1,208 @@
+"""Planes of weights against numpy, scikit-learn and plain loops, in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.decomposition import PCA
+from torch import Tensor
+
+from ddlab import networks, theory
+from ddlab.networks import Network
+from ddlab.theory import ToyNetworks
+from tests.support import assert_unchanged, refuses, snapshot
+
+F64 = torch.float64
+
+
+def normal(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=F64)
+
+
+def toys(*block: int, units: int = 4) -> ToyNetworks:
+    start = theory.initial_toys(int(torch.tensor(block).prod()) if block else 1, units=units)
+    return start.from_rows(start.rows.double().view(*block, -1))
+
+
+def pieces(network: Network, row: Tensor) -> dict[str, Tensor]:
+    names = networks.parameter_names(network.spec)
+    parts = row.split([network.weights[name].numel() for name in names])
+    return {name: part.view_as(network.weights[name]) for name, part in zip(names, parts, strict=True)}
+
+
+def test_a_row_is_all_parameters_and_comes_back(teacher: Network) -> None:
+    row = theory.parameter_row(teacher)
+    assert len(row) == sum(teacher.weights[name].numel() for name in networks.parameter_names(teacher.spec))
+    for name, part in pieces(teacher, row).items():
+        assert torch.equal(part, teacher.weights[name])
+    before = snapshot(teacher.weights)
+    moved = theory.network_at(teacher, row + 1)
+    assert_unchanged(before, teacher.weights)
+    for name, value in moved.weights.items():
+        trained = name in networks.parameter_names(teacher.spec)
+        assert torch.equal(value, teacher.weights[name] + 1 if trained else teacher.weights[name])
+    assert torch.equal(theory.parameter_row(theory.network_at(moved, row)), row)
+    with refuses("row", f"[{len(row)}]"):
+        theory.network_at(teacher, row[:-1])
+
+
+@pytest.mark.parametrize("biases", [False, True])
+def test_filters_are_as_long_as_the_networks(teacher: Network, biases: bool) -> None:
+    found = theory.filter_directions(teacher, count=3, seed=4, biases=biases)
+    assert found.shape == (3, len(theory.parameter_row(teacher)))
+    shapes = set()
+    for direction in found:
+        for name, part in pieces(teacher, direction).items():
+            own = teacher.weights[name]
+            shapes.add(own.ndim)
+            if own.ndim == 1:
+                length = float(own.norm()) if biases else 0.0
+                assert float(part.norm()) == pytest.approx(length, rel=1e-5), name
+                continue
+            for one, theirs in zip(part, own, strict=True):
+                assert float(one.norm()) == pytest.approx(float(theirs.norm()), rel=1e-5), name
+    assert shapes == {1, 2, 4}, "convolutions, linear layers and biases"
+    # One scale per filter of normal numbers: on the sphere, not off it, and in no direction before others.
+    weight = pieces(teacher, found[0])
+    name = max(weight, key=lambda name: weight[name].numel())
+    unit = (weight[name] / teacher.weights[name].flatten(1).norm(dim=1).view(-1, 1, 1, 1)).flatten(1)
+    scaled = unit * unit.shape[1] ** 0.5
+    assert abs(float(scaled.mean())) < 0.15 and float(scaled.pow(4).mean()) == pytest.approx(3, abs=0.5)
+    assert abs(float(found[0] @ found[1]) / float(found[0].norm() * found[1].norm())) < 0.2
+    again = theory.filter_directions(teacher, count=2, seed=4, biases=biases)
+    assert torch.equal(again, found[:2]) and not torch.equal(found[0], found[1])
+    assert not torch.equal(theory.filter_directions(teacher, count=2, seed=5, biases=biases), again)
+
+
+@pytest.mark.parametrize("biases", [False, True])
+def test_units_are_as_long_as_the_toys(biases: bool) -> None:
+    block = toys(2, 3)
+    found = theory.toy_directions(block, seed=1, biases=biases)
+    assert found.shape == (2, 3, 2, 17)
+    for a in range(2):
+        for b in range(3):
+            own = block[a, b]
+            for direction in found[a, b]:
+                part = own.from_rows(direction)
+                for unit in range(4):
+                    assert float(part.hidden_weight[unit].norm()) == pytest.approx(
+                        float(own.hidden_weight[unit].norm())
+                    )
+                assert float(part.output_weight.norm()) == pytest.approx(float(own.output_weight.norm()))
+                wanted = (float(own.hidden_bias.norm()), abs(float(own.output_bias))) if biases else (0, 0)
+                assert (float(part.hidden_bias.norm()), abs(float(part.output_bias))) == pytest.approx(wanted)
+    assert torch.equal(theory.toy_directions(block[0, 2], seed=1, biases=biases), found[0, 2]), "one draw for all"
+    bigger = block.from_rows(block.rows * 3)
+    assert torch.allclose(theory.toy_directions(bigger, seed=1, biases=biases), 3 * found)
+
+
+def test_directions_of_a_trajectory_are_principal_components() -> None:
+    trajectory = normal(9, 30) * torch.linspace(3, 0.1, 30, dtype=F64)
+    centred = theory.trajectory_directions(trajectory, origin=trajectory.mean(0), count=3)
+    wanted = torch.from_numpy(PCA(3).fit(trajectory.numpy()).components_)
+    assert torch.allclose((centred * wanted).sum(1).abs(), torch.ones(3, dtype=F64), atol=1e-10)
+    found = theory.trajectory_directions(trajectory)
+    _, size, right = np.linalg.svd((trajectory - trajectory[-1]).numpy())
+    assert torch.allclose((found * torch.from_numpy(right[:2])).sum(1).abs(), torch.ones(2, dtype=F64), atol=1e-10)
+    assert torch.allclose(found @ found.T, torch.eye(2, dtype=F64), atol=1e-12)
+    shadow = theory.project(trajectory, trajectory[-1], found)
+    assert float(shadow.captured_fraction) == pytest.approx((size[:2] ** 2).sum() / (size**2).sum())
+    for seed in range(8):
+        another = normal(6, 10, seed=seed)
+        shadow = theory.project(another, another[-1], theory.trajectory_directions(another))
+        far = shadow.coordinates.abs().argmax(0)
+        assert (shadow.coordinates.gather(0, far[None]) > 0).all(), "each points to where the trajectory is farthest"
+    both = theory.trajectory_directions(torch.stack([trajectory, -trajectory]))
+    assert torch.allclose(both[0], found) and torch.allclose(both[1], -found)
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10**6), st.integers(1, 3), st.integers(4, 9))
+def test_projection_is_least_squares(seed: int, count: int, length: int) -> None:
+    trajectory, origin = normal(5, length, seed=seed), normal(length, seed=seed + 1)
+    directions = normal(count, length, seed=seed + 2) * torch.tensor([[0.01], [1.0], [100.0]], dtype=F64)[:count]
+    found = theory.project(trajectory, origin, directions)
+    moves = (trajectory - origin).numpy()
+    wanted = np.linalg.lstsq(directions.numpy().T, moves.T, rcond=None)[0].T
+    assert found.coordinates.numpy() == pytest.approx(wanted, rel=1e-6, abs=1e-9)
+    left = ((moves - wanted @ directions.numpy()) ** 2).sum() / (moves**2).sum()
+    assert float(found.captured_fraction) == pytest.approx(1 - left, abs=1e-9)
+    best = theory.project(trajectory, origin, theory.trajectory_directions(trajectory, origin=origin, count=count))
+    assert float(best.captured_fraction) >= float(found.captured_fraction) - 1e-9, "no plane holds more"
+
+
+def test_what_lies_in_the_plane_is_found_there() -> None:
+    origin, directions, there = normal(2, 12), normal(2, 2, 12, seed=1), normal(2, 6, 2, seed=2)
+    trajectory = origin[:, None] + there @ directions
+    found = theory.project(trajectory, origin, directions)
+    assert torch.allclose(found.coordinates, there) and torch.allclose(
+        found.captured_fraction, torch.ones(2, dtype=F64)
+    )
+    shared = theory.project(trajectory, origin[0], directions[0])
+    assert torch.allclose(shared.coordinates[0], there[0]) and float(shared.captured_fraction[1]) < 0.99
+    still = theory.project(origin[:1].expand(3, 12), origin[0], directions[0])
+    assert still.captured_fraction == 1 and not still.coordinates.any()
+
+
+def test_random_directions_hold_next_to_nothing_of_a_real_run() -> None:
+    runs = theory.train_toys([theory.ToyConfig(seeds=1, steps=200, record_every=20, deviation=0.2)])
+    trajectory = runs.networks.rows[:, 0, 0]
+    random = theory.project(trajectory, trajectory[-1], theory.toy_directions(runs.networks[-1, 0, 0]))
+    own = theory.project(trajectory, trajectory[-1], theory.trajectory_directions(trajectory))
+    assert float(random.captured_fraction) < 0.2 and float(own.captured_fraction) > 0.9
+
+
+def test_plane_rows_are_equation_1() -> None:
+    origin, directions = normal(2, 5), normal(2, 2, 5, seed=1)
+    x, y = torch.tensor([-1.0, 0.0, 2.0], dtype=F64), torch.tensor([0.5, 0.0], dtype=F64)
+    found = theory.plane_rows(origin, directions, x, y)
+    assert found.shape == (2, 2, 3, 5)
+    for n in range(2):
+        for row, b in enumerate(y):
+            for column, a in enumerate(x):
+                assert torch.allclose(found[n, row, column], origin[n] + a * directions[n, 0] + b * directions[n, 1])
+    assert torch.allclose(theory.plane_rows(origin, directions[0], x, y)[1, 1, 2], origin[1] + 2 * directions[0, 0])
+
+
+def test_what_is_refused(teacher: Network) -> None:
+    trajectory = normal(4, 6)
+    origin, directions = trajectory[-1], normal(2, 6, seed=1)
+    with refuses("directions", "span"):
+        theory.project(trajectory, origin, torch.stack([directions[0], -2 * directions[0]]))
+    with refuses("directions", "length above 0"):
+        theory.project(trajectory, origin, directions * 0)
+    with refuses("directions", "[any, 6]"):
+        theory.project(trajectory, origin, directions[:, :3])
+    with refuses("origin", "[6]"):
+        theory.project(trajectory, origin[:2], directions)
+    with refuses("origin", "float64"):
+        theory.project(trajectory, origin.float(), directions)
+    with refuses("trajectory", "at least 2 directions"):
+        theory.trajectory_directions(torch.stack([origin, 2 * origin, origin]))
+    with refuses("trajectory", "at least 1 directions"):
+        theory.trajectory_directions(origin.expand(3, 6), count=1)
+    with refuses("trajectory", "frames"):
+        theory.trajectory_directions(origin)
+    with refuses("trajectory", "finite"):
+        theory.trajectory_directions(trajectory * torch.inf)
+    with refuses("count", "[1, 4]"):
+        theory.trajectory_directions(trajectory, count=5)
+    wrong: Any
+    for wrong in (None, "network", toys(1)):
+        with refuses("network", "a Network"):
+            theory.filter_directions(wrong)
+        with refuses("network", "a Network"):
+            theory.parameter_row(wrong)
+    with refuses("networks", "a ToyNetworks"):
+        theory.toy_directions(teacher)  # type: ignore[arg-type]
+    with refuses("x and y"):
+        theory.plane_rows(origin, directions, torch.zeros(10_000), torch.zeros(10_000))
+    with refuses("directions", "[2, 6]"):
+        theory.plane_rows(origin, directions[:1], torch.zeros(1), torch.zeros(1))
+    with refuses("the plane's weights", "infinite"):
+        theory.plane_rows(origin.float() * 1e38, directions.float() * 1e38, torch.full((1,), 100.0), torch.zeros(1))
