@@ -114,7 +114,7 @@ def parts_table(record: Record) -> str:
     columns = ("method", "lambda_mean", "lambda_var", "perturbation")
     for values in dict.fromkeys(tuple(row[column] for column in columns) for row in record.rows):
         where: dict[str, Any] = dict(zip(columns, values, strict=True))
-        cells = [_cell(record.values(column, **where)) for column in measured]
+        cells = [_cell(record.values(column, **where), fraction=column != "distance") for column in measured]
         lines.append(f"| {_part(where)} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -163,9 +163,12 @@ def _table(head: str, columns: Sequence[Any], record: Record, where: Any, column
     return "\n".join(lines)
 
 
-def _cell(values: Sequence[float]) -> str:
+def _cell(values: Sequence[float], *, fraction: bool = True) -> str:
+    """Mean and 95% interval; that of a fraction ends at 0 and 1."""
     low, high = _interval(values)
-    return f"**{statistics.fmean(values):.2f}** ({max(low, 0):.2f} to {min(high, 1):.2f})"
+    if fraction:
+        low, high = max(low, 0), min(high, 1)
+    return f"**{statistics.fmean(values):.2f}** ({low:.2f} to {high:.2f})"
 
 
 def _interval(values: Sequence[float]) -> tuple[float, float]:
