@@ -106,6 +106,15 @@ def iteration(images: int, precision: str, device: str, repeats: int = 5, method
         found["adjustment"] = timed(
             lambda: dwa.directed_adjustment(frozen, pixels, labels, steps=steps, radius=radius), 3, device
         )
+        names = networks.parameter_names(frozen.spec)
+
+        def by_weights() -> None:
+            leaves = {name: frozen.weights[name].detach().requires_grad_() for name in names}
+            logits = networks.call(frozen.spec, frozen.weights | leaves, pixels)[0].logits
+            torch.autograd.grad(F.cross_entropy(logits, labels.to(device)), list(leaves.values()))
+
+        bare_steps = steps * timed(by_weights, repeats, device)["cpu_seconds"]
+        found["adjustment"]["ratio_to_bare_gradients"] = round(found["adjustment"]["cpu_seconds"] / bare_steps, 3)
         share = found["adjustment"]["cpu_seconds"] / (config.iterations * found[method]["cpu_seconds"])
         found["overhead_fraction"] = round(share, 4)
     memory = peak_megabytes(device)

@@ -20,6 +20,13 @@ def test_an_iteration_is_measured_beside_the_bare_network(tmp_path: Path, capsys
     assert result["images"] == 2 and result["sre2l"]["cpu_seconds"] > 0 and result["ratio_to_bare"] > 0
 
 
+def test_an_adjustment_is_measured_beside_bare_gradients_by_the_weights() -> None:
+    found = benchmark.iteration(1, "float32", "cpu", repeats=1, method="dwa")
+    assert found["dwa"]["cpu_seconds"] > 0 and found["adjustment"]["ratio_to_bare_gradients"] > 0
+    wanted = found["adjustment"]["cpu_seconds"] / (1000 * found["dwa"]["cpu_seconds"])
+    assert found["overhead_fraction"] == pytest.approx(wanted, rel=0.01)
+
+
 def test_the_threads_stay_as_they_are() -> None:
     before = torch.get_num_threads()
     benchmark.iteration(1, "bfloat16", "cpu", repeats=1)
