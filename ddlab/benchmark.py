@@ -106,6 +106,10 @@ def iteration(images: int, precision: str, device: str, repeats: int = 5, method
         found["adjustment"] = timed(
             lambda: dwa.directed_adjustment(frozen, pixels, labels, steps=steps, radius=radius), 3, device
         )
+        share = found["adjustment"]["cpu_seconds"] / (config.iterations * found[method]["cpu_seconds"])
+        found["overhead_fraction"] = round(share, 4)
+    memory = peak_megabytes(device)
+    if isinstance(config, dwa.Config):
         names = networks.parameter_names(frozen.spec)
 
         def by_weights() -> None:
@@ -115,9 +119,6 @@ def iteration(images: int, precision: str, device: str, repeats: int = 5, method
 
         bare_steps = steps * timed(by_weights, repeats, device)["cpu_seconds"]
         found["adjustment"]["ratio_to_bare_gradients"] = round(found["adjustment"]["cpu_seconds"] / bare_steps, 3)
-        share = found["adjustment"]["cpu_seconds"] / (config.iterations * found[method]["cpu_seconds"])
-        found["overhead_fraction"] = round(share, 4)
-    memory = peak_megabytes(device)
     found["bare network"] = timed(bare, repeats, device)
     ratio = found[method]["cpu_seconds"] / found["bare network"]["cpu_seconds"]
     return {

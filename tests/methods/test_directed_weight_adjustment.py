@@ -91,6 +91,25 @@ def test_several_images_of_each_class_are_a_batch_too(colour: ImageData, colour_
     assert float(found.length) == pytest.approx(0.1)
 
 
+def test_a_large_batch_is_taken_in_parts(
+    colour: ImageData, colour_teacher: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Memory is a matter of the parts; the adjustment is that of the whole batch."""
+    images, labels = (torch.cat(p) for p in zip(*(real_batch(settings(), colour, b) for b in (0, 1)), strict=True))
+    whole = dwa.directed_adjustment(in_double(colour_teacher), images, labels, steps=3, radius=0.5)
+    seen, real = [], networks.call
+    monkeypatch.setattr(
+        networks, "call", lambda s, w, some, *a, **k: seen.append(len(some)) or real(s, w, some, *a, **k)
+    )
+    monkeypatch.setattr(dwa, "AT_ONCE", 3)
+    parts = dwa.directed_adjustment(in_double(colour_teacher), images, labels, steps=3, radius=0.5)
+    assert seen == [3, 1] * 3
+    for one, other in zip(
+        (*whole.weights.values(), whole.losses), (*parts.weights.values(), parts.losses), strict=True
+    ):
+        torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-12)
+
+
 def test_random_adjustment_has_the_length_and_no_direction(teacher: Network) -> None:
     one, same, other = (dwa.random_adjustment(teacher, length=0.7, seed=seed, batch=1) for seed in (0, 0, 1))
     assert_same(one, same)
