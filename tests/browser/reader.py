@@ -23,7 +23,7 @@ class Reader:
         self.cells: dict[str, int] = {}
         for number, source in enumerate(self.page.evaluate(_SOURCES)):
             shown = re.search(r"^explorers\.(\w+)\(", source, re.MULTILINE)
-            if shown or source.startswith("film.scrubber"):
+            if shown or re.search(r"^film\.scrubber", source, re.MULTILINE):
                 self.cells[shown.group(1) if shown else "scrubber"] = number
 
     def cell(self, name: str) -> Any:
