@@ -106,6 +106,12 @@ def parameter(
     return dataclasses.field(default=default, metadata={"parameter": description})
 
 
+def with_default(config: type[Parameters], name: str, default: Any, *, source: str) -> Any:
+    """A field of another config with another default: all else of its description stays as it is there."""
+    description = dataclasses.replace(describe(config)[name], default=default, source=source)
+    return dataclasses.field(default=default, metadata={"parameter": description})
+
+
 def describe(config: type[Parameters] | Parameters) -> dict[str, Parameter]:
     """The `Parameter` of each field, in order, with name and type filled in."""
     owner = config if isinstance(config, type) else type(config)

@@ -192,3 +192,12 @@ def test_every_config_of_the_house(kind: type[Parameters]) -> None:
         if hasattr(kind, preset):
             config = getattr(kind, preset)()
             assert type(config).from_string(config.to_string()) == config
+
+
+def test_a_field_of_another_config_keeps_all_but_its_default() -> None:
+    from ddlab.methods import directed_weight_adjustment as dwa
+    from ddlab.methods import squeeze_recover_relabel as sre2l
+
+    ours, theirs = (parameters.describe(module.Config)["lambda_var"] for module in (dwa, sre2l))
+    assert (ours.default, theirs.default) == (0.11, 0.01) and ours.source != theirs.source
+    assert dataclasses.replace(ours, default=theirs.default, source=theirs.source) == theirs

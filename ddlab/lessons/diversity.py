@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from typing import Any
 
@@ -9,34 +10,41 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .. import cache, networks, randomness, records, training
+from .. import cache, networks, randomness, records
 from ..data import ImageData
 from ..distilled import DistilledSet
-from ..evaluation import evaluate
 from ..methods import directed_weight_adjustment as dwa
 from ..methods import selection, squeeze_recover_relabel
+from ..methods._recovery import real_image_indices
 from ..networks import Network
 from ..process import Inputs
 from ..records import setting
 from ..theory import rest_loss
 
 NAME = "21_diversity"
-WORLD = setting.shapes(records.Place())
-"""The images, networks and settings of the records on `shapes`, so that a point of theirs can be repeated here."""
-
 RANDOM, SRE2L, NONE, PERTURBED, DIRECTED = "random real", "SRe2L", "no adjustment", "random weights", "DWA"
 METHODS = (RANDOM, SRE2L, NONE, PERTURBED, DIRECTED)
 
 
-def config_of(method: str, *, images_per_class: int, seed: int, iterations: int = 150) -> tuple[Any, Any]:
-    """(module, config) of one of `METHODS`: the last three start from real images with lambda_var = .11 and lambda_mean = .01."""
+@functools.cache
+def world() -> setting.Setting:
+    """The images, networks and settings of the records on `shapes`, so that a point of theirs can be repeated here."""
+    return setting.shapes(records.Place())
+
+
+def config_of(method: str, *, images_per_class: int, seed: int, **changes: Any) -> tuple[Any, Any]:
+    """(module, config) of one of `METHODS`: the last three start from real images with lambda_var = .11 and lambda_mean = .01.
+
+    Args:
+        changes: fields of the recovery's Config other than the records'.
+    """
     size: dict[str, Any] = {"images_per_class": images_per_class, "seed": seed}
     if method == RANDOM:
         return selection, selection.Config(**size)
     if method == SRE2L:
-        return squeeze_recover_relabel, squeeze_recover_relabel.Config(iterations=iterations, roll_pixels=2, **size)
+        return squeeze_recover_relabel, squeeze_recover_relabel.Config(**setting.ON_SHAPES | size | changes)
     kind = {NONE: "none", PERTURBED: "random", DIRECTED: "directed"}[method]
-    return dwa, dwa.Config(iterations=iterations, roll_pixels=2, perturbation=kind, **size)
+    return dwa, dwa.Config(perturbation=kind, **setting.ON_SHAPES | size | changes)
 
 
 def five_sets(
@@ -56,37 +64,9 @@ def five_sets(
     return made
 
 
-def accuracies(
-    data: ImageData,
-    teacher: Network,
-    *,
-    pairs: int,
-    images_per_class: int,
-    student: training.Config,
-    labels: tuple[str, ...] = ("hard", "online"),
-    progress: bool = False,
-) -> dict[str, dict[str, list[float]]]:
-    """labels -> method -> test accuracy of one student per pair. Pair s uses seed s for the images and for the student."""
-    found: dict[str, dict[str, list[float]]] = {kind: {method: [] for method in METHODS} for kind in labels}
-    for seed in range(pairs):
-        for method, made in five_sets(data, teacher, images_per_class=images_per_class, seed=seed).items():
-            for kind in labels:
-                tested = evaluate(made, data, labels=kind, teacher=teacher, seeds=(seed,), config=student)
-                found[kind][method].append(tested.mean)
-        if progress:
-            print(f"pair {seed + 1} of {pairs}: {len(METHODS) * len(labels)} students", flush=True)
-    return found
-
-
 def one_batch(data: ImageData, seed: int) -> Tensor:
-    """The indices of one training image of each class, int64 [classes]."""
-    drawn = []
-    for label in range(data.classes):
-        members = data.of_class(label)
-        drawn.append(
-            members[int(torch.randint(len(members), (1,), generator=randomness.generator(seed, label, "batch")))]
-        )
-    return torch.stack(drawn)
+    """The indices of one training image of each class, int64 [classes]: those that a recovery with this seed starts from."""
+    return real_image_indices(data, 1, seed=seed)[0]
 
 
 def rest_change(
@@ -133,7 +113,7 @@ def overhead(data: ImageData, teacher: Network, *, repeats: int, iterations: int
 
 def trained_on_shapes() -> tuple[ImageData, Network]:
     """The lesson's data and teacher: those of the records."""
-    return WORLD.data, WORLD.teacher(records.Place())
+    return world().data, world().teacher(records.Place())
 
 
 def check_spread(answer: Any) -> tuple[bool, str]:

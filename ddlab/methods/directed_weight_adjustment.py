@@ -50,7 +50,7 @@ from .. import errors, networks, randomness
 from ..distilled import DistilledSet
 from ..errors import NonFiniteError
 from ..networks import Network
-from ..parameters import parameter
+from ..parameters import parameter, with_default
 from ..process import Inputs, require_data, require_teacher
 from . import _recovery as recovery
 from . import squeeze_recover_relabel as sre2l
@@ -66,22 +66,8 @@ SMALLEST_LENGTH = 1e-12  # added to a gradient's length, as in the reference cod
 class Config(sre2l.Config):
     """SRe2L's hyper-parameters and the adjustment's. The defaults are the CIFAR ones of the reference code."""
 
-    initialisation: str = parameter(
-        "real",
-        choices=("noise", "real"),
-        help="First images: N(0, 1) pixels, or real images of the class.",
-        source="reference code",
-        explorable=True,
-    )
-    lambda_var: float = parameter(
-        0.11,
-        symbol=r"\lambda_\mathrm{var}",
-        range=(0, None),
-        scale="log",
-        help="Weight of the gap between batch variances and remembered variances.",
-        source="DWA, Fig 3 and Table 6",
-        explorable=(0, 1.0),
-    )
+    initialisation: str = with_default(sre2l.Config, "initialisation", "real", source="reference code")
+    lambda_var: float = with_default(sre2l.Config, "lambda_var", 0.11, source="DWA, Fig 3 and Table 6")
     perturbation: str = parameter(
         "directed",
         choices=("none", "random", "directed"),

@@ -22,6 +22,7 @@ from ..process import Inputs
 from .sweep import Place, Point
 
 RANDOM, SRE2L, DWA = "random real images", "SRe2L", "DWA"
+ON_SHAPES: dict[str, Any] = {"iterations": 150, "roll_pixels": 2}  # fields of the recoveries' Configs
 SMOKE_IMAGES = 50  # of each class
 
 
@@ -85,7 +86,7 @@ def shapes(place: Place) -> Setting:
         data=images,
         teaching=training.Config.for_data(images, "teacher", **short),
         student=training.Config.for_data(images, **short),
-        recovery={"iterations": 2 if place.smoke else 150, "roll_pixels": 2},
+        recovery=ON_SHAPES | ({"iterations": 2} if place.smoke else {}),
     )
 
 

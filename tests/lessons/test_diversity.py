@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import types
 from statistics import fmean
 from typing import Any
 
@@ -41,21 +40,6 @@ def test_five_ways_to_make_as_many_images(small: Any) -> None:
         assert torch.equal(made.images, same[name].images) and not torch.equal(made.images, other[name].images)
     kinds = {name: made.provenance["config"].get("perturbation") for name, made in one.items()}
     assert kinds == dict(zip(diversity.METHODS, (None, None, "none", "random", "directed"), strict=True))
-
-
-def test_a_pair_shares_its_seed(small: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    data, teacher = small
-    asked = []
-
-    def note(made: Any, _data: Any, *, seeds: tuple[int, ...], labels: str, **_: Any) -> Any:
-        asked.append((made.provenance["config"]["seed"], labels, seeds))
-        return types.SimpleNamespace(mean=len(asked))
-
-    monkeypatch.setattr(diversity, "evaluate", note)
-    student = training.Config.teaching(epochs=1)
-    found = diversity.accuracies(data, teacher, pairs=2, images_per_class=1, student=student, labels=("online",))
-    assert asked == [(seed, "online", (seed,)) for seed in range(2) for _ in diversity.METHODS]
-    assert found["online"]["DWA"] == [5, 10]
 
 
 def test_an_interrupt_is_not_taken_for_a_whole_set(small: Any, monkeypatch: pytest.MonkeyPatch) -> None:
