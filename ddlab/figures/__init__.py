@@ -10,11 +10,13 @@ from .curves import gap_curves, loss_curves
 from .embedding import coverage_bars, embedding_map, move_points
 from .images import encode_grid, encode_png, grid_alt, image_grid
 from .labels import cell_table, label_matrix
+from .landscape import landscape_contours, landscape_relief
 from .latents import latent_arrows, move_latents, product_bars, raise_products
 from .panels import image_panels
 from .sets import distances_by_class, one_class, sets_on_map
 from .sweeps import heat_map, sweep_bands
 from .theme import alt_text, finish_figure, line_style, recolour, series_style, start_figure
+from .toys import decision_map, move_curves, move_decisions, setting_curves
 
 __all__ = [
     "add_reference",
@@ -23,6 +25,7 @@ __all__ = [
     "cell_table",
     "comparison",
     "coverage_bars",
+    "decision_map",
     "distances_by_class",
     "embedding_map",
     "encode_grid",
@@ -35,9 +38,13 @@ __all__ = [
     "image_grid",
     "image_panels",
     "label_matrix",
+    "landscape_contours",
+    "landscape_relief",
     "latent_arrows",
     "line_style",
     "loss_curves",
+    "move_curves",
+    "move_decisions",
     "move_latents",
     "move_points",
     "one_class",
@@ -47,6 +54,7 @@ __all__ = [
     "recolour",
     "series_style",
     "sets_on_map",
+    "setting_curves",
     "start_figure",
     "sweep_bands",
 ]

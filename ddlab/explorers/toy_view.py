@@ -1,0 +1,192 @@
+"""What the labs of the toy world compute: from the settings on the sliders to curves, maps, landscapes and numbers. No widgets."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from .. import errors, theory
+from ..parameters import Parameters, parameter
+from ..theory import ToyConfig, ToyRuns
+
+EXTENT = ((-1.0, 4.0), (-1.0, 4.0))  # of the plane that is drawn, around the middle between the means
+SQUARED, WRONG = "squared error", "share wrong"
+HIDDEN, CONTOUR, RELIEF = "hidden", "contours", "3-D"
+PATHS, RANDOM = "through the paths", "random filters"
+EXACT_SEEDS, EXACT_POINTS = 5, 32  # the exact gradient takes thirty times as long
+_FRAMES, _PATH_FRAMES, _PER_CLASS, _SAMPLES = 10, 20, 64, 150
+_GRID, _SURFACE, _MARGIN = 41, 31, 0.2
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToyView(ToyConfig):
+    """One position of a lab's sliders: a setting of the toy experiment, and what is shown of it."""
+
+    steps: int = parameter(
+        1000, symbol="T", range=(1, 1000), explorable=(50, 1000), step=50, source="Table 8",
+        help="Updates, each from one sample; at most 1000 here, so that every slider can train everything anew.",
+    )  # fmt: skip
+    seeds: int = parameter(20, range=(1, 60), explorable=(1, 60), step=1, help="Runs of each setting.")
+    measure: str = parameter(
+        SQUARED, choices=(SQUARED, WRONG), explorable=True, help="What the curves show, on the original data G."
+    )
+    landscape: str = parameter(
+        HIDDEN, choices=(HIDDEN, CONTOUR, RELIEF), explorable=True, help="Whether the loss landscape is drawn, and how."
+    )
+    plane: str = parameter(
+        PATHS, choices=(PATHS, RANDOM), explorable=True,
+        help="The landscape's plane: the one that holds most of the three paths, or two random directions, scaled filter by filter.",
+    )  # fmt: skip
+
+    def rules(self) -> None:
+        """The plane that is drawn has two dimensions."""
+        super().rules()
+        if self.dimensions != 2:
+            errors.fail("toy_view.ToyView.dimensions", "2, as many as can be drawn", self.dimensions)
+
+
+class Sweep(NamedTuple):
+    """The settings that are trained beside the chosen one.
+
+    Attributes:
+        field: of `ToyConfig`, that varies. symbol: of it, as in "Σ = 0.1". values: of the settings. ends: the two that have a path.
+    """
+
+    field: str
+    symbol: str
+    values: tuple[float, ...]
+    ends: tuple[float, float]
+
+    def name(self, value: float) -> str:
+        """ "Σ = 0.1"."""
+        return f"{self.symbol} = {value:g}"
+
+
+SIGMAS = Sweep("deviation", "Σ", (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0), (0.1, 1.0))
+RHOS = Sweep("relabelling", "ρ", (0.0, 0.25, 0.5, 0.75, 1.0), (0.0, 1.0))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Landscape:
+    """Loss over a plane of weights. x, y: [columns], [rows]. loss: [rows, columns]. paths: name -> [frames, 2]. captured: a share."""
+
+    x: Tensor
+    y: Tensor
+    loss: Tensor
+    paths: dict[str, Tensor]
+    captured: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToyShown:
+    """What one position of the sliders gives.
+
+    Attributes:
+        view: the position. values: of the settings trained, the chosen one among them. chosen: its number.
+        steps: [frames]. squared, wrong: [frames, settings, seeds] on G. least: what no predictor can be below, squared and wrong.
+        grid: [41], of both axes. outputs: [41, 41], mean over the chosen setting's networks.
+        points, labels, targets: what the first of them learned from, the first samples.
+        landscape: or None where it is hidden.
+    """
+
+    view: ToyView
+    values: tuple[float, ...]
+    chosen: int
+    steps: Tensor
+    squared: Tensor
+    wrong: Tensor
+    least: tuple[float, float]
+    grid: Tensor
+    outputs: Tensor
+    points: Tensor
+    labels: Tensor
+    targets: Tensor
+    landscape: Landscape | None
+
+    @property
+    def curves(self) -> Tensor:
+        """The measure that is shown, [frames, settings, seeds]."""
+        return self.squared if self.view.measure == SQUARED else self.wrong
+
+    def mean_and_error(self, setting: int, measure: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Mean over the seeds and its standard error, [frames] each; of one seed the error is 0."""
+        values = (self.curves if measure is None else measure)[:, setting]
+        seeds = values.shape[-1]
+        error = values.std(-1) / seeds**0.5 if seeds > 1 else torch.zeros_like(values[:, 0])
+        return values.mean(-1), error
+
+
+def toy_shown(view: ToyView, sweep: Sweep) -> ToyShown:
+    """Train every setting of the sweep and the chosen one with every seed, and judge them on G.
+
+    Raises:
+        DDLabError: a learning rate with which weights grow beyond all numbers.
+    """
+    values = tuple(sorted({*sweep.values, getattr(view, sweep.field)}))
+    frames = _FRAMES if view.landscape == HIDDEN else _PATH_FRAMES
+    shared: dict[str, Any] = {"record_every": max(1, view.steps // frames)}
+    if view.exact_gradient:
+        shared |= {"seeds": min(view.seeds, EXACT_SEEDS), "gradient_points": EXACT_POINTS}
+    configs = [view.replace(**{sweep.field: value}, **shared) for value in values]
+    runs = theory.train_toys(configs)
+    found = theory.validate_toys(runs, per_class=_PER_CLASS)
+    chosen = values.index(getattr(view, sweep.field))
+    grid = torch.linspace(*EXTENT[0], _GRID)
+    plane = torch.stack(torch.meshgrid(grid, grid, indexing="xy"), -1).view(-1, 2)
+    samples = theory.distilled_samples([configs[chosen]])
+    return ToyShown(
+        view=view, values=values, chosen=chosen, steps=runs.steps,
+        squared=found.mean_squared_error, wrong=1 - found.accuracy_fraction, least=least_errors(view.distance, view.original_deviation),
+        grid=grid, outputs=theory.toy_outputs(runs.networks[-1, chosen], plane).mean(0).view(_GRID, _GRID),
+        points=samples.points[0, 0, :_SAMPLES], labels=samples.labels[0, 0, :_SAMPLES], targets=samples.targets[0, 0, :_SAMPLES],
+        landscape=None if view.landscape == HIDDEN else _landscape(runs, sweep, values, chosen),
+    )  # fmt: skip
+
+
+@functools.lru_cache(maxsize=64)
+def least_errors(distance: float, deviation: float) -> tuple[float, float]:
+    """The Bayes risk of G: mean squared error and share wrong."""
+    original = theory.bimodal_mixture(distance=distance, deviation=deviation)
+    return tuple(theory.predictive_risk(original, original))
+
+
+def best_boundary(view: ToyView) -> Tensor | None:
+    """Two ends of the line that tells G's classes apart best, [2, 2]; None where the means are one."""
+    if view.distance == 0:
+        return None
+    line = theory.decision_boundary(view.original)
+    along = torch.stack([-line.normal[1], line.normal[0]])
+    reach = max(high - low for low, high in EXTENT)
+    return line.offset * line.normal + torch.stack([-reach * along, reach * along])
+
+
+def _landscape(runs: ToyRuns, sweep: Sweep, values: tuple[float, ...], chosen: int) -> Landscape:
+    """The loss on G of the weights between three runs: the ends of the sweep and the chosen setting, first seed."""
+    view = runs.configs[chosen]
+    assert isinstance(view, ToyView)
+    numbers = sorted({*map(values.index, sweep.ends), chosen})
+    rows = runs.networks.rows[:, numbers, 0].movedim(1, 0)
+    origin = rows[:, -1].mean(0)
+    middle = runs.networks[-1, chosen, 0].from_rows(origin)
+    if view.plane == PATHS:
+        directions = theory.trajectory_directions(rows.flatten(0, 1), origin=origin)
+    else:
+        directions = theory.toy_directions(middle, seed=view.first_seed)
+    shadow = theory.project(rows.flatten(0, 1), origin, directions)
+    at = shadow.coordinates.unflatten(0, rows.shape[:2])
+    x, y = (_axis(at[..., number]) for number in (0, 1))
+    points, labels = theory.spread_points(view.original, 2 * _PER_CLASS)
+    loss = theory.toy_surface(middle, directions, x, y, points.float(), labels.float()).mean_squared_error
+    names = [sweep.name(values[number]) for number in numbers]
+    return Landscape(x=x, y=y, loss=loss, paths=dict(zip(names, at, strict=True)), captured=float(shadow.captured_fraction))
+
+
+def _axis(coordinates: Tensor) -> Tensor:
+    """An axis that holds the paths with room around them."""
+    low, high = (float(end) for end in coordinates.aminmax())
+    room = max(_MARGIN * (high - low), 0.05)
+    return torch.linspace(low - room, high + room, _SURFACE)
