@@ -12,6 +12,7 @@ Each field is checked on construction. Rules across fields stand apart, in the m
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import sys
 import types
@@ -117,6 +118,11 @@ def describe(config: type[Parameters] | Parameters) -> dict[str, Parameter]:
     owner = config if isinstance(config, type) else type(config)
     if not dataclasses.is_dataclass(owner):
         errors.fail("config", "a config or its class", config)
+    return dict(_described(owner))
+
+
+@functools.cache  # reading type hints takes longer than all the checks of a config
+def _described(owner: type) -> dict[str, Parameter]:
     hints = typing.get_type_hints(owner, vars(sys.modules[owner.__module__]))
     described = {}
     for field in dataclasses.fields(owner):

@@ -5,7 +5,8 @@ controls             sliders and buttons from a config
 Worker               computes the newest value in one thread
 Player, Recording    live runs and their frames; player_buttons
 Scrubber             a slider over a recording
-LabelsAgainstImages, LiveRecovery, RecoveryFilm, DiversityView, DiversityLab, LatentConflict: what lessons show
+LabelsAgainstImages, LiveRecovery, RecoveryFilm, DiversityView, DiversityLab, LatentConflict,
+SigmaLab, RhoLab, LandscapeLab: what lessons show
 Explorer             the base: sentence, errors, state text, close
 replace, close_all   one explorer per name
 """
@@ -24,6 +25,7 @@ from .recording import Frame, Recording
 from .recovery import LiveRecovery, RecoveryFilm
 from .registry import close_all, replace
 from .scrubber import Scrubber
+from .toys import LandscapeLab, RhoLab, SigmaLab
 from .worker import Worker
 
 __all__ = [
@@ -33,6 +35,7 @@ __all__ = [
     "Explorer",
     "Frame",
     "LabelsAgainstImages",
+    "LandscapeLab",
     "LatentConflict",
     "LiveRecovery",
     "Picture",
@@ -40,8 +43,10 @@ __all__ = [
     "Plot",
     "Recording",
     "RecoveryFilm",
+    "RhoLab",
     "Scrubber",
     "Sentence",
+    "SigmaLab",
     "Worker",
     "close_all",
     "controls",

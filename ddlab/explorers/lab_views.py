@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -11,15 +10,8 @@ import plotly.graph_objects as go
 from ..figures import cell_table, distances_by_class, encode_grid, sets_on_map
 from ..methods import directed_weight_adjustment as dwa
 from .laboratory import LABELS, Laboratory, Made
+from .tables import table
 
-_STYLE = (
-    "<style>.ddlab-runs { border-collapse: collapse; font-size: 13px; color: var(--jp-ui-font-color1, inherit); }"
-    ".ddlab-runs caption { text-align: left; font-weight: 600; padding: 4px 0; }"
-    ".ddlab-runs th, .ddlab-runs td { padding: 2px 9px 2px 0; text-align: right; vertical-align: bottom; }"
-    ".ddlab-runs td, .ddlab-runs tbody th { white-space: nowrap; }"
-    ".ddlab-runs tr :nth-child(1) { text-align: left; }"
-    ".ddlab-runs thead th { border-bottom: 1px solid #8A8A8A; }</style>"
-)
 _HEADS = (
     "images", "λ_mean", "λ_var", "adjustment", "start", "per class", "updates", "η", "seed", "feature distance", "coverage",
     "accuracy, hard labels", "accuracy, online labels",
@@ -95,17 +87,7 @@ def run_table(lab: Laboratory, runs: Sequence[Made], layer: str) -> str:
     rows.append(
         ["random real images", *["–"] * 4, str(config.images_per_class), "0", "–", str(config.seed), *_worth(lab, real, layer)]
     )  # fmt: skip
-    head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in _HEADS)
-    body = "".join(
-        f'<tr><th scope="row">{html.escape(row[0])}</th>'
-        + "".join(f"<td>{html.escape(value)}</td>" for value in row[1:])
-        + "</tr>"
-        for row in rows
-    )
-    return (
-        f'{_STYLE}<div style="overflow-x: auto"><table class="ddlab-runs"><caption>The last runs</caption>'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
+    return table("The last runs", _HEADS, rows)
 
 
 def adjustment_in_words(config: dwa.Config) -> str:

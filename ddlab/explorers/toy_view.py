@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from .. import errors, theory
-from ..parameters import Parameters, parameter
+from ..parameters import parameter
 from ..theory import ToyConfig, ToyRuns
 
 EXTENT = ((-1.0, 4.0), (-1.0, 4.0))  # of the plane that is drawn, around the middle between the means
@@ -18,7 +18,7 @@ SQUARED, WRONG = "squared error", "share wrong"
 HIDDEN, CONTOUR, RELIEF = "hidden", "contours", "3-D"
 PATHS, RANDOM = "through the paths", "random filters"
 EXACT_SEEDS, EXACT_POINTS = 5, 32  # the exact gradient takes thirty times as long
-_FRAMES, _PATH_FRAMES, _PER_CLASS, _SAMPLES = 10, 20, 64, 150
+_FRAMES, _PATH_FRAMES, _PER_CLASS, _SAMPLES = 10, 20, 96, 150
 _GRID, _SURFACE, _MARGIN = 41, 31, 0.2
 
 
@@ -53,21 +53,22 @@ class Sweep(NamedTuple):
     """The settings that are trained beside the chosen one.
 
     Attributes:
-        field: of `ToyConfig`, that varies. symbol: of it, as in "Σ = 0.1". values: of the settings. ends: the two that have a path.
+        field: of `ToyConfig`, that varies. symbol: of it, as in "Σ = 0.1". values: of the settings.
+        paths: three of them that have a path in the landscape; the chosen setting takes the place of the middle one.
     """
 
     field: str
     symbol: str
     values: tuple[float, ...]
-    ends: tuple[float, float]
+    paths: tuple[float, float, float]
 
     def name(self, value: float) -> str:
         """ "Σ = 0.1"."""
         return f"{self.symbol} = {value:g}"
 
 
-SIGMAS = Sweep("deviation", "Σ", (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0), (0.1, 1.0))
-RHOS = Sweep("relabelling", "ρ", (0.0, 0.25, 0.5, 0.75, 1.0), (0.0, 1.0))
+SIGMAS = Sweep("deviation", "Σ", (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0), (0.1, 0.5, 1.0))
+RHOS = Sweep("relabelling", "ρ", (0.0, 0.25, 0.5, 0.75, 1.0), (0.0, 0.5, 1.0))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,17 +133,19 @@ def toy_shown(view: ToyView, sweep: Sweep) -> ToyShown:
     if view.exact_gradient:
         shared |= {"seeds": min(view.seeds, EXACT_SEEDS), "gradient_points": EXACT_POINTS}
     configs = [view.replace(**{sweep.field: value}, **shared) for value in values]
-    runs = theory.train_toys(configs)
+    samples = theory.distilled_samples(configs)
+    runs = theory.train_toys(configs, samples=samples)
     found = theory.validate_toys(runs, per_class=_PER_CLASS)
     chosen = values.index(getattr(view, sweep.field))
     grid = torch.linspace(*EXTENT[0], _GRID)
     plane = torch.stack(torch.meshgrid(grid, grid, indexing="xy"), -1).view(-1, 2)
-    samples = theory.distilled_samples([configs[chosen]])
     return ToyShown(
         view=view, values=values, chosen=chosen, steps=runs.steps,
-        squared=found.mean_squared_error, wrong=1 - found.accuracy_fraction, least=least_errors(view.distance, view.original_deviation),
+        squared=found.mean_squared_error, wrong=1 - found.accuracy_fraction,
+        least=least_errors(view.original.distance, view.original_deviation),
         grid=grid, outputs=theory.toy_outputs(runs.networks[-1, chosen], plane).mean(0).view(_GRID, _GRID),
-        points=samples.points[0, 0, :_SAMPLES], labels=samples.labels[0, 0, :_SAMPLES], targets=samples.targets[0, 0, :_SAMPLES],
+        points=samples.points[chosen, 0, :_SAMPLES], labels=samples.labels[chosen, 0, :_SAMPLES],
+        targets=samples.targets[chosen, 0, :_SAMPLES],
         landscape=None if view.landscape == HIDDEN else _landscape(runs, sweep, values, chosen),
     )  # fmt: skip
 
@@ -151,12 +154,13 @@ def toy_shown(view: ToyView, sweep: Sweep) -> ToyShown:
 def least_errors(distance: float, deviation: float) -> tuple[float, float]:
     """The Bayes risk of G: mean squared error and share wrong."""
     original = theory.bimodal_mixture(distance=distance, deviation=deviation)
-    return tuple(theory.predictive_risk(original, original))
+    risk = theory.predictive_risk(original, original)
+    return risk.mean_squared_error, risk.error_fraction
 
 
 def best_boundary(view: ToyView) -> Tensor | None:
     """Two ends of the line that tells G's classes apart best, [2, 2]; None where the means are one."""
-    if view.distance == 0:
+    if view.gap == 0:
         return None
     line = theory.decision_boundary(view.original)
     along = torch.stack([-line.normal[1], line.normal[0]])
@@ -165,24 +169,27 @@ def best_boundary(view: ToyView) -> Tensor | None:
 
 
 def _landscape(runs: ToyRuns, sweep: Sweep, values: tuple[float, ...], chosen: int) -> Landscape:
-    """The loss on G of the weights between three runs: the ends of the sweep and the chosen setting, first seed."""
+    """The loss on G of the weights between three runs, first seed of each."""
     view = runs.configs[chosen]
     assert isinstance(view, ToyView)
-    numbers = sorted({*map(values.index, sweep.ends), chosen})
+    low, middle, high = map(values.index, sweep.paths)
+    numbers = sorted({low, middle if chosen in (low, high) else chosen, high})
     rows = runs.networks.rows[:, numbers, 0].movedim(1, 0)
     origin = rows[:, -1].mean(0)
-    middle = runs.networks[-1, chosen, 0].from_rows(origin)
+    between = runs.networks[-1, chosen, 0].from_rows(origin)
     if view.plane == PATHS:
         directions = theory.trajectory_directions(rows.flatten(0, 1), origin=origin)
     else:
-        directions = theory.toy_directions(middle, seed=view.first_seed)
+        directions = theory.toy_directions(between, seed=view.first_seed)
     shadow = theory.project(rows.flatten(0, 1), origin, directions)
     at = shadow.coordinates.unflatten(0, rows.shape[:2])
     x, y = (_axis(at[..., number]) for number in (0, 1))
-    points, labels = theory.spread_points(view.original, 2 * _PER_CLASS)
-    loss = theory.toy_surface(middle, directions, x, y, points.float(), labels.float()).mean_squared_error
+    points, labels = theory.spread_points(view.original, _PER_CLASS)
+    loss = theory.toy_surface(between, directions, x, y, points.float(), labels.float()).mean_squared_error
     names = [sweep.name(values[number]) for number in numbers]
-    return Landscape(x=x, y=y, loss=loss, paths=dict(zip(names, at, strict=True)), captured=float(shadow.captured_fraction))
+    return Landscape(
+        x=x, y=y, loss=loss, paths=dict(zip(names, at, strict=True)), captured=float(shadow.captured_fraction)
+    )
 
 
 def _axis(coordinates: Tensor) -> Tensor:

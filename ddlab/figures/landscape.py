@@ -46,7 +46,7 @@ def landscape_contours(
     check_text("loss_label", loss_label, empty=False)
     figure = _start(title, captured, theme, height)
     figure.add_contour(
-        x=short(across), y=short(up), z=short(table), name=loss_label, colorscale=_shades(theme), ncontours=24,
+        x=short(across), y=short(up), z=short(table), name=loss_label, colorscale=_shades(theme), ncontours=24, contours={"coloring": "heatmap"},
         line={"color": look.neutral("axis", theme), "width": 0.6}, hovertemplate="%{x:.2f}, %{y:.2f}: %{z:.3f}<extra></extra>",
         colorbar={"title": {"text": loss_label, "side": "right"}, "thickness": 12, "outlinewidth": 0},
     )  # fmt: skip
@@ -101,16 +101,24 @@ def landscape_relief(
     look.legend_below(figure)
     axis = {"color": text, "gridcolor": grid, "showbackground": False, "zeroline": False}
     names = ("first direction", "second direction", loss_label)
-    scene = {f"{letter}axis": {**axis, "title": {"text": name}} for letter, name in zip("xyz", names, strict=True)}
-    figure.update_layout(scene={**scene, "aspectmode": "cube", "camera": {"eye": {"x": 1.35, "y": -1.35, "z": 1.1}}})
+    scene = {
+        f"{letter}axis": {**axis, "title": {"text": name, "font": {"size": 12}}, "tickfont": {"size": 10}}
+        for letter, name in zip("xyz", names, strict=True)
+    }
+    figure.update_layout(
+        scene={
+            **scene,
+            "aspectmode": "manual",
+            "aspectratio": {"x": 1.2, "y": 1.2, "z": 0.8},
+            "camera": {"eye": {"x": 1.45, "y": -1.45, "z": 1.0}, "center": {"z": -0.15}},
+        }
+    )
     figure.update_layout(margin={"l": 0, "r": 0, "b": 40})
     return look.finish_figure(figure, alt=_alt(across, up, table, ways, captured, loss_label))
 
 
 def _start(title: str, captured: float | None, theme: ThemeName, height: int) -> go.Figure:
-    share = (
-        "" if captured is None else f" (the plane holds {check_number('captured', captured, 0, 1):.0%} of the movement)"
-    )
+    share = "" if captured is None else f"; the plane holds {check_number('captured', captured, 0, 1):.0%} of the paths"
     title = check_text("title", title, empty=False) + share
     return look.start_figure(
         title=title,

@@ -66,7 +66,7 @@ def decision_map(
         "tickvals": [0, 0.5, 1],
     }
     figure.add_heatmap(
-        name=_OUTPUT, colorscale=shades, zmin=0, zmax=1, zsmooth="best", colorbar=bar,
+        name=_OUTPUT, colorscale=shades, zmin=0, zmax=1, zsmooth="fast", colorbar=bar,
         hovertemplate="%{x:.2f}, %{y:.2f}: %{z:.2f}<extra></extra>",
     )  # fmt: skip
     figure.add_contour(
@@ -220,7 +220,8 @@ def _change(figure: go.Figure, moving: Mapping[str, Mapping[str, Any]], allowed:
     if not moving.keys() <= traces.keys():
         fail("figure", allowed, figure)
     for name, changes in moving.items():
-        traces[name].update(changes, overwrite=True)
+        for attribute, values in changes.items():
+            traces[name][attribute] = values
 
 
 def _decisions(
@@ -249,7 +250,7 @@ def _decisions(
         _BEST: {"x": short(line[:, 0]), "y": short(line[:, 1])},
     }
     for name, mask in zip(_CLASSES, (own < 0.5, own >= 0.5), strict=True):
-        moving[name] = {"x": short(at[mask, 0]), "y": short(at[mask, 1]), "marker": {"color": short(colour[mask])}}
+        moving[name] = {"x": short(at[mask, 0]), "y": short(at[mask, 1]), "marker.color": short(colour[mask])}
     alt = (
         f"Map of a network's output from 0 (orange) to 1 (blue): {np.mean(table > 0.5):.0%} of the plane shown is class 1. "
         f"{len(at)} samples, {int((own >= 0.5).sum())} of class 1, with targets from {words.number(colour.min())} to "

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from .. import errors
 from ..parameters import Parameters, parameter
-from .gaussian_mixture import PAPER_DISTANCE, GaussianMixture, bimodal_mixture
+from .gaussian_mixture import GaussianMixture, bimodal_mixture
 
 TEACHERS = ("trained", "posterior of the distilled", "posterior of the original")
 _TABLE_8 = "Table 8"
@@ -37,9 +38,9 @@ class ToyConfig(Parameters):
         0.1, symbol=r"\Sigma^\star", range=(0.001, 1000), explorable=(0.05, 1), step=0.05, source="Figure 1(c)",
         help="Standard deviation of the samples that the trained teacher learned from.",
     )  # fmt: skip
-    distance: float = parameter(
-        PAPER_DISTANCE, symbol=r"\|\mu_2-\mu_1\|", range=(0, 1000), explorable=(0.25, 4), step=0.25, source="Definition 4",
-        help="Distance between the class means.",
+    gap: float = parameter(
+        1.0, symbol=r"\mu_2-\mu_1", range=(0, 1000), explorable=(0.25, 3), step=0.25, source="Definition 4",
+        help="Difference of the class means in every coordinate: 1 for means (1, 1) and (2, 2), which are 1.41 apart.",
     )  # fmt: skip
     original_deviation: float = parameter(
         0.5, symbol=r"\Sigma_G", range=(0.001, 1000), explorable=(0.1, 1), step=0.05, source="Definition 4",
@@ -79,12 +80,16 @@ class ToyConfig(Parameters):
     @property
     def original(self) -> GaussianMixture:
         """G."""
-        return bimodal_mixture(distance=self.distance, deviation=self.original_deviation, dimensions=self.dimensions)
+        return self._mixture(self.original_deviation)
 
     @property
     def distilled(self) -> GaussianMixture:
         """G'."""
-        return bimodal_mixture(distance=self.distance, deviation=self.deviation, dimensions=self.dimensions)
+        return self._mixture(self.deviation)
+
+    def _mixture(self, deviation: float) -> GaussianMixture:
+        distance = self.gap * math.sqrt(self.dimensions)
+        return bimodal_mixture(distance=distance, deviation=deviation, dimensions=self.dimensions)
 
 
 def check_configs(configs: Any) -> Sequence[ToyConfig]:

@@ -189,7 +189,7 @@ def recorded_steps(steps: int, record_every: int) -> list[int]:
 
 
 def _frames(hidden: Tensor, hidden_bias: Tensor, output: Tensor, bias: Tensor) -> ToyNetworks:
-    if not all(bool(torch.isfinite(value).all()) for value in (hidden, hidden_bias, output, bias)):
+    if not all(map(errors.all_finite, (hidden, hidden_bias, output, bias))):
         raise errors.DDLabError(
             "learning_rate must be so small that the weights stay finite; given one with which they grow beyond all numbers."
         )

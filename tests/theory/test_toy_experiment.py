@@ -120,7 +120,7 @@ def test_a_trained_teacher_is_a_network_of_its_own() -> None:
 def test_settings_of_one_call_have_teachers_of_their_own() -> None:
     base = ToyConfig(deviation=1.0, relabelling=0.5, seeds=1, steps=5)
     configs = [
-        base, base.replace(relabelling=0.8), base.replace(teacher_deviation=0.5), base.replace(distance=1.0), base.replace(deviation=0.3),
+        base, base.replace(relabelling=0.8), base.replace(teacher_deviation=0.5), base.replace(gap=0.7), base.replace(deviation=0.3),
         base.replace(teacher=POSTERIOR), base.replace(teacher="posterior of the original"),
         base.replace(teacher="posterior of the original", original_deviation=0.2), base.replace(relabelling=0.0),
     ]  # fmt: skip
@@ -226,9 +226,9 @@ def test_noise_and_geometry_apart() -> None:
 
 
 def test_other_worlds_are_learned_too() -> None:
-    far = last(ToyConfig(distance=4.0, dimensions=5, seeds=3, deviation=0.3))
+    far = last(ToyConfig(gap=1.8, dimensions=5, seeds=3, deviation=0.3))
     assert (far.accuracy_fraction > 0.99).all()
-    line = last(ToyConfig(distance=1.0, dimensions=1, seeds=3, deviation=0.3, learning_rate=0.01, momentum=0.9))
+    line = last(ToyConfig(gap=1.0, dimensions=1, seeds=3, deviation=0.3, learning_rate=0.01, momentum=0.9))
     assert (line.accuracy_fraction > 0.8).all()
 
 
