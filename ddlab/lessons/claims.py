@@ -100,7 +100,7 @@ def judge(
     verdict = _ruled(claim, found)
     if verdict != "holds" and met is not None and _ruled(claim, met) == "holds":
         verdict = "holds when"
-    return Verdict(claim=claim.id, verdict=verdict, setting=setting, under=met, **_fields(found))
+    return Verdict(claim=claim.id, verdict=verdict, setting=setting, under=met, **found._asdict())
 
 
 def in_words(verdict: Verdict) -> str:
@@ -112,10 +112,6 @@ def declared(claim: Claim) -> str:
     """The effect that was declared, its size, and of what it must be true."""
     words = f"{claim.effect}: at least {claim.claimed:g}{' in every pair' if claim.every else ''}"
     return f"{words}; judged as well where {claim.when}" if claim.when else words
-
-
-def _fields(found: Numbers) -> dict[str, Any]:
-    return found._asdict()
 
 
 def _numbers(argument: str, differences: Any) -> Numbers:
@@ -146,8 +142,10 @@ def recorded(claim_id: str) -> Verdict:
     if entry is None:
         raise DDLabError(f"claim_id must be a claim with a recorded verdict; given {claim_id!r}, which has none yet.")
     try:
-        entry, under = _paired(entry), entry.get("under")
-        return _checked(claim_id, Verdict(**entry | {"under": None if under is None else Numbers(**_paired(under))}))
+        fields: dict[str, Any] = _paired(entry)
+        if fields.get("under") is not None:
+            fields["under"] = Numbers(**_paired(fields["under"]))
+        return _checked(claim_id, Verdict(**fields))
     except (TypeError, KeyError, AttributeError) as problem:
         raise DDLabError(f"the record {RECORD.name} must be whole; given {claim_id!r} with other fields.") from problem
 
