@@ -13,7 +13,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import errors
 from ..errors import DDLabError
@@ -22,6 +22,23 @@ from .register import CLAIMS, Claim
 
 RECORD = Path(__file__).with_name("verdicts.json")
 VERDICTS = ("holds", "holds when", "false", "not seen at this scale", "inconclusive")
+ROUNDING = 1e-9  # by which a pair may miss what a for-all claim declares, and a recomputed mean the recorded one
+
+
+class Numbers(NamedTuple):
+    """What the pairs say: their mean, its 95% interval, how many, their standard deviation, the least of them (None in old records)."""
+
+    number: float
+    interval: tuple[float, float]
+    pairs: int
+    spread: float
+    least: float | None
+
+    def text(self, every: bool = False) -> str:
+        """In words, with the least pair for a claim about every pair."""
+        low, high = self.interval
+        least = f"least {self.least:+.3f}, mean " if every and self.least is not None else ""
+        return f"{least}{self.number:+.3f}, 95% interval {low:+.3f} to {high:+.3f}, {self.pairs} pairs"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +48,7 @@ class Verdict:
     Attributes:
         verdict: one of `VERDICTS`. number: mean of the effect over pairs. interval: 95%, (low, high). pairs: how many.
         spread: standard deviation over pairs. setting: on what it was measured, in words.
+        least: the smallest effect of a pair. under: the numbers of the pairs that meet the claim's condition `when`, if it has one.
     """
 
     claim: str
@@ -40,44 +58,81 @@ class Verdict:
     pairs: int
     spread: float
     setting: str
+    least: float | None = None
+    under: Numbers | None = None
+
+    @property
+    def numbers(self) -> Numbers:
+        """Those of all pairs."""
+        return Numbers(self.number, self.interval, self.pairs, self.spread, self.least)
 
     def __str__(self) -> str:
-        low, high = self.interval
-        opposite = "; the effect is the other way round" if high < 0 else ""
-        numbers = f"effect {self.number:+.3f}, 95% interval {low:+.3f} to {high:+.3f}, {self.pairs} pairs"
-        return f"{self.claim}: {self.verdict} ({numbers}){opposite}"
+        claim = CLAIMS[self.claim]
+        opposite = "; the effect is the other way round" if self.interval[1] < 0 and not claim.every else ""
+        found = f"{self.claim}: {in_words(self)} (effect {self.numbers.text(claim.every)}){opposite}"
+        return found if self.under is None else f"{found}; where {claim.when}: {self.under.text(claim.every)}"
 
 
-def judge(claim_id: str, differences: Sequence[float], *, setting: str) -> Verdict:
+def judge(
+    claim_id: str, differences: Sequence[float], *, setting: str, under: Sequence[float] | None = None
+) -> Verdict:
     """The verdict that follows from the paired differences of a claim's effect.
 
     "holds" when the whole 95% interval is at least the claimed effect, "inconclusive" when it contains it. When all of it is below:
     "not seen at this scale", and "false" for a claim that no scale could save, because it is exact or read off the paper's own table.
+    A claim about every pair "holds" when the least one reaches the claimed effect (up to 1e-9); one exception makes it "false".
+    A claim with a condition that does not hold of all pairs but, by the same rule, of those that meet it: "holds when".
+
+    Args:
+        setting: on what it was measured, in words. under: the differences of the pairs that meet the claim's condition `when`; at least
+            two, for a claim that has one and for no other.
 
     Raises:
         DDLabError: an unknown claim, fewer than two pairs, or differences that are not finite.
     """
     claim = CLAIMS[errors.check_choice("claim_id", claim_id, tuple(CLAIMS))]
-    errors.check_instance("differences", differences, Sequence, "a sequence of numbers")
-    values = [errors.check_number("differences", value) for value in differences]
+    found = _numbers("differences", differences)
+    if bool(claim.when) != (under is not None):
+        errors.fail(
+            "under", f"the differences where {claim.when}" if claim.when else "None, without a condition", under
+        )
+    met = None if under is None else _numbers("under", under)
+    verdict = _ruled(claim, found)
+    if verdict != "holds" and met is not None and _ruled(claim, met) == "holds":
+        verdict = "holds when"
+    return Verdict(claim=claim.id, verdict=verdict, setting=setting, under=met, **found._asdict())
+
+
+def in_words(verdict: Verdict) -> str:
+    """The verdict, with the condition where that belongs to it."""
+    return f"holds when {CLAIMS[verdict.claim].when}" if verdict.verdict == "holds when" else verdict.verdict
+
+
+def declared(claim: Claim) -> str:
+    """The effect that was declared, its size, and of what it must be true."""
+    words = f"{claim.effect}: at least {claim.claimed:g}{' in every pair' if claim.every else ''}"
+    return f"{words}; judged as well where {claim.when}" if claim.when else words
+
+
+def _numbers(argument: str, differences: Any) -> Numbers:
+    errors.check_instance(argument, differences, Sequence, "a sequence of numbers")
+    values = [errors.check_number(argument, value) for value in differences]
     if len(values) < 2:
-        raise DDLabError(f"differences must be of at least two pairs; given {len(values)}.")
+        raise DDLabError(f"{argument} must be of at least two pairs; given {len(values)}.")
     low, high = interval(values) or (math.nan, math.nan)
+    return Numbers(statistics.fmean(values), (low, high), len(values), statistics.stdev(values), min(values))
+
+
+def _ruled(claim: Claim, found: Numbers) -> str:
+    """What the numbers alone say, of all pairs or of those that meet a condition."""
+    if claim.every:
+        return "holds" if found.least is not None and found.least >= claim.claimed - ROUNDING else "false"
+    low, high = found.interval
     if low >= claim.claimed:
-        verdict = "holds"
-    elif high < claim.claimed:
-        verdict = "false" if claim.test in ("exact", "table") else "not seen at this scale"
-    else:
-        verdict = "inconclusive"
-    return Verdict(
-        claim=claim.id,
-        verdict=verdict,
-        number=statistics.fmean(values),
-        interval=(low, high),
-        pairs=len(values),
-        spread=statistics.stdev(values),
-        setting=setting,
-    )
+        return "holds"
+    if high < claim.claimed:
+        return "false" if claim.test in ("exact", "table") else "not seen at this scale"
+    return "inconclusive"
 
 
 def recorded(claim_id: str) -> Verdict:
@@ -87,15 +142,18 @@ def recorded(claim_id: str) -> Verdict:
     if entry is None:
         raise DDLabError(f"claim_id must be a claim with a recorded verdict; given {claim_id!r}, which has none yet.")
     try:
-        return _checked(claim_id, Verdict(**entry | {"interval": tuple(entry["interval"])}))
-    except (TypeError, KeyError) as problem:
+        fields: dict[str, Any] = _paired(entry)
+        if fields.get("under") is not None:
+            fields["under"] = Numbers(**_paired(fields["under"]))
+        return _checked(claim_id, Verdict(**fields))
+    except (TypeError, KeyError, AttributeError) as problem:
         raise DDLabError(f"the record {RECORD.name} must be whole; given {claim_id!r} with other fields.") from problem
 
 
 def agrees(verdict: Verdict) -> bool:
     """Whether a recomputed mean lies within three standard deviations of the recorded pairs (other machines give other bits)."""
     known = recorded(verdict.claim)
-    return abs(verdict.number - known.number) <= 3 * known.spread
+    return abs(verdict.number - known.number) <= 3 * known.spread + ROUNDING
 
 
 def provenance(lesson: str) -> dict[str, Any]:
@@ -124,18 +182,36 @@ def save(verdicts: Sequence[Verdict], provenance: dict[str, Any], path: Path = R
     lessons = {CLAIMS[verdict.claim].lesson for verdict in verdicts}
     content = {
         "provenance": known["provenance"] | dict.fromkeys(sorted(lessons), provenance),
-        "verdicts": known["verdicts"] | {verdict.claim: asdict(verdict) for verdict in verdicts},
+        "verdicts": known["verdicts"] | {verdict.claim: _entry(verdict) for verdict in verdicts},
     }
     write_atomically(path, (json.dumps(content, indent=1) + "\n").encode())
 
 
+def _entry(verdict: Verdict) -> dict[str, Any]:
+    """As it is written: without the condition's numbers where there is no condition."""
+    under = {} if verdict.under is None else {"under": verdict.under._asdict()}
+    return {name: value for name, value in asdict(verdict).items() if name != "under"} | under
+
+
+def _paired(entry: dict[str, Any]) -> dict[str, Any]:
+    """JSON has lists where we have tuples."""
+    return entry | {"interval": tuple(entry["interval"])}
+
+
 def _row(claim: Claim) -> str:
+    start = f"| {claim.id} | {claim.statement} | {claim.source} | {declared(claim)} |"
     if claim.id not in _record()["verdicts"]:
-        return f"| {claim.id} | {claim.statement} | {claim.source} | {claim.effect}: at least {claim.claimed:g} | not run | |"
+        return f"{start} not run | |"
     found = recorded(claim.id)
+    number = _cell(found.numbers, claim.every)
+    where = "" if found.under is None else f"; where {claim.when}: {_cell(found.under, claim.every)}"
+    return f"{start} {number}{where}; {found.setting} | {in_words(found)} |"
+
+
+def _cell(found: Numbers, every: bool) -> str:
     low, high = found.interval
-    number = f"{found.number:+.3f} ({low:+.3f} to {high:+.3f}, {found.pairs}); {found.setting}"
-    return f"| {claim.id} | {claim.statement} | {claim.source} | {claim.effect}: at least {claim.claimed:g} | {number} | {found.verdict} |"
+    least = f"least {found.least:+.3f}, mean " if every and found.least is not None else ""
+    return f"{least}{found.number:+.3f} ({low:+.3f} to {high:+.3f}, {found.pairs})"
 
 
 def _record(path: Path | None = None) -> dict[str, Any]:
@@ -155,11 +231,17 @@ def _checked(claim_id: str, found: Verdict) -> Verdict:
     """`found` as it was read, if every field is of its kind."""
     errors.check_choice("the recorded claim", found.claim, (claim_id,))
     errors.check_choice("the recorded verdict", found.verdict, VERDICTS)
-    errors.check_integer("the recorded pairs", found.pairs, 2)
     errors.check_text("the recorded setting", found.setting)
+    _check_numbers(found.numbers)
+    if found.under is not None:
+        _check_numbers(found.under)
+    return found
+
+
+def _check_numbers(found: Numbers) -> None:
+    errors.check_integer("the recorded pairs", found.pairs, 2)
     errors.check_number("the recorded spread", found.spread, 0)
-    for number in (found.number, *found.interval):
+    for number in (found.number, *found.interval, *(() if found.least is None else (found.least,))):
         errors.check_number("a recorded number", number)
     if len(found.interval) != 2:
         errors.fail("the recorded interval", "two numbers", found.interval)
-    return found

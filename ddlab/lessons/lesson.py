@@ -135,13 +135,19 @@ class Lesson:
         print(f"{'Right' if right else 'Not yet'}: {hint}")
         return right
 
-    def claim(self, claim_id: str, differences: Sequence[float], *, setting: str) -> claims.Verdict:
-        """Judge a claim on recomputed numbers and print what was declared, what came out, and what the record says."""
-        verdict = claims.judge(claim_id, differences, setting=setting)
+    def claim(
+        self, claim_id: str, differences: Sequence[float], *, setting: str, under: Sequence[float] | None = None
+    ) -> claims.Verdict:
+        """Judge a claim on recomputed numbers and print what was declared, what came out, and what the record says.
+
+        Args:
+            under: the differences of the pairs that meet the claim's condition, if it has one.
+        """
+        verdict = claims.judge(claim_id, differences, setting=setting, under=under)
         self._verdicts[claim_id] = verdict
         declared = claims.CLAIMS[claim_id]
         print(f"{declared.id}, {declared.source}: {declared.statement}")
-        print(f"  declared: {declared.effect}, at least {declared.claimed:g}")
+        print(f"  declared: {claims.declared(declared)}")
         print(f"  here:     {verdict}")
         print(f"  recorded: {claims.recorded(claim_id)}")
         return verdict

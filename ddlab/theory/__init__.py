@@ -9,6 +9,9 @@ information           ReLA appendix C: what samples tell about targets in two Ga
 sample_information    the same of tables and samples; ReLA Theorems 3 and 5
 transport             ReLA Proposition 2: are two networks' representations linear transports of each other?
 augmentation_overlap  ReLA appendix O: how much two classes overlap when augmentation spreads them
+generalisation        ReLA Theorem 4 and appendix E: every term of its bound on the toy, as printed and as proved
+total_variation       the distance in that bound, between two mixtures
+batch_pca             ReLA appendix N: principal components of what arrives batch by batch
 residual_bounds       FADRM appendix A: the bounds behind its residual connection, and where its condition can hold
 multi_resolution_cost FADRM eq 7 and 8: what Algorithm 1 costs
 gaussian_mixture      ReLA Definition 4 and appendix G: two Gaussians, their exact posterior and risk
@@ -31,6 +34,7 @@ from .batch_norm_conflict import (
     variance_gap,
     variance_gap_gradient,
 )
+from .batch_pca import PrincipalComponents, batch_pca
 from .convergence import (
     SimulatedErrors,
     excess_error,
@@ -51,6 +55,13 @@ from .gaussian_mixture import (
     posterior,
     predictive_risk,
     spread_points,
+)
+from .generalisation import (
+    GeneralisationBound,
+    confidence_term,
+    generalisation_bound,
+    half_plane_outputs,
+    threshold_complexity,
 )
 from .information import (
     MixtureInformation,
@@ -105,6 +116,7 @@ from .sample_information import (
     nearest_neighbour_information,
     table_information,
 )
+from .total_variation import total_variation
 from .toy_config import ToyConfig
 from .toy_descent import expected_descent, recorded_steps, stochastic_descent
 from .toy_experiment import (
@@ -125,10 +137,12 @@ __all__ = [
     "DecisionBoundary",
     "DistilledSamples",
     "GaussianMixture",
+    "GeneralisationBound",
     "LinearTransport",
     "LipschitzConstants",
     "MixtureInformation",
     "PredictiveRisk",
+    "PrincipalComponents",
     "Projection",
     "RelabelledInformation",
     "ResolutionStage",
@@ -143,6 +157,7 @@ __all__ = [
     "VarianceParts",
     "added_variance",
     "at_optimum",
+    "batch_pca",
     "batch_product",
     "bayes_error_fraction",
     "bimodal_mixture",
@@ -151,6 +166,7 @@ __all__ = [
     "combination_bound",
     "complexity_bound",
     "condition_threshold",
+    "confidence_term",
     "crop_views",
     "decision_boundary",
     "distilled_samples",
@@ -161,7 +177,9 @@ __all__ = [
     "filter_directions",
     "full_resolution_cost",
     "gaussian_overlap",
+    "generalisation_bound",
     "gradient_noise",
+    "half_plane_outputs",
     "histogram_information",
     "initial_toys",
     "largest_merge_ratio",
@@ -212,7 +230,9 @@ __all__ = [
     "table_information",
     "temperature_scaled_kl",
     "temperature_scaled_kl_gradient",
+    "threshold_complexity",
     "tight_kl_bound",
+    "total_variation",
     "toy_directions",
     "toy_outputs",
     "toy_surface",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import pytest
 
 from ddlab.errors import DDLabError
-from ddlab.lessons import claims, index, record
+from ddlab.lessons import Claim, claims, index, record
 
 
 def test_verdicts_follow_from_the_interval_and_the_declared_effect() -> None:
@@ -33,6 +34,84 @@ def test_the_interval_is_student_t() -> None:
     assert found.interval == pytest.approx((found.number - half, found.number + half))
 
 
+@pytest.fixture
+def declared(monkeypatch: pytest.MonkeyPatch) -> dict[str, Claim]:
+    """Claims of each kind: about the mean or about every pair, with and without a condition."""
+    plain = dataclasses.replace(claims.CLAIMS["D2 factor"], claimed=0.5)
+    made = {
+        "mean": plain,
+        "mean when": dataclasses.replace(plain, when="t is small"),
+        "small when": dataclasses.replace(plain, when="t is small", test="small"),
+        "every": dataclasses.replace(plain, every=True),
+        "every when": dataclasses.replace(plain, every=True, when="t is small"),
+    }
+    made = {name: dataclasses.replace(claim, id=name, lesson="test") for name, claim in made.items()}
+    monkeypatch.setattr(claims, "CLAIMS", made)
+    return made
+
+
+def test_one_exception_makes_a_claim_about_every_pair_false(declared: dict[str, Claim]) -> None:
+    def verdict(values: list[float]) -> str:
+        return claims.judge("every", values, setting="test").verdict
+
+    assert verdict([0.5, 0.9, 0.7]) == verdict([0.5 - 1e-10, 5.0]) == "holds"
+    assert verdict([0.5 - 1e-8, 5.0]) == verdict([0.9] * 99 + [0.4]) == "false"
+    assert claims.judge("mean", [0.9] * 99 + [0.4], setting="test").verdict == "holds", "the mean is another claim"
+    assert "least +0.400, mean +0.895" in str(claims.judge("every", [0.9] * 99 + [0.4], setting="test"))
+
+
+def test_a_claim_may_hold_under_its_condition_alone(declared: dict[str, Claim]) -> None:
+    def verdict(name: str, values: list[float], under: list[float]) -> str:
+        return claims.judge(name, values, setting="test", under=under).verdict
+
+    good, bad, wide = [0.6, 0.61, 0.62], [0.1, 0.11, 0.12], [0.0, 0.5, 1.0]
+    assert verdict("mean when", good, bad) == "holds", "of all pairs: the condition is not asked for"
+    assert verdict("mean when", bad, good) == verdict("mean when", wide, good) == "holds when"
+    assert verdict("mean when", bad, bad) == verdict("mean when", bad, wide) == "false"
+    assert verdict("mean when", wide, bad) == "inconclusive"
+    assert verdict("small when", bad, bad) == "not seen at this scale"
+    assert verdict("every when", [*bad, *good], good) == "holds when"
+    assert verdict("every when", [*bad, *good], [*good, 0.4]) == "false"
+    found = claims.judge("every when", [*bad, *good], setting="test", under=good)
+    assert str(found).startswith("every when: holds when t is small (effect least +0.100, mean")
+    assert "; where t is small: least +0.600, mean +0.610" in str(found)
+
+
+def test_the_condition_and_its_pairs_come_together(declared: dict[str, Claim]) -> None:
+    with pytest.raises(DDLabError, match="under must be the differences where t is small; given None"):
+        claims.judge("mean when", [0.1, 0.2], setting="test")
+    with pytest.raises(DDLabError, match="under must be None, without a condition"):
+        claims.judge("mean", [0.1, 0.2], setting="test", under=[0.1, 0.2])
+    with pytest.raises(DDLabError, match="under must be of at least two pairs; given 1"):
+        claims.judge("mean when", [0.1, 0.2], setting="test", under=[0.1])
+    with pytest.raises(DDLabError, match="under must be a finite number"):
+        claims.judge("mean when", [0.1, 0.2], setting="test", under=[0.1, float("inf")])
+
+
+def test_conditions_are_written_read_back_and_shown(declared: dict[str, Claim], tmp_path, monkeypatch) -> None:
+    path = tmp_path / "verdicts.json"
+    monkeypatch.setattr(claims, "RECORD", path)
+    made = [
+        claims.judge("every when", [0.1, 0.6, 0.7], setting="here", under=[0.6, 0.7]),
+        claims.judge("every", [0.6, 0.7], setting="here"),
+    ]
+    claims.save(made, {"commit": "abc"}, path)
+    assert [claims.recorded(verdict.claim) for verdict in made] == made
+    assert "under" not in json.loads(path.read_text())["verdicts"]["every"]
+    row = next(line for line in claims.table().splitlines() if line.startswith("| every when |"))
+    for words in (
+        "at least 0.5 in every pair; judged as well where t is small",
+        "least +0.100",
+        "| holds when t is small |",
+    ):
+        assert words in row
+    known = json.loads(path.read_text())
+    known["verdicts"]["every when"]["under"]["pairs"] = 1
+    path.write_text(json.dumps(known))
+    with pytest.raises(DDLabError, match="the recorded pairs"):
+        claims.recorded("every when")
+
+
 @pytest.mark.parametrize("values", [[], [0.1], [0.1, float("nan")], ["a", "b"]])
 def test_bad_differences_are_refused(values: list) -> None:
     with pytest.raises(DDLabError, match="differences must be"):
@@ -48,11 +127,21 @@ def test_every_claim_has_a_recorded_verdict_that_its_numbers_give() -> None:
     for name, claim in claims.CLAIMS.items():
         found = claims.recorded(name)
         assert found.verdict in claims.VERDICTS and found.pairs >= 5
-        low, high = found.interval
-        below = "false" if claim.test in ("exact", "table") else "not seen at this scale"
-        expected = "holds" if low >= claim.claimed else below if high < claim.claimed else "inconclusive"
+        assert (found.under is None) == (not claim.when)
+        expected = _by_the_numbers(claim, found.interval, found.least)
+        if found.under and expected != "holds" and _by_the_numbers(claim, found.under[1], found.under[4]) == "holds":
+            expected = "holds when"
         assert found.verdict == expected, "the record must not be edited by hand"
         assert {"command", "commit", "machine", "torch"} <= claims.provenance(claim.lesson).keys()
+
+
+def _by_the_numbers(claim: Claim, interval: tuple[float, float], least: float | None) -> str:
+    """Written once more, from the stored numbers alone."""
+    if claim.every:
+        assert least is not None
+        return "holds" if least - claim.claimed > -1e-9 else "false"
+    below = "false" if claim.test in ("exact", "table") else "not seen at this scale"
+    return "holds" if interval[0] >= claim.claimed else below if interval[1] < claim.claimed else "inconclusive"
 
 
 def test_every_claim_has_a_run_that_records_it() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from ddlab.theory import GaussianMixture, bimodal_mixture
 from tests.storm.good import Given, Good
 
 _PROBLEM: dict[str, Any] = {"spread": 0.5, "gap": 1.0, "relabelled": 0.5}
@@ -25,6 +26,14 @@ _BOX: dict[str, Any] = {"classes": 3, "largest_logit": 4.0, "temperature": 2.0}
 _NOISE: dict[str, Any] = {"gap": 1.0, "spread": 0.5, "strength": 1.0, "noise_rate": 0.25}
 _COMPLEXITIES: dict[str, Any] = {"of_distilled": 0.5, "of_real": 0.25}
 _COST: dict[str, Any] = {"budget": 20, "merges": 2, "small_side": 16, "side": 32}
+
+
+def _line(deviation: float) -> GaussianMixture:
+    return bimodal_mixture(deviation=deviation, dimensions=1)
+
+
+def _two_mixtures(g: Given) -> dict[str, Any]:
+    return {"first": _line(0.3), "second": _line(0.5)}
 
 
 def _soft(g: Given) -> dict[str, Any]:
@@ -70,6 +79,14 @@ CLOSED_FORMS: dict[str, Good] = {
     "theory.printed_condition_threshold": Good(lambda g: {**_RATIO, **_LOSS, **_NETWORK}),
     "theory.largest_merge_ratio": Good(lambda g: _LOSS),
     "theory.printed_largest_merge_ratio": Good(lambda g: _LOSS),
+    "theory.total_variation": Good(_two_mixtures, whole=("first", "second")),
+    "theory.confidence_term": Good(lambda g: {"samples": 10, "failure": 0.05}),
+    "theory.threshold_complexity": Good(lambda g: {"samples": 10}),
+    "theory.half_plane_outputs": Good(lambda g: {"points": g.tensor(4, 2)}),
+    "theory.generalisation_bound": Good(
+        lambda g: {"distilled": _line(0.3), "data": _line(0.5), "samples": 10, "seed": 0, "model": "worst", "failure": 0.05}
+    ),
+    "theory.batch_pca": Good(lambda g: {"batches": [g.tensor(3, 2), g.tensor(2, 2, seed=1)], "components": 2}),
     "theory.resolution_stages": Good(lambda g: {"budget": 20, "merges": 2}),
     "theory.full_resolution_cost": Good(lambda g: {"budget": 20, "side": 32, "channels": 3}),
     "theory.resolution_cost_ratio": Good(lambda g: _COST),
