@@ -62,6 +62,16 @@ LESSONS = {
         minutes=5,
         module="start_page",
     ),
+    "10_ideal_data": Budget(
+        title="Ideal data",
+        finds="which samples and targets teach fastest in a world of two Gaussians, and what is noise, geometry or myth (ReLA)",
+        wall_seconds=60,
+        cpu_seconds=120,
+        megabytes=1000,
+        minutes=35,
+        module="ideal_data",
+        one_thread_seconds=120,
+    ),
     "20_inverting_a_network": Budget(
         title="Inverting a network",
         finds="what a teacher's batch-norm layers remember; what labels give and what images give (SRe2L)",

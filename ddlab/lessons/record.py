@@ -16,7 +16,16 @@ from typing import Any
 
 import torch
 
-from . import claims, contents, diversity, diversity_claims, inverting_a_network, start_page
+from . import (
+    claims,
+    contents,
+    diversity,
+    diversity_claims,
+    ideal_data,
+    ideal_data_claims,
+    inverting_a_network,
+    start_page,
+)
 from .readme import with_part
 
 README = Path(__file__).parents[2] / "README.md"
@@ -53,6 +62,7 @@ def run_lesson_20(pairs: int = PAIRS) -> list[claims.Verdict]:
 
 RUNS: dict[str, Callable[[int], list[claims.Verdict]]] = {
     start_page.NAME: run_start_page,
+    ideal_data.NAME: ideal_data_claims.verdicts,
     inverting_a_network.NAME: run_lesson_20,
     diversity.NAME: diversity_claims.verdicts,
 }

@@ -1,0 +1,191 @@
+"""Lesson 10: the toy world of two Gaussian classes, trained for its figures, and the exercises' checks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .. import randomness, theory
+from ..explorers import Recording, Scrubber
+from ..figures import encode_grid, setting_curves
+from ..theory import ToyConfig, ToyRuns, ToyValidation
+
+NAME = "10_ideal_data"
+SIGMAS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
+RHOS = (0.0, 0.25, 0.5, 0.75, 1.0)
+TRAINED, OWN_POSTERIOR = "trained", "posterior of the distilled"
+QUIET = 0.91  # share of right decisions in exercise 3; the best possible is .921, hard labels reach .86
+PER_CLASS = 512  # points that stand for G: right to less than one percent
+_EXTENT, _PIXELS = (-1.0, 4.0), 96
+_ORANGE, _BLUE = np.array([213, 94, 0]), np.array([0, 114, 178])
+
+
+def sigma_runs(seeds: int, *, first_seed: int = 0, exact: bool = False, record_every: int = 100) -> ToyRuns:
+    """Figure 1b: seven Sigmas, hard labels.
+
+    Args:
+        exact: with the gradient's expectation, which takes thirty times as long.
+    """
+    shared: dict[str, Any] = {"seeds": seeds, "first_seed": first_seed, "record_every": record_every}
+    return theory.train_toys([ToyConfig(deviation=sigma, exact_gradient=exact, **shared) for sigma in SIGMAS])
+
+
+def rho_runs(seeds: int, *, teacher: str = TRAINED, first_seed: int = 0, rhos: Sequence[float] = RHOS) -> ToyRuns:
+    """Figure 2b: samples of Sigma = 1, more and more of the teacher in their targets."""
+    shared: dict[str, Any] = {"seeds": seeds, "first_seed": first_seed, "deviation": 1.0, "teacher": teacher}
+    return theory.train_toys([ToyConfig(relabelling=rho, **shared) for rho in rhos])
+
+
+def on_original(runs: ToyRuns) -> ToyValidation:
+    """Squared error and share of right decisions on G, [frames, settings, seeds]."""
+    return theory.validate_toys(runs, per_class=PER_CLASS)
+
+
+def at_the_end(config: ToyConfig) -> ToyValidation:
+    """How one setting ends on G, mean over its seeds."""
+    found = on_original(theory.train_toys([config]))
+    return ToyValidation(*(values[-1].mean() for values in found))
+
+
+def excess_on_own(runs: ToyRuns) -> Tensor:
+    """The squared error on each setting's own data G' above the least possible there, after the last update: [settings, seeds]."""
+    found = []
+    for number, config in enumerate(runs.configs):
+        points, labels = theory.spread_points(config.distilled, PER_CLASS)
+        error = theory.toy_validation(runs.networks[-1, number], points.float(), labels.float()).mean_squared_error
+        found.append(error.double() - theory.predictive_risk(config.distilled, config.distilled).mean_squared_error)
+    return torch.stack(found)
+
+
+def missing_information(sigmas: Sequence[float] = SIGMAS) -> list[float]:
+    """1 - I(X; Y) / H(Y), what the samples of the plane do not tell about their class, for each Sigma."""
+    return [1 - theory.mixture_information(spread=sigma, gap=1.0, dimensions=2).share for sigma in sigmas]
+
+
+def film(runs: ToyRuns) -> Scrubber:
+    """What the networks of every setting decide, frame by frame, beside their errors on G."""
+    names = [f"Σ = {config.deviation:g}" for config in runs.configs]
+    recording: Recording[bytes] = Recording(capacity=len(runs.steps) + 2)
+    for frame, step in enumerate(runs.steps.tolist()):
+        recording.add(
+            step,
+            encode_grid(
+                decisions(runs, frame),
+                columns=len(names),
+                column_labels=[f"{config.deviation:g}" for config in runs.configs],
+                gap=6,
+            ),
+        )
+    errors = on_original(runs).mean_squared_error.mean(-1)
+    middle = SIGMAS.index(0.5)
+    curve = setting_curves(
+        runs.steps, dict(zip(names, errors.T, strict=True)), chosen=(f"{names[middle]}, as G", errors[:, middle]),
+        least=theory.predictive_risk(runs.configs[0].original, runs.configs[0].original).mean_squared_error,
+    )  # fmt: skip
+
+    def describe(step: int) -> str:
+        now = errors[runs.steps.tolist().index(step)]
+        best = int(now.argmin())
+        return (
+            f"the error on G goes from {now.min():.3f} ({names[best]}) to {now.max():.3f} ({names[int(now.argmax())]})."
+        )
+
+    return Scrubber(
+        recording,
+        curve,
+        title="Every setting as it learns",
+        describe=describe,
+        what="maps of the decisions",
+        key="toy film",
+    )
+
+
+def decisions(runs: ToyRuns, frame: int) -> np.ndarray:
+    """The output over the plane, mean over the seeds, as pictures: orange for class 0, blue for 1; uint8 [settings, h, w, 3]."""
+    axis = torch.linspace(*_EXTENT, _PIXELS)
+    plane = torch.stack(torch.meshgrid(axis, axis.flip(0), indexing="xy"), -1).view(-1, 2)
+    outputs = theory.toy_outputs(runs.networks[frame], plane).mean(1).view(-1, _PIXELS, _PIXELS, 1).numpy()
+    strength = np.abs(2 * outputs - 1)
+    colour = np.where(outputs > 0.5, _BLUE, _ORANGE)
+    return np.round(255 + strength * (colour - 255)).astype(np.uint8)
+
+
+# -- exercises
+
+
+def check_targets(answer: Any) -> tuple[bool, str]:
+    """Exercise 1: a function (labels, teacher, rho) -> distilled targets."""
+    if not callable(answer):
+        return False, "Write a function of (labels, teacher, rho)."
+    draw = randomness.generator(1, 0, "exercise 1")
+    labels, teacher = (torch.rand(6, generator=draw) < 0.5).float(), torch.rand(6, generator=draw)
+    given, problem = _called(answer, labels, teacher, 0.3)
+    if given is None:
+        return False, problem
+    if given.shape == labels.shape and torch.allclose(given, 0.3 * labels + 0.7 * teacher):
+        return False, "The other way round: rho is the teacher's share."
+    if given.shape == labels.shape and torch.allclose(given, 0.3 * teacher + 0.7 * labels):
+        return True, "At rho = 0 the label, at rho = 1 the teacher alone."
+    return False, "Mix the two: rho of the teacher's output, 1 - rho of the label."
+
+
+def check_posterior(answer: Any) -> tuple[bool, str]:
+    """Exercise 2: a function (points [n, 2], sigma) -> P(y = 1 | x) for means (1, 1) and (2, 2)."""
+    if not callable(answer):
+        return False, "Write a function of (points, sigma)."
+    points = 1.5 + torch.randn(6, 2, generator=randomness.generator(2, 0, "exercise 2"))
+    for sigma in (0.5, 1.0):
+        wanted = theory.posterior(theory.bimodal_mixture(deviation=sigma), points)
+        given, problem = _called(answer, points, sigma)
+        if given is None:
+            return False, problem
+        if given.shape != wanted.shape:
+            return False, f"One probability for each point; yours has shape {list(given.shape)}."
+        if torch.allclose(given, 1 - wanted, atol=1e-5):
+            return False, "That is the probability of class 0."
+        if torch.allclose(given, torch.sigmoid((points - 1.5).sum(1) / sigma), atol=1e-5):
+            return False, "Nearly: the logit is divided by the variance, sigma squared."
+        if not torch.allclose(given, wanted, atol=1e-5):
+            return False, "Take the logarithm of the ratio of the two densities: a line in x, divided by sigma squared."
+    return (
+        True,
+        "The boundary is where the sum of the coordinates is 3, for every sigma; how sure it is depends on sigma.",
+    )
+
+
+def check_quiet(answer: Any) -> tuple[bool, str]:
+    """Exercise 3: a setting that learns from samples of Sigma = 1 and decides on G nearly as well as can be."""
+    if not isinstance(answer, ToyConfig):
+        return False, "Give a setting: ToyConfig(deviation=1.0, ...)."
+    usual, free = (
+        ToyConfig(deviation=1.0).to_dict(),
+        {"learning_rate", "momentum", "relabelling", "teacher", "teacher_deviation"},
+    )
+    changed = {name for name, value in answer.to_dict().items() if value != usual[name]}
+    if not changed <= free:
+        return (
+            False,
+            f"Keep samples, seeds and the 1000 updates as they are; you changed {', '.join(sorted(changed - free))}.",
+        )
+    found = at_the_end(answer)
+    said = f"{found.accuracy_fraction:.1%} of the decisions are right, squared error {found.mean_squared_error:.3f}"
+    if found.accuracy_fraction >= QUIET:
+        return True, f"{said}. The samples are as wide as before: the noise of their labels was the harm."
+    if changed <= {"learning_rate", "momentum"}:
+        return False, f"{said}. Shorter steps shake less and arrive later; look at the targets instead."
+    return False, f"{said}. Nearly: leave less of the label in the target."
+
+
+def _called(function: Any, *arguments: Any) -> tuple[Tensor | None, str]:
+    """What an answer's function gives, or why it gave nothing."""
+    try:
+        return torch.as_tensor(function(*arguments)), ""
+    except Exception as problem:
+        return None, f"Your function raised {type(problem).__name__}: {problem}."
+
+
+CHECKS = {"targets": check_targets, "posterior": check_posterior, "quiet": check_quiet}
