@@ -156,3 +156,14 @@ class TestTensor:
         assert errors.check_tensor("x", value, finite=False) is value
         with refuses("x must be finite", "2 values"):
             errors.check_tensor("x", value)
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_one_number_that_is_none_is_found_wherever_it_stands(bad: float, kind: torch.dtype) -> None:
+    for place in (0, 7, 12):
+        values = torch.linspace(-1, 1, 13).to(kind)
+        assert errors.all_finite(values) and errors.all_finite(values[:0])
+        values[place] = bad
+        assert not errors.all_finite(values)
+    assert not errors.all_finite(torch.tensor([bad, math.nan, 1.0], dtype=kind))

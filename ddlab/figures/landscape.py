@@ -46,8 +46,9 @@ def landscape_contours(
     check_text("loss_label", loss_label, empty=False)
     figure = _start(title, captured, theme, height)
     figure.add_contour(
-        x=short(across), y=short(up), z=short(table), name=loss_label, colorscale=_shades(theme), ncontours=24,
-        contours={"coloring": "heatmap"}, line={"color": look.neutral("axis", theme), "width": 0.6}, hovertemplate="%{x:.2f}, %{y:.2f}: %{z:.3f}<extra></extra>",
+        x=short(across), y=short(up), z=short(table), name=loss_label, ncontours=24,
+        colorscale=_shades(theme), contours={"coloring": "heatmap"}, line={"color": look.neutral("axis", theme), "width": 0.6},
+        hovertemplate="%{x:.2f}, %{y:.2f}: %{z:.3f}<extra></extra>",
         colorbar={"title": {"text": loss_label, "side": "right"}, "thickness": 12, "outlinewidth": 0},
     )  # fmt: skip
     for index, (name, way) in enumerate(ways.items()):

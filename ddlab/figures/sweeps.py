@@ -6,13 +6,13 @@ They replay Figs 3 and 5 of Du et al. 2024 (DWA, arXiv 2409.17612).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import plotly.graph_objects as go
 
 from .._interval import interval as students_interval
-from ..errors import DDLabError, check_boolean, check_number, check_text, fail
+from ..errors import DDLabError, check_boolean, check_choice, check_number, check_text, fail
 from . import alt as words
 from . import theme as look
 from ._check import as_array, as_names, as_pair
@@ -36,6 +36,7 @@ def sweep_bands(
     log_x: bool = False,
     y_range: tuple[float, float] | None = None,
     reference: tuple[str, float] | None = None,
+    best: Literal["largest", "smallest"] = "largest",
     theme: ThemeName = "light",
     height: int = 380,
 ) -> go.Figure:
@@ -46,7 +47,7 @@ def sweep_bands(
         curves: name -> values of single seeds [seeds, x], of which the mean and Student's 95% interval over seeds are drawn, or
             (means, lows, highs) [x] each. NaN is a seed that is missing; every x needs one that is there, and has no band with one only.
         interval: what the band means, in words. y_range: (low, high) of the y axis, so that two figures can be compared.
-        reference: (name, value) of a dashed line across.
+        reference: (name, value) of a dashed line across. best: which end is the good one, for the alt text: "smallest" for errors.
 
     Raises:
         DDLabError: x that does not rise, or a curve of another length, without any value at some x, or outside its own band.
@@ -56,6 +57,7 @@ def sweep_bands(
     """
     check_boolean("log_x", log_x)
     check_text("interval", interval)
+    check_choice("best", best, ("largest", "smallest"))
     at = _rising(x, log_x)
     if not isinstance(curves, Mapping) or not curves:
         fail("curves", "a mapping of name to values that is not empty", curves)
@@ -69,10 +71,10 @@ def sweep_bands(
             x=at, y=means, name=str(name), customdata=np.stack([lows, highs], 1), **look.line_style(style, markers=True),
             hovertemplate=f"%{{x}}: %{{y:.3f}}<br>{interval} %{{customdata[0]:.3f}} to %{{customdata[1]:.3f}}<extra>{name}</extra>",
         )  # fmt: skip
-        best = int(means.argmax())
+        at_best = int(means.argmax() if best == "largest" else means.argmin())
         said.append(
-            f"{name} {words.course(means)}; its best is {words.number(means[best])} ({words.number(lows[best])} to "
-            f"{words.number(highs[best])}) at {words.number(at[best])}"
+            f"{name} {words.course(means)}; its best is {words.number(means[at_best])} ({words.number(lows[at_best])} to "
+            f"{words.number(highs[at_best])}) at {words.number(at[at_best])}"
         )
     if reference is not None:
         label, value = as_pair("reference", reference, "(name, value) of a dashed line")

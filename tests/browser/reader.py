@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,13 @@ class Reader:
             .filter(has_text=re.compile(rf"^\W*{re.escape(begin)}"))
         )
         wanted.first.wait_for(timeout=seconds * 1000)
+
+    def wait_for_change(self, name: str, before: str, seconds: float = 30) -> None:
+        """Wait until an explorer says something else."""
+        end = time.monotonic() + seconds
+        while self.sentence(name) == before:
+            assert time.monotonic() < end, f"{name} still says: {before}"
+            self.page.wait_for_timeout(50)
 
     def press(self, name: str, label: str) -> None:
         self.cell(name).locator("button.jupyter-button:not([disabled])").filter(has_text=label).first.click()

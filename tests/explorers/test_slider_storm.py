@@ -23,13 +23,17 @@ from ddlab.explorers import (
     DiversityView,
     Explorer,
     LabelsAgainstImages,
+    LandscapeLab,
     LatentConflict,
     LiveRecovery,
     Recording,
     RecoveryFilm,
+    RhoLab,
     Scrubber,
+    SigmaLab,
 )
 from ddlab.explorers.latents import pulls, start_points
+from ddlab.explorers.toys import ToyLab
 from ddlab.figures import encode_png, loss_curves
 from ddlab.methods import directed_weight_adjustment as dwa
 from ddlab.methods import squeeze_recover_relabel as sre2l
@@ -198,6 +202,24 @@ def latent_conflict(_data: ImageData, _teacher: Network) -> Storm:
     return Storm(explorer, move, lambda: None, shows)
 
 
+def toy_lab(lab: ToyLab, field: str) -> Storm:
+    """Every move trains all settings anew, in the worker's thread; the landscape comes and goes."""
+
+    def move(number: int) -> None:
+        lab.panel[field].value = 0.05 + number % 19 / 20
+        lab.panel["momentum"].value = number % 90 / 100
+        lab.panel["landscape"].value = ("contours", "3-D", "hidden")[number % 3]
+
+    def shows(number: int) -> bool:
+        value, momentum = 0.05 + number % 19 / 20, number % 90 / 100
+        used = lab.shown.view == lab.panel.value and lab.shown.view.momentum == momentum
+        drawn = (lab.landscape is None) == (number % 3 == 2)
+        return used and drawn and lab.sentence.startswith(f"{lab.sweep.symbol} = {value:g}: after 40 updates")
+
+    return Storm(lab, move, lab.worker.join, shows)
+
+
+SMALL = "steps=40,seeds=2"
 EXPLORERS: dict[str, Callable[[ImageData, Network], Storm]] = {
     "labels against images": labels_against_images,
     "live recovery, playing": live_recovery,
@@ -207,6 +229,9 @@ EXPLORERS: dict[str, Callable[[ImageData, Network], Storm]] = {
     "diversity view": diversity_view,
     "diversity lab": diversity_lab,
     "latent conflict": latent_conflict,
+    "sigma lab": lambda *_: toy_lab(SigmaLab(SMALL), "deviation"),
+    "rho lab": lambda *_: toy_lab(RhoLab(SMALL), "relabelling"),
+    "landscape lab": lambda *_: toy_lab(LandscapeLab(SMALL), "deviation"),
 }
 
 

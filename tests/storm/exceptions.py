@@ -16,6 +16,7 @@ _NO_ARGUMENTS = "it takes no arguments that it could be given wrongly"
 EXCEPTIONS: dict[str, str] = {
     **dict.fromkeys(("errors.fail", "errors.one_of", "errors.DDLabError", "errors.NonFiniteError"), _WORDING),
     **dict.fromkeys(("parameters.Parameter", "parameters.parameter", "parameters.with_default"), _DESCRIBES),
+    "errors.all_finite": "asked about tensors that its caller has looked at; called in every check",
     "process.Process": "a protocol for type checkers, which nobody makes an instance of",
     "process.Step": _RECORD,
     "explorers.Sentence": "a line of text, whose trait checks what it is given; its state is keyword arguments of ipywidgets",

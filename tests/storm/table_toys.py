@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from ddlab import theory
+from ddlab import figures, theory
 from tests.storm.good import Given, Good
 
 
@@ -27,7 +27,35 @@ def _runs() -> theory.ToyRuns:
     return theory.train_toys([_config(teacher="posterior of the original")])
 
 
+def _map(g: Given) -> dict[str, Any]:
+    return {
+        "x": g.tensor(3).sort().values, "y": g.tensor(2).sort().values, "outputs": g.tensor(2, 3).sigmoid(), "points": g.tensor(4, 2),
+        "labels": torch.tensor([0.0, 1, 1, 0]), "targets": g.tensor(4).sigmoid(), "best_boundary": g.tensor(2, 2),
+    }  # fmt: skip
+
+
+def _curves(g: Given) -> dict[str, Any]:
+    low, high = g.tensor(3), g.tensor(3)
+    return {
+        "steps": [0, 1, 2], "curves": {"a": low, "b": high}, "chosen": ("c", g.tensor(3)), "band": (low, high), "least": 0.1,
+    }  # fmt: skip
+
+
+def _plane(g: Given) -> dict[str, Any]:
+    axis = torch.tensor([0.0, 1.0, 2.0])
+    return {"x": axis, "y": axis, "loss": g.tensor(3, 3), "paths": {"a": g.tensor(4, 2)}, "captured": 0.5}
+
+
 TOYS: dict[str, Good] = {
+    "figures.decision_map": Good(lambda g: {**_map(g), "extent": ((-1.0, 1.0), (-2.0, 2.0))}),
+    "figures.move_decisions": Good(lambda g: {"figure": figures.decision_map(**_map(g)), **_map(g)}),
+    "figures.setting_curves": Good(_curves),
+    "figures.move_curves": Good(lambda g: {"figure": figures.setting_curves(**_curves(g)), **_curves(g)}),
+    "figures.landscape_contours": Good(_plane),
+    "figures.landscape_relief": Good(_plane),
+    "explorers.SigmaLab": Good(lambda g: {"settings": "steps=3,seeds=2"}),
+    "explorers.RhoLab": Good(lambda g: {"settings": "steps=3,seeds=2"}),
+    "explorers.LandscapeLab": Good(lambda g: {"settings": "steps=3,seeds=2", "vary": "relabelling"}),
     "theory.GaussianMixture": Good(lambda g: {"means": g.tensor(2, 3), "deviation": 0.5}),
     "theory.bimodal_mixture": Good(lambda g: {"distance": 1.0, "deviation": 0.5, "dimensions": 3}),
     "theory.mixture_sample": Good(lambda g: {**_mixture(g), "count": 5, "seed": 0}, largest={"count": 10_000}),
@@ -66,6 +94,9 @@ TOYS: dict[str, Good] = {
     ),
     "theory.distilled_samples": Good(lambda g: {"configs": [_config(), _config(relabelling=0)]}),
     "theory.train_toys": Good(lambda g: {"configs": [_config(), _config(relabelling=0)]}),
+    "theory.train_toys:samples": Good(
+        lambda g: {"configs": [_config(), _config(relabelling=0)], "samples": theory.distilled_samples([_config(), _config()])}
+    ),
     "theory.train_toys:exact": Good(lambda g: {"configs": [_config(exact_gradient=True)]}),
     "theory.toy_validation": Good(
         lambda g: {"networks": _toys(2), "points": g.tensor(3, 2), "labels": torch.tensor([0.0, 1.0, 1.0])}

@@ -86,6 +86,24 @@ def test_random_numbers_are_common() -> None:
     assert torch.equal(longer.networks[:3].rows, runs.networks.rows), "a shorter run is the beginning"
 
 
+def test_samples_at_hand_are_those_that_would_be_drawn() -> None:
+    configs = [ToyConfig(deviation=0.2, seeds=2, steps=20), ToyConfig(seeds=2, steps=20)]
+    given, drawn = theory.train_toys(configs, samples=theory.distilled_samples(configs)), theory.train_toys(configs)
+    assert torch.equal(given.networks.rows, drawn.networks.rows)
+    with refuses("samples.points", "[2, 2, 20, 2]"):
+        theory.train_toys(configs, samples=theory.distilled_samples(configs[:1]))
+
+
+def test_settings_with_one_original_are_judged_like_each_alone() -> None:
+    configs = [
+        ToyConfig(deviation=0.2, seeds=2, steps=20),
+        ToyConfig(seeds=2, steps=20),
+        ToyConfig(seeds=2, steps=20, gap=0.5),
+    ]
+    together, others = (theory.validate_toys(theory.train_toys(some)) for some in (configs[:2], configs))
+    assert torch.equal(together.mean_squared_error, others.mean_squared_error[:, :2])
+
+
 def test_the_exact_gradient_knows_no_seed_but_the_start() -> None:
     configs = settings(deviation=(0.2, 1.0), exact_gradient=True, gradient_points=16, **QUICK)
     points, labels, _ = theory.distilled_samples(configs)
