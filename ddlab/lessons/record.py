@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from . import claims, contents, diversity, diversity_claims, inverting_a_network, start_page
+from . import claims, contents, diversity, diversity_claims, inverting_a_network, start_page, theory_claims
 from .readme import with_part
 
 README = Path(__file__).parents[2] / "README.md"
@@ -55,6 +55,7 @@ RUNS: dict[str, Callable[[int], list[claims.Verdict]]] = {
     start_page.NAME: run_start_page,
     inverting_a_network.NAME: run_lesson_20,
     diversity.NAME: diversity_claims.verdicts,
+    theory_claims.NAME: theory_claims.verdicts,
 }
 
 
