@@ -23,6 +23,8 @@ RECORD = Path(__file__).with_name("verdicts.json")
 VERDICTS = ("holds", "holds when", "false", "not seen at this scale", "inconclusive")
 ROUNDING = 1e-9  # by which a pair may miss what a for-all claim declares, and a recomputed mean the recorded one
 
+_BAR = r"\|"  # in a cell of a Markdown table
+
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
@@ -182,13 +184,17 @@ def _paired(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _row(claim: Claim) -> str:
-    start = f"| {claim.id} | {claim.statement} | {claim.source} | {declared(claim)} |"
+    cells = [claim.id, claim.statement, claim.source, declared(claim)]
     if claim.id not in _record()["verdicts"]:
-        return f"{start} not run | |"
+        return _line([*cells, "not run", ""])
     found = recorded(claim.id)
-    number = found.numbers.cell(claim.every)
     where = "" if found.under is None else f"; where {claim.when}: {found.under.cell(claim.every)}"
-    return f"{start} {number}{where}; {found.setting} | {in_words(found)} |"
+    return _line([*cells, f"{found.numbers.cell(claim.every)}{where}; {found.setting}", in_words(found)])
+
+
+def _line(cells: Sequence[str]) -> str:
+    """A row of a Markdown table; a bar inside a cell would end it."""
+    return f"| {' | '.join(cell.replace('|', _BAR) for cell in cells)} |".replace("|  |", "| |")
 
 
 def _record(path: Path | None = None) -> dict[str, Any]:
