@@ -7,38 +7,23 @@ with fewer pairs and asserts that both agree.
 
 from __future__ import annotations
 
+import difflib
 import json
-import math
-import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from .. import errors
 from ..errors import DDLabError
-from ..evaluation import interval
+from .measured import Numbers, numbers_of
 from .register import CLAIMS, Claim
 
 RECORD = Path(__file__).with_name("verdicts.json")
 VERDICTS = ("holds", "holds when", "false", "not seen at this scale", "inconclusive")
 ROUNDING = 1e-9  # by which a pair may miss what a for-all claim declares, and a recomputed mean the recorded one
 
-
-class Numbers(NamedTuple):
-    """What the pairs say: their mean, its 95% interval, how many, their standard deviation, the least of them (None in old records)."""
-
-    number: float
-    interval: tuple[float, float]
-    pairs: int
-    spread: float
-    least: float | None
-
-    def text(self, every: bool = False) -> str:
-        """In words, with the least pair for a claim about every pair."""
-        low, high = self.interval
-        least = f"least {self.least:+.3f}, mean " if every and self.least is not None else ""
-        return f"{least}{self.number:+.3f}, 95% interval {low:+.3f} to {high:+.3f}, {self.pairs} pairs"
+_BAR = r"\|"  # in a cell of a Markdown table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,13 +75,13 @@ def judge(
     Raises:
         DDLabError: an unknown claim, fewer than two pairs, or differences that are not finite.
     """
-    claim = CLAIMS[errors.check_choice("claim_id", claim_id, tuple(CLAIMS))]
-    found = _numbers("differences", differences)
+    claim = _known(claim_id)
+    found = numbers_of("differences", differences)
     if bool(claim.when) != (under is not None):
         errors.fail(
             "under", f"the differences where {claim.when}" if claim.when else "None, without a condition", under
         )
-    met = None if under is None else _numbers("under", under)
+    met = None if under is None else numbers_of("under", under)
     verdict = _ruled(claim, found)
     if verdict != "holds" and met is not None and _ruled(claim, met) == "holds":
         verdict = "holds when"
@@ -114,13 +99,13 @@ def declared(claim: Claim) -> str:
     return f"{words}; judged as well where {claim.when}" if claim.when else words
 
 
-def _numbers(argument: str, differences: Any) -> Numbers:
-    errors.check_instance(argument, differences, Sequence, "a sequence of numbers")
-    values = [errors.check_number(argument, value) for value in differences]
-    if len(values) < 2:
-        raise DDLabError(f"{argument} must be of at least two pairs; given {len(values)}.")
-    low, high = interval(values) or (math.nan, math.nan)
-    return Numbers(statistics.fmean(values), (low, high), len(values), statistics.stdev(values), min(values))
+def _known(claim_id: object) -> Claim:
+    """The claim of that id; all ids would be a long sentence, so that a wrong one is told the nearest."""
+    if not isinstance(claim_id, str) or claim_id not in CLAIMS:
+        near = difflib.get_close_matches(str(claim_id), CLAIMS, n=2, cutoff=0.5)
+        hint = f" (nearest: {', '.join(map(repr, near))})" if near else ""
+        errors.fail("claim_id", f"one of the {len(CLAIMS)} ids in ddlab.lessons.CLAIMS{hint}", claim_id)
+    return CLAIMS[claim_id]
 
 
 def _ruled(claim: Claim, found: Numbers) -> str:
@@ -137,7 +122,7 @@ def _ruled(claim: Claim, found: Numbers) -> str:
 
 def recorded(claim_id: str) -> Verdict:
     """The verdict of the recorded run of a claim."""
-    errors.check_choice("claim_id", claim_id, tuple(CLAIMS))
+    _known(claim_id)
     entry = _record()["verdicts"].get(claim_id)
     if entry is None:
         raise DDLabError(f"claim_id must be a claim with a recorded verdict; given {claim_id!r}, which has none yet.")
@@ -199,19 +184,17 @@ def _paired(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _row(claim: Claim) -> str:
-    start = f"| {claim.id} | {claim.statement} | {claim.source} | {declared(claim)} |"
+    cells = [claim.id, claim.statement, claim.source, declared(claim)]
     if claim.id not in _record()["verdicts"]:
-        return f"{start} not run | |"
+        return _line([*cells, "not run", ""])
     found = recorded(claim.id)
-    number = _cell(found.numbers, claim.every)
-    where = "" if found.under is None else f"; where {claim.when}: {_cell(found.under, claim.every)}"
-    return f"{start} {number}{where}; {found.setting} | {in_words(found)} |"
+    where = "" if found.under is None else f"; where {claim.when}: {found.under.cell(claim.every)}"
+    return _line([*cells, f"{found.numbers.cell(claim.every)}{where}; {found.setting}", in_words(found)])
 
 
-def _cell(found: Numbers, every: bool) -> str:
-    low, high = found.interval
-    least = f"least {found.least:+.3f}, mean " if every and found.least is not None else ""
-    return f"{least}{found.number:+.3f} ({low:+.3f} to {high:+.3f}, {found.pairs})"
+def _line(cells: Sequence[str]) -> str:
+    """A row of a Markdown table; a bar inside a cell would end it."""
+    return f"| {' | '.join(cell.replace('|', _BAR) for cell in cells)} |".replace("|  |", "| |")
 
 
 def _record(path: Path | None = None) -> dict[str, Any]:

@@ -215,6 +215,7 @@ DECLARED = (
         claimed=1.0,
         test="table",
         lesson=NAME,
+        every=True,
     ),
     Claim(
         id="R17",

@@ -116,6 +116,7 @@ DECLARED = (
         claimed=1.0,
         test="table",
         lesson=NAME,
+        every=True,
     ),
     Claim(
         id="B9",
@@ -125,5 +126,6 @@ DECLARED = (
         claimed=1.0,
         test="table",
         lesson=NAME,
+        every=True,
     ),
 )

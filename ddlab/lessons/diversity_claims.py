@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from statistics import fmean
 
 import torch
@@ -11,19 +10,10 @@ from .. import randomness, records
 from ..theory import batch_norm_conflict as conflict
 from . import claims, diversity
 from .claims import Verdict
+from .printed_sentences import Sentence
 
 ON_SHAPES = "shapes 16 px, ConvNet-3 of width 32"
 ON_CIFAR = "CIFAR-10, 12,000 images, ConvNet-3 of width 48, 5 images per class"
-
-
-@dataclass(frozen=True)
-class Sentence:
-    """What the paper says in words, where, the numbers of its tables that belong to it, and whether they bear it out."""
-
-    words: str
-    place: str
-    numbers: str
-    holds: bool
 
 
 # Accuracies in percent as printed: Table 3, CIFAR-100 (none, random, directed) at 10 and at 50 images per class.

@@ -99,7 +99,7 @@ def film(runs: ToyRuns) -> Scrubber:
     middle = SIGMAS.index(0.5)
     curve = setting_curves(
         runs.steps, dict(zip(names, errors.T, strict=True)), chosen=(f"{names[middle]}, as G", errors[:, middle]),
-        least=theory.predictive_risk(runs.configs[0].original, runs.configs[0].original).mean_squared_error,
+        least=theory.predictive_risk(runs.configs[0].original, runs.configs[0].original).mean_squared_error, title="Errors on G",
     )  # fmt: skip
 
     def describe(step: int) -> str:

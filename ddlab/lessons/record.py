@@ -25,6 +25,7 @@ from . import (
     ideal_data_claims,
     inverting_a_network,
     start_page,
+    theory_claims,
 )
 from .readme import with_part
 
@@ -65,6 +66,7 @@ RUNS: dict[str, Callable[[int], list[claims.Verdict]]] = {
     ideal_data.NAME: ideal_data_claims.verdicts,
     inverting_a_network.NAME: run_lesson_20,
     diversity.NAME: diversity_claims.verdicts,
+    theory_claims.NAME: theory_claims.verdicts,
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 
 import pytest
 
@@ -163,6 +164,13 @@ def test_a_table_of_the_readme_that_is_stale_is_replaced_and_nothing_else() -> N
 def test_a_readme_without_a_mark_is_refused() -> None:
     with pytest.raises(DDLabError, match="<!-- lessons: end -->"):
         record.readme_with_tables("<!-- claims: begin -->\n<!-- claims: end -->\n<!-- lessons: begin -->")
+
+
+def test_every_row_of_the_table_has_its_six_cells() -> None:
+    """A bar in a statement (|S|, ||x - y||) does not end its cell."""
+    for line in claims.table().splitlines():
+        assert len(re.findall(r"(?<!\\)\|", line)) == 7, line
+    assert r"\|\|x - y\|\|" in claims.table()
 
 
 def test_agreement_with_the_record_can_fail() -> None:
