@@ -3,6 +3,7 @@
 python -m ddlab.benchmark                                          everything that two cores can do in some minutes
 python -m ddlab.benchmark iteration --images 10                    one SRe2L update of ResNet-18 at 32 px
 python -m ddlab.benchmark iteration --images 10 --method dwa       the same of DWA, and its adjustment of the teacher
+python -m ddlab.benchmark toys                                     the toy world with one thread: training, validation, landscape
 python -m ddlab.benchmark lessons                                  each solution with one thread; exit 1 if one is over its budget
 python -m ddlab.benchmark sre2l --data folder:PATH --device cuda   the paper preset: teacher, recovery, students
 
@@ -12,6 +13,7 @@ Each measurement runs in a process of its own, so that its peak memory is its ow
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import platform
@@ -176,9 +178,44 @@ def player(steps: int = 400) -> dict[str, Any]:
     }
 
 
+def toys() -> list[dict[str, Any]]:
+    """The toy world with one thread: Figures 1 and 2 with 20 seeds, what judges them, a landscape, and a move of a lab's slider."""
+    import torch
+
+    from . import theory
+    from .explorers import toy_view
+
+    torch.set_num_threads(1)
+    settings = [theory.ToyConfig(deviation=sigma) for sigma in toy_view.SIGMAS.values]
+    runs = theory.train_toys(settings)
+    fresh = itertools.count(1)
+
+    def new_teachers() -> None:
+        teacher = 0.1 + 1e-4 * next(fresh)  # teachers are kept from one call to the next; these never were
+        theory.train_toys(
+            [
+                theory.ToyConfig(deviation=1.0, relabelling=rho, teacher_deviation=teacher)
+                for rho in toy_view.RHOS.values
+            ]
+        )
+
+    network, axis = runs.networks[-1, 0, 0], torch.linspace(-1, 1, 41)
+    points, labels = (half.float() for half in theory.spread_points(settings[0].original, 250))
+    directions, view = theory.toy_directions(network), toy_view.ToyView()
+    work: dict[str, Callable[[], Any]] = {
+        "7 Sigmas x 20 seeds x 1000 steps": lambda: theory.train_toys(settings),
+        "5 rhos x 20 seeds x 1000 steps, new teachers": new_teachers,
+        "their validation, 11 frames": lambda: theory.validate_toys(runs),
+        "landscape 41 x 41, 500 points": lambda: theory.toy_surface(network, directions, axis, axis, points, labels),
+        "one move of a lab's slider": lambda: toy_view.toy_shown(view, toy_view.SIGMAS),
+        "one move with the landscape": lambda: toy_view.toy_shown(view.replace(landscape="contours"), toy_view.SIGMAS),
+    }
+    return [{"name": f"toys: {name}", **timed(call, 15)} for name, call in work.items()]
+
+
 def everything() -> list[dict[str, Any]]:
     """All small benchmarks, each in its own process."""
-    commands = [["import"], ["player"]]
+    commands = [["import"], ["player"], ["toys"]]
     commands += [
         ["iteration", "--images", str(images), "--precision", precision]
         for images in (10, 100)
@@ -190,7 +227,7 @@ def everything() -> list[dict[str, Any]]:
         done = subprocess.run(
             [sys.executable, "-m", "ddlab.benchmark", *command], capture_output=True, text=True, check=True
         )
-        found.append(json.loads(done.stdout)["results"][0])
+        found += json.loads(done.stdout)["results"]
         print(json.dumps(found[-1]), file=sys.stderr, flush=True)
     return found
 
@@ -199,7 +236,7 @@ def main(arguments: list[str] | None = None) -> int:
     """The command line; returns the exit status: 1 if a lesson is over its budget."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "what", nargs="?", default="all", choices=("all", "import", "player", "iteration", "lessons", "sre2l")
+        "what", nargs="?", default="all", choices=("all", "import", "player", "iteration", "toys", "lessons", "sre2l")
     )
     parser.add_argument("--out", type=Path, help="also write the JSON here (all, lessons: a file in test-results)")
     parser.add_argument("--lesson", action="append", metavar="NAME", help="lessons: only this one; may be repeated")
@@ -225,6 +262,8 @@ def main(arguments: list[str] | None = None) -> int:
         results = [player()]
     elif options.what == "iteration":
         results = [iteration(options.images, options.precision, options.device, method=options.method)]
+    elif options.what == "toys":
+        results = toys()
     elif options.what == "lessons":
         from .lessons import timing
 

@@ -37,6 +37,17 @@ def test_the_import_is_measured_in_fresh_interpreters() -> None:
     assert benchmark.importing()["interpreter_seconds"] > 0
 
 
+def test_the_toys_are_measured_with_one_thread(capsys) -> None:
+    before = torch.get_num_threads()
+    try:
+        benchmark.main(["toys"])
+    finally:
+        torch.set_num_threads(before)
+    written = json.loads(capsys.readouterr().out)
+    assert len(written["results"]) == 6 and all(result["cpu_seconds"] > 0 for result in written["results"])
+    assert written["machine"]["threads"] == 1
+
+
 @pytest.mark.slow
 def test_the_whole_way_on_digits(tmp_path: Path, capsys) -> None:
     arguments = "sre2l --small --data digits --images-per-class 1 --iterations 3 --teacher-epochs 1 --student-epochs 2 --seeds 2"
