@@ -5,6 +5,8 @@ controls             sliders and buttons from a config
 Worker               computes the newest value in one thread
 Player, Recording    live runs and their frames; player_buttons
 Scrubber             a slider over a recording
+Prediction           a question whose answer is locked before the result is seen
+Trial, TrialCard     a statement of a paper: claim, answer, sliders, verdict
 LabelsAgainstImages, LiveRecovery, RecoveryFilm, DiversityView, DiversityLab, LatentConflict: what lessons show
 Explorer             the base: sentence, errors, state text, close
 replace, close_all   one explorer per name
@@ -20,13 +22,16 @@ from .layout import Explorer, player_buttons, side_by_side
 from .live import Sentence
 from .player import Player
 from .plot import Plot
+from .prediction import Prediction
 from .recording import Frame, Recording
 from .recovery import LiveRecovery, RecoveryFilm
 from .registry import close_all, replace
 from .scrubber import Scrubber
+from .trial_card import ANSWERS, Shown, Trial, TrialCard
 from .worker import Worker
 
 __all__ = [
+    "ANSWERS",
     "Controls",
     "DiversityLab",
     "DiversityView",
@@ -38,10 +43,14 @@ __all__ = [
     "Picture",
     "Player",
     "Plot",
+    "Prediction",
     "Recording",
     "RecoveryFilm",
     "Scrubber",
     "Sentence",
+    "Shown",
+    "Trial",
+    "TrialCard",
     "Worker",
     "close_all",
     "controls",

@@ -111,5 +111,4 @@ RUNS: dict[str, Good] = {
     "lessons.judge": Good(_judged),
     "lessons.Lesson": Good(lambda g: {"name": "20_inverting_a_network", "seed": 0, "preset": "teaching", "device": "cpu"}),
     "lessons.start": Good(lambda g: {"name": "20_inverting_a_network", "seed": 0, "preset": "teaching", "device": "cpu"}),
-    "lessons.Prediction": Good(lambda g: {"question": "Which?", "choices": ["one", "other"]}),
 }  # fmt: skip
