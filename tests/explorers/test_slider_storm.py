@@ -28,9 +28,11 @@ from ddlab.explorers import (
     Recording,
     RecoveryFilm,
     Scrubber,
+    TrialCard,
 )
 from ddlab.explorers.latents import pulls, start_points
 from ddlab.figures import encode_png, loss_curves
+from ddlab.lessons import claims_on_trial
 from ddlab.methods import directed_weight_adjustment as dwa
 from ddlab.methods import squeeze_recover_relabel as sre2l
 from ddlab.networks import Network
@@ -198,6 +200,22 @@ def latent_conflict(_data: ImageData, _teacher: Network) -> Storm:
     return Storm(explorer, move, lambda: None, shows)
 
 
+def trial_card(_data: ImageData, _teacher: Network) -> Storm:
+    """The one that simulates: a new simulation for each of fifty rates, found again after."""
+    explorer = TrialCard(claims_on_trial.trials()["R3"]).commit("holds")
+
+    def move(number: int) -> None:
+        explorer.panel["learning_rate"].value = (number % 50 + 1) / 100
+        explorer.panel["steps"].value = 1 + number % 100
+
+    def shows(number: int) -> bool:
+        view, drawn = explorer.panel.value, explorer.plot is not None and explorer.plot.cursor == 1 + number % 100
+        moved = view.learning_rate == (number % 50 + 1) / 100 and view.steps == 1 + number % 100
+        return moved and drawn and explorer.sentence.startswith(f"After {1 + number % 100} steps")
+
+    return Storm(explorer, move, lambda: None, shows)
+
+
 EXPLORERS: dict[str, Callable[[ImageData, Network], Storm]] = {
     "labels against images": labels_against_images,
     "live recovery, playing": live_recovery,
@@ -207,6 +225,7 @@ EXPLORERS: dict[str, Callable[[ImageData, Network], Storm]] = {
     "diversity view": diversity_view,
     "diversity lab": diversity_lab,
     "latent conflict": latent_conflict,
+    "trial card": trial_card,
 }
 
 
