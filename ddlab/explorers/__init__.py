@@ -5,6 +5,8 @@ controls             sliders and buttons from a config
 Worker               computes the newest value in one thread
 Player, Recording    live runs and their frames; player_buttons
 Scrubber             a slider over a recording
+Prediction           a question whose answer is locked before the result is seen
+Trial, TrialCard     a statement of a paper: claim, answer, sliders, verdict
 LabelsAgainstImages, LiveRecovery, RecoveryFilm, DiversityView, DiversityLab, LatentConflict,
 SigmaLab, RhoLab, LandscapeLab: what lessons show
 Explorer             the base: sentence, errors, state text, close
@@ -21,14 +23,17 @@ from .layout import Explorer, player_buttons, side_by_side
 from .live import Sentence
 from .player import Player
 from .plot import Plot
+from .prediction import Prediction
 from .recording import Frame, Recording
 from .recovery import LiveRecovery, RecoveryFilm
 from .registry import close_all, replace
 from .scrubber import Scrubber
 from .toys import LandscapeLab, RhoLab, SigmaLab
+from .trial_card import ANSWERS, Shown, Trial, TrialCard
 from .worker import Worker
 
 __all__ = [
+    "ANSWERS",
     "Controls",
     "DiversityLab",
     "DiversityView",
@@ -41,12 +46,16 @@ __all__ = [
     "Picture",
     "Player",
     "Plot",
+    "Prediction",
     "Recording",
     "RecoveryFilm",
     "RhoLab",
     "Scrubber",
     "Sentence",
+    "Shown",
     "SigmaLab",
+    "Trial",
+    "TrialCard",
     "Worker",
     "close_all",
     "controls",

@@ -135,6 +135,11 @@ def recorded(claim_id: str) -> Verdict:
         raise DDLabError(f"the record {RECORD.name} must be whole; given {claim_id!r} with other fields.") from problem
 
 
+def is_recorded(claim_id: str) -> bool:
+    """Whether a claim has a recorded verdict yet."""
+    return errors.check_choice("claim_id", claim_id, tuple(CLAIMS)) in _record()["verdicts"]
+
+
 def agrees(verdict: Verdict) -> bool:
     """Whether a recomputed mean lies within three standard deviations of the recorded pairs (other machines give other bits)."""
     known = recorded(verdict.claim)

@@ -17,8 +17,8 @@ from typing import Any
 import torch
 
 from .. import errors
+from ..explorers import Prediction
 from . import claims
-from .predictions import Prediction
 
 # What PyTorch would use, seen before any lesson has lowered it: the cores that this process may use.
 _CORES = torch.get_num_threads()

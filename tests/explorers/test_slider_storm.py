@@ -31,10 +31,12 @@ from ddlab.explorers import (
     RhoLab,
     Scrubber,
     SigmaLab,
+    TrialCard,
 )
 from ddlab.explorers.latents import pulls, start_points
 from ddlab.explorers.toys import ToyLab
 from ddlab.figures import encode_png, loss_curves
+from ddlab.lessons import claims_on_trial
 from ddlab.methods import directed_weight_adjustment as dwa
 from ddlab.methods import squeeze_recover_relabel as sre2l
 from ddlab.networks import Network
@@ -219,6 +221,22 @@ def toy_lab(lab: ToyLab, field: str) -> Storm:
     return Storm(lab, move, lab.worker.join, shows)
 
 
+def trial_card(_data: ImageData, _teacher: Network) -> Storm:
+    """The one that simulates: a new simulation for each of fifty rates, found again after."""
+    explorer = TrialCard(claims_on_trial.trials()["R3"]).commit("holds")
+
+    def move(number: int) -> None:
+        explorer.panel["learning_rate"].value = (number % 50 + 1) / 100
+        explorer.panel["steps"].value = 1 + number % 100
+
+    def shows(number: int) -> bool:
+        view, drawn = explorer.panel.value, explorer.plot is not None and explorer.plot.cursor == 1 + number % 100
+        moved = view.learning_rate == (number % 50 + 1) / 100 and view.steps == 1 + number % 100
+        return moved and drawn and explorer.sentence.startswith(f"After {1 + number % 100} steps")
+
+    return Storm(explorer, move, lambda: None, shows)
+
+
 SMALL = "steps=40,seeds=2"
 EXPLORERS: dict[str, Callable[[ImageData, Network], Storm]] = {
     "labels against images": labels_against_images,
@@ -232,6 +250,7 @@ EXPLORERS: dict[str, Callable[[ImageData, Network], Storm]] = {
     "sigma lab": lambda *_: toy_lab(SigmaLab(SMALL), "deviation"),
     "rho lab": lambda *_: toy_lab(RhoLab(SMALL), "relabelling"),
     "landscape lab": lambda *_: toy_lab(LandscapeLab(SMALL), "deviation"),
+    "trial card": trial_card,
 }
 
 

@@ -24,7 +24,7 @@ EXCEPTIONS: dict[str, str] = {
         (
             "augmentation.View", "distilled.HardLabels", "distilled.StoredLabels", "distilled.OnlineTeacher",
             "evaluation.Evaluation", "evaluation.Architectures", "evaluation.Continual", "evaluation.Stage",
-            "records.Outcome", "embeddings.Density", "embeddings.Embedding", "explorers.Frame", "lessons.Budget",
+            "records.Outcome", "embeddings.Density", "embeddings.Embedding", "explorers.Frame", "explorers.Shown", "lessons.Budget",
             "lessons.Claim", "lessons.Verdict", "networks.Outputs", "optim.AdamState", "optim.SGDState",
             "theory.RestLossChange", "theory.VarianceParts",
             "theory.SimulatedErrors", "theory.MixtureInformation", "theory.RelabelledInformation", "theory.TableInformation",

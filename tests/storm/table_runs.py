@@ -112,5 +112,4 @@ RUNS: dict[str, Good] = {
     "lessons.judge:condition": Good(lambda g: {**_judged(g), "claim_id": "R4 range", "under": [0.2, 0.3]}),
     "lessons.Lesson": Good(lambda g: {"name": "20_inverting_a_network", "seed": 0, "preset": "teaching", "device": "cpu"}),
     "lessons.start": Good(lambda g: {"name": "20_inverting_a_network", "seed": 0, "preset": "teaching", "device": "cpu"}),
-    "lessons.Prediction": Good(lambda g: {"question": "Which?", "choices": ["one", "other"]}),
 }  # fmt: skip

@@ -8,7 +8,8 @@ import ipywidgets as widgets
 import numpy as np
 
 from ddlab import figures
-from ddlab.explorers import Explorer, Player, Plot, Recording
+from ddlab.explorers import Explorer, Player, Plot, Recording, Shown, Trial
+from ddlab.methods import selection
 from tests.storm.good import Good
 
 PIXELS = np.zeros((4, 1, 8, 8), np.uint8)
@@ -27,6 +28,14 @@ def _recording() -> Recording[bytes]:
 
 def _player() -> Player:
     return Player(lambda: iter(()), lambda step: None)
+
+
+def _trial() -> dict[str, Any]:
+    return {
+        "key": "R0", "source": "Paper, eq 1", "statement": "$1 < 2$", "parameters": selection.Config, "verdict": "holds when ...",
+        "show": lambda view: Shown(figure=_figure(), sentence="One.", holds=True), "right": "$2 > 1$", "reason": "So.",
+        "when": "$n > 1$", "record": ("R0: holds",),
+    }  # fmt: skip
 
 
 def _three() -> dict[str, Any]:
@@ -84,6 +93,9 @@ VIEWS: dict[str, Good] = {
     "explorers.Picture": Good(lambda g: {"encoded": figures.encode_grid(PIXELS), "alt": "Four images."}),
     "explorers.Player": Good(lambda g: {"make_run": lambda: iter(()), "show": lambda step: None, "recording": Recording()}),
     "explorers.Plot": Good(lambda g: {"figure": _figure(), "announce": False, "cursor": 1.0}),
+    "explorers.Prediction": Good(lambda g: {"question": "Which?", "choices": ["one", "other"]}),
+    "explorers.Trial": Good(lambda g: _trial()),
+    "explorers.TrialCard": Good(lambda g: {"trial": Trial(**_trial()), "settings": "images_per_class=2", "key": "storm"}),
     "explorers.Recording": Good(lambda g: {"capacity": 10}),
     "explorers.RecoveryFilm": Good(lambda g: {"data": g.data, "capacity": 10, "scale": 2}),
     "explorers.Scrubber": Good(lambda g: {"recording": _recording(), "curve": _figure(), "describe": lambda index: "fine"}),

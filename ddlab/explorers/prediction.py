@@ -1,10 +1,16 @@
-"""A prediction: the reader commits an answer before the result is shown, and sees both side by side later."""
+"""A prediction: the reader commits an answer before the result is shown, and sees both side by side later.
+
+prediction = Prediction("Which?", ["one", "other"])
+prediction.observe(handler, "locked")               # change["new"] is the answer, once
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import ipywidgets as widgets
+import traitlets
 
 from .. import errors
 
@@ -16,13 +22,16 @@ class Prediction(widgets.VBox):
         locked: the answer, or None while nothing is locked.
     """
 
+    # Any to type checkers, which see the trait and not the text that it holds.
+    locked: Any = traitlets.Unicode(None, allow_none=True)
+
     def __init__(self, question: str, choices: Sequence[str]) -> None:
         errors.check_text("question", question, empty=False)
         errors.check_instance("choices", choices, (list, tuple), "a list of answers")
         choices = [errors.check_text("choices", choice, empty=False) for choice in choices]
         if len(choices) < 2 or len(set(choices)) != len(choices):
             errors.fail("choices", "at least two different answers", list(choices))
-        self.question, self.locked = question, None
+        self.question = question
         self._answers = widgets.RadioButtons(options=list(choices), value=None, layout=widgets.Layout(width="auto"))
         self._button = widgets.Button(
             description="Lock my answer", tooltip="It cannot be changed afterwards", disabled=True
@@ -39,9 +48,10 @@ class Prediction(widgets.VBox):
     def lock(self) -> None:
         """Keep the answer chosen; from then on it stays."""
         if self.locked is None and self._answers.value is not None:
-            self.locked = self._answers.value
+            # Told last: whoever observes the answer finds it locked.
             self._answers.disabled = self._button.disabled = True
-            self._said.value = f"Locked: {self.locked}"
+            self._said.value = f"Locked: {self._answers.value}"
+            self.locked = self._answers.value
 
     def against(self, result: str) -> str:
         """One line with the prediction and the result."""
