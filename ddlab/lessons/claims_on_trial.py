@@ -12,7 +12,15 @@ import numpy as np
 from .. import errors, randomness, theory
 from ..explorers.trial_card import FAILS, HOLDS, WHEN, Trial
 from ..parameters import Parameters, describe
-from . import claims, trials_convergence, trials_fadrm, trials_information, trials_merging, trials_overlap
+from . import (
+    claims,
+    trials_convergence,
+    trials_fadrm,
+    trials_generalisation,
+    trials_information,
+    trials_merging,
+    trials_overlap,
+)
 
 NAME = "90_claims_on_trial"
 # Results whose printed proof has a wrong line: does the conclusion survive?
@@ -21,7 +29,9 @@ PROOFS = ("ReLA A.3", "ReLA Theorem 3", "ReLA Theorem 6", "FADRM Corollary 1")
 
 def trials() -> dict[str, Trial]:
     """Every trial by its key; a method's trials stand in one of the `trials_*` modules."""
-    modules = (trials_convergence, trials_information, trials_overlap, trials_fadrm, trials_merging)
+    modules = (
+        trials_convergence, trials_information, trials_overlap, trials_generalisation, trials_fadrm, trials_merging,
+    )  # fmt: skip
     return {trial.key: trial for module in modules for trial in module.trials()}
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize, special, stats
 
+from ddlab import theory
 from ddlab.explorers import ANSWERS, Shown, Trial, TrialCard
 from ddlab.lessons import claims, claims_on_trial, trials_information, trials_merging
 from ddlab.lessons.trial_parts import record_lines, recorded_verdict, within
@@ -212,6 +213,40 @@ def judge_batch(view: Any) -> Judged:
     return False, [f"At {(products < 0).sum()} of", "product is 0.000"]
 
 
+def judge_theorem_4(view: Any) -> Judged:
+    """The worst or the fitted threshold by trying all of them, and the complexity by the law of a walk's maximum."""
+    m = view.samples
+    highest = np.arange(1, m + 1)  # of the walk's W = 2 heads - m; P(W >= r) + P(W > r)
+    heads = (m + highest) / 2
+    complexity = (stats.binom.sf(np.ceil(heads) - 1, m, 0.5) + stats.binom.sf(np.floor(heads), m, 0.5)).sum() / m
+    line = np.linspace(-4, 7, 1601)
+    grid = np.stack(np.meshgrid(line, line), -1)
+    first, second = (sum(stats.norm.pdf(grid, mean, s).prod(-1) for mean in (1, 2)) / 2 for s in (view.spread, 0.5))
+    apart = np.abs(first - second).sum() / 2 * (line[1] - line[0]) ** 2
+    kept, numbers = 0, []
+    for seed in range(20):
+        points = theory.mixture_sample(theory.bimodal_mixture(deviation=view.spread), m, seed=seed)[0].numpy()
+        places, middle = np.sort(points.sum(1)) / math.sqrt(2), 3 / math.sqrt(2)
+        below = int((places <= middle).sum())
+        if view.model == "fitted":
+            tried = [places[max(below - 1, 0) : below + 1].mean() if 0 < below < m else places[0 if below == 0 else -1]]
+        else:
+            tried = [-50.0, *places, *(places - 1e-9), 50.0]
+        found = []
+        for place in tried:
+            missed = 0 if view.model == "fitted" else int(((places > place) != (places > middle)).sum())
+            centres = np.array([2, 4]) / math.sqrt(2)
+            error = abs(
+                stats.norm.cdf((place - centres) / 0.5).mean() - stats.norm.cdf((middle - centres) / 0.5).mean()
+            )
+            found.append((error - missed / m, error, missed / m))
+        _, error, missed = max(found)
+        kept += error <= missed + apart + complexity + 1 / m
+        if seed == 0:
+            numbers = [f"error on the data is {error:.3f}"]
+    return kept >= 19, numbers
+
+
 JUDGES: dict[str, Callable[[Any], Judged]] = {
     "R3": judge_r3,
     "R2 noise": judge_noise,
@@ -223,6 +258,7 @@ JUDGES: dict[str, Callable[[Any], Judged]] = {
     "R5": judge_boundary,
     "R6 formula": judge_eq_67,
     "R6 theorem": judge_theorem_6,
+    "R13": judge_theorem_4,
     "F4": judge_eq_8,
     "F7 Lipschitz": judge_lipschitz,
     "F7 bound": judge_kl,
@@ -238,7 +274,7 @@ CONDITIONS: dict[str, Callable[[Any], bool]] = {
     "R2 noise": lambda view: view.spread >= 1.46,
     "F4": lambda view: view.merges % 2 == 1 or view.small_side == 224,
 }
-SLOW = {"R2 noise": 6}
+SLOW = {"R2 noise": 6, "R13": 8}
 
 
 def settings(key: str) -> list[Any]:
