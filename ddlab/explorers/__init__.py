@@ -5,12 +5,13 @@ controls             sliders and buttons from a config
 Worker               computes the newest value in one thread
 Player, Recording    live runs and their frames; player_buttons
 Scrubber             a slider over a recording
-LabelsAgainstImages, LiveRecovery, RecoveryFilm, DiversityView, DiversityLab, LatentConflict: what lessons show
+LabelsAgainstImages, LiveRecovery, RecoveryFilm, DiversityView, DiversityLab, LatentConflict, CropMaps: what lessons show
 Explorer             the base: sentence, errors, state text, close
 replace, close_all   one explorer per name
 """
 
 from .controls import Controls, controls
+from .crop_maps import CropMaps
 from .diversity import DiversityView
 from .diversity_lab import DiversityLab
 from .images import Picture
@@ -28,6 +29,7 @@ from .worker import Worker
 
 __all__ = [
     "Controls",
+    "CropMaps",
     "DiversityLab",
     "DiversityView",
     "Explorer",
