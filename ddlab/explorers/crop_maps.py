@@ -197,12 +197,19 @@ class CropMaps(Explorer):
         row = self._row()
         names = [SCALES.get(scale, f"{scale:g}") for scale in row]
         drawn = (
-            ("Spread within the classes", "variance of the pixels", [cropped.within for cropped in row.values()]),
-            ("Overlap of the classes", "overlap (1 = the same)", [cropped.overlap for cropped in row.values()]),
+            (
+                "Spread within the classes",
+                "variance of the pixels",
+                [cropped.within for cropped in row.values()],
+                ".0f",
+            ),
+            ("Overlap of the classes", "overlap (1 = the same)", [cropped.overlap for cropped in row.values()], ".2f"),
         )
         first, second = (
-            bars(names, values, title=title, y_label=label, x_label="least area", height=260)
-            for title, label, values in drawn
+            bars(names, values, title=title, y_label=label, x_label="least area", height=260, text_format=digits)
+            # Else plotly would take ".02" for a place on the axis, and "none" for none.
+            .update_xaxes(type="category")
+            for title, label, values, digits in drawn
         )
         return first, second
 

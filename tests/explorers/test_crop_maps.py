@@ -79,6 +79,7 @@ def test_map_bars_and_pictures_follow_the_slider(explorer: CropMaps, data: Image
     row = [explorer.known[explorer.panel.value.replace(least_area=scale)] for scale in SCALES]
     for plot, values in ((explorer.spread, [c.within for c in row]), (explorer.overlap, [c.overlap for c in row])):
         (trace,) = plot.figure.data
+        assert plot.figure.layout.xaxis.type == "category", "names, not numbers"
         assert list(trace.x) == list(SCALES.values()) and list(trace.y) == pytest.approx(values)
 
 
