@@ -16,20 +16,19 @@ from typing import Any
 
 import plotly.graph_objects as go
 import torch
-from torch import Tensor
 
-from .. import embeddings, errors, theory
+from .. import errors
 from ..data import ImageData
 from ..figures import bars, classes_on_map, encode_grid
 from ..parameters import Parameters, parameter
 from .controls import controls
+from .cropped import PICTURED, Cropped, cropped
 from .images import Picture
 from .layout import Explorer, side_by_side
 from .plot import Plot
 from .worker import Worker
 
 SCALES = {0.02: ".02", 0.04: ".04", 0.08: ".08", 0.2: ".2", 0.5: ".5", 1.0: "none"}
-_ROW = 8  # views of each class in the picture
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,21 +46,6 @@ class Crop(Parameters):
         """Two classes."""
         if self.first == self.second:
             errors.fail("second", f"another class than {self.first!r}", self.second)
-
-
-@dataclass(frozen=True)
-class Cropped:
-    """Views of two classes.
-
-    Attributes:
-        images: some of them, uint8 [2, 8, c, h, w]. positions: of all, [n, 2] on their map, for each class.
-        within: variance of the views about the mean of their class. overlap: of the classes, in [0, 1].
-    """
-
-    images: Tensor
-    positions: tuple[Tensor, Tensor]
-    within: float
-    overlap: float
 
 
 class CropMaps(Explorer):
@@ -147,29 +131,15 @@ class CropMaps(Explorer):
     # -- what is known
 
     def _cropped(self, view: Crop) -> Cropped:
-        cut: list[Tensor] = []
-        for number, name in enumerate((view.first, view.second)):
-            label = self.data.class_names.index(name)
-            images = self.data.normalised(torch.nonzero(self.data.train_labels == label)[: self._images, 0])
-            cut.append(theory.crop_views(images, minimum_scale=view.least_area, views=self._views, seed=number))
-        sources = [torch.arange(len(part)).repeat_interleave(self._views) for part in cut]
-        points = [part.flatten(0, 1).flatten(1) for part in cut]
-        groups = torch.arange(2).repeat_interleave(torch.tensor([len(part) for part in points]))
-        count = len(points[0]) + len(points[1])
-        config = embeddings.Config(kind="t_sne", perplexity=max(2.0, min(30.0, (count - 1) // 3)))
-        fitted = embeddings.fit({"first": points[0], "second": points[1]}, config, announce=None)
-        return Cropped(
-            images=torch.stack([self.data.to_uint8(part[torch.arange(_ROW) % len(part), 0]) for part in cut]),
-            positions=(fitted.positions["first"], fitted.positions["second"]),
-            within=theory.variance_between_and_within(torch.cat(points), groups).within,
-            overlap=theory.class_overlap(points[0], points[1], first_sources=sources[0], second_sources=sources[1]),
+        return cropped(
+            self.data, (view.first, view.second), least_area=view.least_area, images=self._images, views=self._views
         )
 
     def _row(self) -> dict[float, Cropped]:
         """What is known of these two classes, by least area."""
         view = self.panel.value
         found = {scale: self.known.get(view.replace(least_area=scale)) for scale in sorted({*SCALES, view.least_area})}
-        return {scale: cropped for scale, cropped in found.items() if cropped is not None}
+        return {scale: one for scale, one in found.items() if one is not None}
 
     # -- views
 
@@ -200,10 +170,10 @@ class CropMaps(Explorer):
             (
                 "Spread within the classes",
                 "variance of the pixels",
-                [cropped.within for cropped in row.values()],
+                [found.within for found in row.values()],
                 ".0f",
             ),
-            ("Overlap of the classes", "overlap (1 = the same)", [cropped.overlap for cropped in row.values()], ".2f"),
+            ("Overlap of the classes", "overlap (1 = the same)", [found.overlap for found in row.values()], ".2f"),
         )
         first, second = (
             bars(names, values, title=title, y_label=label, x_label="least area", height=260, text_format=digits)
@@ -215,11 +185,13 @@ class CropMaps(Explorer):
 
     def _grid(self) -> bytes:
         pixels = self.shown.images.flatten(0, 1)
-        return encode_grid(pixels.numpy(), columns=_ROW, scale=max(1, round(48 / pixels.shape[-1])))
+        return encode_grid(pixels.numpy(), columns=PICTURED, scale=max(1, round(48 / pixels.shape[-1])))
 
     def _alt(self) -> str:
         view = self.panel.value
-        return f"Views with {_said(view.least_area)}: {_ROW} of {view.first} above, {_ROW} of {view.second} below."
+        return (
+            f"Views with {_said(view.least_area)}: {PICTURED} of {view.first} above, {PICTURED} of {view.second} below."
+        )
 
     def _words(self) -> str:
         view, shown = self.panel.value, self.shown
