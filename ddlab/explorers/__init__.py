@@ -8,12 +8,13 @@ Scrubber             a slider over a recording
 Prediction           a question whose answer is locked before the result is seen
 Trial, TrialCard     a statement of a paper: claim, answer, sliders, verdict
 LabelsAgainstImages, LiveRecovery, RecoveryFilm, DiversityView, DiversityLab, LatentConflict,
-SigmaLab, RhoLab, LandscapeLab: what lessons show
+SigmaLab, RhoLab, LandscapeLab, CropMaps: what lessons show
 Explorer             the base: sentence, errors, state text, close
 replace, close_all   one explorer per name
 """
 
 from .controls import Controls, controls
+from .crop_maps import CropMaps
 from .diversity import DiversityView
 from .diversity_lab import DiversityLab
 from .images import Picture
@@ -35,6 +36,7 @@ from .worker import Worker
 __all__ = [
     "ANSWERS",
     "Controls",
+    "CropMaps",
     "DiversityLab",
     "DiversityView",
     "Explorer",

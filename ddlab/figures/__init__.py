@@ -17,12 +17,14 @@ from .sets import distances_by_class, one_class, sets_on_map
 from .sweeps import heat_map, sweep_bands
 from .theme import alt_text, finish_figure, line_style, recolour, series_style, start_figure
 from .toys import decision_map, move_curves, move_decisions, setting_curves
+from .views import classes_on_map
 
 __all__ = [
     "add_reference",
     "alt_text",
     "bars",
     "cell_table",
+    "classes_on_map",
     "comparison",
     "coverage_bars",
     "decision_map",

@@ -84,8 +84,8 @@ def threshold_complexity(samples: int) -> float:
     The labels of such a function are a last part of the sorted points, so that R_S = E[max_j W_j] / m for a random walk W_j, and by
     reflection P(max_j W_j >= r) = P(W >= r) + P(W > r).
 
-    >>> threshold_complexity(1), threshold_complexity(2)
-    (0.5, 0.375)
+    >>> [round(threshold_complexity(samples), 3) for samples in (1, 2, 1000)]
+    [0.5, 0.375, 0.025]
     """
     errors.check_integer("samples", samples, 1, 10**9)
     half = (samples + 1) // 2  # E|W| of 2k - 1 signs is that of 2k

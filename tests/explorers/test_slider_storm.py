@@ -19,6 +19,7 @@ import ddlab
 from ddlab import networks, training
 from ddlab.data import ImageData
 from ddlab.explorers import (
+    CropMaps,
     DiversityLab,
     DiversityView,
     Explorer,
@@ -237,6 +238,23 @@ def trial_card(_data: ImageData, _teacher: Network) -> Storm:
     return Storm(explorer, move, lambda: None, shows)
 
 
+def crop_maps(data: ImageData, _teacher: Network) -> Storm:
+    explorer = CropMaps(data, images=4, views=2)
+    scales = (0.02, 0.04, 0.08, 0.2, 0.5, 1.0)
+
+    def move(number: int) -> None:
+        explorer.panel["least_area"].value = scales[number % 6]
+        explorer.panel["second"].value = data.class_names[1 + number % 2]
+
+    def shows(number: int) -> bool:
+        view = explorer.panel.value
+        asked = (view.least_area, view.second) == (scales[number % 6], data.class_names[1 + number % 2])
+        said = f"overlap {explorer.known[view].overlap:.2f}" in explorer.sentence
+        return asked and said and explorer.shown is explorer.known[view]
+
+    return Storm(explorer, move, explorer.worker.join, shows)
+
+
 SMALL = "steps=40,seeds=2"
 EXPLORERS: dict[str, Callable[[ImageData, Network], Storm]] = {
     "labels against images": labels_against_images,
@@ -251,6 +269,7 @@ EXPLORERS: dict[str, Callable[[ImageData, Network], Storm]] = {
     "rho lab": lambda *_: toy_lab(RhoLab(SMALL), "relabelling"),
     "landscape lab": lambda *_: toy_lab(LandscapeLab(SMALL), "deviation"),
     "trial card": trial_card,
+    "crop maps": crop_maps,
 }
 
 

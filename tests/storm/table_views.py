@@ -85,6 +85,10 @@ VIEWS: dict[str, Good] = {
     "explorers.Controls": Good(lambda g: {"config": g.recovery, "names": ["iterations", "lambda_var"], "labels": {"iterations": "n"}}),
     "explorers.controls": Good(lambda g: {"config": g.recovery, "names": ["iterations", "lambda_var"], "labels": {"iterations": "n"}}),
     "explorers.Explorer": Good(lambda g: {"title": "Title", "controls": [widgets.HTML()], "views": [widgets.HTML()]}),
+    "explorers.CropMaps": Good(
+        lambda g: {"data": g.data, "classes": (0, 1), "images": 3, "views": 2}, largest={"images": 5, "views": 5}
+    ),
+    "figures.classes_on_map": Good(lambda g: {"classes": {"a": [[0.0, 1.0], [1.0, 2.0]], "b": [[3.0, 1.0]]}}),
     "explorers.LabelsAgainstImages": Good(
         lambda g: {"data": g.data, "teacher": g.teacher, "sets": dict.fromkeys(("real", "noise", "recovered"), g.distilled),
                    "config": g.student},
