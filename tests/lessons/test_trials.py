@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from scipy import integrate, optimize, special, stats
 
+from ddlab import randomness
 from ddlab.explorers import ANSWERS, Shown, Trial, TrialCard
 from ddlab.lessons import claims, claims_on_trial, trials_information, trials_merging
 from ddlab.lessons.trial_parts import record_lines, recorded_verdict, within
@@ -300,18 +302,19 @@ def test_what_corollary_1_is_tried_on_is_lipschitz() -> None:
     assert all(broken), "with its kink at z, whatever alpha"
 
 
-def test_the_gaps_are_differentiated_right() -> None:
-    """The inner products of DWA's trials, by differences of the squared gaps written down here."""
-    import torch
-
-    from ddlab import randomness
-
-    points = 1 + torch.randn((5, 1), generator=randomness.generator(3, 5, "appendix A.1"), dtype=torch.float64).numpy()
-    gaps = (lambda s: s.mean() ** 2, lambda s: (s.var() - 1.5) ** 2)
-    slopes = np.array(
-        [[(gap(points + h) - gap(points - h)) / 2e-6 for h in 1e-6 * np.eye(5)[:, :, None]] for gap in gaps]
-    )
-    np.testing.assert_allclose(slopes.prod(0), trials_merging.gradients(5, 3)[1].numpy(), atol=1e-7)
+@pytest.mark.parametrize("latents", [2, 5])
+def test_the_gaps_are_differentiated_right(latents: int) -> None:
+    """The inner products of DWA's trials, by differences of the squared gaps written down here; some batches lie left of 0."""
+    means = []
+    for seed in range(12):
+        draw = randomness.generator(seed, latents, "appendix A.1")
+        points = 1 + torch.randn((latents, 1), generator=draw, dtype=torch.float64).numpy()
+        gaps = (lambda s: s.mean() ** 2, lambda s: (s.var() - 1.5) ** 2)
+        steps = 1e-6 * np.eye(latents)[:, :, None]
+        slopes = np.array([[(gap(points + h) - gap(points - h)) / 2e-6 for h in steps] for gap in gaps])
+        np.testing.assert_allclose(slopes.prod(0), trials_merging.gradients(latents, seed)[1].numpy(), atol=1e-6)
+        means.append(points.mean())
+    assert latents > 2 or min(means) < 0
 
 
 # ---------------------------------------------------------------------------------------------------------- the register
