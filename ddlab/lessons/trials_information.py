@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from .. import theory
-from ..explorers.trial_card import FAILS, HOLDS, Shown, Trial
+from ..explorers.trial_card import FAILS, HOLDS, WHEN, Shown, Trial
 from ..figures import bars, loss_curves
 from ..parameters import Parameters, parameter
 from .trial_parts import share_field, spread_field, trial, within
@@ -186,7 +186,7 @@ def trials() -> list[Trial]:
             r"$\Sigma \ge .242$ does not save the limit.",
         ),
         trial(
-            "R17", printed=("R17",), verdict=FAILS, source="ReLA, appendix C.6",
+            "R17", printed=("R17",), verdict=WHEN, when=r"$\rho$ begins at 0 or ends at 1", source="ReLA, appendix C.6",
             statement=r"The larger the share $\rho$ of the teacher in the targets, the more samples and targets have in common.",
             parameters=Teacher, show=information_by_rho,
             right=r"With a hard teacher $I/H$ takes one value for every $\rho$ between 0 and 1 but 1/2, and jumps at 0, 1/2 and 1.",
@@ -196,7 +196,8 @@ def trials() -> list[Trial]:
             r"comes from the precision with which a target is read.",
         ),
         trial(
-            "R15 Theorem 5", printed=("R15 normalised",), beside=("R15 reduction",), verdict=FAILS, source="ReLA, Theorem 5",
+            "R15 Theorem 5", printed=("R15 normalised",), beside=("R15 reduction",), verdict=WHEN,
+            when="the targets are a function of the samples: no coin", source="ReLA, Theorem 5",
             statement=r"Reducing targets cannot raise the normalised information: $I_O(R_Y, R_X) \ge I_O(R'_Y, R_X)$.",
             parameters=Reduction, show=reduced_targets,
             right=r"$I(R_Y; R_X) \ge I(R'_Y; R_X)$, without the normalisation: the data processing inequality.",

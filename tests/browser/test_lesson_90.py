@@ -43,7 +43,7 @@ def test_lesson_90_as_a_reader_uses_it(open_notebook) -> None:
     opened = open_notebook(LESSON)
     reader = Reader(opened)
     trials = claims_on_trial.trials()
-    assert set(SLIDERS) == set(trials) == {name.removeprefix("TrialCard ") for name in reader.cells}
+    assert set(trials) == {name.removeprefix("TrialCard ") for name in reader.cells} == set(SLIDERS)
     measured: dict[str, Any] = {"run_all_seconds": opened.run_all()}
     assert opened.problems() == []
     assert opened.plots() == [], "nothing is given away"
