@@ -13,10 +13,10 @@ import pytest
 import torch
 from scipy import integrate, optimize, special, stats
 
-from ddlab import randomness
 from ddlab.explorers import ANSWERS, Shown, Trial, TrialCard
 from ddlab.lessons import claims, claims_on_trial, trials_information, trials_merging
 from ddlab.lessons.trial_parts import record_lines, recorded_verdict, within
+from ddlab.randomness import generator
 
 TRIALS = claims_on_trial.trials()
 HOLDS, WHEN, FAILS = ANSWERS
@@ -234,19 +234,19 @@ JUDGES: dict[str, Callable[[Any], Judged]] = {
     "D2 factor": judge_factor,
     "D2 batch": judge_batch,
 }
-# The condition of "holds when ...", written down once more: where the statement holds, and nowhere else.
+# Of "holds when ...": conditions under which it holds, and outside of which it may.
+ENOUGH: dict[str, Callable[[Any], bool]] = {
+    "R15 Theorem 5": lambda view: view.coin == 0,
+    "F9": lambda view: view.images * stats.entropy(special.softmax([view.sureness, *[0] * 9])) >= math.log(2),
+}
+# Those that no slider moves; they have tests of their own below.
+ELSEWHERE = {"R17", "F7 Lipschitz"}
+# The printed verdict's condition, written down once more.
 CONDITIONS: dict[str, Callable[[Any], bool]] = {
     "R3": lambda view: (1 - view.learning_rate) ** (2 * view.steps) >= 0.5,
     "R2 noise": lambda view: view.spread >= 1.46,
     "F4": lambda view: view.merges % 2 == 1 or view.small_side == 224,
 }
-# Conditions under which it holds, and outside of which it may.
-ENOUGH: dict[str, Callable[[Any], bool]] = {
-    "R15 Theorem 5": lambda view: view.coin == 0,
-    "F9": lambda view: view.images * stats.entropy(special.softmax([view.sureness, *[0] * 9])) >= math.log(2),
-}
-# Conditions that no slider moves; they have tests of their own below.
-ELSEWHERE = {"R17", "F7 Lipschitz"}
 SLOW = {"R2 noise": 6}
 
 
@@ -347,7 +347,7 @@ def test_the_gaps_are_differentiated_right(latents: int) -> None:
     """The inner products of DWA's trials, by differences of the squared gaps written down here; some batches lie left of 0."""
     means = []
     for seed in range(12):
-        draw = randomness.generator(seed, latents, "appendix A.1")
+        draw = generator(seed, latents, "appendix A.1")
         points = 1 + torch.randn((latents, 1), generator=draw, dtype=torch.float64).numpy()
         gaps = (lambda s: s.mean() ** 2, lambda s: (s.var() - 1.5) ** 2)
         steps = 1e-6 * np.eye(latents)[:, :, None]
