@@ -114,9 +114,10 @@ class TrialCard(Explorer):
         super().__init__(
             f"On trial: {trial.source}",
             controls=[statement, self.prediction, self.panel],
-            views=[self._verdict],
             key=errors.check_text("key", key) or f"trial {trial.key}",
         )
+        # Below the sentence, which belongs to the figure.
+        self.children = (*self.children, self._verdict)
         # First: the plot is sent before the text that can be shared.
         self.panel.observe(self.guard(self._moved), "value")
         self.share(self.panel)
@@ -133,7 +134,7 @@ class TrialCard(Explorer):
     def _opened(self, _change: Any) -> None:
         shown = self._computed()
         self.plot = Plot(shown.figure, announce=False, cursor=shown.cursor)
-        self.views_box.children = (self.plot, self._verdict)
+        self.views_box.children = (self.plot,)
         self._show(shown)
         self._verdict.value = self._verdict_in_words()
         self._verdict.layout.display = None
@@ -157,7 +158,7 @@ class TrialCard(Explorer):
         trial = self.trial
         record = trial.record or ("no recorded run yet",)
         lines = [
-            f"<b>Verdict: {html.escape(trial.verdict_in_words)}.</b> You said: {html.escape(self.prediction.locked)}.",
+            f"<b>Verdict: {html.escape(trial.verdict_in_words)}.</b> You said: <i>{html.escape(self.prediction.locked)}</i>",
             f"<b>Right:</b> {html.escape(trial.right)}",
             f"<b>Why:</b> {html.escape(trial.reason)}",
             f"<b>In the register:</b> {'; '.join(map(html.escape, record))}.",

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
+
+from .html_formulas import mathml
 
 FIGURE = "application/vnd.plotly.v1+json"
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -68,8 +71,9 @@ def widget(model_id: str, widgets: Mapping[str, Any]) -> str:
     if name in _BOXES:
         inside = "".join(widget(_id(child), widgets) for child in state.get("children", ()))
         return f'<div class="ddlab-{_BOXES[name]}">{inside}</div>' if inside else ""
-    if name == "HTMLModel":
-        return f"<div>{state['value']}</div>" if state.get("value") else ""
+    if name in ("HTMLModel", "HTMLMathModel"):
+        text = state.get("value", "")
+        return f"<div>{_with_formulas(text) if name == 'HTMLMathModel' else text}</div>" if text else ""
     if name == "ImageModel":
         return _picture(model)
     if "_figure" in state:  # ddlab.explorers.Plot
@@ -77,6 +81,11 @@ def widget(model_id: str, widgets: Mapping[str, Any]) -> str:
     if "text" in state:  # ddlab.explorers.live.Sentence
         return f"<p>{html.escape(state['text'])}</p>"
     return "" if name in _SILENT else _control(state)
+
+
+def _with_formulas(text: str) -> str:
+    """The formulas between dollar signs of escaped text as MathML."""
+    return re.sub(r"\$([^$]+)\$", lambda found: mathml(html.unescape(found[1])), text)
 
 
 def _framed(inside: str) -> str:

@@ -90,6 +90,15 @@ LESSONS = {
         minutes=40,
         module="diversity",
     ),
+    "90_claims_on_trial": Budget(
+        title="Claims on trial",
+        finds="which printed theorems hold, hold under a condition, or fail, and what is right instead",
+        wall_seconds=60,
+        cpu_seconds=180,
+        megabytes=1000,
+        minutes=40,
+        module="claims_on_trial",
+    ),
 }
 
 

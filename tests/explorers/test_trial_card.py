@@ -58,7 +58,7 @@ def test_it_waits_for_an_answer(card: TrialCard) -> None:
     assert card.sentence == "Lock an answer: then the sliders open."
     texts = [box.value for box in card.controls_box.children if isinstance(box, widgets.HTMLMath)]
     assert r"$n^2 \le 10$ &amp; so on" in texts[0]
-    assert not any("Verdict" in box.value for box in card.views_box.children if isinstance(box, widgets.HTMLMath))
+    assert not any("Verdict" in box.value for box in card.children if isinstance(box, widgets.HTMLMath))
     card.panel["size"].value = 7  # a reader cannot, but whatever happens nothing is given away
     assert SEEN == [] and card.plot is None
 
@@ -71,9 +71,9 @@ def test_a_click_opens_it(card: TrialCard) -> None:
     assert card.prediction.locked == "fails" and not card.panel.disabled and not card.share_field.disabled
     assert card.plot is not None and card.plot in card.views_box.children and card.plot.cursor == 3
     assert card.sentence == "The square is 9. Here the statement holds."
-    (verdict,) = (box for box in card.views_box.children if isinstance(box, widgets.HTMLMath))
+    (verdict,) = (box for box in card.children if isinstance(box, widgets.HTMLMath))
     words = re.sub("<[^>]*>", "", verdict.value)
-    assert r"Verdict: Holds when $n \le 3$. You said: fails." in words
+    assert r"Verdict: Holds when $n \le 3$. You said: fails" in words
     assert r"Right: $n^2 &lt; 11$" in words and "Why: Squares grow." in words and "no recorded run yet" in words
     assert 'role="status"' in verdict.value and verdict.layout.display is None
 

@@ -13,7 +13,7 @@ import pytest
 from ipywidgets.embed import dependency_state
 
 from ddlab import explorers, figures
-from ddlab.lessons import Prediction, build, html, html_stills
+from ddlab.lessons import Prediction, build, claims_on_trial, html, html_stills
 from ddlab.lessons.html_formulas import mathml
 from tests.support import refuses
 
@@ -113,6 +113,26 @@ def test_a_question_stands_there_with_its_answers() -> None:
     text = still(Prediction("Which <one>?", ["a & b", "c"]))
     assert html_stills.INTERACTIVE in text and "a &amp; b" in text and "Which" in text
     assert "Lock my answer" not in text, "nothing can be pressed"
+
+
+def test_a_trial_waits_with_its_formula_drawn() -> None:
+    card = explorers.TrialCard(claims_on_trial.trials()["R4"])
+    text = still(card)
+    assert "<math " in text and "$" not in text and 'alttext="I_O = 2\\log 2' in text
+    assert "holds when ..." in text and "Verdict" not in text and "ddlab-figure" not in text
+    card.commit("fails")
+    text = still(card)
+    assert "Verdict: Fails." in text and text.count('class="ddlab-figure"') == 1 and "$" not in text
+    assert "ddlab-latex" not in text
+    card.close()
+
+
+@pytest.mark.parametrize("key", claims_on_trial.trials())
+def test_every_formula_of_the_trials_is_drawn(key: str) -> None:
+    trial = claims_on_trial.trials()[key]
+    for text in (trial.statement, trial.when, trial.right, trial.reason):
+        for formula in re.findall(r"\$([^$]+)\$", text):
+            assert "ddlab-latex" not in mathml(formula), formula
 
 
 def test_an_explorer_stands_still_with_picture_plot_sentence_and_values() -> None:

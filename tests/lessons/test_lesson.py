@@ -30,6 +30,16 @@ def test_a_locked_prediction_stays() -> None:
     assert asked.against("b") == "You said: a. Measured: b."
 
 
+def test_whoever_observes_an_answer_hears_of_it_once_and_finds_it_locked() -> None:
+    asked, heard = Prediction("Which?", ["a", "b"]), []
+    asked.observe(lambda change: heard.append((change["new"], asked.against("b"))), "locked")
+    asked.choose("a")
+    assert heard == []
+    asked.lock()
+    asked.lock()
+    assert heard == [("a", "You said: a. Measured: b.")]
+
+
 def test_a_prediction_that_was_not_made_is_said_so() -> None:
     assert Prediction("Which?", ["a", "b"]).against("b").startswith("You locked no answer")
 

@@ -154,6 +154,15 @@ def test_soft_targets_tell_more_the_finer_they_are_read() -> None:
     assert steep.mutual == pytest.approx(theory.relabelled_information(spread=1, relabelled=0.3).mutual, abs=2e-3)
 
 
+def test_a_tenth_of_the_points_is_nearly_as_precise() -> None:
+    for rho, levels in ((0.3, 2), (0.5, 10), (0.9, 100)):
+        settings = {"spread": 1, "relabelled": rho, "teacher_spread": 0.1, "levels": levels}
+        whole, tenth = (
+            theory.soft_relabelled_information(**settings, **some).share for some in ({}, {"points": 10_001})
+        )
+        assert whole != tenth == pytest.approx(whole, abs=2e-3)
+
+
 def test_far_apart_everything_is_told() -> None:
     assert theory.mixture_information(spread=1e-5, gap=1e5).share == 1
     assert theory.mixture_information(spread=1, gap=0).mutual == 0
