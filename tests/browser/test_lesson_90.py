@@ -87,6 +87,9 @@ def test_lesson_90_as_a_reader_uses_it(open_notebook) -> None:
     opened.screenshot("lesson_90_light")
     opened.set_theme("dark")
     opened.screenshot("lesson_90_dark")
+    # The page is longer than one picture: the last kinds of figures by themselves.
+    for key in ("D2 batch", "R15 Theorem 3", "F8 condition"):
+        opened.screenshot(f"lesson_90_dark_{key.replace(' ', '_')}", cell=reader.cells[f"TrialCard {key}"])
     dark = {plot["title"] + plot["alt"][:60]: plot["text_colour"] for plot in opened.plots() if plot["alt"]}
     assert light.keys() == dark.keys() and all(light[title] != dark[title] for title in light), (light, dark)
     opened.set_theme("light")
