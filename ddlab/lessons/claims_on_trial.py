@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import errors, randomness, theory
+from .. import data, errors, randomness, theory
 from ..explorers.trial_card import FAILS, HOLDS, WHEN, Trial
 from ..parameters import Parameters, describe
 from . import (
     claims,
+    theory_claims_learned,
     trials_convergence,
     trials_fadrm,
     trials_generalisation,
@@ -63,6 +64,19 @@ def surviving(shares: Mapping[str, float]) -> dict[str, bool]:
     floors = [theory.noise_floor(spread=s, learning_rate=0.1) for s in np.linspace(0.05, 2, 40)]
     keys = ("R15 Theorem 3", "R6 theorem", "F8 Corollary 1")
     return dict(zip(PROOFS, [bool((np.diff(floors) > 0).all()), *(shares[key] == 1 for key in keys)], strict=True))
+
+
+def transports(*, seed: int) -> dict[tuple[str, str], dict[str, theory.LinearTransport]]:
+    """Proposition 2, layer by layer: from a trained network to another one, and to it from one that is not trained.
+
+    Returns:
+        (source, target) -> layer -> what a linear map explains on test images that it was not fitted on.
+    """
+    shapes = data.load("shapes", size=16, train=theory_claims_learned.TRAINING_IMAGES, test=600)
+    one, other, untrained = theory_claims_learned.trained_pair(shapes, seed)
+    images = shapes.normalised(split="test")
+    pairs = {("trained", "another trained"): (one, other), ("not trained", "trained"): (untrained, other)}
+    return {names: theory.transport_by_layer(*networks, images, seed=seed) for names, networks in pairs.items()}
 
 
 def register_counts() -> dict[str, int]:

@@ -28,7 +28,7 @@ class Samples(Parameters):
         help="How many distilled samples are drawn.",
     )
     spread: float = parameter(
-        0.5, symbol=r"\Sigma", range=(0.05, 1), step=0.05, explorable=(0.05, 1), help="Of the distilled samples; that of the data is 0.5."
+        0.5, symbol=r"\Sigma", choices=(0.1, 0.5, 1.0), explorable=True, help="Of the distilled samples; that of the data is 0.5."
     )  # fmt: skip
     model: str = parameter(
         "worst", choices=("fitted", "worst"), explorable=True,

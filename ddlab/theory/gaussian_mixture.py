@@ -1,6 +1,6 @@
 r"""The two-Gaussian world of the ReLA paper, and what is exactly true in it.
 
-Sun et al. 2024 (ReLA), arXiv 2405.14736, Definition 4 and appendix G:
+Sun et al. 2024 (ReLA), arXiv 2405.14669, Definition 4 and appendix G:
 
     y ~ Bernoulli(1/2),   x | y = 0 ~ N(mu_1, Sigma^2 I),   x | y = 1 ~ N(mu_2, Sigma^2 I)
 

@@ -20,6 +20,7 @@ from .gaussian_mixture import GaussianMixture
 
 _REACH = 8.5  # standard deviations; beyond lies less than 1e-16 of a component
 _POINTS = {1: 40_001, 2: 901}
+_AT_ONCE = 2**16  # points, so that a lesson keeps its memory
 _Parts = tuple[tuple[tuple[float, ...], float], ...]
 """(mean, deviation) of each component."""
 
@@ -59,12 +60,15 @@ def _shared(part: Any, first: _Parts, second: _Parts) -> float:
     """E[min(p, q) / (p + q)] under one component."""
     mean, deviation = part
     line = torch.linspace(-_REACH, _REACH, _POINTS[len(mean)], dtype=torch.float64)
-    grid = torch.cartesian_prod(*[line] * len(mean)).view(-1, len(mean))
-    weight = torch.exp(-grid.square().sum(1) / 2)
-    points = torch.tensor(mean, dtype=torch.float64) + deviation * grid
-    # The logarithm of p / q; far out both vanish, and their quotient does not.
-    odds = _log_density(points, first) - _log_density(points, second)
-    return float((weight * torch.sigmoid(-odds.abs())).sum() / weight.sum())
+    shared = total = 0.0
+    for grid in torch.cartesian_prod(*[line] * len(mean)).view(-1, len(mean)).split(_AT_ONCE):
+        weight = torch.exp(-grid.square().sum(1) / 2)
+        points = torch.tensor(mean, dtype=torch.float64) + deviation * grid
+        # The logarithm of p / q; far out both vanish, and their quotient does not.
+        odds = _log_density(points, first) - _log_density(points, second)
+        shared += float((weight * torch.sigmoid(-odds.abs())).sum())
+        total += float(weight.sum())
+    return shared / total
 
 
 def _log_density(points: Tensor, parts: _Parts) -> Tensor:

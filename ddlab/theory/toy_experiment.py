@@ -1,6 +1,6 @@
 r"""Distilled samples and distilled targets in the toy world: Figures 1 and 2 of the ReLA paper, all settings and seeds at once.
 
-Sun et al. 2024 (ReLA), arXiv 2405.14736, section 3.2 and Tables 7 and 8:
+Sun et al. 2024 (ReLA), arXiv 2405.14669, section 3.2 and Tables 7 and 8:
 
     distilled samples   G' has the means of G and another Sigma             -> deviation
     distilled targets   y' = rho f*(x) + (1 - rho) y                        -> relabelling, distilled_targets

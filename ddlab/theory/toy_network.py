@@ -1,6 +1,6 @@
 r"""The small network of the ReLA paper's toy world, many of it at once.
 
-Sun et al. 2024 (ReLA), arXiv 2405.14736, equation 4 and Table 7: d inputs, 50 hidden units, one probability,
+Sun et al. 2024 (ReLA), arXiv 2405.14669, equation 4 and Table 7: d inputs, 50 hidden units, one probability,
 
     f(x) = sigmoid(theta_1 . ReLU(theta_2 x + theta_3) + theta_4)          -> toy_outputs
 

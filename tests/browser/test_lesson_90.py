@@ -32,10 +32,13 @@ SLIDERS = {
     "D2 batch": (("latents", "seed"), ""),
     "R2 rate": (("spread", "constant"), "relabelled"),
     "R15 Theorem 3": (("skew",), "labels"),
+    "R13": (("samples",), ""),
     "F7 bound": (("classes", "largest logit"), "temperature"),
     "F8 condition": (("merge ratio",), "loss lipschitz"),
     "D2 factor": ((), "latents"),
 }
+
+CROP_PLOTS = 3  # a map and two rows of bars
 
 
 @pytest.mark.timeout(900)
@@ -43,10 +46,11 @@ def test_lesson_90_as_a_reader_uses_it(open_notebook) -> None:
     opened = open_notebook(LESSON)
     reader = Reader(opened)
     trials = claims_on_trial.trials()
-    assert set(trials) == {name.removeprefix("TrialCard ") for name in reader.cells} == set(SLIDERS)
+    assert {f"TrialCard {key}" for key in trials} | {"CropMaps"} == set(reader.cells) and set(trials) == set(SLIDERS)
     measured: dict[str, Any] = {"run_all_seconds": opened.run_all()}
     assert opened.problems() == []
-    assert opened.plots() == [], "nothing is given away"
+    opened.wait_for_plots(CROP_PLOTS)
+    assert len(opened.plots()) == CROP_PLOTS, "the cards give nothing away"
     assert opened.page.locator(".ddlab-verdict:visible").count() == 0
 
     # Before an answer is locked no slider moves.
@@ -69,7 +73,7 @@ def test_lesson_90_as_a_reader_uses_it(open_notebook) -> None:
         cell.locator("input[type=radio]").nth(number % 3).check()
         reader.press(name, "Lock my answer")
         cell.locator(".ddlab-verdict").wait_for()
-        opened.wait_for_plots(number + 1)
+        opened.wait_for_plots(number + 1 + CROP_PLOTS)
         verdict = cell.locator(".ddlab-verdict").inner_text()
         assert "Verdict:" in verdict and f"You said: {ANSWERS[number % 3]}" in verdict
         assert "$" not in cell.locator(".ddlab-explorer").inner_text(), "formulas are typeset"
@@ -82,27 +86,39 @@ def test_lesson_90_as_a_reader_uses_it(open_notebook) -> None:
         assert "Here the statement" in reader.sentence(name)
     assert opened.problems() == []
 
+    # Views under weaker and stronger crops.
+    before = reader.sentence("CropMaps")
+    measured["crop maps, least area"] = opened.move_slider("least area", presses=4, cell=reader.cells["CropMaps"])
+    assert reader.sentence("CropMaps") != before
+    opened.screenshot("crop_maps_light", cell=reader.cells["CropMaps"])
+
     # Dark theme: every plot follows.
     light = {plot["title"] + plot["alt"][:60]: plot["text_colour"] for plot in opened.plots() if plot["alt"]}
     opened.screenshot("lesson_90_light")
     opened.set_theme("dark")
     opened.screenshot("lesson_90_dark")
     # The page is longer than one picture: the last kinds of figures by themselves.
-    for key in ("D2 batch", "R15 Theorem 3", "F8 condition"):
-        opened.screenshot(f"lesson_90_dark_{key.replace(' ', '_')}", cell=reader.cells[f"TrialCard {key}"])
+    for name in (
+        "TrialCard D2 batch",
+        "TrialCard R15 Theorem 3",
+        "TrialCard F8 condition",
+        "TrialCard R13",
+        "CropMaps",
+    ):
+        opened.screenshot(f"lesson_90_dark_{name.replace(' ', '_')}", cell=reader.cells[name])
     dark = {plot["title"] + plot["alt"][:60]: plot["text_colour"] for plot in opened.plots() if plot["alt"]}
     assert light.keys() == dark.keys() and all(light[title] != dark[title] for title in light), (light, dark)
     opened.set_theme("light")
 
     # A reload keeps answers and plots; a cell that runs again asks anew.
     opened.reload()
-    opened.wait_for_plots(len(SLIDERS))
+    opened.wait_for_plots(len(SLIDERS) + CROP_PLOTS)
     assert opened.problems() == []
     assert "Verdict:" in reader.cell("TrialCard R4").locator(".ddlab-verdict").inner_text()
     reader.run_again("TrialCard R4")
     reader.wait_for_sentence("TrialCard R4", "Lock an answer")
     assert reader.cell("TrialCard R4").locator(".ddlab-verdict:visible").count() == 0
-    assert opened.kernel_threads() == [] and opened.problems() == []
+    assert opened.kernel_threads() in ([], ["ddlab-crops"]) and opened.problems() == []  # one for the crops
 
     summary = {name: round(p95(value) if isinstance(value, list) else value, 1) for name, value in measured.items()}
     RESULTS.mkdir(exist_ok=True)
