@@ -99,12 +99,14 @@ class CropMaps(Explorer):
 
     def _moved(self, change: Any) -> None:
         view = change["new"]
-        if view in self.known:
-            self._redraw()
-            self._ahead()
-        else:
-            self.say(f"Views of {view.first} and {view.second} are laid out ...")
-            self.worker.submit(view)
+        # One after the other with `_ahead`, which would put its view in the place of this one.
+        with self._drawing:
+            if view in self.known:
+                self._redraw()
+                self._ahead()
+            else:
+                self.say(f"Views of {view.first} and {view.second} are laid out ...")
+                self.worker.submit(view)
 
     def _compute(self, view: Crop, _stale: Callable[[], bool]) -> Crop:
         # A map cannot be given up halfway; the worker takes the newest view next.
@@ -122,11 +124,12 @@ class CropMaps(Explorer):
 
     def _ahead(self) -> None:
         """The next map of these classes that a reader may want; a view that is asked for comes first."""
-        view = self.panel.value
-        if view in self.known:
-            missing = [other for scale in SCALES if (other := view.replace(least_area=scale)) not in self.known]
-            if missing:
-                self.worker.submit(missing[0])
+        with self._drawing:
+            view = self.panel.value
+            if view in self.known:
+                missing = [other for scale in SCALES if (other := view.replace(least_area=scale)) not in self.known]
+                if missing:
+                    self.worker.submit(missing[0])
 
     # -- what is known
 
@@ -145,7 +148,10 @@ class CropMaps(Explorer):
 
     def _redraw(self) -> None:
         with self._drawing:
-            self.shown = self.known[self.panel.value]
+            found = self.known.get(self.panel.value)
+            if found is None:  # the reader has gone on meanwhile, and the worker will draw what is wanted now
+                return
+            self.shown = found
             self.plot.figure = self._map()
             self._draw_bars()
         self.picture.show_bytes(self._grid(), alt=self._alt())

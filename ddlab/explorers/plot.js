@@ -139,7 +139,7 @@ async function render({ model, el }) {
     if (performance.now() - lastDrawn < 50) await nextFrame();
     // One plot per frame: what changes first is painted before the next one is drawn.
     while (page.turn) await page.turn;
-    page.turn = nextFrame().then(() => pause()).then(() => (page.turn = null));
+    page.turn = nextFrame().then(() => pause()).then(() => pause()).then(() => (page.turn = null)); // twice: others wait, too
     try {
       await draw();
     } finally {

@@ -18,7 +18,7 @@ SQUARED, WRONG = "squared error", "share wrong"
 HIDDEN, CONTOUR, RELIEF = "hidden", "contours", "3-D"
 PATHS, RANDOM = "through the paths", "random filters"
 EXACT_SEEDS, EXACT_POINTS = 5, 32  # the exact gradient takes thirty times as long
-_FRAMES, _PATH_FRAMES, _PER_CLASS, _SAMPLES = 10, 20, 96, 150
+_FRAMES, _PATH_FRAMES, _PER_CLASS, _SAMPLES = 10, 20, 96, 80
 _GRID, _SURFACE, _MARGIN = 41, 31, 0.2
 
 

@@ -10,6 +10,7 @@ move to the next but the start and the noise, which all settings share: what dif
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -68,6 +69,7 @@ class ToyLab(Explorer):
 
     def __init__(self, title: str, view: ToyView, sweep: Sweep, names: Sequence[str], *, key: str) -> None:
         self.sweep = sweep
+        self._drawing = threading.RLock()
         self.panel = controls(view, names, labels=_LABELS)
         self.shown = toy_shown(view, sweep)
         self.decisions = Plot(decision_map(**self._decisions(), extent=EXTENT), announce=False)
@@ -80,8 +82,8 @@ class ToyLab(Explorer):
         self._show_landscape()
         steering = widgets.VBox([self.panel, widgets.HBox([self.other_button, self.reset_button])])
         super().__init__(title, controls=[side_by_side([steering, self.numbers])], views=self._views(), key=key)
-        self.worker = self.owns(Worker(self._compute, self._show, on_error=self.show_error, name="ddlab-toys"))
-        self.panel.observe(self.guard(lambda change: self.worker.submit(change["new"])), "value")
+        self.worker = self.owns(Worker(self._compute, self._arrived, on_error=self.show_error, name="ddlab-toys"))
+        self.panel.observe(self.guard(self._moved), "value")
         self.share(self.panel)
         self.other_button.on_click(self.guard(lambda _button: self._other_seeds()))
         self.reset_button.on_click(self.guard(lambda _button: self._reset(view)))
@@ -91,6 +93,18 @@ class ToyLab(Explorer):
         return [side_by_side([self.decisions, self.curves]), self.landscape_box]
 
     # -- what the reader does
+
+    def _moved(self, change: Any) -> None:
+        view = change["new"]
+        if view.exact_gradient:
+            self.worker.submit(view)
+        else:
+            # Here and now: two threads would hand the interpreter to and fro, which costs more than is left to win.
+            self._show(toy_shown(view, self.sweep))
+
+    def _arrived(self, shown: ToyShown) -> None:
+        if shown.view == self.panel.value:  # else the reader has gone on, and sees something newer
+            self._show(shown)
 
     def _other_seeds(self) -> None:
         view = self.panel.value
@@ -103,6 +117,10 @@ class ToyLab(Explorer):
         return toy_shown(view, self.sweep)
 
     def _show(self, shown: ToyShown) -> None:
+        with self._drawing:
+            self._draw(shown)
+
+    def _draw(self, shown: ToyShown) -> None:
         before, self.shown = self.shown, shown
         self.decisions.figure = move_decisions(self.decisions.figure, **self._decisions())
         same = before.view.measure == shown.view.measure

@@ -30,7 +30,7 @@ def decision_map(
     targets: Any,
     best_boundary: Any = None,
     extent: tuple[tuple[float, float], tuple[float, float]] | None = None,
-    title: str = "What the networks decide, and what they learned from",
+    title: str = "What the networks decide, and their samples",
     theme: ThemeName = "light",
     height: int = 420,
 ) -> go.Figure:
@@ -59,14 +59,8 @@ def decision_map(
         [0.5, look.faint(blue, 0)],
         [1, look.faint(blue, 0.55)],
     ]
-    bar = {
-        "title": {"text": "P(class 1)", "side": "right"},
-        "thickness": 12,
-        "outlinewidth": 0,
-        "tickvals": [0, 0.5, 1],
-    }
     figure.add_heatmap(
-        name=_OUTPUT, colorscale=shades, zmin=0, zmax=1, zsmooth="fast", colorbar=bar,
+        name=_OUTPUT, colorscale=shades, zmin=0, zmax=1, zsmooth="fast", showscale=False,
         hovertemplate="%{x:.2f}, %{y:.2f}: %{z:.2f}<extra></extra>",
     )  # fmt: skip
     figure.add_contour(

@@ -203,11 +203,12 @@ class NotebookPage:
         kind: str = "plot",
         timeout: float = 20,
         cell: int | None = None,
+        plots: int = 1,
     ) -> list[float]:
         """Press a key on a slider and wait each time until something is painted anew.
 
         Args:
-            kind: what is waited for: "plot", "cursor" (of a scrubber's curve) or "picture".
+            kind: what is waited for: "plot", "cursor" (of a scrubber's curve) or "picture". plots: how many of the kind.
             cell: number of the cell that has the slider, where several have one of that name.
 
         Returns the milliseconds from key press to painted, one per press.
@@ -228,12 +229,12 @@ class NotebookPage:
                 key = opposite.get(key, key)  # at the end of the slider: turn round
             self.page.evaluate("() => { __watch.painted.length = 0; __watch.down = 0; }")
             self.page.keyboard.press(key)
-            seen = "(kind) => __watch.down && __watch.painted.some((one) => one.kind === kind && one.at > __watch.down)"
-            self.page.wait_for_function(seen, arg=kind, timeout=timeout * 1000)
-            took = (
-                "(kind) => __watch.painted.find((one) => one.kind === kind && one.at > __watch.down).at - __watch.down"
+            newer = "__watch.painted.filter((one) => one.kind === kind && one.at > __watch.down)"
+            self.page.wait_for_function(
+                f"([kind, plots]) => __watch.down && {newer}.length >= plots", arg=[kind, plots], timeout=timeout * 1000
             )
-            taken.append(float(self.page.evaluate(took, kind)))
+            took = f"([kind, plots]) => {newer}[plots - 1].at - __watch.down"
+            taken.append(float(self.page.evaluate(took, [kind, plots])))
             self.page.wait_for_timeout(60)
         return taken
 

@@ -149,7 +149,7 @@ def test_the_rho_lab_begins_with_the_papers_hardest_case() -> None:
     assert (lab.panel.value.deviation, lab.panel.value.relabelling) == (1.0, 0.5)
     assert lab.shown.values == (0.0, 0.25, 0.5, 0.75, 1.0)
     targets = lab.shown.targets
-    assert ((targets - 0.5 * lab.shown.labels) >= 0).all() and targets.unique().numel() > 100
+    assert ((targets - 0.5 * lab.shown.labels) >= 0).all() and targets.unique().numel() > 60
     lab.panel.value = lab.panel.value.replace(steps=60, seeds=3)
     moved(lab, relabelling=0.0)
     assert torch.equal(lab.shown.targets, lab.shown.labels)

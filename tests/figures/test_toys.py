@@ -94,7 +94,7 @@ def test_curves_have_the_chosen_one_on_top() -> None:
 
 
 def test_curves_that_are_moved_are_those_that_would_be_made() -> None:
-    other = {
+    other: dict[str, Any] = {
         "steps": [0, 5], "curves": {"Σ = 0.1": [0.5, 0.4], "Σ = 1": [0.5, 0.45]}, "chosen": ("Σ = 0.2", [0.5, 0.3]), "least": 0.01,
     }  # fmt: skip
     assert move_curves(setting_curves(**CURVES), **other).to_json() == setting_curves(**other).to_json()
@@ -179,5 +179,6 @@ def test_a_figure_of_another_kind_is_refused() -> None:
         move_decisions(setting_curves(**CURVES), **MAP)
     with refuses("a figure that setting_curves made"):
         move_curves(loss_curves({"a": [1, 2]}), **CURVES)
+    others: dict[str, Any] = CURVES | {"curves": {"Σ = 0.1": [1, 1, 1], "Σ = 2": [1, 1, 1]}}
     with refuses("made of Σ = 0.1 and Σ = 2"):
-        move_curves(setting_curves(**CURVES), **CURVES | {"curves": {"Σ = 0.1": [1, 1, 1], "Σ = 2": [1, 1, 1]}})
+        move_curves(setting_curves(**CURVES), **others)
