@@ -6,6 +6,7 @@ prediction.observe(handler, "locked")               # change["new"] is the answe
 
 from __future__ import annotations
 
+import html
 from collections.abc import Sequence
 from typing import Any
 
@@ -39,7 +40,9 @@ class Prediction(widgets.VBox):
         self._said = widgets.HTML()
         self._answers.observe(self._chosen, "value")
         self._button.on_click(lambda _button: self.lock())
-        super().__init__([widgets.HTML(f"<b>{question}</b>"), self._answers, widgets.HBox([self._button, self._said])])
+        super().__init__(
+            [widgets.HTML(f"<b>{html.escape(question)}</b>"), self._answers, widgets.HBox([self._button, self._said])]
+        )
 
     def choose(self, answer: str) -> None:
         """Choose as a click would."""
@@ -50,7 +53,7 @@ class Prediction(widgets.VBox):
         if self.locked is None and self._answers.value is not None:
             # Told last: whoever observes the answer finds it locked.
             self._answers.disabled = self._button.disabled = True
-            self._said.value = f"Locked: {self._answers.value}"
+            self._said.value = f"Locked: {html.escape(self._answers.value)}"
             self.locked = self._answers.value
 
     def against(self, result: str) -> str:

@@ -40,6 +40,14 @@ def test_whoever_observes_an_answer_hears_of_it_once_and_finds_it_locked() -> No
     assert heard == [("a", "You said: a. Measured: b.")]
 
 
+def test_signs_of_a_question_are_not_taken_for_html() -> None:
+    asked = Prediction("Is a < b & c?", ["a < b", "no"])
+    assert "Is a &lt; b &amp; c?" in asked.children[0].value
+    asked.choose("a < b")
+    asked.lock()
+    assert asked.locked == "a < b" and asked.children[2].children[1].value == "Locked: a &lt; b"
+
+
 def test_a_prediction_that_was_not_made_is_said_so() -> None:
     assert Prediction("Which?", ["a", "b"]).against("b").startswith("You locked no answer")
 
