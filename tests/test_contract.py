@@ -34,8 +34,10 @@ from tests.support import (
 SMALL: dict[str, dict[str, Any]] = {
     "squeeze_recover_relabel": {"images_per_class": 2, "iterations": 3, "roll_pixels": 2},
     "directed_weight_adjustment": {"images_per_class": 2, "iterations": 3, "roll_pixels": 2},
+    "data_residual_matching": {"images_per_class": 2, "iterations": 4, "roll_pixels": 2, "merges": 2},
     "selection": {"images_per_class": 2},
 }
+ANY_SIZE = "data and two teachers of any size"
 TRAINING: dict[str, Any] = {
     "network": networks.spec("convnet", width=4),
     "epochs": 3,
@@ -48,7 +50,7 @@ TRAINING: dict[str, Any] = {
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """A process, its config, and what it runs on: "data", "data and teacher", or "set and teacher"."""
+    """A process, its config, and what it runs on: "data", "data and teacher", ANY_SIZE, or "set and teacher"."""
 
     name: str
     module: ModuleType
@@ -72,6 +74,9 @@ def method_cases() -> Iterator[Case]:
     for kind in ("average", "k_means", "herding", "k_center"):
         config = selection.Config(**SMALL["selection"] | {"kind": kind, "space": "features"})
         yield Case(f"selection-features-{kind}", selection, config, "data and teacher")
+    fadrm = methods.get("data_residual_matching")
+    resized = fadrm.Config(**SMALL[fadrm.NAME] | {"small_size": 6})
+    yield Case("data_residual_matching-small-size", fadrm, resized, ANY_SIZE)
 
 
 def training_config(**changes: Any) -> training.Config:
@@ -109,6 +114,9 @@ def inputs(case: Case, grey: ImageData, teacher: Network, distilled: DistilledSe
 def bundle(case: Case, data: ImageData, teacher: Network, distilled: DistilledSet) -> Inputs:
     if case.runs_on == "set and teacher":
         return Inputs(distilled=distilled, teachers=(teacher,))
+    if case.runs_on == ANY_SIZE:
+        pooled = networks.spec("shufflenet_v2_x0_5").for_data(data)
+        return Inputs(data=data, teachers=tuple(networks.initialise(pooled, seed=seed) for seed in (0, 1)))
     return Inputs(data=data, teachers=(teacher,) if "teacher" in case.runs_on else ())
 
 
@@ -315,13 +323,17 @@ def test_values_that_are_not_finite_raise(
         assert checkpoint.load(file, case.module, case.config, inputs).step == 1
 
 
-def test_a_teacher_that_is_not_finite_is_named(case: Case, inputs: Inputs, teacher: Network) -> None:
+def _broken(network: Network) -> Network:
+    weights = {
+        name: value * torch.nan if value.is_floating_point() else value for name, value in network.weights.items()
+    }
+    return dataclasses.replace(network, weights=weights)
+
+
+def test_a_teacher_that_is_not_finite_is_named(case: Case, inputs: Inputs) -> None:
     if not inputs.teachers or not _asks_the_teacher(case):
         return
-    weights = {
-        name: value * torch.nan if value.is_floating_point() else value for name, value in teacher.weights.items()
-    }
-    broken = dataclasses.replace(inputs, teachers=(dataclasses.replace(teacher, weights=weights),))
+    broken = dataclasses.replace(inputs, teachers=tuple(_broken(teacher) for teacher in inputs.teachers))
     distilled = inputs.distilled
     if distilled is not None:
         kept = [target for target in distilled.targets if target.kind != "online"]

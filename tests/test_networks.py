@@ -307,6 +307,33 @@ def test_sizes_of_maps(family: str, size: int, channels: int) -> None:
 
 
 @pytest.mark.parametrize("family", networks.FAMILIES)
+def test_other_sizes_where_the_network_takes_them(family: str) -> None:
+    """Global pooling takes any size; a linear layer over all positions takes its own. Weights and stem stay as they were built."""
+    data, free = made_data(size=16), family not in ("convnet", "lenet", "mlp")
+    network = networks.initialise(networks.spec(family).for_data(data), seed=0)
+    assert networks.takes_size(network.spec, (16, 16)) and networks.takes_size(network.spec, (20, 24)) is free
+    images = torch.rand(2, 1, 20, 24)
+    with refuses("images", "[n, 1, 16, 16]", "[2, 1, 20, 24]"):
+        networks.call(network.spec, network.weights, images)
+    if not free:
+        with refuses("images", "another size that it can take", "[2, 1, 20, 24]"):
+            networks.call(network.spec, network.weights, images, any_size=True)
+        return
+    module = module_of(network.spec).build(1, 3, (16, 16), network.spec.options)
+    module.load_state_dict(network.weights)
+    outputs, _ = networks.call(network.spec, network.weights, images, any_size=True)
+    assert torch.equal(outputs.logits, module.eval()(images))
+
+
+def test_another_size_is_no_excuse_for_other_channels(teacher: Network) -> None:
+    for shape in ((2, 3, 9, 9), (2, 1, 0, 9), (2, 1, 9)):
+        with refuses("images", "[n, 1, 8, 8]"):
+            networks.call(teacher.spec, teacher.weights, torch.zeros(shape), any_size=True)
+    # Nine pixels end as one, like eight: this network's last layer sees no difference.
+    networks.call(teacher.spec, teacher.weights, torch.zeros(2, 1, 9, 9), any_size=True)
+
+
+@pytest.mark.parametrize("family", networks.FAMILIES)
 def test_smallest_image(family: str) -> None:
     spec = networks.spec(family)
     smallest = module_of(spec).SMALLEST_IMAGE

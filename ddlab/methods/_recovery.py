@@ -128,7 +128,7 @@ def matched_call(
 
     Args:
         teacher: with BatchNorm2d layers; its running buffers are the targets.
-        images: [n, channels, h, w].
+        images: [n, channels, h, w], of any size that the teacher takes.
         weights: weights to run with, where they are not the teacher's own (perturbed ones).
         precision: "float32", or "bfloat16" for the network under autocast; the statistics stay in float32.
     """
@@ -143,7 +143,9 @@ def matched_call(
         return inputs
 
     with torch.autocast(images.device.type, dtype=torch.bfloat16, enabled=precision == "bfloat16"):
-        outputs, _ = networks.call(teacher.spec, weights or teacher.weights, images, at_batch_norm=compare)
+        outputs, _ = networks.call(
+            teacher.spec, weights or teacher.weights, images, at_batch_norm=compare, any_size=True
+        )
     return Matched(outputs, torch.stack(mean_gaps), torch.stack(variance_gaps))
 
 

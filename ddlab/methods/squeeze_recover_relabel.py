@@ -42,6 +42,7 @@ from torch import Tensor
 
 from .. import errors, optim
 from ..distilled import DistilledSet
+from ..networks import Network
 from ..parameters import Parameters, parameter
 from ..process import Inputs, require_data, require_teacher
 from . import _recovery as recovery
@@ -234,8 +235,28 @@ def image_step(
         weights: all parameters and buffers that the images are run with.
         gap_weights: others for the batch-norm terms, which cost a second pass; None takes both from one.
     """
-    data, teacher = require_data(NAME, inputs), require_teacher(NAME, inputs)
+    teacher = require_teacher(NAME, inputs)
     batch, iteration = divmod(state.step, config.iterations)
+    state, trace = gradient_step(config, inputs, state, teacher=teacher, weights=weights, gap_weights=gap_weights)
+    return _next_batch(config, inputs, state, batch) if iteration + 1 == config.iterations else state, trace
+
+
+def gradient_step(
+    config: Config,
+    inputs: Inputs,
+    state: AnyState,
+    *,
+    teacher: Network,
+    weights: Mapping[str, Tensor] | None = None,
+    gap_weights: Mapping[str, Tensor] | None = None,
+) -> tuple[AnyState, Trace]:
+    """Move the batch under work once and count the step; what comes after the last one is the caller's. FADRM stands on it.
+
+    Args:
+        teacher: one of the networks; its running statistics are the targets.
+        weights, gap_weights: as in `image_step`; None takes the teacher's own.
+    """
+    data = require_data(NAME, inputs)
     labels = torch.arange(data.classes, device=state.images.device)
     leaf = state.images.detach().requires_grad_()
     with torch.enable_grad():
@@ -253,7 +274,7 @@ def image_step(
             class_loss, mean_gap, variance_gap, lambda_mean=config.lambda_mean, lambda_var=config.lambda_var
         )
         (gradient,) = torch.autograd.grad(total, leaf)
-    learning_rate = optim.cosine(iteration, config.iterations, config.learning_rate)
+    learning_rate = optim.cosine(state.step % config.iterations, config.iterations, config.learning_rate)
     images, optimiser = image_update(
         state.images,
         gradient,
@@ -272,8 +293,7 @@ def image_step(
         class_probability=logits.detach().softmax(1).diagonal(),
         learning_rate=learning_rate,
     )
-    state = replace(state, step=state.step + 1, images=images, optimiser=optimiser)
-    return _next_batch(config, inputs, state, batch) if iteration + 1 == config.iterations else state, trace
+    return replace(state, step=state.step + 1, images=images, optimiser=optimiser), trace
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:

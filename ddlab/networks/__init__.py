@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .specification import FAMILIES, Network, NetworkSpec, batch_norm_layers, initialise, load, parameter_names, spec
 
-from .calling import Outputs, call, predict  # isort: skip (stands on specification)
+from .calling import Outputs, call, predict, takes_size  # isort: skip (stands on specification)
 
 __all__ = [
     "FAMILIES",
@@ -22,4 +22,5 @@ __all__ = [
     "parameter_names",
     "predict",
     "spec",
+    "takes_size",
 ]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import torch
 from torch import Tensor, nn
 
 from .. import errors
-from .specification import Network, NetworkSpec, check_weights, hooked_layers, skeleton
+from .specification import LARGEST, Network, NetworkSpec, check_weights, hooked_layers, skeleton
 
 AtBatchNorm = Callable[[str, Tensor], Tensor]
 
@@ -41,6 +42,7 @@ def call(
     *,
     batch_norm_inputs: bool = False,
     at_batch_norm: AtBatchNorm | None = None,
+    any_size: bool = False,
 ) -> tuple[Outputs, dict[str, Tensor]]:
     """Run a network.
 
@@ -52,24 +54,28 @@ def call(
         batch_norm_inputs: also return the input of every BatchNorm2d layer.
         at_batch_norm: a function (layer name, input) -> input that stands in front of every BatchNorm2d layer; for terms
             on these inputs that bring their own derivative.
+        any_size: also accept images of another size than the spec's, where `takes_size` says that the network can.
 
     Returns:
         The outputs, and the buffers after the pass (changed only with `train`).
 
     Raises:
-        DDLabError: images of another shape than the spec's.
+        DDLabError: images of another shape than the spec's (with `any_size`: of a size that the network cannot take).
     """
     module = skeleton(spec)
     check_weights(spec, weights)
     errors.check_boolean("train", train)
     errors.check_boolean("batch_norm_inputs", batch_norm_inputs)
+    errors.check_boolean("any_size", any_size)
     errors.check_function("at_batch_norm", at_batch_norm, optional=True)
     fits = isinstance(images, Tensor) and images.ndim == 4 and images.is_floating_point() and not images.is_meta
-    if not fits or images.shape[1] != spec.channels or tuple(images.shape[2:]) != spec.image_size:
+    size = tuple(images.shape[2:]) if fits else ()
+    sized = size == spec.image_size or (any_size and len(size) == 2 and min(size) > 0 and takes_size(spec, size))
+    if not sized or images.shape[1] != spec.channels:
         height, width = spec.image_size or (None, None)
-        errors.fail(
-            "images", f"a float tensor of shape [n, {spec.channels}, {height}, {width}] for {spec.title}", images
-        )
+        other = " (or of another size that it can take)" if any_size else ""
+        allowed = f"a float tensor of shape [n, {spec.channels}, {height}, {width}] for {spec.title}{other}"
+        errors.fail("images", allowed, images)
     wanted = next(value for value in weights.values() if value.is_floating_point())
     if images.dtype != wanted.dtype:
         errors.fail("images", f"of the weights' dtype, {str(wanted.dtype).removeprefix('torch.')}", images)
@@ -93,6 +99,32 @@ def call(
                 "images", "at least two in training mode for its batch norm (choose another batch_size)", images
             )
     return Outputs(logits, found["features"], found["last_conv"], inputs), buffers
+
+
+def takes_size(spec: NetworkSpec, image_size: tuple[int, int]) -> bool:
+    """Whether a network that was built for images of one size also runs on images of another, with the same weights.
+
+    Networks that end in global pooling do; those whose last linear layer sees every position do not.
+
+    Args:
+        spec: complete. image_size: (height, width) in pixels.
+    """
+    errors.check_instance("spec", spec, NetworkSpec, "a NetworkSpec")
+    if not isinstance(image_size, tuple) or len(image_size) != 2:
+        errors.fail("image_size", "(height, width)", image_size)
+    height, width = (errors.check_integer("image_size", side, 1, LARGEST) for side in image_size)
+    skeleton(spec)  # an incomplete spec is named here
+    return _runs_on(spec, height, width)
+
+
+@lru_cache(maxsize=256)
+def _runs_on(spec: NetworkSpec, height: int, width: int) -> bool:
+    try:
+        # Without weights only shapes are followed: nothing else can go wrong.
+        skeleton(spec).eval()(torch.empty((1, spec.channels or 0, height, width), device="meta"))
+    except RuntimeError:
+        return False
+    return True
 
 
 def predict(network: Network, images: Tensor, *, batch_size: int = 512) -> Outputs:

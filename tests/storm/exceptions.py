@@ -40,7 +40,7 @@ for _process in (training, *(methods.get(name) for name in methods.names())):
     _room = _process.__name__.removeprefix("ddlab.")
     EXCEPTIONS |= {f"{_room}.{name}": _DRIVEN for name in ("total_steps", "init", "update", "finish")}
     EXCEPTIONS |= {f"{_room}.{name}": _RECORD for name in ("State", "Trace")}
-EXCEPTIONS["methods.squeeze_recover_relabel.image_step"] = _DRIVEN
+EXCEPTIONS |= {f"methods.squeeze_recover_relabel.{name}": _DRIVEN for name in ("image_step", "gradient_step")}
 EXCEPTIONS["methods.directed_weight_adjustment.Adjustment"] = _RECORD
 for _name, _value in public_api.callables().items():
     if not public_api.parameters(_value) and not (inspect.isclass(_value) and issubclass(_value, BaseException)):

@@ -107,6 +107,7 @@ CORE: dict[str, Good] = {
         lambda g: {"spec": g.teacher.spec, "weights": g.teacher.weights, "images": g.images(), "at_batch_norm": lambda name, x: x},
         nan_passes=EVERY_STEP,
     ),
+    "networks.takes_size": Good(lambda g: {"spec": g.teacher.spec, "image_size": (9, 9)}),
     "networks.predict": Good(lambda g: {"network": g.teacher, "images": g.images()}, nan_passes=EVERY_STEP),
     "distilled.DistilledSet": Good(
         lambda g: {"tensors": {"images": g.images(3)}, "mean": g.data.mean, "std": g.data.std, "class_names": ("a", "b", "c"),

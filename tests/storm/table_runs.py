@@ -87,6 +87,16 @@ RUNS: dict[str, Good] = {
     "methods.directed_weight_adjustment.random_adjustment": Good(
         lambda g: {"teacher": g.teacher, "length": 0.1, "seed": 0, "batch": 1}
     ),
+    "methods.data_residual_matching.Config": Good(lambda g: {}),
+    "methods.data_residual_matching.stage_of": Good(lambda g: {"iteration": 3, "iterations": 8, "merges": 2}),
+    "methods.data_residual_matching.stage_size": Good(lambda g: {"stage": 1, "image_size": (8, 10), "small_size": 6}),
+    "methods.data_residual_matching.resampled": Good(
+        lambda g: {"images": g.images(), "size": (6, 7)}, largest={"size": 100}, nan_passes=EVERY_STEP
+    ),
+    "methods.data_residual_matching.merged_with_residual": Good(
+        lambda g: {"images": g.tensor(2, 1, 6, 6), "patches": g.images(2), "merge_ratio": 0.5}, nan_passes=EVERY_STEP
+    ),
+    "methods.data_residual_matching.network_of": Good(lambda g: {"iteration": 3, "networks": 2}),
     "distillation.train_teacher": Good(
         lambda g: {"data": g.data, "config": g.teaching, "device": "cpu", "progress": False, "checkpoint": g.file()},
         not_none=("config",), whole=("config",),
