@@ -55,6 +55,7 @@ def test_every_slider_of_the_sigma_lab_trains_everything_anew(open_notebook, tmp
     page.screenshot("sigma_lab_relief", cell=0)
     page.set_theme("dark")
     page.screenshot("sigma_lab_dark", cell=0)
+    page.set_theme("light")  # the next test's page begins with the theme that was chosen last
 
 
 def test_the_rho_lab_and_its_teachers(open_notebook, tmp_path):
