@@ -15,7 +15,7 @@ from ._check import as_array, as_extent, as_pair, as_series
 from .embedding import as_plane, short
 from .theme import ThemeName
 
-_OUTPUT, _BOUNDARY, _BEST, _CLASSES = "network's output", "networks' boundary", "best boundary", ("class 0", "class 1")
+_OUTPUT, _BOUNDARY, _BEST, _CLASSES = "network's output", "where it is 1/2", "best boundary", ("class 0", "class 1")
 _CHOSEN, _BAND, _LEAST = "chosen", "chosen, two standard errors", "least possible"
 _MOST_CURVES = 7  # as many as there are styles
 

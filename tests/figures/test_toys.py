@@ -62,9 +62,9 @@ def test_a_decision_map_has_classes_by_shape_and_targets_by_colour() -> None:
     assert (values(one.x), values(one.y), values(one.marker.color)) == ([2.0, 1.0], [1.0, 1.0], [1.0, 0.25])
     assert zero.marker.symbol != one.marker.symbol and zero.marker.colorscale == one.marker.colorscale
     assert (zero.marker.cmin, zero.marker.cmax) == (0, 1)
-    for name in ("network's output", "networks' boundary"):
+    for name in ("network's output", "where it is 1/2"):
         assert values(trace(figure, name).z) == MAP["outputs"]
-    assert trace(figure, "networks' boundary").contours.start == 0.5
+    assert trace(figure, "where it is 1/2").contours.start == 0.5
     assert "3 samples, 2 of class 1, with targets from 0 to 1" in alt_text(figure)
     assert "50% of the plane" in alt_text(figure)
     assert figure.layout.yaxis.scaleanchor == "x"
