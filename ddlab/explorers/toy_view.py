@@ -138,16 +138,20 @@ def toy_shown(view: ToyView, sweep: Sweep) -> ToyShown:
     found = theory.validate_toys(runs, per_class=_PER_CLASS)
     chosen = values.index(getattr(view, sweep.field))
     grid = torch.linspace(*EXTENT[0], _GRID)
-    plane = torch.stack(torch.meshgrid(grid, grid, indexing="xy"), -1).view(-1, 2)
     return ToyShown(
         view=view, values=values, chosen=chosen, steps=runs.steps,
         squared=found.mean_squared_error, wrong=1 - found.accuracy_fraction,
         least=least_errors(view.original.distance, view.original_deviation),
-        grid=grid, outputs=theory.toy_outputs(runs.networks[-1, chosen], plane).mean(0).view(_GRID, _GRID),
+        grid=grid, outputs=theory.toy_outputs(runs.networks[-1, chosen], plane(grid, grid).view(-1, 2)).mean(0).view(_GRID, _GRID),
         points=samples.points[chosen, 0, :_SAMPLES], labels=samples.labels[chosen, 0, :_SAMPLES],
         targets=samples.targets[chosen, 0, :_SAMPLES],
         landscape=None if view.landscape == HIDDEN else _landscape(runs, sweep, values, chosen),
     )  # fmt: skip
+
+
+def plane(x: Tensor, y: Tensor) -> Tensor:
+    """The points of a grid, [rows of y, columns of x, 2]."""
+    return torch.stack(torch.meshgrid(x, y, indexing="xy"), -1)
 
 
 @functools.lru_cache(maxsize=64)

@@ -100,7 +100,7 @@ class ToyLab(Explorer):
             self.worker.submit(view)
         else:
             # Here and now: two threads would hand the interpreter to and fro, which costs more than is left to win.
-            self._show(toy_shown(view, self.sweep))
+            self._show(self._compute(view))
 
     def _arrived(self, shown: ToyShown) -> None:
         if shown.view == self.panel.value:  # else the reader has gone on, and sees something newer
@@ -113,22 +113,19 @@ class ToyLab(Explorer):
     def _reset(self, view: ToyView) -> None:
         self.panel.value = view.replace(first_seed=self.panel.value.first_seed)
 
-    def _compute(self, view: ToyView, _stale: Callable[[], bool]) -> ToyShown:
+    def _compute(self, view: ToyView, _stale: Callable[[], bool] | None = None) -> ToyShown:
         return toy_shown(view, self.sweep)
 
     def _show(self, shown: ToyShown) -> None:
         with self._drawing:
-            self._draw(shown)
-
-    def _draw(self, shown: ToyShown) -> None:
-        before, self.shown = self.shown, shown
-        self.decisions.figure = move_decisions(self.decisions.figure, **self._decisions())
-        same = before.view.measure == shown.view.measure
-        self.curves.figure = move_curves(self.curves.figure, **self._curves()) if same else self._new_curves()
-        self._show_landscape()
-        self.numbers.value = self._numbers()
-        self.say(self._words())
-        self.clear_error()
+            before, self.shown = self.shown, shown
+            self.decisions.figure = move_decisions(self.decisions.figure, **self._decisions())
+            same = before.view.measure == shown.view.measure
+            self.curves.figure = move_curves(self.curves.figure, **self._curves()) if same else self._new_curves()
+            self._show_landscape()
+            self.numbers.value = self._numbers()
+            self.say(self._words())
+            self.clear_error()
 
     # -- views
 

@@ -10,17 +10,16 @@ import torch
 from torch import Tensor
 
 from .. import randomness, theory
-from ..explorers import Recording, Scrubber
+from ..explorers import Recording, Scrubber, toy_view
 from ..figures import encode_grid, setting_curves
 from ..theory import ToyConfig, ToyRuns, ToyValidation
 
 NAME = "10_ideal_data"
-SIGMAS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
-RHOS = (0.0, 0.25, 0.5, 0.75, 1.0)
+SIGMAS, RHOS = toy_view.SIGMAS.values, toy_view.RHOS.values
 TRAINED, OWN_POSTERIOR = "trained", "posterior of the distilled"
 QUIET = 0.91  # share of right decisions in exercise 3; the best possible is .921, hard labels reach .86
 PER_CLASS = 512  # points that stand for G: right to less than one percent
-_EXTENT, _PIXELS = (-1.0, 4.0), 96
+_PIXELS = 96
 _ORANGE, _BLUE = np.array([213, 94, 0]), np.array([0, 114, 178])
 
 
@@ -68,13 +67,12 @@ def missing_information(sigmas: Sequence[float] = SIGMAS) -> list[float]:
 
 def best_decisions(*, seed: int, count: int = 150) -> dict[str, Any]:
     """What no network can beat on G, for `figures.decision_map`: the exact posterior, with `count` samples."""
-    original, axis = ToyConfig().original, torch.linspace(*_EXTENT, 41, dtype=torch.float64)
-    plane = torch.stack(torch.meshgrid(axis, axis, indexing="xy"), -1)
+    original, axis = ToyConfig().original, torch.linspace(*toy_view.EXTENT[0], 41, dtype=torch.float64)
     points, labels = theory.mixture_sample(original, count, seed=seed)
     return {
         "x": axis,
         "y": axis,
-        "outputs": theory.posterior(original, plane),
+        "outputs": theory.posterior(original, toy_view.plane(axis, axis)),
         "points": points,
         "labels": labels,
         "targets": labels,
@@ -121,9 +119,9 @@ def film(runs: ToyRuns) -> Scrubber:
 
 def decisions(runs: ToyRuns, frame: int) -> np.ndarray:
     """The output over the plane, mean over the seeds, as pictures: orange for class 0, blue for 1; uint8 [settings, h, w, 3]."""
-    axis = torch.linspace(*_EXTENT, _PIXELS)
-    plane = torch.stack(torch.meshgrid(axis, axis.flip(0), indexing="xy"), -1).view(-1, 2)
-    outputs = theory.toy_outputs(runs.networks[frame], plane).mean(1).view(-1, _PIXELS, _PIXELS, 1).numpy()
+    axis = torch.linspace(*toy_view.EXTENT[0], _PIXELS)
+    seen = toy_view.plane(axis, axis.flip(0)).view(-1, 2)
+    outputs = theory.toy_outputs(runs.networks[frame], seen).mean(1).view(-1, _PIXELS, _PIXELS, 1).numpy()
     strength = np.abs(2 * outputs - 1)
     colour = np.where(outputs > 0.5, _BLUE, _ORANGE)
     return np.round(255 + strength * (colour - 255)).astype(np.uint8)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ddlab.benchmark import machine
+
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+RESULTS = NOTEBOOKS.parent / "test-results"
 
 _SOURCES = "() => [...jupyterapp.shell.currentWidget.content.model.cells].map((cell) => cell.sharedModel.getSource())"
 _RUN_CELL = """(index) => { jupyterapp.shell.currentWidget.content.activeCellIndex = index;
@@ -58,6 +63,36 @@ class Reader:
         """Make the first cell the active one, so that no other shows the marks of being active."""
         self.page.evaluate("() => { jupyterapp.shell.currentWidget.content.activeCellIndex = 0; }")
 
+    def in_both_themes(self, picture: str, dark_cells: Sequence[str] = ()) -> int:
+        """Look at the page in light and dark: every plot follows. Returns how many plots have words of their own.
+
+        Args:
+            picture: how the screenshots are called. dark_cells: explorers that get one of their own in the dark.
+        """
+        light = self._text_colours()
+        self.lab.screenshot(f"{picture}_light")
+        self.lab.set_theme("dark")
+        self.lab.screenshot(f"{picture}_dark")
+        for name in dark_cells:
+            self.lab.screenshot(f"{picture}_dark_{name.replace(' ', '_')}", cell=self.cells[name])
+        dark = self._text_colours()
+        assert light.keys() == dark.keys() and all(light[plot] != dark[plot] for plot in light), (light, dark)
+        self.lab.set_theme("light")
+        return len(light)
+
+    def reload_and_run_again(self, names: Sequence[str], plots: int) -> None:
+        """A reload keeps the plots; a cell that runs again closes what it replaces."""
+        self.lab.reload()
+        self.lab.wait_for_plots(plots)  # static figures come back as the picture that JupyterLab has saved
+        assert self.lab.problems() == []
+        for name in names:
+            self.run_again(name)
+        self.lab.wait_for_plots(plots)
+        assert self.lab.kernel_threads() == []
+
+    def _text_colours(self) -> dict[str, str]:
+        return {plot["title"] + plot["alt"][:60]: plot["text_colour"] for plot in self.lab.plots() if plot["alt"]}
+
     def run_again(self, name: str) -> None:
         self.page.evaluate(_RUN_CELL, self.cells[name])
         self.lab.wait_for_kernel()
@@ -66,6 +101,19 @@ class Reader:
 def p95(values: list[float]) -> float:
     """The time that 19 of 20 stay below."""
     return sorted(values)[min(len(values) - 1, int(0.95 * len(values)))]
+
+
+def keep_results(lesson: str, measured: dict[str, Any]) -> None:
+    """Write what was measured, in milliseconds but for "run_all_seconds", and look that no control takes a second.
+
+    That is far above what is aimed at: the machine is shared, and benchmarks are not tests.
+    """
+    summary = {name: round(p95(value) if isinstance(value, list) else value, 1) for name, value in measured.items()}
+    RESULTS.mkdir(exist_ok=True)
+    content = {"machine": machine(), "milliseconds, p95": summary, "all": measured}
+    (RESULTS / f"{lesson}.json").write_text(json.dumps(content, indent=1))
+    print(summary)
+    assert max(value for name, value in summary.items() if name != "run_all_seconds") < 1000
 
 
 def keep_picture(opened: Any, cell: int, name: str) -> None:

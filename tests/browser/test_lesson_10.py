@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ddlab.benchmark import machine
-from tests.browser.reader import NOTEBOOKS, Reader, keep_picture, p95
+from tests.browser.reader import NOTEBOOKS, Reader, keep_picture, keep_results
 
-RESULTS = Path(__file__).parents[2] / "test-results"
 LESSON = NOTEBOOKS / "10_ideal_data.ipynb"
 EXPLORERS = ("SigmaLab", "RhoLab", "LandscapeLab")
 TRAINING = ("learning rate", "momentum", "updates")
@@ -72,29 +68,6 @@ def test_lesson_10_as_a_reader_uses_it(open_notebook) -> None:
 
     measured["scrubber"] = opened.move_slider("step", presses=12, key="ArrowLeft", kind="cursor")
 
-    # Dark theme: every plot follows.
-    light = {plot["title"]: plot["text_colour"] for plot in opened.plots() if plot["alt"]}
-    opened.screenshot("lesson_10_light")
-    opened.set_theme("dark")
-    opened.screenshot("lesson_10_dark")
-    dark = {plot["title"]: plot["text_colour"] for plot in opened.plots() if plot["alt"]}
-    assert light.keys() == dark.keys() and all(light[title] != dark[title] for title in light), (light, dark)
-    opened.set_theme("light")
-
-    # A reload keeps the plots; a cell that runs again closes what it replaces.
-    opened.reload()
-    opened.wait_for_plots(len(light))
-    assert opened.problems() == []
-    for name in EXPLORERS:
-        reader.run_again(name)
-    opened.wait_for_plots(len(light))
-    assert opened.kernel_threads() == []
-
-    summary = {name: round(p95(value) if isinstance(value, list) else value, 1) for name, value in measured.items()}
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "lesson_10.json").write_text(
-        json.dumps({"machine": machine(), "milliseconds, p95": summary, "all": measured}, indent=1)
-    )
-    print(summary)
-    # Far above what is aimed at (150 ms, 220 with the landscape): this machine is shared, and benchmarks are not tests.
-    assert max(value for name, value in summary.items() if name != "run_all_seconds") < 1000
+    plots = reader.in_both_themes("lesson_10")
+    reader.reload_and_run_again(EXPLORERS, plots)
+    keep_results("lesson_10", measured)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ddlab.benchmark import machine
 from ddlab.explorers import ANSWERS
 from ddlab.lessons import claims_on_trial
-from tests.browser.reader import NOTEBOOKS, Reader, p95
+from tests.browser.reader import NOTEBOOKS, Reader, keep_results
 
-RESULTS = Path(__file__).parents[2] / "test-results"
 LESSON = NOTEBOOKS / "90_claims_on_trial.ipynb"
 # The sliders of each card, by how their labels begin: those that redraw the curves, and the one that moves along them.
 SLIDERS = {
@@ -92,23 +88,10 @@ def test_lesson_90_as_a_reader_uses_it(open_notebook) -> None:
     assert reader.sentence("CropMaps") != before
     opened.screenshot("crop_maps_light", cell=reader.cells["CropMaps"])
 
-    # Dark theme: every plot follows.
-    light = {plot["title"] + plot["alt"][:60]: plot["text_colour"] for plot in opened.plots() if plot["alt"]}
-    opened.screenshot("lesson_90_light")
-    opened.set_theme("dark")
-    opened.screenshot("lesson_90_dark")
-    # The page is longer than one picture: the last kinds of figures by themselves.
-    for name in (
-        "TrialCard D2 batch",
-        "TrialCard R15 Theorem 3",
-        "TrialCard F8 condition",
-        "TrialCard R13",
-        "CropMaps",
-    ):
-        opened.screenshot(f"lesson_90_dark_{name.replace(' ', '_')}", cell=reader.cells[name])
-    dark = {plot["title"] + plot["alt"][:60]: plot["text_colour"] for plot in opened.plots() if plot["alt"]}
-    assert light.keys() == dark.keys() and all(light[title] != dark[title] for title in light), (light, dark)
-    opened.set_theme("light")
+    reader.in_both_themes(
+        "lesson_90",
+        ("TrialCard D2 batch", "TrialCard R15 Theorem 3", "TrialCard F8 condition", "TrialCard R13", "CropMaps"),
+    )
 
     # A reload keeps answers and plots; a cell that runs again asks anew.
     opened.reload()
@@ -120,11 +103,4 @@ def test_lesson_90_as_a_reader_uses_it(open_notebook) -> None:
     assert reader.cell("TrialCard R4").locator(".ddlab-verdict:visible").count() == 0
     assert opened.kernel_threads() in ([], ["ddlab-crops"]) and opened.problems() == []  # one for the crops
 
-    summary = {name: round(p95(value) if isinstance(value, list) else value, 1) for name, value in measured.items()}
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "lesson_90.json").write_text(
-        json.dumps({"machine": machine(), "milliseconds, p95": summary, "all": measured}, indent=1)
-    )
-    print(summary)
-    # Far above what is aimed at (120 ms): this machine is shared, and benchmarks are not tests.
-    assert max(value for value in summary.values() if value != summary["run_all_seconds"]) < 1000
+    keep_results("lesson_90", measured)
