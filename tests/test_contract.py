@@ -34,6 +34,7 @@ from tests.support import (
 SMALL: dict[str, dict[str, Any]] = {
     "squeeze_recover_relabel": {"images_per_class": 2, "iterations": 3, "roll_pixels": 2},
     "directed_weight_adjustment": {"images_per_class": 2, "iterations": 3, "roll_pixels": 2},
+    "realism_selection": {"images_per_class": 2, "crops_per_image": 2},
     "selection": {"images_per_class": 2},
 }
 TRAINING: dict[str, Any] = {

@@ -7,7 +7,12 @@ from types import ModuleType
 
 from .. import errors
 
-MODULES = {"squeeze_recover_relabel": ("sre2l",), "directed_weight_adjustment": ("dwa",), "selection": ()}
+MODULES = {
+    "squeeze_recover_relabel": ("sre2l",),
+    "directed_weight_adjustment": ("dwa",),
+    "realism_selection": ("rded",),
+    "selection": (),
+}
 """Module name -> its ALIASES (a test holds the two together; here so that a look-up does not import every method)."""
 
 
