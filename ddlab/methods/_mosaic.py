@@ -40,7 +40,7 @@ def crop_boxes(
     errors.check_integer("images", images, 1, 10**7)
     errors.check_integer("crops", crops, 1, 1000)
     _check_size("image_size", image_size, (LARGEST, LARGEST))
-    check_areas(smallest_area, largest_area)
+    smallest_area, largest_area = checked_areas(smallest_area, largest_area)
     errors.check_instance("generator", generator, torch.Generator, "a torch.Generator")
     draws = torch.rand((3, images, crops), generator=generator, dtype=torch.float64)
     scale = (smallest_area + (largest_area - smallest_area) * draws[0]).sqrt()
@@ -105,10 +105,10 @@ def patch_size_of(image_size: tuple[int, int], factor: int) -> tuple[int, int]:
     return image_size[0] // factor, image_size[1] // factor
 
 
-def check_areas(smallest: float, largest: float) -> None:
-    """Raise unless 0 < smallest <= largest <= 1."""
+def checked_areas(smallest: float, largest: float) -> tuple[float, float]:
+    """Both as float, if 0 < smallest <= largest <= 1."""
     largest = errors.check_number("largest_area", largest, 0, 1, open_low=True)
-    errors.check_number("smallest_area", smallest, 0, largest, open_low=True)
+    return errors.check_number("smallest_area", smallest, 0, largest, open_low=True), largest
 
 
 def check_images(images: Tensor) -> None:

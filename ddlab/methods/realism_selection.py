@@ -47,7 +47,6 @@ from torch import Tensor
 from .. import errors, networks, randomness
 from ..data import ImageData
 from ..distilled import DistilledSet
-from ..errors import DDLabError
 from ..networks import Network
 from ..parameters import Parameters, parameter
 from ..process import Inputs, check_finite, require_data, require_teacher
@@ -93,8 +92,8 @@ class Config(Parameters):
 
     def rules(self) -> None:
         """The smallest area is no larger than the largest, and one square of each candidate is enough for all mosaics."""
-        mosaic.check_areas(self.smallest_area, self.largest_area)
-        _check_enough("candidates_per_class", self.candidates_per_class, self.images_per_class, self.factor)
+        mosaic.checked_areas(self.smallest_area, self.largest_area)
+        _check_enough(self.images_per_class, self.factor, self.candidates_per_class, "candidates_per_class")
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
@@ -209,7 +208,7 @@ def class_mosaics(
     errors.check_integer("label", label, 0, (teacher.spec.classes or 1) - 1)
     image_size = (images.shape[2], images.shape[3])
     patch_size = mosaic.patch_size_of(image_size, factor)
-    _check_enough("images", len(images), images_per_class, factor)
+    _check_enough(images_per_class, factor, len(images), "images")
     areas = {"smallest_area": smallest_area, "largest_area": largest_area}
     boxes = mosaic.crop_boxes(len(images), crops_per_image, image_size=image_size, generator=generator, **areas)
     patches = mosaic.cut_patches(images.detach(), boxes, patch_size=patch_size)
@@ -238,13 +237,9 @@ def init(config: Config, inputs: Inputs) -> State:
     require_teacher(NAME, inputs)
     mosaic.patch_size_of(data.image_size, config.factor)
     counts = torch.bincount(data.train_labels, minlength=data.classes)
-    cells, fewest = config.factor**2, int(counts.min())
-    if config.images_per_class * cells > fewest:
-        raise DDLabError(
-            f"images_per_class must be at most {fewest // cells} with factor {config.factor}, since class "
-            f"{data.class_names[int(counts.argmin())]!r} has {fewest} images; given {config.images_per_class}."
-        )
-    ipc, device = config.images_per_class, inputs.device
+    words = f"images of class {data.class_names[int(counts.argmin())]!r}"
+    _check_enough(config.images_per_class, config.factor, int(counts.min()), words)
+    ipc, cells, device = config.images_per_class, config.factor**2, inputs.device
     images = torch.zeros((0, ipc, data.channels, *data.image_size), device=device)
     indices = torch.zeros((0, ipc, cells), dtype=torch.int64)
     return State(0, images, indices, torch.zeros((0, ipc, cells, 4), dtype=torch.int64), torch.zeros((0, ipc, cells)))
@@ -290,9 +285,8 @@ def _logits(teacher: Network, images: Tensor, label: int) -> Tensor:
     return logits
 
 
-def _check_enough(argument: str, count: int, images_per_class: int, factor: int) -> None:
-    needed = images_per_class * factor**2
-    if count < needed:
-        raise DDLabError(
-            f"{argument} must be at least {needed}, for {images_per_class} mosaics of {factor} x {factor}; given {count}."
-        )
+def _check_enough(images_per_class: int, factor: int, count: int, words: str) -> None:
+    """Raise if `count` images, which `words` names, are fewer than the patches of all mosaics."""
+    if images_per_class * factor**2 > count:
+        allowed = f"at most {count // factor**2} for mosaics of {factor} x {factor} from {count} {words}"
+        errors.fail("images_per_class", allowed, images_per_class)

@@ -305,8 +305,8 @@ class TestBadInput:
             ({"largest_area": 1.2}, ["largest_area", "(0, 1]", "1.2"]),
             ({"smallest_area": 0.5, "largest_area": 0.4}, ["smallest_area", "(0, 0.4]", "0.5"]),
             ({"crops_per_image": 0}, ["crops_per_image"]),
-            ({"candidates_per_class": 9}, ["candidates_per_class", "at least 10", "9"]),
-            ({"images_per_class": 100, "factor": 2}, ["candidates_per_class", "at least 400", "2 x 2", "300"]),
+            ({"candidates_per_class": 9}, ["images_per_class", "at most 9", "9 candidates_per_class", "given 10"]),
+            ({"images_per_class": 100, "factor": 2}, ["images_per_class", "at most 75", "2 x 2", "300", "given 100"]),
         ],
     )
     def test_config(self, changes: dict[str, Any], words: list[str]) -> None:
@@ -315,7 +315,7 @@ class TestBadInput:
 
     def test_inputs(self, grey: ImageData, teacher: Network) -> None:
         inputs = Inputs(data=grey, teachers=(teacher,))
-        with refuses("images_per_class", "at most 3", "factor 2", "'a'", "12 images", "given 4"):
+        with refuses("images_per_class", "at most 3", "2 x 2", "'a'", "12 images", "given 4"):
             process.start(rded, rded.Config(images_per_class=4, factor=2), inputs)
         process.start(rded, rded.Config(images_per_class=3, factor=2), inputs)
         with refuses("teacher", "realism_selection", "none"):
@@ -330,8 +330,9 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("changes", "words"),
         [
-            ({"images_per_class": 4, "factor": 2}, ["images", "at least 16", "12"]),
+            ({"images_per_class": 4, "factor": 2}, ["images_per_class", "at most 3", "12 images", "given 4"]),
             ({"images_per_class": 0}, ["images_per_class"]),
+            ({"images_per_class": 10**400}, ["images_per_class", "at most 12"]),
             ({"factor": 4}, ["factor", "1, 2"]),
             ({"label": 3}, ["label", "[0, 2]", "3"]),
             ({"teacher": "resnet18"}, ["teacher"]),
