@@ -35,6 +35,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "squeeze_recover_relabel": {"images_per_class": 2, "iterations": 3, "roll_pixels": 2},
     "directed_weight_adjustment": {"images_per_class": 2, "iterations": 3, "roll_pixels": 2},
     "data_residual_matching": {"images_per_class": 2, "iterations": 4, "roll_pixels": 2, "merges": 2},
+    "realism_selection": {"images_per_class": 2, "crops_per_image": 2},
     "selection": {"images_per_class": 2},
 }
 ANY_SIZE = "data and two teachers of any size"

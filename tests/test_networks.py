@@ -59,6 +59,7 @@ LAST_CONV = {
     "mobilenet_v2": "features.18.2",
     "shufflenet_v2_x0_5": "conv5.2",
     "efficientnet_b0": "features.8.2",
+    "densenet121": "features.relu5",
     "lenet": "stages.1.activation",
     "mlp": "maps",
 }
@@ -275,7 +276,9 @@ def stem(size: int, channels: int) -> tuple[nn.Conv2d, nn.Module]:
 
 # Image size -> side of the map before (global) pooling.
 EIGHTH = {16: 2, 28: 4, 32: 4, 64: 8, 224: 7}
-SIDES = dict.fromkeys(("resnet18", "resnet50", "mobilenet_v2", "shufflenet_v2_x0_5", "efficientnet_b0"), EIGHTH) | {
+FROM_TORCHVISION = ("resnet18", "resnet50", "mobilenet_v2", "shufflenet_v2_x0_5", "efficientnet_b0", "densenet121")
+SIDES = dict.fromkeys(FROM_TORCHVISION, EIGHTH) | {
+    "densenet121": EIGHTH | {28: 3},  # pools without padding: 28, 14, 7, 3
     "convnet": {16: 4, 28: 7, 32: 8, 64: 8, 224: 7},
     "vgg11": {16: 2, 28: 3, 32: 2, 64: 4, 224: 14},
     "lenet": {16: 4, 28: 10, 32: 10, 64: 26, 224: 106},
@@ -355,7 +358,7 @@ def test_training_mode_draws_nothing(spec: NetworkSpec) -> None:
         assert float(getattr(layer, "p", 0.0)) == 0.0  # dropout and stochastic depth
 
 
-@pytest.mark.parametrize("family", ["resnet18", "resnet50", "mobilenet_v2", "shufflenet_v2_x0_5", "efficientnet_b0"])
+@pytest.mark.parametrize("family", FROM_TORCHVISION)
 def test_large_colour_images_get_torchvisions_own_network(family: str) -> None:
     import torchvision
 
@@ -365,6 +368,48 @@ def test_large_colour_images_get_torchvisions_own_network(family: str) -> None:
     module.load_state_dict(network.weights)
     images = batch(2, size=65, channels=3)
     assert torch.equal(networks.predict(network, images).logits, module(images).detach())
+
+
+def test_densenet_is_torchvisions_at_its_own_stem_in_float64() -> None:
+    """Outputs and gradients in both modes, with batch-norm weights and statistics that are not those of the start."""
+    import torchvision
+
+    spec = dataclasses.replace(networks.spec("densenet121"), channels=3, classes=5, image_size=(96, 96))
+    draw = torch.Generator().manual_seed(0)
+    weights = networks.initialise(spec, seed=0).weights
+    weights = {name: value.double() if value.is_floating_point() else value for name, value in weights.items()}
+    for name in networks.batch_norm_layers(spec):
+        for part, low in (("weight", 0.5), ("bias", -0.5), ("running_mean", -0.5), ("running_var", 0.5)):
+            value = weights[f"{name}.{part}"]
+            weights[f"{name}.{part}"] = low + torch.rand(value.shape, generator=draw, dtype=torch.float64)
+    images = torch.randn((3, 3, 96, 96), generator=draw, dtype=torch.float64, requires_grad=True)
+    for train in (False, True):
+        theirs = torchvision.models.densenet121(weights=None, num_classes=5).double().train(train)
+        theirs.load_state_dict(weights)
+        outputs, buffers = networks.call(spec, weights, images, train)
+        expected = theirs(images)
+        assert torch.equal(outputs.logits, expected)
+        assert torch.equal(
+            *(torch.autograd.grad(logits.square().sum(), images)[0] for logits in (outputs.logits, expected))
+        )
+        assert_same(buffers, {name: value for name, value in theirs.named_buffers() if name in buffers})
+        rectified = theirs.features(images).relu()
+        torch.testing.assert_close(outputs.features, rectified.mean((2, 3)), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize(("size", "kernel", "stride"), [(8, 3, 1), (64, 3, 1), (65, 7, 2), (224, 7, 2)])
+def test_stem_of_densenet(size: int, kernel: int, stride: int, channels: int) -> None:
+    spec = dataclasses.replace(networks.spec("densenet121"), channels=channels, classes=2, image_size=(size, size))
+    features: Any = skeleton(spec).get_submodule("features")
+    first = features.conv0
+    assert (first.kernel_size, first.stride, first.padding) == ((kernel,) * 2, (stride,) * 2, (kernel // 2,) * 2)
+    assert (first.in_channels, first.out_channels, first.bias) == (channels, 64, None)
+    assert isinstance(features.pool0, nn.MaxPool2d if stride == 2 else nn.Identity)
+    # Drawn as torchvision draws its own: He's spread by what goes in.
+    drawn = networks.initialise(spec, seed=0).weights["features.conv0.weight"]
+    spread = (2 / (channels * kernel**2)) ** 0.5
+    assert float(drawn.std()) == pytest.approx(spread, rel=0.1)
 
 
 def test_vgg_has_torchvisions_convolutions() -> None:

@@ -11,6 +11,7 @@ MODULES = {
     "squeeze_recover_relabel": ("sre2l",),
     "directed_weight_adjustment": ("dwa",),
     "data_residual_matching": ("fadrm",),
+    "realism_selection": ("rded",),
     "selection": (),
 }
 """Module name -> its ALIASES (a test holds the two together; here so that a look-up does not import every method)."""

@@ -27,6 +27,7 @@ FAMILIES = {
     "mobilenet_v2": "mobilenet",
     "shufflenet_v2_x0_5": "shufflenet",
     "efficientnet_b0": "efficientnet",
+    "densenet121": "densenet",
     "lenet": "lenet",
     "mlp": "mlp",
 }

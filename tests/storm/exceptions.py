@@ -42,6 +42,7 @@ for _process in (training, *(methods.get(name) for name in methods.names())):
     EXCEPTIONS |= {f"{_room}.{name}": _RECORD for name in ("State", "Trace")}
 EXCEPTIONS |= {f"methods.squeeze_recover_relabel.{name}": _DRIVEN for name in ("image_step", "gradient_step")}
 EXCEPTIONS["methods.directed_weight_adjustment.Adjustment"] = _RECORD
+EXCEPTIONS["methods.realism_selection.Mosaics"] = _RECORD
 for _name, _value in public_api.callables().items():
     if not public_api.parameters(_value) and not (inspect.isclass(_value) and issubclass(_value, BaseException)):
         EXCEPTIONS.setdefault(_name, _NO_ARGUMENTS)

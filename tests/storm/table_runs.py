@@ -97,6 +97,15 @@ RUNS: dict[str, Good] = {
         lambda g: {"images": g.tensor(2, 1, 6, 6), "patches": g.images(2), "merge_ratio": 0.5}, nan_passes=EVERY_STEP
     ),
     "methods.data_residual_matching.network_of": Good(lambda g: {"iteration": 3, "networks": 2}),
+    "methods.realism_selection.Config": Good(lambda g: {}),
+    "methods.realism_selection.candidate_indices": Good(lambda g: {"data": g.data, "label": 0, "count": 3, "seed": 0}),
+    "methods.realism_selection.realism_losses": Good(lambda g: {"logits": g.tensor(4, 3), "label": 2}),
+    "methods.realism_selection.best_crops": Good(lambda g: {"losses": g.tensor(4, 3), "count": 2}),
+    "methods.realism_selection.class_mosaics": Good(
+        lambda g: {"images": g.images(), "label": 1, "teacher": g.teacher, "images_per_class": 1, "factor": 2,
+                   "generator": torch.Generator(), "crops_per_image": 2},
+        largest={"crops_per_image": 50},
+    ),
     "distillation.train_teacher": Good(
         lambda g: {"data": g.data, "config": g.teaching, "device": "cpu", "progress": False, "checkpoint": g.file()},
         not_none=("config",), whole=("config",),
