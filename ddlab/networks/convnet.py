@@ -1,4 +1,4 @@
-"""ConvNet: blocks of 3x3 convolution, normalisation, activation, 2x2 pooling, then one linear layer.
+"""ConvNet: blocks of 3x3 convolution, normalisation, activation, 2x2 pooling, then one linear layer, with a global mean on request.
 
 The small network of the field since Gidaris & Komodakis 2018 (arXiv 1804.09458); used as in Zhao et al. 2021 (arXiv 2006.05929).
 """
@@ -38,6 +38,11 @@ class Options(Parameters):
     )
     activation: str = parameter("relu", choices=tuple(_ACTIVATIONS), help="Activation of each block.", explorable=True)
     pooling: str = parameter("average", choices=tuple(_POOLINGS), help="Pooling of each block.", explorable=True)
+    head: str = parameter(
+        "positions",
+        choices=("positions", "mean"),
+        help="The linear layer sees every position, or each channel's mean over them; with the mean images of any size will do.",
+    )
 
 
 class ConvNet(nn.Module):
@@ -53,10 +58,12 @@ class ConvNet(nn.Module):
             raise DDLabError(
                 f"depth must be at most {int(math.log2(min(image_size)))} for images of {min(image_size)} px; given {depth}."
             )
-        self.classifier = nn.Linear(options.width * height * width, classes)
+        self.head = options.head
+        self.classifier = nn.Linear(options.width * (1 if self.head == "mean" else height * width), classes)
 
     def forward(self, images: Tensor) -> Tensor:
-        return self.classifier(self.blocks(images).flatten(1))
+        maps = self.blocks(images)
+        return self.classifier(maps.mean((2, 3)) if self.head == "mean" else maps.flatten(1))
 
 
 def depth_for(image_size: tuple[int, int]) -> int:
