@@ -5,7 +5,7 @@ a few times on the way (the adjustable residual connection), and takes every sec
 
 Symbol      In code                          Shape                       Unit
 x           images                           [classes, channels, h, w]   normalised pixels
-P           patches, real images             [classes, channels, H, W]   normalised pixels, always of full size
+P           patches, real ones               [classes, channels, H, W]   normalised pixels, always of full size
 alpha       merge_ratio
 k           merges
 B           iterations
@@ -29,7 +29,8 @@ Deviations
 - The weights of the gaps (.01, the first layer ten times) and the circular shift are the reference code's; the paper prints neither.
 - The paper halves precision to float16; here it is bfloat16, and float32 by default. Statistics, losses and the images are float32.
 - A batch holds one image of every class; the paper takes at most 100 classes at a time.
-- P is a whole real image of the class (1 x 1 in Table 3, the better choice there); mosaics of several are not offered yet.
+- The defaults mix in a whole real image of the class, drawn at random. `patches="crop"` and `"mosaic"` take RDED's best parts instead,
+  one or 2 x 2 to an image (1 x 1 and 2 x 2 in Table 3; the paper does not say how its patches are chosen).
 - The labels stored are those of the first network in evaluation mode; the paper averages all of them in training mode.
 - `initialisation="noise"` begins elsewhere than at P, which is what is merged all the same: is it the start or the residual that helps?
 """
@@ -43,17 +44,20 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .. import errors, networks, optim
+from .. import cache, errors, networks, optim
 from ..distilled import DistilledSet
+from ..errors import NonFiniteError
 from ..parameters import parameter, with_default
 from ..process import Inputs, require_data, require_teacher
 from . import _recovery as recovery
+from . import realism_selection as rded
 from . import squeeze_recover_relabel as sre2l
 from ._labelling import labelled_set
 
 NAME = "data_residual_matching"
 ALIASES = ("fadrm",)
 NEEDS_TEACHER = True
+_FACTORS = {"crop": 1, "mosaic": 2}  # parts of real images along each side
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +92,14 @@ class Config(sre2l.Config):
         help="Shorter side of the images in the odd stages, 1 the first; None keeps full size.",
         source="FADRM, Table 8: none up to 64 px",
     )
-    patches: str = parameter("real", choices=("real",), help="What is mixed in: a whole real image of the class.")
+    patches: str = parameter(
+        "real",
+        choices=("real", *_FACTORS),
+        help="What is mixed in: a whole real image of the class, RDED's best crop of one, or a mosaic of four.",
+        source="FADRM, Table 3: 1 x 1 or 2 x 2",
+        explorable=True,
+    )
+    candidates_per_class: int = with_default(rded.Config, "candidates_per_class", 300, source="RDED")
 
     @classmethod
     def paper(cls, dataset: str = "cifar100", **changes: Any) -> Self:
@@ -102,6 +113,8 @@ class Config(sre2l.Config):
     def rules(self) -> None:
         if self.merges + 1 > self.iterations:
             errors.fail("merges", f"below the number of iterations ({self.iterations})", self.merges)
+        if self.patches in _FACTORS:
+            _selection(self)
 
 
 @dataclass(frozen=True)
@@ -259,10 +272,26 @@ def _first_images(config: Config, inputs: Inputs, batch: int) -> Tensor:
 
 
 def _patches(config: Config, inputs: Inputs, batch: int) -> Tensor:
-    """P: one real image of each class, a different one in each batch."""
+    """P: one real image, crop or mosaic of each class, a different one in each batch."""
     data = require_data(NAME, inputs)
+    if config.patches in _FACTORS:
+        # The first network chooses. The choice is a function of config and inputs, so it is looked up, not kept in every state.
+        try:
+            made = cache.run(rded, _selection(config), replace(inputs, teachers=inputs.teachers[:1]))
+        except NonFiniteError as problem:
+            words = f"{NAME} must stay finite; given NaN or infinity from the teacher that chooses the {config.patches}s, at step 0."
+            raise NonFiniteError(words) from problem
+        if cache.is_partial(made):
+            raise KeyboardInterrupt("the patches were still being chosen")
+        return made.images.unflatten(0, (data.classes, -1))[:, batch].to(inputs.device)
     indices = recovery.real_image_indices(data, config.images_per_class, seed=config.seed)[batch]
     return data.normalised(indices, device=inputs.device)
+
+
+def _selection(config: Config) -> rded.Config:
+    """RDED's settings for crops or mosaics; the best of each class go to the first batch."""
+    shared = {name: getattr(config, name) for name in ("images_per_class", "candidates_per_class", "seed")}
+    return rded.Config(factor=_FACTORS[config.patches], **shared)
 
 
 def _checked_size(argument: str, size: Any) -> tuple[int, int]:

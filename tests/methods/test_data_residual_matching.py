@@ -263,6 +263,22 @@ def test_patches_are_images_of_the_class_and_new_in_each_batch(inputs: Inputs, c
     assert len(set(seen)) == 4
 
 
+@pytest.mark.parametrize(("patches", "factor"), [("crop", 1), ("mosaic", 2)])
+def test_crops_and_mosaics_are_those_of_rded(patches: str, factor: int, teachers: tuple[Network, Network]) -> None:
+    """Chosen by the first network whatever comes after it; the best of each class go to the first batch."""
+    inputs, config = Inputs(data=DATA, teachers=teachers), settings(patches=patches, seed=5)
+    rded = methods.get("rded")
+    wanted = process.run(
+        rded, rded.Config(images_per_class=2, factor=factor, seed=5), Inputs(data=DATA, teachers=teachers[:1])
+    )
+    start = fadrm.init(config, inputs)
+    assert_same(start.images, torch.stack([wanted.images[0], wanted.images[2]]))
+    # With alpha = 0 every merge gives the patches back, in the second batch its own.
+    returned = [step.state.images for step in process.steps(fadrm, config.replace(merge_ratio=0.0), inputs)]
+    assert_same(returned[1], start.images)
+    assert_same(returned[config.iterations + 1], torch.stack([wanted.images[1], wanted.images[3]]))
+
+
 def test_noise_is_only_where_it_begins(inputs: Inputs) -> None:
     """The first images differ; what is merged does not: with alpha = 0 all is the same from the first merge on."""
     real, noise = (
@@ -299,7 +315,11 @@ def test_bad_input(inputs: Inputs, colour: ImageData, colour_teacher: Network, t
         ({"merges": -1}, ("merges", "[0, 1000]", "-1")),
         ({"merges": 7}, ("merges", "below the number of iterations (7)", "7")),
         ({"small_size": 0}, ("small_size", "at least 1", "0")),
-        ({"patches": "mosaic"}, ("patches", "'real'")),
+        ({"patches": "whole"}, ("patches", "'real'", "'mosaic'", "'whole'")),
+        (
+            {"patches": "mosaic", "images_per_class": 2, "candidates_per_class": 7},
+            ("images_per_class", "at most 1", "2"),
+        ),
     ):
         with refuses(*words):
             settings(**changes)
