@@ -101,8 +101,7 @@ def shapes(place: Place) -> Setting:
 
 def shapes64(place: Place) -> Setting:
     """Generated pictures of 64 px, and a ConvNet with a global mean, which runs on smaller ones too; two CPU cores."""
-    small = {"train": 10 * SMOKE_IMAGES, "test": 20} if place.smoke else {"train": 4000, "test": 1000}
-    images = data.load("shapes", size=64, **small)
+    images = _large_shapes(place.smoke)
     network = networks.spec("convnet", width=4 if place.smoke else 16, depth=5, pooling="max", head="mean")
     return Setting(
         data=images,
@@ -179,6 +178,12 @@ def _images(named: str, kind: str, smoke: bool, limit: int | None = None) -> Ima
         return data.load(named, **({"limit": limit} if limit else {}))
     loaded = data.load(named)
     return loaded if limit is None else _first_of_each_class(loaded, limit)
+
+
+@functools.lru_cache(maxsize=2)
+def _large_shapes(smoke: bool) -> ImageData:
+    counts = {"train": 10 * SMOKE_IMAGES, "test": 20} if smoke else {"train": 4000, "test": 1000}
+    return data.load("shapes", size=64, **counts)
 
 
 def _first_of_each_class(images: ImageData, limit: int) -> ImageData:
