@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0.dev0"
 
 _MODULES = (
-    "augmentation", "cache", "checkpoint", "data", "distilled", "errors", "evaluation", "explorers", "figures", "lessons",
+    "augmentation", "cache", "checkpoint", "data", "distilled", "entropy", "errors", "evaluation", "explorers", "figures", "lessons",
     "losses", "measures", "methods", "networks", "optim", "parameters", "process", "randomness", "records", "theory",
     "training",
 )  # fmt: skip
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         checkpoint,
         data,
         distilled,
+        entropy,
         errors,
         evaluation,
         explorers,

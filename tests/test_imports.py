@@ -20,7 +20,7 @@ LAYERS: list[set[str]] = [
     {"data", "networks", "losses", "optim", "augmentation", "distilled"},
     {"process", "checkpoint", "cache"},
     {"methods", "training"},
-    {"evaluation", "measures", "distillation", "records", "embeddings", "theory"},
+    {"evaluation", "measures", "entropy", "distillation", "records", "embeddings", "theory"},
     {"figures"},
     {"explorers", "lessons", "benchmark", "benchmarks", "replication"},
 ]

@@ -62,6 +62,13 @@ CORE: dict[str, Good] = {
     ),
     "measures.summed_squared_distances": Good(lambda g: {"features": g.tensor(4, 3)}),
     "measures.feature_distance": Good(lambda g: {"distilled": g.distilled, "teacher": g.teacher}),
+    "entropy.histogram_entropy": Good(lambda g: {"counts": torch.tensor([[3, 0, 5], [1, 1, 2]]), "correction": "miller-madow"}),
+    "entropy.plug_in_shortfall": Good(lambda g: {"probabilities": g.probabilities(5), "draws": 7}, largest={"draws": 10_000}),
+    "entropy.pixel_entropy": Good(lambda g: {"images": g.data.train_images[:3]}),
+    "entropy.feature_edges": Good(lambda g: {"features": g.tensor(3, 2, 4), "bins": 5}),
+    "entropy.feature_entropy": Good(lambda g: {"features": g.tensor(3, 2, 4), "edges": torch.linspace(-1, 1, 6).double()}),
+    "entropy.reference_images": Good(lambda g: {"data": g.data, "count": 4, "seed": 0}),
+    "entropy.distance_to": Good(lambda g: {"images": g.images(), "patches": g.images()}),
     "augmentation.augment": Good(
         lambda g: {"images": g.images(), "crop_pixels": 1, "flip": True, "mixup_alpha": 0.8, "black": torch.zeros(1, 1, 1, 1),
                    "seed": 0, "step": 0},
