@@ -13,7 +13,8 @@ from .labels import cell_table, label_matrix
 from .landscape import landscape_contours, landscape_relief
 from .latents import latent_arrows, move_latents, product_bars, raise_products
 from .panels import image_panels
-from .sets import distances_by_class, one_class, sets_on_map
+from .residuals import schedule_diagram, vanishing_curves
+from .sets import class_bars, distances_by_class, one_class, sets_on_map
 from .sweeps import heat_map, sweep_bands
 from .theme import alt_text, finish_figure, line_style, recolour, series_style, start_figure
 from .toys import decision_map, move_curves, move_decisions, setting_curves
@@ -24,6 +25,7 @@ __all__ = [
     "alt_text",
     "bars",
     "cell_table",
+    "class_bars",
     "classes_on_map",
     "comparison",
     "coverage_bars",
@@ -54,9 +56,11 @@ __all__ = [
     "raise_bars",
     "raise_products",
     "recolour",
+    "schedule_diagram",
     "series_style",
     "sets_on_map",
     "setting_curves",
     "start_figure",
     "sweep_bands",
+    "vanishing_curves",
 ]

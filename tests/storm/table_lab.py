@@ -28,6 +28,17 @@ LAB: dict[str, Good] = {
                    "density": (g.tensor(3), g.tensor(2), g.tensor(2, 3))},
     ),
     "figures.distances_by_class": Good(lambda g: {"class_names": ["a", "b"], "distances": {"one": [0.1, 0.2], "two": [0.2, 0.3]}}),
+    "figures.class_bars": Good(
+        lambda g: {"values": {"one": [0.1, 0.2], "two": ([0.2, 0.3], [0.1, 0.3], [0.2, 0.4])}, "class_names": ["a", "b"],
+                   "unit": "bits", "references": {"noise": 0.5}},
+    ),
+    "figures.schedule_diagram": Good(
+        lambda g: {"iterations": 20, "merges": 2, "image_size": 32, "small_size": 24, "title": "Title"}
+    ),
+    "figures.vanishing_curves": Good(
+        lambda g: {"curves": {"a": [3.0, 2.0, 2.5], "b": [3.0, 2.0]}, "unit": "bits", "merges": [2], "references": {"real": 3.0},
+                   "steps": [0, 1, 2], "bands": {"a": ([2.0, 1.0, 2.0], [4.0, 3.0, 3.0])}},
+    ),
     "figures.one_class": Good(
         lambda g: {"images_by_method": {"one": (PIXELS, [0, 1, 0, 1]), "two": (PIXELS, [0, 0, 1, 1])}, "label": 1, "class_name": "b"}
     ),

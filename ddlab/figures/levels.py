@@ -1,0 +1,48 @@
+"""Horizontal lines to read a figure by, each with its name at the right end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from ..errors import check_number, check_text, fail
+from . import alt as words
+from . import theme as look
+from .theme import ThemeName
+
+_LINE = 15  # pixels from one name to the next
+
+
+def add_levels(figure: go.Figure, references: Any, values: np.ndarray, *, theme: ThemeName) -> str:
+    """Draw name -> level as dashed lines, with a y axis from 0 that holds them and all `values`; returns what the alt text adds."""
+    if references is None:
+        return ""
+    if not isinstance(references, Mapping) or not references:
+        fail("references", "a mapping of name to level that is not empty, or None", references)
+    levels = {
+        check_text("a name in references", name, empty=False): check_number(f"references[{name!r}]", level, -1e15, 1e15)
+        for name, level in references.items()
+    }
+    known = [0.0, *levels.values(), *values[np.isfinite(values)].tolist()]
+    low, high = min(known), max(known)
+    high = high + 0.05 * (high - low) if high > low else low + 1.0
+    figure.update_yaxes(range=[low, high])
+    quiet = look.neutral("quiet", theme)
+    plot_height = max((figure.layout.height or 360) - 120, 100)
+    lowest_free = -np.inf
+    for name, level in sorted(levels.items(), key=lambda item: item[1]):
+        at = (level - low) / (high - low) * plot_height
+        raised = max(at, lowest_free)  # names of near levels stand above each other
+        lowest_free = raised + _LINE
+        figure.add_hline(y=level, line={"color": quiet, "dash": "dash", "width": 1.5})
+        figure.add_annotation(
+            text=f"{name} {level:.3g}", x=1, xref="paper", xanchor="left", xshift=6, y=level, yref="y", yshift=raised - at,
+            font={"color": quiet, "size": 12}, showarrow=False, align="left",
+        )  # fmt: skip
+    longest = max(len(f"{name} {level:.3g}") for name, level in levels.items())
+    figure.update_layout(margin={"r": 14 + 7 * max(longest, 6)})
+    said = [f"{name} {words.number(level)}" for name, level in levels.items()]
+    return f" Dashed lines: {words.names(said)}."

@@ -1,0 +1,231 @@
+"""Stages and their cost, curves between merges, bars by class, and the older figures that show FADRM's Tables 5 and 6 and Figure 4."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from ddlab.figures import (
+    alt_text,
+    class_bars,
+    distances_by_class,
+    heat_map,
+    image_grid,
+    schedule_diagram,
+    sweep_bands,
+    vanishing_curves,
+)
+from ddlab.figures.theme import THEMES, colour_map
+from ddlab.methods import data_residual_matching as fadrm
+from tests.support import refuses
+
+EVERY = {
+    "schedule_diagram": lambda theme: schedule_diagram(
+        iterations=10, merges=2, image_size=32, small_size=24, theme=theme
+    ),
+    "vanishing_curves": lambda theme: vanishing_curves(
+        {"a": [3, 2, 1], "b": [3, 2]}, unit="bits", merges=[1], references={"real": 2}, theme=theme
+    ),
+    "class_bars": lambda theme: class_bars(
+        {"a": [1, 2], "b": ([1, 2], [0, 2], [1, 3])}, ["c", "d"], unit="bits", references={"real": 2}, theme=theme
+    ),
+}
+
+
+def trace(figure: Any, name: str) -> Any:
+    return next(one for one in figure.data if one.name.startswith(name))
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_figure_has_title_labels_alt_text_and_both_themes(name):
+    light, dark = (EVERY[name](theme) for theme in THEMES)
+    for figure, theme in ((light, "light"), (dark, "dark")):
+        assert figure.layout.title.text and figure.layout.xaxis.title.text and figure.layout.yaxis.title.text
+        assert any(character.isdigit() for character in alt_text(figure)) and alt_text(figure).endswith(".")
+        assert figure.layout.meta["theme"] == theme and all(one.name for one in figure.data)
+    assert alt_text(light) == alt_text(dark)
+    text = light.to_json()
+    assert text != dark.to_json() and any(colour in text for colour in colour_map("light", "dark"))
+    assert not any(colour in dark.to_json() for colour in ("#1B1B1B", "#5E5E5E")), "the light page's text on a dark one"
+
+
+@pytest.mark.parametrize(
+    "iterations, merges, small", [(11, 3, 24), (11, 4, 24), (2000, 0, 16), (7, 6, 31), (10, 2, None)]
+)
+def test_sizes_and_costs_are_those_of_the_method(iterations, merges, small):
+    """Step by step, from what the method itself says of each iteration."""
+    figure = schedule_diagram(iterations=iterations, merges=merges, image_size=32, small_size=small)
+    stages = [fadrm.stage_of(step, iterations=iterations, merges=merges) for step in range(iterations)]
+    sides = [fadrm.stage_size(stage, image_size=(32, 32), small_size=small)[0] for stage in stages]
+    line, merged = trace(figure, "image side"), trace(figure, "real patches")
+    for step, side in enumerate(sides):
+        piece = np.flatnonzero((np.array(line.x[:-1:2]) <= step) & (step < np.array(line.x[1::2])))[0]
+        assert line.y[2 * piece] == line.y[2 * piece + 1] == side
+    changes = [step for step in range(1, iterations) if stages[step] > stages[step - 1]]
+    assert list(merged.x) == changes and list(merged.y) == [sides[step] for step in changes]
+    assert merged.showlegend == bool(merges)
+    spent = np.concatenate([[0], np.cumsum([(side / 32) ** 2 for side in sides])]) / iterations
+    full, costs = trace(figure, "at full size"), trace(figure, "cost so far")
+    np.testing.assert_allclose(costs.y, spent[np.array(costs.x, int)], rtol=1e-12)
+    assert full.yaxis == costs.yaxis == "y2" and list(full.y) == [0, 1] and list(full.x) == [0, iterations]
+    exact = trace(figure, "Algorithm 1")
+    assert exact.y[0] == pytest.approx(spent[-1]) and exact.x[0] == iterations and f"{spent[-1]:.3g}" in exact.name
+    last = trace(figure, "resampled")
+    assert list(last.y) == ([] if sides[-1] == 32 else [small, 32]) and last.showlegend == (sides[-1] < 32)
+
+
+def test_eq_8_is_right_for_odd_merges_alone():
+    """As printed: 1 - (b / B) ceil(k / 2) (1 - r); with two merges the truth is less."""
+    setting: dict[str, Any] = {"iterations": 100, "image_size": 32, "small_size": 16}
+    odd, even = (schedule_diagram(merges=merges, **setting) for merges in (3, 2))
+    assert trace(odd, "eq 8").y[0] == pytest.approx(trace(odd, "Algorithm 1").y[0]) == pytest.approx(0.625)
+    assert trace(even, "eq 8").y[0] == pytest.approx(1 - 0.33 * 0.75)
+    assert trace(even, "Algorithm 1").y[0] == pytest.approx((67 / 4 + 33) / 100)
+    assert (
+        "67 of the steps at 16 px, 33 at 32 px; real patches are mixed in at 33 and 66; the last stage is small"
+        in alt_text(even)
+    )
+    assert "50 of the steps at 16 px" in alt_text(odd) and "resampled" not in alt_text(odd)
+
+
+def test_without_small_stages_or_merges_the_words_say_so():
+    plain = schedule_diagram(iterations=10, merges=0, image_size=32, small_size=None)
+    assert alt_text(plain).startswith(
+        "Steps 0 to 10 in 1 stage, 10 at 32 px; real patches are never mixed in. The cost is 1 of"
+    )
+
+
+def test_curves_begin_before_the_first_update_and_merges_are_lines():
+    curves = {"with": torch.tensor([4.0, 3.0, 3.5, 2.5], requires_grad=True), "without": [4.0, 3.0]}
+    figure = vanishing_curves(curves, unit="bits", merges=np.array([1, 2]), references={"real": 4.25, "constant": 0})
+    assert [one.name for one in figure.data] == ["with", "without"] and figure.layout.yaxis.title.text == "bits"
+    np.testing.assert_array_equal(figure.data[0].x, [0, 1, 2, 3])
+    np.testing.assert_array_equal(figure.data[0].y, [4, 3, 3.5, 2.5])
+    np.testing.assert_array_equal(figure.data[1].x, [0, 1])
+    upright = [shape for shape in figure.layout.shapes if shape.x0 == shape.x1]
+    level = [shape for shape in figure.layout.shapes if shape.y0 == shape.y1]
+    assert [shape.x0 for shape in upright] == [1, 2] and [bool(shape.showlegend) for shape in upright] == [True, False]
+    assert {shape.y0 for shape in level} == {0, 4.25} and len(level) == 2
+    assert {note.text: note.y for note in figure.layout.annotations} == {"real 4.25": 4.25, "constant 0": 0}
+    low, high = figure.layout.yaxis.range
+    assert low == 0 and high > 4.25
+    assert "mixed in at 1 and 2. Dashed lines: real 4.25 and constant 0." in alt_text(figure)
+
+
+def test_names_of_near_levels_stand_apart_and_the_axis_holds_everything():
+    figure = vanishing_curves({"a": [-2.0, 1.0]}, unit="x", references={"c": 5.002, "a": 5.0, "b": 5.001, "far": -1})
+    low, high = figure.layout.yaxis.range
+    assert low == -2 and high > 5.002
+    pixels = (figure.layout.height - 120) / (high - low)
+    at = {note.text[0]: (note.y - low) * pixels + note.yshift for note in figure.layout.annotations}
+    assert at["b"] - at["a"] == pytest.approx(15) and at["c"] - at["b"] == pytest.approx(15) and at["f"] < at["a"]
+    assert all(note.yshift == 0 for note in figure.layout.annotations if note.text[0] in "af")
+    assert vanishing_curves({"a": [0.0, 0.0]}, unit="x", references={"r": 0}).layout.yaxis.range == (0, 1)
+
+
+def test_plain_curves_have_neither_lines_nor_legend():
+    figure = vanishing_curves({"a": [2, 1]}, unit="bits", steps=[0, 50], bands={"a": ([1, 0], [3, 2])})
+    assert not figure.layout.shapes and figure.data[0].fill == "toself" and list(figure.data[1].x) == [0, 50]
+    assert figure.layout.showlegend is None and "mixed" not in alt_text(figure) and "Dashed" not in alt_text(figure)
+
+
+def test_bars_of_classes_carry_their_intervals():
+    values = {"real": [5, 6], "made": (np.array([5.5, 6.0]), [5.0, 5.9], torch.tensor([6.5, 6.25]))}
+    figure = class_bars(values, ["0", "1"], unit="bits", references={"noise": 8})
+    real, made = figure.data
+    np.testing.assert_array_equal([real.y, made.y], [[5, 6], [5.5, 6]])
+    np.testing.assert_allclose([made.error_y.array, made.error_y.arrayminus], [[1, 0.25], [0.5, 0.1]])
+    assert real.error_y.array is None and real.text is None and figure.layout.xaxis.type == "category"
+    assert (
+        figure.layout.yaxis.range[0] == 0
+        and figure.layout.yaxis.range[1] > 8
+        and figure.layout.yaxis.title.text == "bits"
+    )
+    assert "The widest interval of made is 5 to 6.5 (0). Dashed lines: noise 8." in alt_text(figure)
+
+
+def test_three_numbers_in_a_tuple_are_three_classes():
+    np.testing.assert_array_equal(class_bars({"a": (1, 2.0, 3)}, list("abc"), unit="bits").data[0].y, [1, 2, 3])
+
+
+def test_the_legend_stands_at_the_lower_edge_whatever_room_the_names_need():
+    """In the page's coordinates: in those of the plot, names of ten classes pushed the axis title into it."""
+    for figure in (
+        class_bars({"a": [1], "b": [2]}, ["c"], unit="bits"),
+        distances_by_class(["c"], {"a": [1], "b": [2]}),
+    ):
+        assert (figure.layout.legend.yref, figure.layout.legend.y, figure.layout.legend.yanchor) == (
+            "container",
+            0,
+            "bottom",
+        )
+
+
+def test_a_table_of_merge_ratios_with_and_without_small_stages():
+    """FADRM Table 5: what the paper did not run says so, and names stand beside numbers."""
+    rows, columns = [0.4, 0.9, "no ARC"], ["full size", "two sizes"]
+    values = np.array([[np.nan, 47.4], [np.nan, 45.7], [46.4, 46.2]])
+    figure = heat_map(
+        rows,
+        columns,
+        values,
+        row_label="α",
+        column_label="sizes",
+        intervals=(values - 0.1, values + 0.1),
+        text_format=".1f",
+    )
+    assert [list(row) for row in figure.data[0].text] == [["", "47.4"], ["", "45.7"], ["46.4", "46.2"]]
+    assert list(figure.layout.yaxis.ticktext or figure.data[0].y) == ["0.4", "0.9", "no ARC"]
+    assert "2 cells were not run" in alt_text(figure) and "α 0.4, sizes two sizes" in alt_text(figure)
+
+
+def test_a_sweep_from_no_merges_to_six():
+    """FADRM Table 6, from k = 0: each k has its tick."""
+    figure = sweep_bands(range(7), {"seeds": np.arange(21).reshape(3, 7) / 21}, x_label="k")
+    assert list(figure.layout.xaxis.ticktext) == list("0123456") and len(figure.data[0].x) == 14
+
+
+def test_a_grid_with_a_heading_for_each_merge_ratio():
+    """FADRM Fig 4."""
+    ratios = [f"{n / 10:g}" for n in range(11)]
+    figure = image_grid(
+        np.zeros((22, 1, 8, 8), np.uint8), title="α", column_labels=ratios, row_labels=["step 0", "step 9"]
+    )
+    assert list(figure.layout.xaxis.ticktext) == ratios and list(figure.layout.yaxis.ticktext) == ["step 0", "step 9"]
+
+
+def changed(**changes: Any) -> Any:
+    """A right diagram but for these arguments."""
+    right: dict[str, Any] = {"iterations": 10, "merges": 2, "image_size": 32, "small_size": 24}
+    return schedule_diagram(**right | changes)
+
+
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda: changed(iterations=0), "iterations must be"),
+        (lambda: changed(merges=10), "merges must be an integer in [0, 9]"),
+        (lambda: changed(image_size=(32, 32)), "image_size must be"),
+        (lambda: changed(small_size=32), "small_size must be an integer in [1, 31]"),
+        (lambda: vanishing_curves({}, unit="bits"), "curves must be"),
+        (lambda: vanishing_curves({"a": [1, 2]}, unit=""), "unit must be"),
+        (lambda: vanishing_curves({"a": [1, 2]}, unit="bits", merges=3), "merges must be a list of steps"),  # type: ignore[arg-type]
+        (lambda: vanishing_curves({"a": [1, 2]}, unit="bits", merges=[-1]), "merges must be an integer"),
+        (lambda: vanishing_curves({"a": [1, 2]}, unit="bits", steps=[1]), "steps must be"),
+        (lambda: vanishing_curves({"a": [1, 2]}, unit="bits", references={}), "references must be"),
+        (lambda: vanishing_curves({"a": [1, 2]}, unit="bits", references={"r": np.nan}), "references['r'] must be"),
+        (lambda: vanishing_curves({"a": [1, 2]}, unit="bits", references={3: 1}), "a name in references must be"),  # type: ignore[dict-item]
+        (lambda: class_bars({}, ["a"], unit="bits"), "values must be"),
+        (lambda: class_bars({"s": [1, 2]}, ["a"], unit="bits"), "values['s'] must be an array with one value per name, 1"),
+        (lambda: class_bars({"s": ([1], [2], [3])}, ["a"], unit="bits"), "values['s'] must be (means, lows, highs)"),
+        (lambda: class_bars({"s": ([1], [1, 0], [3])}, ["a"], unit="bits"), "of one length"),
+        (lambda: class_bars({"s": [1]}, ["a"], unit=" "), "unit must be"),
+        (lambda: class_bars({"s": [1]}, ["a"], unit="bits", references=[1]), "references must be"),  # type: ignore[arg-type]
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_sentence_that_names_the_argument(call, words):
+    with refuses(words):
+        call()
