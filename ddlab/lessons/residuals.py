@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -13,10 +13,15 @@ from .. import data as datasets
 from .. import entropy, networks, randomness, records
 from ..data import ImageData
 from ..data.images import normalise
-from ..explorers.residual_runs import FEATURES, ResidualRuns
+from ..distilled import DistilledSet
+from ..explorers.residual_runs import Recovery, ResidualRuns
+from ..explorers.residual_view import FEATURES
+from ..figures import image_grid
 from ..methods import data_residual_matching as fadrm
 from ..networks import Network
 from ..records import setting
+from ..records.residuals import SMALL_SIZE
+from ..records.setting import FADRM, RDED, SRE2L
 
 NAME = "30_data_residuals"
 ITERATIONS = 120  # as in the records
@@ -35,14 +40,55 @@ def small_pictures() -> ImageData:
     return datasets.load("shapes", size=32, train=100, test=10)
 
 
-def entropies(runs: ResidualRuns, *, merges: int, seed: int, merge_ratio: float = 0.5) -> dict[int, float]:
-    """Step -> feature entropy in bits, mean over one image per class, along a run of FADRM at full size."""
+@functools.cache
+def runs() -> ResidualRuns:
+    """Runs of the world's teacher with one image per class, measured on the way and remembered."""
+    return ResidualRuns(world().data, world().teacher(records.Place()))
+
+
+def start(seed: int) -> fadrm.Config:
+    """Where the explorer's controls stand at first: the smaller size is 48 px."""
+    return fadrm.Config(images_per_class=2, iterations=80, small_size=SMALL_SIZE, seed=seed)
+
+
+def watched(merge_ratio: float, *, seed: int, merges: int = 3) -> Recovery:
+    """A whole run at full size; without merges the ratio says nothing."""
     config = fadrm.Config(
         images_per_class=1, iterations=ITERATIONS, merges=merges, merge_ratio=merge_ratio if merges else 1.0, seed=seed
     )
-    run = runs.recovery(config)
-    runs.go_on(run)
+    run = runs().recovery(config)
+    runs().go_on(run)
+    return run
+
+
+def entropies(run: Recovery) -> dict[int, float]:
+    """Step -> feature entropy in bits, mean over one image per class."""
     return {frame.step: float(frame.measured[FEATURES].mean()) for frame in run.frames}
+
+
+def levels(run: Recovery) -> dict[str, float]:
+    """Kind of reference image -> feature entropy in bits, mean over classes."""
+    return {kind: float(found[FEATURES].mean()) for kind, found in runs().ground(run.config).levels.items()}
+
+
+def pictures(run: Recovery, steps: Sequence[int]) -> Any:
+    """The images of all classes at some steps of a run, one row each."""
+    known = {frame.step: frame.images for frame in run.frames}
+    images = torch.cat([known[step] for step in steps])
+    return image_grid(
+        images, world().data.classes, title="Ten images along a run", column_labels=world().data.class_names,
+        row_labels=[f"step {step}" for step in steps], description=f"the same images after {', '.join(map(str, steps))} steps",
+    )  # fmt: skip
+
+
+def three_sets(seed: int) -> dict[str, DistilledSet]:
+    """One image per class by FADRM, SRe2L and RDED (of 60 images of each class)."""
+    place, shared = records.Place(), {"images_per_class": 1, "seed": seed}
+    return {
+        FADRM: world().distilled({"method": FADRM, **shared}, place),
+        SRE2L: world().distilled({"method": SRE2L, **shared}, place),
+        RDED: world().distilled({"method": RDED, "candidates_per_class": 60, **shared}, place),
+    }
 
 
 @functools.cache

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from statistics import fmean
+from typing import Any
 
 import torch
 
 from .. import entropy, networks, records, theory
-from ..explorers.residual_runs import ResidualRuns, merge_steps
+from ..explorers.residual_view import merge_steps
 from ..methods import data_residual_matching as fadrm
 from ..networks import Network
 from ..process import Inputs
@@ -25,7 +26,7 @@ _IMAGES = 100  # of each kind, for F13
 _WARM, _TIMED = 2, 10  # updates of ResNet-18
 
 
-def values(column: str, method: str = FADRM, record: Record | None = None, **changes: object) -> list[float]:
+def values(column: str, method: str = FADRM, record: Record | None = None, **changes: Any) -> list[float]:
     """A column of the record, one number per seed: of FADRM as published at full size, but for these changes, or of another method."""
     own = (PUBLISHED if method in (FADRM, STOPPED, PULLED_BACK) else dict.fromkeys(FIELDS)) | changes
     return (record or records.load("residuals")).values(column, method=method, **own)
@@ -72,9 +73,8 @@ def size_effects() -> dict[str, list[float]]:
 
 def control_effects() -> dict[str, list[float]]:
     """F6, F10, F13 and F14: patches, RDED, and what else keeps images near their patches."""
-    bits = {
-        name: values("pixel_entropy", name, **own) for name, own in ((FADRM, {}), (RDED, {"factor": 1}), (SRE2L, {}))
-    }
+    kinds: dict[str, dict[str, Any]] = {FADRM: {}, RDED: {"factor": 1}, SRE2L: {}}
+    bits = {name: values("pixel_entropy", name, **own) for name, own in kinds.items()}
     gaps = zip(differences(bits[FADRM], bits[RDED]), differences(bits[RDED], bits[SRE2L]), strict=True)
     return {
         "F6": differences(values("online", patches="crop"), values("online", patches="mosaic")),
@@ -103,11 +103,11 @@ def continual_effect() -> dict[str, list[float]]:
     return {"F12": [min(seed) for seed in zip(*leads, strict=True)]}
 
 
-def vanishing_effects(runs: ResidualRuns, seeds: range) -> dict[str, list[float]]:
+def vanishing_effects(seeds: range) -> dict[str, list[float]]:
     """F1: mean feature entropy along a run without merges and along one with three, one image per class, one pair for each seed."""
     found: dict[str, list[float]] = {"F1 rises": [], "F1 vanishes": [], "F1 restored": [], "F1 end": []}
     for seed in seeds:
-        without, merged = (residuals.entropies(runs, merges=merges, seed=seed) for merges in (0, 3))
+        without, merged = (residuals.entropies(residuals.watched(0.5, merges=merges, seed=seed)) for merges in (0, 3))
         first, last, highest = without[0], without[residuals.ITERATIONS], max(without.values())
         found["F1 rises"].append(highest - first)
         found["F1 vanishes"].append(highest - last)
@@ -117,15 +117,15 @@ def vanishing_effects(runs: ResidualRuns, seeds: range) -> dict[str, list[float]
     return found
 
 
-def entropy_effects(runs: ResidualRuns, seeds: range) -> dict[str, list[float]]:
+def entropy_effects(seeds: range) -> dict[str, list[float]]:
     """F13: real images, noise, and the same pixels in other places; a draw of images for each seed."""
     found: dict[str, list[float]] = {"F13 pixels": [], "F13 features": [], "F13 places": []}
+    data, teacher = residuals.world().data, residuals.world().teacher(records.Place())
     for seed in seeds:
-        kinds = entropy.reference_images(runs.data, _IMAGES, seed=seed)
+        kinds = entropy.reference_images(data, _IMAGES, seed=seed)
         pixels = {kind: float(entropy.pixel_entropy(images).mean()) for kind, images in kinds.items()}
         features = {
-            kind: float(residuals.feature_entropy(runs.data, runs.teacher, kinds[kind]).mean())
-            for kind in ("real", "noise")
+            kind: float(residuals.feature_entropy(data, teacher, kinds[kind]).mean()) for kind in ("real", "noise")
         }
         found["F13 pixels"].append(pixels["real"] - pixels["noise"])
         found["F13 features"].append(features["real"] - features["noise"])
@@ -165,24 +165,24 @@ def precision_effects(repeats: int) -> dict[str, list[float]]:
     return {"F5 time": saved}
 
 
-def own_effects(pairs: int) -> dict[str, Measured]:
-    """What is measured anew: `pairs` runs of one image per class, draws of images, timings."""
-    world = residuals.world()
-    teacher = world.teacher(records.Place())
-    runs, seeds, clock = ResidualRuns(world.data, teacher), range(pairs), f"{torch.get_num_threads()} threads"
-    return (
-        _measured(
-            vanishing_effects(runs, seeds), f"{residuals.ITERATIONS} steps, one image per class, {residuals.SETTING}"
-        )
-        | _measured(entropy_effects(runs, seeds), f"{_IMAGES} images of each kind, {residuals.SETTING}")
-        | _measured(cost_effects(teacher, pairs), f"40 steps, {residuals.SETTING}, {clock}")
-        | _measured(precision_effects(pairs), f"ten updates of ten images of 32 px, ResNet-18, {clock}")
-    )
+def quick_effects(seeds: range) -> dict[str, Measured]:
+    """F1 and F13, which need no students: runs of one image per class, and draws of images."""
+    return _measured(
+        vanishing_effects(seeds), f"{residuals.ITERATIONS} steps, one image per class, {residuals.SETTING}"
+    ) | _measured(entropy_effects(seeds), f"{_IMAGES} images of each kind, {residuals.SETTING}")
+
+
+def timed_effects(repeats: int) -> dict[str, Measured]:
+    """F4 and F5, by the clock."""
+    clock = f"{torch.get_num_threads()} threads"
+    return _measured(
+        cost_effects(residuals.world().teacher(records.Place()), repeats), f"40 steps, {residuals.SETTING}, {clock}"
+    ) | _measured(precision_effects(repeats), f"ten updates of ten images of 32 px, ResNet-18, {clock}")
 
 
 def verdicts(pairs: int) -> list[Verdict]:
     """All claims of the lesson: from the records, and from `pairs` new runs or timings where there is none."""
-    found = recorded_effects() | own_effects(pairs)
+    found = recorded_effects() | quick_effects(range(pairs)) | timed_effects(pairs)
     return [claims.judge(name, effect.values, setting=effect.setting) for name, effect in found.items()]
 
 

@@ -85,7 +85,7 @@ def continual() -> list[Point]:
     return [point(method, seed=seed, **own) for method, own in ((RDED, {"factor": 1}), (FADRM, {})) for seed in SEEDS]
 
 
-def measured(point: Point, place: Place) -> dict[str, float | None]:
+def measured(point: Point, place: Place) -> dict[str, float]:
     """What one point gives.
 
     hard, online       test accuracy of one student, a fraction in [0, 1], by the labels it learns from

@@ -106,7 +106,7 @@ def shapes64(place: Place) -> Setting:
     return Setting(
         data=images,
         teaching=training.Config.for_data(images, "teacher", network=network, epochs=1 if place.smoke else 8),
-        student=training.Config.for_data(images, network=network, **({"epochs": 2} if place.smoke else {})),
+        student=training.Config.for_data(images, network=network, epochs=2 if place.smoke else 100),
         recovery={"iterations": 8 if place.smoke else 120},
         shipped=None if place.smoke else TEACHERS / "shapes64.safetensors",
     )
