@@ -8,7 +8,7 @@ Scrubber             a slider over a recording
 Prediction           a question whose answer is locked before the result is seen
 Trial, TrialCard     a statement of a paper: claim, answer, sliders, verdict
 LabelsAgainstImages, LiveRecovery, RecoveryFilm, DiversityView, DiversityLab, LatentConflict,
-SigmaLab, RhoLab, LandscapeLab, CropMaps: what lessons show
+SigmaLab, RhoLab, LandscapeLab, CropMaps, ResidualLab: what lessons show
 Explorer             the base: sentence, errors, state text, close
 replace, close_all   one explorer per name
 """
@@ -28,6 +28,7 @@ from .prediction import Prediction
 from .recording import Frame, Recording
 from .recovery import LiveRecovery, RecoveryFilm
 from .registry import close_all, replace
+from .residuals import ResidualLab
 from .scrubber import Scrubber
 from .toys import LandscapeLab, RhoLab, SigmaLab
 from .trial_card import ANSWERS, Shown, Trial, TrialCard
@@ -51,6 +52,7 @@ __all__ = [
     "Prediction",
     "Recording",
     "RecoveryFilm",
+    "ResidualLab",
     "RhoLab",
     "Scrubber",
     "Sentence",

@@ -98,7 +98,7 @@ class Ground:
 class ResidualRuns:
     """Runs FADRM with one image per class, measures what it makes, and remembers the last runs.
 
-    `begin`, `go_on` and `ground` compute, in one thread at a time; all else answers at once, in any.
+    `go_on` and `ground` compute, in one thread at a time; all else answers at once, in any. So does `begin` where the ground is known.
     """
 
     def __init__(self, data: ImageData, teacher: Network) -> None:
@@ -109,7 +109,7 @@ class ResidualRuns:
         found = entropy.reference_images(data, min(_REFERENCES, fewest) * data.classes)
         self._references = {kind: found[kind] for kind in ("real", "noise", "constant")}
         self._edges = entropy.feature_edges(networks.predict(teacher, self._normalised(found["real"])).last_conv)
-        self._lock = threading.RLock()
+        self._lock, self._beginning = threading.RLock(), threading.Lock()
         self._runs: dict[fadrm.Config, Recovery] = {}
         self._grounds: dict[fadrm.Config, Ground] = {}
         self._spent, self._pixels = 0.0, 0
@@ -139,10 +139,8 @@ class ResidualRuns:
     def begin(self, config: fadrm.Config) -> None:
         """Make the first frame of a run and what it is measured against; crops and mosaics take seconds."""
         self.ground(config)
-        first = self.recovery(config).before
-        assert first is not None
-        if first.state is None:
-            first.state = self._begin(first)
+        run = self.recovery(config)
+        self._take_up(run if run.before is None else run.before)
 
     def go_on(self, run: Recovery, watch: Callable[[int], None] = lambda step: None) -> None:
         """Take a run to its end. `watch` is called with the number of each step; what it raises leaves the run where it is.
@@ -153,10 +151,11 @@ class ResidualRuns:
         if run.before is not None:
             self.go_on(run.before, watch)
         if run.state is None:
-            run.state = self._begin(run)
+            self._take_up(run)
             watch(run.step)
         begun = time.monotonic()
         while not run.complete:
+            assert run.state is not None
             state, trace = fadrm.update(run.config, self.inputs, run.state)
             run.state = state
             if run.step in run.wanted:
@@ -212,13 +211,17 @@ class ResidualRuns:
         last = min(merge_steps(config.iterations, config.merges), default=config.iterations) - 1
         return Recovery(shared, last)
 
-    def _begin(self, run: Recovery) -> fadrm.State:
-        if run.before is not None:
-            assert run.before.state is not None
-            return run.before.state
-        state = fadrm.init(run.config, self.inputs)
-        run.add(self._frame(run, state))
-        return state
+    def _take_up(self, run: Recovery) -> None:
+        """Give a run its first state: the last one of the part before it, or the method's with its frame."""
+        with self._beginning:
+            if run.state is not None:
+                return
+            if run.before is not None:
+                run.state = run.before.state
+                return
+            state = fadrm.init(run.config, self.inputs)
+            run.add(self._frame(run, state))
+            run.state = state
 
     def _frame(self, run: Recovery, state: fadrm.State) -> Frame:
         images = self.data.to_uint8(fadrm.resampled(state.images, self.data.image_size)).cpu()

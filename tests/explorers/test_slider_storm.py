@@ -29,6 +29,7 @@ from ddlab.explorers import (
     LiveRecovery,
     Recording,
     RecoveryFilm,
+    ResidualLab,
     RhoLab,
     Scrubber,
     SigmaLab,
@@ -38,6 +39,7 @@ from ddlab.explorers.latents import pulls, start_points
 from ddlab.explorers.toys import ToyLab
 from ddlab.figures import encode_png, loss_curves
 from ddlab.lessons import claims_on_trial
+from ddlab.methods import data_residual_matching as fadrm
 from ddlab.methods import directed_weight_adjustment as dwa
 from ddlab.methods import squeeze_recover_relabel as sre2l
 from ddlab.networks import Network
@@ -255,6 +257,27 @@ def crop_maps(data: ImageData, _teacher: Network) -> Storm:
     return Storm(explorer, move, explorer.worker.join, shows)
 
 
+def residual_lab(data: ImageData, _teacher: Network) -> Storm:
+    """New settings, which start a run each, mixed with other ratios and steps."""
+    teacher = networks.initialise(networks.spec("convnet", width=4, depth=2, head="mean").for_data(data), seed=0)
+    explorer = ResidualLab(data, teacher, fadrm.Config(images_per_class=1, iterations=8, roll_pixels=1, small_size=6))
+
+    def move(number: int) -> None:
+        explorer.panel["merges"].value = number % 4
+        explorer.panel["merge_ratio"].value = number % 5 / 4
+        explorer.slider.index = number % 9
+
+    def shows(number: int) -> bool:
+        view, (_, step) = explorer.panel.value, explorer.slider.options[number % 9]
+        asked = (view.merges, view.merge_ratio, view.step) == (number % 4, number % 5 / 4, None if step == 8 else step)
+        said = explorer.sentence.startswith(f"a, α = {number % 5 / 4:g}, {number % 4} merge")
+        words = f"after step {step} the feature entropy is" in explorer.sentence and "computed" not in explorer.sentence
+        drawn = "not computed" not in explorer.picture.alt and explorer.curves.cursor == step
+        return asked and drawn and said and words
+
+    return Storm(explorer, move, explorer.worker.join, shows)
+
+
 SMALL = "steps=40,seeds=2"
 EXPLORERS: dict[str, Callable[[ImageData, Network], Storm]] = {
     "labels against images": labels_against_images,
@@ -270,6 +293,7 @@ EXPLORERS: dict[str, Callable[[ImageData, Network], Storm]] = {
     "landscape lab": lambda *_: toy_lab(LandscapeLab(SMALL), "deviation"),
     "trial card": trial_card,
     "crop maps": crop_maps,
+    "residual lab": residual_lab,
 }
 
 

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
+from ddlab import networks
+from ddlab.methods import data_residual_matching as fadrm
 from ddlab.methods import directed_weight_adjustment as dwa
-from tests.storm.good import Good
+from ddlab.networks import Network
+from tests.storm.good import Given, Good
 
 PIXELS = np.zeros((4, 1, 8, 8), np.uint8)
 GRID = {"rows": [4, 12], "columns": [0.01, 0.02], "row_label": "K", "column_label": "ρ"}
+
+
+def _of_any_size(given: Given) -> Network:
+    spec = networks.spec("convnet", width=4, depth=2, head="mean").for_data(given.data)
+    return networks.initialise(spec, seed=0)
+
 
 LAB: dict[str, Good] = {
     "figures.sweep_bands": Good(
@@ -46,5 +55,10 @@ LAB: dict[str, Good] = {
         lambda g: {"data": g.data, "teacher": g.teacher, "config": dwa.Config(images_per_class=2, iterations=1, roll_pixels=1),
                    "student": g.student, "points": 12},
         whole=("config", "student"), not_none=("config",), largest={"points": 100},
+    ),
+    "explorers.ResidualLab": Good(
+        lambda g: {"data": g.data, "teacher": _of_any_size(g), "config": fadrm.Config(images_per_class=1, iterations=3, merges=2,
+                   roll_pixels=1), "small_sizes": (6, 4), "student": g.student, "seeds": 1},
+        whole=("config", "student"), not_none=("config",), largest={"seeds": 5},
     ),
 }  # fmt: skip
