@@ -5,8 +5,6 @@ network and number of images.
 
 | deviation from | what it does | here |
 |---|---|---|
-| both | RandomResizedCrop, from .08 of the area (FADRM), from half of it (RDED, f = 2) | a crop after padding |
-| RDED on CIFAR (f = 1) | RandomResizedCrop that keeps the whole image | no crop |
 | RDED on ImageNet | the patches of a mosaic change places in every view | they stay |
 | FADRM's code | the student too sees a batch of 16 as two parts of 8, in two passes before one update | one pass of 16 |
 """
@@ -32,7 +30,13 @@ _RDED_RATES = {
     "resnet18": 1e-3, "resnet50": 1e-3, "convnet": 1e-3, "vgg11": 5e-4, "mobilenet_v2": 2.5e-3, "efficientnet_b0": 2e-3,
 }  # fmt: skip
 _RDED_BATCHES = {1: 10, 10: 50, 50: 100}
-_SHARED: dict[str, Any] = {"temperature": 20.0, "weight_decay": 0.01, "mixup_alpha": 0.0, "cutmix_alpha": 1.0}
+_SHARED: dict[str, Any] = {
+    "temperature": 20.0,
+    "weight_decay": 0.01,
+    "crop_pixels": 0,
+    "mixup_alpha": 0.0,
+    "cutmix_alpha": 1.0,
+}
 
 
 def fadrm_student(dataset: str, images_per_class: int | None, family: str) -> dict[str, Any]:
@@ -44,7 +48,7 @@ def fadrm_student(dataset: str, images_per_class: int | None, family: str) -> di
     long = dataset == "cifar100" or (dataset == "tiny-imagenet" and images_per_class == 1)
     teachers = {"teacher_mode": "train", "teacher_batch_size": 8}
     optimising = {"epochs": 1000 if long else 300, "learning_rate": learning_rate, "stretch": stretch}
-    return {**_SHARED, "batch_size": 16, **teachers, **optimising}
+    return {**_SHARED, "batch_size": 16, "crop_area": 0.08, **teachers, **optimising}
 
 
 def rded_student(dataset: str, images_per_class: int | None, family: str) -> dict[str, Any]:
@@ -55,5 +59,6 @@ def rded_student(dataset: str, images_per_class: int | None, family: str) -> dic
     batch_size = _RDED_BATCHES[count] * (2 if classes in (100, 1000) else 1)
     if dataset == "tiny-imagenet":
         batch_size = 100
-    views = {"batch_size": min(batch_size, count * classes)} | ({"crop_pixels": 0} if "cifar" in dataset else {})
+    # One patch of several to a mosaic is the least that is kept of it; with one there is nothing to cut.
+    views = {"batch_size": min(batch_size, count * classes), "crop_area": 0.5 if dataset == "imagenet" else 1.0}
     return {**_SHARED, **views, "epochs": 300, "learning_rate": learning_rate, "stretch": 2.0}

@@ -39,6 +39,12 @@ class Views(Parameters):
     crop_pixels: int = parameter(
         4, range=(0, None), unit="px", help="Random crop after padding by so many black pixels."
     )
+    crop_area: float = parameter(
+        1.0,
+        range=(0, 1),
+        open_low=True,
+        help="Least share of an image that a random part of it keeps, scaled back to the whole size; 1 is off.",
+    )
     flip: bool = parameter(True, help="Random horizontal flip (not for digits).")
     mixup_alpha: float = parameter(
         0.8,
@@ -93,6 +99,7 @@ class Views(Parameters):
             images,
             crop_pixels=self.crop_pixels,
             flip=self.flip,
+            crop_area=self.crop_area,
             mixup_alpha=self.mixup_alpha,
             cutmix_alpha=self.cutmix_alpha,
             black=(-mean / std)[None, :, None, None].to(images.device),
@@ -111,13 +118,15 @@ def augment(
     seed: int,
     step: int,
     cutmix_alpha: float = 0.0,
+    crop_area: float = 1.0,
 ) -> View:
-    """Random crop after padding, horizontal flip, mixup or CutMix, in this order; all draws depend on (seed, step) alone.
+    """Random part, random crop after padding, flip, mixup or CutMix, in this order; all draws depend on (seed, step) alone.
 
     Args:
         images: float [n, c, h, w]. black: [1, c, 1, 1], the normalised value of the padding.
         crop_pixels: padding on each side, at most the longer side of the images.
         mixup_alpha, cutmix_alpha: 0 is off; at most one is on.
+        crop_area: each image is cut to a `random_rectangle` of at least this share, scaled back bilinearly; 1 is off.
     """
     errors.check_tensor("images", images, shape=[None] * 4, floating=True, finite=False)
     errors.check_integer("crop_pixels", crop_pixels, 0, max(images.shape[2:]))
@@ -126,8 +135,11 @@ def augment(
     cutmix_alpha = errors.check_number("cutmix_alpha", cutmix_alpha, 0)
     if mixup_alpha and cutmix_alpha:
         errors.fail("cutmix_alpha", f"0 beside a mixup_alpha of {mixup_alpha:g}", cutmix_alpha)
+    crop_area = errors.check_number("crop_area", crop_area, 0, 1, open_low=True)
     errors.check_tensor("black", black, shape=[1, images.shape[1], 1, 1], dtype=images.dtype, finite=False)
     count = len(images)
+    if crop_area < 1 and count:
+        images = _resized(images, crop_area, randomness.generator(seed, step, "random part"))
     draw = randomness.generator(seed, step, "augment")
     if crop_pixels:
         images = _crop(images, crop_pixels, torch.randint(0, 2 * crop_pixels + 1, (2, count), generator=draw), black)
@@ -143,6 +155,29 @@ def augment(
         partner = torch.randperm(count, generator=draw)
         images, share = _cutmix(images, partner.to(images.device), cutmix_alpha, seed, step)
     return View(images, share, partner.to(images.device))
+
+
+def random_rectangle(
+    height: int, width: int, *, smallest_area: float, generator: torch.Generator
+) -> tuple[int, int, int, int]:
+    """A part of an image, (top, left, rows, columns) in pixels, as torchvision's RandomResizedCrop draws it.
+
+    Its area is uniform between `smallest_area` and 1, as a share of the image's, its aspect ratio log-uniform between 3/4 and 4/3; after
+    ten draws that do not fit it is the whole image.
+    """
+    height, width = (errors.check_integer(name, n, 1) for name, n in (("height", height), ("width", width)))
+    smallest_area = errors.check_number("smallest_area", smallest_area, 0, 1, open_low=True)
+    errors.check_instance("generator", generator, torch.Generator, "a torch Generator")
+    for _ in range(10):
+        area, ratio = torch.rand(2, generator=generator).tolist()
+        area = height * width * (smallest_area + (1 - smallest_area) * area)
+        aspect = math.exp((2 * ratio - 1) * math.log(4 / 3))
+        columns, rows = round(math.sqrt(area * aspect)), round(math.sqrt(area / aspect))
+        if 0 < columns <= width and 0 < rows <= height:
+            top = int(torch.randint(0, height - rows + 1, (1,), generator=generator))
+            left = int(torch.randint(0, width - columns + 1, (1,), generator=generator))
+            return top, left, rows, columns
+    return 0, 0, height, width
 
 
 def cutmix_box(height: int, width: int, *, row: int, column: int, share: float) -> tuple[int, int, int, int]:
@@ -173,6 +208,17 @@ def _cutmix(images: Tensor, partner: Tensor, alpha: float, seed: int, step: int)
     mixed = images.clone()
     mixed[:, :, top:bottom, left:right] = images[partner, :, top:bottom, left:right]
     return mixed, 1 - (bottom - top) * (right - left) / (height * width)
+
+
+def _resized(images: Tensor, smallest_area: float, generator: torch.Generator) -> Tensor:
+    """Of each image a part of its own, scaled back bilinearly, corners not aligned; [n, c, h, w] in and out."""
+    height, width = images.shape[2:]
+    scaled = []
+    for image in images.split(1):
+        top, left, rows, columns = random_rectangle(height, width, smallest_area=smallest_area, generator=generator)
+        part = image[:, :, top : top + rows, left : left + columns]
+        scaled.append(F.interpolate(part, size=(height, width), mode="bilinear", align_corners=False))
+    return torch.cat(scaled)
 
 
 def _crop(images: Tensor, pixels: int, offsets: Tensor, black: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ddlab import randomness, training
-from ddlab.augmentation import Views, cutmix_box
+from ddlab.augmentation import Views, cutmix_box, random_rectangle
 from tests.support import refuses
 from tests.test_training import SEEDS, images, view
 
@@ -118,6 +118,41 @@ class TestCutMix:
             view(images(), mixup_alpha=0.8, cutmix_alpha=1.0)
         with refuses("cutmix_alpha", "mixup_alpha of 0.8"):
             Views(cutmix_alpha=1.0)
+
+
+class TestRandomParts:
+    def test_equals_torchvisions_resized_crop(self) -> None:
+        """Each image has a rectangle of its own, drawn in its turn; torchvision cuts and scales it."""
+        from torchvision.transforms.v2 import functional
+
+        given_images = images(6, size=11)
+        draw = randomness.generator(5, 7, "random part")
+        expected = []
+        for image in given_images:
+            box = random_rectangle(11, 11, smallest_area=0.2, generator=draw)
+            expected.append(functional.resized_crop(image, *box, size=[11, 11], antialias=True))
+        found = view(given_images, crop_area=0.2, seed=5, step=7).images
+        torch.testing.assert_close(found, torch.stack(expected))
+        assert torch.equal(view(given_images, crop_area=1.0).images, given_images)
+
+    def test_areas_are_uniform_and_aspects_log_uniform(self) -> None:
+        """Up to .7 of the area, where every aspect fits."""
+        draw = torch.Generator().manual_seed(0)
+        boxes = np.array(
+            [random_rectangle(300, 300, smallest_area=0.08, generator=draw) for _ in range(3000)], dtype=float
+        )
+        area, aspect = boxes[:, 2] * boxes[:, 3] / 300**2, np.log(boxes[:, 3] / boxes[:, 2])
+        small = area < 0.7
+        assert stats.kstest(area[small], stats.uniform(0.08, 0.62).cdf).pvalue > 0.01
+        limit = np.log(4 / 3)
+        assert stats.kstest(aspect[small], stats.uniform(-limit, 2 * limit).cdf).pvalue > 0.01
+        assert (
+            (boxes[:, 0] + boxes[:, 2] <= 300).all() and (boxes[:, 1] + boxes[:, 3] <= 300).all() and boxes.min() >= 0
+        )
+
+    def test_bad_input(self) -> None:
+        with refuses("crop_area", "(0, 1]", "0"):
+            view(images(), crop_area=0.0)
 
 
 class TestViews:

@@ -53,7 +53,7 @@ TRAINING: dict[str, Any] = {
 
 
 BATCH_SPECIFIC: dict[str, Any] = {
-    "mixup_alpha": 0.0, "cutmix_alpha": 1.0, "stretch": 2.0, "teacher_mode": "train", "teacher_batch_size": 2,
+    "mixup_alpha": 0.0, "cutmix_alpha": 1.0, "crop_area": 0.3, "stretch": 2.0, "teacher_mode": "train", "teacher_batch_size": 2,
 }  # fmt: skip
 
 

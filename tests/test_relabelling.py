@@ -201,7 +201,7 @@ class TestEpochs:
             found = target.logits[step // 2, rows].double()
             torch.testing.assert_close(found, torch.from_numpy(expected), rtol=2e-3, atol=2e-3)
 
-    @pytest.mark.parametrize("mixing", [{}, {"cutmix_alpha": 0.0, "mixup_alpha": 0.8}])
+    @pytest.mark.parametrize("mixing", [{"crop_area": 0.3}, {"cutmix_alpha": 0.0, "mixup_alpha": 0.8}])
     def test_a_student_equals_one_that_asks_online(
         self, mixing: dict[str, Any], distilled: DistilledSet, teachers: tuple[Network, ...], monkeypatch: Any
     ) -> None:

@@ -299,6 +299,7 @@ class TestRecipes:
             assert (config.batch_size, config.teacher_mode, config.teacher_batch_size) == (16, "train", 8)
             assert (config.temperature, config.weight_decay, config.optimiser) == (20, 0.01, "adamw")
             assert (config.mixup_alpha, config.cutmix_alpha, config.seed) == (0, 1, 3)
+            assert (config.crop_area, config.crop_pixels, config.flip) == (0.08, 0, True)
 
     def test_rded(self) -> None:
         sizes = {
@@ -312,7 +313,8 @@ class TestRecipes:
                 config = training.Config.paper(dataset, recipe="rded", images_per_class=count)
                 assert config.batch_size == batch_size and (config.epochs, config.learning_rate) == (300, 1e-3)
                 assert (config.stretch, config.temperature, config.cutmix_alpha, config.mixup_alpha) == (2, 20, 1, 0)
-                assert config.teacher_mode == "eval" and config.crop_pixels == (0 if "cifar" in dataset else 4)
+                assert config.teacher_mode == "eval" and config.crop_pixels == 0
+                assert config.crop_area == (0.5 if dataset == "imagenet" else 1)
         small = training.Config.paper(
             "cifar10", recipe="rded", images_per_class=1, network=networks.spec("mobilenet_v2")
         )

@@ -68,6 +68,9 @@ CORE: dict[str, Good] = {
         largest={"crop_pixels": 1000}, nan_passes=EVERY_STEP,
     ),
     "augmentation.cutmix_box": Good(lambda g: {"height": 8, "width": 9, "row": 3, "column": 4, "share": 0.3}),
+    "augmentation.random_rectangle": Good(
+        lambda g: {"height": 8, "width": 9, "smallest_area": 0.3, "generator": torch.Generator()}
+    ),
     "augmentation.Views": Good(lambda g: {"teacher_mode": "train", "teacher_batch_size": 8}),
     "relabelling.part_sizes": Good(lambda g: {"count": 17, "size": 8}, largest={"count": 1000}),
     "relabelling.teacher_logits": Good(
