@@ -150,6 +150,19 @@ class TestRandomParts:
             (boxes[:, 0] + boxes[:, 2] <= 300).all() and (boxes[:, 1] + boxes[:, 3] <= 300).all() and boxes.min() >= 0
         )
 
+    def test_area_and_aspect_of_its_draws(self) -> None:
+        """From the uniform numbers themselves, where the first pair of them fits."""
+        seen = 0
+        for seed in range(50):
+            first, second = torch.rand(2, generator=torch.Generator().manual_seed(seed)).double().numpy()
+            area, aspect = 300**2 * np.interp(first, [0, 1], [0.25, 1]), (3 / 4) ** (1 - 2 * second)
+            rows, columns = np.round(np.sqrt([area / aspect, area * aspect]))
+            box = random_rectangle(300, 300, smallest_area=0.25, generator=torch.Generator().manual_seed(seed))
+            if max(rows, columns) <= 300:
+                assert box[2:] == (rows, columns)
+                seen += 1
+        assert seen > 20
+
     def test_bad_input(self) -> None:
         with refuses("crop_area", "(0, 1]", "0"):
             view(images(), crop_area=0.0)
@@ -161,6 +174,19 @@ class TestViews:
     def test_those_of_a_config_are_its_own_fields(self) -> None:
         config = training.Config(batch_size=4, crop_pixels=1, mixup_alpha=0.0, cutmix_alpha=1.0, seed=3, epochs=9)
         assert type(config.views()) is Views and config.views() == self.views
+
+    @pytest.mark.parametrize("mixing", ["mixup_alpha", "cutmix_alpha"])
+    def test_a_view_is_what_augment_makes_of_the_fields(self, mixing: str) -> None:
+        fields: dict[str, Any] = {"crop_area": 0.4, "crop_pixels": 2, "flip": True, mixing: 0.7, "seed": 3}
+        given_images, mean, std = images(6), torch.tensor([0.6]), torch.tensor([0.4])
+        found = Views(**{"mixup_alpha": 0.0} | fields).view(given_images, mean=mean, std=std, step=4)
+        expected = view(given_images, **{"mixup_alpha": 0.0} | fields, step=4)  # -.6 / .4 is BLACK
+        torch.testing.assert_close(found.images, expected.images)
+        assert found.share == expected.share and torch.equal(found.partner, expected.partner)
+        for name in fields:
+            off = {"crop_area": 1.0, "crop_pixels": 0, "flip": False, mixing: 0.0, "seed": 4}[name]
+            other = view(given_images, **{"mixup_alpha": 0.0} | fields | {name: off}, step=4)
+            assert not torch.allclose(found.images, other.images), name
 
     @pytest.mark.parametrize(("count", "steps"), [(8, 2), (9, 3), (1, 1), (0, 0)])
     def test_steps_of_an_epoch(self, count: int, steps: int) -> None:

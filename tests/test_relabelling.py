@@ -15,6 +15,7 @@ from ddlab import networks, process, relabelling, training
 from ddlab.augmentation import Views
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet, EpochLabels
+from ddlab.evaluation import class_incremental
 from ddlab.networks import Network
 from ddlab.process import Inputs
 from ddlab.relabelling import part_sizes, relabelled, teacher_logits
@@ -163,6 +164,13 @@ class TestOnline:
                 process.run(training, config, Inputs(distilled=made, teachers=given))
         with refuses("teacher", "the one that made the set"):
             process.run(training, config, Inputs(distilled=distilled, teachers=teachers))
+
+    def test_one_of_them_does_not_stand_for_all_in_tasks(
+        self, distilled: DistilledSet, teachers: tuple[Network, ...], grey: ImageData
+    ) -> None:
+        made = relabelled(distilled, teachers, labels="online")
+        with refuses("teacher", "made the set", teachers[1].fingerprint):
+            class_incremental(made, grey, labels="online", tasks=3, teacher=teachers[0], config=CONFIG)
 
     def test_targets_are_of_the_mean_logits(self, teachers: tuple[Network, ...], grey: ImageData) -> None:
         view = CONFIG.view(grey.normalised(slice(0, 6)), mean=grey.mean, std=grey.std, step=2)
