@@ -13,7 +13,7 @@ from ..distilled import DistilledSet
 from ..explorers import Recording, Scrubber
 from ..explorers.residual_runs import Recovery
 from ..figures import encode_grid
-from ..records.residuals import PULLED_BACK, RATIOS, SMALL_SIZE, STOPPED
+from ..records.residuals import LABELS, PULLED_BACK, RATIOS, SMALL_SIZE, STOPPED
 from ..records.setting import FADRM, RANDOM, RDED, SRE2L
 from . import recorded
 from .recorded import interval_of
@@ -79,6 +79,16 @@ def comparison(labels: str, *names: str) -> Any:
     means = [statistics.fmean(row) for row in seeds]
     title = f"Five images per class, {labels} labels"
     return figures.comparison(list(chosen), means, lows, highs, seeds=seeds, title=title, x_label="images")
+
+
+def labels_table() -> str:
+    """What FADRM's images and their patches teach, step by step to FADRM's labels and views, as a Markdown table."""
+    record = records.load("residual_labels")
+    lines = ["| labels | random real images | FADRM |", "|---|---|---|"]
+    for name in LABELS:
+        cells = [recorded.cell(values("accuracy", method, record, labels=name)) for method in (RANDOM, FADRM)]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
 
 
 def continual_table() -> str:

@@ -86,6 +86,16 @@ SWEEPS: dict[str, Sweep] = {
             run=residuals.measured,
         ),
         Sweep(
+            name="residual_labels",
+            description=(
+                "Step by step to FADRM's student: class numbers, teacher's labels stored once, for every view, from a teacher in train "
+                "mode on halves of batches of 16 (BSSL), CutMix in the place of mixup, labels stored for every epoch, the cosine's eta. "
+                f"FADRM's images and their patches. {_AT_64} {_PAIRS} Measured: accuracy."
+            ),
+            settings=residuals.labels(),
+            run=residuals.by_labels,
+        ),
+        Sweep(
             name="residual_continual",
             description=(
                 f"FADRM, Fig 6: class-incremental learning (GDumb), five tasks of two classes. {_AT_64} {_PAIRS} "

@@ -20,6 +20,7 @@ from ..distillation import from_images
 from ..distilled import DistilledSet
 from ..evaluation import class_incremental, evaluate
 from ..methods import data_residual_matching as fadrm
+from ..relabelling import relabelled
 from .setting import FADRM, RANDOM, RDED, SRE2L, Setting, setting
 from .sweep import Place, Point
 
@@ -38,6 +39,22 @@ RATIOS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4)
 SMALL_SIZE = 48
 SEEDS = range(5)
 TASKS = 5
+_SMALL_BATCHES: Point = {"batch_size": 16}
+_TRAIN_MODE: Point = _SMALL_BATCHES | {"teacher_mode": "train", "teacher_batch_size": 8}
+LABELS: dict[str, tuple[str, Point]] = {
+    "class numbers": ("hard", {}),
+    "stored once": ("stored", {}),
+    "for every view": ("online", {}),
+    "for every view, batches of 16": ("online", _SMALL_BATCHES),
+    "the same, teacher in train mode": ("online", _TRAIN_MODE),
+    "the same, CutMix": ("online", _TRAIN_MODE | {"mixup_alpha": 0.0, "cutmix_alpha": 1.0}),
+    "the same, stored for every epoch": ("epochs", _TRAIN_MODE | {"mixup_alpha": 0.0, "cutmix_alpha": 1.0}),
+    "the same, learning rate ends at half": (
+        "online",
+        _TRAIN_MODE | {"mixup_alpha": 0.0, "cutmix_alpha": 1.0, "stretch": 2.0},
+    ),
+}
+"""Labels and views in words -> (kind of labels, changes of the student's config): step by step to FADRM's student."""
 
 
 def point(method: str, *, seed: int, images_per_class: int = 5, **changes: Any) -> Point:
@@ -83,6 +100,27 @@ def settings() -> list[Point]:
 def continual() -> list[Point]:
     """Fig 6: five tasks of two classes."""
     return [point(method, seed=seed, **own) for method, own in ((RDED, {"factor": 1}), (FADRM, {})) for seed in SEEDS]
+
+
+def labels() -> list[Point]:
+    """What FADRM's images and their patches teach by each of `LABELS`."""
+    return [
+        {"labels": name} | point(method, seed=seed) for name in LABELS for method in (RANDOM, FADRM) for seed in SEEDS
+    ]
+
+
+def by_labels(point: Point, place: Place) -> dict[str, float]:
+    """accuracy: of one student on the test images, a fraction in [0, 1]."""
+    world, (kind, changes) = setting(SCALE, place), LABELS[point["labels"]]
+    made, teacher, config = distilled(point, place), world.teacher(place), world.student.replace(**changes)
+    if kind == "epochs":
+        # The labels' views have their seed: another one for each point, as for labels that are asked for online.
+        views = config.replace(seed=point["seed"])
+        made = relabelled(made, teacher, labels="epochs", views=views, epochs=config.epochs, device=place.device)
+    found = evaluate(
+        made, world.data, labels=kind, teacher=teacher, seeds=(point["seed"],), config=config, device=place.device
+    )
+    return {"accuracy": found.mean}
 
 
 def measured(point: Point, place: Place) -> dict[str, float]:

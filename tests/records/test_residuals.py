@@ -127,12 +127,37 @@ def test_what_a_point_measures() -> None:
     assert list(tasks) == [f"{labels}_{seen}" for labels in ("hard", "online") for seen in (2, 4, 6, 8, 10)]
 
 
+@pytest.mark.parametrize("name", list(residuals.LABELS))
+def test_labels_are_what_their_words_say(name: str) -> None:
+    point = {"labels": name} | residuals.point(FADRM, seed=1, images_per_class=2)
+    assert {**point, "images_per_class": 5} in SWEEPS["residual_labels"].settings
+    kind, _ = residuals.LABELS[name]
+    changes: dict = {} if "once" in name or name in ("class numbers", "for every view") else {"batch_size": 16}
+    if "the same" in name:
+        changes |= {"teacher_mode": "train", "teacher_batch_size": 8}
+    if "the same" in name and "train mode" not in name:
+        changes |= {"mixup_alpha": 0.0, "cutmix_alpha": 1.0}
+    if "half" in name:
+        changes |= {"stretch": 2.0}
+    made, teacher = residuals.distilled(point, SMOKE), world().teacher(SMOKE)
+    student = world().student.replace(**changes)
+    if kind == "epochs":
+        made = ddlab.relabelled(made, teacher, labels=kind, views=student.replace(seed=1), epochs=2, device="cpu")
+    tested = evaluation.evaluate(
+        made, world().data, labels=kind, teacher=teacher, seeds=(1,), config=student, device="cpu"
+    )
+    assert residuals.by_labels(point, SMOKE) == {"accuracy": tested.mean}
+
+
 def test_the_shipped_teacher_is_the_records() -> None:
     """Its provenance names these images and this recipe, and it knows the test images."""
     real = setting.shapes64(Place())
     assert real.shipped is not None
     teacher = networks.load(real.shipped)
-    assert teacher.provenance["config"] == real.teaching.to_dict() and teacher.provenance["complete"] is True
+    # What came to the config later has its default in the recipe.
+    recipe, plain = real.teaching.to_dict(), training.Config().to_dict()
+    assert recipe == {**plain, **teacher.provenance["config"]}
+    assert teacher.provenance["complete"] is True
     assert teacher.provenance["inputs"] == Inputs(data=real.data).fingerprint
     assert evaluation.accuracy(teacher, real.data) > 0.85
     assert real.shipped.stat().st_size < 10**5
