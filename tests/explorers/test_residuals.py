@@ -262,7 +262,7 @@ def test_what_cannot_be_is_said(
 
 def moved(lab: ResidualLab, **values: Any) -> None:
     for name, value in values.items():
-        lab.panel[name].value = value
+        (lab.class_slider if name == "class_name" else lab.panel[name]).value = value
     lab.worker.join()
 
 
@@ -414,7 +414,7 @@ def test_a_shared_text_restores_the_view(lab: ResidualLab, data: ImageData, teac
     assert lab.panel.value == lab.start and lab.sentence != said
     lab.share_field.value = text
     lab.worker.join()
-    assert lab.sentence == said and lab.share_field.value == text and lab.panel["class_name"].value == "b"
+    assert lab.sentence == said and lab.share_field.value == text and lab.class_slider.value == "b"
     again = ResidualLab(data, teacher, SMALL, key="other")
     again.share_field.value = text
     again.worker.join()
@@ -519,7 +519,7 @@ def test_scrubbing_leaves_the_students_alone(data: ImageData, teacher: Network, 
     lab.students_button.click()
     for index in range(8):
         lab.slider.index = index
-        lab.panel["class_name"].value = "abc"[index % 3]
+        lab.class_slider.value = "abc"[index % 3]
     lab.worker.join()
     assert lab.students.finished(lab.panel.value) and lab.panel.value.step == kept_steps(12, 2)[7]
     lab.close()
