@@ -190,7 +190,6 @@ class ResidualLab(Explorer):
                 drawn = alpha in views.compared(task.view).values()
                 self.runs.go_on(self.runs.recovery(config), self._watch(alpha, task.view.iterations, drawn, leave))
                 self._draw(stages=False, curves=drawn)
-            self.clear_error()
         except _LeftError:
             return
 
