@@ -17,8 +17,8 @@ __version__ = "0.1.0.dev0"
 
 _MODULES = (
     "augmentation", "cache", "checkpoint", "data", "distilled", "entropy", "errors", "evaluation", "explorers", "figures", "lessons",
-    "losses", "measures", "methods", "networks", "optim", "parameters", "process", "randomness", "records", "theory",
-    "training",
+    "losses", "measures", "methods", "networks", "optim", "parameters", "process", "randomness", "records",
+    "relabelling", "theory", "training",
 )  # fmt: skip
 _NAMES = {
     "DDLabError": "errors",
@@ -34,6 +34,7 @@ _NAMES = {
     "distill": "distillation",
     "train_teacher": "distillation",
     "from_images": "distillation",
+    "relabelled": "relabelling",
     "evaluate": "evaluation",
     "accuracy": "evaluation",
     "start": "lessons",
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
         process,
         randomness,
         records,
+        relabelling,
         theory,
         training,
     )
@@ -74,6 +76,7 @@ if TYPE_CHECKING:
     from .lessons import start
     from .networks import Network
     from .process import Inputs, Step, every, run, steps
+    from .relabelling import relabelled
 
 
 def __getattr__(name: str) -> Any:

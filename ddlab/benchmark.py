@@ -3,6 +3,8 @@
 python -m ddlab.benchmark                                          everything that two cores can do in some minutes
 python -m ddlab.benchmark iteration --images 10                    one SRe2L update of ResNet-18 at 32 px
 python -m ddlab.benchmark iteration --images 10 --method dwa       the same of DWA, and its adjustment of the teacher
+python -m ddlab.benchmark iteration --images 100 --method fadrm --size 224 --device cuda    FADRM at ImageNet's size
+python -m ddlab.benchmark resolutions                              FADRM at 48 and 64 px in turn against 64 px throughout
 python -m ddlab.benchmark toys                                     the toy world with one thread: training, validation, landscape
 python -m ddlab.benchmark lessons                                  each solution with one thread; exit 1 if one is over its budget
 python -m ddlab.benchmark sre2l --data folder:PATH --device cuda   the paper preset: teacher, recovery, students
@@ -65,24 +67,19 @@ def timed(call: Callable[[], Any], repeats: int, device: str = "cpu") -> dict[st
     return {"cpu_seconds": round(statistics.median(cpu), 4), "wall_seconds": round(statistics.median(wall), 4)}
 
 
-def iteration(images: int, precision: str, device: str, repeats: int = 5, method: str = "sre2l") -> dict[str, Any]:
-    """One update of ResNet-18 at 32 px, beside the bare network (forward and backward to the images, nothing matched).
-
-    For DWA also the adjustment of the teacher for one batch, and what it adds to SRe2L's 1000 iterations.
-    """
+def noise_inputs(images: int, size: int, device: str) -> Any:
+    """One image of noise of each of so many classes, and an untrained ResNet-18 as their teacher."""
     import torch
-    import torch.nn.functional as F
 
-    from . import methods, networks
+    from . import networks
     from .data import ImageData
-    from .methods import directed_weight_adjustment as dwa
     from .process import Inputs
 
     draw = torch.Generator().manual_seed(0)
-    pixels = torch.randint(0, 256, (images, 3, 32, 32), dtype=torch.uint8, generator=draw)
+    pixels = torch.randint(0, 256, (images, 3, size, size), dtype=torch.uint8, generator=draw)
     labels, names = torch.arange(images), tuple(str(label) for label in range(images))
     data = ImageData(
-        name="noise-32",
+        name=f"noise-{size}",
         train_images=pixels,
         train_labels=labels,
         test_images=pixels,
@@ -90,7 +87,24 @@ def iteration(images: int, precision: str, device: str, repeats: int = 5, method
         class_names=names,
     )
     teacher = networks.initialise(networks.spec("resnet18").for_data(data), seed=0)
-    inputs = Inputs(data=data, teachers=(teacher,), device=device)
+    return Inputs(data=data, teachers=(teacher,), device=device)
+
+
+def iteration(
+    images: int, precision: str, device: str, repeats: int = 5, method: str = "sre2l", size: int = 32
+) -> dict[str, Any]:
+    """One update of ResNet-18, beside the bare network (forward and backward to the images, nothing matched).
+
+    For DWA also the adjustment of the teacher for one batch, and what it adds to SRe2L's 1000 iterations.
+    """
+    import torch
+    import torch.nn.functional as F
+
+    from . import methods, networks
+    from .methods import directed_weight_adjustment as dwa
+
+    inputs = noise_inputs(images, size, device)
+    data, labels = inputs.data, inputs.data.train_labels
     module = methods.get(method)
     config = module.Config(precision=precision, images_per_class=1)
     state = module.init(config, inputs)
@@ -124,8 +138,35 @@ def iteration(images: int, precision: str, device: str, repeats: int = 5, method
     found["bare network"] = timed(bare, repeats, device)
     ratio = found[method]["cpu_seconds"] / found["bare network"]["cpu_seconds"]
     return {
-        "name": f"{method} iteration, ResNet-18, 32 px", "images": images, "precision": precision, "device": device,
-        **found, "ratio_to_bare": round(ratio, 3), "peak_megabytes": memory,
+        "name": f"{method} iteration, ResNet-18, {size} px", "images": images, "precision": precision, "device": device,
+        **found, "milliseconds_per_image": round(1e3 * found[method]["wall_seconds"] / images, 3),
+        "ratio_to_bare": round(ratio, 3), "peak_megabytes": memory,
+    }  # fmt: skip
+
+
+def resolutions(images: int, repeats: int = 9) -> dict[str, Any]:
+    """FADRM's two sizes: CPU-seconds of an update at 48 and at 64 px, and what they make of a run of three merges beside eq 8."""
+    from . import theory
+    from .methods import data_residual_matching as fadrm
+
+    inputs = noise_inputs(images, 64, "cpu")
+    config = fadrm.Config(images_per_class=1, iterations=4, small_size=48)
+    small = fadrm.init(config, inputs)
+    large = fadrm.update(config, inputs, small)[0]  # four stages of one step
+
+    def seconds(state: fadrm.State) -> float:
+        start = time.process_time()
+        fadrm.update(config, inputs, state)
+        return time.process_time() - start
+
+    rounds = [[seconds(small), seconds(large)] for _ in range(repeats + 1)][1:]  # both see the same load
+    at_small, at_large = (round(statistics.median(column), 4) for column in zip(*rounds, strict=True))
+    exact = theory.resolution_cost_ratio(budget=4, merges=3, small_side=48, side=64)
+    measured = statistics.median((a + b) / (2 * b) for a, b in rounds)
+    return {
+        "name": "FADRM at 48 and 64 px in turn, three merges, ResNet-18", "images": images,
+        "cpu_seconds": {"48 px": at_small, "64 px": at_large}, "measured_ratio": round(measured, 4),
+        "exact_ratio": exact, "relative_difference": round(measured / exact - 1, 4),
     }  # fmt: skip
 
 
@@ -236,14 +277,20 @@ def main(arguments: list[str] | None = None) -> int:
     """The command line; returns the exit status: 1 if a lesson is over its budget."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "what", nargs="?", default="all", choices=("all", "import", "player", "iteration", "toys", "lessons", "sre2l")
+        "what",
+        nargs="?",
+        default="all",
+        choices=("all", "import", "player", "iteration", "resolutions", "toys", "lessons", "sre2l"),
     )
     parser.add_argument("--out", type=Path, help="also write the JSON here (all, lessons: a file in test-results)")
     parser.add_argument("--lesson", action="append", metavar="NAME", help="lessons: only this one; may be repeated")
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--images", type=int, default=100, help="iteration: images in the batch")
     parser.add_argument("--precision", default="float32", choices=("float32", "bfloat16"))
-    parser.add_argument("--method", default="sre2l", choices=("sre2l", "dwa"), help="iteration: of this method")
+    parser.add_argument(
+        "--method", default="sre2l", choices=("sre2l", "dwa", "fadrm"), help="iteration: of this method"
+    )
+    parser.add_argument("--size", type=int, default=32, help="iteration: height and width of the images in pixels")
     parser.add_argument("--data", default="digits", help="sre2l: a dataset's name, or folder:PATH")
     parser.add_argument("--limit", type=int, help="sre2l: so many images per class at most")
     parser.add_argument("--images-per-class", type=int, default=10)
@@ -261,7 +308,10 @@ def main(arguments: list[str] | None = None) -> int:
     elif options.what == "player":
         results = [player()]
     elif options.what == "iteration":
-        results = [iteration(options.images, options.precision, options.device, method=options.method)]
+        settings = {"method": options.method, "size": options.size}
+        results = [iteration(options.images, options.precision, options.device, **settings)]
+    elif options.what == "resolutions":
+        results = [resolutions(10)]
     elif options.what == "toys":
         results = toys()
     elif options.what == "lessons":

@@ -7,53 +7,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from . import errors, storage
+from . import _targets, errors, storage
+from ._targets import EpochLabels, HardLabels, OnlineTeacher, StoredLabels, Targets
 from .data.images import denormalise
 from .errors import DDLabError
 
+__all__ = ["DECODERS", "DistilledSet", "EpochLabels", "HardLabels", "OnlineTeacher", "StoredLabels", "Targets"]
 
-@dataclass(frozen=True, eq=False)
-class HardLabels:
-    """One class number per image: int64 [n]."""
-
-    classes: Tensor
-    kind: ClassVar[str] = "hard"
-
-    def storage_floats(self) -> int:
-        """A class number counts as one float."""
-        return self.classes.numel()
-
-
-@dataclass(frozen=True, eq=False)
-class StoredLabels:
-    """A teacher's logits for each image as it is, without augmentation: float32 [n, classes]."""
-
-    logits: Tensor
-    kind: ClassVar[str] = "stored"
-
-    def storage_floats(self) -> int:
-        """Every logit counts."""
-        return self.logits.numel()
-
-
-@dataclass(frozen=True)
-class OnlineTeacher:
-    """The teacher is asked during student training, for each augmented view; the set only names it."""
-
-    fingerprint: str
-    kind: ClassVar[str] = "online"
-
-    def storage_floats(self) -> int:
-        """The teacher's weights are not part of the set: 0. (They are a cost all the same, and larger than the images.)"""
-        return 0
-
-
-Targets = HardLabels | StoredLabels | OnlineTeacher
 
 DECODERS: dict[str, Callable[[dict[str, Tensor]], Tensor]] = {"images": lambda tensors: tensors["images"]}
 """How each kind of set turns its tensors into images, float32 [n, channels, height, width]."""
@@ -93,15 +58,7 @@ class DistilledSet:
         images = errors.check_tensor(
             "images", self.images, shape=[None, len(self.mean), None, None], dtype=torch.float32
         )
-        kinds = [target.kind for target in self.targets]
-        if "hard" not in kinds or len(set(kinds)) != len(kinds):
-            errors.fail("targets", "at most one of each kind, hard labels always among them", kinds)
-        errors.check_tensor("hard labels", self.labels, shape=[len(images)], dtype=torch.int64)
-        if len(images) and not 0 <= int(self.labels.min()) <= int(self.labels.max()) < self.classes:
-            errors.fail("hard labels", f"class numbers from 0 to {self.classes - 1}", self.labels.tolist())
-        if "stored" in kinds:
-            logits = self.target("stored").logits
-            errors.check_tensor("stored labels", logits, shape=[len(images), self.classes], dtype=torch.float32)
+        _targets.check_targets(self.targets, len(images), self.classes)
 
     def _check_types(self) -> None:
         if not isinstance(self.tensors, dict):
@@ -109,7 +66,7 @@ class DistilledSet:
         if self.kind == "images" and "images" not in self.tensors:
             errors.fail("tensors", "a dict that holds 'images'", sorted(self.tensors))
         if not isinstance(self.targets, tuple) or not all(isinstance(target, Targets) for target in self.targets):
-            errors.fail("targets", "a tuple of HardLabels, StoredLabels and OnlineTeacher", self.targets)
+            errors.fail("targets", "a tuple of HardLabels, StoredLabels, OnlineTeacher and EpochLabels", self.targets)
         if not isinstance(self.class_names, tuple) or not all(isinstance(name, str) for name in self.class_names):
             errors.fail("class_names", "a tuple of strings", self.class_names)
         errors.check_tensor("mean", self.mean, shape=[None], dtype=torch.float32)
@@ -151,16 +108,18 @@ class DistilledSet:
     @cached_property
     def fingerprint(self) -> str:
         """A hash of images and targets."""
-        targets = [vars(target) for target in self.targets]
+        # In one order: a file does not keep the order in which labels were added.
+        ordered = sorted(self.targets, key=lambda target: _targets.KINDS.index(target.kind))
+        targets = [_targets.identity(target) for target in ordered]
         return storage.fingerprint(self.kind, self.tensors, targets, self.class_names, self.mean, self.std)
 
     def target(self, kind: str) -> Any:
-        """The labels of one kind: "hard", "stored" or "online".
+        """The labels of one kind: "hard", "stored", "online" or "epochs".
 
         Raises:
             DDLabError: an unknown kind, or one that this set does not have.
         """
-        errors.check_choice("labels", kind, ("hard", "stored", "online"))
+        errors.check_choice("labels", kind, _targets.KINDS)
         for target in self.targets:
             if target.kind == kind:
                 return target
@@ -169,12 +128,12 @@ class DistilledSet:
     def with_targets(self, *targets: Targets) -> DistilledSet:
         """A copy in which `targets` replace those of the same kind or join them."""
         if not all(isinstance(target, Targets) for target in targets):
-            errors.fail("targets", "HardLabels, StoredLabels or OnlineTeacher", targets)
+            errors.fail("targets", "HardLabels, StoredLabels, OnlineTeacher or EpochLabels", targets)
         new = [target.kind for target in targets]
         return replace(self, targets=(*(t for t in self.targets if t.kind not in new), *targets))
 
     def storage_floats(self) -> int:
-        """What the set takes, in floats: every stored tensor and every target counts, a class number as one."""
+        """What the set takes, in floats: every stored tensor and every target counts, a class number as one, a float16 as half."""
         return sum(value.numel() for value in self.tensors.values()) + sum(t.storage_floats() for t in self.targets)
 
     def as_dataset(self) -> torch.utils.data.TensorDataset:
@@ -193,12 +152,8 @@ class DistilledSet:
         }
         described: dict[str, Any] = {"class_names": list(self.class_names), "set_kind": self.kind}
         described |= {"complete": self.complete, "provenance": self.provenance}
-        for target in self.targets:
-            if isinstance(target, OnlineTeacher):
-                described["online"] = target.fingerprint
-            else:
-                tensors[f"targets/{target.kind}"] = target.classes if isinstance(target, HardLabels) else target.logits
-        return storage.save(path, tensors, described, "distilled set")
+        of_targets, about = _targets.written(self.targets)
+        return storage.save(path, tensors | of_targets, described | about, "distilled set")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> DistilledSet:
@@ -209,15 +164,11 @@ class DistilledSet:
         """
         tensors, header = storage.load(path, "distilled set")
         try:
-            targets: list[Targets] = [HardLabels(tensors["targets/hard"])]
-            if "targets/stored" in tensors:
-                targets.append(StoredLabels(tensors["targets/stored"]))
-            if "online" in header:
-                targets.append(OnlineTeacher(header["online"]))
+            targets = _targets.read(tensors, header)
             return cls(
                 kind=header["set_kind"],
                 tensors={n.removeprefix("tensors/"): v for n, v in tensors.items() if n.startswith("tensors/")},
-                targets=tuple(targets),
+                targets=targets,
                 class_names=tuple(header["class_names"]),
                 mean=tensors["mean"],
                 std=tensors["std"],

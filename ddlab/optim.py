@@ -6,7 +6,7 @@ an unrolled inner loop is a plain Python loop. Formulas as in torch.optim:
 SGD       v <- m v + g,  theta <- theta - lr v                 (g includes weight decay: g + wd theta)
 Adam      m <- b1 m + (1-b1) g,  s <- b2 s + (1-b2) g^2,  theta <- theta - lr (m / (1-b1^t)) / (sqrt(s / (1-b2^t)) + eps)
 AdamW     theta <- (1 - lr wd) theta first, then Adam with the plain gradient (Loshchilov & Hutter 2019, arXiv 1711.05101)
-cosine    lr_t = lr (f + (1-f) (1 + cos(pi t / T)) / 2)        (Loshchilov & Hutter 2017, arXiv 1608.03983)
+cosine    lr_t = lr (f + (1-f) (1 + cos(pi t / (eta T))) / 2)   (Loshchilov & Hutter 2017, arXiv 1608.03983; eta: FADRM eq 57)
 """
 
 # pyright: reportPrivateImportUsage=false
@@ -143,12 +143,18 @@ def adamw_update(
     return adam_update(shrunk, gradients, state, learning_rate=learning_rate, betas=betas, epsilon=epsilon)
 
 
-def cosine(step: int, total: int, base: float, *, final_fraction: float = 0.0) -> float:
-    """The learning rate before update `step` (0-based) of `total`: from `base` down to `base * final_fraction`."""
+def cosine(step: int, total: int, base: float, *, final_fraction: float = 0.0, stretch: float = 1.0) -> float:
+    r"""The learning rate before update `step` (0-based) of `total`: from `base` down to `base * final_fraction`.
+
+    Args:
+        stretch: $\eta$, at least 1: the way down takes so many times `total`, of which the run sees the first part. With 2 it ends half
+            way down, at `base * (1 + final_fraction) / 2`.
+    """
     total = errors.check_integer("total", total, 1)
     base = errors.check_number("base", base, -_LARGEST, _LARGEST)
     final_fraction = errors.check_number("final_fraction", final_fraction, 0, 1)
-    progress = min(errors.check_integer("step", step, 0), total) / total
+    stretch = errors.check_number("stretch", stretch, 1, _LARGEST)
+    progress = min(errors.check_integer("step", step, 0), total) / total / stretch
     return base * (final_fraction + (1 - final_fraction) * 0.5 * (1 + math.cos(math.pi * progress)))
 
 

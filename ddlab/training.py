@@ -1,20 +1,23 @@
 r"""Training a network, as a process: teachers on a dataset, students on a distilled set.
 
 What it trains on is what the inputs hold: `inputs.distilled` if given, else the training images of `inputs.data`. What it learns
-from is `config.labels`: hard class numbers, the soft labels stored with a distilled set, or the teacher asked for every augmented
-view.
+from is `config.labels`: hard class numbers, the soft labels stored with a distilled set, the teachers asked for every augmented
+view, or what they said of every view before. In the last case the views are those that come with the labels.
 
 One step (sources: SRe2L's relabelling, Yin et al. 2023, arXiv 2306.13092; mixup, Zhang et al. 2018, arXiv 1710.09412)
-view x' = mixup(flip(crop(x)))                                        augmentation.augment
+view x' = mixup(flip(crop(x))), or CutMix (arXiv 1905.04899)          augmentation.augment
 p = one-hot | softmax(stored / T), mixed like the views               mixed_targets
-p = softmax(teacher(x') / T)                                          online_targets
+p = softmax(mean over the teachers of their logits for x' / T)        online_targets
+p = softmax(stored for x' / T)                                        losses.soft_targets
 l = KL(p || softmax(student(x') / T)); T = 1 for hard labels          losses.distillation_loss
 theta <- SGD or AdamW, cosine learning rate                           optim
+
+FADRM's eq 57, lr = base / 2 (1 + cos(pi e / (eta E))), has the epoch e, and its code keeps the rate through an epoch; here it falls with
+every update, as everywhere in the house.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,35 +25,38 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from . import errors, losses, networks, optim, randomness
-from .augmentation import View, augment
+from . import _recipes, errors, losses, networks, optim
+from .augmentation import View, Views
 from .data import ImageData
-from .distilled import DistilledSet, OnlineTeacher, Targets
+from .distilled import DistilledSet, EpochLabels, OnlineTeacher, Targets
 from .errors import DDLabError
 from .networks import Network, NetworkSpec
-from .parameters import Parameters, parameter
+from .parameters import parameter
 from .process import Inputs, require_teacher
+from .relabelling import Teachers, as_teachers, teacher_logits
 
 NAME = "training"
 _RESNET = networks.spec("resnet18")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(Parameters):
-    """Hyper-parameters. The defaults train a student as SRe2L's CIFAR code does."""
+class Config(Views):
+    """Hyper-parameters: the views, and how a network learns from them. The defaults train a student as SRe2L's CIFAR code does.
+
+    With labels "epochs" the fields of `Views` are those that came with the labels, whatever stands here; `seed` draws the weights alone.
+    """
 
     network: NetworkSpec = parameter(_RESNET, help="Architecture.")
     labels: str = parameter(
         "hard",
-        choices=("hard", "stored", "online"),
-        help="Class numbers, stored soft labels, or the teacher asked for every view.",
+        choices=("hard", "stored", "online", "epochs"),
+        help="Class numbers, stored soft labels, the teachers asked for every view, or what they said of it before.",
     )
     epochs: int = parameter(400, range=(1, None), help="Passes over the images.", explorable=(10, 400), step=10)
-    batch_size: int = parameter(128, range=(1, None), unit="images", help="Images per step.")
     optimiser: str = parameter("adamw", choices=("adamw", "sgd"), help="AdamW, or SGD with momentum.")
     learning_rate: float = parameter(
         1e-3,
-        symbol=r"\eta",
+        symbol=r"\mathrm{lr}",
         range=(0, None),
         open_low=True,
         scale="log",
@@ -58,19 +64,15 @@ class Config(Parameters):
         explorable=(1e-4, 1e-1),
     )
     final_fraction: float = parameter(0.0, range=(0, 1), help="Where the cosine ends, as a fraction of its start.")
+    stretch: float = parameter(
+        1.0,
+        symbol=r"\eta",
+        range=(1, 1e6),
+        help="The cosine is cut off after this part of its way: with 2 the rate ends at half.",
+        source="FADRM, eq 57",
+    )
     momentum: float = parameter(0.9, range=(0, 0.9999), help="Of SGD.")
     weight_decay: float = parameter(0.01, range=(0, None), help="Decoupled for AdamW, in the gradient for SGD.")
-    crop_pixels: int = parameter(
-        4, range=(0, None), unit="px", help="Random crop after padding by so many black pixels."
-    )
-    flip: bool = parameter(True, help="Random horizontal flip (not for digits).")
-    mixup_alpha: float = parameter(
-        0.8,
-        symbol=r"\alpha",
-        range=(0, None),
-        help="Mixup share is drawn from Beta(alpha, alpha); 0 is off.",
-        explorable=(0, 2),
-    )
     temperature: float = parameter(
         30.0,
         symbol="T",
@@ -80,12 +82,16 @@ class Config(Parameters):
         help="Softens stored and online labels.",
         explorable=(1, 50),
     )
-    teacher_mode: str = parameter(
-        "eval",
-        choices=("eval", "train"),
-        help="Statistics of the online teacher's batch norm; the reference code forgot eval.",
-    )
-    seed: int = parameter(0, range=(0, None), help="Of weights, order and views.")
+
+    def rules(self) -> None:
+        """Those of the views, and one word on where the learning rate ends."""
+        super().rules()
+        if self.stretch > 1 and self.final_fraction > 0:
+            errors.fail(
+                "stretch",
+                f"1 beside a final_fraction of {self.final_fraction:g}: both say where the rate ends",
+                self.stretch,
+            )
 
     @classmethod
     def teaching(cls, role: str = "student", **changes: Any) -> Config:
@@ -107,10 +113,32 @@ class Config(Parameters):
         return cls.teaching(role, **fitting | changes)
 
     @classmethod
-    def paper(cls, dataset: str = "cifar10", role: str = "student", **changes: Any) -> Config:
-        """The published settings for "cifar10" or "cifar100": SRe2L's student, or the ResNet-18 teacher it is distilled from."""
+    def paper(
+        cls,
+        dataset: str = "cifar10",
+        role: str = "student",
+        *,
+        recipe: str = "sre2l",
+        images_per_class: int | None = None,
+        **changes: Any,
+    ) -> Config:
+        """The published settings of a student, or of the ResNet-18 teacher that SRe2L distils from.
+
+        Args:
+            dataset: "cifar10" or "cifar100"; recipe "fadrm": "cifar100", "tiny-imagenet", "imagenette", "imagewoof" or "imagenet"; recipe
+                "rded": "cifar10", "cifar100", "tiny-imagenet" or "imagenet".
+            recipe: whose student: "sre2l", "fadrm" (its labels: `relabelling.relabelled`, "epochs") or "rded".
+            images_per_class: 1, 10 or 50, on which the settings of "fadrm" and "rded" depend; None for "sre2l".
+        """
+        errors.check_choice("recipe", recipe, ("sre2l", "fadrm", "rded"))
+        errors.check_choice("role", role, ("student", "teacher") if recipe == "sre2l" else ("student",))
+        if recipe != "sre2l":
+            find = _recipes.fadrm_student if recipe == "fadrm" else _recipes.rded_student
+            network = errors.check_instance("network", changes.get("network", _RESNET), NetworkSpec, "a NetworkSpec")
+            return cls(**find(dataset, images_per_class, network.family) | changes)
         errors.check_choice("dataset", dataset, ("cifar10", "cifar100"))
-        errors.check_choice("role", role, ("student", "teacher"))
+        if images_per_class is not None:
+            errors.fail("images_per_class", "None for the recipe 'sre2l', the same for any number", images_per_class)
         teacher = {"epochs": 200, "optimiser": "sgd", "learning_rate": 0.1, "weight_decay": 5e-4, "mixup_alpha": 0.0}
         return cls(**({} if role == "student" else teacher) | changes)
 
@@ -133,14 +161,17 @@ class Trace:
     learning_rate: float
 
 
-def online_targets(view: View, teacher: Network, *, temperature: float, teacher_mode: str) -> Tensor:
-    """softmax(teacher(x') / T) for the views themselves, mixed ones included: [n, classes]."""
+def online_targets(
+    view: View, teacher: Teachers, *, temperature: float, teacher_mode: str, teacher_batch_size: int | None = None
+) -> Tensor:
+    """softmax(teacher(x') / T) for the views themselves, mixed ones included: [n, classes]; of several teachers the mean logits.
+
+    `teacher_mode` and `teacher_batch_size` are those of `relabelling.teacher_logits`.
+    """
     errors.check_instance("view", view, View, "a View of augment")
-    errors.check_instance("teacher", teacher, Network, "a Network")
-    errors.check_choice("teacher_mode", teacher_mode, ("eval", "train"))
-    with torch.no_grad():
-        outputs, _ = networks.call(teacher.spec, teacher.weights, view.images, teacher_mode == "train")
-    return losses.soft_targets(outputs.logits, temperature)
+    teachers = as_teachers(teacher, "teacher")
+    logits = teacher_logits(teachers, view.images, teacher_mode=teacher_mode, teacher_batch_size=teacher_batch_size)
+    return losses.soft_targets(logits, temperature)
 
 
 def mixed_targets(view: View, targets: Tensor) -> Tensor:
@@ -156,7 +187,7 @@ def total_steps(config: Config, inputs: Inputs) -> int:
     Every run asks for it first, resumed ones too, so the labels are checked here.
     """
     _check_labels(config, inputs)
-    return config.epochs * math.ceil(_count(inputs) / config.batch_size)
+    return config.epochs * _views(config, inputs).steps_per_epoch(_count(inputs))
 
 
 def init(config: Config, inputs: Inputs) -> State:
@@ -167,8 +198,9 @@ def init(config: Config, inputs: Inputs) -> State:
     """
     source = _source(inputs)
     total_steps(config, inputs)
-    if config.crop_pixels >= min(source.image_size):
-        errors.fail("crop_pixels", f"below the image size of {min(source.image_size)} px", config.crop_pixels)
+    crop_pixels = _views(config, inputs).crop_pixels
+    if crop_pixels >= min(source.image_size):
+        errors.fail("crop_pixels", f"below the image size of {min(source.image_size)} px", crop_pixels)
     weights = networks.initialise(config.network.for_data(source), seed=config.seed).to(inputs.device).weights
     trained = {name: weights[name] for name in networks.parameter_names(config.network.for_data(source))}
     return State(0, weights, optim.adam_init(trained) if config.optimiser == "adamw" else optim.sgd_init(trained))
@@ -179,16 +211,8 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     source = _source(inputs)
     spec = config.network.for_data(source)
     indices = _batch(config, inputs, state.step)
-    images, labels, stored = _examples(config, inputs, indices)
-    view = augment(
-        images,
-        crop_pixels=config.crop_pixels,
-        flip=config.flip,
-        mixup_alpha=config.mixup_alpha,
-        black=(-source.mean / source.std)[None, :, None, None].to(images.device),
-        seed=config.seed,
-        step=state.step,
-    )
+    images, labels, stored = _examples(config, inputs, indices, state.step)
+    view = _views(config, inputs).view(images, mean=source.mean, std=source.std, step=state.step)
     targets = _targets_of(config, inputs, view, labels, stored)
     names = networks.parameter_names(spec)
     leaves = {name: state.weights[name].detach().requires_grad_() for name in names}
@@ -198,7 +222,11 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
         loss = losses.distillation_loss(outputs.logits, targets, temperature=temperature)
         slopes = torch.autograd.grad(loss, list(leaves.values()))
     learning_rate = optim.cosine(
-        state.step, total_steps(config, inputs), config.learning_rate, final_fraction=config.final_fraction
+        state.step,
+        total_steps(config, inputs),
+        config.learning_rate,
+        final_fraction=config.final_fraction,
+        stretch=config.stretch,
     )
     current = {name: state.weights[name] for name in names}
     gradients = dict(zip(names, slopes, strict=True))
@@ -249,29 +277,49 @@ def _count(inputs: Inputs) -> int:
     return count
 
 
+def _views(config: Config, inputs: Inputs) -> Views:
+    """What the student sees: the config says it, or, where labels were given to views before, these labels."""
+    if config.labels == "epochs" and inputs.distilled is not None:
+        return inputs.distilled.target("epochs").views
+    return config
+
+
 def _check_labels(config: Config, inputs: Inputs) -> None:
-    if config.labels == "stored":
+    if config.labels in ("stored", "epochs"):
         if inputs.distilled is None:
             raise DDLabError(
-                "labels must be 'hard' or 'online' to train on a dataset; given 'stored', which a distilled set has."
+                f"labels must be 'hard' or 'online' to train on a dataset; given {config.labels!r}, which a distilled set has."
             )
-        inputs.distilled.target("stored")
+        target = inputs.distilled.target(config.labels)
+        if isinstance(target, EpochLabels) and config.epochs > target.epochs:
+            errors.fail("epochs", f"at most {target.epochs}, for which the set has labels", config.epochs)
     if config.labels == "online":
-        teacher = require_teacher("training with online labels", inputs)
-        made_with = [t.fingerprint for t in _targets(inputs) if isinstance(t, OnlineTeacher)]
-        if made_with and teacher.fingerprint not in made_with:
+        require_teacher("training with online labels", inputs)
+        named = next((target for target in _targets(inputs) if isinstance(target, OnlineTeacher)), None)
+        given = [teacher.fingerprint for teacher in inputs.teachers]
+        if named is not None and sorted(named.fingerprints) != sorted(given):
+            one = len(named.fingerprints) == 1
             raise DDLabError(
-                f"teacher must be the one that made the set ({made_with[0]}); given {teacher.fingerprint}."
+                f"teacher must be the {'one' if one else 'ones'} that made the set ({', '.join(named.fingerprints)}); "
+                f"given {', '.join(given)}."
             )
 
 
 def _targets_of(config: Config, inputs: Inputs, view: View, labels: Tensor, stored: Tensor | None) -> Tensor:
     if config.labels == "online":
-        teacher = require_teacher("training with online labels", inputs)
-        return online_targets(view, teacher, temperature=config.temperature, teacher_mode=config.teacher_mode)
-    if config.labels == "stored" and stored is not None:
-        return mixed_targets(view, losses.soft_targets(stored, config.temperature))
-    return mixed_targets(view, F.one_hot(labels, _source(inputs).classes).to(view.images.dtype))
+        require_teacher("training with online labels", inputs)
+        return online_targets(
+            view,
+            inputs.teachers,
+            temperature=config.temperature,
+            teacher_mode=config.teacher_mode,
+            teacher_batch_size=config.teacher_batch_size,
+        )
+    if stored is None:
+        return mixed_targets(view, F.one_hot(labels, _source(inputs).classes).to(view.images.dtype))
+    soft = losses.soft_targets(stored, config.temperature)
+    # Labels of each epoch were given to the mixed view itself.
+    return soft if config.labels == "epochs" else mixed_targets(view, soft)
 
 
 def _targets(inputs: Inputs) -> tuple[Targets, ...]:
@@ -279,15 +327,17 @@ def _targets(inputs: Inputs) -> tuple[Targets, ...]:
 
 
 def _batch(config: Config, inputs: Inputs, step: int) -> Tensor:
-    count = _count(inputs)
-    epoch, number = divmod(step, math.ceil(count / config.batch_size))
-    order = torch.randperm(count, generator=randomness.generator(config.seed, epoch, "order"))
-    return order[number * config.batch_size : (number + 1) * config.batch_size]
+    return _views(config, inputs).indices(_count(inputs), step)
 
 
-def _examples(config: Config, inputs: Inputs, indices: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+def _examples(config: Config, inputs: Inputs, indices: Tensor, step: int) -> tuple[Tensor, Tensor, Tensor | None]:
     source, device = _source(inputs), inputs.device
     if isinstance(source, ImageData):
         return source.normalised(indices, device=device), source.train_labels[indices].to(device), None
-    stored = source.target("stored").logits[indices].to(device) if config.labels == "stored" else None
+    stored = None
+    if config.labels == "stored":
+        stored = source.target("stored").logits[indices].to(device)
+    elif config.labels == "epochs":
+        epoch = step // _views(config, inputs).steps_per_epoch(_count(inputs))
+        stored = source.target("epochs").logits[epoch, indices].to(device).float()
     return source.images[indices].to(device), source.labels[indices].to(device), stored

@@ -18,6 +18,7 @@ from ddlab.distilled import DistilledSet
 from ddlab.errors import NonFiniteError
 from ddlab.networks import Network
 from ddlab.process import Inputs, Step
+from ddlab.relabelling import relabelled
 from tests.support import (
     assert_same,
     assert_sentence,
@@ -39,6 +40,8 @@ SMALL: dict[str, dict[str, Any]] = {
     "selection": {"images_per_class": 2},
 }
 ANY_SIZE = "data and two teachers of any size"
+SEVERAL = "set and two teachers"
+LABELLED_VIEWS = "set with labels of each epoch"
 TRAINING: dict[str, Any] = {
     "network": networks.spec("convnet", width=4),
     "epochs": 3,
@@ -49,9 +52,14 @@ TRAINING: dict[str, Any] = {
 }
 
 
+BATCH_SPECIFIC: dict[str, Any] = {
+    "mixup_alpha": 0.0, "cutmix_alpha": 1.0, "crop_area": 0.3, "stretch": 2.0, "teacher_mode": "train", "teacher_batch_size": 2,
+}  # fmt: skip
+
+
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """A process, its config, and what it runs on: "data", "data and teacher", ANY_SIZE, or "set and teacher"."""
+    """A process, its config, and what it runs on: "data", "data and teacher", ANY_SIZE, "set and teacher", SEVERAL or LABELLED_VIEWS."""
 
     name: str
     module: ModuleType
@@ -95,6 +103,10 @@ def training_cases() -> Iterator[Case]:
             yield Case(f"student-{labels}-{optimiser}", training, config, "set and teacher")
     config = training_config(labels="online", teacher_mode="train")
     yield Case("student-teacher-mode-train", training, config, "set and teacher")
+    # As FADRM's students learn: CutMix, a cosine that is cut off, teachers in train mode on parts of a batch.
+    config = training_config(**BATCH_SPECIFIC)
+    yield Case("student-epochs", training, config.replace(labels="epochs"), LABELLED_VIEWS)
+    yield Case("student-several-teachers", training, config.replace(labels="online"), SEVERAL)
     config = training_config(network=networks.spec("convnet", width=4, norm="none"), mixup_alpha=0.0)
     yield Case("student-plain", training, config, "set and teacher")
 
@@ -115,6 +127,12 @@ def inputs(case: Case, grey: ImageData, teacher: Network, distilled: DistilledSe
 def bundle(case: Case, data: ImageData, teacher: Network, distilled: DistilledSet) -> Inputs:
     if case.runs_on == "set and teacher":
         return Inputs(distilled=distilled, teachers=(teacher,))
+    if case.runs_on == LABELLED_VIEWS:
+        views = training_config(**BATCH_SPECIFIC)
+        return Inputs(distilled=relabelled(distilled, teacher, labels="epochs", views=views, epochs=3))
+    if case.runs_on == SEVERAL:
+        both = (teacher, networks.initialise(teacher.spec, seed=1))
+        return Inputs(distilled=relabelled(distilled, both, labels="online"), teachers=both)
     if case.runs_on == ANY_SIZE:
         pooled = networks.spec("shufflenet_v2_x0_5").for_data(data)
         return Inputs(data=data, teachers=tuple(networks.initialise(pooled, seed=seed) for seed in (0, 1)))

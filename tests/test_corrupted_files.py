@@ -24,6 +24,7 @@ from ddlab.errors import DDLabError
 from ddlab.lessons import claims
 from ddlab.networks import Network
 from ddlab.process import Inputs
+from ddlab.relabelling import relabelled
 from tests.support import assert_sentence, leaves
 from tests.test_torchvision_sets import write_cifar, write_mnist
 
@@ -70,6 +71,15 @@ def a_network(given: Given) -> Kind:
 def a_distilled_set(given: Given) -> Kind:
     file = given.distilled.save(given.folder / "set")
     return Kind(file, lambda: DistilledSet.load(file), head=1000)
+
+
+def a_set_with_labels_of_each_epoch(given: Given) -> Kind:
+    """Of two teachers, who are named in the description, as the views are."""
+    both = (given.teacher, networks.initialise(given.teacher.spec, seed=1))
+    made = relabelled(given.distilled, both, labels="online")
+    views = training.Config.teaching(batch_size=4)
+    file = relabelled(made, both, labels="epochs", views=views, epochs=2).save(given.folder / "epochs")
+    return Kind(file, lambda: DistilledSet.load(file), head=2500)
 
 
 def a_picture(given: Given, *, suffix: str, mode: str) -> Kind:
@@ -155,6 +165,7 @@ KINDS: dict[str, Callable[[Given], Kind]] = {
     "checkpoint": a_checkpoint,
     "network": a_network,
     "distilled set": a_distilled_set,
+    "labels of each epoch": a_set_with_labels_of_each_epoch,
     "png": functools.partial(a_picture, suffix=".png", mode="RGB"),
     "grey png": functools.partial(a_picture, suffix=".png", mode="L"),
     "jpg": functools.partial(a_picture, suffix=".jpg", mode="RGB"),

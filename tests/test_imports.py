@@ -17,9 +17,9 @@ ROOT = Path(ddlab.__file__).parent
 LAYERS: list[set[str]] = [
     {"errors"},
     {"parameters", "randomness", "storage", "_interval"},
-    {"data", "networks", "losses", "optim", "augmentation", "distilled"},
+    {"data", "networks", "losses", "optim", "augmentation", "_targets", "distilled"},
     {"process", "checkpoint", "cache"},
-    {"methods", "training"},
+    {"relabelling", "_recipes", "methods", "training"},
     {"evaluation", "measures", "entropy", "distillation", "records", "embeddings", "theory"},
     {"figures"},
     {"explorers", "lessons", "benchmark", "benchmarks", "replication"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -153,6 +154,20 @@ def test_cosine_equals_torchs_scheduler(final_fraction: float, total: int) -> No
         solver.step()
         scheduler.step()
     assert optim.cosine(total, total, 0.3, final_fraction=final_fraction) == pytest.approx(0.3 * final_fraction)
+
+
+@pytest.mark.parametrize("eta", [1.0, 2.0, 3.5])
+def test_a_stretched_cosine_is_fadrms(eta: float) -> None:
+    """Eq 57 in float64; with eta = 2 the rate ends at half."""
+    epochs = np.arange(301, dtype=np.float64)
+    expected = 0.5 * (1 + np.cos(np.pi * epochs / (300 * eta))) * 1e-3
+    found = [optim.cosine(epoch, 300, 1e-3, stretch=eta) for epoch in range(301)]
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-18)
+    if eta == 2:
+        assert found[-1] == pytest.approx(0.5e-3)
+        assert optim.cosine(300, 300, 1.0, stretch=2, final_fraction=0.2) == pytest.approx(0.6)
+    with refuses("stretch", "in [1, "):
+        optim.cosine(0, 10, 0.1, stretch=0.5)
 
 
 @given(total=st.integers(1, 10**6), base=st.floats(1e-6, 10), final=st.floats(0, 1), place=st.floats(0, 1))

@@ -272,6 +272,87 @@ def test_the_set_goes_before_the_data(grey: ImageData, distilled: DistilledSet) 
     assert_same(both.weights, alone.weights)
 
 
+# dataset, students' network -> learning rate and eta for 1, 10 and 50 images per class: Tables 9 to 18 of FADRM.
+FADRM: dict[tuple[str, str], list[tuple[float, float]]] = {
+    ("cifar100", "resnet18"): [(5e-4, 2), (1e-3, 2), (1e-3, 1)],
+    ("cifar100", "resnet50"): [(1e-3, 1), (1e-3, 2), (1e-3, 1)],
+    ("tiny-imagenet", "resnet18"): [(1e-3, 2), (1e-3, 2), (1e-3, 1)],
+    ("tiny-imagenet", "resnet50"): [(5e-4, 2), (5e-4, 2), (5e-4, 1)],
+    ("imagenette", "resnet18"): [(5e-4, 2), (5e-4, 1), (5e-4, 2)],
+    ("imagenette", "resnet50"): [(5e-4, 2), (5e-4, 1), (5e-4, 1)],
+    ("imagewoof", "resnet18"): [(5e-4, 2), (5e-4, 1), (1e-3, 2)],
+    ("imagewoof", "resnet50"): [(5e-4, 2), (5e-4, 1), (5e-4, 1)],
+    ("imagenet", "resnet18"): [(1e-3, 2), (1e-3, 2), (1e-3, 1)],
+    ("imagenet", "resnet50"): [(5e-4, 2), (1e-3, 2), (1e-3, 1)],
+}
+
+
+class TestRecipes:
+    @pytest.mark.parametrize(("dataset", "family"), FADRM)
+    def test_fadrm(self, dataset: str, family: str) -> None:
+        for count, (rate, eta) in zip((1, 10, 50), FADRM[dataset, family], strict=True):
+            config = training.Config.paper(
+                dataset, recipe="fadrm", images_per_class=count, network=networks.spec(family), seed=3
+            )
+            epochs = 1000 if dataset == "cifar100" or (dataset, count) == ("tiny-imagenet", 1) else 300
+            assert (config.learning_rate, config.stretch, config.epochs) == (rate, eta, epochs)
+            assert (config.batch_size, config.teacher_mode, config.teacher_batch_size) == (16, "train", 8)
+            assert (config.temperature, config.weight_decay, config.optimiser) == (20, 0.01, "adamw")
+            assert (config.mixup_alpha, config.cutmix_alpha, config.seed) == (0, 1, 3)
+            assert (config.crop_area, config.crop_pixels, config.flip) == (0.08, 0, True)
+
+    def test_rded(self) -> None:
+        sizes = {
+            "cifar10": (10, 50, 100),
+            "cifar100": (20, 100, 200),
+            "tiny-imagenet": (100,) * 3,
+            "imagenet": (20, 100, 200),
+        }
+        for dataset, expected in sizes.items():
+            for count, batch_size in zip((1, 10, 50), expected, strict=True):
+                config = training.Config.paper(dataset, recipe="rded", images_per_class=count)
+                assert config.batch_size == batch_size and (config.epochs, config.learning_rate) == (300, 1e-3)
+                assert (config.stretch, config.temperature, config.cutmix_alpha, config.mixup_alpha) == (2, 20, 1, 0)
+                assert config.teacher_mode == "eval" and config.crop_pixels == 0
+                assert config.crop_area == (0.5 if dataset == "imagenet" else 1)
+        small = training.Config.paper(
+            "cifar10", recipe="rded", images_per_class=1, network=networks.spec("mobilenet_v2")
+        )
+        assert small.learning_rate == 2.5e-3
+
+    def test_sre2ls_are_as_they_were(self) -> None:
+        assert training.Config.paper("cifar100") == training.Config() == training.Config.paper(recipe="sre2l")
+        assert training.Config().stretch == 1 and training.Config().cutmix_alpha == 0
+
+    @pytest.mark.parametrize(
+        ("given", "words"),
+        [
+            ({"recipe": "dwa"}, ["recipe", "one of 'sre2l', 'fadrm', 'rded'"]),
+            ({"recipe": "fadrm", "images_per_class": 10}, ["dataset", "'cifar100'", "'cifar10'"]),
+            ({"recipe": "fadrm", "dataset": "cifar100"}, ["images_per_class", "one of 1, 10, 50", "None"]),
+            ({"recipe": "rded", "images_per_class": 7}, ["images_per_class", "one of 1, 10, 50", "7"]),
+            ({"recipe": "rded", "images_per_class": 1, "role": "teacher"}, ["role", "'student'"]),
+            ({"recipe": "rded", "images_per_class": 1, "network": networks.spec("lenet")}, ["network", "'resnet18'"]),
+            ({"recipe": "rded", "images_per_class": 1, "network": "resnet18"}, ["network", "a NetworkSpec"]),
+            ({"images_per_class": 10}, ["images_per_class", "None"]),
+        ],
+    )
+    def test_bad_input(self, given: dict[str, Any], words: list[str]) -> None:
+        with refuses(*words):
+            training.Config.paper(**given)
+
+
+def test_a_stretched_cosine_ends_at_half(grey: ImageData) -> None:
+    config = training.Config(
+        network=networks.spec("convnet", width=4), epochs=4, batch_size=36, stretch=2.0, flip=False
+    )
+    rates = [step.trace.learning_rate for step in process.steps(training, config, Inputs(data=grey))]
+    expected = [config.learning_rate * (1 + math.cos(math.pi * epoch / 8)) / 2 for epoch in range(4)]
+    assert rates == pytest.approx(expected)
+    with refuses("stretch", "1 beside a final_fraction of 0.1", "2.0"):
+        training.Config(stretch=2.0, final_fraction=0.1)
+
+
 class TestBadInput:
     config = training.Config(network=networks.spec("convnet", width=4), epochs=1)
 
@@ -282,6 +363,10 @@ class TestBadInput:
     def test_labels_that_are_not_there(self, grey: ImageData, distilled: DistilledSet, teacher: Network) -> None:
         with refuses("labels", "'stored'"):
             process.run(training, self.config.replace(labels="stored"), Inputs(data=grey, teachers=(teacher,)))
+        with refuses("labels", "'epochs'"):
+            process.run(training, self.config.replace(labels="epochs"), Inputs(data=grey))
+        with refuses("labels", "['hard', 'stored', 'online']", "'epochs'"):
+            process.run(training, self.config.replace(labels="epochs"), Inputs(distilled=distilled))
         bare = dataclasses.replace(distilled, targets=(HardLabels(distilled.labels),))
         with refuses("labels", "['hard']", "'stored'"):
             process.run(training, self.config.replace(labels="stored"), Inputs(distilled=bare))

@@ -207,7 +207,7 @@ def _check_fits(distilled: DistilledSet, data: ImageData, labels: str, teacher: 
         if teacher is None or teacher.spec.classes != data.classes:
             errors.fail("teacher", f"a network of the data's {data.classes} classes for online labels", teacher)
         named = kinds.get("online")
-        if isinstance(named, OnlineTeacher) and named.fingerprint != teacher.fingerprint:
+        if isinstance(named, OnlineTeacher) and named.fingerprints != (teacher.fingerprint,):
             raise DDLabError(
-                f"teacher must be the one that made the set ({named.fingerprint}); given {teacher.fingerprint}."
+                f"teacher must be the one that made the set ({', '.join(named.fingerprints)}); given {teacher.fingerprint}."
             )

@@ -15,8 +15,9 @@ from .. import process as driver
 from .._interval import interval
 from ..data import ImageData
 from ..distilled import DistilledSet
-from ..networks import Network, NetworkSpec
+from ..networks import NetworkSpec
 from ..process import Inputs
+from ..relabelling import Teachers, as_teachers
 from .accuracy import accuracy
 
 
@@ -60,7 +61,7 @@ def evaluate(
     data: ImageData,
     *,
     labels: str,
-    teacher: Network | None = None,
+    teacher: Teachers | None = None,
     network: NetworkSpec | None = None,
     seeds: Sequence[int] = (0, 1, 2, 3, 4),
     config: training.Config | None = None,
@@ -73,11 +74,13 @@ def evaluate(
     Nothing is selected on the test set: the last weights count, for every seed.
 
     Args:
-        labels: "hard", "stored" or "online". It has no default, because what the labels give is the subject.
-        teacher: needed for "online"; must be the one that made the set.
+        labels: "hard", "stored", "online" or "epochs". It has no default, because what the labels give is the subject.
+        teacher: one network or several, needed for "online"; must be those that the set names, in any order.
         network: the students' architecture; default the config's.
         seeds: one student each; the same seeds pair two evaluations.
         config: how students are trained; default `training.Config.for_data(data)`, a small ConvNet. Its labels and seed are replaced.
+            With labels "epochs" its views are those of the labels, so that seeds differ in the weights alone, and it may have no more
+            epochs than these.
             The published ResNet-18 students are `training.Config.paper()`.
         progress: one line per student on standard output.
         on_student: called with (seed, accuracy) after each student.
@@ -91,7 +94,7 @@ def evaluate(
         errors.fail("distilled", "a DistilledSet", distilled)
     if not isinstance(data, ImageData):
         errors.fail("data", "an ImageData", data)
-    errors.check_choice("labels", labels, ("hard", "stored", "online"))
+    errors.check_choice("labels", labels, ("hard", "stored", "online", "epochs"))
     errors.check_function("on_student", on_student, optional=True)
     errors.check_boolean("progress", progress)
     seeds = _checked_seeds(seeds)
@@ -111,7 +114,7 @@ def evaluate(
     if not isinstance(config, training.Config):
         errors.fail("config", "a training Config", config)
     config = config.replace(labels=labels, **({} if network is None else {"network": network}))
-    inputs = Inputs(distilled=distilled, teachers=() if teacher is None else (teacher,), device=device)
+    inputs = Inputs(distilled=distilled, teachers=as_teachers(teacher, "teacher"), device=device)
     per_seed: dict[int, float] = {}
     complete, start = True, time.process_time()
     for seed in seeds:

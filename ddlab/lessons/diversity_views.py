@@ -8,15 +8,14 @@ from typing import Any
 
 import torch
 
-from .. import embeddings, figures, randomness, records
+from .. import embeddings, figures, randomness
 from ..data import ImageData
 from ..distilled import DistilledSet
-from ..errors import DDLabError
-from ..evaluation import interval
 from ..networks import Network
 from ..records import Record
 from ..records.diversity import coverage
-from . import diversity
+from . import diversity, recorded
+from .recorded import cell, interval_of
 
 # What the lesson calls the rows of the records.
 ROWS: dict[str, dict[str, Any]] = {
@@ -56,7 +55,7 @@ def on_one_map(data: ImageData, teacher: Network, sets: Mapping[str, DistilledSe
 def comparison(kinds: Record, labels: str, *, title: str) -> Any:
     """Mean, 95% interval and seeds of each of the five ways, from the rows of one number of images per class (Table 3)."""
     values = [kinds.values(labels, **where) for where in ROWS.values()]
-    spans = [_interval(seeds) for seeds in values]
+    spans = [interval_of(seeds) for seeds in values]
     means = [statistics.fmean(seeds) for seeds in values]
     lows, highs = zip(*spans, strict=True)
     return figures.comparison(list(ROWS), means, lows, highs, seeds=values, title=title, x_label="images")
@@ -82,7 +81,7 @@ def grid(record: Record) -> Any:
     steps, radii = (sorted(set(rows.values(column))) for column in ("adjustment_steps", "adjustment_radius"))
     cells = [[rows.values("online", adjustment_steps=k, adjustment_radius=rho) for rho in radii] for k in steps]
     means = [[statistics.fmean(seeds) for seeds in row] for row in cells]
-    spans = [[_interval(seeds) for seeds in row] for row in cells]
+    spans = [[interval_of(seeds) for seeds in row] for row in cells]
     lows, highs = ([[span[end] for span in row] for row in spans] for end in (0, 1))
     return figures.heat_map(
         steps, radii, means, row_label="steps K", column_label="radius ρ", intervals=(lows, highs),
@@ -114,7 +113,7 @@ def parts_table(record: Record) -> str:
     columns = ("method", "lambda_mean", "lambda_var", "perturbation")
     for values in dict.fromkeys(tuple(row[column] for column in columns) for row in record.rows):
         where: dict[str, Any] = dict(zip(columns, values, strict=True))
-        cells = [_cell(record.values(column, **where), fraction=column != "distance") for column in measured]
+        cells = [cell(record.values(column, **where), fraction=column != "distance") for column in measured]
         lines.append(f"| {_part(where)} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -136,20 +135,7 @@ def repeated(sweep: Record, *, seeds: Sequence[int]) -> str:
         AssertionError: one is farther off.
     """
     known = sweep.where(method="DWA", weights="decoupled", lambda_var=0.11)
-    lines = []
-    for seed in seeds:
-        (row,) = known.where(seed=seed).rows
-        point = {column: row[column] for column in records.SWEEPS[sweep.name].settings[0]}
-        found = records.run_point(sweep.name, point)
-        for measured in ("hard", "online", "distance", "coverage"):
-            recorded = known.values(measured)
-            mean, spread = statistics.fmean(recorded), statistics.stdev(recorded)
-            assert abs(found[measured] - mean) <= 3 * spread, f"{measured} of seed {seed} is far from the record"
-            lines.append(
-                f"seed {seed}, {measured}: here {found[measured]:.3f}, recorded {row[measured]:.3f} "
-                f"({mean:.3f} over {len(recorded)} seeds, standard deviation {spread:.3f})"
-            )
-    return "\n".join(lines)
+    return recorded.repeated(sweep.name, known, ("hard", "online", "distance", "coverage"), seeds=seeds)
 
 
 def _table(head: str, columns: Sequence[Any], record: Record, where: Any, column: Any) -> str:
@@ -158,21 +144,6 @@ def _table(head: str, columns: Sequence[Any], record: Record, where: Any, column
         "|---" * (len(columns) + 1) + "|",
     ]
     for method in dict.fromkeys(record.values("method")):
-        cells = [_cell(record.values(column(name), method=method, **where(name))) for name in columns]
+        cells = [cell(record.values(column(name), method=method, **where(name))) for name in columns]
         lines.append(f"| {method} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
-
-
-def _cell(values: Sequence[float], *, fraction: bool = True) -> str:
-    """Mean and 95% interval; that of a fraction ends at 0 and 1."""
-    low, high = _interval(values)
-    if fraction:
-        low, high = max(low, 0), min(high, 1)
-    return f"**{statistics.fmean(values):.2f}** ({low:.2f} to {high:.2f})"
-
-
-def _interval(values: Sequence[float]) -> tuple[float, float]:
-    found = interval(values)
-    if found is None:
-        raise DDLabError(f"record must hold at least two seeds of each point; given {len(values)}.")
-    return found

@@ -90,6 +90,15 @@ LESSONS = {
         minutes=40,
         module="diversity",
     ),
+    "30_data_residuals": Budget(
+        title="Data residuals",
+        finds="what vanishes from an image that is optimised for long, what mixing the real one back in restores (FADRM), and at what cost",
+        wall_seconds=90,
+        cpu_seconds=180,
+        megabytes=1200,
+        minutes=40,
+        module="residuals",
+    ),
     "90_claims_on_trial": Budget(
         title="Claims on trial",
         finds="which printed theorems hold, hold under a condition, or fail, and what is right instead",

@@ -24,6 +24,8 @@ from . import (
     ideal_data,
     ideal_data_claims,
     inverting_a_network,
+    residuals,
+    residuals_claims,
     start_page,
     theory_claims,
 )
@@ -66,6 +68,7 @@ RUNS: dict[str, Callable[[int], list[claims.Verdict]]] = {
     ideal_data.NAME: ideal_data_claims.verdicts,
     inverting_a_network.NAME: run_lesson_20,
     diversity.NAME: diversity_claims.verdicts,
+    residuals.NAME: residuals_claims.verdicts,
     theory_claims.NAME: theory_claims.verdicts,
 }
 

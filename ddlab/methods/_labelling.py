@@ -6,29 +6,26 @@ from typing import Any
 
 from torch import Tensor
 
-from .. import networks
 from ..distilled import DistilledSet, HardLabels, OnlineTeacher, StoredLabels
 from ..errors import DDLabError
 from ..process import Inputs
+from ..relabelling import stored_logits
 
 
 def labelled_set(
     images: Tensor, labels: Tensor, inputs: Inputs, *, complete: bool, provenance: dict[str, Any]
 ) -> DistilledSet:
-    """A `DistilledSet` of images with all three kinds of labels: hard, the first teacher's logits stored, the teacher online.
+    """A `DistilledSet` of images with three kinds of labels: hard, the teachers' mean logits stored, the teachers online.
 
-    Without a teacher the set has hard labels only.
+    Without a teacher the set has hard labels only. `relabelling.relabelled` gives others afterwards.
     """
     data = inputs.data
     if data is None:
         raise DDLabError("data must be given to make a distilled set; given None.")
     targets: list[Any] = [HardLabels(labels.cpu())]
     if inputs.teachers:
-        teacher = inputs.teachers[0]
-        targets += [
-            StoredLabels(networks.predict(teacher, images).logits.float().cpu()),
-            OnlineTeacher(teacher.fingerprint),
-        ]
+        first, *others = (teacher.fingerprint for teacher in inputs.teachers)
+        targets += [StoredLabels(stored_logits(inputs.teachers, images)), OnlineTeacher(first, tuple(others))]
     return DistilledSet(
         tensors={"images": images.detach().float().cpu().contiguous()},
         targets=tuple(targets),

@@ -12,7 +12,6 @@ all layers of a network in one pass                 matched_call
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +22,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from .. import errors, networks, randomness
+from ..augmentation import random_rectangle
 from ..data import ImageData
 from ..errors import DDLabError
 from ..networks import Network, Outputs
@@ -166,25 +166,14 @@ def random_resized_crop_and_flip(images: Tensor, smallest_area: float, *, seed: 
     """Cut one random rectangle out of the whole batch, scale it back up, and mirror it every second time.
 
     Args:
-        images: [n, c, h, w]. smallest_area: share of the picture that the rectangle has at least, in (0, 1]; its area is uniform
-            between that and 1, its aspect ratio log-uniform between 3/4 and 4/3, as in torchvision's RandomResizedCrop.
+        images: [n, c, h, w]. smallest_area: share of the picture that the rectangle has at least, in (0, 1]; drawn by
+            `augmentation.random_rectangle`.
 
     Scaled bilinearly, corners not aligned; differentiable.
     """
     height, width = images.shape[2:]
     draw = randomness.generator(seed, step, "crop and flip")
-    box = (0, 0, height, width)
-    for _ in range(10):
-        area, ratio = torch.rand(2, generator=draw).tolist()
-        area = height * width * (smallest_area + (1 - smallest_area) * area)
-        aspect = math.exp((2 * ratio - 1) * math.log(4 / 3))
-        wide, high = round(math.sqrt(area * aspect)), round(math.sqrt(area / aspect))
-        if 0 < wide <= width and 0 < high <= height:
-            top = int(torch.randint(0, height - high + 1, (1,), generator=draw))
-            left = int(torch.randint(0, width - wide + 1, (1,), generator=draw))
-            box = (top, left, high, wide)
-            break
-    top, left, high, wide = box
+    top, left, high, wide = random_rectangle(height, width, smallest_area=smallest_area, generator=draw)
     cut = images[:, :, top : top + high, left : left + wide]
     scaled = F.interpolate(cut, size=(height, width), mode="bilinear", align_corners=False)
     return scaled.flip(3) if float(torch.rand(1, generator=draw)) < 0.5 else scaled

@@ -31,7 +31,7 @@ Deviations
 - A batch holds one image of every class; the paper takes at most 100 classes at a time.
 - The defaults mix in a whole real image of the class, drawn at random. `patches="crop"` and `"mosaic"` take RDED's best parts instead,
   one or 2 x 2 to an image (1 x 1 and 2 x 2 in Table 3; the paper does not say how its patches are chosen).
-- The labels stored are those of the first network in evaluation mode; the paper averages all of them in training mode.
+- The labels stored are the networks' mean in evaluation mode; the paper's in training mode, for every view: `relabelling.relabelled`.
 - `initialisation="noise"` begins elsewhere than at P, which is what is merged all the same: is it the start or the residual that helps?
 """
 
@@ -233,7 +233,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
-    """Relabel by the first network. An interrupted run gives the batches done and the one under work, at full size."""
+    """Relabel by all networks. An interrupted run gives the batches done and the one under work, at full size."""
     complete = state.step >= total_steps(config, inputs)
     size = require_data(NAME, inputs).image_size
     batches = state.done if complete else torch.cat([state.done, resampled(state.images, size)[None]])

@@ -6,6 +6,7 @@ python -m ddlab.records cifar10_small --data folder:PATH        images of your o
 python -m ddlab.records cifar10_paper --data folder:PATH --device cuda
 python -m ddlab.records NAME --dask tcp://HOST:8786             the workers of a dask cluster compute
 python -m ddlab.records NAME --smoke                            a few images and steps, to see that all of it runs
+python -m ddlab.records --teachers                              trains the teachers that are shipped with the records anew
 
 Finished points stay in the work folder, so an interrupted sweep goes on where it was. A point that fails is reported and the others
 are computed; the exit status is then 1.
@@ -19,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import DDLabError
-from . import record, runner
+from . import record, runner, setting
 from .catalogue import SWEEPS
 from .sweep import Place
 
@@ -30,10 +31,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; the exit status."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     options = _options().parse_args(given)
-    if options.name is None:
+    if options.name is None and not options.teachers:
         print(listing())
         return 0
     try:
+        if options.teachers:
+            for file in setting.train_shipped():
+                print(f"written: {file}")
+            return 0
         return make(options, command_of(options))
     except DDLabError as problem:
         print(problem, file=sys.stderr)
@@ -107,6 +112,7 @@ def _options() -> argparse.ArgumentParser:
     options.add_argument(
         "--partial", action="store_true", help="write the table of what is there, marked as not complete"
     )
+    options.add_argument("--teachers", action="store_true", help="train the shipped teachers anew")
     options.add_argument("--smoke", action="store_true", help="a few images and steps through the same code")
     return options
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import functools
 
 from .. import errors
-from . import diversity, setting, transfer
+from . import diversity, residuals, setting, transfer
 from .sweep import Place, Point, Sweep
 
 _ON_SHAPES = "Shapes at 16 px (5,000 images), ConvNet-3 of width 32 as one teacher and as students, 150 iterations, students 100 epochs."
 _PAIRS = "A seed is the draw of images and the student's seed."
+_AT_64 = (
+    "Shapes at 64 px (4,000 images, 1,000 to test), ConvNet-5 of width 16 with a global mean as one teacher (shipped) and as students, "
+    "120 iterations, 5 images per class, students 100 epochs."
+)
 _MEASURED = (
     "Measured: accuracy with hard and with online labels, normalised feature distance, coverage of 300 real images."
 )
@@ -69,6 +73,26 @@ SWEEPS: dict[str, Sweep] = {
         _diversity(
             "cifar10_paper", "cifar10_paper", diversity.cifar10_paper(),
             "The parts of DWA on CIFAR-10 at the published settings: ResNet-18, 1,000 iterations, students 400 epochs.",
+        ),
+        Sweep(
+            name="residuals",
+            description=(
+                "FADRM, Tables 3, 5 and 6: merge ratio (1: no residual) by optimisation at full size or at two, number of merges, smaller "
+                "size, kind of patch, precision; beside them the patches as they are, RDED, SRe2L, and two other ways to stay near the "
+                f"patches. {_AT_64} {_PAIRS} Measured: accuracy with hard and with online labels, entropy of the pixels in bits, standard "
+                "deviation within an image."
+            ),
+            settings=residuals.settings(),
+            run=residuals.measured,
+        ),
+        Sweep(
+            name="residual_continual",
+            description=(
+                f"FADRM, Fig 6: class-incremental learning (GDumb), five tasks of two classes. {_AT_64} {_PAIRS} "
+                "Measured: accuracy over the classes seen, with hard and with online labels; the teacher knows all classes."
+            ),
+            settings=residuals.continual(),
+            run=residuals.in_tasks,
         ),
     )
 }  # fmt: skip

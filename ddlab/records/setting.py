@@ -1,7 +1,8 @@
-"""`Setting`: the images, teacher and students that all points of a record share, at the three scales of the records.
+"""`Setting`: the images, teacher and students that all points of a record share, at the scales of the records.
 
 name            images                                          networks                students
 shapes          shapes, 16 px, 5,000                            ConvNet-3, width 32     100 epochs
+shapes64        shapes, 64 px, 4,000                            ConvNet-5, width 16     100 epochs; a network for images of any size
 cifar10_small   CIFAR-10, 1,200 of each class                   ConvNet-3, width 48     300 epochs
 cifar10_paper   CIFAR-10, all                                   ResNet-18               400 epochs, as published
 """
@@ -14,16 +15,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import cache, data, errors, methods, networks, storage, training
+import torch
+
+from .. import cache, data, errors, methods, networks, process, storage, training
 from ..data import ImageData
 from ..distilled import DistilledSet
 from ..networks import Network
 from ..process import Inputs
 from .sweep import Place, Point
 
-RANDOM, SRE2L, DWA = "random real images", "SRe2L", "DWA"
+RANDOM, SRE2L, DWA, FADRM, RDED = "random real images", "SRe2L", "DWA", "FADRM", "RDED"
 ON_SHAPES: dict[str, Any] = {"iterations": 150, "roll_pixels": 2}  # fields of the recoveries' Configs
 SMOKE_IMAGES = 50  # of each class
+TEACHERS = Path(__file__).parent / "teachers"
+SHIPPED = ("shapes64",)  # scales whose teacher is in that folder
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -32,8 +37,9 @@ class Setting:
 
     Attributes:
         data: the images. teaching, student: how the teacher and the students are trained.
-        recovery: fields of SRe2L's and DWA's Config that all points share (iterations, roll_pixels).
+        recovery: fields of the recoveries' Configs that all points share (iterations, roll_pixels).
         long: teachers and images take so long that an interrupted run writes a checkpoint, from which the next one goes on.
+        shipped: the file of the teacher that comes with ddlab, or None.
     """
 
     data: ImageData
@@ -41,9 +47,12 @@ class Setting:
     student: training.Config
     recovery: dict[str, Any]
     long: bool = False
+    shipped: Path | None = None
 
     def teacher(self, place: Place) -> Network:
-        """The one teacher of a record: trained once, then read from the place's folder or found in memory."""
+        """The one teacher of a record: the one that is shipped, else trained once, then read from the place's folder or from memory."""
+        if self.shipped is not None:
+            return networks.load(self.shipped)
         inputs = Inputs(data=self.data, device=place.device)
         return whole(self._kept(training, self.teaching, inputs, place, networks.load))
 
@@ -55,8 +64,8 @@ class Setting:
         """The images of a point: its method and seed, and of its other columns those that are fields of the method's Config."""
         name = errors.check_choice("method", point["method"], tuple(METHODS))
         module = methods.get(METHODS[name])
-        shared = {} if name == RANDOM else dict(self.recovery)
         known = module.Config.__dataclass_fields__
+        shared = {name: value for name, value in self.recovery.items() if name in known}
         own = {column: value for column, value in point.items() if column in known and value is not None}
         config = module.Config(**shared | own)
         return whole(self._kept(module, config, self.inputs(place), place, DistilledSet.load))
@@ -74,7 +83,7 @@ class Setting:
         return result
 
 
-METHODS = {RANDOM: "selection", SRE2L: "squeeze_recover_relabel", DWA: "dwa"}
+METHODS = {RANDOM: "selection", SRE2L: "squeeze_recover_relabel", DWA: "dwa", FADRM: "fadrm", RDED: "rded"}
 
 
 def shapes(place: Place) -> Setting:
@@ -87,6 +96,19 @@ def shapes(place: Place) -> Setting:
         teaching=training.Config.for_data(images, "teacher", **short),
         student=training.Config.for_data(images, **short),
         recovery=ON_SHAPES | ({"iterations": 2} if place.smoke else {}),
+    )
+
+
+def shapes64(place: Place) -> Setting:
+    """Generated pictures of 64 px, and a ConvNet with a global mean, which runs on smaller ones too; two CPU cores."""
+    images = _large_shapes(place.smoke)
+    network = networks.spec("convnet", width=4 if place.smoke else 16, depth=5, pooling="max", head="mean")
+    return Setting(
+        data=images,
+        teaching=training.Config.for_data(images, "teacher", network=network, epochs=1 if place.smoke else 8),
+        student=training.Config.for_data(images, network=network, epochs=2 if place.smoke else 100),
+        recovery={"iterations": 8 if place.smoke else 120},
+        shipped=None if place.smoke else TEACHERS / "shapes64.safetensors",
     )
 
 
@@ -117,8 +139,22 @@ def cifar10_paper(place: Place) -> Setting:
 
 
 SCALES: dict[str, Callable[[Place], Setting]] = {
-    "shapes": shapes, "cifar10_small": cifar10_small, "cifar10_paper": cifar10_paper,
+    "shapes": shapes, "shapes64": shapes64, "cifar10_small": cifar10_small, "cifar10_paper": cifar10_paper,
 }  # fmt: skip
+
+
+def train_shipped() -> list[Path]:
+    """Train the shipped teachers anew, with one thread, and write them over the old ones: their files."""
+    threads, files = torch.get_num_threads(), []
+    torch.set_num_threads(1)
+    try:
+        for scale in SHIPPED:
+            world = setting(scale, Place())
+            teacher = whole(process.run(training, world.teaching, Inputs(data=world.data)))
+            files.append(teacher.save(TEACHERS / f"{scale}.safetensors"))
+    finally:
+        torch.set_num_threads(threads)
+    return files
 
 
 def setting(scale: str, place: Place) -> Setting:
@@ -142,6 +178,12 @@ def _images(named: str, kind: str, smoke: bool, limit: int | None = None) -> Ima
         return data.load(named, **({"limit": limit} if limit else {}))
     loaded = data.load(named)
     return loaded if limit is None else _first_of_each_class(loaded, limit)
+
+
+@functools.lru_cache(maxsize=2)
+def _large_shapes(smoke: bool) -> ImageData:
+    counts = {"train": 10 * SMOKE_IMAGES, "test": 20} if smoke else {"train": 4000, "test": 1000}
+    return data.load("shapes", size=64, **counts)
 
 
 def _first_of_each_class(images: ImageData, limit: int) -> ImageData:

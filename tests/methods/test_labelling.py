@@ -19,5 +19,10 @@ def test_labelled_set(grey: ImageData, teacher: Network) -> None:
     assert torch.equal(made.target("stored").logits, networks.predict(teacher, images).logits)
     assert made.target("online").fingerprint == teacher.fingerprint
     assert made.provenance == {"method": "x", "data": grey.name, "inputs": inputs.fingerprint}
+    several = (teacher, networks.initialise(teacher.spec, seed=1))
+    mean = sum(networks.predict(each, images).logits for each in several) / 2
+    both = labelled_set(images, labels, Inputs(data=grey, teachers=several), complete=True, provenance={})
+    torch.testing.assert_close(both.target("stored").logits, mean)
+    assert both.target("online").fingerprints == tuple(each.fingerprint for each in several)
     alone = labelled_set(images, labels, Inputs(data=grey), complete=True, provenance={})
     assert [target.kind for target in alone.targets] == ["hard"]

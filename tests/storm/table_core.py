@@ -74,12 +74,27 @@ CORE: dict[str, Good] = {
                    "seed": 0, "step": 0},
         largest={"crop_pixels": 1000}, nan_passes=EVERY_STEP,
     ),
+    "augmentation.cutmix_box": Good(lambda g: {"height": 8, "width": 9, "row": 3, "column": 4, "share": 0.3}),
+    "augmentation.random_rectangle": Good(
+        lambda g: {"height": 8, "width": 9, "smallest_area": 0.3, "generator": torch.Generator()}
+    ),
+    "augmentation.Views": Good(lambda g: {"teacher_mode": "train", "teacher_batch_size": 8}),
+    "relabelling.part_sizes": Good(lambda g: {"count": 17, "size": 8}, largest={"count": 1000}),
+    "relabelling.teacher_logits": Good(
+        lambda g: {"teachers": (g.teacher, g.teacher), "images": g.images(), "teacher_mode": "train", "teacher_batch_size": 2},
+        nan_passes=EVERY_STEP,
+    ),
+    "relabelling.relabelled": Good(
+        lambda g: {"distilled": g.distilled, "teachers": (g.teacher,), "labels": "epochs", "views": g.student, "epochs": 1,
+                   "device": "cpu", "progress": False},
+        largest={"epochs": 20}, whole=("views",),
+    ),
     "optim.sgd_init": Good(lambda g: {"parameters": _sgd(g)["parameters"]}),
     "optim.adam_init": Good(lambda g: {"parameters": _sgd(g)["parameters"]}),
     "optim.sgd_update": Good(_sgd, nan_passes=EVERY_STEP),
     "optim.adam_update": Good(_adam, nan_passes=EVERY_STEP),
     "optim.adamw_update": Good(_adam, nan_passes=EVERY_STEP),
-    "optim.cosine": Good(lambda g: {"step": 3, "total": 10, "base": 0.1}),
+    "optim.cosine": Good(lambda g: {"step": 3, "total": 10, "base": 0.1, "stretch": 2.0}),
     "data.ImageData": Good(
         lambda g: {"name": "mine", "train_images": g.data.train_images, "train_labels": g.data.train_labels,
                    "test_images": g.data.test_images, "test_labels": g.data.test_labels, "class_names": ("a", "b", "c"),
@@ -121,7 +136,8 @@ CORE: dict[str, Good] = {
                    "targets": (HardLabels(torch.arange(3)), StoredLabels(g.tensor(3, 3)), OnlineTeacher("f")), "kind": "images"},
     ),
     "training.online_targets": Good(
-        lambda g: {"view": _view(g), "teacher": g.teacher, "temperature": 4.0, "teacher_mode": "eval"}, nan_passes=EVERY_STEP
+        lambda g: {"view": _view(g), "teacher": g.teacher, "temperature": 4.0, "teacher_mode": "train",
+                   "teacher_batch_size": 2}, nan_passes=EVERY_STEP
     ),
     "training.mixed_targets": Good(
         lambda g: {"view": _view(g), "targets": g.probabilities(4, 3)}, whole=("view",), nan_passes=EVERY_STEP

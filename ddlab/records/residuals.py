@@ -1,0 +1,161 @@
+"""What the records about data residuals measure, and their points: FADRM's Tables 3, 5 and 6 and Fig 6 (Cui et al. 2025, arXiv 2506.24125).
+
+Each seed is one pair: it is the seed of the draw of images and of the student; all points of a record share one teacher.
+
+Three controls ask what the residual does beyond keeping images near the real ones that they began with (their patches):
+stopped early     the run without merges, stopped in each batch as soon as it is as far from its patches as FADRM's images are
+pulled back       that run to its end, then one step back towards the patches, to the same distance
+a crop, a real image, a mosaic as they are: RDED and random real images
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .. import entropy, process
+from ..distillation import from_images
+from ..distilled import DistilledSet
+from ..evaluation import class_incremental, evaluate
+from ..methods import data_residual_matching as fadrm
+from .setting import FADRM, RANDOM, RDED, SRE2L, Setting, setting
+from .sweep import Place, Point
+
+SCALE = "shapes64"
+STOPPED, PULLED_BACK = "stopped early", "pulled back"
+FIELDS = ("merge_ratio", "merges", "small_size", "patches", "precision", "factor")
+PUBLISHED: Point = {
+    "merge_ratio": 0.5,
+    "merges": 3,
+    "small_size": None,
+    "patches": "real",
+    "precision": "float32",
+    "factor": None,
+}
+RATIOS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4)
+SMALL_SIZE = 48
+SEEDS = range(5)
+TASKS = 5
+
+
+def point(method: str, *, seed: int, images_per_class: int = 5, **changes: Any) -> Point:
+    """One point; a column that does not apply to its method is None. FADRM's other values are the published ones, at full size."""
+    own: Point = dict.fromkeys(FIELDS) | (PUBLISHED if method in (FADRM, STOPPED, PULLED_BACK) else {}) | changes
+    return {"method": method, "images_per_class": images_per_class, **own, "seed": seed}
+
+
+def ratio_grid() -> list[Point]:
+    """Table 5: merge ratio (1: no residual) by optimisation at full size or at two sizes."""
+    return [
+        point(FADRM, seed=seed, merge_ratio=ratio, small_size=size)
+        for size in (None, SMALL_SIZE) for ratio in RATIOS for seed in SEEDS
+    ]  # fmt: skip
+
+
+def merge_counts() -> list[Point]:
+    """Table 6, left: the number of merges, at full size as for CIFAR-100."""
+    return [point(FADRM, seed=seed, merges=merges) for merges in range(7) for seed in SEEDS]
+
+
+def small_sizes() -> list[Point]:
+    """Table 6, right: the smaller size."""
+    return [point(FADRM, seed=seed, small_size=size) for size in (24, 40, SMALL_SIZE, None) for seed in SEEDS]
+
+
+def controls() -> list[Point]:
+    """The patches as they are, SRe2L, FADRM from each kind of patch and at half precision, and what else keeps images near patches."""
+    kinds: list[tuple[str, Point]] = [
+        (RANDOM, {}), (RDED, {"factor": 1}), (RDED, {"factor": 2}), (SRE2L, {}),
+        (FADRM, {}), (FADRM, {"patches": "crop"}), (FADRM, {"patches": "mosaic"}), (FADRM, {"precision": "bfloat16"}),
+        (STOPPED, {}), (PULLED_BACK, {}),
+    ]  # fmt: skip
+    return [point(method, seed=seed, **changes) for method, changes in kinds for seed in SEEDS]
+
+
+def settings() -> list[Point]:
+    """All of them in one table, each point once."""
+    points = ratio_grid() + controls() + merge_counts() + small_sizes()
+    return list({tuple(point.values()): point for point in points}.values())
+
+
+def continual() -> list[Point]:
+    """Fig 6: five tasks of two classes."""
+    return [point(method, seed=seed, **own) for method, own in ((RDED, {"factor": 1}), (FADRM, {})) for seed in SEEDS]
+
+
+def measured(point: Point, place: Place) -> dict[str, float]:
+    """What one point gives.
+
+    hard, online       test accuracy of one student, a fraction in [0, 1], by the labels it learns from
+    pixel_entropy      bits, mean over images (`entropy.pixel_entropy`)
+    contrast           standard deviation over the pixels of an image, in normalised units, mean over images
+    """
+    world = setting(SCALE, place)
+    made = distilled(point, place)
+    found = {
+        labels: evaluate(
+            made, world.data, labels=labels, teacher=world.teacher(place), seeds=(point["seed"],), config=world.student,
+            device=place.device,
+        ).mean
+        for labels in ("hard", "online")
+    }  # fmt: skip
+    bits = entropy.pixel_entropy(made.to_uint8()).mean()
+    return found | {"pixel_entropy": float(bits), "contrast": float(made.images.std((1, 2, 3)).mean())}
+
+
+def in_tasks(point: Point, place: Place) -> dict[str, float]:
+    """hard_2, ..., online_10: test accuracy over the classes seen, after 2, 4, ... classes, of one student, by its labels."""
+    world, made, found = setting(SCALE, place), distilled(point, place), {}
+    for labels in ("hard", "online"):
+        run = class_incremental(
+            made, world.data, labels=labels, tasks=TASKS, teacher=world.teacher(place), seeds=(point["seed"],),
+            config=world.student, device=place.device,
+        )  # fmt: skip
+        found |= {f"{labels}_{len(stage.classes)}": stage.evaluation.mean for stage in run.stages}
+    return found
+
+
+def distilled(point: Point, place: Place) -> DistilledSet:
+    """The images of a point."""
+    world = setting(SCALE, place)
+    if point["method"] in (STOPPED, PULLED_BACK):
+        reference = world.distilled({**point, "method": FADRM}, place)
+        return at_the_distance_of(reference, world, point, place)
+    return world.distilled(point, place)
+
+
+def at_the_distance_of(reference: DistilledSet, world: Setting, point: Point, place: Place) -> DistilledSet:
+    """The images of a run without merges, brought to the distance from the patches that `reference` has, batch by batch."""
+    inputs, count = world.inputs(place), point["images_per_class"]
+    known = {name: point[name] for name in ("patches", "precision", "seed")}
+    config = fadrm.Config(images_per_class=count, merges=0, **known, **world.recovery)
+    patches = batches(world.distilled(patches_of(point), place), count)
+    wanted = entropy.distance_to(batches(reference, count).flatten(0, 1), patches.flatten(0, 1)).view(count, -1).mean(1)
+    found: list[Tensor] = []
+    for step in process.steps(fadrm, config, inputs):
+        batch, iteration = divmod(step.index - 1, config.iterations)
+        last = iteration + 1 == config.iterations
+        images = (step.state.done[batch] if last else step.state.images).cpu()
+        if len(found) > batch:
+            continue
+        distance = entropy.distance_to(images, patches[batch]).mean()
+        if point["method"] == STOPPED and (last or distance >= wanted[batch]):
+            found.append(images)
+        elif last:
+            share = min(float(wanted[batch] / distance), 1.0)
+            found.append(patches[batch] + share * (images - patches[batch]))
+    images = torch.stack(found).flatten(0, 1)
+    return from_images(images, torch.arange(world.data.classes).repeat(count), world.data, world.teacher(place))
+
+
+def patches_of(point: Point) -> Point:
+    """The point whose images are the patches of this one."""
+    return {**point, "method": RANDOM}
+
+
+def batches(made: DistilledSet, images_per_class: int) -> Tensor:
+    """Images [images per class, classes, channels, h, w]: in the order in which FADRM makes them, whatever their own."""
+    order = made.labels.argsort(stable=True).view(-1, images_per_class).T
+    return made.images[order]

@@ -1,0 +1,164 @@
+"""The record of data residuals: its points, its controls, and the teacher that is shipped with it."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+import pytest
+import torch
+from torch import Tensor
+
+import ddlab
+from ddlab import entropy, evaluation, networks, process, records, training
+from ddlab.methods import data_residual_matching as fadrm
+from ddlab.process import Inputs
+from ddlab.records import SWEEPS, Place, residuals, setting
+from ddlab.records.residuals import PULLED_BACK, STOPPED
+from ddlab.records.setting import FADRM, RANDOM, RDED, SRE2L
+
+SMOKE = Place(smoke=True)
+
+
+@functools.cache
+def world() -> setting.Setting:
+    return setting.shapes64(SMOKE)
+
+
+def test_each_point_is_there_once_and_the_grids_are_whole() -> None:
+    points = SWEEPS["residuals"].settings
+    fields = list(points[0])
+    assert fields == ["method", "images_per_class", *residuals.FIELDS, "seed"]
+    keys = {tuple(point.values()) for point in points}
+    assert len(keys) == len(points) == 155
+    for grid in (residuals.ratio_grid(), residuals.controls(), residuals.merge_counts(), residuals.small_sizes()):
+        assert {tuple(point.values()) for point in grid} <= keys
+    ratios = {(p["merge_ratio"], p["small_size"]) for p in residuals.ratio_grid()}
+    assert ratios == {(ratio, size) for ratio in (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4) for size in (None, 48)}
+    assert {p["merges"] for p in residuals.merge_counts()} == set(range(7))
+    assert all(p["merge_ratio"] == 0.5 and p["small_size"] is None for p in residuals.merge_counts())
+    assert {p["method"] for p in residuals.controls()} == {RANDOM, RDED, SRE2L, FADRM, STOPPED, PULLED_BACK}
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        residuals.point(FADRM, seed=1, images_per_class=2, small_size=48, merge_ratio=0.4, merges=2),
+        residuals.point(FADRM, seed=1, images_per_class=2, patches="mosaic"),
+        residuals.point(RDED, seed=1, images_per_class=2, factor=2),
+    ],
+)
+def test_a_point_is_what_the_method_makes_of_its_columns(point: dict) -> None:
+    made = residuals.distilled(point, SMOKE)
+    inputs = world().inputs(SMOKE)
+    if point["method"] == FADRM:
+        known = {name: point[name] for name in ("merge_ratio", "merges", "small_size", "patches", "precision")}
+        wanted = ddlab.distill(
+            "fadrm", world().data, inputs.teachers[0],
+            fadrm.Config(images_per_class=2, iterations=8, seed=1, **known), progress=False,
+        )  # fmt: skip
+    else:
+        config = ddlab.methods.get("rded").Config(images_per_class=2, factor=2, seed=1)
+        wanted = ddlab.distill("rded", world().data, inputs.teachers[0], config, progress=False)
+    assert torch.equal(made.images, wanted.images)
+
+
+def distances(images: Tensor, patches: Tensor) -> Tensor:
+    """Mean over classes of the root mean square distance, for each batch: [images per class]."""
+    return torch.stack(
+        [((a - b).double().square().mean((1, 2, 3)).sqrt()).mean() for a, b in zip(images, patches, strict=True)]
+    )
+
+
+@pytest.mark.parametrize("control", [STOPPED, PULLED_BACK])
+def test_controls_are_as_far_from_the_patches_as_fadrm(control: str) -> None:
+    """Against the run without merges, written out."""
+    count = 2
+    point = residuals.point(control, seed=3, images_per_class=count)
+    made, reference = (residuals.distilled({**point, "method": method}, SMOKE) for method in (control, FADRM))
+    patches = residuals.distilled({**point, "method": RANDOM}, SMOKE)
+    real, ours, theirs = (residuals.batches(some, count) for some in (patches, made, reference))
+    config = fadrm.Config(images_per_class=count, merges=0, iterations=8, seed=3)
+    steps = list(process.steps(fadrm, config, world().inputs(SMOKE)))
+    assert torch.equal(fadrm.init(config, world().inputs(SMOKE)).images, real[0])
+    wanted = distances(theirs, real)
+    for batch in range(count):
+        path = [step.state.images for step in steps[8 * batch : 8 * batch + 7]] + [steps[-1].state.done[batch]]
+        far = [float(distances(images[None], real[batch][None])) for images in path]
+        assert max(far) > wanted[batch]  # else the control shows nothing
+        if control == STOPPED:
+            first = next(number for number, value in enumerate(far) if value >= wanted[batch])
+            assert torch.equal(ours[batch], path[first])
+        else:
+            share = wanted[batch] / far[-1]
+            torch.testing.assert_close(ours[batch], real[batch] + share.float() * (path[-1] - real[batch]))
+            torch.testing.assert_close(distances(ours, real)[batch], wanted[batch], rtol=1e-4, atol=0)
+    assert made.labels.tolist() == list(range(10)) * count
+
+
+def test_batches_have_one_image_of_each_class_in_their_order() -> None:
+    by_class = residuals.distilled(residuals.point(RANDOM, seed=0, images_per_class=3), SMOKE)
+    by_batch = residuals.distilled(residuals.point(FADRM, seed=0, images_per_class=3, merges=0), SMOKE)
+    assert by_class.labels.tolist() != by_batch.labels.tolist()
+    for made in (by_class, by_batch):
+        found = residuals.batches(dataclasses.replace(made, tensors={"images": _numbered(made.labels)}), 3)
+        assert found[:, :, 0, 0, 0].tolist() == [list(range(10))] * 3
+    # Within a class the first image is in the first batch.
+    ordered = torch.arange(len(by_class.labels))[:, None, None, None].expand(-1, 3, 1, 1).float()
+    found = residuals.batches(dataclasses.replace(by_class, tensors={"images": ordered.contiguous()}), 3)
+    assert (found[1:, :, 0, 0, 0] > found[:-1, :, 0, 0, 0]).all()
+
+
+def _numbered(labels: Tensor) -> Tensor:
+    return labels[:, None, None, None].expand(-1, 3, 1, 1).float().contiguous()
+
+
+def test_what_a_point_measures() -> None:
+    point = residuals.point(SRE2L, seed=2, images_per_class=1)
+    found, made = residuals.measured(point, SMOKE), residuals.distilled(point, SMOKE)
+    for labels in ("hard", "online"):
+        tested = evaluation.evaluate(
+            made, world().data, labels=labels, teacher=world().teacher(SMOKE), seeds=(2,), config=world().student
+        )
+        assert found[labels] == tested.mean
+    assert found["pixel_entropy"] == pytest.approx(float(entropy.pixel_entropy(made.to_uint8()).mean()))
+    assert found["contrast"] == pytest.approx(made.images.flatten(1).std(1).mean().item(), rel=1e-5)
+    tasks = residuals.in_tasks(point, SMOKE)
+    assert list(tasks) == [f"{labels}_{seen}" for labels in ("hard", "online") for seen in (2, 4, 6, 8, 10)]
+
+
+def test_the_shipped_teacher_is_the_records() -> None:
+    """Its provenance names these images and this recipe, and it knows the test images."""
+    real = setting.shapes64(Place())
+    assert real.shipped is not None
+    teacher = networks.load(real.shipped)
+    assert teacher.provenance["config"] == real.teaching.to_dict() and teacher.provenance["complete"] is True
+    assert teacher.provenance["inputs"] == Inputs(data=real.data).fingerprint
+    assert evaluation.accuracy(teacher, real.data) > 0.85
+    assert real.shipped.stat().st_size < 10**5
+
+
+def test_shipped_teachers_are_trained_with_one_thread(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+    small = dataclasses.replace(
+        world(),
+        teaching=training.Config.for_data(world().data, "teacher", network=networks.spec("convnet", width=4), epochs=1),
+    )
+    threads = []
+    run = process.run
+
+    def spied(*given, **options):
+        threads.append(torch.get_num_threads())
+        return run(*given, **options, progress=False)
+
+    monkeypatch.setattr(setting, "TEACHERS", tmp_path)
+    monkeypatch.setitem(setting.SCALES, "shapes64", lambda place: small)
+    monkeypatch.setattr(setting.process, "run", spied)
+    before = torch.get_num_threads()
+    (file,) = setting.train_shipped()
+    assert threads == [1] and torch.get_num_threads() == before
+    assert networks.load(file).provenance["config"] == small.teaching.to_dict()
+
+
+def test_points_are_repeated_by_name() -> None:
+    point = residuals.point(RANDOM, seed=4)
+    assert records.run_point("residuals", point, SMOKE) == residuals.measured(point, SMOKE)
