@@ -18,6 +18,7 @@ _CELL = 112  # pixels that an image is wide at least, where whole multiples allo
 _EDGE = 4  # of the mark around the chosen image
 _MARK = (230, 159, 0)  # Okabe and Ito's orange: seen on light and on dark
 _HEIGHT = 420  # of both plots
+_PLOT, _LINE = 280, 15  # pixels of the curves' axis, and from one name to the next
 _MISSING = 128  # the grey of an image that is not there yet
 
 
@@ -74,7 +75,24 @@ def _vanishing(
         dict(shown) or {"not computed yet": [float("nan")]}, steps=kept_steps(iterations, merges)[:longest],
         merges=merge_steps(iterations, merges), references=dict(levels) or None, unit=unit, title=title, height=_HEIGHT,
     )  # fmt: skip
-    return figure.update_xaxes(range=[-0.01 * iterations, 1.02 * iterations])
+    figure.update_xaxes(range=[-0.01 * iterations, 1.02 * iterations])
+    return _closer(figure, [value for _, values in shown for value in values], dict(levels))
+
+
+def _closer(figure: go.Figure, values: list[float], levels: dict[str, float]) -> go.Figure:
+    """With a y axis that holds the curves and levels and no more: what differs by a tenth is seen. The names follow their lines."""
+    known = [*values, *levels.values()]
+    if not known or min(known) == max(known):
+        return figure
+    room = 0.06 * (max(known) - min(known))
+    low, high = min(known) - room, max(known) + room
+    free = -np.inf
+    for name, level in sorted(levels.items(), key=lambda item: item[1]):
+        at = (level - low) / (high - low) * _PLOT
+        raised = max(at, free)  # names of near levels stand above each other
+        free = raised + _LINE
+        figure.update_annotations({"yshift": raised - at}, selector={"text": f"{name} {level:.3g}"})
+    return figure.update_yaxes(range=[low, high])
 
 
 def compared(view: ResidualView) -> dict[str, float]:

@@ -11,10 +11,13 @@ Up to the first merge the runs of all ratios are one and the same, so that this 
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import torch
 import torch.nn.functional as F
@@ -66,6 +69,11 @@ class Recovery:
         if self.state is not None:
             return self.state.step
         return 0 if self.before is None else self.before.step
+
+    @property
+    def first(self) -> int:
+        """The step it begins at."""
+        return 0 if self.before is None else self.before.last
 
     @property
     def complete(self) -> bool:
@@ -156,26 +164,28 @@ class ResidualRuns:
         begun = time.monotonic()
         while not run.complete:
             assert run.state is not None
+            before = self._pixels_of(run.config, run.step)
             state, trace = fadrm.update(run.config, self.inputs, run.state)
             run.state = state
             if run.step in run.wanted:
                 driver.check_finite("the run", run.step, trace, state)
                 run.add(self._frame(run, state))
             spent = time.monotonic() - begun
-            self._spent, self._pixels = self._spent + spent, self._pixels + self._pixels_of(run.config, run.step - 1)
+            self._spent, self._pixels = (
+                self._spent + spent,
+                self._pixels + self._pixels_of(run.config, run.step) - before,
+            )
             watch(run.step)
             begun = time.monotonic()
 
     def seconds(self, configs: Sequence[fadrm.Config]) -> float | None:
         """How long these runs will still take, by the time that all steps so far took; None before the first."""
         parts = {id(part): part for config in configs for part in self._parts(config) if not part.complete}
-        pixels = sum(self._pixels_of(run.config, step) for run in parts.values() for step in range(run.step, run.last))
-        # What a run does not do itself, its first part does, which is counted once.
-        pixels -= sum(
-            self._pixels_of(run.config, step)
-            for run in parts.values() if run.before is not None and run.state is None
-            for step in range(run.before.step, run.before.last)
-        )  # fmt: skip
+        # What a run does not do itself, the part before it does, which is counted once.
+        pixels = sum(
+            self._pixels_of(run.config, run.last) - self._pixels_of(run.config, run.step if run.state else run.first)
+            for run in parts.values()
+        )
         if not pixels:
             return 0.0
         return self._spent / self._pixels * pixels if self._pixels else None
@@ -241,11 +251,17 @@ class ResidualRuns:
     def _normalised(self, images: Tensor) -> Tensor:
         return normalise(images, self.data.mean, self.data.std)
 
-    def _pixels_of(self, config: fadrm.Config, iteration: int) -> int:
-        """What a step costs, in pixels of one image."""
-        stage = fadrm.stage_of(iteration, iterations=config.iterations, merges=config.merges)
-        height, width = fadrm.stage_size(stage, image_size=self.data.image_size, small_size=config.small_size)
-        return height * width
+    def _pixels_of(self, config: fadrm.Config, steps: int) -> int:
+        """What the first steps of a run cost, in pixels of one image."""
+        return _costs(config.iterations, config.merges, config.small_size, self.data.image_size)[steps]
+
+
+@lru_cache(maxsize=256)
+def _costs(iterations: int, merges: int, small_size: int | None, image_size: tuple[int, int]) -> tuple[int, ...]:
+    """The pixels that an image has in all steps before each, and at the end."""
+    stages = [fadrm.stage_of(step, iterations=iterations, merges=merges) for step in range(iterations)]
+    sizes = [fadrm.stage_size(stage, image_size=image_size, small_size=small_size) for stage in range(1, merges + 2)]
+    return tuple(itertools.accumulate((math.prod(sizes[stage - 1]) for stage in stages), initial=0))
 
 
 def _patches_of(config: fadrm.Config) -> fadrm.Config:

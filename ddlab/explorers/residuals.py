@@ -33,11 +33,10 @@ from .residual_view import ResidualView, allowed_sizes, by_nearness, choices, fi
 from .worker import Worker
 
 _CONTROLS = (
-    "merge_ratio", "merges", "iterations", "learning_rate", "small_size", "patches", "initialisation", "measure", "class_name",
-    "images_per_class",
+    "merge_ratio", "merges", "iterations", "learning_rate", "small_size", "patches", "initialisation", "measure", "images_per_class",
 )  # fmt: skip
 _LABELS = {
-    "small_size": "small stages D_ds", "class_name": "class", "measure": "curve of", "initialisation": "start",
+    "small_size": "small stages D_ds", "measure": "curve of", "initialisation": "start",
     "images_per_class": "images per class, for students", "iterations": "steps B",
 }  # fmt: skip
 _GAP = 0.1  # seconds between two pictures of a run that goes on
@@ -88,7 +87,7 @@ class ResidualLab(Explorer):
         self.runs.begin(self.runs.config(self.start))
         self._drawing, self._next_paint = threading.RLock(), 0.0
         self._placing: int | None = (
-            None  # the thread that moves the slider after the run: the reader does not, and may at the same time
+            None  # the thread that moves the sliders after the view; the reader may move them at the same time
         )
         self._task: _Task | None = None
         self._make_widgets(data)
@@ -99,6 +98,7 @@ class ResidualLab(Explorer):
                 widgets.HBox([self.students_button, self.stop_button, self.reset_button, self.progress]),
             ],
             views=[
+                self.class_slider,
                 self.slider,
                 self.picture,
                 self.caption,
@@ -113,6 +113,7 @@ class ResidualLab(Explorer):
         self.panel.observe(self.guard(self._moved), "value")
         self.share(self.panel)
         self.slider.observe(self.guard(self._scrubbed), "index")
+        self.class_slider.observe(self.guard(self._chosen), "value")
         self.students_button.on_click(self.guard(lambda _button: self._train()))
         self.stop_button.on_click(self.guard(lambda _button: self._go_on()))
         self.reset_button.on_click(self.guard(lambda _button: self._reset()))
@@ -148,6 +149,10 @@ class ResidualLab(Explorer):
             return
         steps = [step for _, step in self.slider.options]
         self.panel.value = self.panel.value.replace(step=None if position == len(steps) - 1 else steps[position])
+
+    def _chosen(self, change: Any) -> None:
+        if self._placing != threading.get_ident():
+            self.panel.value = self.panel.value.replace(class_name=change["new"])
 
     @property
     def _training(self) -> bool:
@@ -185,7 +190,6 @@ class ResidualLab(Explorer):
                 drawn = alpha in views.compared(task.view).values()
                 self.runs.go_on(self.runs.recovery(config), self._watch(alpha, task.view.iterations, drawn, leave))
                 self._draw(stages=False, curves=drawn)
-            self.clear_error()
         except _LeftError:
             return
 
@@ -236,11 +240,11 @@ class ResidualLab(Explorer):
                 ("full size" if size is None else f"{size} px", size) for size in choices(view, "small_size")
             ]
             sizes.value = view.small_size
-        self.panel.layout = widgets.Layout(display="grid", grid_template_columns="repeat(auto-fit, minmax(440px, 1fr))")
-        self.slider = widgets.SelectionSlider(
-            options=[("0", 0)], description="step", continuous_update=True, style={"description_width": "4em"},
-            layout=widgets.Layout(width="auto", max_width="60em"),
-        )  # fmt: skip
+        columns = "repeat(auto-fit, minmax(440px, 1fr))"
+        self.panel.layout = widgets.Layout(display="grid", grid_template_columns=columns, grid_gap="0 16px")
+        # Sliders, because JupyterLab keeps the arrow keys from a list that drops down.
+        self.slider = _slider([("0", 0)], "step", "Left and right arrow keys move by one recorded step")
+        self.class_slider = _slider([(name, name) for name in data.class_names], "class", "Whose image is watched")
         self.students_button = _button(
             "Train students", "graduation-cap", "On the images of all classes, and on random real ones"
         )
@@ -262,7 +266,7 @@ class ResidualLab(Explorer):
         with self._drawing:
             begun, view = time.monotonic(), self.panel.value
             step = views.following(self.runs, view)
-            self._place_slider(view, step)
+            self._place_sliders(view, step)
             encoded, alt = views.strip(self.runs, view, step)
             self.picture.show_bytes(encoded, alt=alt)
             if curves:
@@ -275,7 +279,7 @@ class ResidualLab(Explorer):
             self._next_paint = now + max(_GAP, (now - begun) * (1 - _SHARE) / _SHARE)
         self._draw_students()
 
-    def _place_slider(self, view: ResidualView, step: int) -> None:
+    def _place_sliders(self, view: ResidualView, step: int) -> None:
         steps = kept_steps(view.iterations, view.merges)
         self._placing = threading.get_ident()
         try:
@@ -283,6 +287,7 @@ class ResidualLab(Explorer):
             if list(self.slider.options) != options:
                 self.slider.options = options
             self.slider.index = steps.index(step)
+            self.class_slider.value = view.class_name
         finally:
             self._placing = None
 
@@ -298,3 +303,10 @@ class _LeftError(Exception):
 
 def _button(words: str, icon: str, hint: str) -> widgets.Button:
     return widgets.Button(description=words, icon=icon, tooltip=hint)
+
+
+def _slider(options: list[tuple[str, Any]], words: str, hint: str) -> widgets.SelectionSlider:
+    return widgets.SelectionSlider(
+        options=options, description=words, tooltip=hint, continuous_update=True, style={"description_width": "4em"},
+        layout=widgets.Layout(width="auto", max_width="60em"),
+    )  # fmt: skip

@@ -262,7 +262,7 @@ def test_what_cannot_be_is_said(
 
 def moved(lab: ResidualLab, **values: Any) -> None:
     for name, value in values.items():
-        lab.panel[name].value = value
+        (lab.class_slider if name == "class_name" else lab.panel[name]).value = value
     lab.worker.join()
 
 
@@ -285,6 +285,22 @@ def test_the_curves_and_the_sentence_have_the_numbers(lab: ResidualLab) -> None:
     )
     assert f"is {chosen:.2f} pixel values; without the residual {plain:.2f}, real images " in lab.sentence
     assert "Being computed" not in lab.sentence and chosen < plain
+
+
+def test_the_axis_holds_what_is_drawn_and_names_stand_at_their_lines(lab: ResidualLab) -> None:
+    for measure in (FEATURES, PIXELS, DISTANCE, LOSS):
+        moved(lab, measure=measure)
+        figure, ground = lab.curves.figure, lab.runs.ground(one(SMALL))
+        levels = {"patch": ground.patch[measure][0]} | {kind: of[measure][0] for kind, of in ground.levels.items()}
+        curves = (values_of(figure, name) for name in ("with residual, α = 0.5", "without residual, α = 1"))
+        drawn = [*(value for curve in curves for value in curve.values()), *map(float, levels.values())]
+        low, high = figure.layout.yaxis.range
+        assert low < min(drawn) and max(drawn) < high and (high - low) < 1.13 * (max(drawn) - min(drawn))
+        pixels = 280 / (high - low)
+        heights = sorted((note.y - low) * pixels + note.yshift for note in figure.layout.annotations)
+        assert len(heights) == 4 and min(np.diff(heights)) > 14.9, "names do not cover each other"
+        lowest = min(figure.layout.annotations, key=lambda note: note.y)
+        assert lowest.yshift == 0 and all(note.yshift >= 0 for note in figure.layout.annotations)
 
 
 def test_the_strip_shows_every_ratio_at_the_step(lab: ResidualLab) -> None:
@@ -414,7 +430,7 @@ def test_a_shared_text_restores_the_view(lab: ResidualLab, data: ImageData, teac
     assert lab.panel.value == lab.start and lab.sentence != said
     lab.share_field.value = text
     lab.worker.join()
-    assert lab.sentence == said and lab.share_field.value == text and lab.panel["class_name"].value == "b"
+    assert lab.sentence == said and lab.share_field.value == text and lab.class_slider.value == "b"
     again = ResidualLab(data, teacher, SMALL, key="other")
     again.share_field.value = text
     again.worker.join()
@@ -484,6 +500,29 @@ def test_students_learn_from_the_images_and_from_real_ones(
     assert not lab.students_button.disabled and "3 images per class" in lab.students_table.value
 
 
+def test_what_the_students_are_given(
+    lab: ResidualLab, data: ImageData, teacher: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[tuple[torch.Tensor, str, int]] = []
+
+    def learn(config: Any, inputs: Inputs, on: Any, *, on_step: Any) -> float:
+        given.append((inputs.distilled.images, config.labels, config.seed))  # type: ignore[union-attr]
+        return 0.5
+
+    monkeypatch.setattr(residual_students, "student_accuracy", learn)
+    moved(lab, merge_ratio=0.2)
+    lab.students_button.click()
+    lab.worker.join()
+    inputs = Inputs(data=data, teachers=(teacher,))
+    made = driver.run(fadrm, SMALL.replace(merge_ratio=0.2), inputs).images
+    real = driver.run(selection, selection.Config(images_per_class=2), inputs).images
+    wanted = [(images, labels, seed) for seed in (0, 1) for labels in ("hard", "online") for images in (made, real)]
+    assert [(labels, seed) for _, labels, seed in given] == [(labels, seed) for _, labels, seed in wanted]
+    assert all(torch.equal(images, other) for (images, _, _), (other, _, _) in zip(given, wanted, strict=True))
+    lab.students.train(lab.panel.value, lambda words, step: None)
+    assert len(given) == 8, "those that are known are not trained again"
+
+
 def test_accuracies_in_words() -> None:
     assert in_words(()) == "not yet" and in_words((0.25,)) == "25.0% (one seed)"
     assert in_words((0.2, 0.4)) == "30.0% (-97.1% to 157.1%)"  # t(1) = 12.706, standard error 0.1
@@ -491,7 +530,7 @@ def test_accuracies_in_words() -> None:
     assert residual_students.Worth((0.5, 0.4), (0.25,)).gain == (0.25,)
 
 
-@pytest.mark.parametrize("how", ["stop", "setting", "close"])
+@pytest.mark.parametrize("how", ["stop", "setting", "budget", "close"])
 def test_students_are_given_up(data: ImageData, teacher: Network, student: training.Config, how: str) -> None:
     lab = ResidualLab(data, teacher, SMALL, student=student.replace(epochs=100_000))
     lab.worker.join()
@@ -505,8 +544,10 @@ def test_students_are_given_up(data: ImageData, teacher: Network, student: train
         return
     if how == "stop":
         lab.stop_button.click()
-    else:
+    elif how == "setting":
         lab.panel["merges"].value = 1
+    else:
+        lab.panel["images_per_class"].value = 3
     lab.worker.join(10)
     assert lab.error is None and lab.stop_button.disabled and not lab.students_button.disabled
     assert "after step 12" in lab.sentence and lab.students_table.value.count("not yet") == 6
@@ -519,7 +560,7 @@ def test_scrubbing_leaves_the_students_alone(data: ImageData, teacher: Network, 
     lab.students_button.click()
     for index in range(8):
         lab.slider.index = index
-        lab.panel["class_name"].value = "abc"[index % 3]
+        lab.class_slider.value = "abc"[index % 3]
     lab.worker.join()
     assert lab.students.finished(lab.panel.value) and lab.panel.value.step == kept_steps(12, 2)[7]
     lab.close()
