@@ -86,6 +86,16 @@ SWEEPS: dict[str, Sweep] = {
             run=residuals.measured,
         ),
         Sweep(
+            name="residuals_paper",
+            description=(
+                "FADRM on CIFAR-10 at the published settings: ResNet-18, 2,000 steps in mixed precision, 10 images per class, students 400 "
+                "epochs; without its residual, stopped early, and beside random images, RDED and SRe2L."
+            ),
+            settings=residuals.cifar10_paper(),
+            run=functools.partial(residuals.measured, scale="cifar10_paper"),
+            prepare=functools.partial(setting.prepare, scale="cifar10_paper"),
+        ),
+        Sweep(
             name="residual_labels",
             description=(
                 "Step by step to FADRM's student: class numbers, teacher's labels stored once, for every view, from a teacher in train "

@@ -109,6 +109,19 @@ def labels() -> list[Point]:
     ]
 
 
+def cifar10_paper() -> list[Point]:
+    """CIFAR-10 at the published scale: FADRM in mixed precision, with and without its residual, beside patches, RDED and SRe2L."""
+    published: Point = {"precision": "bfloat16", "iterations": 2000}
+    kinds: list[tuple[str, Point]] = [
+        (RANDOM, {}), (RDED, {"factor": 1}), (SRE2L, {}), (FADRM, {**published, "merge_ratio": 1.0}), (FADRM, published),
+        (STOPPED, published),
+    ]  # fmt: skip
+    return [
+        point(method, seed=seed, images_per_class=10, **({"iterations": None} | changes))
+        for method, changes in kinds for seed in range(3)
+    ]  # fmt: skip
+
+
 def by_labels(point: Point, place: Place) -> dict[str, float]:
     """accuracy: of one student on the test images, a fraction in [0, 1]."""
     world, (kind, changes) = setting(SCALE, place), LABELS[point["labels"]]
@@ -123,15 +136,15 @@ def by_labels(point: Point, place: Place) -> dict[str, float]:
     return {"accuracy": found.mean}
 
 
-def measured(point: Point, place: Place) -> dict[str, float]:
+def measured(point: Point, place: Place, *, scale: str = SCALE) -> dict[str, float]:
     """What one point gives.
 
     hard, online       test accuracy of one student, a fraction in [0, 1], by the labels it learns from
     pixel_entropy      bits, mean over images (`entropy.pixel_entropy`)
     contrast           standard deviation over the pixels of an image, in normalised units, mean over images
     """
-    world = setting(SCALE, place)
-    made = distilled(point, place)
+    world = setting(scale, place)
+    made = distilled(point, place, scale=scale)
     found = {
         labels: evaluate(
             made, world.data, labels=labels, teacher=world.teacher(place), seeds=(point["seed"],), config=world.student,
@@ -155,9 +168,9 @@ def in_tasks(point: Point, place: Place) -> dict[str, float]:
     return found
 
 
-def distilled(point: Point, place: Place) -> DistilledSet:
+def distilled(point: Point, place: Place, *, scale: str = SCALE) -> DistilledSet:
     """The images of a point."""
-    world = setting(SCALE, place)
+    world = setting(scale, place)
     if point["method"] in (STOPPED, PULLED_BACK):
         reference = world.distilled({**point, "method": FADRM}, place)
         return at_the_distance_of(reference, world, point, place)
@@ -167,8 +180,10 @@ def distilled(point: Point, place: Place) -> DistilledSet:
 def at_the_distance_of(reference: DistilledSet, world: Setting, point: Point, place: Place) -> DistilledSet:
     """The images of a run without merges, brought to the distance from the patches that `reference` has, batch by batch."""
     inputs, count = world.inputs(place), point["images_per_class"]
-    known = {name: point[name] for name in ("patches", "precision", "seed")}
-    config = fadrm.Config(images_per_class=count, merges=0, **known, **world.recovery)
+    own = {name: point[name] for name in ("patches", "precision", "seed")}
+    if point.get("iterations") is not None and not place.smoke:
+        own["iterations"] = point["iterations"]
+    config = fadrm.Config(images_per_class=count, merges=0, **world.recovery | own)
     patches = batches(world.distilled(patches_of(point), place), count)
     wanted = entropy.distance_to(batches(reference, count).flatten(0, 1), patches.flatten(0, 1)).view(count, -1).mean(1)
     found: list[Tensor] = []

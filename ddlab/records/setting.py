@@ -67,6 +67,8 @@ class Setting:
         known = module.Config.__dataclass_fields__
         shared = {name: value for name, value in self.recovery.items() if name in known}
         own = {column: value for column, value in point.items() if column in known and value is not None}
+        if place.smoke and "iterations" in shared:
+            own["iterations"] = shared["iterations"]
         config = module.Config(**shared | own)
         return whole(self._kept(module, config, self.inputs(place), place, DistilledSet.load))
 
@@ -133,7 +135,7 @@ def cifar10_paper(place: Place) -> Setting:
         data=images,
         teaching=training.Config.paper(role="teacher", **short),
         student=training.Config.paper(**short),
-        recovery={"iterations": 2 if place.smoke else 1000},
+        recovery={"iterations": 4 if place.smoke else 1000},
         long=True,
     )
 

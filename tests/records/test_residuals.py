@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from pathlib import Path
 
 import pytest
 import torch
@@ -14,8 +15,10 @@ from ddlab import entropy, evaluation, networks, process, records, training
 from ddlab.methods import data_residual_matching as fadrm
 from ddlab.process import Inputs
 from ddlab.records import SWEEPS, Place, residuals, setting
+from ddlab.records import __main__ as command
 from ddlab.records.residuals import PULLED_BACK, STOPPED
 from ddlab.records.setting import FADRM, RANDOM, RDED, SRE2L
+from tests.records.test_diversity import pictures
 
 SMOKE = Place(smoke=True)
 
@@ -125,6 +128,23 @@ def test_what_a_point_measures() -> None:
     assert found["contrast"] == pytest.approx(made.images.flatten(1).std(1).mean().item(), rel=1e-5)
     tasks = residuals.in_tasks(point, SMOKE)
     assert list(tasks) == [f"{labels}_{seen}" for labels in ("hard", "online") for seen in (2, 4, 6, 8, 10)]
+
+
+@pytest.mark.slow
+def test_cifar10_runs_through_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same code as at full size, with few images and steps, as far as RDED, FADRM and a control."""
+    name = "residuals_paper"
+    chosen = [point for point in SWEEPS[name].settings if point["seed"] == 0]
+    assert [point["method"] for point in chosen] == [RANDOM, RDED, SRE2L, FADRM, FADRM, STOPPED]
+    assert [point["iterations"] for point in chosen] == [None] * 3 + [2000] * 3
+    small = [{**point, "images_per_class": 1} for point in (chosen[1], *chosen[4:])]
+    monkeypatch.setattr(command, "SWEEPS", {name: records.Sweep(**{**vars(SWEEPS[name]), "settings": small})})
+    given = [name, "--data", pictures(tmp_path / "data", 8, 2), "--smoke", "--work", str(tmp_path / "work")]
+    assert command.main(given) == 0, capsys.readouterr()
+    found = records.read(tmp_path / "work" / f"{name}-smoke" / f"{name}.json")
+    assert found.complete and found.values("method") == [RDED, FADRM, STOPPED]
 
 
 @pytest.mark.parametrize("name", list(residuals.LABELS))
