@@ -15,6 +15,7 @@ from ..explorers.residual_runs import Recovery
 from ..figures import encode_grid
 from ..records.residuals import LABELS, PULLED_BACK, RATIOS, SMALL_SIZE, STOPPED
 from ..records.setting import FADRM, RANDOM, RDED, SRE2L
+from . import printed_tables as printed
 from . import recorded
 from .recorded import interval_of
 from .residuals_claims import STAGES, values
@@ -57,6 +58,21 @@ def merge_sweep() -> Any:
     return figures.sweep_bands(
         list(counts), curves, x_label="merges k (0: no residual)", title="How often: five images per class, α = .5"
     )
+
+
+def beside_the_paper() -> str:
+    """Tables 5 and 6 as printed, beside ours, in percent: the merge ratio at two sizes, then the number of merges."""
+    ratios = dict(zip(RATIOS, printed.FADRM_5[0][1:], strict=True))
+    merges = dict(zip(range(1, 7), printed.FADRM_6_MERGES[1], strict=True))
+    lines = ["| | paper | ours |", "|---|---|---|"]
+    for ratio, accuracy in ratios.items():
+        ours = statistics.fmean(values("online", merge_ratio=ratio, small_size=SMALL_SIZE))
+        name = "no residual" if ratio == 1 else f"α = {ratio:g}"
+        lines.append(f"| {name} (ImageNet-1K, 10 per class) | {accuracy} | {100 * ours:.1f} |")
+    for count, accuracy in merges.items():
+        ours = statistics.fmean(values("online", merges=count))
+        lines.append(f"| k = {count} (CIFAR-100) | {accuracy} | {100 * ours:.1f} |")
+    return "\n".join(lines)
 
 
 def size_table() -> str:

@@ -158,6 +158,14 @@ def test_figures_and_tables_show_the_records() -> None:
             assert low <= middle <= high
 
 
+def test_the_papers_tables_stand_beside_ours() -> None:
+    _, _, *lines = views.beside_the_paper().splitlines()
+    assert len(lines) == 13 and "46.2" in lines[0] and "47.7" in lines[5] and "61.5" in lines[9]
+    assert lines[5].startswith("| α = 0.5 ") and lines[9].startswith("| k = 3 ")
+    ours = fmean(row["online"] for row in rows(merges=3).values())
+    assert lines[9].endswith(f"| {100 * ours:.1f} |")
+
+
 def test_a_point_of_the_record_that_is_far_off_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     known = rows()
     monkeypatch.setattr(records, "run_point", lambda _name, point: known[point["seed"]])
