@@ -51,7 +51,8 @@ def first_view(data: ImageData, small_sizes: tuple[int, ...], config: fadrm.Conf
     fadrm.stage_size(1, image_size=data.image_size, small_size=config.small_size)  # refuses what is not small
     fields: dict[str, Any] = {field.name: getattr(config, field.name) for field in dataclasses.fields(fadrm.Config)}
     if config.small_size is None:
-        return view_class(data, small_sizes)(**fields | {"small_size": min(data.image_size)})
+        fields["small_size"] = min(data.image_size)
+        return view_class(data, small_sizes)(**fields)
     return view_class(data, tuple(sorted({*small_sizes, config.small_size}, reverse=True)))(**fields)
 
 
