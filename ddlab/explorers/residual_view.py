@@ -37,7 +37,9 @@ class ResidualView(fadrm.Config):
     def method(self, data: ImageData) -> fadrm.Config:
         """What the method is given; the full size as a small one, which buttons need, is none."""
         fields: dict[str, Any] = {field.name: getattr(self, field.name) for field in dataclasses.fields(fadrm.Config)}
-        return fadrm.Config(**fields | ({"small_size": None} if self.small_size == min(data.image_size) else {}))
+        if self.small_size == min(data.image_size):
+            fields["small_size"] = None
+        return fadrm.Config(**fields)
 
 
 def first_view(data: ImageData, small_sizes: tuple[int, ...], config: fadrm.Config | None) -> ResidualView:
