@@ -104,7 +104,7 @@ def compared(view: ResidualView) -> dict[str, float]:
 
 def schedule(runs: ResidualRuns, view: ResidualView) -> go.Figure:
     """The stages and what they cost."""
-    return _stages(view.iterations, view.merges, min(runs.data.image_size), view.small_size)
+    return _stages(view.iterations, view.merges, min(runs.data.image_size), runs.config(view).small_size)
 
 
 @lru_cache(maxsize=128)
@@ -117,7 +117,8 @@ def _stages(iterations: int, merges: int, image_size: int, small_size: int | Non
 def sentence(runs: ResidualRuns, view: ResidualView, step: int) -> str:
     """What is seen at a step."""
     label, unit = runs.data.class_names.index(view.class_name), UNITS[view.measure]
-    sizes = "full size" if view.small_size is None else f"{view.small_size} and {min(runs.data.image_size)} px"
+    small = runs.config(view).small_size
+    sizes = "full size" if small is None else f"{small} and {min(runs.data.image_size)} px"
     said = (
         f"{view.class_name}, α = {view.merge_ratio:g}, {view.merges} {'merge' if view.merges == 1 else 'merges'}, "
         f"{view.iterations} steps at {sizes}: "

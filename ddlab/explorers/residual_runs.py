@@ -10,7 +10,6 @@ Up to the first merge the runs of all ratios are one and the same, so that this 
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 import threading
@@ -124,9 +123,8 @@ class ResidualRuns:
 
     def config(self, view: ResidualView, alpha: float | None = None) -> fadrm.Config:
         """What the method is given: one image per class, and this ratio in the place of the view's; without merges they are all 1."""
-        fields = {field.name: getattr(view, field.name) for field in dataclasses.fields(fadrm.Config)}
         alpha = view.merge_ratio if alpha is None else alpha
-        return fadrm.Config(**fields | {"images_per_class": 1, "merge_ratio": alpha if view.merges else 1.0})
+        return view.method(self.data).replace(images_per_class=1, merge_ratio=alpha if view.merges else 1.0)
 
     def check(self, config: fadrm.Config) -> None:
         """Raise what the method says of settings that this teacher or these images do not allow; crops and mosaics are not chosen."""

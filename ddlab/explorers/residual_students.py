@@ -7,11 +7,10 @@ students.worth(view, "hard")                      # what is known of both sets, 
 
 from __future__ import annotations
 
-import dataclasses
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 from .. import cache, errors, training
 from .. import process as driver
@@ -24,9 +23,11 @@ from ..methods import data_residual_matching as fadrm
 from ..methods import selection
 from ..networks import Network
 from ..process import Inputs, Step
+from .residual_view import ResidualView
 
 LABELS = ("hard", "online")
 MADE, REAL = "recovered", "random real"
+_Key: TypeAlias = tuple[str, fadrm.Config | selection.Config, str, int]  # which images, how made, labels, seed
 
 
 @dataclass(frozen=True)
@@ -59,13 +60,13 @@ class Students:
         self.config = training.Config.for_data(data) if config is None else config
         self.data, self.teacher = data, teacher
         self.inputs = Inputs(data=data, teachers=(teacher,))
-        self._accuracies: dict[tuple[str, fadrm.Config | selection.Config, str, int], float] = {}
+        self._accuracies: dict[_Key, float] = {}
 
-    def check(self, view: fadrm.Config) -> None:
+    def check(self, view: ResidualView) -> None:
         """Raise if a class has fewer images than the view wants of it."""
         recovery.check_images_per_class(self.data, view.images_per_class)
 
-    def train(self, view: fadrm.Config, watch: Callable[[str, Step], None]) -> None:
+    def train(self, view: ResidualView, watch: Callable[[str, Step], None]) -> None:
         """Everything that `worth` tells. `watch` is called after each step with what it belongs to; what it raises ends the work."""
         made = self._made(view, watch)
         real = driver.run(selection, _selection(view), self.inputs)
@@ -73,28 +74,33 @@ class Students:
         for number, (seed, labels) in enumerate(rounds):
             for part, (kind, distilled) in enumerate(((MADE, made), (REAL, real)), 1):
                 words = f"student {2 * number + part} of {2 * len(rounds)}"
-                self._learn(_key(kind, view, labels, seed), distilled, lambda step, words=words: watch(words, step))
+                self._learn(
+                    self._key(kind, view, labels, seed), distilled, lambda step, words=words: watch(words, step)
+                )
 
-    def worth(self, view: fadrm.Config, labels: str) -> Worth:
+    def worth(self, view: ResidualView, labels: str) -> Worth:
         """What is known of this view's students."""
         found = (
-            [self._accuracies.get(_key(kind, view, labels, seed)) for seed in range(self.seeds)]
+            [self._accuracies.get(self._key(kind, view, labels, seed)) for seed in range(self.seeds)]
             for kind in (MADE, REAL)
         )
         made, real = (tuple(value for value in values if value is not None) for values in found)
         return Worth(made, real)
 
-    def finished(self, view: fadrm.Config) -> bool:
+    def finished(self, view: ResidualView) -> bool:
         """Whether all students of a view are known."""
         return all(len(self.worth(view, labels).gain) == self.seeds for labels in LABELS)
 
-    def _made(self, view: fadrm.Config, watch: Callable[[str, Step], None]) -> DistilledSet:
-        made = cache.run(fadrm, _config(view), self.inputs, on_step=lambda step: watch("images", step))
+    def _made(self, view: ResidualView, watch: Callable[[str, Step], None]) -> DistilledSet:
+        made = cache.run(fadrm, view.method(self.data), self.inputs, on_step=lambda step: watch("images", step))
         if not made.complete:
             raise KeyboardInterrupt("the images were still being made")
         return made
 
-    def _learn(self, key: Any, distilled: DistilledSet, on_step: Callable[[Step], None]) -> None:
+    def _key(self, kind: str, view: ResidualView, labels: str, seed: int) -> _Key:
+        return kind, view.method(self.data) if kind == MADE else _selection(view), labels, seed
+
+    def _learn(self, key: _Key, distilled: DistilledSet, on_step: Callable[[Step], None]) -> None:
         if key not in self._accuracies:
             _, _, labels, seed = key
             inputs = Inputs(distilled=distilled, teachers=(self.teacher,))
@@ -112,15 +118,5 @@ def in_words(values: tuple[float, ...], *, signed: bool = False) -> str:
     return f"{form.format(statistics.fmean(values))} ({said})"
 
 
-def _config(view: fadrm.Config) -> fadrm.Config:
-    return fadrm.Config(**{field.name: getattr(view, field.name) for field in dataclasses.fields(fadrm.Config)})
-
-
-def _selection(view: fadrm.Config) -> selection.Config:
+def _selection(view: ResidualView) -> selection.Config:
     return selection.Config(images_per_class=view.images_per_class, seed=view.seed)
-
-
-def _key(
-    kind: str, view: fadrm.Config, labels: str, seed: int
-) -> tuple[str, fadrm.Config | selection.Config, str, int]:
-    return kind, _config(view) if kind == MADE else _selection(view), labels, seed

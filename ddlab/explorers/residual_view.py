@@ -34,19 +34,28 @@ class ResidualView(fadrm.Config):
         fadrm.Config, "candidates_per_class", 40, source="teaching: crops and mosaics are chosen in seconds"
     )
 
+    def method(self, data: ImageData) -> fadrm.Config:
+        """What the method is given; the full size as a small one, which buttons need, is none."""
+        fields: dict[str, Any] = {field.name: getattr(self, field.name) for field in dataclasses.fields(fadrm.Config)}
+        if self.small_size == min(data.image_size):
+            fields["small_size"] = None
+        return fadrm.Config(**fields)
+
 
 def first_view(data: ImageData, small_sizes: tuple[int, ...], config: fadrm.Config | None) -> ResidualView:
     """The settings that a config gives, or those of a reader who has none."""
     if config is None:
         made = view_class(data, small_sizes)
         return made(
-            small_size=small_sizes[0] if small_sizes else None,
+            small_size=(*small_sizes, min(data.image_size))[0],
             roll_pixels=min(4, min(small_sizes or data.image_size) - 1),
         )
-    sizes = small_sizes if config.small_size is None else tuple(sorted({*small_sizes, config.small_size}, reverse=True))
-    return view_class(data, sizes)(
-        **{field.name: getattr(config, field.name) for field in dataclasses.fields(fadrm.Config)}
-    )
+    fadrm.stage_size(1, image_size=data.image_size, small_size=config.small_size)  # refuses what is not small
+    fields: dict[str, Any] = {field.name: getattr(config, field.name) for field in dataclasses.fields(fadrm.Config)}
+    if config.small_size is None:
+        fields["small_size"] = min(data.image_size)
+        return view_class(data, small_sizes)(**fields)
+    return view_class(data, tuple(sorted({*small_sizes, config.small_size}, reverse=True)))(**fields)
 
 
 def choices(view: ResidualView, name: str) -> tuple[Any, ...]:
@@ -78,14 +87,15 @@ def by_nearness(chosen: float) -> list[float]:
 
 
 def view_class(data: ImageData, small_sizes: tuple[int, ...]) -> type[ResidualView]:
-    """The view of one explorer: the classes of its data and the sizes of its small stages are the choices."""
+    """The view of one explorer: the classes of its data and the sizes of its small stages, or the full one, are the choices."""
+    full = min(data.image_size)
 
     @dataclass(frozen=True, kw_only=True)
     class ChosenView(ResidualView):
         """What is shown, among the classes and sizes of one explorer."""
 
         small_size: int | None = parameter(
-            None, symbol=r"D_\mathrm{ds}", choices=(None, *small_sizes), unit="px", explorable=True, source="FADRM, Table 6",
+            full, symbol=r"D_\mathrm{ds}", choices=(full, *small_sizes), unit="px", explorable=True, source="FADRM, Table 6",
             help="Shorter side of the images in the odd stages, 1 the first.",
         )  # fmt: skip
         class_name: str = parameter(

@@ -237,7 +237,8 @@ class ResidualLab(Explorer):
         if "small_size" in names:
             sizes: Any = self.panel["small_size"]
             sizes.options = [
-                ("full size" if size is None else f"{size} px", size) for size in choices(view, "small_size")
+                ("full size" if size == min(data.image_size) else f"{size} px", size)
+                for size in choices(view, "small_size")
             ]
             sizes.value = view.small_size
         columns = "repeat(auto-fit, minmax(440px, 1fr))"

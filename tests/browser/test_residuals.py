@@ -73,6 +73,8 @@ def test_a_run_is_watched_scrubbed_and_left(open_notebook, tmp_path):
     note("residual lab: ratio between known runs to painted curve, ms (aim p95 150)", summary(taken))
 
     for label, name in (("merges", "merges"), ("steps B", "iterations"), ("learning rate", "learning_rate")):
+        of(page, "reset_button.click()")
+        settle(page)  # else a picture of the setting before would be taken for the first one of this
         before = of(page, f"panel.value.{name}")
         taken = page.move_slider(label, presses=1, key="ArrowLeft", kind="picture")
         note(f"residual lab: {label} to the first picture of a new setting, ms (aim 300)", summary(taken))
@@ -109,8 +111,11 @@ def test_class_measure_students_and_both_themes(open_notebook, tmp_path):
     page.set_theme("light")
     page.screenshot("residual_lab_students", cell=1)
     assert page.problems() == [] and of(page, "error") is None
+    page.reload()
+    page.wait_for_plots(2)
+    assert page.problems() == [] and page.page.locator(".ddlab-explorer img").count() == 1
     page.run_all()
     page.wait_for_plots(2)
-    assert page.kernel_threads() == ["ddlab-residuals"]
+    assert page.kernel_threads() == ["ddlab-residuals"], "a cell that runs again closes the lab it replaces"
     of(page, "close()")
     assert page.kernel_threads() == []

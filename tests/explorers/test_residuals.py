@@ -243,6 +243,7 @@ def test_small_sizes_are_those_the_teacher_takes(data: ImageData, teacher: Netwo
         ({"config": residuals.ResidualLab}, ("config", "data_residual_matching")),
         ({"small_sizes": (16,)}, ("small_sizes", "15", "16")),
         ({"small_sizes": 8}, ("small_sizes", "tuple")),
+        ({"config": SMALL.replace(small_size=16)}, ("small_size", "below the image size of 16 px")),
         ({"seeds": 0}, ("seeds",)),
         ({"student": SMALL}, ("student", "training Config")),
         ({"config": SMALL.replace(images_per_class=99)}, ("images_per_class", "12", "99")),
@@ -581,6 +582,9 @@ def test_where_a_reader_without_a_config_begins(data: ImageData, teacher: Networ
     view = lab.panel.value
     assert (view.iterations, view.merges, view.merge_ratio, view.small_size) == (100, 3, 0.5, 12)
     assert isinstance(view, ResidualView) and view.images_per_class == 5
-    assert [value for _, value in lab.panel["small_size"].options] == [None, 12, 8]
+    assert [value for _, value in lab.panel["small_size"].options] == [16, 12, 8]
     assert lab.share_field.value == "small_size=12" and view.measure == FEATURES
+    moved(lab, iterations=20, small_size=16)
+    assert lab.runs.config(lab.panel.value).small_size is None and "20 steps at full size" in lab.sentence
+    assert lab.panel["small_size"].index == 0, "the button that was pressed is seen to be"
     lab.close()
