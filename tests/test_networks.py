@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from ddlab import networks, storage
 from ddlab.data import ImageData
-from ddlab.networks import Network, NetworkSpec, convnet, resnet, vgg
+from ddlab.networks import Network, NetworkSpec, calling, convnet, resnet, vgg
 from ddlab.networks.specification import hooked_layers, skeleton
 from tests.support import assert_same, assert_unchanged, global_randomness, made_data, refuses, snapshot
 
@@ -224,6 +224,26 @@ def test_two_threads_with_one_spec(teacher: Network, other_teacher: Network) -> 
         thread.join()
     for place, result in enumerate(expected):
         assert_same(found[place % 2][place], result)
+
+
+def test_large_images_are_predicted_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No more pixels at once than 512 images of 32 px have: memory goes with them."""
+    spec = networks.spec("convnet", width=1, depth=1, head="mean")
+    seen: list[int] = []
+    call = calling.call
+
+    def spied(spec: Any, weights: Any, images: Tensor, *given: Any, **options: Any) -> Any:
+        seen.append(len(images))
+        return call(spec, weights, images, *given, **options)
+
+    monkeypatch.setattr(calling, "call", spied)
+    for size, wanted in ((16, [512, 188]), (32, [512, 188]), (64, [128] * 5 + [60]), (724, [1, 1])):
+        count = 2 if size > 64 else 700
+        data = made_data(classes=2, channels=1, size=size, train=2, test=2)
+        network = networks.initialise(spec.for_data(data), seed=0)
+        networks.predict(network, torch.zeros(count, 1, size, size))
+        assert seen == wanted, size
+        seen.clear()
 
 
 def test_predict_is_batched_and_without_gradients(teacher: Network) -> None:

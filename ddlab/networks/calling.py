@@ -13,6 +13,8 @@ from torch import Tensor, nn
 from .. import errors
 from .specification import LARGEST, Network, NetworkSpec, check_weights, hooked_layers, skeleton
 
+_PIXELS_AT_ONCE = 512 * 32 * 32
+
 AtBatchNorm = Callable[[str, Tensor], Tensor]
 
 
@@ -127,14 +129,19 @@ def _runs_on(spec: NetworkSpec, height: int, width: int) -> bool:
     return True
 
 
-def predict(network: Network, images: Tensor, *, batch_size: int = 512) -> Outputs:
+def predict(network: Network, images: Tensor, *, batch_size: int | None = None) -> Outputs:
     """The outputs of a network in evaluation mode, without gradients, in batches of `batch_size` images.
 
     The images go to the network's device and the outputs come back to the images'.
+
+    Args:
+        batch_size: default 512, fewer above 32 px, so that a batch has no more pixels than that.
     """
     if not isinstance(network, Network):
         errors.fail("network", "a Network", network)
     errors.check_tensor("images", images, shape=[None] * 4, floating=True, finite=False)
+    if batch_size is None:
+        batch_size = max(min(512, _PIXELS_AT_ONCE // max(images.shape[2] * images.shape[3], 1)), 1)
     batch_size = min(errors.check_integer("batch_size", batch_size, 1), max(len(images), 1))
     with torch.no_grad():
         parts = [call(network.spec, network.weights, batch.to(network.device))[0] for batch in images.split(batch_size)]
