@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -224,6 +226,31 @@ def test_two_threads_with_one_spec(teacher: Network, other_teacher: Network) -> 
         thread.join()
     for place, result in enumerate(expected):
         assert_same(found[place % 2][place], result)
+
+
+@pytest.mark.parametrize("family", ["convnet", "lenet", "mlp", "vgg11", "shufflenet_v2_x0_5"])
+def test_running_and_following_shapes_agree_on_sizes(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = networks.spec(family).for_data(made_data(classes=2, channels=3, size=32, train=2, test=2))
+    sizes = [(side, side) for side in (1, 2, 7, 8, 16, 31, 32, 33, 64)] + [(32, 40), (64, 16)]
+    run = [calling._runs_on.__wrapped__(spec, *size) for size in sizes]
+    monkeypatch.setattr(calling, "_PIXELS_RUN", 0)
+    assert run == [calling._runs_on.__wrapped__(spec, *size) for size in sizes]
+    assert run[sizes.index((32, 32))] is True
+
+
+def test_asking_for_sizes_imports_no_compiler() -> None:
+    """In a fresh interpreter: torch._dynamo takes 150 MB."""
+    code = """
+import sys
+from ddlab import networks
+from ddlab.data import load
+data = load("shapes", size=32, train=10, test=1)
+for family in ("convnet", "lenet", "mlp"):  # torchvision's networks import it themselves
+    networks.takes_size(networks.spec(family).for_data(data), (24, 24))
+networks.takes_size(networks.spec("convnet", norm="group", head="mean").for_data(data), (24, 24))
+sys.exit("torch._dynamo" in sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
 def test_large_images_are_predicted_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -14,6 +15,7 @@ from .. import errors
 from .specification import LARGEST, Network, NetworkSpec, check_weights, hooked_layers, skeleton
 
 _PIXELS_AT_ONCE = 512 * 32 * 32
+_PIXELS_RUN = 256 * 256
 
 AtBatchNorm = Callable[[str, Tensor], Tensor]
 
@@ -121,9 +123,17 @@ def takes_size(spec: NetworkSpec, image_size: tuple[int, int]) -> bool:
 
 @lru_cache(maxsize=256)
 def _runs_on(spec: NetworkSpec, height: int, width: int) -> bool:
+    module = copy.deepcopy(skeleton(spec)).eval()
+    device = "meta"  # without memory only shapes are followed, of images of any size
+    if height * width <= _PIXELS_RUN:
+        # But then torch imports its compiler, for 150 MB and two seconds; a few pixels are run in less.
+        device = "cpu"
+        module.to_empty(device=device)
+        for value in module.state_dict().values():
+            value.zero_()
     try:
-        # Without weights only shapes are followed: nothing else can go wrong.
-        skeleton(spec).eval()(torch.empty((1, spec.channels or 0, height, width), device="meta"))
+        with torch.no_grad():
+            module(torch.zeros((1, spec.channels or 0, height, width), device=device))
     except RuntimeError:
         return False
     return True
