@@ -78,7 +78,7 @@ def beside_the_paper() -> str:
 def size_table() -> str:
     """Accuracy and exact cost by the smaller size, as a Markdown table (Table 6, right)."""
     lines = ["| smaller size | cost, share of full size | accuracy, online labels |", "|---|---|---|"]
-    for size in (24, 40, SMALL_SIZE, None):
+    for size in (32, 40, SMALL_SIZE, None):
         shown, cost = "none", 1.0
         if size is not None:
             cost = theory.resolution_cost_ratio(budget=120, merges=3, small_side=size, side=64)

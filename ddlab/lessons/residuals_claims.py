@@ -66,7 +66,7 @@ def size_effects() -> dict[str, list[float]]:
     resized = values("online", small_size=SMALL_SIZE)
     return {
         "F4 accuracy": differences(resized, values("online")),
-        "F4 too small": differences(resized, values("online", small_size=24)),
+        "F4 too small": differences(resized, values("online", small_size=32)),
         "F5 accuracy": differences(values("online", precision="bfloat16"), values("online")),
     }
 

@@ -78,7 +78,7 @@ def merge_counts() -> list[Point]:
 
 def small_sizes() -> list[Point]:
     """Table 6, right: the smaller size."""
-    return [point(FADRM, seed=seed, small_size=size) for size in (24, 40, SMALL_SIZE, None) for seed in SEEDS]
+    return [point(FADRM, seed=seed, small_size=size) for size in (32, 40, SMALL_SIZE, None) for seed in SEEDS]
 
 
 def controls() -> list[Point]:

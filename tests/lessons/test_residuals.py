@@ -52,7 +52,7 @@ def test_effects_are_paired_rows_of_the_records() -> None:
         "F3 more": lead(counts[3], counts[6]),
         "F3 fewer": lead(counts[3], counts[1]),
         "F4 accuracy": lead(both[0.5], rows()),
-        "F4 too small": lead(both[0.5], rows(small_size=24)),
+        "F4 too small": lead(both[0.5], rows(small_size=32)),
         "F5 accuracy": lead(rows(precision="bfloat16"), rows()),
         "F6": lead(rows(patches="crop"), rows(patches="mosaic")),
         "F10": lead(rows(), rows("RDED", factor=1)),
@@ -150,8 +150,8 @@ def test_figures_and_tables_show_the_records() -> None:
     cell = fmean(row["online"] for row in rows(merge_ratio=0.7, small_size=48).values())
     assert any(f"{cell:.3f}" in str(trace) for trace in [*grid.data, *(grid.layout.annotations or ())])
     head, _, *lines = views.size_table().splitlines()
-    assert "cost" in head and [line.split(" | ")[0] for line in lines] == ["| 24 px", "| 40 px", "| 48 px", "| none"]
-    assert [line.split(" | ")[1] for line in lines] == ["0.57", "0.70", "0.78", "1.00"]
+    assert "cost" in head and [line.split(" | ")[0] for line in lines] == ["| 32 px", "| 40 px", "| 48 px", "| none"]
+    assert [line.split(" | ")[1] for line in lines] == ["0.62", "0.70", "0.78", "1.00"]
     for line in lines + views.continual_table().splitlines()[2:]:
         for cell in re.findall(r"\*\*\S+ \([^)]*\)", line):
             middle, low, high = (float(number) for number in re.findall(r"\d\.\d\d", cell))
