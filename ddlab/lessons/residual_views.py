@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from collections.abc import Mapping
 from typing import Any
@@ -158,9 +159,15 @@ def film(
     recording: Recording[bytes] = Recording(capacity=len(steps) + 2)
     for step in steps:
         shown = torch.stack([frames[step].images[label] for frames in every.values()])
-        recording.add(step, encode_grid(shown, columns=len(every), column_labels=list(every), gap=6))
+        larger = shown.repeat_interleave(2, 2).repeat_interleave(2, 3)
+        # The font of the grid has no Greek letters.
+        heads = [name.replace("α", "alpha") for name in every]
+        recording.add(step, encode_grid(larger, columns=len(every), column_labels=heads, gap=6))
     curves = {name: [float(frames[step].measured[measure].mean()) for step in steps] for name, frames in every.items()}
     curve = figures.vanishing_curves(curves, steps=steps, unit=f"{measure} ({unit})", references=references)
+    shown = [*itertools.chain(*curves.values()), *references.values()]
+    room = 0.1 * (max(shown) - min(shown))
+    curve.update_yaxes(range=[min(shown) - room, max(shown) + room])  # from 0 nothing would be told apart
 
     def describe(step: int) -> str:
         now = ", ".join(f"{name} {values[steps.index(step)]:.2f}" for name, values in curves.items())

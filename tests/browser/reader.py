@@ -80,15 +80,19 @@ class Reader:
         self.lab.set_theme("light")
         return len(light)
 
-    def reload_and_run_again(self, names: Sequence[str], plots: int) -> None:
-        """A reload keeps the plots; a cell that runs again closes what it replaces."""
+    def reload_and_run_again(self, names: Sequence[str], plots: int, workers: Sequence[str] = ()) -> None:
+        """A reload keeps the plots; a cell that runs again closes what it replaces.
+
+        Args:
+            workers: the threads that explorers of this lesson keep, one each.
+        """
         self.lab.reload()
         self.lab.wait_for_plots(plots)  # static figures come back as the picture that JupyterLab has saved
         assert self.lab.problems() == []
         for name in names:
             self.run_again(name)
         self.lab.wait_for_plots(plots)
-        assert self.lab.kernel_threads() == []
+        assert self.lab.kernel_threads() == [*workers]
 
     def _text_colours(self) -> dict[str, str]:
         return {plot["title"] + plot["alt"][:60]: plot["text_colour"] for plot in self.lab.plots() if plot["alt"]}
