@@ -179,7 +179,7 @@ class TestViews:
     def test_a_view_is_what_augment_makes_of_the_fields(self, mixing: str) -> None:
         fields: dict[str, Any] = {"crop_area": 0.4, "crop_pixels": 2, "flip": True, mixing: 0.7, "seed": 3}
         given_images, mean, std = images(6), torch.tensor([0.6]), torch.tensor([0.4])
-        found = Views(**{"mixup_alpha": 0.0} | fields).view(given_images, mean=mean, std=std, step=4)
+        found = Views(**{"mixup_alpha": 0.0} | fields).view(given_images, mean=mean, std=std, step=4)  # type: ignore[arg-type]
         expected = view(given_images, **{"mixup_alpha": 0.0} | fields, step=4)  # -.6 / .4 is BLACK
         torch.testing.assert_close(found.images, expected.images)
         assert found.share == expected.share and torch.equal(found.partner, expected.partner)
