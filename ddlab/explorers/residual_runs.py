@@ -105,6 +105,9 @@ class Ground:
 class ResidualRuns:
     """Runs FADRM with one image per class, measures what it makes, and remembers the last runs.
 
+    Attributes:
+        edges: of the bins between the features of real images, in which all feature entropies are counted.
+
     `go_on` and `ground` compute, in one thread at a time; all else answers at once, in any. So does `begin` where the ground is known.
     """
 
@@ -115,7 +118,7 @@ class ResidualRuns:
         fewest = int(torch.bincount(data.train_labels, minlength=data.classes).min())
         found = entropy.reference_images(data, min(_REFERENCES, fewest) * data.classes)
         self._references = {kind: found[kind] for kind in ("real", "noise", "constant")}
-        self._edges = entropy.feature_edges(networks.predict(teacher, self._normalised(found["real"])).last_conv)
+        self.edges = entropy.feature_edges(networks.predict(teacher, self._normalised(found["real"])).last_conv)
         self._lock, self._beginning = threading.RLock(), threading.Lock()
         self._runs: dict[fadrm.Config, Recovery] = {}
         self._grounds: dict[fadrm.Config, Ground] = {}
@@ -240,7 +243,7 @@ class ResidualRuns:
         seen = networks.predict(self.teacher, self._normalised(images))
         labels = torch.arange(len(images)) % self.data.classes
         return {
-            FEATURES: entropy.feature_entropy(seen.last_conv, self._edges),
+            FEATURES: entropy.feature_entropy(seen.last_conv, self.edges),
             PIXELS: entropy.pixel_entropy(images),
             DISTANCE: entropy.distance_to(images, patches),
             LOSS: F.cross_entropy(seen.logits, labels, reduction="none").double(),

@@ -13,6 +13,7 @@ from .. import randomness, theory
 from ..explorers import Recording, Scrubber, toy_view
 from ..figures import encode_grid, setting_curves
 from ..theory import ToyConfig, ToyRuns, ToyValidation
+from .answers import called
 
 NAME = "10_ideal_data"
 SIGMAS, RHOS = toy_view.SIGMAS.values, toy_view.RHOS.values
@@ -146,8 +147,10 @@ def check_targets(answer: Any) -> tuple[bool, str]:
         return False, "Write a function of (labels, teacher, rho)."
     draw = randomness.generator(1, 0, "exercise 1")
     labels, teacher = (torch.rand(6, generator=draw) < 0.5).float(), torch.rand(6, generator=draw)
-    given, problem = _called(answer, labels, teacher, 0.3)
-    if given is None:
+    given, problem = called(
+        lambda *given: torch.as_tensor(answer(*given)), labels, teacher, 0.3, of="(labels, teacher, rho)"
+    )
+    if problem:
         return False, problem
     if given.shape == labels.shape and torch.allclose(given, 0.3 * labels + 0.7 * teacher):
         return False, "The other way round: rho is the teacher's share."
@@ -163,8 +166,8 @@ def check_posterior(answer: Any) -> tuple[bool, str]:
     points = 1.5 + torch.randn(6, 2, generator=randomness.generator(2, 0, "exercise 2"))
     for sigma in (0.5, 1.0):
         wanted = theory.posterior(theory.bimodal_mixture(deviation=sigma), points)
-        given, problem = _called(answer, points, sigma)
-        if given is None:
+        given, problem = called(lambda *given: torch.as_tensor(answer(*given)), points, sigma, of="(points, sigma)")
+        if problem:
             return False, problem
         if given.shape != wanted.shape:
             return False, f"One probability for each point; yours has shape {list(given.shape)}."
@@ -202,14 +205,6 @@ def check_quiet(answer: Any) -> tuple[bool, str]:
     if changed <= {"learning_rate", "momentum"}:
         return False, f"{said}. Shorter steps shake less and arrive later; look at the targets instead."
     return False, f"{said}. Nearly: leave less of the label in the target."
-
-
-def _called(function: Any, *arguments: Any) -> tuple[Tensor | None, str]:
-    """What an answer's function gives, or why it gave nothing."""
-    try:
-        return torch.as_tensor(function(*arguments)), ""
-    except Exception as problem:
-        return None, f"Your function raised {type(problem).__name__}: {problem}."
 
 
 CHECKS = {"targets": check_targets, "posterior": check_posterior, "quiet": check_quiet}

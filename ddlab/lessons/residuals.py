@@ -18,15 +18,14 @@ from ..explorers.residual_runs import Recovery, ResidualRuns
 from ..explorers.residual_view import FEATURES
 from ..figures import image_grid
 from ..methods import data_residual_matching as fadrm
-from ..networks import Network
 from ..records import setting
 from ..records.residuals import SMALL_SIZE
 from ..records.setting import FADRM, RDED, SRE2L
+from .answers import called
 
 NAME = "30_data_residuals"
 ITERATIONS = 120  # as in the records
 SETTING = "shapes 64 px, ConvNet-5 of width 16"
-_RULER = 200  # real images whose features set the bins
 
 
 @functools.cache
@@ -91,23 +90,18 @@ def three_sets(seed: int) -> dict[str, DistilledSet]:
     }
 
 
-@functools.cache
-def _ruler(data: ImageData, teacher: Network) -> Tensor:
-    images = entropy.reference_images(data, _RULER)["real"]
-    return entropy.feature_edges(networks.predict(teacher, normalise(images, data.mean, data.std)).last_conv)
-
-
-def feature_entropy(data: ImageData, teacher: Network, images: Tensor) -> Tensor:
-    """Feature entropy in bits, [n], of uint8 images [n, channels, h, w], in bins between the features of 200 real images."""
+def feature_entropy(images: Tensor) -> Tensor:
+    """Feature entropy in bits, [n], of uint8 images [n, channels, h, w], in the bins of `runs`."""
+    data, teacher = runs().data, runs().teacher
     seen = networks.predict(teacher, normalise(images, data.mean, data.std)).last_conv
-    return entropy.feature_entropy(seen, _ruler(data, teacher))
+    return entropy.feature_entropy(seen, runs().edges)
 
 
 def check_merge(answer: Any) -> tuple[bool, str]:
     """Exercise 1: a function (images, patches, alpha) -> eq 9, for patches of the images' size."""
     draw = randomness.generator(30, 1, "exercise")
     images, patches = torch.rand(2, 3, 4, 4, generator=draw), torch.rand(2, 3, 4, 4, generator=draw)
-    given, problem = _called(answer, "(images, patches, alpha)", images, patches, 0.8)
+    given, problem = called(answer, images, patches, 0.8, of="(images, patches, alpha)")
     if problem:
         return False, problem
     if not isinstance(given, Tensor) or given.shape != images.shape:
@@ -122,7 +116,7 @@ def check_merge(answer: Any) -> tuple[bool, str]:
 def check_cost(answer: Any) -> tuple[bool, str]:
     """Exercise 2: a function (budget, merges, r) -> the exact share of pixels, for even numbers of merges, too."""
     for budget, merges, share in ((120, 3, 0.5625), (120, 2, 0.25), (100, 6, 0.5), (10, 0, 0.25)):
-        given, problem = _called(answer, "(budget, merges, r)", budget, merges, share)
+        given, problem = called(answer, budget, merges, share, of="(budget, merges, r)")
         if problem:
             return False, problem
         stages = [fadrm.stage_of(step, iterations=budget, merges=merges) for step in range(budget)]
@@ -155,16 +149,6 @@ def check_fooling(answer: Any) -> tuple[bool, str]:
             f"Yours has {bits:.2f} bits, the real image with the most has {real:.2f}. Use more of the 256 values.",
         )
     return True, f"{bits:.2f} bits, more than any real image ({real:.2f}): a high entropy is no proof of information."
-
-
-def _called(answer: Any, arguments: str, *given: Any) -> tuple[Any, str]:
-    """(what the reader's function gave, "") or (None, what went wrong)."""
-    if not callable(answer):
-        return None, f"Write a function of {arguments}."
-    try:
-        return answer(*given), ""
-    except Exception as problem:
-        return None, f"Your function raised {type(problem).__name__}: {problem}."
 
 
 CHECKS: dict[str, Callable[[Any], tuple[bool, str]]] = {

@@ -120,13 +120,10 @@ def vanishing_effects(seeds: range) -> dict[str, list[float]]:
 def entropy_effects(seeds: range) -> dict[str, list[float]]:
     """F13: real images, noise, and the same pixels in other places; a draw of images for each seed."""
     found: dict[str, list[float]] = {"F13 pixels": [], "F13 features": [], "F13 places": []}
-    data, teacher = residuals.world().data, residuals.world().teacher(records.Place())
     for seed in seeds:
-        kinds = entropy.reference_images(data, _IMAGES, seed=seed)
+        kinds = entropy.reference_images(residuals.world().data, _IMAGES, seed=seed)
         pixels = {kind: float(entropy.pixel_entropy(images).mean()) for kind, images in kinds.items()}
-        features = {
-            kind: float(residuals.feature_entropy(data, teacher, kinds[kind]).mean()) for kind in ("real", "noise")
-        }
+        features = {kind: float(residuals.feature_entropy(kinds[kind]).mean()) for kind in ("real", "noise")}
         found["F13 pixels"].append(pixels["real"] - pixels["noise"])
         found["F13 features"].append(features["real"] - features["noise"])
         found["F13 places"].append(pixels["real"] - pixels["shuffled"])

@@ -12,8 +12,8 @@ all layers of a network in one pass                 matched_call
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -21,7 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from .. import errors, networks, randomness
+from .. import errors, networks, optim, randomness
 from ..augmentation import random_rectangle
 from ..data import ImageData
 from ..errors import DDLabError
@@ -215,6 +215,19 @@ def real_image_indices(data: ImageData, images_per_class: int, *, seed: int) -> 
         order = torch.randperm(len(members), generator=randomness.generator(seed, label, "real images"))
         columns.append(members[order[:images_per_class]])
     return torch.stack(columns, dim=1)
+
+
+def next_batch(state: Any, batch: int, made: Tensor, *, count: int, first: Callable[[int], Tensor]) -> Any:
+    """The state after a batch: its images join the done ones; the next one of `count` begins with a fresh Adam, if there is one.
+
+    Args:
+        state: with images, optimiser and done. made: the images of the batch, of full size. first: batch -> what it begins with.
+    """
+    state = replace(state, done=torch.cat([state.done, made[None]]))
+    if batch + 1 == count:
+        return state
+    images = first(batch + 1)
+    return replace(state, images=images, optimiser=optim.adam_init({"images": images}))
 
 
 def check_images_per_class(data: ImageData, images_per_class: int) -> None:

@@ -37,6 +37,7 @@ Deviations
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -252,13 +253,9 @@ def _next_stage(config: Config, inputs: Inputs, state: State, batch: int, stage:
 
 
 def _next_batch(config: Config, inputs: Inputs, state: State, batch: int) -> State:
-    """The batch under work goes to the done ones at full size; the next one begins, if there is one."""
     full = resampled(state.images, require_data(NAME, inputs).image_size)
-    state = replace(state, done=torch.cat([state.done, full[None]]))
-    if batch + 1 == config.images_per_class:
-        return state
-    images = _first_images(config, inputs, batch + 1)
-    return replace(state, images=images, optimiser=optim.adam_init({"images": images}))
+    first = functools.partial(_first_images, config, inputs)
+    return recovery.next_batch(state, batch, full, count=config.images_per_class, first=first)
 
 
 def _first_images(config: Config, inputs: Inputs, batch: int) -> Tensor:

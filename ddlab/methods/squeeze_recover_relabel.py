@@ -32,6 +32,7 @@ Deviations, all towards the reference code, which made the tables
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
@@ -316,12 +317,8 @@ def _cropped(config: Config, images: Tensor, step: int) -> Tensor:
 
 
 def _next_batch(config: Config, inputs: Inputs, state: AnyState, batch: int) -> AnyState:
-    """The batch under work goes to the done ones; the next one begins with a fresh optimiser, if there is one."""
-    state = replace(state, done=torch.cat([state.done, state.images[None]]))
-    if batch + 1 == config.images_per_class:
-        return state
-    images = _first_images(config, inputs, batch + 1)
-    return replace(state, images=images, optimiser=optim.adam_init({"images": images}))
+    first = functools.partial(_first_images, config, inputs)
+    return recovery.next_batch(state, batch, state.images, count=config.images_per_class, first=first)
 
 
 def _first_images(config: Config, inputs: Inputs, batch: int) -> Tensor:

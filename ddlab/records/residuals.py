@@ -180,10 +180,7 @@ def distilled(point: Point, place: Place, *, scale: str = SCALE) -> DistilledSet
 def at_the_distance_of(reference: DistilledSet, world: Setting, point: Point, place: Place) -> DistilledSet:
     """The images of a run without merges, brought to the distance from the patches that `reference` has, batch by batch."""
     inputs, count = world.inputs(place), point["images_per_class"]
-    own = {name: point[name] for name in ("patches", "precision", "seed")}
-    if point.get("iterations") is not None and not place.smoke:
-        own["iterations"] = point["iterations"]
-    config = fadrm.Config(images_per_class=count, merges=0, **world.recovery | own)
+    _, config = world.config({**point, "method": FADRM, "merges": 0}, place)
     patches = batches(world.distilled(patches_of(point), place), count)
     wanted = entropy.distance_to(batches(reference, count).flatten(0, 1), patches.flatten(0, 1)).view(count, -1).mean(1)
     found: list[Tensor] = []

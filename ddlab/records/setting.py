@@ -60,8 +60,8 @@ class Setting:
         """Images and teacher on the place's device."""
         return Inputs(data=self.data, teachers=(self.teacher(place),), device=place.device)
 
-    def distilled(self, point: Point, place: Place) -> DistilledSet:
-        """The images of a point: its method and seed, and of its other columns those that are fields of the method's Config."""
+    def config(self, point: Point, place: Place) -> tuple[Any, Any]:
+        """(module, config) of a point: its method and seed, and of its other columns those that are fields of the method's Config."""
         name = errors.check_choice("method", point["method"], tuple(METHODS))
         module = methods.get(METHODS[name])
         known = module.Config.__dataclass_fields__
@@ -69,7 +69,11 @@ class Setting:
         own = {column: value for column, value in point.items() if column in known and value is not None}
         if place.smoke and "iterations" in shared:
             own["iterations"] = shared["iterations"]
-        config = module.Config(**shared | own)
+        return module, module.Config(**shared | own)
+
+    def distilled(self, point: Point, place: Place) -> DistilledSet:
+        """The images of a point."""
+        module, config = self.config(point, place)
         return whole(self._kept(module, config, self.inputs(place), place, DistilledSet.load))
 
     def _kept(self, process: Any, config: Any, inputs: Inputs, place: Place, load: Callable[[Path], Any]) -> Any:

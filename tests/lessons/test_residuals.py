@@ -106,7 +106,7 @@ def test_what_vanishes_along_a_run() -> None:
         world = residuals.world()
         teacher, data = world.teacher(records.Place()), world.data
         seen = networks.predict(teacher, normalise(images, data.mean, data.std)).last_conv
-        return float(entropy.feature_entropy(seen, residuals.runs()._edges).mean())
+        return float(entropy.feature_entropy(seen, residuals.runs().edges).mean())
 
     steps = [frame.step for frame in without.frames]
     path = [bits(without, step) for step in steps]
