@@ -82,8 +82,7 @@ def principal_bases(
     shifted = values - mean if centred else values
     rows, width = shifted.shape
     full = solver == "full" or (solver == "auto" and rows * width * min(rows, width) <= LARGEST_FULL)
-    most = min(count, rows - centred, width)
-    lengths, directions = _full(shifted) if full or most < 1 else _randomised(shifted, most, seed)
+    lengths, directions = _full(shifted) if full else _randomised(shifted, min(count, rows, width), seed)
     total, size = float(np.square(shifted).sum()), float(np.linalg.norm(values))
     return _record(points, count, _Found(lengths, directions, mean, total, size, rows, centred), "points")
 
@@ -100,7 +99,9 @@ def incremental_bases(batches: Iterable[Tensor], *, count: int) -> PrincipalBase
     """
     from sklearn.decomposition import IncrementalPCA
 
-    if isinstance(batches, Tensor) or not isinstance(batches, Iterable):  # the rows of one tensor would pass for batches
+    if isinstance(batches, Tensor) or not isinstance(
+        batches, Iterable
+    ):  # the rows of one tensor would pass for batches
         errors.fail("batches", "an iterable of tensors", batches)
     count = errors.check_integer("count", count, 1)
     squares, rows, model, like = 0.0, 0, None, torch.zeros(0, 0)

@@ -94,7 +94,9 @@ def crop_boxes(height: int, width: int, *, share: float = 0.625) -> list[tuple[i
     Args:
         share: of height and width that is kept, in (0, 1]; 20 of 32 pixels in the paper.
     """
-    height, width = errors.check_integer("height", height, 1), errors.check_integer("width", width, 1)
+    height, width = (
+        errors.check_integer(name, side, 1, 10**6) for name, side in (("height", height), ("width", width))
+    )
     share = errors.check_number("share", share, 0, 1, open_low=True)
     rows, columns = max(1, round(share * height)), max(1, round(share * width))
     down, right = height - rows, width - columns

@@ -220,6 +220,8 @@ def test_points_that_do_not_differ_have_none() -> None:
             bases.principal_bases(same * 0, count=1, solver=solver, centred=False)
         with refuses("points", "two points that differ"):
             bases.principal_bases(same[:1], count=1, solver=solver)
+    with refuses("points", "two points that differ"):  # their squares are 0 in float64
+        bases.principal_bases(cloud(5, 3) * 1e-200, count=1)
     with refuses("batches", "two points that differ"):
         bases.incremental_bases([same, same], count=1)
     with refuses("batches", "two points together", "1"):

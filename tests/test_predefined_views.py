@@ -196,3 +196,5 @@ def test_bad_input() -> None:
             views.augmented(square, "crop", crop_share=share)  # type: ignore[arg-type]
     with refuses("height"):
         views.crop_boxes(0, 4)
+    with refuses("width"):
+        views.crop_boxes(4, 10**400)

@@ -151,6 +151,11 @@ def test_bad_input() -> None:
         Factorised(shift="network")  # type: ignore[arg-type]
     with refuses("budget", "at least 261812 floats, 86 images", "1000"):
         Factorised().largest_count(1000)
+    one = Factorised().bill(1).total
+    assert Factorised().largest_count(one) == 1
+    for short in (one - 1, Factorised().bill(0).total):
+        with refuses("budget", str(one), str(short)):
+            Factorised().largest_count(short)
     for wrong in (None, 1.0, True):
         with refuses("budget"):
             Factorised().largest_count(wrong)  # type: ignore[arg-type]
