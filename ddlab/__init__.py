@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0.dev0"
 
 _MODULES = (
-    "augmentation", "cache", "checkpoint", "data", "distilled", "entropy", "errors", "evaluation", "explorers", "figures", "lessons",
-    "losses", "measures", "methods", "networks", "optim", "parameters", "process", "randomness", "records",
-    "relabelling", "theory", "training",
+    "augmentation", "bases", "cache", "checkpoint", "data", "distilled", "entropy", "errors", "evaluation", "explorers",
+    "factorisation", "figures", "lessons", "losses", "measures", "methods", "networks", "optim", "parameters",
+    "predefined_views", "process", "randomness", "records", "relabelling", "storage_budget", "theory", "training",
 )  # fmt: skip
 _NAMES = {
     "DDLabError": "errors",
@@ -45,6 +45,7 @@ __all__ = sorted((*_MODULES, *_NAMES))
 if TYPE_CHECKING:
     from . import (
         augmentation,
+        bases,
         cache,
         checkpoint,
         data,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
         errors,
         evaluation,
         explorers,
+        factorisation,
         figures,
         lessons,
         losses,
@@ -61,10 +63,12 @@ if TYPE_CHECKING:
         networks,
         optim,
         parameters,
+        predefined_views,
         process,
         randomness,
         records,
         relabelling,
+        storage_budget,
         theory,
         training,
     )

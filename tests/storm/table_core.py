@@ -7,6 +7,7 @@ import torch
 from ddlab import networks, optim
 from ddlab.augmentation import View
 from ddlab.distilled import HardLabels, OnlineTeacher, StoredLabels
+from ddlab.storage_budget import Factorised
 from tests.storm.good import Given, Good
 
 EVERY_STEP = "called in every step, where looking for NaN would wait for the device; whole runs are looked at"
@@ -79,6 +80,51 @@ CORE: dict[str, Good] = {
         lambda g: {"height": 8, "width": 9, "smallest_area": 0.3, "generator": torch.Generator()}
     ),
     "augmentation.Views": Good(lambda g: {"teacher_mode": "train", "teacher_batch_size": 8}),
+    "bases.principal_bases": Good(lambda g: {"points": g.tensor(6, 2, 3), "count": 2, "solver": "randomised"}),
+    "bases.incremental_bases": Good(lambda g: {"batches": [g.tensor(4, 3), g.tensor(2, 3, seed=1)], "count": 2}),
+    "bases.spectrum": Good(lambda g: {"points": g.tensor(5, 3)}),
+    "bases.rank": Good(lambda g: {"points": g.tensor(5, 3)}),
+    "bases.effective_rank": Good(lambda g: {"values": torch.tensor([2.0, 1.0, 0.0])}),
+    "factorisation.project": Good(
+        lambda g: {"points": g.tensor(4, 3), "bases": g.tensor(2, 3, seed=1), "mean": g.tensor(3)}, nan_passes=EVERY_STEP
+    ),
+    "factorisation.reconstruct": Good(
+        lambda g: {"coefficients": g.tensor(4, 2), "bases": g.tensor(2, 3, seed=1), "mean": g.tensor(3)}, nan_passes=EVERY_STEP
+    ),
+    "factorisation.decoded": Good(
+        lambda g: {"coefficients": g.tensor(4, 2), "bases": g.tensor(2, 1, 3, 3, seed=1), "scale": 2, "mean": g.tensor(1, 3, 3)},
+        largest={"scale": 50}, nan_passes=EVERY_STEP,
+    ),
+    "factorisation.relative_squared_error": Good(lambda g: {"points": g.tensor(4, 3), "made": g.tensor(4, 3, seed=1)}),
+    "factorisation.downsampled": Good(lambda g: {"images": g.images(), "scale": 2}, nan_passes=EVERY_STEP),
+    "factorisation.upsampled": Good(
+        lambda g: {"images": g.images(), "scale": 2}, largest={"scale": 50}, nan_passes=EVERY_STEP
+    ),
+    "predefined_views.augmented": Good(
+        lambda g: {"images": g.images(), "kind": "crop", "crop_share": 0.5}, nan_passes=EVERY_STEP
+    ),
+    "predefined_views.augmented:rotation": Good(
+        lambda g: {"images": g.images(), "kind": "rotation"}, nan_passes=EVERY_STEP
+    ),
+    "predefined_views.permutations": Good(
+        lambda g: {"kind": "jigsaw", "height": 4, "width": 6}, largest={"height": 100, "width": 100}
+    ),
+    "predefined_views.inverses": Good(
+        lambda g: {"kind": "jigsaw", "height": 4, "width": 6}, largest={"height": 100, "width": 100}
+    ),
+    "predefined_views.restored": Good(
+        lambda g: {"views": g.tensor(4, 2, 1, 4, 4), "kind": "rotation"}, nan_passes=EVERY_STEP
+    ),
+    "predefined_views.crop_boxes": Good(lambda g: {"height": 8, "width": 9, "share": 0.5}),
+    "storage_budget.Factorised": Good(lambda g: {"image_bases": 20, "representation_bases": 20, "shift": "bias"}),
+    "storage_budget.Factorised:largest": Good(
+        lambda g: {"budget": 500_000, "count": 3},
+        call=lambda budget, count: (Factorised().largest_count(budget), Factorised().bill(count)),
+    ),
+    "storage_budget.plain_floats": Good(lambda g: {"count": 3, "image_floats": 5, "representation_floats": 2}),
+    "storage_budget.saves": Good(lambda g: {"count": 3, "bases": 2, "basis_floats": 5, "floats": 7}),
+    "storage_budget.most_bases_that_save": Good(lambda g: {"count": 3, "basis_floats": 5, "floats": 7}),
+    "storage_budget.least_count_that_saves": Good(lambda g: {"bases": 2, "basis_floats": 5, "floats": 7}),
     "relabelling.part_sizes": Good(lambda g: {"count": 17, "size": 8}, largest={"count": 1000}),
     "relabelling.teacher_logits": Good(
         lambda g: {"teachers": (g.teacher, g.teacher), "images": g.images(), "teacher_mode": "train", "teacher_batch_size": 2},
