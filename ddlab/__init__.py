@@ -18,7 +18,7 @@ __version__ = "0.1.0.dev0"
 _MODULES = (
     "augmentation", "cache", "checkpoint", "data", "distilled", "entropy", "errors", "evaluation", "explorers", "figures", "lessons",
     "losses", "measures", "methods", "networks", "optim", "parameters", "process", "randomness", "records",
-    "relabelling", "theory", "training",
+    "relabelling", "self_supervised", "theory", "training",
 )  # fmt: skip
 _NAMES = {
     "DDLabError": "errors",
@@ -65,6 +65,7 @@ if TYPE_CHECKING:
         randomness,
         records,
         relabelling,
+        self_supervised,
         theory,
         training,
     )

@@ -19,7 +19,7 @@ LAYERS: list[set[str]] = [
     {"parameters", "randomness", "storage", "_interval"},
     {"data", "networks", "losses", "optim", "augmentation", "_targets", "distilled"},
     {"process", "checkpoint", "cache"},
-    {"relabelling", "_recipes", "methods", "training"},
+    {"relabelling", "_recipes", "methods", "training", "self_supervised"},
     {"evaluation", "measures", "entropy", "distillation", "records", "embeddings", "theory"},
     {"figures"},
     {"explorers", "lessons", "benchmark", "benchmarks", "replication"},
