@@ -16,7 +16,7 @@ def representations(
     split: str = "train",
     *,
     batch_size: int = 512,
-    device: torch.device | str = "cpu",
+    device: torch.device | str = "auto",
 ) -> Tensor:
     """The input of the network's last linear layer for each image of a split, in evaluation mode: float32 [n, d] on the CPU.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -10,11 +11,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from ddlab import cache, networks, process, self_supervised
+from ddlab import cache, networks, parameters, process, self_supervised
 from ddlab.data import ImageData
 from ddlab.networks import Network
 from ddlab.process import Inputs
 from ddlab.self_supervised import projected, projector_weights, representations
+from ddlab.self_supervised.losses import pair_loss
 from tests.support import assert_same, made_data, refuses
 from tests.test_networks import plain
 
@@ -154,6 +156,19 @@ def test_updates_equal_a_plain_loop(optimiser: str, colours: int) -> None:
     for number in range(3):
         found, wanted = state.projector[f"linear.{number}"], projector[3 * number].weight.detach()
         torch.testing.assert_close(found, wanted, rtol=2e-3, atol=2e-4)
+
+
+def test_every_loss_is_given_its_numbers_by_the_config(monkeypatch: pytest.MonkeyPatch) -> None:
+    fields = parameters.describe(self_supervised.Config)
+    for function, numbers in self_supervised.LOSSES.values():
+        assert set(numbers) <= fields.keys() & inspect.signature(function).parameters.keys()
+    first, second = torch.randn((2, 6, 3), generator=torch.Generator().manual_seed(0))
+    expected = self_supervised.barlow_twins_loss(first, second, off_diagonal_weight=0.7)
+    assert torch.equal(pair_loss(first, second, config(off_diagonal_weight=0.7)), expected)
+    monkeypatch.setitem(
+        self_supervised.LOSSES, "barlow_twins", (lambda one, other, trust: (one - other) * trust, ("trust",))
+    )
+    assert torch.equal(pair_loss(first, second, config(trust=3.0)), (first - second) * 3)
 
 
 def test_what_is_trained_and_what_is_dropped(grey: ImageData) -> None:
