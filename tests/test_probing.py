@@ -63,6 +63,13 @@ class TestStandardised:
         assert (learning[:, 2] == 0).all() and (reading[:, 2] == 0).all()
         assert learning.isfinite().all() and reading.isfinite().all()
 
+    def test_a_column_that_differs_by_rounding_is_nothing(self) -> None:
+        features, _ = blobs()
+        features[:, 1] = 3 * (1 + torch.finfo(torch.float32).eps * (torch.arange(40) % 2))
+        assert features[:, 1].unique().numel() == 2
+        learning, _ = standardised_features(features, features)
+        assert (learning[:, 1] == 0).all() and (learning[:, 0].square().mean() - 1).abs() < 1e-9
+
     def test_large_and_small_numbers(self) -> None:
         features, _ = blobs()
         expected, _ = standardised_features(features, features)

@@ -66,6 +66,8 @@ def test_solarised_is_torchvisions() -> None:
     levels = torch.arange(256).reshape(1, 1, 16, 16)
     expected = functional.solarize(levels.to(torch.uint8), threshold=128)
     assert torch.equal((solarised(levels / 255) * 255).round().to(torch.uint8), expected)
+    between = torch.tensor([0.4999, 0.5, 0.5001]).reshape(1, 1, 1, 3)
+    torch.testing.assert_close(solarised(between).flatten(), torch.tensor([0.4999, 0.5, 0.4999]))
 
 
 @pytest.mark.parametrize("channels", [1, 3])
@@ -147,12 +149,31 @@ def test_how_often(changes: dict[str, Any], which: int, share: float) -> None:
     assert abs(float(changed.float().mean()) - share) <= 4 * np.sqrt(share * (1 - share) / 1000)
 
 
-def test_jitter_reaches_its_ranges_and_no_further() -> None:
-    """Of a mid grey brightness is all that is left: factors uniform in 0.6 to 1.4."""
-    images = torch.full((1000, 3, 2, 2), 0.5)
-    found = pair(TwoViews(**OFF | {"jitter_probability": 1.0}), images)[0][:, 0, 0, 0] / 0.5
-    assert 0.6 <= found.min() < 0.61 and 1.39 < found.max() <= 1.4
-    assert abs(float(found.mean()) - 1) < 4 * 0.8 / np.sqrt(12 * 1000)
+@pytest.mark.parametrize(("name", "most"), [("brightness", 0.4), ("contrast", 0.4), ("saturation", 0.2), ("hue", 0.1)])
+def test_jitter_reaches_its_ranges_and_no_further(name: str, most: float) -> None:
+    """One change alone, read off two pixels on which it acts linearly: uniform between minus and plus its most."""
+    alone = dict.fromkeys(("brightness", "contrast", "saturation", "hue"), 0.0) | {name: most}
+    images = torch.tensor([0.5, 0.4, 0.4]).reshape(1, 3, 1, 1).repeat(1000, 1, 1, 2)
+    images[:, :, :, 1] = torch.tensor([0.3, 0.4, 0.4]).reshape(3, 1)
+    view = pair(TwoViews(**OFF | alone | {"jitter_probability": 1.0}), images)[0][:, :, 0]
+    if name == "hue":  # a sixth of a turn from red to yellow, then to magenta: the second channel rises, or the third
+        found = (view[:, 1, 0] - view[:, 2, 0]) / 0.1 / 6
+    elif name == "saturation":
+        found = (view[:, 0, 0] - view[:, 1, 0]) / 0.1 - 1
+    else:
+        found = (view[:, 0, 0] - view[:, 0, 1]) / 0.2 - 1
+    assert -most - 1e-5 <= found.min() < -0.98 * most and 0.98 * most < found.max() <= most + 1e-5
+    assert abs(float(found.mean())) < 4 * 2 * most / np.sqrt(12 * 1000)
+
+
+def test_changes_are_drawn_apart() -> None:
+    """Two changes of one half each leave a quarter of 1,000 images as they were, within 4 standard errors."""
+    images, half = pixels(1000, size=3), {"jitter_probability": 0.5, "grey_probability": 0.5}
+    for other in ("jitter_probability", "grey_probability"):
+        chances = OFF | half | {other: 0.0, "second_solarise_probability": 0.5}
+        for options, which in ((OFF | half, 0), (chances, 1)):
+            same = ((pair(TwoViews(**options), images)[which] - images).abs().flatten(1).amax(1) < 1e-4).float().mean()
+            assert abs(float(same) - 0.25) < 4 * np.sqrt(0.25 * 0.75 / 1000)
 
 
 def test_every_image_once_an_epoch_but_for_the_rest() -> None:
