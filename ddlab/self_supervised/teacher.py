@@ -116,7 +116,7 @@ class Config(TwoViews):
                 JMLR 23), and all else as on ImageNet.
         """
         errors.check_choice("dataset", dataset, ("imagenet", "cifar10", "cifar100", "tiny-imagenet"))
-        small = {"batch_size": 256, "projector_width": 2048} if dataset != "imagenet" else {}
+        small: dict[str, Any] = {"batch_size": 256, "projector_width": 2048} if dataset != "imagenet" else {}
         return cls(**small | changes)
 
 

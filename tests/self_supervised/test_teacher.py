@@ -108,7 +108,7 @@ def plain_training(
         solver = torch.optim.SGD([{"params": matrices}, {"params": vectors}], lr=0.1, momentum=given.momentum)
         scales = [1.0, ratio]
     for step in range(steps):
-        rate = self_supervised.teacher._learning_rate(given, Inputs(data=data), step)  # type: ignore[attr-defined]
+        rate = self_supervised.teacher._learning_rate(given, Inputs(data=data), step)
         for group, scale in zip(solver.param_groups, scales, strict=True):
             group["lr"] = rate * scale
         images = data.normalised(given.indices(len(data.train_labels), step))
@@ -140,7 +140,7 @@ def test_updates_equal_a_plain_loop(optimiser: str, colours: int) -> None:
     inputs = Inputs(data=data)
     state = self_supervised.init(given, inputs)
     module = plain(Network(spec=given.network.for_data(data), weights=state.weights))
-    projector = module_of(state.projector, 3)
+    projector: Any = module_of(state.projector, 3)
     expected = plain_training(given, data, module, projector, 5)
     for step in process.steps(self_supervised, given, inputs):
         loss, agreement = expected[step.index - 1]
@@ -209,7 +209,7 @@ class TestRepresentations:
     def test_equal_the_networks_features(self, grey: ImageData, teacher: Network, no_cache: None) -> None:
         for split in ("train", "test"):
             found = representations(teacher, grey, split, batch_size=5)
-            torch.testing.assert_close(found, networks.predict(teacher, grey.normalised(split=split)).features)  # type: ignore[arg-type]
+            torch.testing.assert_close(found, networks.predict(teacher, grey.normalised(split=split)).features)
 
     def test_are_computed_once(self, grey: ImageData, teacher: Network, no_cache: None, monkeypatch: Any) -> None:
         calls, predict = [], networks.predict

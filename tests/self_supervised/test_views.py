@@ -28,6 +28,11 @@ def pixels(count: int = 5, channels: int = 3, size: int = 6, seed: int = 0) -> T
     return torch.randint(0, 256, (count, channels, size, size), generator=draw) / 255
 
 
+def only(**changes: Any) -> TwoViews:
+    """Nothing but what is asked for."""
+    return TwoViews(**OFF | changes)
+
+
 def pair(views: TwoViews, images: Tensor, step: int = 0) -> tuple[Tensor, Tensor]:
     return views.pair(images, mean=torch.zeros(images.shape[1]), std=torch.ones(images.shape[1]), step=step)
 
@@ -88,7 +93,7 @@ def test_all_off_leaves_the_images() -> None:
     images = pixels()
     mean, std = torch.tensor([0.4, 0.5, 0.6]), torch.tensor([0.2, 0.3, 0.1])
     normalised = (images - mean[:, None, None]) / std[:, None, None]
-    for view in TwoViews(**OFF).pair(normalised, mean=mean, std=std, step=3):
+    for view in only().pair(normalised, mean=mean, std=std, step=3):
         torch.testing.assert_close(view, normalised)
 
 
@@ -111,7 +116,7 @@ def test_a_function_of_fields_and_step(channels: int) -> None:
 def test_parts_and_flips_are_those_of_augment() -> None:
     from ddlab.augmentation import augment
 
-    images, views = pixels(size=9), TwoViews(**OFF | {"crop_area": 0.3, "flip": True, "seed": 2})
+    images, views = pixels(size=9), only(crop_area=0.3, flip=True, seed=2)
     for position, view in zip((14, 15), pair(views, images, 7), strict=True):
         black = torch.zeros(1, 3, 1, 1)
         expected = augment(
@@ -123,8 +128,8 @@ def test_parts_and_flips_are_those_of_augment() -> None:
 def test_a_switch_moves_no_other() -> None:
     """What is drawn for one change does not depend on whether another is on."""
     images = pixels(40)
-    jittered = pair(TwoViews(**OFF | {"jitter_probability": 1.0}), images)[1]
-    both = pair(TwoViews(**OFF | {"jitter_probability": 1.0, "second_solarise_probability": 0.5}), images)[1]
+    jittered = pair(only(jitter_probability=1.0), images)[1]
+    both = pair(only(jitter_probability=1.0, second_solarise_probability=0.5), images)[1]
     same = (both == jittered).flatten(1).all(1)
     flipped = (both == solarised(jittered)).flatten(1).all(1)
     assert (same | flipped).all() and 8 < int(same.sum()) < 32
@@ -145,7 +150,7 @@ def test_a_switch_moves_no_other() -> None:
 def test_how_often(changes: dict[str, Any], which: int, share: float) -> None:
     """Within 4 standard errors of 1,000 images."""
     images = pixels(1000, size=3)
-    changed = (pair(TwoViews(**OFF | changes), images)[which] - images).abs().flatten(1).amax(1) > 1e-4
+    changed = (pair(only(**changes), images)[which] - images).abs().flatten(1).amax(1) > 1e-4
     assert abs(float(changed.float().mean()) - share) <= 4 * np.sqrt(share * (1 - share) / 1000)
 
 
@@ -155,7 +160,7 @@ def test_jitter_reaches_its_ranges_and_no_further(name: str, most: float) -> Non
     alone = dict.fromkeys(("brightness", "contrast", "saturation", "hue"), 0.0) | {name: most}
     images = torch.tensor([0.5, 0.4, 0.4]).reshape(1, 3, 1, 1).repeat(1000, 1, 1, 2)
     images[:, :, :, 1] = torch.tensor([0.3, 0.4, 0.4]).reshape(3, 1)
-    view = pair(TwoViews(**OFF | alone | {"jitter_probability": 1.0}), images)[0][:, :, 0]
+    view = pair(only(**alone, jitter_probability=1.0), images)[0][:, :, 0]
     if name == "hue":  # a sixth of a turn from red to yellow, then to magenta: the second channel rises, or the third
         found = (view[:, 1, 0] - view[:, 2, 0]) / 0.1 / 6
     elif name == "saturation":
@@ -170,9 +175,9 @@ def test_changes_are_drawn_apart() -> None:
     """Two changes of one half each leave a quarter of 1,000 images as they were, within 4 standard errors."""
     images, half = pixels(1000, size=3), {"jitter_probability": 0.5, "grey_probability": 0.5}
     for other in ("jitter_probability", "grey_probability"):
-        chances = OFF | half | {other: 0.0, "second_solarise_probability": 0.5}
-        for options, which in ((OFF | half, 0), (chances, 1)):
-            same = ((pair(TwoViews(**options), images)[which] - images).abs().flatten(1).amax(1) < 1e-4).float().mean()
+        chances = half | {other: 0.0, "second_solarise_probability": 0.5}
+        for options, which in ((half, 0), (chances, 1)):
+            same = ((pair(only(**options), images)[which] - images).abs().flatten(1).amax(1) < 1e-4).float().mean()
             assert abs(float(same) - 0.25) < 4 * np.sqrt(0.25 * 0.75 / 1000)
 
 
