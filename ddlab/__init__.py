@@ -18,7 +18,7 @@ __version__ = "0.1.0.dev0"
 _MODULES = (
     "augmentation", "bases", "cache", "checkpoint", "data", "distilled", "entropy", "errors", "evaluation", "explorers",
     "factorisation", "figures", "lessons", "losses", "measures", "methods", "networks", "optim", "parameters",
-    "predefined_views", "process", "randomness", "records", "relabelling", "storage_budget", "theory", "training",
+    "predefined_views", "process", "randomness", "records", "relabelling", "self_supervised", "storage_budget", "theory", "training",
 )  # fmt: skip
 _NAMES = {
     "DDLabError": "errors",
@@ -68,6 +68,7 @@ if TYPE_CHECKING:
         randomness,
         records,
         relabelling,
+        self_supervised,
         storage_budget,
         theory,
         training,

@@ -1,4 +1,4 @@
-"""What every process must hold: each method with each of its choices, and training in each of its roles."""
+"""What every process must hold: each method with each of its choices, training in each of its roles, and the teacher without labels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from ddlab import checkpoint, methods, networks, parameters, process, training
+from ddlab import checkpoint, methods, networks, parameters, process, self_supervised, training
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.errors import NonFiniteError
@@ -111,7 +111,20 @@ def training_cases() -> Iterator[Case]:
     yield Case("student-plain", training, config, "set and teacher")
 
 
-CASES = [*method_cases(), *training_cases()]
+def self_supervised_cases() -> Iterator[Case]:
+    """The teacher without labels, with each optimiser."""
+    small: dict[str, Any] = {
+        "network": networks.spec("convnet", width=4), "projector_width": 6, "projector_depth": 2, "epochs": 2, "warmup_epochs": 1,
+        "batch_size": 16, "crop_area": 0.5,
+    }  # fmt: skip
+    for optimiser in ("lars", "adamw"):
+        config = self_supervised.Config(**small, optimiser=optimiser)
+        yield Case(f"self-supervised-{optimiser}", self_supervised, config, "data")
+
+
+CASES = [*method_cases(), *training_cases(), *self_supervised_cases()]
+NETWORKS = (training, self_supervised)  # processes that finish with a network
+PROCESSES = [*map(methods.get, methods.names()), *NETWORKS]
 
 
 @pytest.fixture(params=CASES, ids=lambda case: case.name)
@@ -172,7 +185,7 @@ def test_offers_what_a_process_is(case: Case, inputs: Inputs, whole: list[Step])
     for kind in (module.Config, module.State, module.Trace):
         assert dataclasses.is_dataclass(kind) and kind.__dataclass_params__.frozen  # type: ignore[attr-defined]
     assert "seed" in parameters.describe(module.Config)
-    if module is not training:
+    if module not in NETWORKS:
         assert isinstance(module.ALIASES, tuple) and isinstance(module.NEEDS_TEACHER, bool)
     assert isinstance(module.Config.teaching(), module.Config) and isinstance(module.Config.paper(), module.Config)
     total, run = module.total_steps(case.config, inputs), whole
@@ -180,7 +193,7 @@ def test_offers_what_a_process_is(case: Case, inputs: Inputs, whole: list[Step])
     assert module.init(case.config, inputs).step == 0 and all(step.state.step == step.index for step in run)
     assert isinstance(run[-1].state, module.State) and isinstance(run[-1].trace, module.Trace)
     result = module.finish(case.config, inputs, run[-1].state)
-    assert isinstance(result, Network if module is training else DistilledSet)
+    assert isinstance(result, Network if module in NETWORKS else DistilledSet)
 
 
 @pytest.mark.parametrize("dataset", ["cifar10", "cifar100", "imagenet"])
@@ -292,13 +305,13 @@ def test_foreign_checkpoints_are_refused(
             checkpoint.load(file, module, config, changed)
         with refuses("checkpoint", "data and teacher"):
             process.run(module, config, changed, checkpoint=file)
-    for other in (*map(methods.get, methods.names()), training):
+    for other in PROCESSES:
         if other is not module:
             with refuses("checkpoint", other.NAME, module.NAME):
                 checkpoint.load(file, other, other.Config(), inputs)
 
 
-@pytest.mark.parametrize("other", [*map(methods.get, methods.names()), training], ids=lambda module: module.NAME)
+@pytest.mark.parametrize("other", PROCESSES, ids=lambda module: module.NAME)
 def test_another_processes_config_is_refused(case: Case, inputs: Inputs, other: ModuleType, tmp_path: Path) -> None:
     if other is case.module:
         return

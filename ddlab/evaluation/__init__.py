@@ -1,21 +1,37 @@
-"""What a distilled set is worth: train students on it from scratch and test them on real images."""
+"""What a distilled set is worth: students from scratch, tested on real images. What features are worth: probes."""
 
 from .accuracy import accuracy
 from .architectures import Architectures, across
 from .continual import Continual, Stage, class_incremental, data_of, memory_of, teacher_of
+from .probing import Probe, held_out_part, probe
+from .readers import (
+    logistic_predictions,
+    neighbour_predictions,
+    ridge_predictions,
+    ridge_weights,
+    standardised_features,
+)
 from .students import Evaluation, evaluate, interval
 
 __all__ = [
     "Architectures",
     "Continual",
     "Evaluation",
+    "Probe",
     "Stage",
     "accuracy",
     "across",
     "class_incremental",
     "data_of",
     "evaluate",
+    "held_out_part",
     "interval",
+    "logistic_predictions",
     "memory_of",
+    "neighbour_predictions",
+    "probe",
+    "ridge_predictions",
+    "ridge_weights",
+    "standardised_features",
     "teacher_of",
 ]

@@ -97,7 +97,7 @@ def evaluate(
     errors.check_choice("labels", labels, ("hard", "stored", "online", "epochs"))
     errors.check_function("on_student", on_student, optional=True)
     errors.check_boolean("progress", progress)
-    seeds = _checked_seeds(seeds)
+    seeds = checked_seeds(seeds)
     if (distilled.channels, distilled.image_size, distilled.classes) != (data.channels, data.image_size, data.classes):
         wanted = (
             f"a set of {data.classes} classes with {data.channels} channels and {data.image_size} pixels, like the data"
@@ -141,7 +141,7 @@ def evaluate(
     )
 
 
-def _checked_seeds(given: Any) -> list[int]:
+def checked_seeds(given: Any) -> list[int]:
     """As integers, before they are compared: not everything can be."""
     whole = isinstance(given, Sequence) and not isinstance(given, str) and len(given) > 0
     seeds = [errors.check_integer("seeds", seed, 0) for seed in given] if whole else []

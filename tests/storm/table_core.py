@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from ddlab import networks, optim
+from ddlab import networks, optim, self_supervised
 from ddlab.augmentation import View
 from ddlab.distilled import HardLabels, OnlineTeacher, StoredLabels
 from ddlab.storage_budget import Factorised
@@ -29,6 +29,10 @@ def _sgd(g: Given) -> dict[str, object]:
 def _adam(g: Given) -> dict[str, object]:
     given = {name: value for name, value in _sgd(g).items() if name not in ("momentum", "weight_decay")}
     return {**given, "state": optim.adam_init(given["parameters"])}  # type: ignore[arg-type]
+
+
+def _pixels(g: Given) -> dict[str, object]:
+    return {"pixels": g.tensor(2, 3, 4, 4).sigmoid(), "factor": g.tensor(2).abs()}
 
 
 def _view(g: Given) -> View:
@@ -141,6 +145,50 @@ CORE: dict[str, Good] = {
     "optim.adam_update": Good(_adam, nan_passes=EVERY_STEP),
     "optim.adamw_update": Good(_adam, nan_passes=EVERY_STEP),
     "optim.cosine": Good(lambda g: {"step": 3, "total": 10, "base": 0.1, "stretch": 2.0}),
+    "self_supervised.standardised": Good(lambda g: {"projections": g.tensor(4, 3), "epsilon": 1e-5}, nan_passes=EVERY_STEP),
+    "self_supervised.cross_correlation": Good(
+        lambda g: {"first": g.tensor(4, 3), "second": g.tensor(4, 3, seed=1), "epsilon": 1e-5}, nan_passes=EVERY_STEP
+    ),
+    "self_supervised.barlow_twins_loss": Good(
+        lambda g: {"first": g.tensor(4, 3), "second": g.tensor(4, 3, seed=1), "off_diagonal_weight": 0.1, "epsilon": 1e-5},
+        nan_passes=EVERY_STEP,
+    ),
+    "self_supervised.projector_weights": Good(
+        lambda g: {"features": 5, "width": 4, "depth": 2, "seed": 0}, largest={"features": 1000, "width": 100}
+    ),
+    "self_supervised.projected": Good(
+        lambda g: {"weights": self_supervised.projector_weights(5, width=4, depth=2, seed=0), "features": g.tensor(4, 5)},
+        nan_passes=EVERY_STEP,
+    ),
+    "self_supervised.lars_direction": Good(
+        lambda g: {"parameters": _sgd(g)["parameters"], "gradients": _sgd(g)["gradients"], "weight_decay": 0.1, "trust": 0.01,
+                   "bias_factor": 0.5},
+        nan_passes=EVERY_STEP,
+    ),
+    "self_supervised.warmed_cosine": Good(
+        lambda g: {"step": 3, "total": 10, "warmup": 2, "base": 0.1, "final_fraction": 0.01}
+    ),
+    "self_supervised.with_brightness": Good(_pixels, nan_passes=EVERY_STEP),
+    "self_supervised.with_contrast": Good(_pixels, nan_passes=EVERY_STEP),
+    "self_supervised.with_saturation": Good(_pixels, nan_passes=EVERY_STEP),
+    "self_supervised.with_hue": Good(
+        lambda g: {"pixels": _pixels(g)["pixels"], "turns": torch.zeros(2)}, nan_passes=EVERY_STEP
+    ),
+    "self_supervised.solarised": Good(lambda g: {"pixels": _pixels(g)["pixels"]}, nan_passes=EVERY_STEP),
+    "self_supervised.TwoViews": Good(lambda g: {}),
+    "self_supervised.TwoViews:pair": Good(
+        lambda g: {"images": g.images(), "mean": g.data.mean, "std": g.data.std, "step": 1},
+        call=lambda images, mean, std, step: self_supervised.TwoViews().pair(images, mean=mean, std=std, step=step),
+        nan_passes=EVERY_STEP,
+    ),
+    "self_supervised.TwoViews:indices": Good(
+        lambda g: {"count": 9, "step": 1}, call=lambda count, step: self_supervised.TwoViews(batch_size=4).indices(count, step),
+        largest={"count": 1000},
+    ),
+    "self_supervised.Config": Good(lambda g: {}),
+    "self_supervised.representations": Good(
+        lambda g: {"network": g.teacher, "data": g.data, "split": "test", "batch_size": 4, "device": "cpu"}
+    ),
     "data.ImageData": Good(
         lambda g: {"name": "mine", "train_images": g.data.train_images, "train_labels": g.data.train_labels,
                    "test_images": g.data.test_images, "test_labels": g.data.test_labels, "class_names": ("a", "b", "c"),

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from ddlab import cache, checkpoint, networks, optim, training
+from ddlab import cache, checkpoint, networks, optim, self_supervised, training
 from ddlab.methods import selection
 from ddlab.methods import squeeze_recover_relabel as sre2l
 from tests.storm.good import Given, Good
@@ -21,6 +21,15 @@ def _checkpoint(g: Given) -> dict[str, Any]:
     config, inputs = g.teaching, g.inputs
     path = checkpoint.save(g.folder / "checkpoint", training, config, inputs, g.state(training, config))
     return {"path": path, "process": training, "config": config, "inputs": inputs}
+
+
+def _two_views() -> self_supervised.Config:
+    small: dict[str, Any] = {"network": networks.spec("convnet", width=4), "projector_width": 6, "batch_size": 12}
+    return self_supervised.Config.teaching(**small, epochs=1, warmup_epochs=0)
+
+
+def _read(g: Given) -> dict[str, Any]:
+    return {"features": g.tensor(6, 3), "labels": torch.arange(6) % 2, "others": g.tensor(4, 3, seed=1)}
 
 
 def _image_update(g: Given) -> dict[str, Any]:
@@ -48,6 +57,10 @@ RUNS: dict[str, Good] = {
     "process.steps": Good(_run, nan_passes=EVERY_STEP),
     "process.steps:training": Good(
         lambda g: {"process": training, "config": g.teaching, "inputs": g.inputs}, nan_passes=EVERY_STEP
+    ),
+    "process.start:self_supervised": Good(lambda g: {"process": self_supervised, "config": _two_views(), "inputs": g.inputs}),
+    "process.steps:self_supervised": Good(
+        lambda g: {"process": self_supervised, "config": _two_views(), "inputs": g.inputs}, nan_passes=EVERY_STEP
     ),
     "process.steps:sre2l": Good(
         lambda g: {"process": sre2l, "config": g.recovery, "inputs": g.inputs}, nan_passes=EVERY_STEP
@@ -119,6 +132,16 @@ RUNS: dict[str, Good] = {
         not_none=("config", "teacher"), whole=("config",),
     ),
     "evaluation.accuracy": Good(lambda g: {"network": g.teacher, "data": g.data}),
+    "evaluation.probe": Good(
+        lambda g: {"network": g.teacher, "data": g.data, "kind": "ridge", "candidates": (0.1, 1.0), "held_out": 0.3, "seeds": (0,),
+                   "device": "cpu"},
+    ),
+    "evaluation.held_out_part": Good(lambda g: {"labels": torch.arange(9) % 3, "held_out": 0.4, "seed": 0}),
+    "evaluation.standardised_features": Good(lambda g: {"features": g.tensor(6, 3), "others": g.tensor(4, 3, seed=1)}),
+    "evaluation.logistic_predictions": Good(lambda g: {**_read(g), "strength": 0.1}),
+    "evaluation.ridge_weights": Good(lambda g: {"features": g.tensor(6, 3), "targets": g.tensor(6, 2), "strength": 0.1}),
+    "evaluation.ridge_predictions": Good(lambda g: {**_read(g), "strength": 0.1}),
+    "evaluation.neighbour_predictions": Good(lambda g: {**_read(g), "neighbours": 2}),
     "evaluation.interval": Good(lambda g: {"values": [0.1, 0.2], "confidence": 0.95}),
     "evaluation.evaluate": Good(
         lambda g: {"distilled": g.distilled, "data": g.data, "labels": "online", "teacher": g.teacher, "seeds": (0,),

@@ -1,0 +1,179 @@
+"""Probes: what a simple reader can tell from a network's features, while the network stays as it is.
+
+"linear" is logistic regression, "ridge" least squares in closed form, "neighbours" a vote of the nearest training images (`readers.py`).
+A part of the training images is held out, the setting that does best there is taken, and the reader learns again from all of them.
+The test images are looked at last, for the accuracy alone.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .. import errors, randomness
+from .._interval import interval
+from ..data import ImageData
+from ..networks import Network
+from ..self_supervised import representations
+from .readers import (
+    LEAST_STRENGTH,
+    MOST_STRENGTH,
+    checked_neighbours,
+    logistic_predictions,
+    neighbour_predictions,
+    ridge_predictions,
+)
+from .students import checked_seeds
+
+KINDS = ("linear", "ridge", "neighbours")
+# The simplest reader first: among equals the first is taken.
+STRENGTHS = (1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
+NEIGHBOURS = (50, 20, 10, 5, 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probe:
+    """The test accuracy of a reader of a network's features.
+
+    Attributes:
+        mean: fraction in [0, 1], over seeds. std: with n - 1; None for one seed.
+        interval: (low, high), 95%, Student's t over seeds; None for one seed. It speaks of the draw of the held-out part alone, for
+            this one network: another training of it may lie outside.
+        per_seed: seed -> accuracy fraction. chosen: seed -> the strength, or the number of neighbours, that did best on the held-out part.
+        kind: "linear", "ridge" or "neighbours". network: its architecture. cpu_seconds: spent here.
+    """
+
+    mean: float
+    std: float | None
+    interval: tuple[float, float] | None
+    per_seed: dict[int, float]
+    chosen: dict[int, float]
+    kind: str
+    network: str
+    cpu_seconds: float
+
+    def __str__(self) -> str:
+        words = [f"accuracy {self.mean:.3f} of a {self.kind} probe over {len(self.per_seed)} seeds"]
+        if self.interval is not None:
+            words.append(f"95% interval {self.interval[0]:.3f} to {self.interval[1]:.3f}")
+        name = "neighbours" if self.kind == "neighbours" else "strength"
+        settings = sorted(set(self.chosen.values()))
+        words += [f"{name} {' or '.join(f'{setting:g}' for setting in settings)}", self.network]
+        return ", ".join(words)
+
+
+def probe(
+    network: Network,
+    data: ImageData,
+    *,
+    kind: str,
+    candidates: Sequence[float] | None = None,
+    held_out: float = 0.1,
+    seeds: Sequence[int] = (0,),
+    device: torch.device | str = "auto",
+) -> Probe:
+    """How well a simple reader of a network's features, trained on the training images of `data`, does on its test images.
+
+    Args:
+        network: stays as it is; it may have been trained on other data, of the same shape.
+        kind: "linear", "ridge" or "neighbours"; no default, because readers differ in what they find.
+        candidates: strengths above 0, or numbers of neighbours, of which the best on the held-out part is taken (the first of equals);
+            default `STRENGTHS` or those of `NEIGHBOURS` for which there are images. With one, nothing is chosen.
+        held_out: the part of the training images of each class to choose on, at most 0.9; each class keeps at least one to learn from.
+        seeds: one draw of the held-out part each. More than one show how much hangs on this draw, and nothing else.
+        device: where the network runs; the readers learn on the CPU.
+
+    Raises:
+        DDLabError: an unknown kind, candidates out of their range, too few images to hold any out, fewer than two classes, data of another
+            shape than the network's, or features that are not finite.
+    """
+    errors.check_choice("kind", kind, KINDS)
+    errors.check_instance("data", data, ImageData, "an ImageData")
+    held_out = errors.check_number("held_out", held_out, 0, 0.9, open_low=True)
+    seeds = checked_seeds(seeds)
+    labels = data.train_labels
+    if len(labels.unique()) < 2:
+        errors.fail("data", "of at least two classes", f"one of {data.classes}")
+    one = candidates is not None and isinstance(candidates, Sequence) and len(candidates) == 1
+    parts = {} if one else {seed: held_out_part(labels, held_out=held_out, seed=seed) for seed in seeds}
+    fewest = min((len(kept) for kept, _ in parts.values()), default=len(labels))
+    settings = _checked_candidates(candidates, kind, fewest)
+    start, predict = time.process_time(), _PREDICTIONS[kind]
+    learning, testing = (representations(network, data, split, device=device) for split in ("train", "test"))
+    chosen = dict.fromkeys(seeds, settings[0])
+    for seed, (kept, held) in parts.items():
+        shares = [
+            _share(predict(learning[kept], labels[kept], learning[held], setting), labels[held]) for setting in settings
+        ]
+        chosen[seed] = settings[shares.index(max(shares))]
+    # Seeds that chose alike share their reader: it learns from all training images.
+    reached = {
+        setting: _share(predict(learning, labels, testing, setting), data.test_labels)
+        for setting in set(chosen.values())
+    }
+    found = {seed: reached[setting] for seed, setting in chosen.items()}
+    values = list(found.values())
+    return Probe(
+        mean=statistics.fmean(values),
+        std=statistics.stdev(values) if len(values) > 1 else None,
+        interval=interval(values),
+        per_seed=found,
+        chosen=chosen,
+        kind=kind,
+        network=network.spec.title,
+        cpu_seconds=time.process_time() - start,
+    )
+
+
+def held_out_part(labels: Tensor, *, held_out: float, seed: int) -> tuple[Tensor, Tensor]:
+    """Indices, int64, of the images to learn from and of those to choose on: of each class a share, rounded, but never all of it.
+
+    Args:
+        labels: int64 [n]. held_out: the share of each class to choose on, in (0, 0.9].
+
+    Raises:
+        DDLabError: a share so small, or classes so small, that nothing is held out.
+    """
+    errors.check_tensor("labels", labels, shape=[None], dtype=torch.int64)
+    held_out = errors.check_number("held_out", held_out, 0, 0.9, open_low=True)
+    order = torch.randperm(len(labels), generator=randomness.generator(seed, 0, "held-out part"))
+    held = []
+    for label in labels.unique():
+        members = order[labels[order] == label]
+        held.append(members[: min(round(held_out * len(members)), len(members) - 1)])
+    chosen = torch.cat(held) if held else order
+    if not len(chosen):
+        fitting = (
+            f"large enough to hold out one of {len(labels)} images (candidates may be one alone, with none held out)"
+        )
+        errors.fail("held_out", fitting, held_out)
+    rest = torch.ones(len(labels), dtype=torch.bool)
+    rest[chosen] = False
+    return rest.nonzero().flatten(), chosen.sort().values
+
+
+_PREDICTIONS: dict[str, Callable[[Tensor, Tensor, Tensor, float], Tensor]] = {
+    "linear": logistic_predictions,
+    "ridge": ridge_predictions,
+    "neighbours": neighbour_predictions,
+}
+
+
+def _share(predicted: Tensor, labels: Tensor) -> float:
+    return float((predicted == labels).double().mean())
+
+
+def _checked_candidates(candidates: Any, kind: str, fewest: int) -> list[float]:
+    if candidates is None:
+        return list(STRENGTHS) if kind != "neighbours" else [k for k in NEIGHBOURS if k <= fewest]
+    if not isinstance(candidates, Sequence) or isinstance(candidates, str) or not candidates:
+        errors.fail("candidates", "a sequence of at least one number", candidates)
+    if kind == "neighbours":
+        return [checked_neighbours("candidates", candidate, fewest) for candidate in candidates]
+    return [errors.check_number("candidates", candidate, LEAST_STRENGTH, MOST_STRENGTH) for candidate in candidates]

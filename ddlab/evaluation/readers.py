@@ -1,0 +1,163 @@
+r"""Readers: three simple ways to tell classes from features, each as one function of (features, labels, others, setting).
+
+| reader of features $f$ with labels $y$, n of them | setting |
+|---|---|
+| `logistic_predictions`: $\min \frac1n \sum_i -\log \mathrm{softmax}(W f_i + b)_{y_i} + \frac{s}{2} \lVert W \rVert^2$ | strength $s$ |
+| `ridge_predictions`: $\min \frac1n \sum_i \lVert W f_i + b - e_{y_i} \rVert^2 + s \lVert W \rVert^2$, closed form | strength $s$ |
+| `neighbour_predictions`: the commonest label among the $k$ rows with the largest cosine (Wu et al. 2018, arXiv 1805.01978) | $k$ |
+
+The first two standardise the features: each with mean 0 and variance 1 over the rows the reader learns from. All is computed in float64.
+
+KRR-ST (Lee et al. 2024, arXiv 2310.06511) and its followers train the linear reader by SGD with momentum, without decay: a full batch has
+no learning rate to choose, and its least is reached. Wu et al. weigh the votes of neighbours by their cosine; here each counts one.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from .. import errors
+
+LEAST_STRENGTH, MOST_STRENGTH = 1e-12, 1e12  # between which float64 solves well
+_ITERATIONS = 5000
+
+
+def standardised_features(features: Tensor, others: Tensor) -> tuple[Tensor, Tensor]:
+    """Features [n, d] with mean 0 and variance 1 in each column, and others [m, d] by the same shift and scale; float64.
+
+    A column that is the same in all of `features` is 0 in both: nothing can be learned from it.
+    """
+    _check_features(features, others)
+    learning, reading = features.detach().double(), others.detach().double()
+    largest = learning.abs().amax(0)
+    unit = torch.where(largest > 0, largest, torch.ones_like(largest))  # before squares can overflow or vanish
+    learning, reading = learning / unit, reading / unit
+    mean = learning.mean(0)
+    spread = (learning - mean).square().mean(0).sqrt()
+    # A column that varies by less than its own numbers are rounded is constant.
+    used = spread > torch.finfo(features.dtype).eps
+    scale = torch.where(used, 1 / torch.where(used, spread, torch.ones_like(spread)), torch.zeros_like(spread))
+    return (learning - mean) * scale, (reading - mean) * scale
+
+
+def logistic_predictions(features: Tensor, labels: Tensor, others: Tensor, strength: float) -> Tensor:
+    """The labels, int64 [m], that logistic regression on features [n, d] and labels [n] gives to others [m, d].
+
+    Full batch, by scikit-learn's L-BFGS, on standardised features; the intercept is not regularised.
+
+    Args:
+        strength: s in the module's table; it does not grow with n.
+
+    Raises:
+        DDLabError: one class alone, features that are not finite, or a strength out of range or too small to converge.
+    """
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+
+    check_training(features, labels)
+    strength = _checked_strength(strength)
+    if len(labels.unique()) < 2:
+        errors.fail("labels", "of at least two classes", labels.unique().tolist())
+    learning, reading = standardised_features(features, others)
+    if not len(reading):
+        return torch.zeros(0, dtype=torch.int64)
+    model = LogisticRegression(C=1 / (strength * len(labels)), tol=1e-6, max_iter=_ITERATIONS)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ConvergenceWarning)
+            model.fit(learning.numpy(), labels.numpy())
+    except ConvergenceWarning:
+        errors.fail("strength", f"large enough for the regression to end in {_ITERATIONS} steps", strength)
+    return torch.from_numpy(model.predict(reading.numpy()))
+
+
+def ridge_weights(features: Tensor, targets: Tensor, strength: float) -> Tensor:
+    r"""$W$ [d, c] that minimises $\lVert F W - Y \rVert^2 / n + s \lVert W \rVert^2$ for features [n, d] and targets [n, c]; float64.
+
+    By the singular values of F, $W = V \, \mathrm{diag}(\sigma / (\sigma^2 + n s)) \, U^\top Y$: no inverse is formed, and no $F^\top F$,
+    whose condition is the square of F's.
+
+    Raises:
+        DDLabError: shapes that do not fit, values that are not finite, or a strength out of range.
+    """
+    errors.check_tensor("features", features, shape=[None, None], floating=True)
+    errors.check_tensor("targets", targets, shape=[len(features), None], floating=True)
+    if not features.numel():
+        errors.fail("features", "at least one row and one column", features)
+    strength = _checked_strength(strength)
+    left, sizes, right = torch.linalg.svd(features.detach().double(), full_matrices=False)
+    shrunk = sizes / (sizes.square() + len(features) * strength)
+    return right.T @ (shrunk[:, None] * (left.T @ targets.detach().double()))
+
+
+def ridge_predictions(features: Tensor, labels: Tensor, others: Tensor, strength: float) -> Tensor:
+    """The labels, int64 [m], that ridge regression on one-hot labels gives to others [m, d]: the largest output.
+
+    On standardised features; the intercept is the mean of the targets and not regularised. Args and errors as `logistic_predictions`.
+    """
+    check_training(features, labels)
+    learning, reading = standardised_features(features, others)
+    names, numbers = labels.unique(return_inverse=True)
+    targets = F.one_hot(numbers, len(names)).double()
+    mean = targets.mean(0)
+    return names[(reading @ ridge_weights(learning, targets - mean, strength) + mean).argmax(1)]
+
+
+def neighbour_predictions(features: Tensor, labels: Tensor, others: Tensor, neighbours: float) -> Tensor:
+    """The commonest label, int64 [m], among the `neighbours` rows of features [n, d] with the largest cosine to each of others [m, d].
+
+    By scikit-learn; among labels that are equally common the smallest is taken. A row of zeros has the cosine 0 with every other.
+
+    Raises:
+        DDLabError: more neighbours than rows, or features that are not finite.
+    """
+    from sklearn.neighbors import KNeighborsClassifier
+
+    check_training(features, labels)
+    _check_features(features, others)
+    count = checked_neighbours("neighbours", neighbours, len(labels))
+    if not len(others):
+        return torch.zeros(0, dtype=torch.int64)
+    # Between rows of length 1 the nearest are those with the largest cosine: |a - b|^2 = 2 - 2 a.b.
+    learning, reading = (_unit(rows.detach().double()).numpy() for rows in (features, others))
+    model = KNeighborsClassifier(n_neighbors=count, algorithm="brute").fit(learning, labels.numpy())
+    return torch.from_numpy(model.predict(reading))
+
+
+def _unit(rows: Tensor) -> Tensor:
+    largest = rows.abs().amax(1, keepdim=True)
+    rows = rows / torch.where(largest > 0, largest, torch.ones_like(largest))  # before squares can overflow or vanish
+    length = rows.norm(dim=1, keepdim=True)
+    return rows / torch.where(length > 0, length, torch.ones_like(length))
+
+
+def _check_features(features: Tensor, others: Tensor) -> None:
+    errors.check_tensor("features", features, shape=[None, None], floating=True)
+    if not features.numel():
+        errors.fail("features", "at least one row and one column", features)
+    errors.check_tensor("others", others, shape=[None, features.shape[1]], floating=True)
+
+
+def check_training(features: Tensor, labels: Tensor) -> None:
+    """Raise unless these are features [n, d] and labels int64 [n] to learn from."""
+    errors.check_tensor("features", features, shape=[None, None], floating=True)
+    errors.check_tensor("labels", labels, shape=[len(features)], dtype=torch.int64)
+    if not features.numel():
+        errors.fail("features", "at least one row and one column", features)
+    if int(labels.min()) < 0:
+        errors.fail("labels", "class numbers of at least 0", int(labels.min()))
+
+
+def _checked_strength(strength: Any) -> float:
+    return errors.check_number("strength", strength, LEAST_STRENGTH, MOST_STRENGTH)
+
+
+def checked_neighbours(name: str, given: Any, most: int) -> int:
+    """A number of neighbours between 1 and `most`, as int."""
+    whole = int(given) if isinstance(given, float) and given.is_integer() else given
+    return errors.check_integer(name, whole, 1, most)
