@@ -136,21 +136,27 @@ lessons: $(TEST_READY) ## make lessons and assignments from their sources
 api: $(TEST_READY) ## write API.md, the list of public names
 	$(RUN) tests.public_api
 
-# One pytest run, so that its last line counts everything. Order: tests, doctests, solution notebooks, browser. The
-# browser comes last because Playwright keeps an event loop running, which the notebook runner cannot share.
+# Two pytest runs, and a last line that counts both: tests and doctests in two processes of one thread each, whole files to a process;
+# then solution notebooks and browser one after another, which share ports and are held to seconds and memory. The browser comes
+# last because Playwright keeps an event loop running, which the notebook runner cannot share.
 UNIT_TESTS = $(wildcard tests/test_*.py) \
 	$(filter-out tests/browser tests/benchmarks tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
 UNIT = --doctest-modules $(UNIT_TESTS) ddlab
+TOGETHER = --numprocesses=2 --dist=loadfile
 SOLUTIONS = --nbval-lax --nbval-current-env --nbval-cell-timeout=180 notebooks/solutions
+REPORTS = test-results/unit.xml test-results/lessons.xml
 
 pytest: $(TEST_READY)
-	$(RUN) pytest $(UNIT) $(SOLUTIONS) tests/browser $(PYTEST_ARGS)
+	@mkdir -p test-results && rm -f $(REPORTS)
+	-OMP_NUM_THREADS=1 $(RUN) pytest $(TOGETHER) $(UNIT) --junitxml=test-results/unit.xml $(PYTEST_ARGS)
+	-$(RUN) pytest $(SOLUTIONS) tests/browser --junitxml=test-results/lessons.xml $(PYTEST_ARGS)
+	$(RUN) tests.totals $(REPORTS)
 
 unit: $(TEST_READY) ## tests and doctests without notebooks and browser
-	$(RUN) pytest $(UNIT) $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 $(RUN) pytest $(TOGETHER) $(UNIT) $(PYTEST_ARGS)
 
 quick: $(TEST_READY) ## the same without the slow ones
-	$(RUN) pytest $(UNIT) -m "not slow" $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 $(RUN) pytest $(TOGETHER) $(UNIT) -m "not slow" $(PYTEST_ARGS)
 
 solutions: $(TEST_READY) ## run the solution notebooks
 	$(RUN) pytest $(SOLUTIONS) $(PYTEST_ARGS)
