@@ -3,6 +3,7 @@ r"""Images and representations as products of few bases and of coefficients.
 Yu, Yao & Chiu 2025 (Boost), section 3.2: a set of m images and m representations is stored as bases and coefficients.
 
 C = (X - mean) B^T      project                 [m, k]; how coefficients begin
+min_C |X - C B|^2       fitted                  [m, k]; the same for bases that are not orthonormal
 Y_s = C^y B^y           reconstruct             [m, d]
 X_s = D(C^x B^x, s)     decoded                 [m, c, s h, s w]; D is `upsampled`
 h x w -> h/s x w/s      downsampled             goes before the image bases are looked for
@@ -49,6 +50,17 @@ def reconstruct(coefficients: Tensor, bases: Tensor, *, mean: Tensor | None = No
     errors.check_tensor("coefficients", coefficients, shape=[None, len(bases)], dtype=bases.dtype, finite=False)
     made = (coefficients @ bases.flatten(1)).reshape(len(coefficients), *bases.shape[1:])
     return made if mean is None else made + mean
+
+
+def fitted(points: Tensor, bases: Tensor) -> Tensor:
+    """The coefficients that reconstruct points best from any bases: [m, *shape] and [k, *shape] -> [m, k]. No gradient.
+
+    Of orthonormal bases they are `project`'s. Where several do as well (more bases than numbers), those of least length.
+    """
+    _check_bases(bases, None)
+    errors.check_tensor("points", points, shape=[None, *bases.shape[1:]], dtype=bases.dtype)
+    columns, wanted = (part.detach().flatten(1).T.double().cpu() for part in (bases, points))
+    return torch.linalg.lstsq(columns, wanted, driver="gelsd").solution.T.to(points)
 
 
 def relative_squared_error(points: Tensor, made: Tensor) -> Tensor:

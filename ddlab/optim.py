@@ -7,6 +7,7 @@ SGD       v <- m v + g,  theta <- theta - lr v                 (g includes weigh
 Adam      m <- b1 m + (1-b1) g,  s <- b2 s + (1-b2) g^2,  theta <- theta - lr (m / (1-b1^t)) / (sqrt(s / (1-b2^t)) + eps)
 AdamW     theta <- (1 - lr wd) theta first, then Adam with the plain gradient (Loshchilov & Hutter 2019, arXiv 1711.05101)
 cosine    lr_t = lr (f + (1-f) (1 + cos(pi t / (eta T))) / 2)   (Loshchilov & Hutter 2017, arXiv 1608.03983; eta: FADRM eq 57)
+linear    lr_t = lr (1 - (1-f) t / T)
 """
 
 # pyright: reportPrivateImportUsage=false
@@ -156,6 +157,14 @@ def cosine(step: int, total: int, base: float, *, final_fraction: float = 0.0, s
     stretch = errors.check_number("stretch", stretch, 1, _LARGEST)
     progress = min(errors.check_integer("step", step, 0), total) / total / stretch
     return base * (final_fraction + (1 - final_fraction) * 0.5 * (1 + math.cos(math.pi * progress)))
+
+
+def linear(step: int, total: int, base: float, *, final_fraction: float = 0.0) -> float:
+    """The learning rate before update `step` (0-based) of `total`: a line from `base` down to `base * final_fraction`."""
+    total = errors.check_integer("total", total, 1)
+    base = errors.check_number("base", base, -_LARGEST, _LARGEST)
+    final_fraction = errors.check_number("final_fraction", final_fraction, 0, 1)
+    return base * (1 - (1 - final_fraction) * min(errors.check_integer("step", step, 0), total) / total)
 
 
 def _zeros(parameters: Tensors) -> dict[str, Tensor]:

@@ -62,8 +62,12 @@ class NetworkSpec:
             for side in self.image_size:
                 errors.check_integer("image_size", side, _family(self.family).SMALLEST_IMAGE, LARGEST)
 
-    def for_data(self, data: Any) -> Self:
-        """The same architecture for the channels, classes and image size of `data` (an ImageData or a DistilledSet)."""
+    def for_data(self, data: Any, *, outputs: int | None = None) -> Self:
+        """The same architecture for the channels, classes and image size of `data` (an ImageData or a DistilledSet).
+
+        Args:
+            outputs: of the last layer where they are not the classes: the size of the representations that it learns.
+        """
         family = _family(self.family)
         if not all(hasattr(data, name) for name in ("channels", "classes", "image_size")):
             errors.fail("data", "an ImageData or a DistilledSet", data)
@@ -71,7 +75,8 @@ class NetworkSpec:
             raise DDLabError(
                 f"image_size must be at least {family.SMALLEST_IMAGE} for {self.family}; given {tuple(data.image_size)}."
             )
-        return replace(self, channels=data.channels, classes=data.classes, image_size=tuple(data.image_size))
+        classes = data.classes if outputs is None else outputs
+        return replace(self, channels=data.channels, classes=classes, image_size=tuple(data.image_size))
 
     @property
     def complete(self) -> bool:
