@@ -37,16 +37,20 @@ OPTIONS: list[dict[str, Any]] = [
     *({"pooling": pooling} for pooling in ("max", "none")),
     {"depth": 1},
     {"depth": 2, "width": 5, "norm": "group"},
+    {"growth": 3},
 ]
 FAMILIES = [*((f"convnet {options}", networks.spec("convnet", **{"width": 4} | options)) for options in OPTIONS)]
 FAMILIES += [
-    (family, networks.spec(family)) for family in networks.FAMILIES if family not in ("convnet", "mlp", "lenet")
+    (family, networks.spec(family)) for family in networks.FAMILIES if family not in ("convnet", "mlp", "lenet", "vit")
 ]
 FAMILIES += [
     ("mlp", networks.spec("mlp", width=9)),
     ("mlp deep", networks.spec("mlp", width=5, depth=3, activation="tanh")),
     ("lenet", networks.spec("lenet")),
     ("lenet of the paper", networks.spec("lenet", activation="tanh", pooling="average")),
+    ("alexnet without norm", networks.spec("alexnet", norm="none")),
+    ("vit", networks.spec("vit", width=8, depth=2)),
+    ("vit of one head", networks.spec("vit", width=5, depth=1, heads=1, patch_size=2)),
 ]
 every_spec = pytest.mark.parametrize(
     "spec",
@@ -64,6 +68,7 @@ LAST_CONV = {
     "densenet121": "features.relu5",
     "lenet": "stages.1.activation",
     "mlp": "maps",
+    "vit": "maps",
 }
 
 
@@ -159,9 +164,10 @@ def test_inner_outputs_equal_independent_hooks(spec: NetworkSpec, train: bool) -
     for name, layer in module.named_modules():
         if isinstance(layer, nn.BatchNorm2d):
             layer.register_forward_hook(lambda _, given, __, name=name: seen.__setitem__(name, given[0].clone()))
-    last = module.get_submodule(
-        LAST_CONV.get(spec.family, f"blocks.{len(getattr(module, 'blocks', '')) - 1}.activation")
-    )
+    named = f"blocks.{len(getattr(module, 'blocks', '')) - 1}.activation"
+    if spec.family == "alexnet":  # the last rectifier
+        named = [name for name, layer in module.named_modules() if isinstance(layer, nn.ReLU)][-1]
+    last = module.get_submodule(LAST_CONV.get(spec.family, named))
     kept: dict[str, Tensor] = {}
     last.register_forward_hook(lambda _, __, output: kept.__setitem__("last_conv", output.clone()))
     linear = [layer for layer in module.modules() if isinstance(layer, nn.Linear)][-1]
@@ -228,7 +234,7 @@ def test_two_threads_with_one_spec(teacher: Network, other_teacher: Network) -> 
         assert_same(found[place % 2][place], result)
 
 
-@pytest.mark.parametrize("family", ["convnet", "lenet", "mlp", "vgg11", "shufflenet_v2_x0_5"])
+@pytest.mark.parametrize("family", ["convnet", "lenet", "mlp", "vgg11", "shufflenet_v2_x0_5", "vit"])
 def test_running_and_following_shapes_agree_on_sizes(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = networks.spec(family).for_data(made_data(classes=2, channels=3, size=32, train=2, test=2))
     sizes = [(side, side) for side in (1, 2, 7, 8, 16, 31, 32, 33, 64)] + [(32, 40), (64, 16)]
@@ -315,6 +321,40 @@ def test_too_deep() -> None:
     assert networks.initialise(networks.spec("convnet", width=2, depth=8, pooling="none").for_data(GREY), seed=0)
 
 
+@pytest.mark.parametrize(
+    ("size", "width", "depth", "widths"),
+    [(32, 128, None, [128, 256, 512]), (64, 64, None, [64, 128, 256, 512]), (8, 3, 1, [3])],
+)
+def test_growing_channels(size: int, width: int, depth: int | None, widths: list[int]) -> None:
+    """KRR-ST's networks; the linear layer sees the last block's channels."""
+    options = convnet.Options(width=width, growth=2, depth=depth)
+    spec = NetworkSpec(family="convnet", options=options, channels=3, classes=5, image_size=(size, size))
+    module: Any = skeleton(spec)
+    assert [block.convolution.out_channels for block in module.blocks] == widths
+    assert [block.normalisation.num_features for block in module.blocks] == widths
+    assert module.classifier.in_features == widths[-1] * (size // 2 ** len(widths)) ** 2
+    mean: Any = skeleton(dataclasses.replace(spec, options=options.replace(head="mean")))
+    assert mean.classifier.in_features == widths[-1]
+    assert spec.title == f"convnet({options.to_string()})" and "growth=2" in spec.title
+
+
+def test_no_growth_leaves_a_spec_as_it_was_before_there_was_any() -> None:
+    """What stands in older files, and their fingerprints: pinned with the release before."""
+    spec = networks.spec("convnet", width=64, head="mean")
+    spec = dataclasses.replace(spec, channels=3, classes=10, image_size=(32, 32))
+    assert "growth" not in spec.to_dict()["options"] and storage.fingerprint(spec) == "74ae29fff34294e3"
+    assert NetworkSpec.from_dict(spec.to_dict()) == spec and spec.title == 'convnet(width=64,head="mean")'
+    grown = dataclasses.replace(spec, options=convnet.Options(width=64, head="mean", growth=2))
+    assert NetworkSpec.from_dict(grown.to_dict()) == grown != spec
+    assert storage.fingerprint(grown) != storage.fingerprint(spec)
+
+
+def test_too_wide() -> None:
+    with refuses("growth", "at most 4096 channels in block 3", "given 3"):
+        networks.initialise(networks.spec("convnet", width=456, growth=3).for_data(GREY), seed=0)
+    networks.parameter_names(networks.spec("convnet", width=455, growth=3).for_data(GREY))
+
+
 def stem(size: int, channels: int) -> tuple[nn.Conv2d, nn.Module]:
     with torch.device("meta"):
         module: Any = resnet.build(channels, 10, (size, size), resnet.Options())
@@ -330,6 +370,8 @@ SIDES = dict.fromkeys(FROM_TORCHVISION, EIGHTH) | {
     "vgg11": {16: 2, 28: 3, 32: 2, 64: 4, 224: 14},
     "lenet": {16: 4, 28: 10, 32: 10, 64: 26, 224: 106},
     "mlp": dict.fromkeys((16, 28, 32, 64, 224), 1),
+    "alexnet": {16: 4, 28: 7, 32: 8, 64: 16, 224: 56},
+    "vit": {16: 4, 28: 7, 32: 8, 64: 16, 224: 56},
 }
 
 
@@ -352,14 +394,14 @@ def test_sizes_of_maps(family: str, size: int, channels: int) -> None:
         for handle in handles:
             handle.remove()
     assert shapes["last"][2:] == [SIDES[family][size]] * 2
-    if family not in ("convnet", "lenet"):
+    if family not in ("convnet", "lenet", "alexnet"):
         assert shapes["features"] == shapes["last"][:2]  # the mean of each map
 
 
 @pytest.mark.parametrize("family", networks.FAMILIES)
 def test_other_sizes_where_the_network_takes_them(family: str) -> None:
     """Global pooling takes any size; a linear layer over all positions takes its own. Weights and stem stay as they were built."""
-    data, free = made_data(size=16), family not in ("convnet", "lenet", "mlp")
+    data, free = made_data(size=16), family not in ("convnet", "lenet", "mlp", "alexnet", "vit")
     network = networks.initialise(networks.spec(family).for_data(data), seed=0)
     assert networks.takes_size(network.spec, (16, 16)) and networks.takes_size(network.spec, (20, 24)) is free
     images = torch.rand(2, 1, 20, 24)
@@ -387,7 +429,7 @@ def test_another_size_is_no_excuse_for_other_channels(teacher: Network) -> None:
 def test_smallest_image(family: str) -> None:
     spec = networks.spec(family)
     smallest = module_of(spec).SMALLEST_IMAGE
-    for size in {smallest, max(smallest, 8), 13}:
+    for size in {smallest, max(smallest, 8), 12 if family == "vit" else 13}:  # whole patches
         network = networks.initialise(spec.for_data(made_data(size=size)), seed=0)
         outputs = networks.predict(network, batch(1, size=size))
         assert outputs.logits.shape == (1, 3) and torch.isfinite(outputs.logits).all()
@@ -468,6 +510,81 @@ def test_vgg_has_torchvisions_convolutions() -> None:
     assert str(ours.features) == str(theirs)
 
 
+def test_channels_of_alexnet() -> None:
+    """As KRR-ST's code has it."""
+    for norm in ("batch", "none"):
+        spec = dataclasses.replace(networks.spec("alexnet", norm=norm), channels=3, classes=10, image_size=(32, 32))
+        module: Any = skeleton(spec)
+        layers = [layer for layer in module.features if isinstance(layer, nn.Conv2d)]
+        kinds = {(3, 128, 5), (128, 192, 5), (192, 256, 3), (256, 192, 3), (192, 192, 3)}
+        assert {(layer.in_channels, layer.out_channels, layer.kernel_size[0]) for layer in layers} == kinds
+        assert module.classifier.in_features == 192 * 4 * 4 and len(layers) == 5
+        assert len(networks.batch_norm_layers(spec)) == (5 if norm == "batch" else 0)
+
+
+class TestViT:
+    SPEC = dataclasses.replace(
+        networks.spec("vit", width=12, depth=2, heads=3, patch_size=2), channels=3, classes=4, image_size=(8, 6)
+    )
+
+    def test_equals_torchs_own_layers_in_float64(self) -> None:
+        """Outputs, and gradients with respect to the images."""
+        network, draw = networks.initialise(self.SPEC, seed=0), torch.Generator().manual_seed(1)
+        weights = {name: value.double() for name, value in network.weights.items()}
+        weights = {name: value + 0.1 * torch.randn(value.shape, generator=draw) for name, value in weights.items()}
+        images = torch.randn((5, 3, 8, 6), generator=draw, dtype=torch.float64, requires_grad=True)
+        tokens = nn.functional.conv2d(images, weights["patches.weight"], weights["patches.bias"], stride=2)
+        tokens = (tokens + weights["positions"]).reshape(5, 12, 12).transpose(1, 2)  # 4 x 3 patches
+        theirs = {"self_attn.in_proj_": "attention.inputs.", "self_attn.out_proj.": "attention.outputs.", "norm1.": "attention_norm.",
+                  "norm2.": "hidden_norm.", "linear1.": "hidden.0.", "linear2.": "hidden.2."}  # fmt: skip
+        for number in range(2):
+            layer = nn.TransformerEncoderLayer(12, 3, 48, 0.0, "gelu", batch_first=True, norm_first=True).double()
+            named = {t + p: weights[f"blocks.{number}.{o}{p}"] for t, o in theirs.items() for p in ("weight", "bias")}
+            layer.load_state_dict(named)
+            tokens = layer(tokens)
+        tokens = nn.functional.layer_norm(tokens, (12,), weights["norm.weight"], weights["norm.bias"])
+        expected = tokens.mean(1) @ weights["classifier.weight"].T + weights["classifier.bias"]
+        outputs, _ = networks.call(self.SPEC, weights, images)
+        torch.testing.assert_close(outputs.logits, expected, rtol=1e-10, atol=1e-10)
+        torch.testing.assert_close(
+            outputs.last_conv, tokens.transpose(1, 2).reshape(5, 12, 4, 3), rtol=1e-10, atol=1e-10
+        )
+        slopes = [torch.autograd.grad(logits.square().sum(), images)[0] for logits in (outputs.logits, expected)]
+        torch.testing.assert_close(*slopes, rtol=1e-9, atol=1e-9)
+
+    def test_has_a_second_derivative_and_no_batch_norm(self) -> None:
+        weights = {name: value.double() for name, value in networks.initialise(self.SPEC, seed=0).weights.items()}
+        images = torch.randn((1, 3, 8, 6), generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+
+        def squared(images: Tensor) -> Tensor:
+            return networks.call(self.SPEC, weights, images)[0].logits.square().sum()
+
+        assert torch.autograd.gradgradcheck(squared, images.requires_grad_(), fast_mode=True)
+        assert networks.batch_norm_layers(self.SPEC) == []
+
+    def test_without_gradients_the_same_bits(self) -> None:
+        network, images = networks.initialise(self.SPEC, seed=0), batch(7, size=8, channels=3)[..., :6]
+        learned = {name: value.clone().requires_grad_() for name, value in network.weights.items()}
+        with_them, _ = networks.call(self.SPEC, learned, images)
+        assert torch.equal(networks.predict(network, images).logits, with_them.logits)
+
+    def test_the_size_of_the_default(self) -> None:
+        spec = dataclasses.replace(networks.spec("vit"), channels=3, classes=10, image_size=(32, 32))
+        weights = networks.initialise(spec, seed=0).weights
+        assert weights["positions"].shape == (1, 128, 8, 8)
+        assert float(weights["positions"].std()) == pytest.approx(0.02, rel=0.05)
+        block = 12 * 128**2 + 13 * 128  # four times width squared in attention, eight behind it; biases and norms
+        others = (3 * 16 + 1) * 128 + 64 * 128 + 2 * 128 + (128 + 1) * 10
+        assert sum(value.numel() for value in weights.values()) == 6 * block + others  # 1.2 million
+        head = weights["classifier.weight"]
+        assert head.abs().max() <= (6 / (128 + 10)) ** 0.5 and not weights["classifier.bias"].any()
+
+    def test_patches_must_fill_the_image(self) -> None:
+        for size, patch in ((13, 4), (8, 3), (8, 16)):
+            with refuses("patch_size", f"a divisor of the image's sides, {size} and {size} px", f"given {patch}"):
+                networks.initialise(networks.spec("vit", patch_size=patch).for_data(made_data(size=size)), seed=0)
+
+
 @pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize("size", [8, 32, 64])
 def test_small_images_get_a_small_stem(size: int, channels: int) -> None:
@@ -516,6 +633,12 @@ class TestSpec:
             ("mlp", {"depth": 0}, ["depth"]),
             ("mlp", {"width": True}, ["width"]),
             ("lenet", {"pooling": "none"}, ["pooling", "'max'"]),
+            ("convnet", {"growth": 5}, ["growth", "[1, 4]"]),
+            ("convnet", {"growth": 0}, ["growth"]),
+            ("alexnet", {"norm": "instance"}, ["norm", "'batch'"]),
+            ("vit", {"heads": 3}, ["heads", "a divisor of width, 128", "given 3"]),
+            ("vit", {"patch_size": 0}, ["patch_size"]),
+            ("vit", {"dropout": 0.1}, ["a parameter of"]),
             ("resnet", {}, ["family", "nearest: 'resnet50', 'resnet18'"]),
         ],
     )

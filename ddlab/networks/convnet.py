@@ -1,6 +1,8 @@
 """ConvNet: blocks of 3x3 convolution, normalisation, activation, 2x2 pooling, then one linear layer, with a global mean on request.
 
 The small network of the field since Gidaris & Komodakis 2018 (arXiv 1804.09458); used as in Zhao et al. 2021 (arXiv 2006.05929).
+KRR-ST (Lee et al. 2024, arXiv 2310.06511) doubles the channels from block to block: growth=2 with width=128 at 32 px (128, 256, 512) and
+width=64 at 64 px (64 to 512).
 """
 
 from __future__ import annotations
@@ -8,9 +10,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from torch import Tensor, nn
 
+from .. import errors
 from ..errors import DDLabError
 from ..parameters import Parameters, parameter
 
@@ -19,6 +23,7 @@ SMALLEST_IMAGE = 8
 LAST_CONV = "blocks.{last}.activation"
 CLASSIFIER = "classifier"
 
+WIDEST = 4096  # channels of a block
 _ACTIVATIONS = {"relu": nn.ReLU, "leaky_relu": lambda: nn.LeakyReLU(0.01), "sigmoid": nn.Sigmoid}
 _POOLINGS = {"average": lambda: nn.AvgPool2d(2), "max": lambda: nn.MaxPool2d(2), "none": nn.Identity}
 
@@ -27,7 +32,7 @@ _POOLINGS = {"average": lambda: nn.AvgPool2d(2), "max": lambda: nn.MaxPool2d(2),
 class Options(Parameters):
     """What a ConvNet can be built with."""
 
-    width: int = parameter(128, range=(1, 2048), help="Channels of every block.", explorable=(8, 128))
+    width: int = parameter(128, range=(1, 2048), help="Channels of the first block.", explorable=(8, 128))
     depth: int | None = parameter(
         None,
         range=(1, 8),
@@ -43,6 +48,14 @@ class Options(Parameters):
         choices=("positions", "mean"),
         help="The linear layer sees every position, or each channel's mean over them; with the mean images of any size will do.",
     )
+    growth: int = parameter(
+        1, range=(1, 4), help="Each block has so many times the channels of the one before it.", explorable=(1, 2)
+    )
+
+    def to_dict(self) -> dict[str, Any]:
+        """All options; `growth` only where there is some: networks that were made before it keep their fingerprint."""
+        described = super().to_dict()
+        return described if self.growth > 1 else {name: described[name] for name in described if name != "growth"}
 
 
 class ConvNet(nn.Module):
@@ -51,7 +64,9 @@ class ConvNet(nn.Module):
     def __init__(self, channels: int, classes: int, image_size: tuple[int, int], options: Options) -> None:
         super().__init__()
         depth = options.depth or depth_for(image_size)
-        widths = [channels] + [options.width] * depth
+        widths = [channels] + [options.width * options.growth**block for block in range(depth)]
+        if widths[-1] > WIDEST:
+            errors.fail("growth", f"1, or small enough for at most {WIDEST} channels in block {depth}", options.growth)
         self.blocks = nn.Sequential(*(_block(a, b, options) for a, b in pairwise(widths)))
         height, width = (side // 2**depth if options.pooling != "none" else side for side in image_size)
         if min(height, width) < 1:
@@ -59,7 +74,7 @@ class ConvNet(nn.Module):
                 f"depth must be at most {int(math.log2(min(image_size)))} for images of {min(image_size)} px; given {depth}."
             )
         self.head = options.head
-        self.classifier = nn.Linear(options.width * (1 if self.head == "mean" else height * width), classes)
+        self.classifier = nn.Linear(widths[-1] * (1 if self.head == "mean" else height * width), classes)
 
     def forward(self, images: Tensor) -> Tensor:
         maps = self.blocks(images)

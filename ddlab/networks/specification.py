@@ -30,6 +30,8 @@ FAMILIES = {
     "densenet121": "densenet",
     "lenet": "lenet",
     "mlp": "mlp",
+    "alexnet": "alexnet",
+    "vit": "vit",
 }
 LARGEST = 10**5  # channels, classes and pixels of a side; far above what fits, and far below what overflows
 _cache = threading.local()  # .skeletons: dict[NetworkSpec, nn.Module]
@@ -111,8 +113,8 @@ def spec(family: str, **options: Any) -> NetworkSpec:
 
     Args:
         family: one of `ddlab.networks.FAMILIES`.
-        options: of that family (ConvNet: width, depth, norm, activation, pooling; LeNet: activation, pooling; MLP: width, depth,
-            activation).
+        options: of that family (ConvNet: width, growth, depth, norm, activation, pooling, head; LeNet: activation, pooling;
+            MLP: width, depth, activation; AlexNet: norm; ViT: patch_size, width, depth, heads).
 
     Raises:
         DDLabError: an unknown family or option, or a value that is not allowed.

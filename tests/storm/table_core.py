@@ -211,6 +211,8 @@ CORE: dict[str, Good] = {
     "networks.convnet.Options": Good(lambda g: {}),
     "networks.lenet.Options": Good(lambda g: {}),
     "networks.mlp.Options": Good(lambda g: {}),
+    "networks.alexnet.Options": Good(lambda g: {}),
+    "networks.vit.Options": Good(lambda g: {}),
     "networks.NetworkSpec": Good(
         lambda g: {"family": "convnet", "options": g.spec.options, "channels": 1, "classes": 3, "image_size": (8, 8)}
     ),
