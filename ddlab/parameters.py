@@ -14,7 +14,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
-import sys
 import types
 import typing
 from dataclasses import dataclass
@@ -123,7 +122,7 @@ def describe(config: type[Parameters] | Parameters) -> dict[str, Parameter]:
 
 @functools.cache  # reading type hints takes longer than all the checks of a config
 def _described(owner: type) -> dict[str, Parameter]:
-    hints = typing.get_type_hints(owner, vars(sys.modules[owner.__module__]))
+    hints = typing.get_type_hints(owner)  # each base in the words of its own module
     described = {}
     for field in dataclasses.fields(owner):
         hint, optional = _without_none(hints[field.name])

@@ -13,6 +13,9 @@ MODULES = {
     "data_residual_matching": ("fadrm",),
     "realism_selection": ("rded",),
     "selection": (),
+    "kernel_ridge_self_supervised": ("krr_st",),
+    "parameterised_self_supervised": ("boost",),
+    "representation_selection": (),
 }
 """Module name -> its ALIASES (a test holds the two together; here so that a look-up does not import every method)."""
 

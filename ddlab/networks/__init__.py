@@ -9,6 +9,7 @@ from __future__ import annotations
 from .specification import FAMILIES, Network, NetworkSpec, batch_norm_layers, initialise, load, parameter_names, spec
 
 from .calling import Outputs, call, predict, takes_size  # isort: skip (stands on specification)
+from .folding import folded  # isort: skip
 
 __all__ = [
     "FAMILIES",
@@ -17,6 +18,7 @@ __all__ = [
     "Outputs",
     "batch_norm_layers",
     "call",
+    "folded",
     "initialise",
     "load",
     "parameter_names",

@@ -1,0 +1,276 @@
+r"""Boost: KRR-ST on bases and coefficients, with predefined views of every image (Yu, Yao & Chiu 2025, ICLR).
+
+KRR-ST stores whole images and whole representations, and has to leave augmentation out, because random views would bias its outer
+gradient. Here images and representations are sums of few bases, every image comes with the same fixed views, and small networks say
+how a view's representation differs from its image's, so that this need not be stored.
+
+Symbol       In code                                       Shape                 What
+B^x, U       parameters["image_bases"], image_bases        [U, c, h/s, w/s]
+C^x          parameters["image_coefficients"]              [m, U]
+B^y, V       parameters["representation_bases"], ...       [V, d_y]
+C^y, C^y_a   parameters["representation_coefficients"]     [A + 1, m, V]         that of the images first
+s            scale                                                               image bases are so much smaller on each side
+tau_a, A     augmentation, views                                                 predefined_views
+Q_a, h       shift, hidden                                                       shift_models: V -> h -> V
+N, m         budget, pairs                                                       storage_budget: m is what the budget buys
+
+Equation or step                                             Function
+X_s = D(C^x B^x, s), Y_s = C^y B^y, Y_a = C^y_a B^y          pairs; factorisation.decoded, reconstruct
+X~_s = {X_s, tau_1(X_s), ..., tau_A(X_s)}                    predefined_views.augmented
+B = first principal components                               image_start, representation_start; bases.principal_bases
+C = projections of m random real images                      factorisation.fitted
+C^y_a = projection of g_phi(tau_a(X_s))                      init
+eq 3 and eq 2 on all (A + 1) m rows                          kernel_ridge_self_supervised.advanced
+Q_a: least squares of Q_a(C^y) and C^y_a - C^y               finish; shift_models.fit
+
+It stands on `kernel_ridge_self_supervised`: another way to make the pairs, the same steps.
+
+What the paper leaves open
+- The mean. Image bases are centred, coefficients are projections of the images themselves, no mean is stored: the bases hold most of it
+  (`factorisation` has the figures). Representations behind a ReLU are far from 0: their bases are not centred, or, with
+  `representation_mean`, centred with the mean stored and counted.
+- How Q_a is trained: `shift_models.fit`.
+- "Same" and "Bias" of Table 11: here, as the networks, they are fitted after the distillation, in which every view has coefficients of
+  its own. Only so are they ways to *store* one result.
+- m, which follows from the budget: 114 pairs for CIFAR and N = 100. `pairs` sets it by hand, for Table 11's "ideal" row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+
+from .. import errors, networks, randomness, shift_models
+from ..bases import principal_bases
+from ..distilled import DistilledSet, Representations
+from ..factorisation import decoded, downsampled, fitted, reconstruct
+from ..parameters import parameter, with_default
+from ..predefined_views import KINDS, NAMES, augmented
+from ..process import Inputs, require_data, require_teacher
+from ..storage_budget import SHIFTS, Factorised
+from . import kernel_ridge_self_supervised as krr
+from .kernel_ridge_self_supervised import Parameterised, State, Trace, total_steps
+
+__all__ = [
+    "ALIASES", "NAME", "NEEDS_TEACHER", "WITHOUT_LABELS", "Config", "State", "Trace", "factors", "finish", "image_start", "init",
+    "pairs", "representation_start", "total_steps", "update",
+]  # fmt: skip
+
+NAME = "parameterised_self_supervised"
+ALIASES = ("boost",)
+NEEDS_TEACHER = True
+WITHOUT_LABELS = True
+STARTS = ("principal", "real", "random")
+_BATCH = 5000  # real images at a time on their way to a smaller size
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(krr.Config):
+    """What a set is made of; the defaults are those for CIFAR-100 and N = 100 (A.1, Table 5)."""
+
+    scale: int = parameter(
+        2, symbol="s", range=(1, 224), help="How much smaller image bases are on each side.", source="Boost, A.1",
+        explorable=(1, 4),
+    )  # fmt: skip
+    image_bases: int = parameter(
+        200, symbol="U", range=(1, None), help="How many image bases.", source="Boost, Table 5", explorable=(2, 200)
+    )
+    representation_bases: int = parameter(
+        200, symbol="V", range=(1, None), help="How many representation bases.", source="Boost, Table 5",
+        explorable=(2, 200),
+    )  # fmt: skip
+    augmentation: str = parameter(
+        "rotation", choices=KINDS, help="The views of every image.", source="Boost, Table 12", explorable=True
+    )
+    shift: str = parameter(
+        "networks", choices=SHIFTS, help="How representations of the views are stored.", source="Boost, Table 11",
+        explorable=True,
+    )  # fmt: skip
+    hidden: int = parameter(
+        4, symbol="h", range=(1, 10**4), help="Width of the approximation networks.", source="Boost, A.1",
+        explorable=(1, 16),
+    )  # fmt: skip
+    representation_mean: bool = parameter(False, help="Centre the representation bases and store the mean too.")
+    bases_start: str = parameter(
+        "principal", choices=STARTS, help="What the bases begin as: principal components, real images, noise.",
+        source="Boost, Table 4", explorable=True,
+    )  # fmt: skip
+    coefficients_start: str = parameter(
+        "projection", choices=("projection", "random"), source="Boost, Table 4", explorable=True,
+        help="What the coefficients begin as: those of real images, or noise.",
+    )  # fmt: skip
+    pairs: int | None = parameter(
+        None, symbol="m", range=(1, None), help="How many images; None is as many as the budget buys."
+    )
+
+    @classmethod
+    def teaching(cls, **changes: Any) -> Self:
+        """KRR-ST's teaching preset with a few bases, for images of 16 px and a teacher of about a hundred features."""
+        small: dict[str, Any] = {"image_bases": 40, "representation_bases": 24}
+        return super().teaching(**small | changes)
+
+    @classmethod
+    def paper(cls, dataset: str = "cifar100", *, budget: int | None = None, **changes: Any) -> Self:
+        """The published settings (A.1, Table 5).
+
+        Args:
+            dataset: "cifar10", "cifar100", "tiny-imagenet" or "imagenet" (both at 64 px).
+            budget: N; 25, 50, 100, 1000 or 5000 for CIFAR, 50, 100 or 200 for Tiny ImageNet, 250 for ImageNet; None is the default one.
+        """
+        errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "tiny-imagenet", "imagenet"))
+        known = TABLE_5["cifar100" if dataset == "cifar10" else dataset]
+        default = {"tiny-imagenet": 200, "imagenet": 250}.get(dataset, 100)
+        budget = default if budget is None else errors.check_choice("budget", budget, tuple(known))
+        image_bases, representation_bases = known[budget]
+        found: dict[str, Any] = {
+            "budget": budget, "image_bases": image_bases, "representation_bases": representation_bases,
+        }  # fmt: skip
+        if not dataset.startswith("cifar"):
+            found |= {"scale": 4, "hidden": 16}
+        return super().paper(dataset, **found | changes)
+
+
+TABLE_5: dict[str, dict[int, tuple[int, int]]] = {
+    "cifar100": {25: (50, 50), 50: (100, 100), 100: (200, 200), 1000: (500, 500), 5000: (700, 500)},
+    "tiny-imagenet": {50: (100, 100), 100: (200, 200), 200: (400, 400)},
+    "imagenet": {250: (500, 500)},
+}
+"""Dataset -> budget N -> (U, V)."""
+
+
+def factors(config: Config, inputs: Inputs) -> Factorised:
+    """The sizes of the set, from which follow its bill and m."""
+    data = require_data(NAME, inputs)
+    height, width = data.image_size
+    return Factorised(
+        channels=data.channels,
+        height=height,
+        width=width,
+        scale=config.scale,
+        image_bases=config.image_bases,
+        representation_size=krr.teacher_features(inputs).shape[1],
+        representation_bases=config.representation_bases,
+        representation_mean=config.representation_mean,
+        views=_views(config),
+        shift=config.shift,
+        hidden=config.hidden,
+    )
+
+
+def pairs(config: Config, parameters: Parameterised) -> tuple[Tensor, Tensor]:
+    """X~_s and Y~_s: all views of all images [(A + 1) m, c, h, w], view after view, and their representations [(A + 1) m, d_y]."""
+    images = decoded(parameters["image_coefficients"], parameters["image_bases"], scale=config.scale)
+    coefficients = parameters["representation_coefficients"].flatten(0, 1)
+    targets = reconstruct(
+        coefficients, parameters["representation_bases"], mean=parameters.get("representation_mean")
+    )
+    return augmented(images, config.augmentation).flatten(0, 1), targets
+
+
+def image_start(config: Config, inputs: Inputs, chosen: Tensor) -> tuple[Tensor, Tensor]:
+    """B^x [U, c, h/s, w/s] and C^x [m, U] before the first step; `chosen` are the m real images that coefficients are taken from.
+
+    Raises:
+        DDLabError: a scale that does not divide the images' sides, or more bases than the rank of the images.
+    """
+    data = require_data(NAME, inputs)
+    every = torch.arange(len(data.train_labels))
+    small = torch.cat([downsampled(data.normalised(rows), scale=config.scale) for rows in every.split(_BATCH)])
+    bases = _first_bases(config, small, config.image_bases, "image bases", centred=True)
+    return bases, _coefficients(config, small[chosen], bases, "image coefficients")
+
+
+def representation_start(config: Config, inputs: Inputs) -> tuple[Tensor, Tensor | None]:
+    """B^y [V, d_y] before the first step, and the mean [d_y] where it is stored."""
+    wanted = krr.teacher_features(inputs)
+    mean = wanted.mean(0) if config.representation_mean else None
+    points, count = wanted if mean is None else wanted - mean, config.representation_bases
+    return _first_bases(config, points, count, "representation bases", centred=False), mean
+
+
+def init(config: Config, inputs: Inputs) -> State:
+    """Bases and coefficients, and an untrained pool.
+
+    Raises:
+        DDLabError: a budget that buys no pair, more bases than the rank, images that the scale or the views cannot take, or more pairs
+            than there are images.
+    """
+    data, teacher, wanted = require_data(NAME, inputs), require_teacher(NAME, inputs), krr.teacher_features(inputs)
+    count = config.pairs or factors(config, inputs).largest_count(
+        config.budget * data.channels * data.image_size[0] * data.image_size[1]
+    )
+    if count > len(wanted):
+        errors.fail("budget", f"small enough for {len(wanted)} pairs, one for each training image", config.budget)
+    chosen = krr.real_indices(len(wanted), count, seed=config.seed)
+    image_bases, image_coefficients = image_start(config, inputs, chosen)
+    representation_bases, mean = representation_start(config, inputs)
+    images = decoded(image_coefficients, image_bases, scale=config.scale)
+    # Of the images that the set holds, not of the real ones; the first row is that of the real images, as the paper says.
+    views = augmented(images, config.augmentation)[1:]
+    seen = [networks.predict(teacher, view.to(inputs.device)).features.cpu() for view in views]
+    shifted = torch.cat([wanted[chosen], *seen])
+    shifted = shifted if mean is None else shifted - mean
+    coefficients = _coefficients(config, shifted, representation_bases, "representation coefficients")
+    parameters = {
+        "image_bases": image_bases,
+        "image_coefficients": image_coefficients,
+        "representation_bases": representation_bases,
+        "representation_coefficients": coefficients.unflatten(0, (len(views) + 1, count)),
+    }
+    if mean is not None:
+        parameters["representation_mean"] = mean
+    return krr.begun(config, inputs, {name: value.to(inputs.device) for name, value in parameters.items()})
+
+
+def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
+    """One step of a network of the pool while it is filled, then one outer iteration."""
+    return krr.advanced(config, inputs, state, lambda parameters: pairs(config, parameters))
+
+
+def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
+    """{B^x, C^x, B^y, C^y, Q_a}: the shift model is fitted here."""
+    parameters = {name: value.detach().cpu().contiguous() for name, value in state.parameters.items()}
+    coefficients, *views = parameters["representation_coefficients"]
+    shifts: dict[str, Tensor] = {}
+    if views:
+        shifts = shift_models.fit(
+            coefficients, torch.stack(views), config.shift, hidden=config.hidden, seed=config.seed
+        )
+    tensors = {"bases": parameters["representation_bases"], "coefficients": coefficients.contiguous()} | shifts
+    if "representation_mean" in parameters:
+        tensors["mean"] = parameters["representation_mean"]
+    return krr.unlabelled_set(
+        config,
+        inputs,
+        kind="factorised",
+        tensors={name: parameters[name] for name in ("image_bases", "image_coefficients")},
+        settings={"scale": config.scale},
+        targets=Representations(tensors=tensors, augmentation=config.augmentation, shift=config.shift),
+        complete=state.step >= total_steps(config, inputs),
+        provenance={"method": NAME, "step": state.step},
+    )
+
+
+def _views(config: Config) -> int:
+    return len(NAMES[config.augmentation]) - 1
+
+
+def _first_bases(config: Config, points: Tensor, count: int, stream: str, *, centred: bool) -> Tensor:
+    """The first `count` bases [count, *shape] for points [n, *shape]; `centred` says how principal components are taken."""
+    if config.bases_start == "principal":
+        return principal_bases(points, count=count, centred=centred, seed=config.seed).bases
+    draw = randomness.generator(config.seed, 0, stream)
+    if config.bases_start == "random":
+        return torch.randn((count, *points.shape[1:]), generator=draw)
+    errors.check_integer(stream.replace(" ", "_"), count, 1, len(points))
+    return points[torch.randperm(len(points), generator=draw)[:count]]
+
+
+def _coefficients(config: Config, points: Tensor, bases: Tensor, stream: str) -> Tensor:
+    """The first coefficients [m, k]: those of points [m, *shape], or standard normal numbers."""
+    if config.coefficients_start == "projection":
+        return fitted(points, bases)
+    return torch.randn((len(points), len(bases)), generator=randomness.generator(config.seed, 0, stream))

@@ -1,0 +1,151 @@
+r"""Real images with what a teacher without labels says of them: the baselines of self-supervised distillation.
+
+Yu, Yao & Chiu 2025 (Boost), section 4, after Lee et al. 2024 (KRR-ST): "Random" draws images, "KMeans" takes the image nearest to each
+centre of the teacher's features. Both keep the teacher's representation of each. Labels are never read.
+
+Symbol    In code          Shape         What
+N, m      budget           m = N, or fewer where representations count
+g_phi     teacher                        its features
+f         features         [n, d_y]      g_phi of all training images
+
+The two conventions of a budget of N images
+images only (`targets_count=False`)        m = N, as in the paper; representations are free
+images and representations                 m (c h w + (A + 1) d_y) <= N c h w
+
+`augmentation` adds the predefined views of every image with the teacher's representation of each: what Boost's views give without any
+distillation. The paper has no such baseline.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+
+from .. import errors, networks, randomness
+from ..distilled import DistilledSet, Representations
+from ..parameters import Parameters, parameter
+from ..predefined_views import KINDS, NAMES, augmented
+from ..process import Inputs, require_data, require_teacher
+from . import kernel_ridge_self_supervised as krr
+from .selection import k_means
+
+NAME = "representation_selection"
+ALIASES = ()
+NEEDS_TEACHER = True
+WITHOUT_LABELS = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(Parameters):
+    """What is selected."""
+
+    kind: str = parameter("random", choices=("random", "k_means"), help="Rule of selection.", explorable=True)
+    budget: int = parameter(
+        100, symbol="N", range=(1, None), unit="images", help="What the set may take, in floats of so many images.",
+        explorable=(5, 100),
+    )  # fmt: skip
+    targets_count: bool = parameter(False, help="Whether representations take their part of the budget.", explorable=True)
+    augmentation: str = parameter("none", choices=KINDS, help="Views of every image that come with a representation.")
+    seed: int = parameter(0, range=(0, None), help="Of every draw.")
+
+    @classmethod
+    def teaching(cls, **changes: Any) -> Self:
+        """Twenty images."""
+        settings: dict[str, Any] = {"budget": 20}
+        return cls(**settings | changes)
+
+    @classmethod
+    def paper(cls, dataset: str = "cifar100", **changes: Any) -> Self:
+        """The published number for "cifar10", "cifar100", "tiny-imagenet" or "imagenet"."""
+        errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "tiny-imagenet", "imagenet"))
+        budget = {"tiny-imagenet": 200, "imagenet": 250}.get(dataset, 100)
+        settings: dict[str, Any] = {"budget": budget}
+        return cls(**settings | changes)
+
+
+@dataclass(frozen=True)
+class State:
+    """`step` is 1 when the training-set indices int64 [m] have been found; before there are none."""
+
+    step: int
+    indices: Tensor
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The indices [m], and the mean over all training images of the distance to the nearest chosen one in the teacher's features []."""
+
+    indices: Tensor
+    distance: Tensor
+
+
+def affordable(budget: int, *, image_floats: int, representation_floats: int) -> int:
+    """m: how many images with their representations take at most the floats of `budget` images.
+
+    Args:
+        representation_floats: of one image and all its views; 0 where they do not count.
+
+    Raises:
+        DDLabError: a budget that does not buy one pair; the message names one that does.
+    """
+    budget, image_floats = errors.check_integer("budget", budget, 1), errors.check_integer("image_floats", image_floats, 1)
+    one = image_floats + errors.check_integer("representation_floats", representation_floats, 0)
+    if budget * image_floats < one:
+        errors.fail("budget", f"at least {-(-one // image_floats)} images, for one image and its representations", budget)
+    return budget * image_floats // one
+
+
+def total_steps(config: Config, inputs: Inputs) -> int:
+    """One: all are selected at once."""
+    return 1
+
+
+def init(config: Config, inputs: Inputs) -> State:
+    """Nothing selected yet.
+
+    Raises:
+        DDLabError: no data or teacher, a budget for no pair, or for more than there are images.
+    """
+    _count(config, inputs)
+    return State(0, torch.zeros(0, dtype=torch.int64))
+
+
+def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
+    """Select."""
+    features, count = krr.teacher_features(inputs), _count(config, inputs)
+    if config.kind == "random":
+        indices = krr.real_indices(len(features), count, seed=config.seed)
+    else:
+        indices = k_means(features, count, seed=randomness.derived_seed(config.seed, 0, "k-means of all"))
+    chosen = features[indices]
+    nearest = [torch.cdist(part, chosen).min(1).values for part in features.split(4096)]
+    return State(1, indices), Trace(indices, torch.cat(nearest).mean())
+
+
+def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
+    """The images as they are, and the teacher's representation of each view."""
+    data, teacher = require_data(NAME, inputs), require_teacher(NAME, inputs)
+    images = data.normalised(state.indices)
+    views = augmented(images, config.augmentation)
+    seen = [networks.predict(teacher, view.to(inputs.device)).features.cpu() for view in views]
+    return krr.unlabelled_set(
+        config,
+        inputs,
+        complete=state.step == 1,
+        tensors={"images": images},
+        targets=Representations(tensors={"representations": torch.stack(seen)}, augmentation=config.augmentation),
+        provenance={"method": NAME, "step": state.step, "indices": state.indices.tolist()},
+    )
+
+
+def _count(config: Config, inputs: Inputs) -> int:
+    data, width = require_data(NAME, inputs), krr.teacher_features(inputs).shape[1]
+    image_floats = data.channels * data.image_size[0] * data.image_size[1]
+    floats = width * len(NAMES[config.augmentation]) if config.targets_count else 0
+    count = affordable(config.budget, image_floats=image_floats, representation_floats=floats)
+    if count > len(data.train_labels):
+        errors.fail("budget", f"at most {len(data.train_labels)}, the number of training images", config.budget)
+    return count
