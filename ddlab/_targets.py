@@ -1,15 +1,16 @@
-"""The kinds of labels that a distilled set comes with, and how they are written to its file."""
+"""The kinds of labels and other targets that a distilled set comes with, and how they are written to its file."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
-from . import errors
+from . import _representations, errors
+from ._representations import Representations
 from .augmentation import Views
 
 
@@ -83,15 +84,15 @@ class EpochLabels:
         return (self.logits.numel() + 1) // 2
 
 
-Targets = HardLabels | StoredLabels | OnlineTeacher | EpochLabels
-KINDS = ("hard", "stored", "online", "epochs")
+Targets = HardLabels | StoredLabels | OnlineTeacher | EpochLabels | Representations
+KINDS = ("hard", "stored", "online", "epochs", "representations")
 
 
 def check_targets(targets: tuple[Targets, ...], images: int, classes: int) -> None:
     """Raise if shapes, dtypes or values are not those of labels for so many images and classes."""
     kinds = [target.kind for target in targets]
-    if "hard" not in kinds or len(set(kinds)) != len(kinds):
-        errors.fail("targets", "at most one of each kind, hard labels always among them", kinds)
+    if not {"hard", "representations"} & set(kinds) or len(set(kinds)) != len(kinds):
+        errors.fail("targets", "at most one of each kind, hard labels or representations among them", kinds)
     for target in targets:
         if isinstance(target, HardLabels):
             errors.check_tensor("hard labels", target.classes, shape=[images], dtype=torch.int64)
@@ -101,6 +102,8 @@ def check_targets(targets: tuple[Targets, ...], images: int, classes: int) -> No
             errors.check_tensor("stored labels", target.logits, shape=[images, classes], dtype=torch.float32)
         elif isinstance(target, OnlineTeacher):
             _check_names("online teachers", target.fingerprints if isinstance(target.others, tuple) else target.others)
+        elif isinstance(target, Representations):
+            _representations.check_representations(target, images)
         else:
             shape = [None, images, classes]
             errors.check_tensor("labels of each epoch", target.logits, shape=shape, dtype=torch.float16)
@@ -116,7 +119,8 @@ def _check_names(argument: str, names: Any) -> None:
 
 def identity(target: Targets) -> dict[str, Any]:
     """What makes it this one, for a fingerprint. A single online teacher has the same as before there could be several."""
-    return {name: value for name, value in vars(target).items() if name != "others" or value}
+    found = {field.name: getattr(target, field.name) for field in fields(target)}
+    return {name: value for name, value in found.items() if name != "others" or value}
 
 
 def written(targets: tuple[Targets, ...]) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -128,6 +132,9 @@ def written(targets: tuple[Targets, ...]) -> tuple[dict[str, Tensor], dict[str, 
             described["online"] = [*target.fingerprints] if target.others else target.fingerprint
         elif isinstance(target, HardLabels):
             tensors["targets/hard"] = target.classes
+        elif isinstance(target, Representations):
+            stored, described["representations"] = _representations.written(target)
+            tensors |= stored
         else:
             tensors[f"targets/{target.kind}"] = target.logits
         if isinstance(target, EpochLabels):
@@ -139,9 +146,11 @@ def read(tensors: Mapping[str, Tensor], described: Mapping[str, Any]) -> tuple[T
     """What `written` gave, and what files held before there were several teachers.
 
     Raises:
-        KeyError: no hard labels. DDLabError: a description of another form.
+        KeyError: a part of a description is missing. DDLabError: a description of another form.
     """
-    targets: list[Targets] = [HardLabels(tensors["targets/hard"])]
+    targets: list[Targets] = []
+    if "targets/hard" in tensors:
+        targets.append(HardLabels(tensors["targets/hard"]))
     if "targets/stored" in tensors:
         targets.append(StoredLabels(tensors["targets/stored"]))
     if "online" in described:
@@ -152,6 +161,8 @@ def read(tensors: Mapping[str, Tensor], described: Mapping[str, Any]) -> tuple[T
         about = errors.check_instance("epochs", described["epochs"], Mapping, "a description of its views and teachers")
         views = errors.check_instance("views", about["views"], Mapping, "a description of views")
         targets.append(EpochLabels(tensors["targets/epochs"], Views(**views), _names("teachers", about["teachers"])))
+    if "representations" in described:
+        targets.append(_representations.read(tensors, described["representations"]))
     return tuple(targets)
 
 

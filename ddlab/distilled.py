@@ -12,16 +12,58 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import _targets, errors, storage
+from . import _targets, errors, factorisation, predefined_views, storage
+from ._representations import Representations
 from ._targets import EpochLabels, HardLabels, OnlineTeacher, StoredLabels, Targets
 from .data.images import denormalise
 from .errors import DDLabError
 
-__all__ = ["DECODERS", "DistilledSet", "EpochLabels", "HardLabels", "OnlineTeacher", "StoredLabels", "Targets"]
+__all__ = [
+    "DECODERS",
+    "DistilledSet",
+    "EpochLabels",
+    "HardLabels",
+    "OnlineTeacher",
+    "Representations",
+    "StoredLabels",
+    "Targets",
+]
+
+_LARGEST_SCALE = 64
+_ALL_TARGETS = "HardLabels, StoredLabels, OnlineTeacher, EpochLabels and Representations"
 
 
-DECODERS: dict[str, Callable[[dict[str, Tensor]], Tensor]] = {"images": lambda tensors: tensors["images"]}
-"""How each kind of set turns its tensors into images, float32 [n, channels, height, width]."""
+def _plain(tensors: dict[str, Tensor], settings: dict[str, Any]) -> Tensor:
+    if "images" not in tensors:
+        errors.fail("tensors", "a dict that holds 'images'", sorted(tensors))
+    if settings:
+        errors.fail("settings", "empty for a set of kind 'images'", settings)
+    return tensors["images"]
+
+
+def _factorised(tensors: dict[str, Tensor], settings: dict[str, Any]) -> Tensor:
+    """X_s = D(C^x B^x, s) (Yu, Yao & Chiu 2025, section 3.2)."""
+    needed = {"image_bases", "image_coefficients"}
+    if not needed <= set(tensors) <= needed | {"image_mean"}:
+        errors.fail("tensors", f"a dict of {sorted(needed)} (and 'image_mean')", sorted(tensors))
+    if set(settings) != {"scale"}:
+        errors.fail("settings", "{'scale': a whole number} for a set of kind 'factorised'", settings)
+    scale = errors.check_integer("settings['scale']", settings["scale"], 1, _LARGEST_SCALE)
+    bases = errors.check_tensor("image_bases", tensors["image_bases"], shape=[None] * 4, dtype=torch.float32)
+    coefficients = errors.check_tensor(
+        "image_coefficients", tensors["image_coefficients"], shape=[None, len(bases)], dtype=torch.float32
+    )
+    mean = tensors.get("image_mean")
+    if mean is not None:
+        errors.check_tensor("image_mean", mean, shape=list(bases.shape[1:]), dtype=torch.float32)
+    return factorisation.decoded(coefficients, bases, scale=scale, mean=mean)
+
+
+DECODERS: dict[str, Callable[[dict[str, Tensor], dict[str, Any]], Tensor]] = {
+    "images": _plain,
+    "factorised": _factorised,
+}
+"""How each kind of set turns its tensors and settings into images, float32 [n, channels, height, width]."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -29,13 +71,15 @@ class DistilledSet:
     """A distilled dataset.
 
     Attributes:
-        kind: a key of `DECODERS` ("images": the tensor "images" is what it says, normalised float32 [n, channels, h, w]).
-        tensors: what is stored, by name.
-        targets: the labels it comes with, at most one of each kind; "hard" always.
-        class_names: one name per class.
+        kind: a key of `DECODERS`. "images": the tensor "images" is what it says, normalised float32 [n, channels, h, w]. "factorised":
+            "image_bases" [U, channels, h / s, w / s] and "image_coefficients" [n, U], on request "image_mean" [channels, h / s, w / s].
+        tensors: what is stored, by name, float32.
+        targets: what a network is to say of the images, at most one of each kind; hard labels or representations always.
+        class_names: one name per class; a set without labels may have none.
         mean, std: float32 [channels], of the dataset whose normalisation the images carry.
         complete: False when the run was interrupted; the images are then those reached so far.
         provenance: method, config, data and teacher fingerprints, steps done (JSON types).
+        settings: of the decoder, JSON types: {"scale": s} of kind "factorised" (s from 1 to 64), else none.
 
     Raises:
         DDLabError: an unknown kind, wrong shapes or dtypes, non-finite values, labels outside the classes.
@@ -49,6 +93,7 @@ class DistilledSet:
     kind: str = "images"
     complete: bool = True
     provenance: dict[str, Any] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         errors.check_choice("kind", self.kind, tuple(DECODERS))
@@ -59,14 +104,19 @@ class DistilledSet:
             "images", self.images, shape=[None, len(self.mean), None, None], dtype=torch.float32
         )
         _targets.check_targets(self.targets, len(images), self.classes)
+        for target in self.targets:
+            if isinstance(
+                target, Representations
+            ):  # not every image can be turned or swapped: known now, not in training
+                predefined_views.augmented(images.new_zeros((1, *images.shape[1:])), target.augmentation)
 
     def _check_types(self) -> None:
         if not isinstance(self.tensors, dict):
             errors.fail("tensors", "a dict of tensors", self.tensors)
-        if self.kind == "images" and "images" not in self.tensors:
-            errors.fail("tensors", "a dict that holds 'images'", sorted(self.tensors))
+        if not all(isinstance(name, str) for name in self.tensors):
+            errors.fail("tensors", "a dict of tensors by name", self.tensors)
         if not isinstance(self.targets, tuple) or not all(isinstance(target, Targets) for target in self.targets):
-            errors.fail("targets", "a tuple of HardLabels, StoredLabels, OnlineTeacher and EpochLabels", self.targets)
+            errors.fail("targets", f"a tuple of {_ALL_TARGETS}", self.targets)
         if not isinstance(self.class_names, tuple) or not all(isinstance(name, str) for name in self.class_names):
             errors.fail("class_names", "a tuple of strings", self.class_names)
         errors.check_tensor("mean", self.mean, shape=[None], dtype=torch.float32)
@@ -74,17 +124,21 @@ class DistilledSet:
         if len(self.std) and float(self.std.detach().min()) <= 0:
             raise DDLabError(f"std must be above 0 in every channel; given {self.std.tolist()}.")
         errors.check_boolean("complete", self.complete)
-        if not isinstance(self.provenance, dict):
-            errors.fail("provenance", "a dict of JSON types", self.provenance)
+        for name in ("provenance", "settings"):
+            errors.check_instance(name, getattr(self, name), dict, "a dict of JSON types")
 
     @cached_property
     def images(self) -> Tensor:
         """The training images, float32 [n, channels, height, width], normalised with the original data's mean and std."""
-        return DECODERS[self.kind](self.tensors)
+        return DECODERS[self.kind](self.tensors, self.settings)
 
     @property
     def labels(self) -> Tensor:
-        """The class numbers, int64 [n]."""
+        """The class numbers, int64 [n].
+
+        Raises:
+            DDLabError: a set without labels, which has representations.
+        """
         return self.target("hard").classes
 
     @property
@@ -103,7 +157,7 @@ class DistilledSet:
         return (self.images.shape[2], self.images.shape[3])
 
     def __len__(self) -> int:
-        return len(self.labels)
+        return len(self.images)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -111,10 +165,12 @@ class DistilledSet:
         # In one order: a file does not keep the order in which labels were added.
         ordered = sorted(self.targets, key=lambda target: _targets.KINDS.index(target.kind))
         targets = [_targets.identity(target) for target in ordered]
-        return storage.fingerprint(self.kind, self.tensors, targets, self.class_names, self.mean, self.std)
+        parts = [self.kind, self.tensors, targets, self.class_names, self.mean, self.std]
+        # Without settings a set has the fingerprint that it had before there were any.
+        return storage.fingerprint(*parts, *([self.settings] if self.settings else []))
 
     def target(self, kind: str) -> Any:
-        """The labels of one kind: "hard", "stored", "online" or "epochs".
+        """What the set has of one kind: "hard", "stored", "online", "epochs" or "representations".
 
         Raises:
             DDLabError: an unknown kind, or one that this set does not have.
@@ -128,7 +184,7 @@ class DistilledSet:
     def with_targets(self, *targets: Targets) -> DistilledSet:
         """A copy in which `targets` replace those of the same kind or join them."""
         if not all(isinstance(target, Targets) for target in targets):
-            errors.fail("targets", "HardLabels, StoredLabels, OnlineTeacher or EpochLabels", targets)
+            errors.fail("targets", f"of {_ALL_TARGETS}", targets)
         new = [target.kind for target in targets]
         return replace(self, targets=(*(t for t in self.targets if t.kind not in new), *targets))
 
@@ -136,9 +192,26 @@ class DistilledSet:
         """What the set takes, in floats: every stored tensor and every target counts, a class number as one, a float16 as half."""
         return sum(value.numel() for value in self.tensors.values()) + sum(t.storage_floats() for t in self.targets)
 
+    def pairs(self) -> tuple[Tensor, Tensor]:
+        """All views of all images and their representations: [(A + 1) n, c, h, w] and [(A + 1) n, d], one view after another.
+
+        The images themselves come first; row a n + i is view a of image i. Made once: do not change them in place.
+
+        Raises:
+            DDLabError: a set without representations.
+        """
+        return self._pairs
+
+    @cached_property
+    def _pairs(self) -> tuple[Tensor, Tensor]:
+        target = self.target("representations")
+        views = predefined_views.augmented(self.images, target.augmentation)
+        return views.flatten(0, 1), target.values.flatten(0, 1)
+
     def as_dataset(self) -> torch.utils.data.TensorDataset:
-        """(image, class number) pairs for any PyTorch training loop."""
-        return torch.utils.data.TensorDataset(self.images, self.labels)
+        """For any PyTorch training loop: (image, class number) pairs, or, of a set without labels, (view, representation) pairs."""
+        labelled = any(isinstance(target, HardLabels) for target in self.targets)
+        return torch.utils.data.TensorDataset(*((self.images, self.labels) if labelled else self.pairs()))
 
     def to_uint8(self) -> Tensor:
         """The images as bytes [n, channels, height, width], for showing."""
@@ -152,6 +225,7 @@ class DistilledSet:
         }
         described: dict[str, Any] = {"class_names": list(self.class_names), "set_kind": self.kind}
         described |= {"complete": self.complete, "provenance": self.provenance}
+        described |= {"settings": self.settings} if self.settings else {}
         of_targets, about = _targets.written(self.targets)
         return storage.save(path, tensors | of_targets, described | about, "distilled set")
 
@@ -174,6 +248,7 @@ class DistilledSet:
                 std=tensors["std"],
                 complete=header["complete"],
                 provenance=header["provenance"],
+                settings=header.get("settings", {}),
             )
         except KeyError as missing:
             raise DDLabError(

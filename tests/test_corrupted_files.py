@@ -17,9 +17,9 @@ import pytest
 import torch
 from PIL import Image
 
-from ddlab import checkpoint, data, networks, records, training
+from ddlab import checkpoint, data, networks, records, shift_models, training
 from ddlab.data import ImageData
-from ddlab.distilled import DistilledSet
+from ddlab.distilled import DistilledSet, Representations
 from ddlab.errors import DDLabError
 from ddlab.lessons import claims
 from ddlab.networks import Network
@@ -80,6 +80,27 @@ def a_set_with_labels_of_each_epoch(given: Given) -> Kind:
     views = training.Config.teaching(batch_size=4)
     file = relabelled(made, both, labels="epochs", views=views, epochs=2).save(given.folder / "epochs")
     return Kind(file, lambda: DistilledSet.load(file), head=2500)
+
+
+def a_set_of_factors(given: Given) -> Kind:
+    """Images and representations as bases and coefficients, with networks for the views; scale and views are described."""
+    draw = torch.Generator().manual_seed(0)
+    images = {
+        "image_bases": torch.randn((3, 1, 4, 4), generator=draw),
+        "image_coefficients": torch.randn((4, 3), generator=draw),
+    }
+    shifts = shift_models.first_networks(3, 2, hidden=2, seed=0)
+    targets = {
+        "bases": torch.randn((2, 5), generator=draw),
+        "coefficients": torch.randn((4, 2), generator=draw),
+        **shifts,
+    }
+    made = DistilledSet(
+        kind="factorised", tensors=images, settings={"scale": 2}, targets=(Representations(targets, "rotation", "networks"),),
+        class_names=(), mean=given.data.mean, std=given.data.std,
+    )  # fmt: skip
+    file = made.save(given.folder / "factors")
+    return Kind(file, lambda: DistilledSet.load(file).pairs(), head=1000)
 
 
 def a_picture(given: Given, *, suffix: str, mode: str) -> Kind:
@@ -166,6 +187,7 @@ KINDS: dict[str, Callable[[Given], Kind]] = {
     "network": a_network,
     "distilled set": a_distilled_set,
     "labels of each epoch": a_set_with_labels_of_each_epoch,
+    "set of factors": a_set_of_factors,
     "png": functools.partial(a_picture, suffix=".png", mode="RGB"),
     "grey png": functools.partial(a_picture, suffix=".png", mode="L"),
     "jpg": functools.partial(a_picture, suffix=".jpg", mode="RGB"),

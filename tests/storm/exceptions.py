@@ -23,7 +23,7 @@ EXCEPTIONS: dict[str, str] = {
     **dict.fromkeys(
         (
             "augmentation.View", "distilled.HardLabels", "distilled.StoredLabels", "distilled.OnlineTeacher",
-            "distilled.EpochLabels", "bases.PrincipalBases", "storage_budget.Bill",
+            "distilled.EpochLabels", "distilled.Representations", "bases.PrincipalBases", "storage_budget.Bill",
             "evaluation.Evaluation", "evaluation.Probe", "evaluation.Architectures", "evaluation.Continual", "evaluation.Stage",
             "records.Outcome", "embeddings.Density", "embeddings.Embedding", "explorers.Frame", "explorers.Shown", "lessons.Budget",
             "lessons.Claim", "lessons.Verdict", "networks.Outputs", "optim.AdamState", "optim.SGDState",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from ddlab import networks, optim, self_supervised
+from ddlab import networks, optim, self_supervised, shift_models
 from ddlab.augmentation import View
-from ddlab.distilled import HardLabels, OnlineTeacher, StoredLabels
+from ddlab.distilled import HardLabels, OnlineTeacher, Representations, StoredLabels
 from ddlab.storage_budget import Factorised
 from tests.storm.good import Given, Good
 
@@ -33,6 +33,24 @@ def _adam(g: Given) -> dict[str, object]:
 
 def _pixels(g: Given) -> dict[str, object]:
     return {"pixels": g.tensor(2, 3, 4, 4).sigmoid(), "factor": g.tensor(2).abs()}
+
+
+def _shift(g: Given, shift: str) -> dict[str, object]:
+    tensors = {"bias": {"biases": g.tensor(2, 3)}, "networks": shift_models.first_networks(2, 3, hidden=2, seed=0)}[
+        shift
+    ]
+    return {"coefficients": g.tensor(4, 3), "tensors": tensors, "shift": shift, "views": 2}
+
+
+def _seen(g: Given) -> dict[str, object]:
+    return {"coefficients": g.tensor(4, 3), "view_coefficients": g.tensor(2, 4, 3, seed=1)}
+
+
+def _factors(g: Given) -> dict[str, object]:
+    targets = {"bases": g.tensor(2, 3), "coefficients": g.tensor(3, 2), "biases": g.tensor(3, 2)}
+    return {"tensors": {"image_bases": g.tensor(2, 1, 4, 4), "image_coefficients": g.tensor(3, 2)}, "settings": {"scale": 2},
+            "targets": (Representations(targets, "rotation", "bias"),), "kind": "factorised", "class_names": (),
+            "mean": g.data.mean, "std": g.data.std}  # fmt: skip
 
 
 def _view(g: Given) -> View:
@@ -120,6 +138,26 @@ CORE: dict[str, Good] = {
         lambda g: {"views": g.tensor(4, 2, 1, 4, 4), "kind": "rotation"}, nan_passes=EVERY_STEP
     ),
     "predefined_views.crop_boxes": Good(lambda g: {"height": 8, "width": 9, "share": 0.5}),
+    "shift_models.shifted": Good(lambda g: _shift(g, "networks"), nan_passes=EVERY_STEP),
+    "shift_models.shifted:bias": Good(lambda g: _shift(g, "bias"), nan_passes=EVERY_STEP),
+    "shift_models.predicted_shifts": Good(
+        lambda g: {name: value for name, value in _shift(g, "networks").items() if name in ("coefficients", "tensors")},
+        nan_passes=EVERY_STEP,
+    ),
+    "shift_models.mean_shifts": Good(_seen),
+    "shift_models.fit": Good(
+        lambda g: {**_seen(g), "shift": "networks", "hidden": 2, "seed": 0, "steps": 2, "learning_rate": 0.1},
+        largest={"hidden": 50, "steps": 50},
+    ),
+    "shift_models.fitted_networks": Good(
+        lambda g: {**_seen(g), "hidden": 2, "seed": 0, "steps": 2, "learning_rate": 0.1}, largest={"hidden": 50, "steps": 50}
+    ),
+    "shift_models.first_networks": Good(
+        lambda g: {"views": 2, "bases": 3, "hidden": 2, "seed": 0}, largest={"views": 50, "bases": 50, "hidden": 50}
+    ),
+    "shift_models.mean_squared_error": Good(
+        lambda g: {**_seen(g), "tensors": _shift(g, "networks")["tensors"], "shift": "networks"}
+    ),
     "storage_budget.Factorised": Good(lambda g: {"image_bases": 20, "representation_bases": 20, "shift": "bias"}),
     "storage_budget.Factorised:largest": Good(
         lambda g: {"budget": 500_000, "count": 3},
@@ -231,6 +269,7 @@ CORE: dict[str, Good] = {
         lambda g: {"tensors": {"images": g.images(3)}, "mean": g.data.mean, "std": g.data.std, "class_names": ("a", "b", "c"),
                    "targets": (HardLabels(torch.arange(3)), StoredLabels(g.tensor(3, 3)), OnlineTeacher("f")), "kind": "images"},
     ),
+    "distilled.DistilledSet:factorised": Good(_factors),
     "training.online_targets": Good(
         lambda g: {"view": _view(g), "teacher": g.teacher, "temperature": 4.0, "teacher_mode": "train",
                    "teacher_batch_size": 2}, nan_passes=EVERY_STEP
