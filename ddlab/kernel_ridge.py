@@ -59,14 +59,12 @@ def solve(kernel: Tensor, targets: Tensor, *, ridge: float | Tensor) -> Tensor:
     else:
         ridge = errors.check_number("ridge", ridge, 0, _LARGEST)
     regular = kernel.double() + ridge * torch.eye(len(kernel), dtype=torch.float64, device=kernel.device)
-    try:
-        factor = torch.linalg.cholesky(regular)
-    except RuntimeError as problem:  # torch's LinAlgError is one; NaN in the kernel ends here too
-        if not bool(torch.isfinite(kernel).all()):
-            errors.fail("kernel", "of finite numbers", kernel)
-        raise errors.DDLabError(
-            f"ridge must be large enough to make this kernel of {len(kernel)} rows invertible; given {float(ridge):.3g}."
-        ) from problem
+    factor, failed = torch.linalg.cholesky_ex(regular)
+    if bool(failed):
+        if bool(torch.isfinite(kernel).all()):
+            wanted = f"large enough to make this kernel of {len(kernel)} rows invertible"
+            errors.fail("ridge", wanted, float(ridge))
+        factor = torch.full_like(regular, torch.nan)  # NaN stays NaN, for whoever drives the run to name its step
     return torch.cholesky_solve(targets.double(), factor)
 
 
@@ -95,7 +93,5 @@ def outer_loss(real: Tensor, wanted: Tensor, distilled: Tensor, targets: Tensor,
     errors.check_tensor("wanted", wanted, shape=[len(real), None], dtype=real.dtype, finite=False)
     if not len(real) or not len(distilled):
         errors.fail("real and distilled", "at least one row each", (len(real), len(distilled)))
-    errors.check_tensor(
-        "targets", targets, shape=[len(distilled), wanted.shape[1]], dtype=real.dtype, finite=False
-    )
+    errors.check_tensor("targets", targets, shape=[len(distilled), wanted.shape[1]], dtype=real.dtype, finite=False)
     return (wanted - predictions(real, distilled, targets, strength=strength)).square().mean()

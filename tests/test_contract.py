@@ -31,6 +31,9 @@ from tests.support import (
     snapshot,
 )
 
+SELF_SUPERVISED: dict[str, Any] = {
+    "budget": 4, "network": networks.spec("convnet", width=3), "pool_size": 2, "pool_steps": 2, "iterations": 4, "batch_size": 8,
+}  # fmt: skip
 # A new method needs a line here: values that make its run a few steps long on three classes of 8 px.
 SMALL: dict[str, dict[str, Any]] = {
     "squeeze_recover_relabel": {"images_per_class": 2, "iterations": 3, "roll_pixels": 2},
@@ -38,6 +41,9 @@ SMALL: dict[str, dict[str, Any]] = {
     "data_residual_matching": {"images_per_class": 2, "iterations": 4, "roll_pixels": 2, "merges": 2},
     "realism_selection": {"images_per_class": 2, "crops_per_image": 2},
     "selection": {"images_per_class": 2},
+    "kernel_ridge_self_supervised": SELF_SUPERVISED,
+    "parameterised_self_supervised": SELF_SUPERVISED | {"image_bases": 3, "representation_bases": 2, "pairs": 4},
+    "representation_selection": {"budget": 5},
 }
 ANY_SIZE = "data and two teachers of any size"
 SEVERAL = "set and two teachers"
@@ -334,12 +340,11 @@ def test_values_that_are_not_finite_raise(
         state, trace = update(config, given, state)
         if state.step < 2:
             return state, trace
-        bad = (
-            {"images": state.images * torch.nan}
-            if hasattr(state, "images")
-            else {"weights": {n: v * torch.nan if v.is_floating_point() else v for n, v in state.weights.items()}}
-        )
-        return dataclasses.replace(state, **bad), trace
+        # What the process moves: images, or named weights or parameters.
+        name = next(name for name in ("images", "representations", "parameters", "weights") if hasattr(state, name))
+        held = getattr(state, name)
+        bad = _poisoned(held) if isinstance(held, dict) else held * torch.nan
+        return dataclasses.replace(state, **{name: bad}), trace
 
     monkeypatch.setattr(case.module, "update", poisoned)
     file = tmp_path / "run.safetensors" if with_file else None
@@ -348,18 +353,19 @@ def test_values_that_are_not_finite_raise(
     # Looked for at every checkpoint and at the end, where the last trace may show it first.
     place = 2 if with_file else case.module.total_steps(case.config, inputs)
     assert_sentence(caught.value, case.module.NAME, f" at step {place}.")
-    assert re.search(r" in (images|weights\.\S+|\w*(loss|gap)) at step", str(caught.value))
+    assert re.search(r" in (images|representations|(weights|parameters)\.\S+|\w*(loss|gap)) at step", str(caught.value))
     if file is not None:
         # The last good checkpoint is still there, and the run goes on from it.
         monkeypatch.undo()
         assert checkpoint.load(file, case.module, case.config, inputs).step == 1
 
 
+def _poisoned(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return {name: value * torch.nan if value.is_floating_point() else value for name, value in tensors.items()}
+
+
 def _broken(network: Network) -> Network:
-    weights = {
-        name: value * torch.nan if value.is_floating_point() else value for name, value in network.weights.items()
-    }
-    return dataclasses.replace(network, weights=weights)
+    return dataclasses.replace(network, weights=_poisoned(network.weights))
 
 
 def test_a_teacher_that_is_not_finite_is_named(case: Case, inputs: Inputs) -> None:
@@ -447,4 +453,9 @@ def assert_usable(result: DistilledSet | Network, inputs: Inputs) -> None:
         assert networks.predict(result, images).logits.isfinite().all()
     else:
         assert result.images.isfinite().all() and result.images.shape[1:] == (source.channels, *source.image_size)
-        assert len(result.labels) == len(result.images) and result.to_uint8().dtype == torch.uint8
+        assert len(result) == len(result.images) and result.to_uint8().dtype == torch.uint8
+        if any(target.kind == "representations" for target in result.targets):
+            views, representations = result.pairs()
+            assert len(views) == len(representations) and representations.isfinite().all()
+        else:
+            assert len(result.labels) == len(result.images)

@@ -55,6 +55,11 @@ def inner_loss(outputs: Tensor, targets: Tensor) -> Tensor:
     return (outputs - targets).square().mean()
 
 
+def passes_in(precision: str, device: torch.device) -> torch.autocast:
+    """The context of a network's pass: "float32" leaves everything as it is, "bfloat16" is autocast."""
+    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == "bfloat16")
+
+
 def new_pool(spec: NetworkSpec, count: int, *, seed: int, device: torch.device | str) -> Pool:
     """`count` untrained networks of a complete spec."""
     empty = Pool({}, {}, torch.zeros(count, dtype=torch.int64), torch.zeros(count, dtype=torch.int64))
@@ -73,13 +78,15 @@ def trained_once(
     learning_rate: float,
     momentum: float,
     weight_decay: float,
+    precision: str = "float32",
 ) -> tuple[Pool, Tensor]:
     """One step of one network on all pairs, images [m, c, h, w] and targets [m, d_y]; the loss before it []."""
     weights, names = pool.network(index), networks.parameter_names(spec)
     leaves = {name: weights[name].detach().requires_grad_() for name in names}
     with torch.enable_grad():
-        outputs, buffers = networks.call(spec, {**weights, **leaves}, images, train=True)
-        loss = inner_loss(outputs.logits, targets)
+        with passes_in(precision, images.device):
+            outputs, buffers = networks.call(spec, {**weights, **leaves}, images, train=True)
+        loss = inner_loss(outputs.logits.to(targets.dtype), targets)
         slopes = torch.autograd.grad(loss, list(leaves.values()))
     moved, state = optim.sgd_update(
         {name: weights[name] for name in names},
@@ -104,9 +111,7 @@ def drawn_anew(
     trained = pool.trained.clone()
     if reset:
         trained[index] = 0
-    return _with_new_weights(
-        Pool(pool.weights, pool.velocity, trained, births), spec, index, seed=seed, device=device
-    )
+    return _with_new_weights(Pool(pool.weights, pool.velocity, trained, births), spec, index, seed=seed, device=device)
 
 
 def _with_new_weights(pool: Pool, spec: NetworkSpec, index: int, *, seed: int, device: torch.device | str) -> Pool:

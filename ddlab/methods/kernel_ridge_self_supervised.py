@@ -40,12 +40,10 @@ import torch
 from torch import Tensor
 
 from .. import errors, kernel_ridge, networks, optim, randomness
-from ..data import ImageData
 from ..distilled import DistilledSet, Representations
-from ..errors import DDLabError
 from ..networks import NetworkSpec
 from ..parameters import Parameters, parameter
-from ..process import Inputs, require_data, require_teacher
+from ..process import Inputs, check_finite, require_data, require_teacher
 from ..self_supervised import representations
 from . import _network_pool as pools
 from ._network_pool import Pool
@@ -58,7 +56,9 @@ WITHOUT_LABELS = True
 Parameterised = dict[str, Tensor]
 Pairs = Callable[[Parameterised], tuple[Tensor, Tensor]]
 
-_AT_ONCE = 32 * 32 * 32  # pixels of real images that go through a network together: what its layers make of them fits the cache
+_AT_ONCE = (
+    32 * 32 * 32
+)  # pixels of real images that go through a network together: what its layers make of them fits the cache
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +90,11 @@ class Config(Parameters):
     )  # fmt: skip
     ridge: float = parameter(
         1e-6, symbol=r"\lambda", range=(0, 1e3), scale="log", help="Of the regression, as a part of the trace of K."
+    )
+    precision: str = parameter(
+        "float32",
+        choices=("float32", "bfloat16"),
+        help="Of the networks' passes; losses, the solve and the pairs stay as they are.",
     )
     seed: int = parameter(0, range=(0, None), help="Of every draw.")
 
@@ -159,6 +164,11 @@ def teacher_features(inputs: Inputs) -> Tensor:
     return representations(teacher, require_data(NAME, inputs), device=inputs.device)
 
 
+def require_finite_teacher(name: str, inputs: Inputs) -> None:
+    """Raise, in the name of a method, if its teacher is missing or has weights that are not finite: all targets come from it."""
+    check_finite(name, 0, {"the teacher": require_teacher(name, inputs).weights})
+
+
 def outer_step(
     config: Config, inputs: Inputs, state: State, made: Pairs
 ) -> tuple[Parameterised, optim.AdamState, Tensor, int]:
@@ -177,14 +187,12 @@ def outer_step(
         # Chunk by chunk: the first layer's maps of a thousand images alone are half a gigabyte.
         size = max(_AT_ONCE // (data.image_size[0] * data.image_size[1]), 1)
         parts = [data.normalised(rows, device=inputs.device) for rows in batch.split(size)]
-        real = torch.cat([networks.call(spec, weights, part)[0].features for part in parts])
+        real = torch.cat([_features(spec, weights, part, config.precision) for part in parts])
     leaves = {name: value.detach().requires_grad_() for name, value in state.parameters.items()}
     with torch.enable_grad():
         images, targets = made(leaves)
-        features = networks.call(spec, weights, images)[0].features
-        loss = kernel_ridge.outer_loss(
-            real, wanted[batch].to(inputs.device), features, targets, strength=config.ridge
-        )
+        features = _features(spec, weights, images, config.precision)
+        loss = kernel_ridge.outer_loss(real, wanted[batch].to(inputs.device), features, targets, strength=config.ridge)
         slopes = torch.autograd.grad(loss, list(leaves.values()))
     moved, optimiser = optim.adamw_update(
         state.parameters,
@@ -211,6 +219,7 @@ def inner_step(
         learning_rate=config.inner_learning_rate,
         momentum=config.inner_momentum,
         weight_decay=config.inner_weight_decay,
+        precision=config.precision,
     )
 
 
@@ -262,6 +271,7 @@ def init(config: Config, inputs: Inputs) -> State:
     Raises:
         DDLabError: no data or teacher, or more pairs than there are images.
     """
+    require_finite_teacher(NAME, inputs)
     data, wanted = require_data(NAME, inputs), teacher_features(inputs)
     if config.budget > len(wanted):
         errors.fail("budget", f"at most {len(wanted)}, the number of training images", config.budget)
@@ -281,9 +291,7 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     tensors = {"images": state.parameters["images"].detach().cpu().contiguous()}
     provenance = {"method": NAME, "step": state.step}
     complete = state.step >= total_steps(config, inputs)
-    return unlabelled_set(
-        config, inputs, tensors=tensors, targets=targets, complete=complete, provenance=provenance
-    )
+    return unlabelled_set(config, inputs, tensors=tensors, targets=targets, complete=complete, provenance=provenance)
 
 
 def unlabelled_set(
@@ -310,6 +318,12 @@ def unlabelled_set(
         complete=complete,
         provenance=provenance | {"config": config.to_dict(), "data": data.name, "inputs": inputs.fingerprint},
     )
+
+
+def _features(spec: NetworkSpec, weights: dict[str, Tensor], images: Tensor, precision: str) -> Tensor:
+    """f_omega in evaluation mode: [n, c, h, w] -> [n, d], of the images' dtype."""
+    with pools.passes_in(precision, images.device):
+        return networks.call(spec, weights, images)[0].features.to(images.dtype)
 
 
 def _network_to_fill(config: Config, step: int) -> int | None:

@@ -47,7 +47,7 @@ from .. import errors, networks, randomness, shift_models
 from ..bases import principal_bases
 from ..distilled import DistilledSet, Representations
 from ..factorisation import decoded, downsampled, fitted, reconstruct
-from ..parameters import parameter, with_default
+from ..parameters import parameter
 from ..predefined_views import KINDS, NAMES, augmented
 from ..process import Inputs, require_data, require_teacher
 from ..storage_budget import SHIFTS, Factorised
@@ -164,9 +164,7 @@ def pairs(config: Config, parameters: Parameterised) -> tuple[Tensor, Tensor]:
     """X~_s and Y~_s: all views of all images [(A + 1) m, c, h, w], view after view, and their representations [(A + 1) m, d_y]."""
     images = decoded(parameters["image_coefficients"], parameters["image_bases"], scale=config.scale)
     coefficients = parameters["representation_coefficients"].flatten(0, 1)
-    targets = reconstruct(
-        coefficients, parameters["representation_bases"], mean=parameters.get("representation_mean")
-    )
+    targets = reconstruct(coefficients, parameters["representation_bases"], mean=parameters.get("representation_mean"))
     return augmented(images, config.augmentation).flatten(0, 1), targets
 
 
@@ -198,6 +196,7 @@ def init(config: Config, inputs: Inputs) -> State:
         DDLabError: a budget that buys no pair, more bases than the rank, images that the scale or the views cannot take, or more pairs
             than there are images.
     """
+    krr.require_finite_teacher(NAME, inputs)
     data, teacher, wanted = require_data(NAME, inputs), require_teacher(NAME, inputs), krr.teacher_features(inputs)
     count = config.pairs or factors(config, inputs).largest_count(
         config.budget * data.channels * data.image_size[0] * data.image_size[1]
@@ -234,11 +233,9 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     """{B^x, C^x, B^y, C^y, Q_a}: the shift model is fitted here."""
     parameters = {name: value.detach().cpu().contiguous() for name, value in state.parameters.items()}
     coefficients, *views = parameters["representation_coefficients"]
-    shifts: dict[str, Tensor] = {}
-    if views:
-        shifts = shift_models.fit(
-            coefficients, torch.stack(views), config.shift, hidden=config.hidden, seed=config.seed
-        )
+    shift = config.shift if views else "same"  # without views nothing shifts
+    others = torch.stack(views) if views else coefficients.new_zeros((0, *coefficients.shape))
+    shifts = shift_models.fit(coefficients, others, shift, hidden=config.hidden, seed=config.seed)
     tensors = {"bases": parameters["representation_bases"], "coefficients": coefficients.contiguous()} | shifts
     if "representation_mean" in parameters:
         tensors["mean"] = parameters["representation_mean"]
@@ -248,7 +245,7 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
         kind="factorised",
         tensors={name: parameters[name] for name in ("image_bases", "image_coefficients")},
         settings={"scale": config.scale},
-        targets=Representations(tensors=tensors, augmentation=config.augmentation, shift=config.shift),
+        targets=Representations(tensors=tensors, augmentation=config.augmentation, shift=shift),
         complete=state.step >= total_steps(config, inputs),
         provenance={"method": NAME, "step": state.step},
     )

@@ -47,7 +47,9 @@ class Config(Parameters):
         100, symbol="N", range=(1, None), unit="images", help="What the set may take, in floats of so many images.",
         explorable=(5, 100),
     )  # fmt: skip
-    targets_count: bool = parameter(False, help="Whether representations take their part of the budget.", explorable=True)
+    targets_count: bool = parameter(
+        False, help="Whether representations take their part of the budget.", explorable=True
+    )
     augmentation: str = parameter("none", choices=KINDS, help="Views of every image that come with a representation.")
     seed: int = parameter(0, range=(0, None), help="Of every draw.")
 
@@ -68,17 +70,18 @@ class Config(Parameters):
 
 @dataclass(frozen=True)
 class State:
-    """`step` is 1 when the training-set indices int64 [m] have been found; before there are none."""
+    """`step` images taken, in the order int64 [m] of their training-set indices; float32 [A + 1, step, d_y], what the teacher says."""
 
     step: int
-    indices: Tensor
+    order: Tensor
+    representations: Tensor
 
 
 @dataclass(frozen=True)
 class Trace:
-    """The indices [m], and the mean over all training images of the distance to the nearest chosen one in the teacher's features []."""
+    """One image: its training-set index, and the mean distance of all training images to the nearest one taken, in features []."""
 
-    indices: Tensor
+    index: int
     distance: Tensor
 
 
@@ -91,53 +94,61 @@ def affordable(budget: int, *, image_floats: int, representation_floats: int) ->
     Raises:
         DDLabError: a budget that does not buy one pair; the message names one that does.
     """
-    budget, image_floats = errors.check_integer("budget", budget, 1), errors.check_integer("image_floats", image_floats, 1)
+    budget, image_floats = (
+        errors.check_integer("budget", budget, 1),
+        errors.check_integer("image_floats", image_floats, 1),
+    )
     one = image_floats + errors.check_integer("representation_floats", representation_floats, 0)
     if budget * image_floats < one:
-        errors.fail("budget", f"at least {-(-one // image_floats)} images, for one image and its representations", budget)
+        errors.fail(
+            "budget", f"at least {-(-one // image_floats)} images, for one image and its representations", budget
+        )
     return budget * image_floats // one
 
 
 def total_steps(config: Config, inputs: Inputs) -> int:
-    """One: all are selected at once."""
-    return 1
+    """One step for each image."""
+    return _count(config, inputs)
 
 
 def init(config: Config, inputs: Inputs) -> State:
-    """Nothing selected yet.
+    """Which images are taken, and in what order; the teacher has not been asked about any.
 
     Raises:
         DDLabError: no data or teacher, a budget for no pair, or for more than there are images.
     """
-    _count(config, inputs)
-    return State(0, torch.zeros(0, dtype=torch.int64))
+    krr.require_finite_teacher(NAME, inputs)
+    features, count = krr.teacher_features(inputs), _count(config, inputs)
+    if config.kind == "random":
+        order = krr.real_indices(len(features), count, seed=config.seed)
+    else:
+        order = k_means(features, count, seed=randomness.derived_seed(config.seed, 0, "k-means of all"))
+    return State(0, order, features.new_zeros((len(NAMES[config.augmentation]), 0, features.shape[1])))
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
-    """Select."""
-    features, count = krr.teacher_features(inputs), _count(config, inputs)
-    if config.kind == "random":
-        indices = krr.real_indices(len(features), count, seed=config.seed)
-    else:
-        indices = k_means(features, count, seed=randomness.derived_seed(config.seed, 0, "k-means of all"))
-    chosen = features[indices]
-    nearest = [torch.cdist(part, chosen).min(1).values for part in features.split(4096)]
-    return State(1, indices), Trace(indices, torch.cat(nearest).mean())
+    """Take one image, and ask the teacher about all its views."""
+    taken = state.order[: state.step + 1]
+    views = augmented(require_data(NAME, inputs).normalised(taken[-1:], device=inputs.device), config.augmentation)
+    seen = networks.predict(require_teacher(NAME, inputs), views.flatten(0, 1)).features.cpu()
+    representations = torch.cat([state.representations.cpu(), seen[:, None]], 1)
+    features = krr.teacher_features(inputs)
+    nearest = [torch.cdist(part, features[taken.cpu()]).min(1).values for part in features.split(4096)]
+    return State(state.step + 1, state.order, representations), Trace(int(taken[-1]), torch.cat(nearest).mean())
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     """The images as they are, and the teacher's representation of each view."""
-    data, teacher = require_data(NAME, inputs), require_teacher(NAME, inputs)
-    images = data.normalised(state.indices)
-    views = augmented(images, config.augmentation)
-    seen = [networks.predict(teacher, view.to(inputs.device)).features.cpu() for view in views]
+    indices = state.order[: state.step].cpu()
     return krr.unlabelled_set(
         config,
         inputs,
-        complete=state.step == 1,
-        tensors={"images": images},
-        targets=Representations(tensors={"representations": torch.stack(seen)}, augmentation=config.augmentation),
-        provenance={"method": NAME, "step": state.step, "indices": state.indices.tolist()},
+        complete=state.step >= total_steps(config, inputs),
+        tensors={"images": require_data(NAME, inputs).normalised(indices)},
+        targets=Representations(
+            tensors={"representations": state.representations.cpu()}, augmentation=config.augmentation
+        ),
+        provenance={"method": NAME, "step": state.step, "indices": indices.tolist()},
     )
 
 

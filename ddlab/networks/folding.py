@@ -29,7 +29,9 @@ def folded(spec: NetworkSpec, weights: Mapping[str, Tensor]) -> tuple[NetworkSpe
     kept = {name: value for name, value in weights.items() if ".normalisation." not in name}
     for name in [name for name in kept if name.endswith(".convolution.weight")]:
         block = name.removesuffix("convolution.weight")
-        norm = {part: weights[f"{block}normalisation.{part}"] for part in ("weight", "bias", "running_mean", "running_var")}
+        norm = {
+            part: weights[f"{block}normalisation.{part}"] for part in ("weight", "bias", "running_mean", "running_var")
+        }
         scale = norm["weight"] * torch.rsqrt(norm["running_var"] + EPSILON)
         kept[name] = weights[name] * scale[:, None, None, None]
         bias = f"{block}convolution.bias"
