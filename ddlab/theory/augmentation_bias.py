@@ -23,10 +23,11 @@ The gradient goes through features and kernel; lambda is taken as a constant, as
 the limit of many draws is the fit on all views: c / k -> 1 / (A + 1), and W(c) depends on the ratios of c alone. So g_all is the
 gradient that random augmentation pretends to estimate: that through the student who minimises the *expected* inner loss.
 
-In which sense the sentence is right. E g = grad E L(X; c), lambda held: drawn views give an unbiased gradient of the mean loss of students
-who each saw one draw. That is another objective than L of the student of the mean inner loss, because L is not linear in c: E g is not g_all. The
-bias stands relative to g_all and nothing else. With predefined views there is no draw: spread 0, and bias 0 relative to their own
-objective. That holds for no views as well, and it does not make A views stand for a continuum of crops: beside that, they are one draw.
+In which sense the sentence is right. E g = grad E L(X; c), lambda held: drawn views give an unbiased gradient of the mean loss of
+students who each saw one draw. That is another objective than L of the student of the mean inner loss, because L is not linear in c:
+E g is not g_all. The bias stands relative to g_all and nothing else, and grows beside it as g_all goes to 0. With predefined views there
+is no draw: spread 0, and bias 0 relative to their own objective. That holds for no views as well, and it does not make A views stand
+for a continuum of crops: beside that, they are one draw.
 
 How the bias falls with k. Where the ridge or the number of rows keeps the fit from meeting every target, like 1/k (the spread like its
 root). Where the fit meets them all, it does not matter how often a view was seen, only whether: the bias goes with the odds that some view
