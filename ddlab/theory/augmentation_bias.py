@@ -57,7 +57,8 @@ Features = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ViewProblem:
-    """Distilled images, their views and targets, and the real images that the student is asked about. All of it in float64.
+    """Distilled images, their views and targets, and the real images that the student is asked about. All of it in float64, on the
+    CPU.
 
     Attributes:
         images: [m, c, h, w]. targets: [A + 1, m, o], those of each view, or [m, o], the image's own for all its views.
@@ -89,6 +90,8 @@ class ViewProblem:
         for name in ("images", "targets", "real", "wanted"):
             if float(getattr(self, name).detach().abs().max()) > LARGEST:
                 errors.fail(name, f"at most {LARGEST:g} in size", getattr(self, name))
+            if getattr(self, name).device.type != "cpu":
+                errors.fail(name, "on the CPU", str(getattr(self, name).device))
         errors.check_function("features", self.features)
         object.__setattr__(self, "strength", errors.check_number("strength", self.strength, 0, 1e6, open_low=True))
 

@@ -57,7 +57,9 @@ def fitted_losses(
         rows.shape[1] <= rows.shape[2]
     )  # the smaller of two systems that say the same; the larger is singular but for the ridge
     kernel = rows @ rows.mT if dual else rows.mT @ rows
-    factor, failed = torch.linalg.cholesky_ex(kernel + ridge[:, None, None] * torch.eye(kernel.shape[1], **own))
+    factor, failed = torch.linalg.cholesky_ex(
+        kernel + ridge[:, None, None] * torch.eye(kernel.shape[1], device=kernel.device, **own)
+    )
     if bool(failed.any()):
         errors.fail("strength", "large enough to make the kernel of all rows invertible", strength)
     aims = roots * targets
