@@ -19,7 +19,6 @@ The network's last linear layer has as many outputs as a representation has numb
 from __future__ import annotations
 
 import dataclasses
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,8 +115,8 @@ def regression_loss(outputs: Tensor, targets: Tensor) -> Tensor:
 def rows(count: int, step: int, *, batch_size: int, seed: int) -> Tensor:
     """Which of `count` views are seen at `step`, int64 [at most batch_size]: each once per epoch, in a new order every epoch."""
     count = errors.check_integer("count", count, 1)
-    batch_size = errors.check_integer("batch_size", batch_size, 1)
-    epoch, number = divmod(errors.check_integer("step", step, 0), math.ceil(count / batch_size))
+    batch_size = min(errors.check_integer("batch_size", batch_size, 1), count)
+    epoch, number = divmod(errors.check_integer("step", step, 0), -(-count // batch_size))
     order = torch.randperm(count, generator=randomness.generator(seed, epoch, "order"))
     return order[number * batch_size : (number + 1) * batch_size]
 
@@ -134,7 +133,7 @@ def total_steps(config: Config, inputs: Inputs) -> int:
     if 1 in (count, config.batch_size, count % config.batch_size) and networks.batch_norm_layers(_spec(config, inputs)):
         allowed = f"so that no batch of the {count} views is a single one, of which batch norm has no variance"
         errors.fail("batch_size", allowed, config.batch_size)
-    return config.epochs * math.ceil(count / config.batch_size)
+    return config.epochs * -(-count // config.batch_size)
 
 
 def init(config: Config, inputs: Inputs) -> State:

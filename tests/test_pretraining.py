@@ -211,6 +211,15 @@ def test_a_batch_of_one_view_is_refused_where_there_is_batch_norm(images: int, b
     assert process.run(pretraining, small(batch_size=batch_size, network=plain), inputs).provenance["complete"]
 
 
+def test_a_batch_larger_than_the_set_is_the_set(distilled: DistilledSet) -> None:
+    found = [
+        process.run(pretraining, small(batch_size=size), Inputs(distilled=distilled)) for size in (20, 21, 10**400)
+    ]
+    assert [network.provenance["step"] for network in found] == [3, 3, 3]
+    for network in found[1:]:
+        assert_same(network.weights, found[0].weights)
+
+
 def test_divergence_is_said(distilled: DistilledSet) -> None:
     plain = networks.spec("convnet", width=4, norm="none")
     with pytest.raises(NonFiniteError, match="pretraining must stay finite"):

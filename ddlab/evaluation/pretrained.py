@@ -1,8 +1,8 @@
 """What a distilled set without labels is worth: networks pre-trained on it, and how much a simple reader finds in their features.
 
 For each seed a fresh network learns the set's representations (`pretraining`); then it stays as it is, and a probe of its features learns
-and is tested on labelled datasets, the one that was distilled or others of the same shape (KRR-ST, Lee et al. 2024; Boost, Yu et al.
-2025, Table 1). Features of an untrained network are far from worthless, and on easy datasets enough: compare with them, and with random pairs.
+and is tested on labelled datasets, the one that was distilled or others of the same shape (KRR-ST, Lee et al. 2024; Boost, Yu et al. 2025,
+Table 1). An untrained network's features are far from worthless, on easy datasets even enough: compare with them, and with random pairs.
 """
 
 from __future__ import annotations
