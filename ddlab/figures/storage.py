@@ -40,26 +40,33 @@ def storage_bill(
     totals = [sum(parts.values()) for parts in tables.values()]
     figure = look.start_figure(title=title, x_label=x_label, y_label="set", theme=theme, height=height)
     named = dict.fromkeys(part for parts in tables.values() for part, floats in parts.items() if floats)
-    for index, part in enumerate(named):
-        style = look.series_style(index, theme)
-        pattern = look.series_style(index + index // 7, theme).pattern  # else the eighth part would look like the first
-        figure.add_bar(
-            x=[parts.get(part, 0) for parts in tables.values()], y=[*tables], name=part, orientation="h",
-            hovertemplate=f"{part}: %{{x:,}}<extra>%{{y}}</extra>", marker={
-                "color": look.faint(style.colour, 0.75), "line": {"color": style.colour, "width": 1},
-                "pattern": {"shape": pattern, "solidity": 0.25},
-            },
-        )  # fmt: skip
-    figure.add_scatter(
-        x=totals, y=[*tables], mode="text", text=[f" {total:,.0f}" for total in totals], textposition="middle right",
-        name="in all", showlegend=False, hoverinfo="skip", cliponaxis=False,
-    )  # fmt: skip
-    figure.update_layout(barmode="stack")
-    figure.update_yaxes(autorange="reversed", type="category", zeroline=False)
-    look.legend_below(figure)
+    bars = [_bar(part, tables, index, theme) for index, part in enumerate(named)]
+    written = {
+        "type": "scatter", "x": totals, "y": [*tables], "mode": "text", "text": [f" {total:,.0f}" for total in totals],
+        "textposition": "middle right", "name": "in all", "showlegend": False, "hoverinfo": "skip", "cliponaxis": False,
+    }  # fmt: skip
+    figure.add_traces([*bars, written])
     limit = _add_budget(figure, budget, theme)
-    figure.update_xaxes(range=[0, 1.22 * max(*totals, limit, 1)], tickformat="~s")
+    figure.update_layout(
+        barmode="stack",
+        xaxis={"range": [0, 1.22 * max(*totals, limit, 1)], "tickformat": "~s"},
+        yaxis={"autorange": "reversed", "type": "category", "zeroline": False},
+    )
+    look.legend_below(figure)
     return look.finish_figure(figure, alt=_bills_in_words(tables, totals, budget))
+
+
+def _bar(part: str, tables: dict[str, dict[str, float]], index: int, theme: ThemeName) -> dict[str, Any]:
+    """The pieces of one part in every bar; as a plain dict, because a slider makes them anew."""
+    style = look.series_style(index, theme)
+    pattern = look.series_style(index + index // 7, theme).pattern  # else the eighth part would look like the first
+    return {
+        "type": "bar", "orientation": "h", "name": part, "y": [*tables], "x": [parts.get(part, 0) for parts in tables.values()],
+        "hovertemplate": f"{part}: %{{x:,}}<extra>%{{y}}</extra>", "marker": {
+            "color": look.faint(style.colour, 0.75), "line": {"color": style.colour, "width": 1},
+            "pattern": {"shape": pattern, "solidity": 0.25},
+        },
+    }  # fmt: skip
 
 
 def _bills_in_words(tables: dict[str, dict[str, float]], totals: Sequence[float], budget: Any) -> str:
@@ -93,10 +100,11 @@ def _add_budget(figure: go.Figure, budget: Any, theme: ThemeName) -> float:
     floats = check_number("the floats of budget", floats, 0, _LARGEST)
     text = f"{check_text('the name of budget', name, empty=False)}: {floats:,.0f}"
     quiet = look.neutral("text", theme)
-    figure.add_vline(
-        x=floats, line={"color": quiet, "dash": "dash", "width": 2},
-        annotation={"text": text, "font": {"color": quiet, "size": 12}, "yanchor": "bottom", "yshift": 2},
-        annotation_position="top",
+    figure.update_layout(
+        margin={"t": 70},
+        shapes=[{"type": "line", "x0": floats, "x1": floats, "y0": 0, "y1": 1, "yref": "paper",
+                 "line": {"color": quiet, "dash": "dash", "width": 2}}],
+        annotations=[{"text": text, "x": floats, "y": 1, "yref": "paper", "yanchor": "bottom", "yshift": 2, "showarrow": False,
+                      "font": {"color": quiet, "size": 12}}],
     )  # fmt: skip
-    figure.update_layout(margin={"t": 70})
     return floats
