@@ -99,7 +99,7 @@ def picture(known: Reconstructions, found: Fitted, view: BasesView) -> tuple[byt
     encoded = encode_grid(np.concatenate(rows), len(images), size, row_labels=names)
     alt = (
         f"{len(images)} {view.split} images, below them what {used} bases at scale {view.scale} make of them, "
-        f"relative squared error of all {len(known.images[view.split])} {found.error(view.split, used):.3g}{third}."
+        f"relative squared error of all {len(known.images[view.split])} {_small(found.error(view.split, used))}{third}."
     )
     return encoded, alt
 
@@ -142,7 +142,7 @@ def sentence(known: Reconstructions, view: BasesView) -> str:
     alone = known.by_scaling(view.scale, HELD_OUT)
     said = (
         f"{used} of {len(found.bases)} bases of {height} x {width} pixels hold {found.shares[:used].sum():.1%} of the variance and leave "
-        f"a relative squared error of {held_out:.3g} on held-out images, {training:.3g} on the training images they come from"
+        f"a relative squared error of {_small(held_out)} on held-out images, {_small(training)} on the training images they come from"
     )
     said += f"; scaling down and up alone leaves {alone:.3g}." if view.scale > 1 else "."
     said += f" Their effective rank is {found.effective_rank:.3g}; {WAYS[view.image_mean]}."
@@ -160,10 +160,14 @@ def representations_in_words(known: Reconstructions, view: BasesView) -> str:
     return (
         f"Of {size} dimensions the teacher's representations fill {len(teacher.bases)}, with an effective rank of "
         f"{teacher.effective_rank:.3g} (untrained: {len(untrained.bases)} and {untrained.effective_rank:.3g}); V = {used} bases leave "
-        f"{teacher.error(HELD_OUT, used):.3g} of the held-out ones (untrained: {untrained.error(HELD_OUT, used):.3g}); "
+        f"{_small(teacher.error(HELD_OUT, used))} of the held-out ones (untrained: {_small(untrained.error(HELD_OUT, used))}); "
         f"{WAYS[view.representation_mean]}."
     )
 
 
 def _spectrum(spectra: dict[str, Any], title: str) -> go.Figure:
     return spectrum_curve(spectra, title=title, y_label="share of the variance")
+
+
+def _small(error: float) -> str:
+    return f"{error:.3g}" if error > 1e-6 else "less than 1e-6"

@@ -71,7 +71,7 @@ class BudgetLab(Explorer):
         self.preset = widgets.SelectionSlider(
             options=[_OWN, *PRESETS], value=views.preset_of(self.start) or _OWN, description="Table 5", continuous_update=True,
             tooltip="The paper's settings; left and right arrow keys go through them", style={"description_width": "5em"},
-            layout=widgets.Layout(width="auto", max_width="44em"),
+            layout=widgets.Layout(width="44em"),
         )  # fmt: skip
         self.reset_button = widgets.Button(description="Reset", icon="refresh", tooltip="The settings this began with")
         self.sizes = widgets.HTML(_sizes(self.start))

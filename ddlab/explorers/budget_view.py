@@ -139,14 +139,12 @@ def plain(view: BudgetView) -> dict[str, tuple[int, int]]:
 
 def bill_figure(view: BudgetView, found: Bought) -> go.Figure:
     """Bars of as many pairs, in bases and as they are, beside the budget."""
-    count = found.shown
-    rows: dict[str, object] = {f"bases, m = {count}": found.bill}
+    rows: dict[str, object] = {"bases and coefficients": found.bill}
     for words, (image, targets) in plain(view).items():
         if targets:
-            rows[f"{count} {words}"] = {"images": count * image, "targets": count * targets}
-    return storage_bill(
-        rows, budget=(f"budget, {view.images} images", view.budget), title="Floats of as many pairs, part by part"
-    )
+            rows[words] = {"images": found.shown * image, "targets": found.shown * targets}
+    title = f"Floats of m = {found.shown:,} pair{'s' * (found.shown > 1)}, part by part"
+    return storage_bill(rows, budget=(f"budget, {view.images:,} images", view.budget), title=title)
 
 
 def counts_table(view: BudgetView, found: Bought) -> str:
@@ -156,24 +154,24 @@ def counts_table(view: BudgetView, found: Bought) -> str:
     rows = [("bases and coefficients (m pairs)", f"{first:,}", f"{another:,}", f"{found.count:,}")]
     for words, (image, targets) in plain(view).items():
         rows.append((words, "0", f"{image + targets:,}", f"{view.budget // (image + targets):,}"))
-    caption = f"What {view.budget:,} floats buy ({view.images} images)"
+    caption = f"What {view.budget:,} floats buy ({view.images:,} images)"
     return table(caption, ("stored", "at first", "for each", "how many"), rows)
 
 
 def savings_table(view: BudgetView, found: Bought) -> str:
     """Whether each factorisation takes less than what it stands for, and where that ends."""
     sizes, count = view.factorised, found.shown
-    rows = [_saving("images", "images", count, view.image_bases, sizes.basis_floats, sizes.image_floats)]
+    rows = [_saving("images", count, view.image_bases, sizes.basis_floats, sizes.image_floats)]
     if view.scale > 1:
         words = f"images at 1/{view.scale} of the size"
-        rows.append(_saving("images", words, count, view.image_bases, sizes.basis_floats, sizes.basis_floats))
+        rows.append(_saving(words, count, view.image_bases, sizes.basis_floats, sizes.basis_floats))
     size = view.representation_size
-    rows.append(_saving("targets", "targets of the images", count, view.representation_bases, size, size))
+    rows.append(_saving("their targets", count, view.representation_bases, size, size))
     if view.views:
-        takes, against = found.bill.representations, count * size * (view.views + 1)
-        rows.append(_row("targets and shifts", "targets of all views", takes, against, takes < against, "", ""))
-    heads = ("factors of", "against", "floats", "against", "saves", "most bases", "least m")
-    return table(f"Do factors take less? With m = {count}", heads, rows)
+        takes, plainly = found.bill.representations, count * size * (view.views + 1)
+        rows.append(_row("targets of all views, by shifts", takes, plainly, takes < plainly, "", ""))
+    heads = ("instead of", "by factors", "plainly", "saves", "most bases", "least m")
+    return table(f"Do factors take less? With m = {count:,}", heads, rows)
 
 
 def sentence(view: BudgetView, found: Bought) -> str:
@@ -183,7 +181,7 @@ def sentence(view: BudgetView, found: Bought) -> str:
     sizes, floats = view.factorised, view.representation_size
     with_targets = view.budget // (sizes.image_floats + floats)
     said = (
-        f"The floats of {view.images} images, {view.budget:,}, buy m = {found.count:,} pairs of {view.views + 1} "
+        f"The floats of {view.images:,} images, {view.budget:,}, buy m = {found.count:,} pairs of {view.views + 1} "
         f"view{'s' * bool(view.views)} in bases and coefficients, which take {found.bill.total:,}. Stored as they are, the budget is "
         f"{view.images:,} images, or {with_targets:,} with the target of each."
     )
@@ -195,16 +193,16 @@ def sentence(view: BudgetView, found: Bought) -> str:
     return said
 
 
-def _saving(what: str, against: str, count: int, bases: int, basis_floats: int, floats: int) -> tuple[str, ...]:
+def _saving(what: str, count: int, bases: int, basis_floats: int, floats: int) -> tuple[str, ...]:
     least = storage_budget.least_count_that_saves(bases=bases, basis_floats=basis_floats, floats=floats)
     most = storage_budget.most_bases_that_save(count, basis_floats=basis_floats, floats=floats)
     saves = storage_budget.saves(count, bases=bases, basis_floats=basis_floats, floats=floats)
     takes = bases * (basis_floats + count)
-    return _row(what, against, takes, count * floats, saves, f"{most:,}", "none" if least is None else f"{least:,}")
+    return _row(what, takes, count * floats, saves, f"{most:,}", "none" if least is None else f"{least:,}")
 
 
-def _row(what: str, against: str, takes: int, other: int, saves: bool, *ends: str) -> tuple[str, ...]:
-    return (what, against, f"{takes:,}", f"{other:,}", "yes" if saves else "no", *ends)
+def _row(what: str, takes: int, plainly: int, saves: bool, *ends: str) -> tuple[str, ...]:
+    return (what, f"{takes:,}", f"{plainly:,}", "yes" if saves else "no", *ends)
 
 
 def preset_of(view: BudgetView, names: Sequence[str] = tuple(PRESETS)) -> str | None:

@@ -23,6 +23,7 @@ from .theme import ThemeName
 _NOTHING = 1e-12  # of the largest variance: rounding alone, which would stretch a logarithmic axis
 _LEAST_ERROR = 1e-6
 _MOST_POINTS = 150  # of a curve: on a logarithmic axis more of them lie on each other
+_MOST_TICKS = 6
 _LARGEST = 1e15
 
 
@@ -147,11 +148,11 @@ def reconstruction_error_curve(
         if chosen is not None:
             at = min(chosen, values.size)
             _mark(figure, f"U = {chosen}", at, values[at - 1], style.marker, style.colour, first=index == 0)
-    _logarithmic(figure)
     if chosen is not None:
         line = {"color": look.neutral("quiet", theme), "dash": "dot", "width": 1.5}
         figure.add_vline(x=chosen, line=line, layer="below")
     levels = _add_references(figure, references, theme)
+    _logarithmic(figure)
     return look.finish_figure(figure, alt=f"{y_label} over {x_label}, both logarithmic: {'; '.join(said)}.{levels}")
 
 
@@ -165,24 +166,43 @@ def _add_references(figure: go.Figure, references: Any, theme: ThemeName) -> str
     for name, level in references.items():
         check_text("a name in references", name, empty=False)
         level = check_number(f"references[{name!r}]", level, _LEAST_ERROR, _LARGEST)
-        figure.add_hline(
-            y=level, line={"color": quiet, "dash": "dash", "width": 1.5}, annotation_position="bottom left",
-            annotation={"text": f"{name} {level:.3g}", "font": {"color": quiet, "size": 12}},
+        figure.add_hline(y=level, line={"color": quiet, "dash": "dash", "width": 1.5})
+        figure.add_annotation(
+            text=f"{name} {level:.3g}", x=0, xref="paper", xanchor="left", xshift=4, y=np.log10(level), yref="y", yanchor="bottom",
+            font={"color": quiet, "size": 12}, showarrow=False,
         )  # fmt: skip
         said.append(f"{name} {words.number(level)}")
     return f" Dashed lines: {words.names(said)}."
 
 
 def _logarithmic(figure: go.Figure) -> None:
+    """Both axes, with a few ticks at round numbers that every range has: plotly's own are powers of ten, or too many."""
     look.legend_below(figure)
-    figure.update_xaxes(type="log", tickformat="~g", dtick=1, minor={"ticks": "outside", "ticklen": 2})
-    figure.update_yaxes(type="log", tickformat="~g", dtick=1, minor={"ticks": "outside", "ticklen": 2})
+    drawn = [np.concatenate([np.asarray(one[axis], float) for one in figure.data]) for axis in ("x", "y")]
+    levels = [shape.y0 for shape in figure.layout.shapes or () if shape.y0 == shape.y1]
+    for update, values in (
+        (figure.update_xaxes, drawn[0]),
+        (figure.update_yaxes, np.concatenate([drawn[1], levels])),
+    ):
+        ticks = _round_ticks(values[np.isfinite(values)])
+        update(type="log", tickvals=ticks, ticktext=[f"{tick:g}".replace("e-0", "e-") for tick in ticks])
+
+
+def _round_ticks(values: np.ndarray) -> list[float]:
+    """Powers of ten, every n-th where they are many; 1, 2, 5 times each over less than two of them, 1 to 9 times over less than one."""
+    low, high = np.log10([values.min(), values.max()]) if values.size else (0.0, 1.0)
+    first, last = int(np.floor(low)), int(np.ceil(high))
+    each = -(-(last - first) // _MOST_TICKS)
+    if high - low < 2:
+        steps = (1, 2, 5) if high - low > 1 else range(1, 10)
+        return [float(f"{step}e{power}") for power in range(first, last + 1) for step in steps]
+    return [float(f"1e{power}") for power in range(first, last + 1) if power % max(each, 1) == 0]
 
 
 def _mark(figure: go.Figure, name: str, x: float, y: float, symbol: str, colour: str, *, first: bool) -> None:
     """One point on a curve; all marks of one name share an entry of the legend."""
     figure.add_scatter(
-        x=[x], y=[y if y > 0 else None], name=name, mode="markers", legendgroup=name, showlegend=first,
+        x=[x], y=[y if y > 0 else None], name=name, mode="markers", legendgroup=name, legendrank=1001, showlegend=first,
         marker={"symbol": symbol, "size": 10, "color": colour},
     )  # fmt: skip
 

@@ -52,7 +52,7 @@ def storage_bill(
         xaxis={"range": [0, 1.22 * max(*totals, limit, 1)], "tickformat": "~s"},
         yaxis={"autorange": "reversed", "type": "category", "zeroline": False},
     )
-    look.legend_below(figure)
+    look.legend_below(figure).update_layout(legend={"traceorder": "normal"})
     return look.finish_figure(figure, alt=_bills_in_words(tables, totals, budget))
 
 

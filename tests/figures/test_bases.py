@@ -102,8 +102,20 @@ def test_the_chosen_number_is_marked_on_every_curve():
     upright = [shape for shape in figure.layout.shapes if shape.x0 == shape.x1]
     level = [shape for shape in figure.layout.shapes if shape.y0 == shape.y1]
     assert upright[0].x0 == 2 and level[0].y0 == 0.1
+    assert figure.layout.annotations[0].y == -1, (
+        "on a logarithmic axis a line stands at its value, words at its logarithm"
+    )
     assert "a falls from 0.5 to 0.125 with 3, 0.25 at 2" in alt_text(figure)
     assert alt_text(figure).endswith("Dashed lines: scaling 0.1.")
+
+
+def test_axes_have_round_ticks_also_within_one_power_of_ten():
+    narrow = reconstruction_error_curve({"a": np.linspace(0.8, 0.5, 40)}, references={"scaling": 0.33}).layout
+    assert [tick for tick in narrow.yaxis.ticktext if 0.33 <= float(tick) <= 0.8] == ["0.4", "0.5", "0.6", "0.7", "0.8"]
+    assert [tick for tick in narrow.xaxis.ticktext if 1 <= float(tick) <= 40] == ["1", "2", "5", "10", "20"]
+    wide = spectrum_curve({"a": np.geomspace(1, 1e-11, 500)}).layout
+    assert wide.yaxis.ticktext == ("1e-10", "1e-8", "1e-6", "0.0001", "0.01", "1") and wide.yaxis.type == "log"
+    assert wide.xaxis.ticktext == ("1", "10", "100", "1000") and list(wide.xaxis.tickvals) == [1, 10, 100, 1000]
 
 
 def test_an_error_of_nothing_leaves_a_hole_in_the_curve():
