@@ -142,7 +142,7 @@ def test_u_moves_the_picture_and_the_upright_lines_but_draws_no_curve_anew(explo
     before, drawn = bytes(explorer.picture.value), (explorer.errors_plot.figure, explorer.spectrum.figure)
     move(explorer, bases=20)
     assert bytes(explorer.picture.value) != before and explorer.worker.thread is None
-    assert (explorer.errors_plot.figure, explorer.spectrum.figure) == drawn
+    assert explorer.errors_plot.figure is drawn[0] and explorer.spectrum.figure is drawn[1]
     assert explorer.errors_plot.cursor == explorer.spectrum.cursor == 20.0
 
 

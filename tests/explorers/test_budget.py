@@ -155,6 +155,7 @@ def test_a_budget_that_buys_nothing_says_the_librarys_sentence(explorer: BudgetL
     with pytest.raises(DDLabError) as refused:
         explorer.panel.value.factorised.largest_count(5 * 3072)
     assert explorer.sentence == f"This budget buys nothing: {refused.value} The bars are those of one pair."
+    assert explorer.found.bill.total == floats_of(explorer.panel.value, 1)
     assert explorer.found.count == 0 and "m = 1 pair," in explorer.bill.figure.layout.title.text
     assert "above the budget" in alt_text(explorer.bill.figure) and explorer.error is None
 
