@@ -56,7 +56,7 @@ DECLARED = (
     ),
     _small(
         "B3 bias", "Table 11", "A vector for each view predicts its shift better than no shift.",
-        "mean square error of no shift minus that of one vector for each view, as a part of the mean square of the shifts; one result", 0.02,
+        "mean square error of no shift minus that of one vector for each view, over the mean square of the shifts; one result", 0.02,
     ),
     _small(
         "B3 networks", "Table 11", "Approximation networks predict it better than a vector.",
