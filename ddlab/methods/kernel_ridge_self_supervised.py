@@ -111,7 +111,10 @@ class Config(Parameters):
     def paper(cls, dataset: str = "cifar100", **changes: Any) -> Self:
         """The published settings for "cifar10", "cifar100", "tiny-imagenet" or "imagenet" (at 64 px; 20,000 steps)."""
         errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "tiny-imagenet", "imagenet"))
-        large = {"budget": 250 if dataset == "imagenet" else 200, "iterations": 20_000}
+        large: dict[str, Any] = {
+            "budget": 250 if dataset == "imagenet" else 200, "iterations": 20_000,
+            "network": networks.spec("convnet", width=64, growth=2),  # four blocks at 64 px, with as many channels in the last
+        }  # fmt: skip
         return cls(**({} if dataset.startswith("cifar") else large) | changes)
 
 
