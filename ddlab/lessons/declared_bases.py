@@ -123,7 +123,7 @@ DECLARED = (
     ),
     _small(
         "B8 architectures", "Table 1", "And to networks of other architectures than the one that made the set.",
-        f"{_PROBE}, Boost minus random images with the teacher's representations, mean of VGG11, ResNet-18, AlexNet, MobileNetV2, ViT", 0.01,
+        f"{_PROBE}, Boost minus random images with representations, mean of VGG11, ResNet-18, AlexNet, MobileNetV2 and ViT", 0.01,
     ),
     _small(
         "B10 time", "Table 13", "A run takes hardly longer than KRR-ST's.",
