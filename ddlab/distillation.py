@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import errors, methods, training
+from . import errors, methods, self_supervised, training
 from . import process as driver
 from .data import ImageData
 from .distilled import DistilledSet
@@ -75,7 +75,8 @@ def distill(
     Args:
         method: name or alias of a method (`ddlab.methods.names()`).
         data: the dataset.
-        teacher: a trained network; where the method needs one and none is given, one is trained visibly.
+        teacher: a trained network; where the method needs one and none is given, one is trained visibly: for methods that read no labels
+            without labels too (`self_supervised.Config.for_data`).
         config: the method's Config; default its `Config.teaching()`.
         device: "auto", "cpu" or "cuda".
         checkpoint: a file to go on from and to write to; a teacher trained here has its own beside it, with ".teacher" added.
@@ -98,9 +99,16 @@ def distill(
         errors.fail("config", f"a {module.NAME} Config", config)
     if teacher is None and module.NEEDS_TEACHER:
         beside = None if checkpoint is None else f"{os.fspath(checkpoint)}.teacher"
-        teacher = train_teacher(data, device=device, progress=progress, checkpoint=beside)
+        trained = _without_labels if getattr(module, "WITHOUT_LABELS", False) else train_teacher
+        teacher = trained(data, device=device, progress=progress, checkpoint=beside)
         if not teacher.provenance["complete"]:
             # Nothing has been distilled yet, and going on from half a teacher is not what an interrupt asks for.
             raise KeyboardInterrupt("the teacher was still being trained")
     inputs = Inputs(data=data, teachers=() if teacher is None else (teacher,), device=device)
     return driver.run(module, config, inputs, checkpoint=checkpoint, progress=progress, on_step=on_step)
+
+
+def _without_labels(data: ImageData, *, device: torch.device | str, **options: Any) -> Network:
+    """What `train_teacher` is for a method that reads no labels."""
+    config = self_supervised.Config.for_data(data)
+    return driver.run(self_supervised, config, Inputs(data=data, device=device), **options)

@@ -153,7 +153,8 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
 
 
 def _count(config: Config, inputs: Inputs) -> int:
-    data, width = require_data(NAME, inputs), krr.teacher_features(inputs).shape[1]
+    data, _ = require_data(NAME, inputs), require_teacher(NAME, inputs)
+    width = krr.teacher_features(inputs).shape[1]
     image_floats = data.channels * data.image_size[0] * data.image_size[1]
     floats = width * len(NAMES[config.augmentation]) if config.targets_count else 0
     count = affordable(config.budget, image_floats=image_floats, representation_floats=floats)
