@@ -217,9 +217,9 @@ class TestAligned:
 
     def test_other_channels_are_refused(self, grey: ImageData) -> None:
         two = made_data(channels=2)
-        for given, like in ((grey, two), (two, grey), (made_data(channels=3), two)):
+        for one, like in ((grey, two), (two, grey), (made_data(channels=3), two)):
             with refuses("data", "grey"):
-                data.aligned(given, like)
+                data.aligned(one, like)
         assert data.aligned(two, made_data(channels=2, size=4)).image_size == (4, 4)
         for wrong in (None, "digits", grey.train_images):
             with refuses("data", "an ImageData"):
