@@ -46,6 +46,7 @@ from torch import Tensor
 from .. import errors, networks, randomness, shift_models
 from ..bases import principal_bases
 from ..distilled import DistilledSet, Representations
+from ..errors import DDLabError
 from ..factorisation import decoded, downsampled, fitted, reconstruct
 from ..parameters import parameter
 from ..predefined_views import KINDS, NAMES, Kind, augmented
@@ -143,7 +144,7 @@ TABLE_5: dict[str, dict[int, tuple[int, int]]] = {
 
 def factors(config: Config, inputs: Inputs) -> Factorised:
     """The sizes of the set, from which follow its bill and m."""
-    data = require_data(NAME, inputs)
+    data, _ = require_data(NAME, inputs), require_teacher(NAME, inputs)
     height, width = data.image_size
     return Factorised(
         channels=data.channels,
@@ -211,7 +212,8 @@ def init(config: Config, inputs: Inputs) -> State:
     teacher, wanted = require_teacher(NAME, inputs), krr.teacher_features(inputs)
     count = count_pairs(config, inputs)
     if count > len(wanted):
-        errors.fail("budget", f"small enough for {len(wanted)} pairs, one for each training image", config.budget)
+        argument, given = ("budget", config.budget) if config.pairs is None else ("pairs", config.pairs)
+        errors.fail(argument, f"small enough for {len(wanted)} pairs, one for each training image", given)
     chosen = krr.real_indices(len(wanted), count, seed=config.seed)
     image_bases, image_coefficients = image_start(config, inputs, chosen)
     representation_bases, mean = representation_start(config, inputs)
@@ -266,12 +268,16 @@ def _views(config: Config) -> int:
 
 def _first_bases(config: Config, points: Tensor, count: int, stream: str, *, centred: bool) -> Tensor:
     """The first `count` bases [count, *shape] for points [n, *shape]; `centred` says how principal components are taken."""
+    field = stream.replace(" ", "_")
     if config.bases_start == "principal":
-        return principal_bases(points, count=count, centred=centred, seed=config.seed).bases
+        try:
+            return principal_bases(points, count=count, centred=centred, seed=config.seed).bases
+        except DDLabError as problem:  # `count` is no word of the config
+            raise DDLabError(str(problem).replace("count must", f"{field} must", 1)) from problem
     draw = randomness.generator(config.seed, 0, stream)
     if config.bases_start == "random":
         return torch.randn((count, *points.shape[1:]), generator=draw)
-    errors.check_integer(stream.replace(" ", "_"), count, 1, len(points))
+    errors.check_integer(field, count, 1, len(points))
     return points[torch.randperm(len(points), generator=draw)[:count]]
 
 
