@@ -8,11 +8,13 @@ Scrubber             a slider over a recording
 Prediction           a question whose answer is locked before the result is seen
 Trial, TrialCard     a statement of a paper: claim, answer, sliders, verdict
 LabelsAgainstImages, LiveRecovery, RecoveryFilm, DiversityView, DiversityLab, LatentConflict,
-SigmaLab, RhoLab, LandscapeLab, CropMaps, ResidualLab: what lessons show
+SigmaLab, RhoLab, LandscapeLab, CropMaps, ResidualLab, BasesLab, BudgetLab: what lessons show
 Explorer             the base: sentence, errors, state text, close
 replace, close_all   one explorer per name
 """
 
+from .bases import BasesLab
+from .budget import BudgetLab
 from .controls import Controls, controls
 from .crop_maps import CropMaps
 from .diversity import DiversityView
@@ -36,6 +38,8 @@ from .worker import Worker
 
 __all__ = [
     "ANSWERS",
+    "BasesLab",
+    "BudgetLab",
     "Controls",
     "CropMaps",
     "DiversityLab",

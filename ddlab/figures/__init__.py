@@ -5,6 +5,7 @@ in `figure.layout.meta["alt"]` (read it with `alt_text`). Inside explorers build
 the colours in the browser when the page is dark.
 """
 
+from .bases import basis_grid, basis_pixels, reconstruction_error_curve, spectrum_curve
 from .comparison import add_reference, bars, comparison, grouped_comparison, raise_bars
 from .curves import gap_curves, loss_curves
 from .embedding import coverage_bars, embedding_map, move_points
@@ -15,6 +16,7 @@ from .latents import latent_arrows, move_latents, product_bars, raise_products
 from .panels import image_panels
 from .residuals import schedule_diagram, vanishing_curves
 from .sets import class_bars, distances_by_class, one_class, sets_on_map
+from .storage import storage_bill
 from .sweeps import heat_map, sweep_bands
 from .theme import alt_text, finish_figure, line_style, recolour, series_style, start_figure
 from .toys import decision_map, move_curves, move_decisions, setting_curves
@@ -24,6 +26,8 @@ __all__ = [
     "add_reference",
     "alt_text",
     "bars",
+    "basis_grid",
+    "basis_pixels",
     "cell_table",
     "class_bars",
     "classes_on_map",
@@ -56,11 +60,14 @@ __all__ = [
     "raise_bars",
     "raise_products",
     "recolour",
+    "reconstruction_error_curve",
     "schedule_diagram",
     "series_style",
     "sets_on_map",
     "setting_curves",
+    "spectrum_curve",
     "start_figure",
+    "storage_bill",
     "sweep_bands",
     "vanishing_curves",
 ]

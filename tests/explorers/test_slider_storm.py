@@ -19,6 +19,8 @@ import ddlab
 from ddlab import networks, training
 from ddlab.data import ImageData
 from ddlab.explorers import (
+    BasesLab,
+    BudgetLab,
     CropMaps,
     DiversityLab,
     DiversityView,
@@ -278,6 +280,48 @@ def residual_lab(data: ImageData, _teacher: Network) -> Storm:
     return Storm(explorer, move, explorer.worker.join, shows)
 
 
+def bases_lab(data: ImageData, teacher: Network) -> Storm:
+    """Scales and ways with the mean that are new for the worker, mixed with numbers of bases, which are shown at once."""
+    explorer = BasesLab(data, teacher, images=20)
+    stops = [stop for _, stop in explorer.panel["bases"].options]
+    ways = ("projected", "stored", "not centred", "lost")
+
+    def move(number: int) -> None:
+        explorer.panel["scale"].value = (1, 2, 4)[number % 3]
+        explorer.panel["image_mean"].value = ways[number % 4]
+        explorer.panel["bases"].value = stops[number % len(stops)]
+        explorer.panel["representation_bases"].value = 1 + number % 3
+
+    def shows(number: int) -> bool:
+        view, scale = explorer.panel.value, (1, 2, 4)[number % 3]
+        asked = (view.scale, view.bases, view.image_mean) == (scale, stops[number % len(stops)], ways[number % 4])
+        found = explorer.known.of_images(scale, view.image_mean)
+        said = f"{found.used(view.bases)} of {len(found.bases)} bases of {8 // scale} x {8 // scale} pixels"
+        drawn = explorer.errors_plot.cursor == view.bases and f"V = {1 + number % 3} bases leave" in explorer.sentence
+        pictured = f"what {found.used(view.bases)} bases at scale {scale} make" in explorer.picture.alt
+        return asked and drawn and pictured and explorer.sentence.startswith(said)
+
+    return Storm(explorer, move, explorer.worker.join, shows)
+
+
+def budget_lab(_data: ImageData, _teacher: Network) -> Storm:
+    explorer = BudgetLab()
+    stops = [stop for _, stop in explorer.panel["images"].options]
+
+    def move(number: int) -> None:
+        explorer.panel["images"].value = stops[number % len(stops)]
+        explorer.panel["augmentation"].value = ("none", "rotation", "jigsaw", "crop")[number % 4]
+        explorer.panel["shift"].value = ("same", "bias", "networks", "stored")[number % 3]
+
+    def shows(number: int) -> bool:
+        images, count = stops[number % len(stops)], explorer.found.count
+        bought = f"The floats of {images:,} images, {images * 3072:,}, buy m = {count:,} pairs"
+        said = explorer.sentence.startswith(bought if count else "This budget buys nothing")
+        return said and f"m = {max(count, 1):,} pair" in explorer.bill.figure.layout.title.text
+
+    return Storm(explorer, move, lambda: None, shows)
+
+
 SMALL = "steps=40,seeds=2"
 EXPLORERS: dict[str, Callable[[ImageData, Network], Storm]] = {
     "labels against images": labels_against_images,
@@ -294,6 +338,8 @@ EXPLORERS: dict[str, Callable[[ImageData, Network], Storm]] = {
     "trial card": trial_card,
     "crop maps": crop_maps,
     "residual lab": residual_lab,
+    "bases lab": bases_lab,
+    "budget lab": budget_lab,
 }
 
 

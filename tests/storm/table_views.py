@@ -10,6 +10,7 @@ import numpy as np
 from ddlab import figures
 from ddlab.explorers import Explorer, Player, Plot, Recording, Shown, Trial
 from ddlab.methods import selection
+from ddlab.storage_budget import Factorised
 from tests.storm.good import Good
 
 PIXELS = np.zeros((4, 1, 8, 8), np.uint8)
@@ -85,6 +86,19 @@ VIEWS: dict[str, Good] = {
     "explorers.Controls": Good(lambda g: {"config": g.recovery, "names": ["iterations", "lambda_var"], "labels": {"iterations": "n"}}),
     "explorers.controls": Good(lambda g: {"config": g.recovery, "names": ["iterations", "lambda_var"], "labels": {"iterations": "n"}}),
     "explorers.Explorer": Good(lambda g: {"title": "Title", "controls": [widgets.HTML()], "views": [widgets.HTML()]}),
+    "figures.basis_grid": Good(lambda g: {"bases": g.tensor(4, 1, 6, 6), "columns": 2, "most": 3, "scale": 2}),
+    "figures.basis_pixels": Good(lambda g: {"bases": g.tensor(4, 1, 6, 6)}),
+    "figures.spectrum_curve": Good(lambda g: {"spectra": {"a": [3.0, 1.0], "b": [2.0, 0.5]}, "share": 0.9}),
+    "figures.reconstruction_error_curve": Good(
+        lambda g: {"curves": {"a": [0.5, 0.25]}, "chosen": 2, "references": {"scaling": 0.1}}
+    ),
+    "figures.storage_bill": Good(
+        lambda g: {"bills": {"bases": Factorised().bill(3), "plain": {"images": 300}}, "budget": ("100 images", 307200)}
+    ),
+    "explorers.BasesLab": Good(
+        lambda g: {"data": g.data, "teacher": g.teacher, "images": 8, "settings": "bases=4"}, largest={"images": 30}
+    ),
+    "explorers.BudgetLab": Good(lambda g: {"settings": "images=50"}),
     "explorers.CropMaps": Good(
         lambda g: {"data": g.data, "classes": (0, 1), "images": 3, "views": 2}, largest={"images": 5, "views": 5}
     ),

@@ -1,0 +1,27 @@
+"""Round numbers on a logarithmic slider: those that papers use, which even steps would miss."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .controls import Controls
+
+_STEPS = (1, 1.5, 2, 2.5, 3, 4, 5, 7)
+
+
+def round_numbers(low: int, high: int, *others: int) -> list[int]:
+    """Whole numbers of one or two digits and zeros, from `low` to `high`, which are among them, and `others`.
+
+    >>> round_numbers(1, 64)
+    [1, 2, 3, 4, 5, 7, 10, 15, 20, 25, 30, 40, 50, 64]
+    """
+    steps = {int(step * 10**power) for power in range(len(str(high))) for step in _STEPS if step * 10**power % 1 == 0}
+    return sorted({step for step in steps if low < step < high} | {low, high, *others})
+
+
+def set_stops(panel: Controls, name: str, low: int, high: int) -> None:
+    """Give the slider of a field these numbers; where it stands, it stays."""
+    slider: Any = panel[name]
+    value = slider.value
+    slider.options = [(str(stop), stop) for stop in round_numbers(low, high, value)]
+    slider.value = value

@@ -1,0 +1,233 @@
+"""Bases of images and representations: what they look like, what they hold and what they leave.
+
+They replay Fig 2a of Yu, Yao & Chiu 2025 (Boost); the numbers come from `bases` and `factorisation`. What they take: `storage`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+import torch
+
+from ..bases import effective_rank
+from ..errors import check_integer, check_number, check_text, fail
+from . import alt as words
+from . import theme as look
+from ._check import as_array, as_series
+from .images import image_grid
+from .theme import ThemeName
+
+_NOTHING = 1e-12  # of the largest variance: rounding alone, which would stretch a logarithmic axis
+_LEAST_ERROR = 1e-6
+_MOST_POINTS = 150  # of a curve: on a logarithmic axis more of them lie on each other
+_MOST_TICKS = 6
+_LARGEST = 1e15
+
+
+def basis_pixels(bases: Any) -> np.ndarray:
+    """Bases [k, c, h, w] as pixels, uint8 of the same shape: each by its own largest entry; 0 is the middle grey, 128.
+
+    Raises:
+        DDLabError: not four dimensions, another number of channels than 1 or 3, or numbers that are not finite.
+    """
+    values = as_array("bases", bases, dimensions=(4,))
+    if values.shape[1] not in (1, 3) or not np.isfinite(values).all():
+        fail("bases", "finite numbers [k, channels, height, width] with 1 or 3 channels", values)
+    largest = np.abs(values).max((1, 2, 3), keepdims=True)
+    shares = np.divide(values, largest, out=np.zeros_like(values), where=largest > 0)
+    return np.rint(128 + 127 * shares).astype(np.uint8)
+
+
+def basis_grid(
+    bases: Any,
+    columns: int = 10,
+    *,
+    most: int = 40,
+    title: str = "Image bases, the first ones first",
+    scale: int | None = None,
+    theme: ThemeName = "light",
+) -> go.Figure:
+    """The first bases as pictures (Boost, Fig 2a), each by its own range: grey is 0, and what is light in one may be small in another.
+
+    Args:
+        bases: [k, c, h, w]. columns: in a row. most: how many are shown. scale: screen pixels per pixel, as of `image_grid`.
+
+    Example:
+        basis_grid(principal_bases(images, count=40).bases, title="The first 40 principal components")
+    """
+    shown = basis_pixels(bases)[: check_integer("most", most, 1, 10_000)]
+    said = "each scaled by its own largest entry, zero in the middle grey"
+    return image_grid(shown, columns, title=title, scale=scale, theme=theme, description=said)
+
+
+def spectrum_curve(
+    spectra: Mapping[str, Any],
+    *,
+    share: float = 0.9,
+    title: str = "Variance along the principal components",
+    x_label: str = "principal component (number)",
+    y_label: str = "variance",
+    theme: ThemeName = "light",
+    height: int = 380,
+) -> go.Figure:
+    """Variances of principal components, both axes logarithmic; marked: the effective rank, and how many hold `share` of all.
+
+    Variances below 1e-12 of the largest, which rounding makes, are not drawn.
+
+    Args:
+        spectra: name -> variances [k], falling, as `bases.spectrum` gives them; shares of the total do as well.
+        share: of the total variance, in (0, 1].
+
+    Raises:
+        DDLabError: a spectrum that rises, is negative or is 0 everywhere.
+
+    Example:
+        spectrum_curve({"teacher": spectrum(features), "untrained": spectrum(others)})
+    """
+    share = check_number("share", share, 0, 1, open_low=True)
+    figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, theme=theme, height=height)
+    said: list[str] = []
+    for index, (name, values) in enumerate(as_series("spectra", spectra).items()):
+        variances = _falling(f"spectra[{name!r}]", values)
+        drawn = variances[variances > _NOTHING * variances[0]]
+        ranked, held = _effective_rank(variances), _holding(variances, share)
+        kept = _thinned(drawn.size)
+        style = look.series_style(index, theme)
+        figure.add_scatter(
+            x=kept + 1, y=drawn[kept], name=f"{name}: effective rank {ranked:.3g}, {share:.0%} in {held}",
+            **look.line_style(style, markers=drawn.size == 1),
+        )  # fmt: skip
+        at = float(np.exp(np.interp(np.log(ranked), np.log(np.arange(drawn.size) + 1), np.log(drawn))))
+        _mark(figure, "effective rank", ranked, at, "diamond", style.colour, first=index == 0)
+        at = float(drawn[min(held, drawn.size) - 1])
+        _mark(figure, f"{share:.0%} of the variance", held, at, "x", style.colour, first=index == 0)
+        said.append(f"{name} {words.course(drawn)}, effective rank {words.number(ranked)}, {share:.0%} in {held}")
+    _logarithmic(figure)
+    return look.finish_figure(figure, alt=f"{y_label} over {x_label}, both logarithmic: {'; '.join(said)}.")
+
+
+def reconstruction_error_curve(
+    curves: Mapping[str, Any],
+    *,
+    chosen: int | None = None,
+    references: Mapping[str, float] | None = None,
+    title: str = "What the first U bases leave",
+    x_label: str = "bases U (number)",
+    y_label: str = "relative squared error",
+    theme: ThemeName = "light",
+    height: int = 380,
+) -> go.Figure:
+    """The relative squared error of what is made of the first 1, 2, ... bases, both axes logarithmic.
+
+    Errors below 1e-6 are not drawn.
+
+    Args:
+        curves: name -> errors [k], entry U - 1 that of the first U bases; of any lengths.
+        chosen: a U that is marked on every curve; on shorter ones their end.
+        references: name -> error above 0, as dashed lines: what scaling alone leaves, or another number of bases.
+
+    Example:
+        reconstruction_error_curve({"training": [0.5, 0.2, 0.1], "held-out": [0.6, 0.3, 0.2]}, chosen=2)
+    """
+    if chosen is not None:
+        check_integer("chosen", chosen, 1, 10**9)
+    figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, theme=theme, height=height)
+    said: list[str] = []
+    for index, (name, values) in enumerate(as_series("curves", curves).items()):
+        if not np.isfinite(values).all() or values.min() < -1e-9 or values.max() > _LARGEST:
+            fail(f"curves[{name!r}]", "finite errors of at least 0", values)
+        kept = _thinned(values.size)
+        style = look.series_style(index, theme)
+        shown = np.where(values > _LEAST_ERROR, values, np.nan)[kept]
+        figure.add_scatter(x=kept + 1, y=shown, name=name, **look.line_style(style, markers=values.size == 1))
+        here = "" if chosen is None else f", {words.number(values[min(chosen, values.size) - 1])} at {chosen}"
+        said.append(f"{name} {words.course(values)} with {values.size}{here}")
+        if chosen is not None:
+            at = min(chosen, values.size)
+            _mark(figure, f"U = {chosen}", at, values[at - 1], style.marker, style.colour, first=index == 0)
+    if chosen is not None:
+        line = {"color": look.neutral("quiet", theme), "dash": "dot", "width": 1.5}
+        figure.add_vline(x=chosen, line=line, layer="below")
+    levels = _add_references(figure, references, theme)
+    _logarithmic(figure)
+    return look.finish_figure(figure, alt=f"{y_label} over {x_label}, both logarithmic: {'; '.join(said)}.{levels}")
+
+
+def _add_references(figure: go.Figure, references: Any, theme: ThemeName) -> str:
+    if references is None:
+        return ""
+    if not isinstance(references, Mapping) or not references:
+        fail("references", "a mapping of name to error that is not empty, or None", references)
+    quiet = look.neutral("quiet", theme)
+    said = []
+    for name, level in references.items():
+        check_text("a name in references", name, empty=False)
+        level = check_number(f"references[{name!r}]", level, _LEAST_ERROR, _LARGEST)
+        figure.add_hline(y=level, line={"color": quiet, "dash": "dash", "width": 1.5})
+        figure.add_annotation(
+            text=f"{name} {level:.3g}", x=0, xref="paper", xanchor="left", xshift=4, y=np.log10(level), yref="y", yanchor="bottom",
+            font={"color": quiet, "size": 12}, showarrow=False,
+        )  # fmt: skip
+        said.append(f"{name} {words.number(level)}")
+    return f" Dashed lines: {words.names(said)}."
+
+
+def _logarithmic(figure: go.Figure) -> None:
+    """Both axes, with a few ticks at round numbers that every range has: plotly's own are powers of ten, or too many."""
+    look.legend_below(figure)
+    drawn = [np.concatenate([np.asarray(one[axis], float) for one in figure.data]) for axis in ("x", "y")]
+    levels = [shape.y0 for shape in figure.layout.shapes or () if shape.y0 == shape.y1]
+    for update, values in (
+        (figure.update_xaxes, drawn[0]),
+        (figure.update_yaxes, np.concatenate([drawn[1], levels])),
+    ):
+        ticks = _round_ticks(values[np.isfinite(values)])
+        update(type="log", tickvals=ticks, ticktext=[f"{tick:g}".replace("e-0", "e-") for tick in ticks])
+
+
+def _round_ticks(values: np.ndarray) -> list[float]:
+    """Powers of ten, every n-th where they are many; 1, 2, 5 times each over less than two of them, 1 to 9 times over less than one."""
+    low, high = np.log10([values.min(), values.max()]) if values.size else (0.0, 1.0)
+    first, last = int(np.floor(low)), int(np.ceil(high))
+    each = -(-(last - first) // _MOST_TICKS)
+    if high - low < 2:
+        steps = (1, 2, 5) if high - low > 1 else range(1, 10)
+        return [float(f"{step}e{power}") for power in range(first, last + 1) for step in steps]
+    return [float(f"1e{power}") for power in range(first, last + 1) if power % max(each, 1) == 0]
+
+
+def _mark(figure: go.Figure, name: str, x: float, y: float, symbol: str, colour: str, *, first: bool) -> None:
+    """One point on a curve; all marks of one name share an entry of the legend."""
+    figure.add_scatter(
+        x=[x], y=[y if y > 0 else None], name=name, mode="markers", legendgroup=name, legendrank=1001, showlegend=first,
+        marker={"symbol": symbol, "size": 10, "color": colour},
+    )  # fmt: skip
+
+
+def _falling(argument: str, values: np.ndarray) -> np.ndarray:
+    allowed = f"falling finite variances of at least 0 and at most {_LARGEST:g}, the first above 0"
+    if not np.isfinite(values).all() or values.min() < 0 or not 0 < values[0] <= _LARGEST:
+        fail(argument, allowed, values)
+    if (np.diff(values) > 1e-6 * values[0]).any():
+        fail(argument, allowed, values)
+    return values
+
+
+def _effective_rank(variances: np.ndarray) -> float:
+    return effective_rank(torch.from_numpy(variances))
+
+
+def _holding(variances: np.ndarray, share: float) -> int:
+    """How many of the first variances hold the share of all; less than rounding does not count."""
+    sums = np.cumsum(variances)
+    return int(np.searchsorted(sums, share * sums[-1] * (1 - 1e-12)) + 1)
+
+
+def _thinned(length: int) -> np.ndarray:
+    """Indices of at most `_MOST_POINTS` points, evenly spread on a logarithmic axis, first and last included."""
+    if length <= _MOST_POINTS:
+        return np.arange(length)
+    return np.unique(np.geomspace(1, length, _MOST_POINTS).round().astype(int)) - 1

@@ -1,0 +1,110 @@
+"""What sets take to store, as bars beside a budget (section 4 and appendix A.1 of Yu, Yao & Chiu 2025, Boost)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import plotly.graph_objects as go
+
+from ..errors import check_number, check_text, fail
+from . import theme as look
+from ._check import as_pair
+from .theme import ThemeName
+
+_LARGEST = 1e15  # floats
+
+
+def storage_bill(
+    bills: Mapping[str, Any],
+    *,
+    budget: tuple[str, float] | None = None,
+    title: str = "What the sets take",
+    x_label: str = "numbers stored (floats)",
+    theme: ThemeName = "light",
+    height: int = 380,
+) -> go.Figure:
+    """A bar for each set, from left to right the floats of its parts, beside the line of what may be stored.
+
+    Args:
+        bills: name -> `storage_budget.Bill`, or a mapping of part -> floats; parts that are 0 in all of them are left out. The first
+            set is the uppermost; parts of one name have one colour and pattern.
+        budget: (name, floats) of an upright line.
+
+    Example:
+        storage_bill({"bases": Factorised().bill(114), "plain": {"images": 350208}}, budget=("100 images", 307200))
+    """
+    if not isinstance(bills, Mapping) or not bills:
+        fail("bills", "a mapping of name to Bill, or to a mapping of part to floats, that is not empty", bills)
+    tables = {check_text("a name in bills", name, empty=False): _parts(name, bill) for name, bill in bills.items()}
+    totals = [sum(parts.values()) for parts in tables.values()]
+    figure = look.start_figure(title=title, x_label=x_label, y_label="set", theme=theme, height=height)
+    named = dict.fromkeys(part for parts in tables.values() for part, floats in parts.items() if floats)
+    bars = [_bar(part, tables, index, theme) for index, part in enumerate(named)]
+    written = {
+        "type": "scatter", "x": totals, "y": [*tables], "mode": "text", "text": [f" {total:,.0f}" for total in totals],
+        "textposition": "middle right", "name": "in all", "showlegend": False, "hoverinfo": "skip", "cliponaxis": False,
+    }  # fmt: skip
+    figure.add_traces([*bars, written])
+    limit = _add_budget(figure, budget, theme)
+    figure.update_layout(
+        barmode="stack",
+        xaxis={"range": [0, 1.22 * max(*totals, limit, 1)], "tickformat": "~s"},
+        yaxis={"autorange": "reversed", "type": "category", "zeroline": False},
+    )
+    look.legend_below(figure).update_layout(legend={"traceorder": "normal"})
+    return look.finish_figure(figure, alt=_bills_in_words(tables, totals, budget))
+
+
+def _bar(part: str, tables: dict[str, dict[str, float]], index: int, theme: ThemeName) -> dict[str, Any]:
+    """The pieces of one part in every bar; as a plain dict, because a slider makes them anew."""
+    style = look.series_style(index, theme)
+    pattern = look.series_style(index + index // 7, theme).pattern  # else the eighth part would look like the first
+    return {
+        "type": "bar", "orientation": "h", "name": part, "y": [*tables], "x": [parts.get(part, 0) for parts in tables.values()],
+        "hovertemplate": f"{part}: %{{x:,}}<extra>%{{y}}</extra>", "marker": {
+            "color": look.faint(style.colour, 0.75), "line": {"color": style.colour, "width": 1},
+            "pattern": {"shape": pattern, "solidity": 0.25},
+        },
+    }  # fmt: skip
+
+
+def _bills_in_words(tables: dict[str, dict[str, float]], totals: Sequence[float], budget: Any) -> str:
+    said = []
+    for (name, parts), total in zip(tables.items(), totals, strict=True):
+        of = ", ".join(f"{part} {floats:,.0f}" for part, floats in parts.items() if floats)
+        against = "" if budget is None else f", {'within' if total <= budget[1] else 'above'} the budget"
+        said.append(f"{name} takes {total:,.0f}{against}" + (f" ({of})" if of else ""))
+    limit = "" if budget is None else f" The budget is {budget[0]}, {budget[1]:,.0f}."
+    return f"Floats of sets, part by part: {'; '.join(said)}.{limit}"
+
+
+def _parts(name: str, bill: Any) -> dict[str, float]:
+    given = bill if isinstance(bill, Mapping) else getattr(bill, "__dict__", None)
+    if not given or isinstance(bill, type):
+        fail(f"bills[{name!r}]", "a Bill, or a mapping of part to floats that is not empty", bill)
+    # Of a Bill the field's name, of a mapping what it says.
+    return {
+        check_text(f"a part of bills[{name!r}]", part, empty=False).replace("_", " "): check_number(
+            f"bills[{name!r}][{part!r}]", floats, 0, _LARGEST
+        )
+        for part, floats in given.items()
+    }
+
+
+def _add_budget(figure: go.Figure, budget: Any, theme: ThemeName) -> float:
+    """The line of what may be stored, with its name at its upper end; returns where it stands, 0 without one."""
+    if budget is None:
+        return 0.0
+    name, floats = as_pair("budget", budget, "(name, floats) of an upright line")
+    floats = check_number("the floats of budget", floats, 0, _LARGEST)
+    text = f"{check_text('the name of budget', name, empty=False)}: {floats:,.0f}"
+    quiet = look.neutral("text", theme)
+    figure.update_layout(
+        margin={"t": 70},
+        shapes=[{"type": "line", "x0": floats, "x1": floats, "y0": 0, "y1": 1, "yref": "paper",
+                 "line": {"color": quiet, "dash": "dash", "width": 2}}],
+        annotations=[{"text": text, "x": floats, "y": 1, "yref": "paper", "yanchor": "bottom", "yshift": 2, "showarrow": False,
+                      "font": {"color": quiet, "size": 12}}],
+    )  # fmt: skip
+    return floats

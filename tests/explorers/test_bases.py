@@ -1,0 +1,311 @@
+"""The explorer of bases, driven in Python: its errors are those of images made one by one, and what moves and what stays."""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch import Tensor
+
+from ddlab import bases, explorers, factorisation, networks
+from ddlab.data import ImageData
+from ddlab.errors import DDLabError
+from ddlab.explorers import BasesLab
+from ddlab.explorers.reconstructed import (
+    HELD_OUT,
+    LOST,
+    NOT_CENTRED,
+    PROJECTED,
+    STORED,
+    TRAINING,
+    WAYS,
+    Reconstructions,
+    errors_of_first,
+    scales,
+)
+from ddlab.explorers.stops import round_numbers
+from ddlab.figures import alt_text
+from ddlab.networks import Network
+from tests.support import made_data, refuses
+
+
+@pytest.fixture(scope="module")
+def data() -> ImageData:
+    return made_data(size=8, channels=3, train=12, test=8)
+
+
+@pytest.fixture(scope="module")
+def teacher(data: ImageData) -> Network:
+    return networks.initialise(networks.spec("convnet", width=4, depth=2).for_data(data), seed=1)
+
+
+@pytest.fixture
+def explorer(data: ImageData) -> Iterator[BasesLab]:
+    made = BasesLab(data, settings="bases=7")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def taught(data: ImageData, teacher: Network) -> Iterator[BasesLab]:
+    made = BasesLab(data, teacher, settings="bases=7,representation_bases=3")
+    yield made
+    made.close()
+
+
+def move(explorer: BasesLab, **values: Any) -> None:
+    for name, value in values.items():
+        explorer.panel[name].value = value
+    explorer.worker.join()
+
+
+def pixels(explorer: BasesLab) -> np.ndarray:
+    return np.asarray(Image.open(io.BytesIO(bytes(explorer.picture.value))))
+
+
+def one_by_one(points: Tensor, training: Tensor, way: str, scale: int, count: int) -> float:
+    """The relative squared error of what `factorisation` makes of each image; bases from a float64 SVD of scaled images."""
+    small, seen = (factorisation.downsampled(x.double(), scale=scale) for x in (points, training))
+    mean = seen.mean(0)
+    centred = seen if way == NOT_CENTRED else seen - mean
+    rows = torch.linalg.svd(centred.flatten(1), full_matrices=False).Vh[:count].reshape(count, *seen.shape[1:])
+    total = left = 0.0
+    for image, little in zip(points.double(), small, strict=True):
+        given = little - mean if way in (STORED, LOST) else little
+        made = sum((float((given * row).sum()) * row for row in rows), torch.zeros_like(mean))
+        large = factorisation.upsampled((made + (mean if way == STORED else 0))[None], scale=scale)[0]
+        left, total = left + float((image - large).square().sum()), total + float(image.square().sum())
+    return left / total
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("scale", [1, 2, 4])
+def test_the_errors_are_those_of_images_made_one_by_one(data: ImageData, way: str, scale: int) -> None:
+    known = Reconstructions(data, None, 30)
+    found = known.of_images(scale, way)
+    assert len(found.bases) == min(30 - (way != NOT_CENTRED), 192 // scale**2)
+    for split in (TRAINING, HELD_OUT):
+        for count in (1, 5, len(found.bases)):
+            expected = one_by_one(known.images[split], known.images[TRAINING], way, scale, count)
+            assert found.error(split, count) == pytest.approx(expected, abs=2e-6), (split, count)
+
+
+def test_every_count_at_once_equals_each_alone_also_for_bases_that_are_not_orthogonal() -> None:
+    draw = torch.Generator().manual_seed(0)
+    points, shown, given, offset = (
+        torch.randn(shape, generator=draw, dtype=torch.float64) for shape in ((6, 2, 3), (4, 2, 3), (6, 4), (2, 3))
+    )
+    for added in (None, offset):
+        found = errors_of_first(points, shown, given, added)
+        for count in (1, 2, 3, 4):
+            made = torch.einsum("nk,kij->nij", given[:, :count], shown[:count]) + (0 if added is None else added)
+            assert found[count - 1] == pytest.approx(float((points - made).square().sum() / points.square().sum()))
+    with refuses("points must be not 0 everywhere"):
+        errors_of_first(torch.zeros(2, 3), torch.ones(1, 3), torch.ones(2, 1), None)
+
+
+def test_the_images_are_drawn_from_all_of_a_split_and_the_same_each_time(data: ImageData) -> None:
+    one, other = (Reconstructions(data, None, 20).images for _ in range(2))
+    assert all(torch.equal(one[split], other[split]) and len(one[split]) == 20 for split in one)
+    everything = {row.numpy().tobytes() for row in data.normalised()}
+    drawn = {row.numpy().tobytes() for row in one[TRAINING]}
+    assert len(drawn) == 20 and drawn <= everything and not torch.equal(one[TRAINING], data.normalised()[:20])
+
+
+def test_large_images_are_fewer_and_it_is_said(data: ImageData, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ddlab.explorers.reconstructed._MOST_NUMBERS", 15 * 192 + 5)
+    lab = BasesLab(data, key="large")
+    assert len(lab.known.images[TRAINING]) == 15 and "from 15 of 36 training images" in lab.caption.value
+    assert "15 of 24 held-out images" in lab.caption.value and max(v for _, v in stops_of(lab, "bases")) <= 50
+    lab.close()
+
+
+def stops_of(lab: BasesLab, name: str) -> Any:
+    return lab.panel[name].options  # type: ignore[attr-defined]
+
+
+def test_scales_divide_both_sides_and_stops_are_round() -> None:
+    assert scales(made_data(size=8)) == (1, 2, 4) and scales(made_data(size=12)) == (1, 2, 3, 4, 6)
+    assert scales(made_data(size=7)) == (1,) and scales(made_data(size=32, train=2)) == (1, 2, 4, 8, 16)
+    assert round_numbers(2, 45, 6, 50) == [2, 3, 4, 5, 6, 7, 10, 15, 20, 25, 30, 40, 45, 50]
+    assert round_numbers(5, 5000)[-5:] == [2000, 2500, 3000, 4000, 5000] and round_numbers(1, 1) == [1]
+
+
+def test_u_moves_the_picture_and_the_upright_lines_but_draws_no_curve_anew(explorer: BasesLab) -> None:
+    before, drawn = bytes(explorer.picture.value), (explorer.errors_plot.figure, explorer.spectrum.figure)
+    move(explorer, bases=20)
+    assert bytes(explorer.picture.value) != before and explorer.worker.thread is None
+    assert explorer.errors_plot.figure is drawn[0] and explorer.spectrum.figure is drawn[1]
+    assert explorer.errors_plot.cursor == explorer.spectrum.cursor == 20.0
+
+
+def test_the_sentence_has_the_numbers(explorer: BasesLab) -> None:
+    found = explorer.known.of_images(2, PROJECTED)
+    assert explorer.sentence.startswith("7 of 35 bases of 4 x 4 pixels hold ")
+    assert (
+        f"squared error of {found.error(HELD_OUT, 7):.3g} on held-out images, {found.error(TRAINING, 7):.3g} on the "
+        in (explorer.sentence)
+    )
+    images = explorer.known.images[HELD_OUT]
+    again = factorisation.upsampled(factorisation.downsampled(images, scale=2), scale=2)
+    alone = float(factorisation.relative_squared_error(images, again))
+    assert f"scaling down and up alone leaves {alone:.3g}." in explorer.sentence
+    assert f"effective rank is {found.effective_rank:.3g}; {WAYS[PROJECTED]}." in explorer.sentence
+    shown = bases.spectrum(factorisation.downsampled(explorer.known.images[TRAINING], scale=2))
+    assert f"hold {float(shown[:7].sum() / shown.sum()):.1%} of the variance" in explorer.sentence
+    move(explorer, scale=1)
+    assert "scaling" not in explorer.sentence
+
+
+def test_the_picture_is_what_the_bases_make(explorer: BasesLab) -> None:
+    found, known = explorer.known.of_images(2, PROJECTED), explorer.known
+    images = known.images[HELD_OUT][:10]
+    given = factorisation.project(factorisation.downsampled(images, scale=2), found.bases)[:, :7]
+    made = known.data.to_uint8(factorisation.decoded(given, found.bases[:7], scale=2))
+    rows = pixels(explorer)
+    assert rows.shape[0] == 3 * 64 + 2 * 2
+    for row, expected in ((0, known.data.to_uint8(images)), (1, made)):
+        top, left = row * 66 + 4, rows.shape[1] - (10 * 66 - 2) + 4  # the middle of each first pixel
+        seen = rows[top::8, left::8][:8, :8, :3]
+        np.testing.assert_array_equal(seen, expected[0].permute(1, 2, 0).numpy())
+    difference = rows[2 * 66 + 4 :: 8, left::8][:8, :8, :3].astype(int)
+    wanted = 128 + (made[0].int() - known.data.to_uint8(images)[0].int()).div(2, rounding_mode="floor")
+    np.testing.assert_array_equal(difference, wanted.permute(1, 2, 0).numpy())
+    assert explorer.picture.alt.startswith("10 held-out images, below them what 7 bases at scale 2 make of them")
+
+
+def test_page_split_and_third_row(explorer: BasesLab) -> None:
+    assert explorer.panel["page"].max == 2  # type: ignore[attr-defined]
+    before = pixels(explorer)
+    move(explorer, page=2)
+    assert not np.array_equal(pixels(explorer)[:64], before[:64])
+    move(explorer, page=1, split=TRAINING)
+    assert "10 training images" in explorer.picture.alt and not np.array_equal(pixels(explorer)[:64], before[:64])
+    assert explorer.errors_plot.figure.data[0].name == "s = 2, training"
+    move(explorer, below="nothing")
+    assert pixels(explorer).shape[0] == 2 * 64 + 2 and "difference" not in explorer.picture.alt
+    move(explorer, below="last bases", bases=5)
+    assert "the bases up to number 5, each by its own range" in explorer.picture.alt
+    move(explorer, bases=1)  # one picture in a row of ten
+    assert pixels(explorer).shape[0] == 3 * 64 + 4 and explorer.error is None
+
+
+def test_another_scale_is_found_by_the_worker_and_then_known(explorer: BasesLab) -> None:
+    move(explorer, scale=4)
+    assert explorer.worker.thread is not None and explorer.sentence.startswith("7 of 12 bases of 2 x 2 pixels")
+    assert [one.name for one in explorer.errors_plot.figure.data][:3] == [
+        "s = 4, held-out",
+        "s = 4, training",
+        "s = 2, held-out",
+    ]
+    names = [one.name.split(":")[0] for one in explorer.spectrum.figure.data if one.mode == "lines"]
+    assert names == ["s = 4", "s = 2"]
+    move(explorer, bases=20)
+    assert "There are no more than 12 bases at this scale, so that U = 20 gives no other images." in explorer.sentence
+    explorer.panel["scale"].value = 2
+    assert explorer.sentence.startswith("20 of 35"), "known: at once"
+
+
+def test_what_becomes_of_the_mean(explorer: BasesLab) -> None:
+    move(explorer, image_mean=LOST, bases=30)
+    found = explorer.known.of_images(2, LOST)
+    assert found.error(HELD_OUT, 30) > explorer.known.of_images(2, STORED).error(HELD_OUT, 30)
+    assert WAYS[LOST] in explorer.sentence
+    move(explorer, image_mean=NOT_CENTRED)
+    assert "30 of 36 bases" in explorer.sentence
+
+
+def test_a_teacher_has_a_spectrum_beside_an_untrained_network(taught: BasesLab, teacher: Network) -> None:
+    images = taught.known.images
+    others = {"teacher": teacher, "untrained": networks.initialise(teacher.spec, seed=0)}
+    for name, network in others.items():
+        features = networks.predict(network, images[TRAINING]).features
+        found = taught.known.of_representations(name, STORED)
+        spectrum = bases.spectrum(features)[: len(found.bases)]
+        np.testing.assert_allclose(found.shares, (spectrum / spectrum.sum()).numpy(), rtol=1e-6, atol=1e-9)
+        assert len(found.bases) == bases.rank(features)
+        held_out = networks.predict(network, images[HELD_OUT]).features
+        mean, kept = features.mean(0), found.bases[:3]
+        made = factorisation.reconstruct(factorisation.project(held_out, kept, mean=mean), kept, mean=mean)
+        error = float(factorisation.relative_squared_error(held_out, made))
+        assert found.error(HELD_OUT, 3) == pytest.approx(error, abs=1e-6)
+    assert "V = 3 bases leave" in taught.sentence and "(untrained: " in taught.sentence
+    drawn = [one.name.split(":")[0] for one in taught.representation_spectrum.figure.data if one.mode == "lines"]
+    assert drawn == ["teacher", "untrained"] and "effective rank" in alt_text(taught.representation_spectrum.figure)
+
+
+def test_v_moves_its_own_lines_alone(taught: BasesLab) -> None:
+    drawn, picture = taught.representation_errors.figure, bytes(taught.picture.value)
+    move(taught, representation_bases=5)
+    assert taught.representation_errors.cursor == taught.representation_spectrum.cursor == 5.0
+    assert taught.errors_plot.cursor == 7.0 and bytes(taught.picture.value) == picture
+    assert taught.representation_errors.figure is drawn
+    move(taught, representation_mean=LOST)
+    assert taught.representation_errors.figure is not drawn and WAYS[LOST] in taught.sentence
+
+
+def test_a_view_is_shared_and_restored(explorer: BasesLab, data: ImageData) -> None:
+    move(explorer, scale=4, bases=10, split=TRAINING)
+    again = BasesLab(data, settings=explorer.share_field.value, key="another")
+    assert again.panel.value.to_string() == explorer.panel.value.to_string()
+    assert again.sentence == explorer.sentence and bytes(again.picture.value) == bytes(explorer.picture.value)
+    again.close()
+    explorer.share_field.value = "bases=4"
+    explorer.worker.join()
+    assert explorer.sentence.startswith("4 of 35 bases")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"images": 1}, "images must be"),
+        ({"images": 5000}, "images must be"),
+        ({"settings": "scale=3"}, "scale must be"),
+        ({"settings": "bases=0"}, "bases must be"),
+        ({"settings": "page=9"}, "page must be"),
+        ({"settings": 3}, "settings must be"),
+        ({"teacher": "none"}, "teacher must be a Network or None"),
+    ],
+)
+def test_wrong_settings_are_refused(data: ImageData, settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(DDLabError, match=message):
+        BasesLab(data, **settings)
+
+
+def test_a_teacher_of_other_images_and_images_that_are_all_one_are_refused(data: ImageData, teacher: Network) -> None:
+    with refuses("teacher must be a network for 1 channels and (8, 8) pixels"):
+        BasesLab(made_data(size=8), teacher)
+    one = data.train_images[:1].expand_as(data.train_images).contiguous()
+    with refuses("points must be at least two points that differ"):
+        BasesLab(replace(data, train_images=one))
+
+
+def test_an_error_of_the_worker_is_shown(explorer: BasesLab, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> None:
+        raise DDLabError("points must be whole; given none.")
+
+    monkeypatch.setattr(explorer.known, "of_images", broken)
+    explorer.panel["scale"].value = 4
+    with pytest.raises(DDLabError, match="points must be whole"):
+        explorer.worker.join()
+    assert str(explorer.error) == "points must be whole; given none."
+
+
+def test_closing_ends_the_thread_and_a_second_one_replaces_the_first(data: ImageData) -> None:
+    def own() -> list[str]:
+        return [thread.name for thread in threading.enumerate() if thread.name == "ddlab-bases"]
+
+    first = BasesLab(data)
+    move(first, scale=4)
+    second = BasesLab(data)
+    assert own() == [] and first.worker.thread is None
+    move(second, scale=1)
+    explorers.close_all()
+    assert own() == []

@@ -1,0 +1,182 @@
+"""Bases as pictures, spectra, what U bases leave, and what sets take: the numbers drawn are those of the library."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from ddlab.bases import effective_rank
+from ddlab.figures import (
+    alt_text,
+    basis_grid,
+    basis_pixels,
+    reconstruction_error_curve,
+    spectrum_curve,
+    storage_bill,
+)
+from ddlab.figures.theme import THEMES, colour_map
+from ddlab.storage_budget import Factorised
+from tests.support import refuses
+
+EVERY = {
+    "spectrum_curve": lambda theme: spectrum_curve({"a": [4, 2, 1], "b": [3, 0, 0]}, theme=theme),
+    "reconstruction_error_curve": lambda theme: reconstruction_error_curve(
+        {"a": [0.5, 0.2], "b": [0.6, 0.3]}, chosen=2, references={"scaling alone": 0.1}, theme=theme
+    ),
+    "storage_bill": lambda theme: storage_bill({"a": Factorised().bill(114)}, budget=("100 images", 307200), theme=theme),
+}  # fmt: skip
+
+
+def trace(figure: Any, name: str) -> Any:
+    return next(one for one in figure.data if one.name.startswith(name))
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_figure_has_title_labels_alt_text_and_both_themes(name):
+    light, dark = (EVERY[name](theme) for theme in THEMES)
+    for figure, theme in ((light, "light"), (dark, "dark")):
+        assert figure.layout.title.text and figure.layout.xaxis.title.text and figure.layout.yaxis.title.text
+        assert any(character.isdigit() for character in alt_text(figure)) and alt_text(figure).endswith(".")
+        assert figure.layout.meta["theme"] == theme and all(one.name for one in figure.data)
+    assert alt_text(light) == alt_text(dark)
+    text = light.to_json()
+    assert text != dark.to_json() and any(colour in text for colour in colour_map("light", "dark"))
+    assert not any(colour in dark.to_json() for colour in ("#1B1B1B", "#5E5E5E")), "the light page's text on a dark one"
+
+
+def test_a_basis_is_scaled_by_its_own_largest_entry_and_zero_is_grey():
+    bases = torch.zeros(3, 1, 2, 2)
+    bases[0, 0, 0] = torch.tensor([2.0, -1.0])
+    bases[1, 0, 1] = torch.tensor([-1e-3, 5e-4])
+    pixels = basis_pixels(bases)
+    assert pixels.dtype == np.uint8 and pixels.shape == (3, 1, 2, 2)
+    np.testing.assert_array_equal(pixels[0, 0], [[255, 64], [128, 128]])  # 128 - 63.5 is rounded to the even
+    np.testing.assert_array_equal(pixels[1, 0], [[128, 128], [1, 192]])
+    assert (pixels[2] == 128).all()
+    np.testing.assert_array_equal(basis_pixels(-bases)[0, 0], [[1, 192], [128, 128]])
+
+
+def test_the_grid_shows_the_first_bases_and_says_how():
+    figure = basis_grid(torch.randn(12, 3, 4, 4), columns=5, most=7)
+    assert "7 images in 2 rows and 5 columns" in alt_text(figure) and "zero in the middle grey" in alt_text(figure)
+    assert basis_grid(torch.randn(1, 1, 4, 4)).layout.title.text.startswith("Image bases")
+
+
+def test_marks_of_a_spectrum_are_effective_rank_and_the_share():
+    values = np.array([8.0, 4.0, 2.0, 1.0, 1.0])
+    figure = spectrum_curve({"a": values, "b": torch.tensor([1.0, 1.0])}, share=0.75)
+    ranked = effective_rank(torch.tensor(values))
+    curve, first, share = trace(figure, "a"), *(trace(figure, name) for name in ("effective rank", "75%"))
+    np.testing.assert_array_equal(curve.x, [1, 2, 3, 4, 5])
+    np.testing.assert_array_equal(curve.y, values)
+    assert first.x[0] == pytest.approx(ranked) and values[-1] < first.y[0] < values[0]
+    assert (share.x[0], share.y[0]) == (2, 4.0), "8 + 4 are exactly 75 % of 16"
+    assert curve.name == f"a: effective rank {ranked:.3g}, 75% in 2" and "75% in 2" in alt_text(figure)
+    assert [one.showlegend for one in figure.data if one.name == "effective rank"] == [True, False]
+    assert figure.layout.xaxis.type == figure.layout.yaxis.type == "log"
+    assert len({one.line.dash for one in figure.data if one.mode == "lines"}) == 2
+
+
+def test_what_rounding_leaves_of_a_spectrum_is_not_drawn():
+    figure = spectrum_curve({"a": [1.0, 1e-3, 1e-14, 0.0]})
+    np.testing.assert_array_equal(figure.data[0].y, [1.0, 1e-3])
+    assert spectrum_curve({"a": [2.0]}).data[0].mode == "lines+markers"
+
+
+def test_long_curves_keep_their_ends_and_their_first_points():
+    values = 1.0 / np.arange(1, 3001)
+    for figure in (spectrum_curve({"a": values}), reconstruction_error_curve({"a": values})):
+        x, y = figure.data[0].x, figure.data[0].y
+        assert len(x) <= 150 and list(x[:5]) == [1, 2, 3, 4, 5] and x[-1] == 3000
+        np.testing.assert_allclose(np.asarray(y, float), values[np.asarray(x, int) - 1])
+
+
+def test_the_chosen_number_is_marked_on_every_curve():
+    figure = reconstruction_error_curve({"a": [0.5, 0.25, 0.125], "b": [0.75]}, chosen=2, references={"scaling": 0.1})
+    marks = [one for one in figure.data if one.name == "U = 2"]
+    assert [(mark.x[0], mark.y[0]) for mark in marks] == [(2, 0.25), (1, 0.75)]
+    assert len({mark.marker.symbol for mark in marks}) == 2
+    upright = [shape for shape in figure.layout.shapes if shape.x0 == shape.x1]
+    level = [shape for shape in figure.layout.shapes if shape.y0 == shape.y1]
+    assert upright[0].x0 == 2 and level[0].y0 == 0.1
+    assert figure.layout.annotations[0].y == -1, (
+        "on a logarithmic axis a line stands at its value, words at its logarithm"
+    )
+    assert "a falls from 0.5 to 0.125 with 3, 0.25 at 2" in alt_text(figure)
+    assert alt_text(figure).endswith("Dashed lines: scaling 0.1.")
+
+
+def test_axes_have_round_ticks_also_within_one_power_of_ten():
+    narrow = reconstruction_error_curve({"a": np.linspace(0.8, 0.5, 40)}, references={"scaling": 0.33}).layout
+    assert [tick for tick in narrow.yaxis.ticktext if 0.33 <= float(tick) <= 0.8] == ["0.4", "0.5", "0.6", "0.7", "0.8"]
+    assert [tick for tick in narrow.xaxis.ticktext if 1 <= float(tick) <= 40] == ["1", "2", "5", "10", "20"]
+    wide = spectrum_curve({"a": np.geomspace(1, 1e-11, 500)}).layout
+    assert wide.yaxis.ticktext == ("1e-10", "1e-8", "1e-6", "0.0001", "0.01", "1") and wide.yaxis.type == "log"
+    assert wide.xaxis.ticktext == ("1", "10", "100", "1000") and list(wide.xaxis.tickvals) == [1, 10, 100, 1000]
+
+
+def test_an_error_of_nothing_leaves_a_hole_in_the_curve():
+    figure = reconstruction_error_curve({"a": [0.5, 1e-16, -1e-17]})
+    assert np.isnan(np.asarray(figure.data[0].y, float)).tolist() == [False, True, True]
+    assert not figure.layout.shapes and "Dashed" not in alt_text(figure)
+
+
+def test_bars_hold_the_bill_and_the_line_the_budget():
+    bill = Factorised().bill(114)
+    figure = storage_bill({"bases": bill, "plain": {"images": 350208, "targets": 0}}, budget=("100 images", 307200))
+    drawn = {one.name: list(one.x) for one in figure.data if one.type == "bar"}
+    assert drawn == {
+        "image bases": [153600, 0], "image coefficients": [22800, 0], "representation bases": [102400, 0],
+        "representation coefficients": [22800, 0], "shifts": [5412, 0], "images": [0, 350208],
+    }  # fmt: skip
+    assert list(trace(figure, "in all").text) == [" 307,012", " 350,208"] and figure.layout.barmode == "stack"
+    assert figure.layout.shapes[0].x0 == 307200 and figure.layout.annotations[0].text == "100 images: 307,200"
+    assert figure.layout.xaxis.range[1] > 350208 * 1.2 and figure.layout.yaxis.autorange == "reversed"
+    said = alt_text(figure)
+    assert "bases takes 307,012, within the budget (image bases 153,600," in said and "above the budget" in said
+
+
+def test_parts_are_told_apart_without_colour_also_the_eighth():
+    parts = {f"part {number}": 1 for number in range(9)}
+    bars = [one for one in storage_bill({"a": parts}).data if one.type == "bar"]
+    assert len({(bar.marker.color, bar.marker.pattern.shape) for bar in bars}) == 9
+    assert bars[0].marker.pattern.shape != bars[7].marker.pattern.shape
+
+
+def test_nothing_stored_is_a_figure_too():
+    figure = storage_bill({"a": {"images": 0}})
+    assert figure.layout.xaxis.range[1] > 0 and alt_text(figure) == "Floats of sets, part by part: a takes 0."
+
+
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda: basis_pixels(torch.zeros(2, 2, 4, 4)), "bases must be finite numbers [k, channels"),
+        (lambda: basis_pixels(torch.full((1, 1, 2, 2), torch.inf)), "bases must be finite numbers"),
+        (lambda: basis_grid(torch.zeros(2, 4)), "bases must be an array of 4 dimension(s)"),
+        (lambda: basis_grid(torch.zeros(2, 1, 4, 4), most=0), "most must be"),
+        (lambda: spectrum_curve({}), "spectra must be"),
+        (lambda: spectrum_curve({"a": [1, 2]}), "spectra['a'] must be falling"),
+        (lambda: spectrum_curve({"a": [0, 0]}), "spectra['a'] must be falling"),
+        (lambda: spectrum_curve({"a": [1, -1]}), "spectra['a'] must be falling"),
+        (lambda: spectrum_curve({"a": [1, np.nan]}), "spectra['a'] must be falling"),
+        (lambda: spectrum_curve({"a": [1]}, share=0), "share must be"),
+        (lambda: reconstruction_error_curve({"a": [0.5, np.nan]}), "curves['a'] must be finite errors"),
+        (lambda: reconstruction_error_curve({"a": [-0.5]}), "curves['a'] must be finite errors"),
+        (lambda: reconstruction_error_curve({"a": [1]}, chosen=0), "chosen must be"),
+        (lambda: reconstruction_error_curve({"a": [1]}, references={}), "references must be"),
+        (lambda: reconstruction_error_curve({"a": [1]}, references={"r": 0}), "references['r'] must be"),
+        (lambda: storage_bill({}), "bills must be"),
+        (lambda: storage_bill({"a": 3}), "bills['a'] must be"),
+        (lambda: storage_bill({"a": {}}), "bills['a'] must be"),
+        (lambda: storage_bill({"a": {"images": -1}}), "bills['a']['images'] must be"),
+        (lambda: storage_bill({"a": {"images": 1}}, budget=3), "budget must be"),  # type: ignore[arg-type]
+        (lambda: storage_bill({"a": {"images": 1}}, budget=("b", -1)), "the floats of budget must be"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_sentence_that_names_the_argument(call, words):
+    with refuses(words):
+        call()
