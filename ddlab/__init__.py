@@ -18,8 +18,8 @@ __version__ = "0.1.0.dev0"
 _MODULES = (
     "augmentation", "bases", "cache", "checkpoint", "data", "distilled", "entropy", "errors", "evaluation", "explorers",
     "factorisation", "figures", "lessons", "losses", "measures", "methods", "networks", "optim", "parameters",
-    "predefined_views", "process", "randomness", "records", "relabelling", "self_supervised", "shift_models", "storage_budget", "theory",
-    "training",
+    "predefined_views", "pretraining", "process", "randomness", "records", "relabelling", "self_supervised", "shift_models",
+    "storage_budget", "theory", "training",
 )  # fmt: skip
 _NAMES = {
     "DDLabError": "errors",
@@ -65,6 +65,7 @@ if TYPE_CHECKING:
         optim,
         parameters,
         predefined_views,
+        pretraining,
         process,
         randomness,
         records,

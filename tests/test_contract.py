@@ -1,4 +1,6 @@
-"""What every process must hold: each method with each of its choices, training in each of its roles, and the teacher without labels."""
+"""What every process must hold: each method with each of its choices, training in each of its roles, the teacher without labels, and
+pre-training on what it said.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,19 @@ from typing import Any
 import pytest
 import torch
 
-from ddlab import checkpoint, methods, networks, parameters, process, self_supervised, training
+from ddlab import (
+    checkpoint,
+    methods,
+    networks,
+    parameters,
+    predefined_views,
+    pretraining,
+    process,
+    self_supervised,
+    training,
+)
 from ddlab.data import ImageData
-from ddlab.distilled import DistilledSet
+from ddlab.distilled import DistilledSet, Representations
 from ddlab.errors import NonFiniteError
 from ddlab.networks import Network
 from ddlab.process import Inputs, Step
@@ -48,6 +60,7 @@ SMALL: dict[str, dict[str, Any]] = {
 ANY_SIZE = "data and two teachers of any size"
 SEVERAL = "set and two teachers"
 LABELLED_VIEWS = "set with labels of each epoch"
+REPRESENTED = "set with representations of every view"
 TRAINING: dict[str, Any] = {
     "network": networks.spec("convnet", width=4),
     "epochs": 3,
@@ -65,7 +78,9 @@ BATCH_SPECIFIC: dict[str, Any] = {
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """A process, its config, and what it runs on: "data", "data and teacher", ANY_SIZE, "set and teacher", SEVERAL or LABELLED_VIEWS."""
+    """A process, its config, and what it runs on: "data", "data and teacher", ANY_SIZE, "set and teacher", SEVERAL,
+    LABELLED_VIEWS or REPRESENTED.
+    """
 
     name: str
     module: ModuleType
@@ -128,8 +143,24 @@ def self_supervised_cases() -> Iterator[Case]:
         yield Case(f"self-supervised-{optimiser}", self_supervised, config, "data")
 
 
-CASES = [*method_cases(), *training_cases(), *self_supervised_cases()]
-NETWORKS = (training, self_supervised)  # processes that finish with a network
+def pretraining_cases() -> Iterator[Case]:
+    """Pre-training, with each optimiser and without batch norm."""
+    small: dict[str, Any] = {
+        "network": networks.spec("convnet", width=4),
+        "epochs": 2,
+        "batch_size": 9,
+        "learning_rate": 0.01,
+    }
+    for optimiser in ("sgd", "adamw"):
+        yield Case(
+            f"pretraining-{optimiser}", pretraining, pretraining.Config(**small, optimiser=optimiser), REPRESENTED
+        )
+    plain = small | {"network": networks.spec("convnet", width=4, norm="none"), "final_fraction": 0.1}
+    yield Case("pretraining-plain", pretraining, pretraining.Config(**plain), REPRESENTED)
+
+
+CASES = [*method_cases(), *training_cases(), *self_supervised_cases(), *pretraining_cases()]
+NETWORKS = (training, self_supervised, pretraining)  # processes that finish with a network
 PROCESSES = [*map(methods.get, methods.names()), *NETWORKS]
 
 
@@ -149,6 +180,12 @@ def bundle(case: Case, data: ImageData, teacher: Network, distilled: DistilledSe
     if case.runs_on == LABELLED_VIEWS:
         views = training_config(**BATCH_SPECIFIC)
         return Inputs(distilled=relabelled(distilled, teacher, labels="epochs", views=views, epochs=3))
+    if case.runs_on == REPRESENTED:
+        views = predefined_views.augmented(distilled.images, "rotation")
+        said = torch.stack([networks.predict(teacher, view).features for view in views])
+        return Inputs(
+            distilled=dataclasses.replace(distilled, targets=(Representations({"representations": said}, "rotation"),))
+        )
     if case.runs_on == SEVERAL:
         both = (teacher, networks.initialise(teacher.spec, seed=1))
         return Inputs(distilled=relabelled(distilled, both, labels="online"), teachers=both)

@@ -33,7 +33,7 @@ LAYERS: list[set[str]] = [
         "storage_budget",
     },
     {"process", "checkpoint", "cache"},
-    {"relabelling", "_recipes", "methods", "training", "self_supervised"},
+    {"relabelling", "_recipes", "methods", "training", "pretraining", "self_supervised"},
     {"evaluation", "measures", "entropy", "distillation", "records", "embeddings", "theory"},
     {"figures"},
     {"explorers", "lessons", "benchmark", "benchmarks", "replication"},

@@ -3,6 +3,7 @@
 from .accuracy import accuracy
 from .architectures import Architectures, across
 from .continual import Continual, Stage, class_incremental, data_of, memory_of, teacher_of
+from .pretrained import Pretrained, Transfer, pretrained
 from .probing import Probe, held_out_part, probe
 from .readers import (
     logistic_predictions,
@@ -17,8 +18,10 @@ __all__ = [
     "Architectures",
     "Continual",
     "Evaluation",
+    "Pretrained",
     "Probe",
     "Stage",
+    "Transfer",
     "accuracy",
     "across",
     "class_incremental",
@@ -29,6 +32,7 @@ __all__ = [
     "logistic_predictions",
     "memory_of",
     "neighbour_predictions",
+    "pretrained",
     "probe",
     "ridge_predictions",
     "ridge_weights",

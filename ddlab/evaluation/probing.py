@@ -77,6 +77,7 @@ def probe(
     held_out: float = 0.1,
     seeds: Sequence[int] = (0,),
     device: torch.device | str = "auto",
+    keep: bool = True,
 ) -> Probe:
     """How well a simple reader of a network's features, trained on the training images of `data`, does on its test images.
 
@@ -88,24 +89,16 @@ def probe(
         held_out: the part of the training images of each class to choose on, at most 0.9; each class keeps at least one to learn from.
         seeds: one draw of the held-out part each. More than one show how much hangs on this draw, and nothing else.
         device: where the network runs; the readers learn on the CPU.
+        keep: whether the network's features are kept for the next probe, as `self_supervised.representations` has it.
 
     Raises:
         DDLabError: an unknown kind, candidates out of their range, too few images to hold any out, fewer than two classes, data of another
             shape than the network's, or features that are not finite.
     """
-    errors.check_choice("kind", kind, KINDS)
-    errors.check_instance("data", data, ImageData, "an ImageData")
-    held_out = errors.check_number("held_out", held_out, 0, 0.9, open_low=True)
-    seeds = checked_seeds(seeds)
+    seeds, parts, settings = checked_reading(data, kind=kind, candidates=candidates, held_out=held_out, seeds=seeds)
     labels = data.train_labels
-    if len(labels.unique()) < 2:
-        errors.fail("data", "of at least two classes", f"one of {data.classes}")
-    one = candidates is not None and isinstance(candidates, Sequence) and len(candidates) == 1
-    parts = {} if one else {seed: held_out_part(labels, held_out=held_out, seed=seed) for seed in seeds}
-    fewest = min((len(kept) for kept, _ in parts.values()), default=len(labels))
-    settings = _checked_candidates(candidates, kind, fewest)
     start, predict = time.process_time(), _PREDICTIONS[kind]
-    learning, testing = (representations(network, data, split, device=device) for split in ("train", "test"))
+    learning, testing = (representations(network, data, split, device=device, keep=keep) for split in ("train", "test"))
     chosen = dict.fromkeys(seeds, settings[0])
     for seed, (kept, held) in parts.items():
         shares = [
@@ -129,6 +122,26 @@ def probe(
         network=network.spec.title,
         cpu_seconds=time.process_time() - start,
     )
+
+
+def checked_reading(
+    data: Any, *, kind: Any, candidates: Any, held_out: Any, seeds: Any
+) -> tuple[list[int], dict[int, tuple[Tensor, Tensor]], list[float]]:
+    """The seeds, seed -> what is kept and what is held out (nothing where nothing is chosen), and the candidates.
+
+    Raises:
+        DDLabError: all that `probe` refuses, but for the network.
+    """
+    errors.check_choice("kind", kind, KINDS)
+    errors.check_instance("data", data, ImageData, "an ImageData")
+    held_out = errors.check_number("held_out", held_out, 0, 0.9, open_low=True)
+    seeds, labels = checked_seeds(seeds), data.train_labels
+    if len(labels.unique()) < 2:
+        errors.fail("data", "of at least two classes", f"one of {data.classes}")
+    one = candidates is not None and isinstance(candidates, Sequence) and len(candidates) == 1
+    parts = {} if one else {seed: held_out_part(labels, held_out=held_out, seed=seed) for seed in seeds}
+    fewest = min((len(kept) for kept, _ in parts.values()), default=len(labels))
+    return seeds, parts, _checked_candidates(candidates, kind, fewest)
 
 
 def held_out_part(labels: Tensor, *, held_out: float, seed: int) -> tuple[Tensor, Tensor]:

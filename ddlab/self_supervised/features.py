@@ -17,6 +17,7 @@ def representations(
     *,
     batch_size: int = 512,
     device: torch.device | str = "auto",
+    keep: bool = True,
 ) -> Tensor:
     """The input of the network's last linear layer for each image of a split, in evaluation mode: float32 [n, d] on the CPU.
 
@@ -24,6 +25,7 @@ def representations(
 
     Args:
         split: "train" or "test". batch_size: images at a time. device: where the network runs.
+        keep: False computes them anew and forgets them, for networks that are asked once: those of many images are large.
 
     Raises:
         DDLabError: data of another shape than the network's images, or features that are not finite.
@@ -33,6 +35,7 @@ def representations(
     errors.check_choice("split", split, ("train", "test"))
     batch_size = errors.check_integer("batch_size", batch_size, 1)
     found = errors.checked_device(device)
+    errors.check_boolean("keep", keep)
     if (network.spec.channels, network.spec.image_size) != (data.channels, data.image_size):
         wanted = f"of {network.spec.channels} channels and {network.spec.image_size} pixels, like the network's images"
         errors.fail("data", wanted, (data.channels, data.image_size))
@@ -45,6 +48,8 @@ def representations(
         ]
         return errors.check_tensor("the network's features", torch.cat(parts))
 
+    if not keep:
+        return compute()
     # The batch size is part of it: sums in another order have other last bits.
     where = [str(found), torch.__version__, torch.get_num_threads(), batch_size]
     return cache.remember(compute, "representations", network.fingerprint, data.fingerprint, split, where)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 
-from ddlab import methods, self_supervised, training
+from ddlab import methods, pretraining, self_supervised, training
 from tests import public_api
 
 _WORDING = "a helper that words errors: its arguments, but for the value it judges, are written in ddlab's own source"
@@ -24,6 +24,7 @@ EXCEPTIONS: dict[str, str] = {
         (
             "augmentation.View", "distilled.HardLabels", "distilled.StoredLabels", "distilled.OnlineTeacher",
             "distilled.EpochLabels", "distilled.Representations", "bases.PrincipalBases", "storage_budget.Bill",
+            "evaluation.Pretrained", "evaluation.Transfer",
             "evaluation.Evaluation", "evaluation.Probe", "evaluation.Architectures", "evaluation.Continual", "evaluation.Stage",
             "records.Outcome", "embeddings.Density", "embeddings.Embedding", "explorers.Frame", "explorers.Shown", "lessons.Budget",
             "lessons.Claim", "lessons.Verdict", "networks.Outputs", "optim.AdamState", "optim.SGDState",
@@ -37,7 +38,7 @@ EXCEPTIONS: dict[str, str] = {
 }  # fmt: skip
 for _record in ("DecisionBoundary", "DistilledSamples", "PredictiveRisk", "Projection", "Surface", "ToyValidation"):
     EXCEPTIONS[f"theory.{_record}"] = _RECORD
-for _process in (training, self_supervised, *(methods.get(name) for name in methods.names())):
+for _process in (training, pretraining, self_supervised, *(methods.get(name) for name in methods.names())):
     _room = _process.__name__.removeprefix("ddlab.")
     EXCEPTIONS |= {f"{_room}.{name}": _DRIVEN for name in ("total_steps", "init", "update", "finish")}
     EXCEPTIONS |= {f"{_room}.{name}": _RECORD for name in ("State", "Trace")}

@@ -6,9 +6,11 @@ from typing import Any
 
 import torch
 
-from ddlab import cache, checkpoint, networks, optim, self_supervised, training
+from ddlab import cache, checkpoint, networks, optim, pretraining, self_supervised, training
+from ddlab.distilled import DistilledSet, Representations
 from ddlab.methods import selection
 from ddlab.methods import squeeze_recover_relabel as sre2l
+from ddlab.process import Inputs
 from tests.storm.good import Given, Good
 from tests.storm.table_core import BUNDLE, EVERY_STEP
 
@@ -26,6 +28,21 @@ def _checkpoint(g: Given) -> dict[str, Any]:
 def _two_views() -> self_supervised.Config:
     small: dict[str, Any] = {"network": networks.spec("convnet", width=4), "projector_width": 6, "batch_size": 12}
     return self_supervised.Config.teaching(**small, epochs=1, warmup_epochs=0)
+
+
+def _represented(g: Given) -> DistilledSet:
+    said = Representations({"representations": g.tensor(1, 4, 3)})
+    return DistilledSet(
+        tensors={"images": g.images()}, targets=(said,), class_names=(), mean=g.data.mean, std=g.data.std
+    )
+
+
+def _regression() -> pretraining.Config:
+    return pretraining.Config.teaching(network=networks.spec("convnet", width=4), epochs=1, batch_size=4)
+
+
+def _pretraining(g: Given) -> dict[str, Any]:
+    return {"process": pretraining, "config": _regression(), "inputs": Inputs(distilled=_represented(g))}
 
 
 def _read(g: Given) -> dict[str, Any]:
@@ -62,6 +79,13 @@ RUNS: dict[str, Good] = {
     "process.steps:self_supervised": Good(
         lambda g: {"process": self_supervised, "config": _two_views(), "inputs": g.inputs}, nan_passes=EVERY_STEP
     ),
+    "process.start:pretraining": Good(_pretraining),
+    "process.steps:pretraining": Good(_pretraining, nan_passes=EVERY_STEP),
+    "pretraining.Config": Good(lambda g: {}),
+    "pretraining.regression_loss": Good(
+        lambda g: {"outputs": g.tensor(4, 3), "targets": g.tensor(4, 3, seed=1)}, nan_passes=EVERY_STEP
+    ),
+    "pretraining.rows": Good(lambda g: {"count": 9, "step": 2, "batch_size": 4, "seed": 0}, largest={"count": 1000}),
     "process.steps:sre2l": Good(
         lambda g: {"process": sre2l, "config": g.recovery, "inputs": g.inputs}, nan_passes=EVERY_STEP
     ),
@@ -135,6 +159,11 @@ RUNS: dict[str, Good] = {
     "evaluation.probe": Good(
         lambda g: {"network": g.teacher, "data": g.data, "kind": "ridge", "candidates": (0.1, 1.0), "held_out": 0.3, "seeds": (0,),
                    "device": "cpu"},
+    ),
+    "evaluation.pretrained": Good(
+        lambda g: {"distilled": _represented(g), "data": {"own": g.data}, "kind": "ridge", "seeds": (0,), "config": _regression(),
+                   "candidates": (0.1, 1.0), "held_out": 0.3, "device": "cpu"},
+        not_none=("config",), whole=("config",),
     ),
     "evaluation.held_out_part": Good(lambda g: {"labels": torch.arange(9) % 3, "held_out": 0.4, "seed": 0}),
     "evaluation.standardised_features": Good(lambda g: {"features": g.tensor(6, 3), "others": g.tensor(4, 3, seed=1)}),
