@@ -17,11 +17,12 @@ from typing import Any
 
 from .. import errors
 from . import torchvision_sets
+from .aligning import aligned
 from .images import ImageData
 
 NAMES = ("digits", "shapes", *torchvision_sets.NAMES, "folder")
 
-__all__ = ["NAMES", "ImageData", "load"]
+__all__ = ["NAMES", "ImageData", "aligned", "load"]
 
 
 def load(name: str, *arguments: Any, **options: Any) -> ImageData:

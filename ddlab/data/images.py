@@ -77,6 +77,11 @@ class ImageData:
         if float(self.std.detach().min()) <= 0:
             raise DDLabError(f"std must be above 0 in every channel; given {self.std.tolist()}.")
 
+    def __repr__(self) -> str:
+        counts = f"{len(self.train_labels)} training and {len(self.test_labels)} test images"
+        height, width = self.image_size
+        return f"<ImageData {self.name}: {counts} of {self.channels} x {height} x {width}, {self.classes} classes>"
+
     @property
     def channels(self) -> int:
         """1 for grey, 3 for colour."""

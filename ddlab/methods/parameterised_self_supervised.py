@@ -55,8 +55,8 @@ from . import kernel_ridge_self_supervised as krr
 from .kernel_ridge_self_supervised import Parameterised, State, Trace, total_steps
 
 __all__ = [
-    "ALIASES", "NAME", "NEEDS_TEACHER", "WITHOUT_LABELS", "Config", "State", "Trace", "factors", "finish", "image_start", "init",
-    "pairs", "representation_start", "total_steps", "update",
+    "ALIASES", "NAME", "NEEDS_TEACHER", "WITHOUT_LABELS", "Config", "State", "Trace", "count_pairs", "factors", "finish",
+    "image_start", "init", "pairs", "representation_start", "total_steps", "update",
 ]  # fmt: skip
 
 NAME = "parameterised_self_supervised"
@@ -108,8 +108,8 @@ class Config(krr.Config):
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
-        """KRR-ST's teaching preset with a few bases, for images of 16 px and a teacher of about a hundred features."""
-        small: dict[str, Any] = {"image_bases": 40, "representation_bases": 24}
+        """KRR-ST's teaching preset with twice as many bases as images, for images of 16 px and a teacher of about a hundred features."""
+        small: dict[str, Any] = {"image_bases": 40, "representation_bases": 40}
         return super().teaching(**small | changes)
 
     @classmethod
@@ -160,6 +160,17 @@ def factors(config: Config, inputs: Inputs) -> Factorised:
     )
 
 
+def count_pairs(config: Config, inputs: Inputs) -> int:
+    """m: what the config says, or as many as the budget buys.
+
+    Raises:
+        DDLabError: a budget that buys no pair; the message names one that does.
+    """
+    sizes = factors(config, inputs)
+    budget = config.budget * sizes.channels * sizes.height * sizes.width
+    return sizes.largest_count(budget) if config.pairs is None else config.pairs
+
+
 def pairs(config: Config, parameters: Parameterised) -> tuple[Tensor, Tensor]:
     """X~_s and Y~_s: all views of all images [(A + 1) m, c, h, w], view after view, and their representations [(A + 1) m, d_y]."""
     images = decoded(parameters["image_coefficients"], parameters["image_bases"], scale=config.scale)
@@ -197,10 +208,8 @@ def init(config: Config, inputs: Inputs) -> State:
             than there are images.
     """
     krr.require_finite_teacher(NAME, inputs)
-    data, teacher, wanted = require_data(NAME, inputs), require_teacher(NAME, inputs), krr.teacher_features(inputs)
-    count = config.pairs or factors(config, inputs).largest_count(
-        config.budget * data.channels * data.image_size[0] * data.image_size[1]
-    )
+    teacher, wanted = require_teacher(NAME, inputs), krr.teacher_features(inputs)
+    count = count_pairs(config, inputs)
     if count > len(wanted):
         errors.fail("budget", f"small enough for {len(wanted)} pairs, one for each training image", config.budget)
     chosen = krr.real_indices(len(wanted), count, seed=config.seed)

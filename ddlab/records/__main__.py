@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import DDLabError
-from . import record, runner, setting
+from . import record, runner, self_supervised, setting
 from .catalogue import SWEEPS
 from .sweep import Place
 
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     try:
         if options.teachers:
-            for file in setting.train_shipped():
+            for file in (*setting.train_shipped(), self_supervised.train_shipped()):
                 print(f"written: {file}")
             return 0
         return make(options, command_of(options))

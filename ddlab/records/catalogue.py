@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 from .. import errors
-from . import diversity, residuals, setting, transfer
+from . import diversity, residuals, self_supervised, setting, transfer
 from .sweep import Place, Point, Sweep
 
 _ON_SHAPES = "Shapes at 16 px (5,000 images), ConvNet-3 of width 32 as one teacher and as students, 150 iterations, students 100 epochs."
@@ -13,6 +13,11 @@ _PAIRS = "A seed is the draw of images and the student's seed."
 _AT_64 = (
     "Shapes at 64 px (4,000 images, 1,000 to test), ConvNet-5 of width 16 with a global mean as one teacher (shipped) and as students, "
     "120 iterations, 5 images per class, students 100 epochs."
+)
+_WITHOUT_LABELS = (
+    "Shapes at 16 px (5,000 images), a ConvNet-3 of width 32 as teacher without labels (Barlow Twins, 40 epochs; shipped), 300 outer "
+    "steps with a pool of three networks, which are ConvNets of 16, 32 and 64 channels like the pre-trained ones (300 epochs). A seed is "
+    "that of every draw. Measured: accuracy of a linear probe on shapes and on digits"
 )
 _MEASURED = (
     "Measured: accuracy with hard and with online labels, normalised feature distance, coverage of 300 real images."
@@ -113,6 +118,24 @@ SWEEPS: dict[str, Sweep] = {
             ),
             settings=residuals.continual(),
             run=residuals.in_tasks,
+        ),
+        Sweep(
+            name="self_supervised",
+            description=(
+                "Boost, Tables 2, 3, 4 and 12: KRR-ST, bases and coefficients, predefined views, what bases and coefficients begin as, "
+                f"budgets, and real images with the teacher's representations. {_WITHOUT_LABELS}, number of pairs, floats."
+            ),
+            settings=self_supervised.settings(),
+            run=self_supervised.measured,
+        ),
+        Sweep(
+            name="shift_models",
+            description=(
+                "Boost, Table 11: how the representations of views are stored, on one result and on what each model leaves of a budget "
+                f"of {self_supervised.BUDGET} images. {_WITHOUT_LABELS}, number of pairs, the model's relative squared error."
+            ),
+            settings=self_supervised.shift_models_settings(),
+            run=self_supervised.by_shift,
         ),
     )
 }  # fmt: skip

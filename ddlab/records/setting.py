@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -183,7 +183,7 @@ def _images(named: str, kind: str, smoke: bool, limit: int | None = None) -> Ima
     if named.startswith("folder:"):
         return data.load(named, **({"limit": limit} if limit else {}))
     loaded = data.load(named)
-    return loaded if limit is None else _first_of_each_class(loaded, limit)
+    return loaded if limit is None else first_of_each_class(loaded, limit)
 
 
 @functools.lru_cache(maxsize=2)
@@ -192,13 +192,14 @@ def _large_shapes(smoke: bool) -> ImageData:
     return data.load("shapes", size=64, **counts)
 
 
-def _first_of_each_class(images: ImageData, limit: int) -> ImageData:
+def first_of_each_class(images: ImageData, limit: int, splits: tuple[str, ...] = ("train", "test")) -> ImageData:
+    """The first images of each class of these splits, with their own mean and standard deviation; other splits stay whole."""
     parts: dict[str, Any] = {}
-    for split in ("train", "test"):
+    for split in splits:
         chosen = [i for label in range(images.classes) for i in images.of_class(label, split)[:limit].tolist()]
         parts[f"{split}_images"] = images.images(split)[chosen]
         parts[f"{split}_labels"] = images.labels(split)[chosen]
-    return ImageData(name=images.name, class_names=images.class_names, **parts)
+    return replace(images, mean=None, std=None, **parts)
 
 
 def whole(result: Any) -> Any:

@@ -12,6 +12,8 @@ augmentation_overlap  ReLA appendix O: how much two classes overlap when augment
 generalisation        ReLA Theorem 4 and appendix E: every term of its bound on the toy, as printed and as proved
 total_variation       the distance in that bound, between two mixtures
 batch_pca             ReLA appendix N: principal components of what arrives batch by batch
+augmentation_bias     Boost section 3.1: what random views in the inner loop do to the outer gradient, every draw counted out
+counted_ridge         the ridge regression in it, with rows that count several times
 residual_bounds       FADRM appendix A: the bounds behind its residual connection, and where its condition can hold
 multi_resolution_cost FADRM eq 7 and 8: what Algorithm 1 costs
 gaussian_mixture      ReLA Definition 4 and appendix G: two Gaussians, their exact posterior and risk
@@ -21,6 +23,14 @@ loss_landscape, loss_surface
                       Li et al. 2018: planes through the weights of a network, trajectories in them, the loss over them
 """
 
+from .augmentation_bias import (
+    RandomViewGradients,
+    ViewObjective,
+    ViewProblem,
+    frozen_features,
+    objective_gradient,
+    random_view_gradients,
+)
 from .augmentation_overlap import class_overlap, crop_views, gaussian_overlap, printed_gaussian_overlap
 from .batch_norm_conflict import (
     batch_product,
@@ -44,6 +54,7 @@ from .convergence import (
     relabelling_bound,
     simulated_errors,
 )
+from .counted_ridge import drawn_view_counts, fitted_losses, view_counts
 from .gaussian_mixture import (
     DecisionBoundary,
     GaussianMixture,
@@ -144,6 +155,7 @@ __all__ = [
     "PredictiveRisk",
     "PrincipalComponents",
     "Projection",
+    "RandomViewGradients",
     "RelabelledInformation",
     "ResolutionStage",
     "RestLossChange",
@@ -155,6 +167,8 @@ __all__ = [
     "ToyRuns",
     "ToyValidation",
     "VarianceParts",
+    "ViewObjective",
+    "ViewProblem",
     "added_variance",
     "at_optimum",
     "batch_pca",
@@ -171,10 +185,13 @@ __all__ = [
     "decision_boundary",
     "distilled_samples",
     "distilled_targets",
+    "drawn_view_counts",
     "excess_error",
     "expected_descent",
     "expected_squared_error",
     "filter_directions",
+    "fitted_losses",
+    "frozen_features",
     "full_resolution_cost",
     "gaussian_overlap",
     "generalisation_bound",
@@ -197,6 +214,7 @@ __all__ = [
     "network_at",
     "network_surface",
     "noise_floor",
+    "objective_gradient",
     "opposed",
     "parameter_row",
     "plane_rows",
@@ -215,6 +233,7 @@ __all__ = [
     "printed_variance_gap_gradient",
     "project",
     "rademacher_complexity",
+    "random_view_gradients",
     "recorded_steps",
     "relabelled_information",
     "relabelling_bound",
@@ -244,4 +263,5 @@ __all__ = [
     "variance_between_and_within",
     "variance_gap",
     "variance_gap_gradient",
+    "view_counts",
 ]

@@ -128,7 +128,7 @@ def test_large_images_are_fewer_and_it_is_said(data: ImageData, monkeypatch: pyt
 
 
 def stops_of(lab: BasesLab, name: str) -> Any:
-    return lab.panel[name].options  # type: ignore[attr-defined]
+    return lab.panel[name].options
 
 
 def test_scales_divide_both_sides_and_stops_are_round() -> None:
@@ -182,7 +182,7 @@ def test_the_picture_is_what_the_bases_make(explorer: BasesLab) -> None:
 
 
 def test_page_split_and_third_row(explorer: BasesLab) -> None:
-    assert explorer.panel["page"].max == 2  # type: ignore[attr-defined]
+    assert explorer.panel["page"].max == 2
     before = pixels(explorer)
     move(explorer, page=2)
     assert not np.array_equal(pixels(explorer)[:64], before[:64])

@@ -169,7 +169,7 @@ def test_more_bases_than_dimensions_are_refused_until_there_are_fewer(explorer: 
 
 
 def stops(explorer: BudgetLab) -> Any:
-    return explorer.panel["image_bases"].options  # type: ignore[attr-defined]
+    return explorer.panel["image_bases"].options
 
 
 def test_views_are_those_of_the_library() -> None:

@@ -287,14 +287,14 @@ def bases_lab(data: ImageData, teacher: Network) -> Storm:
     ways = ("projected", "stored", "not centred", "lost")
 
     def move(number: int) -> None:
-        explorer.panel["scale"].value = (1, 2, 4)[number % 3]
-        explorer.panel["image_mean"].value = ways[number % 4]
+        explorer.panel["scale"].value = (1, 2, 4)[number // 8 % 3]
+        explorer.panel["image_mean"].value = ways[number // 12 % 4]
         explorer.panel["bases"].value = stops[number % len(stops)]
         explorer.panel["representation_bases"].value = 1 + number % 3
 
     def shows(number: int) -> bool:
-        view, scale = explorer.panel.value, (1, 2, 4)[number % 3]
-        asked = (view.scale, view.bases, view.image_mean) == (scale, stops[number % len(stops)], ways[number % 4])
+        view, scale = explorer.panel.value, (1, 2, 4)[number // 8 % 3]
+        asked = (view.scale, view.bases, view.image_mean) == (scale, stops[number % len(stops)], ways[number // 12 % 4])
         found = explorer.known.of_images(scale, view.image_mean)
         said = f"{found.used(view.bases)} of {len(found.bases)} bases of {8 // scale} x {8 // scale} pixels"
         drawn = explorer.errors_plot.cursor == view.bases and f"V = {1 + number % 3} bases leave" in explorer.sentence
@@ -310,8 +310,8 @@ def budget_lab(_data: ImageData, _teacher: Network) -> Storm:
 
     def move(number: int) -> None:
         explorer.panel["images"].value = stops[number % len(stops)]
-        explorer.panel["augmentation"].value = ("none", "rotation", "jigsaw", "crop")[number % 4]
-        explorer.panel["shift"].value = ("same", "bias", "networks", "stored")[number % 3]
+        explorer.panel["augmentation"].value = ("none", "rotation", "jigsaw", "crop")[number // 6 % 4]
+        explorer.panel["shift"].value = ("same", "bias", "networks", "stored")[number // 9 % 4]
 
     def shows(number: int) -> bool:
         images, count = stops[number % len(stops)], explorer.found.count

@@ -290,3 +290,44 @@ def test_tables_are_whole() -> None:
         for s in part
     ]
     assert len(set(words)) == len(words) == 42
+
+
+def test_tables_of_boost_agree_where_they_print_the_same_run() -> None:
+    """CIFAR-100 with N = 100 stands in five tables."""
+    tables, at_100 = printed_tables, printed_tables.BOOST_2_BUDGETS.index(100)
+    own = tables.BOOST_2_RUNS["Boost"][at_100]
+    assert (
+        own
+        == tables.BOOST_3_RUNS["with augmentation as well"]
+        == tables.BOOST_4_RUNS["principal components"]
+        == (52.41, 0.10)
+    )
+    assert own == tables.BOOST_12_RUNS["rotation"] and tables.BOOST_11_SHIFTS["networks of width 4"][0] == own[0]
+    assert tables.BOOST_2_RUNS["KRR-ST"][at_100] == tables.BOOST_3_RUNS["KRR-ST"] == (47.00, 0.51)
+    assert tables.BOOST_3_RUNS["with bases"] == tables.BOOST_12_RUNS["none"] and tables.BOOST_1["CIFAR-100"][0] == (
+        47.00,
+        52.41,
+    )
+    assert tables.BOOST_2 == {
+        25: (44.06, 51.41),
+        50: (45.79, 52.08),
+        100: (47.00, 52.41),
+        1000: (51.89, 53.54),
+        5000: (52.80, 55.53),
+    }
+    assert tables.BOOST_2_SUPERVISED == {"DSA": (39.38, 36.16, 36.25), "IDM": (38.71, 37.21, 42.19)}
+    assert {len(row) for row in tables.BOOST_2_RUNS.values()} == {5} and tables.BOOST_3 == (47.00, 48.57, 52.41)
+    assert [name for name, row in tables.BOOST_2_RUNS.items() if None in row] == [
+        "DSA",
+        "DM",
+        "IDM",
+        "DATM",
+    ]  # from 1 per class
+    assert [len(tables.BOOST_11), len(tables.BOOST_11_SHIFTS), len(tables.BOOST_5)] == [5, 6, 9]
+
+
+def test_bases_of_boost_are_twice_the_budget_where_there_are_as_many() -> None:
+    """Its sentence on Table 5. An image basis has 3 x 16 x 16 numbers, a representation 512."""
+    for (_, budget), (images, representations, _) in printed_tables.BOOST_5.items():
+        for bases, dimensions in ((images, 3 * 16 * 16), (representations, 512)):
+            assert bases == 2 * budget if 2 * budget <= dimensions else bases <= dimensions, budget

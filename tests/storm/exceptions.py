@@ -36,7 +36,8 @@ EXCEPTIONS: dict[str, str] = {
         _RECORD,
     ),
 }  # fmt: skip
-for _record in ("DecisionBoundary", "DistilledSamples", "PredictiveRisk", "Projection", "Surface", "ToyValidation"):
+for _record in ("DecisionBoundary", "DistilledSamples", "PredictiveRisk", "Projection", "RandomViewGradients", "Surface",
+                "ToyValidation", "ViewObjective"):  # fmt: skip
     EXCEPTIONS[f"theory.{_record}"] = _RECORD
 for _process in (training, pretraining, self_supervised, *(methods.get(name) for name in methods.names())):
     _room = _process.__name__.removeprefix("ddlab.")

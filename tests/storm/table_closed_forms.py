@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from ddlab.theory import GaussianMixture, bimodal_mixture
+from ddlab.theory import GaussianMixture, ViewProblem, bimodal_mixture, frozen_features
 from tests.storm.good import Given, Good
 
 _PROBLEM: dict[str, Any] = {"spread": 0.5, "gap": 1.0, "relabelled": 0.5}
@@ -40,7 +40,31 @@ def _soft(g: Given) -> dict[str, Any]:
     return {"targets": g.probabilities(4, 3), "logits": g.tensor(4, 3, seed=1), "temperature": 2.0}
 
 
+def _rows(g: Given) -> dict[str, Any]:
+    return {"features": g.tensor(2, 4, 3), "targets": g.tensor(4, 2, seed=1), "counts": g.tensor(2, 4, seed=2).abs(),
+            "real": g.tensor(5, 3, seed=3), "wanted": g.tensor(5, 2, seed=4), "strength": 0.01}  # fmt: skip
+
+
+def _viewed(g: Given) -> dict[str, Any]:
+    return {"images": g.images(2).double(), "targets": g.tensor(4, 2, 3).double(), "real": g.images(5).double(),
+            "wanted": g.tensor(5, 3, seed=1).double(), "features": frozen_features(g.teacher), "kind": "rotation",
+            "strength": 0.01}  # fmt: skip
+
+
+_DRAWS: dict[str, Any] = {"images": 2, "views": 4, "draws": 2}
+
+
 CLOSED_FORMS: dict[str, Good] = {
+    "theory.fitted_losses": Good(_rows),
+    "theory.view_counts": Good(lambda g: _DRAWS),
+    "theory.drawn_view_counts": Good(lambda g: {**_DRAWS, "samples": 3, "seed": 0}),
+    "theory.frozen_features": Good(lambda g: {"network": g.teacher}),
+    "theory.ViewProblem": Good(_viewed),
+    "theory.objective_gradient": Good(lambda g: {"problem": ViewProblem(**_viewed(g)), "views": "none"}),
+    "theory.random_view_gradients": Good(
+        lambda g: {"problem": ViewProblem(**_viewed(g)), "draws": 1, "samples": 3, "seed": 0},
+        largest={"draws": 3, "samples": 50},
+    ),
     "theory.gradient_noise": Good(lambda g: _PROBLEM),
     "theory.mean_absolute_noise": Good(lambda g: _PROBLEM),
     "theory.least_noise_relabelling": Good(lambda g: {"spread": 0.5, "gap": 1.0}),

@@ -1,0 +1,109 @@
+r"""Ridge regression in which a row may count several times, and the counts that drawn views give.
+
+Of `augmentation_bias`, where the symbols stand. A fit that sees row r c_r times:
+
+    W(c) = argmin_W  sum_r c_r |phi_r W - y_r|^2 + lambda |W|^2,   phi = [f, 1],   lambda = strength sum_r c_r |phi_r|^2
+
+It is the kernel ridge regression on rows sqrt(c_r) phi_r and targets sqrt(c_r) y_r, which have the same normal equations: one fit of a
+fixed size for every assignment, however many views are drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from .. import errors, randomness
+from ._check import LARGEST
+
+MOST_ASSIGNMENTS = 100_000
+_MOST_DRAWS = 40_000_000
+
+
+def fitted_losses(
+    features: Tensor, targets: Tensor, counts: Tensor, real: Tensor, wanted: Tensor, *, strength: float
+) -> Tensor:
+    """L(X; c) of several fits at once, in each of which row r counts c_r times: [p]. Differentiable; the ridge is a constant.
+
+    Args:
+        features: [p or 1, r, d]. targets: [r, o]. counts: [p, r], at least 0, not all 0. real: [n, d]. wanted: [n, o].
+        strength: of the ridge, as a part of the kernel's trace; above 0. All tensors of one dtype, float64 for small ridges.
+    """
+    errors.check_tensor("counts", counts, shape=[None, None], floating=True)
+    strength = errors.check_number("strength", strength, 0, 1e6, open_low=True)
+    own: dict[str, Any] = {"dtype": counts.dtype}
+    errors.check_tensor("features", features, shape=[None, counts.shape[1], None], **own)
+    errors.check_tensor("targets", targets, shape=[counts.shape[1], None], **own)
+    errors.check_tensor("real", real, shape=[None, features.shape[2]], **own)
+    errors.check_tensor("wanted", wanted, shape=[len(real), targets.shape[1]], **own)
+    given = {"features": features, "targets": targets, "counts": counts, "real": real, "wanted": wanted}
+    for name, value in given.items():
+        if value.numel() and float(value.detach().abs().max()) > LARGEST:
+            errors.fail(name, f"at most {LARGEST:g} in size", value)
+    if len(features) not in (1, len(counts)):
+        errors.fail("features", f"of 1 or {len(counts)} fits, as many as counts", features)
+    if 0 in counts.shape or 0 in wanted.shape or bool((counts < 0).any()) or not bool((counts.sum(1) > 0).all()):
+        errors.fail(
+            "counts", "at least 0 and not all 0 in any fit, with rows, real images and numbers to predict", counts
+        )
+    roots = counts.sqrt()[:, :, None]
+    rows = roots * torch.cat([features, torch.ones_like(features[..., :1])], -1)  # [p, r, d + 1]
+    ridge = strength * rows.detach().square().sum((1, 2))
+    dual = (
+        rows.shape[1] <= rows.shape[2]
+    )  # the smaller of two systems that say the same; the larger is singular but for the ridge
+    kernel = rows @ rows.mT if dual else rows.mT @ rows
+    factor, failed = torch.linalg.cholesky_ex(
+        kernel + ridge[:, None, None] * torch.eye(kernel.shape[1], device=kernel.device, **own)
+    )
+    if bool(failed.any()):
+        errors.fail("strength", "large enough to make the kernel of all rows invertible", strength)
+    aims = roots * targets
+    weights = rows.mT @ torch.cholesky_solve(aims, factor) if dual else torch.cholesky_solve(rows.mT @ aims, factor)
+    return (wanted - real @ weights[:, :-1] - weights[:, -1:]).square().mean((1, 2))
+
+
+def view_counts(images: int, views: int, draws: int) -> tuple[Tensor, Tensor]:
+    """Every way in which `draws` drawn views of each image can fall: counts float64 [p, views, images] and their probabilities [p].
+
+    p = C(draws + views - 1, draws)^images; with one draw, each of the views^images assignments with the same odds.
+
+    Raises:
+        DDLabError: more than `MOST_ASSIGNMENTS` of them.
+
+    >>> counts, odds = view_counts(images=1, views=2, draws=2)
+    >>> counts[:, :, 0].tolist(), odds.tolist()
+    ([[2.0, 0.0], [1.0, 1.0], [0.0, 2.0]], [0.25, 0.5, 0.25])
+    """
+    images, views = errors.check_integer("images", images, 1, 10**4), errors.check_integer("views", views, 1, 100)
+    draws = errors.check_integer("draws", draws, 1, 10**4)
+    of_one = math.comb(draws + views - 1, draws)
+    if images * math.log(of_one) > math.log(MOST_ASSIGNMENTS):
+        allowed = f"few enough for {MOST_ASSIGNMENTS} assignments of {images} images to {views} views (or give samples)"
+        errors.fail("draws", allowed, draws)
+    parts = torch.tensor(_compositions(draws, views), dtype=torch.float64)  # [of_one, views]
+    logs = math.lgamma(draws + 1) - (parts + 1).lgamma().sum(1) - draws * math.log(views)
+    chosen = torch.cartesian_prod(*[torch.arange(of_one)] * images).reshape(-1, images)  # [p, images]
+    return parts[chosen].mT.contiguous(), logs[chosen].sum(1).exp()
+
+
+def drawn_view_counts(images: int, views: int, draws: int, *, samples: int, seed: int) -> Tensor:
+    """`samples` draws of what `view_counts` lists: float64 [samples, views, images]."""
+    images, views = errors.check_integer("images", images, 1, 10**4), errors.check_integer("views", views, 1, 100)
+    draws, samples = errors.check_integer("draws", draws, 1, 10**4), errors.check_integer("samples", samples, 1, 10**6)
+    if samples * draws * images * views > _MOST_DRAWS:
+        errors.fail("samples", f"at most {_MOST_DRAWS // (draws * images * views)} at this size", samples)
+    draw = randomness.generator(errors.check_integer("seed", seed, 0), 0, "views")
+    fallen = torch.randint(views, (samples, draws, images), generator=draw)
+    return F.one_hot(fallen, views).sum(1).mT.contiguous().double()
+
+
+def _compositions(total: int, parts: int) -> list[tuple[int, ...]]:
+    """All ways to write `total` as a sum of `parts` numbers from 0, in descending order of the first."""
+    if parts == 1:
+        return [(total,)]
+    return [(first, *rest) for first in range(total, -1, -1) for rest in _compositions(total - first, parts - 1)]
