@@ -17,7 +17,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import ipywidgets as widgets
-import plotly.graph_objects as go
 
 from .. import pretraining as pre
 from ..data import ImageData
@@ -25,27 +24,14 @@ from ..errors import DDLabError
 from ..methods import kernel_ridge_self_supervised as krr
 from ..networks import Network
 from ..process import Step
-from . import self_supervised_figures as views
-from .controls import controls
-from .images import Picture
-from .layout import Explorer, side_by_side
-from .plot import Plot
+from . import self_supervised_figures as figures
+from .layout import Explorer
 from .self_supervised_runs import Frame, Run, SelfSupervisedRuns
-from .self_supervised_view import PCA, SelfSupervisedView, check_config, first_view, kept_iterations, name_of
+from .self_supervised_view import SelfSupervisedView, check_config, first_view, kept_iterations, name_of
+from .self_supervised_views import LabViews, button, settings_panel, step_slider
 from .self_supervised_worth import Worth
-from .stops import set_stops
 from .worker import Worker
 
-_CONTROLS = (
-    "method", "budget", "image_bases", "representation_bases", "scale", "bases_start", "coefficients_start", "augmentation", "shift",
-    "hidden", "learning_rate", "iterations", "all_views", "layout",
-)  # fmt: skip
-_LABELS = {
-    "method": "method", "budget": "budget in images N", "image_bases": "image bases U", "representation_bases": "representation bases V",
-    "scale": "scale s", "bases_start": "bases begin as", "coefficients_start": "coefficients begin as", "augmentation": "views",
-    "shift": "targets of the views", "hidden": "hidden units h", "learning_rate": "outer learning rate", "iterations": "outer steps T",
-    "all_views": "show all views", "layout": "map",
-}  # fmt: skip
 _GAP = 0.1  # seconds between two pictures of a run that goes on
 _SHARE = 0.25  # of the time that painting may take from it
 
@@ -63,6 +49,7 @@ class SelfSupervisedLab(Explorer):
 
     Attributes:
         panel: its `value` is a `SelfSupervisedView`. slider: the outer steps that can be looked at. runs, worth: what has been computed.
+        views: pictures, plots and tables.
         refusal: the sentence of settings that the library refuses, or "".
     """
 
@@ -82,7 +69,7 @@ class SelfSupervisedLab(Explorer):
             data, teacher: what is distilled; the teacher's features are its targets, its labels are never asked.
             config: where the controls start, of KRR-ST or of Boost; default Boost's teaching preset.
             other: images of the same shape, for the probe of what was learned (`ddlab.data.aligned`).
-            pretraining: how fresh networks learn from a set; default 300 epochs of a ConvNet of width 32.
+            pretraining: how fresh networks learn from a set; default 300 epochs of the architecture of the inner networks.
             candidates: strengths of the probe, of which the best is taken on held-out images, as of `evaluation.probe`.
 
         Raises:
@@ -90,15 +77,14 @@ class SelfSupervisedLab(Explorer):
         """
         check_config(config)
         self.runs = SelfSupervisedRuns(data, teacher)
-        self.worth = Worth(self.runs.inputs, other, pretraining, candidates)
-        self.start = first_view(data, self.runs.features.shape[1], config)
+        self.start = first_view(data, self.runs.features, config)
+        self.worth = Worth(self.runs.inputs, other, pretraining, candidates, self.start.network)
         self._run = self.runs.begun(self.start.config)
         self.refusal = ""
         self._drawing, self._next_paint = threading.RLock(), 0.0
         self._placing: int | None = None  # the thread that moves the slider after the view
         self._task: _Task | None = None  # what is wanted
         self._doing: _Task | None = None
-        self._mapped: tuple[Run, Frame, str] | None = (self._run, self._run.frames[0], PCA)
         self._make_widgets()
         buttons = widgets.HBox(
             [self.run_button, self.probe_button, self.stop_button, self.reset_button, self.progress],
@@ -107,16 +93,13 @@ class SelfSupervisedLab(Explorer):
         super().__init__(
             "What must a set hold for a network to learn from it without labels?",
             controls=[self.panel, self.refused, buttons],
-            views=[
-                self.slider, self.picture, side_by_side([self.outer, self.map]), side_by_side([self.bill, self.pool]),
-                side_by_side([self.worth_table, self.run_table]),
-            ],
+            views=[self.slider, *self.views.boxes],
             key=key,
-        )  # fmt: skip
-        self.worker = self.owns(
-            Worker(self._compute, lambda _done: None, on_error=self._failed, on_busy=self._busy, name="ddlab-self-supervised")
         )
-        self.mapper = self.owns(Worker(self._lay_out, lambda _done: None, on_error=self._failed, name="ddlab-map"))
+        self.worker = self.owns(
+            Worker(self._compute, _nothing, on_error=self._failed, on_busy=self._busy, name="ddlab-self-supervised")
+        )
+        self.mapper = self.owns(Worker(self._lay_out, _nothing, on_error=self._failed, name="ddlab-map"))
         self.panel.observe(self.guard(self._moved), "value")
         self.share(self.panel)
         self.slider.observe(self.guard(self._scrubbed), "index")
@@ -134,8 +117,10 @@ class SelfSupervisedLab(Explorer):
         if self.refusal:
             raise DDLabError(self.refusal)
         self._task = _Task(self._run)
-        self._compute(self._task, lambda: False)
-        self._busy(False)
+        try:
+            self._compute(self._task, lambda: False)
+        finally:
+            self._busy(False)
         return self
 
     # -- what the reader does
@@ -163,6 +148,7 @@ class SelfSupervisedLab(Explorer):
 
     def _go_on(self) -> None:
         if not self.refusal and not self._run.complete:
+            self.panel.value = self.panel.value.replace(step=None)  # follow it
             self._submit(_Task(self._run))
 
     def _probe(self) -> None:
@@ -205,7 +191,7 @@ class SelfSupervisedLab(Explorer):
 
     def _learn(self, run: Run, frame: Frame, leave: Callable[[], None]) -> None:
         self._say_progress(f"{name_of(run.config)}: the set", 0.0)
-        words = f"{views.label(run)}, outer step {frame.step}" if run.number else f"{name_of(run.config)} before any step"
+        words = f"{figures.label(run)}, outer step {frame.step}"
         made = self.runs.distilled(run, frame)
 
         def watch(what: str, step: Step | None) -> None:
@@ -220,9 +206,7 @@ class SelfSupervisedLab(Explorer):
 
         def watch(run: Run) -> None:
             if time.monotonic() > self._next_paint or run.complete:
-                done, last = run.state.step, run.total
-                phase = f"pool {done} of {run.filling}" if done <= run.filling else f"step {run.iteration} of {run.config.iterations}"
-                self._say_progress(f"{name_of(run.config)}: {phase}", done / last)
+                self._say_progress(f"{name_of(run.config)}: {figures.phase(run)}", run.state.step / run.total)
                 if run is self._run:
                     self._draw()
             leave()
@@ -231,8 +215,7 @@ class SelfSupervisedLab(Explorer):
 
     def _lay_out(self, asked: tuple[Run, Frame, str], _stale: Callable[[], bool]) -> None:
         self.runs.positions(*asked)
-        with self._drawing:
-            self._draw_map()
+        self._draw()
 
     def _say_progress(self, words: str, share: float) -> None:
         self._next_paint = time.monotonic() + _GAP
@@ -252,57 +235,32 @@ class SelfSupervisedLab(Explorer):
 
     def _make_widgets(self) -> None:
         view, run = self.start, self._run
-        self.panel = controls(view, _CONTROLS, labels=_LABELS)
-        image, features = self.runs.data.train_images[0].numel(), self.runs.features.shape[1]
-        stops = {
-            "budget": (5, 100), "image_bases": (2, min(image, 400)), "representation_bases": (2, min(features, 400)), "hidden": (1, 64),
-            "iterations": (10, 1000),
-        }  # fmt: skip
-        for name, (low, high) in stops.items():
-            set_stops(self.panel, name, low, max(low, high))
-        columns = "repeat(auto-fit, minmax(440px, 1fr))"
-        self.panel.layout = widgets.Layout(display="grid", grid_template_columns=columns, grid_gap="0 16px")
-        # A slider, because JupyterLab keeps the arrow keys from a list that drops down.
-        self.slider = widgets.SelectionSlider(
-            options=[("0", 0)], description="outer step", tooltip="Left and right arrow keys move by one recorded step",
-            continuous_update=True, style={"description_width": "6em"}, layout=widgets.Layout(width="auto", max_width="60em"),
-        )  # fmt: skip
-        self.run_button = _button("Run", "play", "Distil with these settings")
-        self.probe_button = _button(
+        self.panel = settings_panel(
+            view, image=self.runs.data.train_images[0].numel(), features=self.runs.features.shape[1]
+        )
+        self.slider = step_slider()
+        self.run_button = button("Run", "play", "Distil with these settings")
+        self.probe_button = button(
             "Pre-train and probe", "graduation-cap", "A fresh network learns from the set of the step on show"
         )
-        self.stop_button = _button("Stop", "stop", "End what is computed; what there is stays")
+        self.stop_button = button("Stop", "stop", "End what is computed; what there is stays")
         self.stop_button.disabled = True
-        self.reset_button = _button("Reset", "refresh", "The settings this explorer began with")
+        self.reset_button = button("Reset", "refresh", "The settings this explorer began with")
         self.progress = widgets.FloatProgress(
             max=1.0, description="at rest", style={"description_width": "18em"}, layout=widgets.Layout(width="30em")
         )
         self.refused = widgets.HTML(layout=widgets.Layout(display="none"))
-        frame = run.frames[0]
-        encoded, alt = views.picture(self.runs, run, frame, view)
-        self.picture = Picture(encoded, alt=alt)
-        self.outer = Plot(views.outer_curve(self.runs, run), announce=False)
-        self.map = Plot(views.map_figure(self.runs, run, frame, PCA), announce=False)
-        self.bill = Plot(views.bill_figure(self.runs, view), announce=False)
-        self.pool = Plot(views.pool_curve(run), announce=False)
-        self.worth_table, self.run_table = widgets.HTML(), widgets.HTML()
+        self.views = LabViews(self.runs, self.worth, run, view)
 
     def _draw(self) -> None:
         with self._drawing:
             begun, view, run, frame = time.monotonic(), self.panel.value, self._run, self._frame
             self._place_slider(run, frame)
-            encoded, alt = views.picture(self.runs, run, frame, view)
-            self.picture.show_bytes(encoded, alt=alt)
-            _show(self.outer, views.outer_curve(self.runs, run))
-            self.outer.cursor = float(frame.step)
-            _show(self.pool, views.pool_curve(run))
-            _show(self.bill, views.bill_figure(self.runs, view))
+            self.views.draw(run, frame, view)
             waits = self._draw_map()
-            self.worth_table.value = views.worth_table(self.worth)
-            self.run_table.value = views.run_table(self.runs, run)
             self._enable(view, run, frame)
             running = self._doing is not None and self._doing.probed is None and self._doing.run is run
-            said = [self._refusal_in_words(), views.sentence(self.runs, run, frame, view), views.todo(run, running), waits]
+            said = self._refusal_in_words(), figures.sentence(self.runs, run, frame), figures.todo(run, running), waits
             self.say(" ".join(part for part in said if part))
             now = time.monotonic()
             self._next_paint = now + max(_GAP, (now - begun) * (1 - _SHARE) / _SHARE)
@@ -310,13 +268,11 @@ class SelfSupervisedLab(Explorer):
     def _draw_map(self) -> str:
         """Draw the map, or ask for it; returns what is to be said meanwhile."""
         run, frame, layout = self._run, self._frame, self.panel.value.layout
-        if not self.runs.placed(run, frame, layout):
-            self.mapper.submit((run, frame, layout))
-            return f"The {layout} map is being computed ..."
-        if self._mapped != (run, frame, layout):
-            self._mapped = (run, frame, layout)
-            self.map.figure = views.map_figure(self.runs, run, frame, layout)
-        return ""
+        if self.runs.placed(run, frame, layout):
+            self.views.draw_map(run, frame, layout)
+            return ""
+        self.mapper.submit((run, frame, layout))
+        return f"The {layout} map is being computed ..."
 
     def _place_slider(self, run: Run, frame: Frame) -> None:
         steps = sorted({*kept_iterations(run.config.iterations), *(one.step for one in run.frames)})
@@ -347,11 +303,5 @@ class _LeftError(Exception):
     """The reader has moved on."""
 
 
-def _show(plot: Plot, figure: go.Figure) -> None:
-    """Figures are kept: the same one is not sent again."""
-    if plot.figure is not figure:
-        plot.figure = figure
-
-
-def _button(words: str, icon: str, hint: str) -> widgets.Button:
-    return widgets.Button(description=words, icon=icon, tooltip=hint, layout=widgets.Layout(width="auto"))
+def _nothing(_done: None) -> None:
+    """What is computed is shown long before its end."""

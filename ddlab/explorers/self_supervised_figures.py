@@ -40,7 +40,8 @@ def picture(runs: SelfSupervisedRuns, run: Run, frame: Frame, view: SelfSupervis
     encoded = encode_grid(torch.cat(list(rows.values())), columns, scale, row_labels=list(rows), gap=4)
     words = ", ".join(rows)
     return encoded, (
-        f"The first {columns} of {run.pairs} images of {name_of(run.config)} after outer step {frame.step}; rows from top to bottom: {words}."
+        f"The first {columns} of {run.pairs} images of {name_of(run.config)} after outer step {frame.step}; "
+        f"rows from top to bottom: {words}."
     )
 
 
@@ -79,16 +80,15 @@ def map_figure(runs: SelfSupervisedRuns, run: Run, frame: Frame, layout: str) ->
     first = runs.positions(run, run.frames[0], PCA) if layout == PCA else places
     both = torch.cat([*places.values(), *first.values()])
     room = 0.06 * (both.amax(0) - both.amin(0))
-    extent = tuple(zip((both.amin(0) - room).tolist(), (both.amax(0) + room).tolist(), strict=True))
+    low, high = (both.amin(0) - room).tolist(), (both.amax(0) + room).tolist()
     sets = {_TARGETS: places["targets"].numpy(), _SAID: places["said"].numpy()}
     if len(places["targets of views"]):
         sets[_VIEWS] = places["targets of views"].numpy()
     names = runs.data.class_names
-    axes = ("first", "second")
     return sets_on_map(
         places["real"].numpy(), sets, real_classes=[names[int(label)] for label in runs.data.train_labels[runs.sample]],
-        title=f"Representations after outer step {frame.step}", extent=extent, height=_HEIGHT,
-        x_label=f"{layout} of real ones, {axes[0]} axis", y_label=f"{layout} of real ones, {axes[1]} axis",
+        title=f"Representations after outer step {frame.step}", extent=((low[0], high[0]), (low[1], high[1])), height=_HEIGHT,
+        x_label=f"{layout} of real ones, first axis", y_label=f"{layout} of real ones, second axis",
     )  # fmt: skip
 
 
@@ -101,7 +101,9 @@ def bill_figure(runs: SelfSupervisedRuns, view: SelfSupervisedView) -> go.Figure
         config = view.replace(method=BOOST).config
         count = boost.count_pairs(config, runs.inputs)  # type: ignore[arg-type]
         bill = boost.factors(config, runs.inputs).bill(count)  # type: ignore[arg-type]
-        rows.append((f"{BOOST}, m = {count}", tuple((name.replace("_", " "), number) for name, number in vars(bill).items())))
+        rows.append(
+            (f"{BOOST}, m = {count}", tuple((name.replace("_", " "), number) for name, number in vars(bill).items()))
+        )
     except DDLabError:  # the reader is told where this is the method that was chosen
         pass
     if view.method == BOOST:
@@ -141,24 +143,38 @@ def worth_table(worth: Worth) -> str:
     return table(caption, ("pre-trained on", "images", *worth.datasets), rows or missing)
 
 
-def sentence(runs: SelfSupervisedRuns, run: Run, frame: Frame, view: SelfSupervisedView) -> str:
+def sentence(runs: SelfSupervisedRuns, run: Run, frame: Frame) -> str:
     """What is shown, with its numbers."""
     shown = runs.shown(run, frame)
     views = len(shown.images)
     config = run.config
-    floats = sum(value.numel() for value in frame.parameters.values()) if name_of(config) == KRR_ST else _bill_of(runs, config)
+    floats = (
+        sum(value.numel() for value in frame.parameters.values())
+        if name_of(config) == KRR_ST
+        else _bill_of(runs, config)
+    )
     budget = config.budget * runs.data.train_images[0].numel()
-    against = "within" if floats <= budget else "above, because the papers count its images alone,"
+    against = "" if floats <= budget else ", for which the papers count its images alone"
     said = (
         f"{name_of(config)}: a budget of {config.budget} images buys m = {run.pairs} images of {views} view{'s' * (views > 1)}, which take "
-        f"{floats:,} floats with their targets, {against} the {budget:,} of the budget. "
+        f"{floats:,} floats with their targets; the budget has {budget:,}{against}. "
     )
     apart = float((shown.targets[0] - shown.said).square().sum() / shown.said.square().sum().clamp_min(1e-30))
-    said += f"After outer step {frame.step} of {config.iterations} the images' targets are {apart:.3f} (relative squared) from what the teacher says of them"
+    said += f"After outer step {frame.step} of {config.iterations} the images' targets are {apart:.3f} (relative squared) from what the "
+    said += "teacher says of them"
     loss, first = outer_loss(run, frame.step), outer_loss(run, min(_MEAN_OF, config.iterations))
     if loss is not None and first is not None:
-        said += f"; the outer loss is {loss:.4g}, in the first {min(_MEAN_OF, config.iterations)} steps it was {first:.4g}"
+        said += (
+            f"; the outer loss is {loss:.4g}, in the first {min(_MEAN_OF, config.iterations)} steps it was {first:.4g}"
+        )
     return said + "."
+
+
+def phase(run: Run) -> str:
+    """Where a run stands."""
+    if run.state.step <= run.filling:
+        return f"pool {run.state.step} of {run.filling}"
+    return f"step {run.iteration} of {run.config.iterations}"
 
 
 def todo(run: Run, running: bool) -> str:
@@ -180,14 +196,19 @@ def outer_loss(run: Run, step: int) -> float | None:
 
 
 def label(run: Run) -> str:
-    """A short name: "run 2: Boost, N 20, U 40, V 24, s 2, rotation"."""
+    """A short name: "run 2: Boost, N 20, U 40, V 24, s 2, rotation"; without a number before the first step."""
     config = run.config
     words = [name_of(config), f"N {config.budget}"]
     if isinstance(config, boost.Config):
-        words += [f"U {config.image_bases}", f"V {config.representation_bases}", f"s {config.scale}", config.augmentation]
+        words += [
+            f"U {config.image_bases}",
+            f"V {config.representation_bases}",
+            f"s {config.scale}",
+            config.augmentation,
+        ]
         if (config.bases_start, config.coefficients_start) != ("principal", "projection"):
             words.append(f"{config.bases_start} bases, {config.coefficients_start} coefficients")
-    return f"run {run.number}: {', '.join(words)}"
+    return f"run {run.number}: " * bool(run.number) + ", ".join(words)
 
 
 def _bill_of(runs: SelfSupervisedRuns, config: krr.Config) -> int:

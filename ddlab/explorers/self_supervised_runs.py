@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -30,6 +31,7 @@ from ..process import Inputs
 from .self_supervised_view import KRR_ST, PCA, kept_iterations, name_of, process_of
 
 _KEPT = 12  # runs: of 100 images of 32 px about 40 MB each, at 16 px 3 MB
+_KEPT_FRAMES = 40  # as they are shown: of 100 images of 32 px with four views 4 MB each
 _ON_MAP = 400  # real images
 
 
@@ -41,18 +43,20 @@ class Frame:
     parameters: dict[str, Tensor]
 
 
-@dataclass(frozen=True, eq=False)
 class Shown:
     """What a frame looks like.
 
     Attributes:
         images: uint8 [A + 1, m, c, h, w], the images themselves first. targets: float32 [A + 1, m, d].
-        said: float32 [m, d], what the teacher says of the images now.
     """
 
-    images: Tensor
-    targets: Tensor
-    said: Tensor
+    def __init__(self, images: Tensor, targets: Tensor, normalised: Tensor, teacher: Network) -> None:
+        self.images, self.targets, self._normalised, self._teacher = images, targets, normalised, teacher
+
+    @cached_property
+    def said(self) -> Tensor:
+        """What the teacher says of the images as they are now, float32 [m, d]. Asked for after the images have been shown."""
+        return networks.predict(self._teacher, self._normalised).features
 
 
 class Run:
@@ -188,9 +192,9 @@ class SelfSupervisedRuns:
             with torch.no_grad():
                 images, targets = self._pairs(run.config, frame.parameters)
                 images, targets = images.unflatten(0, (views, -1)), targets.unflatten(0, (views, -1))
-                said = networks.predict(self.teacher, images[0]).features
-            found = Shown(self._bytes(images.flatten(0, 1)).unflatten(0, (views, -1)), targets, said)
-            known = _kept(self._shown, (id(run), frame.step), (run, found))
+            pixels = self.data.to_uint8(images.flatten(0, 1)).cpu().unflatten(0, (views, -1))
+            found = Shown(pixels, targets, images[0].clone(), self.teacher)
+            known = self._kept(self._shown, (id(run), frame.step), (run, found))
         return known[1]
 
     def real(self, run: Run) -> Tensor:
@@ -202,10 +206,16 @@ class SelfSupervisedRuns:
         known = self._placed.get((id(run), frame.step, layout))
         if known is None:
             embedding, shown = self._map(layout), self.shown(run, frame)
-            groups = {"targets": shown.targets[0], "targets of views": shown.targets[1:].flatten(0, 1), "said": shown.said}
-            placed = embedding.transform(torch.cat(list(groups.values()))).split([len(group) for group in groups.values()])
+            groups = {
+                "targets": shown.targets[0],
+                "targets of views": shown.targets[1:].flatten(0, 1),
+                "said": shown.said,
+            }
+            placed = embedding.transform(torch.cat(list(groups.values()))).split(
+                [len(group) for group in groups.values()]
+            )
             found = {"real": embedding.positions["real"], **dict(zip(groups, placed, strict=True))}
-            known = _kept(self._placed, (id(run), frame.step, layout), (run, found))
+            known = self._kept(self._placed, (id(run), frame.step, layout), (run, found))
         return known[1]
 
     def placed(self, run: Run, frame: Frame, layout: str) -> bool:
@@ -214,20 +224,19 @@ class SelfSupervisedRuns:
 
     def _map(self, layout: str) -> embeddings.Embedding:
         if layout not in self._maps:
-            config = embeddings.Config(kind="pca" if layout == PCA else "umap", neighbours=min(15, len(self.sample) - 1))
+            config = embeddings.Config(
+                kind="pca" if layout == PCA else "umap", neighbours=min(15, len(self.sample) - 1)
+            )
             self._maps[layout] = embeddings.fit({"real": self.features[self.sample]}, config, announce=None)
         return self._maps[layout]
 
     def _pairs(self, config: krr.Config, parameters: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         return boost.pairs(config, parameters) if isinstance(config, boost.Config) else krr.pairs(parameters)
 
-    def _bytes(self, images: Tensor) -> Tensor:
-        return self.data.to_uint8(images).cpu()
-
-
-def _kept(known: dict[Any, Any], key: Any, value: Any, most: int = 200) -> Any:
-    """Remember, and forget the oldest. The run stands in the value, so that its id is not given to another meanwhile."""
-    known[key] = value
-    while len(known) > most:
-        known.pop(next(iter(known)), None)
-    return value
+    def _kept(self, known: dict[Any, Any], key: Any, value: Any) -> Any:
+        """Remember, and forget the oldest. The run stands in the value, so that its id is not given to another meanwhile."""
+        with self._lock:
+            known[key] = value
+            while len(known) > _KEPT_FRAMES:
+                del known[next(iter(known))]
+        return value

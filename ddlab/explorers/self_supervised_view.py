@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+from torch import Tensor
+
 from .. import errors, networks
+from ..bases import rank
 from ..data import ImageData
 from ..methods import kernel_ridge_self_supervised as krr
 from ..methods import parameterised_self_supervised as boost
@@ -22,6 +25,7 @@ _SCALES = (1, 2, 4, 8)
 _OF_FACTORS = (
     "image_bases", "representation_bases", "scale", "bases_start", "coefficients_start", "augmentation", "shift", "hidden",
 )  # fmt: skip
+_NETWORK = networks.spec("convnet", width=16, growth=2)
 _TEACHING = "teaching: 16 pixels, half a minute"
 
 
@@ -50,9 +54,7 @@ class SelfSupervisedView(boost.Config):
         300, symbol="T", range=(1, None), scale="log", explorable=(10, 1000), source=_TEACHING, help="Outer steps."
     )  # fmt: skip
     learning_rate: float = with_default(krr.Config, "learning_rate", 1e-2, source=_TEACHING)
-    network: NetworkSpec = with_default(
-        krr.Config, "network", networks.spec("convnet", width=16, growth=2), source=_TEACHING
-    )
+    network: NetworkSpec = with_default(krr.Config, "network", _NETWORK, source=_TEACHING)
     pool_size: int = with_default(krr.Config, "pool_size", 3, source=_TEACHING)
     pool_steps: int = with_default(krr.Config, "pool_steps", 50, source=_TEACHING)
     batch_size: int = with_default(krr.Config, "batch_size", 256, source=_TEACHING)
@@ -61,7 +63,9 @@ class SelfSupervisedView(boost.Config):
         PCA, choices=(PCA, UMAP), explorable=True,
         help="How representations are laid out; the first UMAP takes 10 to 30 seconds, every further picture about one.",
     )  # fmt: skip
-    step: int | None = parameter(None, range=(0, None), help="Which outer step is looked at; None is the newest there is.")
+    step: int | None = parameter(
+        None, range=(0, None), help="Which outer step is looked at; None is the newest there is."
+    )
 
     @property
     def config(self) -> krr.Config:
@@ -101,12 +105,12 @@ def kept_iterations(iterations: int) -> tuple[int, ...]:
     return tuple(sorted({round(iterations * part / _FRAMES) for part in range(_FRAMES + 1)}))
 
 
-def first_view(data: ImageData, features: int, config: krr.Config | None) -> SelfSupervisedView:
-    """The settings that a config gives, or those of a reader who has none, which fit the images and the width of the features."""
+def first_view(data: ImageData, features: Tensor, config: krr.Config | None) -> SelfSupervisedView:
+    """The settings that a config gives, or those of a reader who has none, which fit the images and their features [n, d]."""
     made = view_class(data)
     if config is None:
-        small = data.channels * data.image_size[0] * data.image_size[1] // 4
-        return made(image_bases=min(40, small), representation_bases=min(24, features))
+        small = min(data.train_images[0].numel() // 4, len(features) - 1)
+        return made(image_bases=min(40, small), representation_bases=min(24, rank(features[:1000], centred=False)))
     fields: dict[str, Any] = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
     return made(method=name_of(config), **fields)
 
@@ -130,5 +134,7 @@ def view_class(data: ImageData) -> type[SelfSupervisedView]:
 def check_config(config: Any) -> krr.Config | None:
     """Raise if this is not a config of one of the two methods, or None."""
     if config is not None and type(config) not in (krr.Config, boost.Config):
-        errors.fail("config", "a Config of kernel_ridge_self_supervised or parameterised_self_supervised, or None", config)
+        errors.fail(
+            "config", "a Config of kernel_ridge_self_supervised or parameterised_self_supervised, or None", config
+        )
     return config

@@ -1,8 +1,8 @@
 """What distilled sets without labels are worth to a fresh network, beside random real images and an untrained network. No widgets.
 
-worth = Worth(data, other, teacher, config, candidates)
-worth.add(Entry(...), distilled, watch)           # pre-trains and probes; what `watch` raises leaves it
-worth.rows                                        # what is known, in the order in which it was asked for
+worth = Worth(inputs, other, config, candidates, network)
+worth.add(key, "Boost, step 30", distilled, watch)   # pre-trains and probes; what `watch` raises leaves it
+worth.rows[key].accuracies                          # test accuracies of the probe, one for each dataset
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..distilled import DistilledSet
 from ..evaluation import probe
 from ..evaluation.probing import checked_reading
 from ..methods import representation_selection as selection
-from ..networks import Network
+from ..networks import Network, NetworkSpec
 from ..process import Inputs, Step
 
 _ROWS = 10  # of what the reader asked for; the oldest is forgotten
@@ -42,6 +42,7 @@ class Worth:
     """Pre-trains networks that begin alike, probes them, and remembers what came out.
 
     Attributes:
+        config: of the pre-training; default 300 epochs of `network`.
         datasets: name -> images that probes learn from and are tested on; the distilled one first.
         controls: the networks to compare with. rows: those of distilled sets, the newest last.
     """
@@ -52,12 +53,12 @@ class Worth:
         other: ImageData | None,
         config: pretraining.Config | None,
         candidates: Sequence[float] | None,
+        network: NetworkSpec,
     ) -> None:
         errors.check_instance("pretraining", config, (pretraining.Config, type(None)), "a pretraining Config or None")
         self.data: ImageData = inputs.data  # type: ignore[assignment]
-        self.teacher: Network = inputs.teachers[0]
         self.inputs, self.candidates = inputs, candidates
-        self.config = pretraining.Config.teaching(epochs=300, batch_size=256) if config is None else config
+        self.config = pretraining.Config(network=network, epochs=300) if config is None else config
         self.datasets = {self.data.name: self.data} | _checked_other(other, self.data)
         for each in self.datasets.values():
             checked_reading(each, kind="linear", candidates=candidates, held_out=0.1, seeds=(self.config.seed,))

@@ -267,7 +267,7 @@ def _views(config: Config) -> int:
 def _first_bases(config: Config, points: Tensor, count: int, stream: str, *, centred: bool) -> Tensor:
     """The first `count` bases [count, *shape] for points [n, *shape]; `centred` says how principal components are taken."""
     if config.bases_start == "principal":
-        return _principal(points, count, centred=centred, seed=config.seed)
+        return _principal(points, count, stream.replace(" ", "_"), centred=centred, seed=config.seed)
     draw = randomness.generator(config.seed, 0, stream)
     if config.bases_start == "random":
         return torch.randn((count, *points.shape[1:]), generator=draw)
@@ -275,7 +275,7 @@ def _first_bases(config: Config, points: Tensor, count: int, stream: str, *, cen
     return points[torch.randperm(len(points), generator=draw)[:count]]
 
 
-def _principal(points: Tensor, count: int, *, centred: bool, seed: int) -> Tensor:
+def _principal(points: Tensor, count: int, name: str, *, centred: bool, seed: int) -> Tensor:
     """`principal_bases`, kept: where all components are found together anyway, another U or V only cuts them (sliders move U and V)."""
     rows, width = len(points), points[0].numel()
     most = min(rows, width)
@@ -288,8 +288,9 @@ def _principal(points: Tensor, count: int, *, centred: bool, seed: int) -> Tenso
 
     if rows * width * most <= LARGEST_FULL:
         found = cache.remember(compute, "all principal bases", points, centred)
-        if count <= len(found):
-            return found[:count].clone()
+        if count > len(found):
+            errors.fail(name, f"an integer in [1, {len(found)}], the rank of these {rows} points", count)
+        return found[:count].clone()
     return principal_bases(points, count=count, centred=centred, seed=seed).bases
 
 
