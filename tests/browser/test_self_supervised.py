@@ -10,12 +10,13 @@ from tests.browser.test_widgets import note, summary, write_notebook
 PREPARE = """
 import ddlab
 import torch
-from ddlab import explorers, networks, records
+from ddlab import explorers, networks
+from ddlab.records import setting
 
 torch.set_num_threads(1)
 data = ddlab.data.load("shapes", size=16)
 other = ddlab.data.aligned(ddlab.data.load("digits"), data)
-teacher = networks.load(records.setting.TEACHERS / "shapes16_self_supervised.safetensors")
+teacher = networks.load(setting.TEACHERS / "shapes16_self_supervised.safetensors")
 """
 LAB = """
 lab = explorers.SelfSupervisedLab(data, teacher, other=other, candidates=(1e-3,))
