@@ -45,6 +45,7 @@ from torch import Tensor
 
 from .. import cache, errors, networks, randomness, shift_models
 from ..bases import LARGEST_FULL, principal_bases, rank
+from ..data import ImageData
 from ..distilled import DistilledSet, Representations
 from ..factorisation import decoded, downsampled, fitted, reconstruct
 from ..parameters import parameter
@@ -64,6 +65,7 @@ ALIASES = ("boost",)
 NEEDS_TEACHER = True
 WITHOUT_LABELS = True
 STARTS = ("principal", "real", "random")
+_FEW = 10**7  # numbers: 40 MB
 _BATCH = 5000  # real images at a time on their way to a smaller size
 
 
@@ -185,9 +187,7 @@ def image_start(config: Config, inputs: Inputs, chosen: Tensor) -> tuple[Tensor,
     Raises:
         DDLabError: a scale that does not divide the images' sides, or more bases than the rank of the images.
     """
-    data = require_data(NAME, inputs)
-    every = torch.arange(len(data.train_labels))
-    small = torch.cat([downsampled(data.normalised(rows), scale=config.scale) for rows in every.split(_BATCH)])
+    small = _scaled_down(require_data(NAME, inputs), config.scale)
     bases = _first_bases(config, small, config.image_bases, "image bases", centred=True)
     return bases, _coefficients(config, small[chosen], bases, "image coefficients")
 
@@ -262,6 +262,17 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
 
 def _views(config: Config) -> int:
     return len(NAMES[config.augmentation]) - 1
+
+
+def _scaled_down(data: ImageData, scale: int) -> Tensor:
+    """All training images, float32 [n, c, h/s, w/s]; kept where they are few, because sliders ask again and again."""
+
+    def compute() -> Tensor:
+        every = torch.arange(len(data.train_labels))
+        return torch.cat([downsampled(data.normalised(rows), scale=scale) for rows in every.split(_BATCH)])
+
+    numbers = data.train_images.numel() // scale**2
+    return cache.remember(compute, "scaled-down images", data.fingerprint, scale) if numbers <= _FEW else compute()
 
 
 def _first_bases(config: Config, points: Tensor, count: int, stream: str, *, centred: bool) -> Tensor:
