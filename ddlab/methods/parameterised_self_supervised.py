@@ -43,10 +43,10 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from .. import errors, networks, randomness, shift_models
-from ..bases import principal_bases
+from .. import cache, errors, networks, randomness, shift_models
+from ..bases import LARGEST_FULL, principal_bases, rank
+from ..data import ImageData
 from ..distilled import DistilledSet, Representations
-from ..errors import DDLabError
 from ..factorisation import decoded, downsampled, fitted, reconstruct
 from ..parameters import parameter
 from ..predefined_views import KINDS, NAMES, Kind, augmented
@@ -65,6 +65,7 @@ ALIASES = ("boost",)
 NEEDS_TEACHER = True
 WITHOUT_LABELS = True
 STARTS = ("principal", "real", "random")
+_FEW = 10**7  # numbers: 40 MB
 _BATCH = 5000  # real images at a time on their way to a smaller size
 
 
@@ -186,9 +187,7 @@ def image_start(config: Config, inputs: Inputs, chosen: Tensor) -> tuple[Tensor,
     Raises:
         DDLabError: a scale that does not divide the images' sides, or more bases than the rank of the images.
     """
-    data = require_data(NAME, inputs)
-    every = torch.arange(len(data.train_labels))
-    small = torch.cat([downsampled(data.normalised(rows), scale=config.scale) for rows in every.split(_BATCH)])
+    small = _scaled_down(require_data(NAME, inputs), config.scale)
     bases = _first_bases(config, small, config.image_bases, "image bases", centred=True)
     return bases, _coefficients(config, small[chosen], bases, "image coefficients")
 
@@ -266,19 +265,46 @@ def _views(config: Config) -> int:
     return len(NAMES[config.augmentation]) - 1
 
 
+def _scaled_down(data: ImageData, scale: int) -> Tensor:
+    """All training images, float32 [n, c, h/s, w/s]; kept where they are few, because sliders ask again and again."""
+
+    def compute() -> Tensor:
+        every = torch.arange(len(data.train_labels))
+        return torch.cat([downsampled(data.normalised(rows), scale=scale) for rows in every.split(_BATCH)])
+
+    numbers = data.train_images.numel() // scale**2
+    return cache.remember(compute, "scaled-down images", data.fingerprint, scale) if numbers <= _FEW else compute()
+
+
 def _first_bases(config: Config, points: Tensor, count: int, stream: str, *, centred: bool) -> Tensor:
     """The first `count` bases [count, *shape] for points [n, *shape]; `centred` says how principal components are taken."""
     field = stream.replace(" ", "_")
     if config.bases_start == "principal":
-        try:
-            return principal_bases(points, count=count, centred=centred, seed=config.seed).bases
-        except DDLabError as problem:  # `count` is no word of the config
-            raise DDLabError(str(problem).replace("count must", f"{field} must", 1)) from problem
+        return _principal(points, count, field, centred=centred, seed=config.seed)
     draw = randomness.generator(config.seed, 0, stream)
     if config.bases_start == "random":
         return torch.randn((count, *points.shape[1:]), generator=draw)
     errors.check_integer(field, count, 1, len(points))
     return points[torch.randperm(len(points), generator=draw)[:count]]
+
+
+def _principal(points: Tensor, count: int, name: str, *, centred: bool, seed: int) -> Tensor:
+    """`principal_bases`, kept: where all components are found together anyway, another U or V only cuts them (sliders move U and V)."""
+    rows, width = len(points), points[0].numel()
+    most = min(rows, width)
+
+    def compute() -> Tensor:
+        try:
+            return principal_bases(points, count=most, centred=centred, solver="full").bases
+        except errors.DDLabError:  # fewer: the points have no such rank
+            return principal_bases(points, count=rank(points, centred=centred), centred=centred, solver="full").bases
+
+    if rows * width * most <= LARGEST_FULL:
+        found = cache.remember(compute, "all principal bases", points, centred)
+        if count > len(found):
+            errors.fail(name, f"an integer in [1, {len(found)}], the rank of these {rows} points", count)
+        return found[:count].clone()
+    return principal_bases(points, count=count, centred=centred, seed=seed).bases
 
 
 def _coefficients(config: Config, points: Tensor, bases: Tensor, stream: str) -> Tensor:
