@@ -114,6 +114,7 @@ def worth(made: DistilledSet, *, seed: int) -> dict[str, float]:
     return sweep.accuracies(made, seed, Place())
 
 
+@functools.cache
 def untrained(*, seed: int) -> dict[str, float]:
     """The same of the network before its pre-training."""
     shared = world()

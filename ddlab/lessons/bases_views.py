@@ -125,10 +125,16 @@ def drawn_gradients(found: Mapping[str, theory.RandomViewGradients]) -> Any:
     return figures.finish_figure(figure, alt=f"Outer gradients beside that with all views: {'; '.join(said)}.")
 
 
+def row(name: str, column: str = "source") -> list[float]:
+    """One of `ROWS`, one number per seed."""
+    method, changes = ROWS[name]
+    return values(column, method, **changes)
+
+
 def comparison(*names: str, column: str = "source") -> Any:
     """Mean, 95% interval and seeds of some of `ROWS`, by default all, of the record."""
     chosen = names or tuple(ROWS)
-    seeds = [values(column, ROWS[name][0], **ROWS[name][1]) for name in chosen]
+    seeds = [row(name, column) for name in chosen]
     lows, highs = zip(*(interval_of(row) for row in seeds), strict=True)
     means = [statistics.fmean(row) for row in seeds]
     where = {"source": "shapes", "other": "digits"}[column]
@@ -209,7 +215,7 @@ def shifts_table() -> str:
 
 
 def pairs_table() -> str:
-    """m under the rule U = V = 2N of Table 5, and how few image bases would save floats over the small images themselves, for CIFAR and here."""
+    """m under the rule U = V = 2N of Table 5, and how few image bases would take less than m small images, for CIFAR and here."""
     here = boost.factors(boost.Config.teaching(), lesson.inputs())
     lines = ["| images | N | U = V | m | most image bases that would save floats |", "|---|---|---|---|---|"]
     cifar = [
