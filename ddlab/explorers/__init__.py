@@ -8,7 +8,8 @@ Scrubber             a slider over a recording
 Prediction           a question whose answer is locked before the result is seen
 Trial, TrialCard     a statement of a paper: claim, answer, sliders, verdict
 LabelsAgainstImages, LiveRecovery, RecoveryFilm, DiversityView, DiversityLab, LatentConflict,
-SigmaLab, RhoLab, LandscapeLab, CropMaps, ResidualLab, BasesLab, BudgetLab: what lessons show
+SigmaLab, RhoLab, LandscapeLab, CropMaps, ResidualLab, BasesLab, BudgetLab,
+SelfSupervisedLab: what lessons show
 Explorer             the base: sentence, errors, state text, close
 replace, close_all   one explorer per name
 """
@@ -32,6 +33,7 @@ from .recovery import LiveRecovery, RecoveryFilm
 from .registry import close_all, replace
 from .residuals import ResidualLab
 from .scrubber import Scrubber
+from .self_supervised import SelfSupervisedLab
 from .toys import LandscapeLab, RhoLab, SigmaLab
 from .trial_card import ANSWERS, Shown, Trial, TrialCard
 from .worker import Worker
@@ -59,6 +61,7 @@ __all__ = [
     "ResidualLab",
     "RhoLab",
     "Scrubber",
+    "SelfSupervisedLab",
     "Sentence",
     "Shown",
     "SigmaLab",

@@ -43,8 +43,8 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from .. import errors, networks, randomness, shift_models
-from ..bases import principal_bases
+from .. import cache, errors, networks, randomness, shift_models
+from ..bases import LARGEST_FULL, principal_bases, rank
 from ..distilled import DistilledSet, Representations
 from ..factorisation import decoded, downsampled, fitted, reconstruct
 from ..parameters import parameter
@@ -267,12 +267,31 @@ def _views(config: Config) -> int:
 def _first_bases(config: Config, points: Tensor, count: int, stream: str, *, centred: bool) -> Tensor:
     """The first `count` bases [count, *shape] for points [n, *shape]; `centred` says how principal components are taken."""
     if config.bases_start == "principal":
-        return principal_bases(points, count=count, centred=centred, seed=config.seed).bases
+        return _principal(points, count, stream.replace(" ", "_"), centred=centred, seed=config.seed)
     draw = randomness.generator(config.seed, 0, stream)
     if config.bases_start == "random":
         return torch.randn((count, *points.shape[1:]), generator=draw)
     errors.check_integer(stream.replace(" ", "_"), count, 1, len(points))
     return points[torch.randperm(len(points), generator=draw)[:count]]
+
+
+def _principal(points: Tensor, count: int, name: str, *, centred: bool, seed: int) -> Tensor:
+    """`principal_bases`, kept: where all components are found together anyway, another U or V only cuts them (sliders move U and V)."""
+    rows, width = len(points), points[0].numel()
+    most = min(rows, width)
+
+    def compute() -> Tensor:
+        try:
+            return principal_bases(points, count=most, centred=centred, solver="full").bases
+        except errors.DDLabError:  # fewer: the points have no such rank
+            return principal_bases(points, count=rank(points, centred=centred), centred=centred, solver="full").bases
+
+    if rows * width * most <= LARGEST_FULL:
+        found = cache.remember(compute, "all principal bases", points, centred)
+        if count > len(found):
+            errors.fail(name, f"an integer in [1, {len(found)}], the rank of these {rows} points", count)
+        return found[:count].clone()
+    return principal_bases(points, count=count, centred=centred, seed=seed).bases
 
 
 def _coefficients(config: Config, points: Tensor, bases: Tensor, stream: str) -> Tensor:

@@ -34,6 +34,7 @@ from ddlab.explorers import (
     ResidualLab,
     RhoLab,
     Scrubber,
+    SelfSupervisedLab,
     SigmaLab,
     TrialCard,
 )
@@ -43,6 +44,7 @@ from ddlab.figures import encode_png, loss_curves
 from ddlab.lessons import claims_on_trial
 from ddlab.methods import data_residual_matching as fadrm
 from ddlab.methods import directed_weight_adjustment as dwa
+from ddlab.methods import parameterised_self_supervised as boost
 from ddlab.methods import squeeze_recover_relabel as sre2l
 from ddlab.networks import Network
 from tests.support import made_data
@@ -322,6 +324,41 @@ def budget_lab(_data: ImageData, _teacher: Network) -> Storm:
     return Storm(explorer, move, lambda: None, shows)
 
 
+def self_supervised_lab(_data: ImageData, _teacher: Network) -> Storm:
+    """Settings that are new, refused, or known, while a run goes on; KRR-ST and Boost in turn."""
+    data = made_data(size=8, train=60)
+    network = networks.spec("convnet", width=2, depth=2)
+    teacher = networks.initialise(networks.spec("convnet", width=4, depth=2).for_data(data), seed=0)
+    config = boost.Config(
+        budget=12, image_bases=6, representation_bases=3, hidden=2, network=network, pool_size=2, pool_steps=3, iterations=30,
+        batch_size=16,
+    )  # fmt: skip
+    explorer = SelfSupervisedLab(data, teacher, config)
+    stops = [stop for _, stop in explorer.panel["image_bases"].options][:8]
+    explorer.run_button.click()
+
+    def move(number: int) -> None:
+        explorer.panel["method"].value = ("KRR-ST", "Boost")[number // 9 % 2]
+        explorer.panel["scale"].value = (2, 4, 1)[number // 7 % 3]
+        explorer.panel["image_bases"].value = stops[number % len(stops)]
+
+    def shows(number: int) -> bool:
+        method, scale, bases = (
+            ("KRR-ST", "Boost")[number // 9 % 2],
+            (2, 4, 1)[number // 7 % 3],
+            stops[number % len(stops)],
+        )
+        view = explorer.panel.value
+        asked = (view.method, view.scale, view.image_bases) == (method, scale, bases)
+        refused = method == "Boost" and bases > 64 // scale**2
+        said = explorer.sentence.startswith(
+            "These settings make no set" if refused else f"{method}: a budget of 12 images"
+        )
+        return asked and said and bool(explorer.refusal) == refused and explorer.run_button.disabled == refused
+
+    return Storm(explorer, move, explorer.worker.join, shows)
+
+
 SMALL = "steps=40,seeds=2"
 EXPLORERS: dict[str, Callable[[ImageData, Network], Storm]] = {
     "labels against images": labels_against_images,
@@ -340,6 +377,7 @@ EXPLORERS: dict[str, Callable[[ImageData, Network], Storm]] = {
     "residual lab": residual_lab,
     "bases lab": bases_lab,
     "budget lab": budget_lab,
+    "self-supervised lab": self_supervised_lab,
 }
 
 

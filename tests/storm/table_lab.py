@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from ddlab import networks
+from ddlab import networks, pretraining
 from ddlab.methods import data_residual_matching as fadrm
 from ddlab.methods import directed_weight_adjustment as dwa
+from ddlab.methods import parameterised_self_supervised as boost
 from ddlab.networks import Network
 from tests.storm.good import Given, Good
 
 PIXELS = np.zeros((4, 1, 8, 8), np.uint8)
 GRID = {"rows": [4, 12], "columns": [0.01, 0.02], "row_label": "K", "column_label": "ρ"}
+_TINY = networks.spec("convnet", width=2, depth=1)
 
 
 def _of_any_size(given: Given) -> Network:
@@ -60,5 +62,11 @@ LAB: dict[str, Good] = {
         lambda g: {"data": g.data, "teacher": _of_any_size(g), "config": fadrm.Config(images_per_class=1, iterations=3, merges=2,
                    roll_pixels=1), "small_sizes": (6, 4), "student": g.student, "seeds": 1},
         whole=("config", "student"), not_none=("config",), largest={"seeds": 5},
+    ),
+    "explorers.SelfSupervisedLab": Good(
+        lambda g: {"data": g.data, "teacher": g.teacher, "config": boost.Config(budget=12, image_bases=4, representation_bases=2, hidden=2,
+                   network=_TINY, pool_size=2, pool_steps=2, iterations=2, batch_size=8), "other": g.data,
+                   "pretraining": pretraining.Config(network=_TINY, epochs=1), "candidates": (0.1,)},
+        whole=("config", "pretraining", "other"), not_none=("config",),
     ),
 }  # fmt: skip
