@@ -4,6 +4,7 @@ python -m ddlab.benchmark                                          everything th
 python -m ddlab.benchmark iteration --images 10                    one SRe2L update of ResNet-18 at 32 px
 python -m ddlab.benchmark iteration --images 10 --method dwa       the same of DWA, and its adjustment of the teacher
 python -m ddlab.benchmark iteration --images 100 --method fadrm --size 224 --device cuda    FADRM at ImageNet's size
+python -m ddlab.benchmark outer-step --method krr_st --real-batch 256    an outer iteration of KRR-ST or Boost at the published size
 python -m ddlab.benchmark resolutions                              FADRM at 48 and 64 px in turn against 64 px throughout
 python -m ddlab.benchmark toys                                     the toy world with one thread: training, validation, landscape
 python -m ddlab.benchmark lessons                                  each solution with one thread; exit 1 if one is over its budget
@@ -65,109 +66,6 @@ def timed(call: Callable[[], Any], repeats: int, device: str = "cpu") -> dict[st
         cpu.append(time.process_time() - start[0])
         wall.append(time.perf_counter() - start[1])
     return {"cpu_seconds": round(statistics.median(cpu), 4), "wall_seconds": round(statistics.median(wall), 4)}
-
-
-def noise_inputs(images: int, size: int, device: str) -> Any:
-    """One image of noise of each of so many classes, and an untrained ResNet-18 as their teacher."""
-    import torch
-
-    from . import networks
-    from .data import ImageData
-    from .process import Inputs
-
-    draw = torch.Generator().manual_seed(0)
-    pixels = torch.randint(0, 256, (images, 3, size, size), dtype=torch.uint8, generator=draw)
-    labels, names = torch.arange(images), tuple(str(label) for label in range(images))
-    data = ImageData(
-        name=f"noise-{size}",
-        train_images=pixels,
-        train_labels=labels,
-        test_images=pixels,
-        test_labels=labels,
-        class_names=names,
-    )
-    teacher = networks.initialise(networks.spec("resnet18").for_data(data), seed=0)
-    return Inputs(data=data, teachers=(teacher,), device=device)
-
-
-def iteration(
-    images: int, precision: str, device: str, repeats: int = 5, method: str = "sre2l", size: int = 32
-) -> dict[str, Any]:
-    """One update of ResNet-18, beside the bare network (forward and backward to the images, nothing matched).
-
-    For DWA also the adjustment of the teacher for one batch, and what it adds to SRe2L's 1000 iterations.
-    """
-    import torch
-    import torch.nn.functional as F
-
-    from . import methods, networks
-    from .methods import directed_weight_adjustment as dwa
-
-    inputs = noise_inputs(images, size, device)
-    data, labels = inputs.data, inputs.data.train_labels
-    module = methods.get(method)
-    config = module.Config(precision=precision, images_per_class=1)
-    state = module.init(config, inputs)
-    frozen = inputs.teachers[0]
-
-    def bare() -> None:
-        leaf = state.images.detach().requires_grad_()
-        with torch.autocast(device, dtype=torch.bfloat16, enabled=precision == "bfloat16"):
-            logits = networks.call(frozen.spec, frozen.weights, leaf)[0].logits
-        torch.autograd.grad(F.cross_entropy(logits.float(), labels.to(device)), leaf)
-
-    found: dict[str, Any] = {method: timed(lambda: module.update(config, inputs, state), repeats, device)}
-    if isinstance(config, dwa.Config):
-        pixels, steps, radius = data.normalised(device=device), config.adjustment_steps, config.adjustment_radius
-        found["adjustment"] = timed(
-            lambda: dwa.directed_adjustment(frozen, pixels, labels, steps=steps, radius=radius), 3, device
-        )
-        share = found["adjustment"]["cpu_seconds"] / (config.iterations * found[method]["cpu_seconds"])
-        found["overhead_fraction"] = round(share, 4)
-    memory = peak_megabytes(device)
-    if isinstance(config, dwa.Config):
-        names = networks.parameter_names(frozen.spec)
-
-        def by_weights() -> None:
-            leaves = {name: frozen.weights[name].detach().requires_grad_() for name in names}
-            logits = networks.call(frozen.spec, frozen.weights | leaves, pixels)[0].logits
-            torch.autograd.grad(F.cross_entropy(logits, labels.to(device)), list(leaves.values()))
-
-        bare_steps = steps * timed(by_weights, repeats, device)["cpu_seconds"]
-        found["adjustment"]["ratio_to_bare_gradients"] = round(found["adjustment"]["cpu_seconds"] / bare_steps, 3)
-    found["bare network"] = timed(bare, repeats, device)
-    ratio = found[method]["cpu_seconds"] / found["bare network"]["cpu_seconds"]
-    return {
-        "name": f"{method} iteration, ResNet-18, {size} px", "images": images, "precision": precision, "device": device,
-        **found, "milliseconds_per_image": round(1e3 * found[method]["wall_seconds"] / images, 3),
-        "ratio_to_bare": round(ratio, 3), "peak_megabytes": memory,
-    }  # fmt: skip
-
-
-def resolutions(images: int, repeats: int = 9) -> dict[str, Any]:
-    """FADRM's two sizes: CPU-seconds of an update at 48 and at 64 px, and what they make of a run of three merges beside eq 8."""
-    from . import theory
-    from .methods import data_residual_matching as fadrm
-
-    inputs = noise_inputs(images, 64, "cpu")
-    config = fadrm.Config(images_per_class=1, iterations=4, small_size=48)
-    small = fadrm.init(config, inputs)
-    large = fadrm.update(config, inputs, small)[0]  # four stages of one step
-
-    def seconds(state: fadrm.State) -> float:
-        start = time.process_time()
-        fadrm.update(config, inputs, state)
-        return time.process_time() - start
-
-    rounds = [[seconds(small), seconds(large)] for _ in range(repeats + 1)][1:]  # both see the same load
-    at_small, at_large = (round(statistics.median(column), 4) for column in zip(*rounds, strict=True))
-    exact = theory.resolution_cost_ratio(budget=4, merges=3, small_side=48, side=64)
-    measured = statistics.median((a + b) / (2 * b) for a, b in rounds)
-    return {
-        "name": "FADRM at 48 and 64 px in turn, three merges, ResNet-18", "images": images,
-        "cpu_seconds": {"48 px": at_small, "64 px": at_large}, "measured_ratio": round(measured, 4),
-        "exact_ratio": exact, "relative_difference": round(measured / exact - 1, 4),
-    }  # fmt: skip
 
 
 def importing() -> dict[str, Any]:
@@ -263,6 +161,7 @@ def everything() -> list[dict[str, Any]]:
         for precision in ("float32", "bfloat16")
     ]
     commands += [["iteration", "--images", str(images), "--method", "dwa"] for images in (10, 100)]
+    commands += [["outer-step", "--method", method, "--real-batch", "256"] for method in ("krr_st", "boost")]
     found = []
     for command in commands:
         done = subprocess.run(
@@ -280,7 +179,7 @@ def main(arguments: list[str] | None = None) -> int:
         "what",
         nargs="?",
         default="all",
-        choices=("all", "import", "player", "iteration", "resolutions", "toys", "lessons", "sre2l"),
+        choices=("all", "import", "player", "iteration", "outer-step", "resolutions", "toys", "lessons", "sre2l"),
     )
     parser.add_argument("--out", type=Path, help="also write the JSON here (all, lessons: a file in test-results)")
     parser.add_argument("--lesson", action="append", metavar="NAME", help="lessons: only this one; may be repeated")
@@ -288,8 +187,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--images", type=int, default=100, help="iteration: images in the batch")
     parser.add_argument("--precision", default="float32", choices=("float32", "bfloat16"))
     parser.add_argument(
-        "--method", default="sre2l", choices=("sre2l", "dwa", "fadrm"), help="iteration: of this method"
+        "--method",
+        default="sre2l",
+        choices=("sre2l", "dwa", "fadrm", "krr_st", "boost"),
+        help="iteration: of one of the first three; outer-step: of one of the last two",
     )
+    parser.add_argument("--real-batch", type=int, default=1024, help="outer-step: real images in the loss")
+    parser.add_argument("--repeats", type=int, default=5, help="outer-step: how many are timed")
     parser.add_argument("--size", type=int, default=32, help="iteration: height and width of the images in pixels")
     parser.add_argument("--data", default="digits", help="sre2l: a dataset's name, or folder:PATH")
     parser.add_argument("--limit", type=int, help="sre2l: so many images per class at most")
@@ -308,10 +212,19 @@ def main(arguments: list[str] | None = None) -> int:
     elif options.what == "player":
         results = [player()]
     elif options.what == "iteration":
+        from . import method_benchmarks
+
         settings = {"method": options.method, "size": options.size}
-        results = [iteration(options.images, options.precision, options.device, **settings)]
+        results = [method_benchmarks.iteration(options.images, options.precision, options.device, **settings)]
+    elif options.what == "outer-step":
+        from . import method_benchmarks
+
+        settings = {"precision": options.precision, "device": options.device, "repeats": options.repeats}
+        results = [method_benchmarks.outer_step(options.method, real_batch=options.real_batch, **settings)]
     elif options.what == "resolutions":
-        results = [resolutions(10)]
+        from . import method_benchmarks
+
+        results = [method_benchmarks.resolutions(10)]
     elif options.what == "toys":
         results = toys()
     elif options.what == "lessons":

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import errors, methods, training
+from . import errors, methods, self_supervised, training
 from . import process as driver
 from .data import ImageData
 from .distilled import DistilledSet
@@ -20,16 +20,16 @@ from .process import Inputs
 
 def train_teacher(
     data: ImageData,
-    config: training.Config | None = None,
+    config: training.Config | self_supervised.Config | None = None,
     *,
     device: torch.device | str = "auto",
     progress: bool = True,
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> Network:
-    """Train a network on the training images of `data`.
+    """Train a network on the training images of `data`, with their labels or, by a config of `self_supervised`, without.
 
     Args:
-        config: default `training.Config.for_data(data, "teacher")`, a small ConvNet.
+        config: default `training.Config.for_data(data, "teacher")`, a small ConvNet that learns the labels.
         progress: one line on standard output.
 
     Raises:
@@ -38,7 +38,8 @@ def train_teacher(
     if not isinstance(data, ImageData):
         errors.fail("data", "an ImageData", data)
     config = training.Config.for_data(data, "teacher") if config is None else config
-    return driver.run(training, config, Inputs(data=data, device=device), progress=progress, checkpoint=checkpoint)
+    process = self_supervised if isinstance(config, self_supervised.Config) else training
+    return driver.run(process, config, Inputs(data=data, device=device), progress=progress, checkpoint=checkpoint)
 
 
 def from_images(images: Tensor, labels: Tensor, data: ImageData, teacher: Network | None = None) -> DistilledSet:
@@ -75,7 +76,8 @@ def distill(
     Args:
         method: name or alias of a method (`ddlab.methods.names()`).
         data: the dataset.
-        teacher: a trained network; where the method needs one and none is given, one is trained visibly.
+        teacher: a trained network; where the method needs one and none is given, one is trained visibly, without labels for a method
+            that reads none.
         config: the method's Config; default its `Config.teaching()`.
         device: "auto", "cpu" or "cuda".
         checkpoint: a file to go on from and to write to; a teacher trained here has its own beside it, with ".teacher" added.
@@ -98,7 +100,8 @@ def distill(
         errors.fail("config", f"a {module.NAME} Config", config)
     if teacher is None and module.NEEDS_TEACHER:
         beside = None if checkpoint is None else f"{os.fspath(checkpoint)}.teacher"
-        teacher = train_teacher(data, device=device, progress=progress, checkpoint=beside)
+        own = self_supervised.Config.for_data(data) if getattr(module, "WITHOUT_LABELS", False) else None
+        teacher = train_teacher(data, own, device=device, progress=progress, checkpoint=beside)
         if not teacher.provenance["complete"]:
             # Nothing has been distilled yet, and going on from half a teacher is not what an interrupt asks for.
             raise KeyboardInterrupt("the teacher was still being trained")

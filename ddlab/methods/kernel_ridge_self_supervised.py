@@ -111,7 +111,10 @@ class Config(Parameters):
     def paper(cls, dataset: str = "cifar100", **changes: Any) -> Self:
         """The published settings for "cifar10", "cifar100", "tiny-imagenet" or "imagenet" (at 64 px; 20,000 steps)."""
         errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "tiny-imagenet", "imagenet"))
-        large = {"budget": 250 if dataset == "imagenet" else 200, "iterations": 20_000}
+        large: dict[str, Any] = {
+            "budget": 250 if dataset == "imagenet" else 200, "iterations": 20_000,
+            "network": networks.spec("convnet", width=64, growth=2),  # four blocks at 64 px, with as many channels in the last
+        }  # fmt: skip
         return cls(**({} if dataset.startswith("cifar") else large) | changes)
 
 
@@ -183,6 +186,7 @@ def outer_step(
     data, wanted = require_data(NAME, inputs), teacher_features(inputs)
     batch = torch.randperm(len(wanted), generator=draw)[: config.batch_size]
     spec, weights = networks.folded(inner_spec(config, inputs), state.pool.network(index))
+    weights = {name: pools.laid_out(value) for name, value in weights.items()}
     with torch.no_grad():
         # Chunk by chunk: the first layer's maps of a thousand images alone are half a gigabyte.
         size = max(_AT_ONCE // (data.image_size[0] * data.image_size[1]), 1)
@@ -323,7 +327,7 @@ def unlabelled_set(
 def _features(spec: NetworkSpec, weights: dict[str, Tensor], images: Tensor, precision: str) -> Tensor:
     """f_omega in evaluation mode: [n, c, h, w] -> [n, d], of the images' dtype."""
     with pools.passes_in(precision, images.device):
-        return networks.call(spec, weights, images)[0].features.to(images.dtype)
+        return networks.call(spec, weights, pools.laid_out(images))[0].features.to(images.dtype)
 
 
 def _network_to_fill(config: Config, step: int) -> int | None:

@@ -48,9 +48,9 @@ from ..bases import LARGEST_FULL, principal_bases, rank
 from ..distilled import DistilledSet, Representations
 from ..factorisation import decoded, downsampled, fitted, reconstruct
 from ..parameters import parameter
-from ..predefined_views import KINDS, NAMES, augmented
+from ..predefined_views import KINDS, NAMES, Kind, augmented
 from ..process import Inputs, require_data, require_teacher
-from ..storage_budget import SHIFTS, Factorised
+from ..storage_budget import SHIFTS, Factorised, Shift
 from . import kernel_ridge_self_supervised as krr
 from .kernel_ridge_self_supervised import Parameterised, State, Trace, total_steps
 
@@ -82,10 +82,10 @@ class Config(krr.Config):
         200, symbol="V", range=(1, None), help="How many representation bases.", source="Boost, Table 5",
         explorable=(2, 200),
     )  # fmt: skip
-    augmentation: str = parameter(
+    augmentation: Kind = parameter(
         "rotation", choices=KINDS, help="The views of every image.", source="Boost, Table 12", explorable=True
     )
-    shift: str = parameter(
+    shift: Shift = parameter(
         "networks", choices=SHIFTS, help="How representations of the views are stored.", source="Boost, Table 11",
         explorable=True,
     )  # fmt: skip
@@ -123,10 +123,10 @@ class Config(krr.Config):
         errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "tiny-imagenet", "imagenet"))
         known = TABLE_5["cifar100" if dataset == "cifar10" else dataset]
         default = {"tiny-imagenet": 200, "imagenet": 250}.get(dataset, 100)
-        budget = default if budget is None else errors.check_choice("budget", budget, tuple(known))
-        image_bases, representation_bases = known[budget]
+        chosen = default if budget is None else int(errors.check_choice("budget", budget, tuple(known)))
+        image_bases, representation_bases = known[chosen]
         found: dict[str, Any] = {
-            "budget": budget, "image_bases": image_bases, "representation_bases": representation_bases,
+            "budget": chosen, "image_bases": image_bases, "representation_bases": representation_bases,
         }  # fmt: skip
         if not dataset.startswith("cifar"):
             found |= {"scale": 4, "hidden": 16}
@@ -242,7 +242,7 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     """{B^x, C^x, B^y, C^y, Q_a}: the shift model is fitted here."""
     parameters = {name: value.detach().cpu().contiguous() for name, value in state.parameters.items()}
     coefficients, *views = parameters["representation_coefficients"]
-    shift = config.shift if views else "same"  # without views nothing shifts
+    shift: Shift = config.shift if views else "same"  # without views nothing shifts
     others = torch.stack(views) if views else coefficients.new_zeros((0, *coefficients.shape))
     shifts = shift_models.fit(coefficients, others, shift, hidden=config.hidden, seed=config.seed)
     tensors = {"bases": parameters["representation_bases"], "coefficients": coefficients.contiguous()} | shifts

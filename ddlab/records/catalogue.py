@@ -129,6 +129,26 @@ SWEEPS: dict[str, Sweep] = {
             run=self_supervised.measured,
         ),
         Sweep(
+            name="self_supervised_architectures",
+            description=(
+                "Boost, Table 1: networks of other architectures, pre-trained for 60 epochs on random real images with the teacher's "
+                f"representations, on KRR-ST's and on Boost's pairs. {_WITHOUT_LABELS}."
+            ),
+            settings=self_supervised.architecture_settings(),
+            run=self_supervised.by_architecture,
+        ),
+        Sweep(
+            name="self_supervised_paper",
+            description=(
+                "Boost, Table 3, on CIFAR-10 at the published sizes for 100 images: a ResNet-18 as teacher without labels (Barlow Twins, "
+                "1,000 epochs), 30,000 outer steps with ten networks of 128, 256 and 512 channels, pre-training 1,000 epochs. Measured: "
+                "accuracy of a linear probe on CIFAR-10 and on digits, number of pairs, floats."
+            ),
+            settings=self_supervised.paper_settings(),
+            run=functools.partial(self_supervised.measured, scale="cifar10_paper"),
+            prepare=functools.partial(self_supervised.prepare, scale="cifar10_paper"),
+        ),
+        Sweep(
             name="shift_models",
             description=(
                 "Boost, Table 11: how the representations of views are stored, on one result and on what each model leaves of a budget "

@@ -20,9 +20,10 @@ from ..data import ImageData, aligned
 from ..distilled import DistilledSet, Representations
 from ..evaluation import pretrained
 from ..methods import parameterised_self_supervised as boost
-from ..networks import Network, NetworkSpec
+from ..networks import Network
 from ..process import Inputs
-from .setting import SMOKE_IMAGES, TEACHERS, first_of_each_class, whole
+from ..storage_budget import Shift
+from .setting import SMOKE_IMAGES, TEACHERS, first_of_each_class, loaded_images, whole
 from .sweep import Place, Point
 
 KRR_ST, BOOST, SELECTED = "KRR-ST", "Boost", "real images"
@@ -45,6 +46,10 @@ PUBLISHED: dict[str, Point] = {
 }  # fmt: skip
 """The columns that apply to each method, as published: twice as many bases as images (Table 5)."""
 ONE_RESULT, BY_BUDGET = "one result", "what the budget buys"
+ARCHITECTURES = {
+    "VGG11": networks.spec("vgg11"), "ResNet-18": networks.spec("resnet18"), "AlexNet": networks.spec("alexnet"),
+    "MobileNetV2": networks.spec("mobilenet_v2"), "ViT": networks.spec("vit", width=64, depth=4),
+}  # fmt: skip
 SHIFT_MODELS: tuple[tuple[str, int | None], ...] = (
     ("same", None), ("bias", None), ("networks", 2), ("networks", 4), ("networks", 8), ("stored", None),
 )  # fmt: skip
@@ -52,44 +57,102 @@ SHIFT_MODELS: tuple[tuple[str, int | None], ...] = (
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class World:
-    """What the points share: the images, others of the same shape, the teacher's training, the inner and the pre-trained networks."""
+    """What the points share.
+
+    Attributes:
+        data: what is distilled. other: labelled images of the same shape, for transfer.
+        teaching: how the teacher is trained, which reads no labels. shipped: the file of the one that comes with ddlab, or None.
+        preset: "teaching" or "paper", the methods' Config; fields: of it, the same for all points.
+        pretraining: of the networks that are probed.
+    """
 
     data: ImageData
     other: ImageData
     teaching: self_supervised.Config
-    network: NetworkSpec
-    shared: dict[str, Any]
+    shipped: Path | None
+    preset: str
+    fields: dict[str, Any]
     pretraining: pretraining.Config
 
     def teacher(self, place: Place) -> Network:
-        """The shipped teacher; of a smoke run one of its own."""
-        if not place.smoke:
-            return networks.load(SHIPPED)
-        return whole(cache.run(self_supervised, self.teaching, Inputs(data=self.data, device=place.device)))
+        """The teacher: the one that is shipped, else trained once, then read from the place's folder or from memory."""
+        if self.shipped is not None:
+            return networks.load(self.shipped)
+        inputs = Inputs(data=self.data, device=place.device)
+        return whole(cache.run(self_supervised, self.teaching, inputs, **_kept(place, networks.load)))
 
     def inputs(self, place: Place) -> Inputs:
         """Images and teacher on the place's device."""
         return Inputs(data=self.data, teachers=(self.teacher(place),), device=place.device)
 
+    def config(self, method: str, **values: Any) -> tuple[Any, Any]:
+        """(module, config) of a method: the preset with the world's fields and these values, as far as the method has such fields."""
+        module = methods.get(METHODS[errors.check_choice("method", method, tuple(METHODS))])
+        known = module.Config.__dataclass_fields__
+        own = {name: value for name, value in (self.fields | values).items() if name in known and value is not None}
+        return module, (module.Config.teaching if self.preset == "teaching" else module.Config.paper)(**own)
+
 
 @functools.lru_cache(maxsize=2)
-def world(smoke: bool = False) -> World:
+def _shapes16(smoke: bool, _named: str | None) -> World:
     """Shapes at 16 px, a hundred digits in their shape, and a ConvNet of 16, 32 and 64 channels as inner and as pre-trained network."""
-    counts = {"train": 10 * SMOKE_IMAGES, "test": 50} if smoke else {}
-    images = data.load("shapes", size=16, **counts)
+    images = data.load("shapes", size=16, **({"train": 10 * SMOKE_IMAGES, "test": 50} if smoke else {}))
     network = networks.spec("convnet", width=2 if smoke else 16, growth=2)
-    teaching = self_supervised.Config.for_data(
-        images, network=networks.spec("convnet", width=20 if smoke else 32), epochs=2 if smoke else 40
-    )
+    own_teacher = networks.spec("convnet", width=20 if smoke else 32)
     short: dict[str, Any] = {"iterations": 3, "pool_steps": 3, "pool_size": 2} if smoke else {}
     return World(
         data=images,
-        other=first_of_each_class(aligned(data.load("digits"), images), OTHER_IMAGES, ("train",)),
-        teaching=teaching,
-        network=network,
-        shared={"network": network} | short,
+        other=_few_digits(images),
+        teaching=self_supervised.Config.for_data(images, network=own_teacher, epochs=2 if smoke else 40),
+        shipped=None if smoke else SHIPPED,
+        preset="teaching",
+        fields={"network": network} | short,
         pretraining=pretraining.Config(network=network, epochs=2 if smoke else 300),
     )
+
+
+@functools.lru_cache(maxsize=2)
+def _cifar10_paper(smoke: bool, named: str | None) -> World:
+    """CIFAR-10 with a ResNet-18 as teacher, at the published sizes for 100 images: hours on a GPU."""
+    images = loaded_images(named or "cifar10", "cifar10", smoke)
+    teaching, fields, short = self_supervised.Config.paper("cifar10"), {}, {}
+    if smoke:
+        network = networks.spec("convnet", width=4, growth=2)
+        # Of 256 features: as many bases as at the published size can be had.
+        teaching = self_supervised.Config.for_data(images, network=networks.spec("convnet", width=16), epochs=2)
+        fields = {"network": network, "iterations": 2, "pool_steps": 2, "pool_size": 1, "batch_size": 16}
+        short = {"network": network, "epochs": 1}
+    return World(
+        data=images,
+        other=_few_digits(images),
+        teaching=teaching,
+        shipped=None,
+        preset="paper",
+        fields=fields,
+        pretraining=pretraining.Config.paper(**short),
+    )
+
+
+SCALES = {"shapes16": _shapes16, "cifar10_paper": _cifar10_paper}
+
+
+def world(place: Place, scale: str = "shapes16") -> World:
+    """The world of that name at a place."""
+    errors.check_instance("place", place, Place, "a Place")
+    return SCALES[errors.check_choice("scale", scale, tuple(SCALES))](place.smoke, place.data)
+
+
+def prepare(place: Place, *, scale: str) -> None:
+    """Makes the teacher of a scale, so that the points find it."""
+    world(place, scale).teacher(place)
+
+
+def _few_digits(like: ImageData) -> ImageData:
+    return first_of_each_class(aligned(data.load("digits"), like), OTHER_IMAGES, ("train",))
+
+
+def _kept(place: Place, load: Any) -> dict[str, Any]:
+    return {} if place.folder is None else {"folder": place.folder / "made", "load": load}
 
 
 def point(method: str, *, seed: int, budget: int = BUDGET, **changes: Any) -> Point:
@@ -148,36 +211,64 @@ def shift_models_settings() -> list[Point]:
     ]  # fmt: skip
 
 
-def distilled(point: Point, place: Place, **changes: Any) -> DistilledSet:
+def architecture_settings() -> list[Point]:
+    """Table 1 at small scale: networks of other architectures, pre-trained on the sets of a ConvNet."""
+    return [
+        {"network": network} | point(method, seed=seed)
+        for network in ARCHITECTURES for method in (SELECTED, KRR_ST, BOOST) for seed in range(3)
+    ]  # fmt: skip
+
+
+def paper_settings() -> list[Point]:
+    """Table 3 at the published sizes for 100 images, and the control of real images with their rotations."""
+    arms: list[tuple[str, Point]] = [
+        (KRR_ST, {}), (BOOST, {"augmentation": "none"}), (BOOST, {}), (SELECTED, {}), (SELECTED, {"kind": "k_means"}),
+        (SELECTED, {"augmentation": "rotation", "targets_count": True}),
+    ]  # fmt: skip
+    sizes = {"image_bases": 200, "representation_bases": 200}
+    return [
+        point(method, seed=seed, budget=100, **(sizes if method == BOOST else {}) | own)
+        for method, own in arms for seed in range(3)
+    ]  # fmt: skip
+
+
+def distilled(point: Point, place: Place, *, scale: str = "shapes16", **changes: Any) -> DistilledSet:
     """The set of a point of `settings`; `changes` are further fields of its method's Config."""
-    shared, module = world(place.smoke), methods.get(METHODS[point["method"]])
-    known = module.Config.__dataclass_fields__
-    own = {column: value for column, value in point.items() if column in known and value is not None}
-    values = {name: value for name, value in shared.shared.items() if name in known} | own | changes
-    config, inputs = module.Config.teaching(**values), shared.inputs(place)
-    folder = None if place.folder is None else place.folder / "made"
-    options = {} if folder is None else {"folder": folder, "load": DistilledSet.load}
-    return whole(cache.run(module, config, inputs, **options))
+    shared = world(place, scale)
+    own = {column: value for column, value in point.items() if column != "method"}
+    module, config = shared.config(point["method"], **own | changes)
+    return whole(cache.run(module, config, shared.inputs(place), **_kept(place, DistilledSet.load)))
 
 
-def accuracies(made: DistilledSet, seed: int, place: Place) -> dict[str, float]:
+def accuracies(
+    made: DistilledSet, seed: int, place: Place, *, scale: str = "shapes16", config: pretraining.Config | None = None
+) -> dict[str, float]:
     """source, other: test accuracy of a linear probe of one network pre-trained on the set, fractions in [0, 1]."""
-    shared = world(place.smoke)
+    shared = world(place, scale)
     found = pretrained(
         made,
         {"source": shared.data, "other": shared.other},
         candidates=(PROBE_STRENGTH,),
         seeds=(seed,),
-        config=shared.pretraining,
+        config=shared.pretraining if config is None else config,
         device=place.device,
     )
     return {name: found.of(name).mean for name in ("source", "other")}
 
 
-def measured(point: Point, place: Place) -> dict[str, float]:
+def by_architecture(setting: Point, place: Place) -> dict[str, float]:
+    """`accuracies` of a network of another architecture, pre-trained for fewer epochs."""
+    spec = networks.spec("convnet", width=2) if place.smoke else ARCHITECTURES[setting["network"]]
+    made = distilled({column: value for column, value in setting.items() if column != "network"}, place)
+    config = world(place).pretraining.replace(network=spec, epochs=2 if place.smoke else 60)
+    return accuracies(made, setting["seed"], place, config=config)
+
+
+def measured(point: Point, place: Place, *, scale: str = "shapes16") -> dict[str, float]:
     """What one point gives: `accuracies`; pairs: m; floats: what the set takes, targets included."""
-    made = distilled(point, place)
-    return accuracies(made, point["seed"], place) | {"pairs": len(made), "floats": made.storage_floats()}
+    made = distilled(point, place, scale=scale)
+    found = accuracies(made, point["seed"], place, scale=scale)
+    return found | {"pairs": len(made), "floats": made.storage_floats()}
 
 
 def by_shift(model: Point, place: Place) -> dict[str, float]:
@@ -189,8 +280,8 @@ def by_shift(model: Point, place: Place) -> dict[str, float]:
     hidden = {} if model["hidden"] is None else {"hidden": model["hidden"]}
     start = point(BOOST, seed=seed)
     sized = {} if model["compared_on"] == ONE_RESULT else {"shift": shift, **hidden}
-    shared = world(place.smoke)
-    config = boost.Config.teaching(**PUBLISHED[BOOST] | shared.shared | sized)
+    shared = world(place)
+    _, config = shared.config(BOOST, **PUBLISHED[BOOST] | sized)
     count = boost.count_pairs(config, shared.inputs(place))
     result = distilled(start, place, shift="stored", pairs=count)
     made = with_shift(result, shift, seed=seed, **hidden)
@@ -204,7 +295,7 @@ def by_shift(model: Point, place: Place) -> dict[str, float]:
     }
 
 
-def with_shift(made: DistilledSet, shift: str, *, seed: int, hidden: int = 4) -> DistilledSet:
+def with_shift(made: DistilledSet, shift: Shift, *, seed: int, hidden: int = 4) -> DistilledSet:
     """A set that has coefficients for every view, with a model of the shifts in their place.
 
     Raises:
@@ -221,6 +312,6 @@ def with_shift(made: DistilledSet, shift: str, *, seed: int, hidden: int = 4) ->
 
 def train_shipped() -> Path:
     """Train the shipped teacher anew and write it over the old one: its file."""
-    shared = world()
+    shared = world(Place())
     teacher = whole(cache.run(self_supervised, shared.teaching, Inputs(data=shared.data)))
     return teacher.save(SHIPPED)

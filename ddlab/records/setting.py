@@ -19,6 +19,7 @@ import torch
 
 from .. import cache, data, errors, methods, networks, process, storage, training
 from ..data import ImageData
+from ..data.images import Split
 from ..distilled import DistilledSet
 from ..networks import Network
 from ..process import Inputs
@@ -94,7 +95,7 @@ METHODS = {RANDOM: "selection", SRE2L: "squeeze_recover_relabel", DWA: "dwa", FA
 
 def shapes(place: Place) -> Setting:
     """Generated pictures, as on the start page; two CPU cores."""
-    images = _images(place.data or "shapes", "shapes", place.smoke)
+    images = loaded_images(place.data or "shapes", "shapes", place.smoke)
     network = networks.spec("convnet", width=4 if place.smoke else 32)
     short: dict[str, Any] = {"network": network} | ({"epochs": 2} if place.smoke else {})
     return Setting(
@@ -120,7 +121,7 @@ def shapes64(place: Place) -> Setting:
 
 def cifar10_small(place: Place) -> Setting:
     """CIFAR-10 with 12,000 images and a ConvNet: what two CPU cores can do (`--small` of `ddlab.benchmark sre2l`)."""
-    images = _images(place.data or "cifar10", "cifar10", place.smoke, limit=1200)
+    images = loaded_images(place.data or "cifar10", "cifar10", place.smoke, limit=1200)
     shared = {"network": networks.spec("convnet", width=4 if place.smoke else 48), "crop_pixels": 4, "flip": True}
     epochs = {"teacher": 1, "student": 2} if place.smoke else {"teacher": 15, "student": 300}
     return Setting(
@@ -133,7 +134,7 @@ def cifar10_small(place: Place) -> Setting:
 
 def cifar10_paper(place: Place) -> Setting:
     """CIFAR-10 with ResNet-18 at the published settings: hours on a GPU."""
-    images = _images(place.data or "cifar10", "cifar10", place.smoke)
+    images = loaded_images(place.data or "cifar10", "cifar10", place.smoke)
     short: dict[str, Any] = {"epochs": 1} if place.smoke else {}
     return Setting(
         data=images,
@@ -175,7 +176,7 @@ def prepare(place: Place, *, scale: str) -> None:
 
 
 @functools.lru_cache(maxsize=2)
-def _images(named: str, kind: str, smoke: bool, limit: int | None = None) -> ImageData:
+def loaded_images(named: str, kind: str, smoke: bool, limit: int | None = None) -> ImageData:
     """The images; those of a folder are read no further than the limit of each class."""
     if named == "shapes":
         return data.load("shapes", size=16, **({"train": 10 * SMOKE_IMAGES, "test": 20} if smoke else {}))
@@ -192,7 +193,7 @@ def _large_shapes(smoke: bool) -> ImageData:
     return data.load("shapes", size=64, **counts)
 
 
-def first_of_each_class(images: ImageData, limit: int, splits: tuple[str, ...] = ("train", "test")) -> ImageData:
+def first_of_each_class(images: ImageData, limit: int, splits: tuple[Split, ...] = ("train", "test")) -> ImageData:
     """The first images of each class of these splits, with their own mean and standard deviation; other splits stay whole."""
     parts: dict[str, Any] = {}
     for split in splits:

@@ -1,0 +1,138 @@
+"""What one step of a method costs: `python -m ddlab.benchmark iteration`, `resolutions` and `outer-step`."""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+import time
+from typing import Any
+
+from .benchmark import peak_megabytes, timed
+
+
+def noise_inputs(images: int, size: int, device: str, teacher: Any = None) -> Any:
+    """One image of noise of each of so many classes, and an untrained network as their teacher, by default a ResNet-18."""
+    import torch
+
+    from . import networks
+    from .data import ImageData
+    from .process import Inputs
+
+    draw = torch.Generator().manual_seed(0)
+    pixels = torch.randint(0, 256, (images, 3, size, size), dtype=torch.uint8, generator=draw)
+    labels, names = torch.arange(images), tuple(str(label) for label in range(images))
+    data = ImageData(
+        name=f"noise-{size}",
+        train_images=pixels,
+        train_labels=labels,
+        test_images=pixels,
+        test_labels=labels,
+        class_names=names,
+    )
+    spec = networks.spec("resnet18") if teacher is None else teacher
+    return Inputs(data=data, teachers=(networks.initialise(spec.for_data(data), seed=0),), device=device)
+
+
+def iteration(
+    images: int, precision: str, device: str, repeats: int = 5, method: str = "sre2l", size: int = 32
+) -> dict[str, Any]:
+    """One update of ResNet-18, beside the bare network (forward and backward to the images, nothing matched).
+
+    For DWA also the adjustment of the teacher for one batch, and what it adds to SRe2L's 1000 iterations.
+    """
+    import torch
+    import torch.nn.functional as F
+
+    from . import methods, networks
+    from .methods import directed_weight_adjustment as dwa
+
+    inputs = noise_inputs(images, size, device)
+    data, labels = inputs.data, inputs.data.train_labels
+    module = methods.get(method)
+    config = module.Config(precision=precision, images_per_class=1)
+    state = module.init(config, inputs)
+    frozen = inputs.teachers[0]
+
+    def bare() -> None:
+        leaf = state.images.detach().requires_grad_()
+        with torch.autocast(device, dtype=torch.bfloat16, enabled=precision == "bfloat16"):
+            logits = networks.call(frozen.spec, frozen.weights, leaf)[0].logits
+        torch.autograd.grad(F.cross_entropy(logits.float(), labels.to(device)), leaf)
+
+    found: dict[str, Any] = {method: timed(lambda: module.update(config, inputs, state), repeats, device)}
+    if isinstance(config, dwa.Config):
+        pixels, steps, radius = data.normalised(device=device), config.adjustment_steps, config.adjustment_radius
+        found["adjustment"] = timed(
+            lambda: dwa.directed_adjustment(frozen, pixels, labels, steps=steps, radius=radius), 3, device
+        )
+        share = found["adjustment"]["cpu_seconds"] / (config.iterations * found[method]["cpu_seconds"])
+        found["overhead_fraction"] = round(share, 4)
+    memory = peak_megabytes(device)
+    if isinstance(config, dwa.Config):
+        names = networks.parameter_names(frozen.spec)
+
+        def by_weights() -> None:
+            leaves = {name: frozen.weights[name].detach().requires_grad_() for name in names}
+            logits = networks.call(frozen.spec, frozen.weights | leaves, pixels)[0].logits
+            torch.autograd.grad(F.cross_entropy(logits, labels.to(device)), list(leaves.values()))
+
+        bare_steps = steps * timed(by_weights, repeats, device)["cpu_seconds"]
+        found["adjustment"]["ratio_to_bare_gradients"] = round(found["adjustment"]["cpu_seconds"] / bare_steps, 3)
+    found["bare network"] = timed(bare, repeats, device)
+    ratio = found[method]["cpu_seconds"] / found["bare network"]["cpu_seconds"]
+    return {
+        "name": f"{method} iteration, ResNet-18, {size} px", "images": images, "precision": precision, "device": device,
+        **found, "milliseconds_per_image": round(1e3 * found[method]["wall_seconds"] / images, 3),
+        "ratio_to_bare": round(ratio, 3), "peak_megabytes": memory,
+    }  # fmt: skip
+
+
+def resolutions(images: int, repeats: int = 9) -> dict[str, Any]:
+    """FADRM's two sizes: CPU-seconds of an update at 48 and at 64 px, and what they make of a run of three merges beside eq 8."""
+    from . import theory
+    from .methods import data_residual_matching as fadrm
+
+    inputs = noise_inputs(images, 64, "cpu")
+    config = fadrm.Config(images_per_class=1, iterations=4, small_size=48)
+    small = fadrm.init(config, inputs)
+    large = fadrm.update(config, inputs, small)[0]  # four stages of one step
+
+    def seconds(state: fadrm.State) -> float:
+        start = time.process_time()
+        fadrm.update(config, inputs, state)
+        return time.process_time() - start
+
+    rounds = [[seconds(small), seconds(large)] for _ in range(repeats + 1)][1:]  # both see the same load
+    at_small, at_large = (round(statistics.median(column), 4) for column in zip(*rounds, strict=True))
+    exact = theory.resolution_cost_ratio(budget=4, merges=3, small_side=48, side=64)
+    measured = statistics.median((a + b) / (2 * b) for a, b in rounds)
+    return {
+        "name": "FADRM at 48 and 64 px in turn, three merges, ResNet-18", "images": images,
+        "cpu_seconds": {"48 px": at_small, "64 px": at_large}, "measured_ratio": round(measured, 4),
+        "exact_ratio": exact, "relative_difference": round(measured / exact - 1, 4),
+    }  # fmt: skip
+
+
+def outer_step(
+    method: str, *, real_batch: int, precision: str = "float32", device: str = "cpu", repeats: int = 5
+) -> dict[str, Any]:
+    """One outer iteration of KRR-ST or Boost, the inner step of its network included, at the published sizes for 100 images of 32 px.
+
+    Networks of 128, 256 and 512 channels; 100 pairs, or 114 with three turned views each; the teacher's representations (512 numbers) are
+    there beforehand. Noise stands for images and teacher.
+    """
+    from . import methods, networks
+
+    inputs = noise_inputs(max(real_batch, 600), 32, device, networks.spec("convnet", width=32))
+    module = methods.get(method)
+    # The pool counts as filled, and no network is drawn anew while it is timed.
+    config = module.Config(pool_size=1, pool_steps=10**6, batch_size=real_batch, precision=precision)
+    state = module.init(config, inputs)
+    filling = module.total_steps(config, inputs) - config.iterations
+    state = dataclasses.replace(state, step=filling)
+    images, targets = module.pairs(state.parameters) if method == "krr_st" else module.pairs(config, state.parameters)
+    found = timed(lambda: module.update(config, inputs, state), repeats, device)
+    return {
+        "name": f"{method} outer iteration, ConvNet 128-256-512, 32 px", "rows": len(images), "outputs": targets.shape[1],
+        "real_batch": real_batch, "precision": precision, "device": device, **found, "peak_megabytes": peak_megabytes(device),
+    }  # fmt: skip
