@@ -36,7 +36,7 @@ _SAMPLES = 500  # of draws of several views
 
 def world() -> sweep.World:
     """Images, other images, networks and pre-training of the records, so that a point of theirs can be repeated here."""
-    return sweep.world()
+    return sweep.world(Place())
 
 
 @functools.cache
@@ -47,8 +47,8 @@ def inputs() -> Inputs:
 
 def config(method: str, *, seed: int) -> krr.Config:
     """Of KRR-ST or Boost, as published but small: what the records ran."""
-    module = methods.get(METHODS[method])
-    return module.Config.teaching(budget=BUDGET, seed=seed, **world().shared | PUBLISHED[method])
+    _, found = world().config(method, budget=BUDGET, seed=seed, **PUBLISHED[method])
+    return found
 
 
 @dataclass
@@ -135,7 +135,7 @@ def teacher_accuracy() -> float:
 @functools.cache
 def inner_network(seed: int) -> Network:
     """A network as the pool holds it halfway: 25 steps on twenty real images, their turned views and the teacher's representations."""
-    chosen = pretraining.Config(network=world().network, epochs=25, seed=seed)
+    chosen = pretraining.Config(network=world().pretraining.network, epochs=25, seed=seed)
     return process.run(pretraining, chosen, Inputs(distilled=selected(seed=seed, augmentation="rotation")))
 
 

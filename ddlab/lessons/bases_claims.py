@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from statistics import fmean
 from typing import Any
 
 import torch
@@ -48,7 +49,12 @@ def recorded_effects() -> dict[str, Measured]:
     twenty = f"{ON_SHAPES}, {BUDGET} images"
     budgets = f"{ON_SHAPES}, {', '.join(map(str, BUDGETS))} images"
     found = _measured(start_effects() | part_effects() | view_effects() | control_effects(), twenty)
-    return found | _measured(shift_effects(), twenty) | _measured(budget_effects(), budgets)
+    return (
+        found
+        | _measured(shift_effects(), twenty)
+        | _measured(budget_effects(), budgets)
+        | _measured(architecture_effects(), f"{twenty}, other architectures after 60 epochs")
+    )
 
 
 def start_effects() -> dict[str, list[float]]:
@@ -116,6 +122,16 @@ def control_effects() -> dict[str, list[float]]:
         "B5 control": differences(values(), values(method=SELECTED, **FITTING)),
         "B8 other": differences(values("other"), values("other", SELECTED)),
     }
+
+
+def architecture_effects() -> dict[str, list[float]]:
+    """B8: the mean over networks of other architectures, for each seed."""
+    table = records.load("self_supervised_architectures")
+    leads = []
+    for network in sweep.ARCHITECTURES:
+        one, other = (table.values("source", network=network, method=method) for method in (BOOST, SELECTED))
+        leads.append(differences(one, other))
+    return {"B8 architectures": [fmean(seed) for seed in zip(*leads, strict=True)]}
 
 
 def gradient_effects(seeds: range) -> dict[str, list[float]]:

@@ -58,6 +58,10 @@ def test_effects_are_paired_rows_of_the_records() -> None:
     none, jigsaw, crop = (rows(augmentation=kind) for kind in ("none", "jigsaw", "crop"))
     one, bought = "one result", "what the budget buys"
     four = shifts("networks", 4, bought)
+    table: tuple[dict[str, Any], ...] = records.load("self_supervised_architectures").rows
+    others = {(row["method"], row["network"], row["seed"]): row["source"] for row in table}
+    networks_of = sorted({network for _, network, _ in others})
+    assert len(networks_of) == 5
     wanted = {
         "B1 real": lead(rows(), rows(bases_start="real", coefficients_start="random")),
         "B1 random": lead(
@@ -80,6 +84,10 @@ def test_effects_are_paired_rows_of_the_records() -> None:
         "B5 KRR-ST": leads("KRR-ST"),
         "B5 control": lead(rows(), rows("real images", targets_count=True, augmentation="rotation")),
         "B8 other": lead(rows(), rows("real images"), "other"),
+        "B8 architectures": [
+            fmean(others["Boost", name, seed] - others["real images", name, seed] for name in networks_of)
+            for seed in range(3)
+        ],
     }  # fmt: skip
     assert effects.keys() == wanted.keys()
     for name, values in wanted.items():
