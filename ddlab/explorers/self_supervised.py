@@ -103,11 +103,11 @@ class SelfSupervisedLab(Explorer):
         self.panel.observe(self.guard(self._moved), "value")
         self.share(self.panel)
         self.slider.observe(self.guard(self._scrubbed), "index")
-        for button, does in (
+        for pressed, does in (
             (self.run_button, self._go_on), (self.probe_button, self._probe), (self.stop_button, self._stop),
             (self.reset_button, self._reset),
         ):  # fmt: skip
-            button.on_click(self.guard(lambda _button, does=does: does()))
+            pressed.on_click(self.guard(lambda _button, does=does: does()))
         self._draw()
 
     def run(self) -> SelfSupervisedLab:

@@ -54,7 +54,7 @@ class SelfSupervisedView(boost.Config):
         300, symbol="T", range=(1, None), scale="log", explorable=(10, 1000), source=_TEACHING, help="Outer steps."
     )  # fmt: skip
     learning_rate: float = with_default(krr.Config, "learning_rate", 1e-2, source=_TEACHING)
-    network: NetworkSpec = with_default(krr.Config, "network", _NETWORK, source=_TEACHING)
+    network: NetworkSpec = parameter(_NETWORK, source=_TEACHING, help="Architecture of the inner networks.")
     pool_size: int = with_default(krr.Config, "pool_size", 3, source=_TEACHING)
     pool_steps: int = with_default(krr.Config, "pool_steps", 50, source=_TEACHING)
     batch_size: int = with_default(krr.Config, "batch_size", 256, source=_TEACHING)

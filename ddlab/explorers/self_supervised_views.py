@@ -1,4 +1,4 @@
-"""The controls, pictures, plots and tables of the laboratory of self-supervised distillation: figures are sent again only where they changed."""
+"""The controls, pictures, plots and tables of the laboratory of self-supervised distillation."""
 
 from __future__ import annotations
 

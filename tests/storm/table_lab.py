@@ -64,7 +64,7 @@ LAB: dict[str, Good] = {
         whole=("config", "student"), not_none=("config",), largest={"seeds": 5},
     ),
     "explorers.SelfSupervisedLab": Good(
-        lambda g: {"data": g.data, "teacher": g.teacher, "config": boost.Config(budget=12, image_bases=4, representation_bases=2, hidden=2,
+        lambda g: {"data": g.data, "teacher": g.teacher, "config": boost.Config(budget=4, image_bases=4, representation_bases=2, hidden=2,
                    network=_TINY, pool_size=2, pool_steps=2, iterations=2, batch_size=8), "other": g.data,
                    "pretraining": pretraining.Config(network=_TINY, epochs=1), "candidates": (0.1,)},
         whole=("config", "pretraining", "other"), not_none=("config",),
