@@ -61,7 +61,5 @@ def test_lesson_40_as_a_reader_uses_it(open_notebook) -> None:
     assert reader.sentence("scrubber").startswith("Step ")
 
     plots = reader.in_both_themes("lesson_40")
-    reader.reload_and_run_again(
-        (BASES, LAB, BUDGET), plots, workers=["ddlab-bases", "ddlab-self-supervised", "ddlab-map"]
-    )
+    reader.reload_and_run_again((BASES, LAB, BUDGET), plots)
     keep_results("lesson_40", measured)
