@@ -99,6 +99,15 @@ LESSONS = {
         minutes=40,
         module="residuals",
     ),
+    "40_bases_and_views": Budget(
+        title="Bases and views",
+        finds="what few floats are best spent on without labels: whole images, bases, or predefined views (KRR-ST, Boost)",
+        wall_seconds=90,
+        cpu_seconds=180,
+        megabytes=1200,
+        minutes=40,
+        module="bases",
+    ),
     "90_claims_on_trial": Budget(
         title="Claims on trial",
         finds="which printed theorems hold, hold under a condition, or fail, and what is right instead",

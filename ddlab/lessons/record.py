@@ -17,6 +17,8 @@ from typing import Any
 import torch
 
 from . import (
+    bases,
+    bases_claims,
     claims,
     contents,
     diversity,
@@ -69,6 +71,7 @@ RUNS: dict[str, Callable[[int], list[claims.Verdict]]] = {
     inverting_a_network.NAME: run_lesson_20,
     diversity.NAME: diversity_claims.verdicts,
     residuals.NAME: residuals_claims.verdicts,
+    bases.NAME: bases_claims.verdicts,
     theory_claims.NAME: theory_claims.verdicts,
 }
 
