@@ -14,7 +14,8 @@ KINDS = ("failed", "passed", "skipped", "errors")
 
 def counted(reports: list[Path]) -> tuple[dict[str, int], float]:
     """How many tests ended how, and the seconds that they took together."""
-    totals, seconds = dict.fromkeys(KINDS, 0), 0.0
+    totals: dict[str, int] = dict.fromkeys(KINDS, 0)
+    seconds = 0.0
     for report in reports:
         try:
             suites = list(xml.parse(report).getroot().iter("testsuite"))

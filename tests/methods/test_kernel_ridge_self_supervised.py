@@ -52,13 +52,15 @@ def in_float64(inputs: Inputs, monkeypatch: pytest.MonkeyPatch) -> Inputs:
 class Inner(nn.Module):
     """Two blocks of convolution, batch norm, ReLU and average pooling, flattened, and a linear layer."""
 
+    optimiser: torch.optim.SGD
+
     def __init__(self, channels: int, outputs: int, weights: dict[str, Tensor]) -> None:
         super().__init__()
         self.convolutions = nn.ModuleList([nn.Conv2d(channels, 3, 3, padding=1), nn.Conv2d(3, 6, 3, padding=1)])
         self.norms = nn.ModuleList([nn.BatchNorm2d(3), nn.BatchNorm2d(6)])
         self.last = nn.Linear(6 * 2 * 2, outputs)
         self.double()
-        named = {"classifier": self.last}
+        named: dict[str, nn.Module] = {"classifier": self.last}
         for block in range(2):
             named[f"blocks.{block}.convolution"] = self.convolutions[block]
             named[f"blocks.{block}.normalisation"] = self.norms[block]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -12,7 +14,7 @@ from tests.support import assert_same, assert_unchanged, snapshot
 SPEC = networks.NetworkSpec.from_dict(
     {"family": "convnet", "options": {"width": 3}, "channels": 2, "classes": 5, "image_size": [8, 8]}
 )
-DESCENT = {"learning_rate": 0.1, "momentum": 0.9, "weight_decay": 1e-2}
+DESCENT: dict[str, Any] = {"learning_rate": 0.1, "momentum": 0.9, "weight_decay": 1e-2}
 
 
 def batch() -> tuple[torch.Tensor, torch.Tensor]:

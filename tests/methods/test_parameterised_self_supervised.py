@@ -17,7 +17,9 @@ from ddlab.distilled import DistilledSet
 from ddlab.methods import kernel_ridge_self_supervised as krr
 from ddlab.methods import parameterised_self_supervised as boost
 from ddlab.networks import Network
+from ddlab.predefined_views import Kind
 from ddlab.process import Inputs
+from ddlab.storage_budget import Shift
 from tests.methods.test_kernel_ridge_self_supervised import doubled, relabelled_data
 from tests.support import assert_same, made_data, refuses
 
@@ -154,8 +156,8 @@ def test_whole_bases_are_krr_st(inputs: Inputs, teacher: Network, monkeypatch: p
     inputs = dataclasses.replace(inputs, teachers=(doubled(teacher),))
     full = bases.rank(krr.teacher_features(inputs), centred=False)
     settings = config(scale=1, image_bases=64, representation_bases=full, augmentation="none", pairs=7)
-    known = {name: getattr(settings, name) for name in krr.Config.__dataclass_fields__}
-    plain = krr.Config(**known | {"budget": 7})
+    known: dict[str, Any] = {name: getattr(settings, name) for name in krr.Config.__dataclass_fields__}
+    plain = krr.Config(**(known | {"budget": 7}))
     whole, parts = krr.init(plain, inputs), boost.init(settings, inputs)
     images, targets = boost.pairs(settings, parts.parameters)
     torch.testing.assert_close(images, whole.parameters["images"], rtol=0, atol=1e-9)
@@ -172,7 +174,7 @@ def test_whole_bases_are_krr_st(inputs: Inputs, teacher: Network, monkeypatch: p
 
 
 @pytest.mark.parametrize("augmentation", ["none", "rotation", "jigsaw", "crop"])
-def test_all_views_enter_both_losses(augmentation: str, inputs: Inputs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_views_enter_both_losses(augmentation: Kind, inputs: Inputs, monkeypatch: pytest.MonkeyPatch) -> None:
     rows, learnt = [], []
     outer, trained = kernel_ridge.outer_loss, krr.pools.trained_once
 
@@ -254,7 +256,7 @@ def test_the_outer_step_follows_finite_differences(
 @pytest.mark.parametrize("augmentation", ["none", "crop"])
 @pytest.mark.parametrize("with_mean", [False, True])
 def test_what_is_finished_takes_what_the_bill_says(
-    shift: str, augmentation: str, with_mean: bool, inputs: Inputs
+    shift: Shift, augmentation: Kind, with_mean: bool, inputs: Inputs
 ) -> None:
     settings = config(shift=shift, augmentation=augmentation, representation_mean=with_mean, hidden=2, iterations=1)
     steps = list(process.steps(boost, settings, inputs))

@@ -16,6 +16,7 @@ from ddlab.data import ImageData
 from ddlab.methods import kernel_ridge_self_supervised as krr
 from ddlab.methods import representation_selection as selected
 from ddlab.networks import Network
+from ddlab.predefined_views import Kind
 from ddlab.process import Inputs
 from tests.methods.test_kernel_ridge_self_supervised import relabelled_data
 from tests.methods.test_parameterised_self_supervised import wide
@@ -52,7 +53,7 @@ def test_random_images_are_those_that_krr_st_begins_with(inputs: Inputs, grey: I
 @pytest.mark.parametrize(
     ("counted", "views", "wanted"), [(False, "none", 100), (True, "none", 85), (True, "rotation", 60)]
 )
-def test_both_conventions_of_a_budget(counted: bool, views: str, wanted: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_conventions_of_a_budget(counted: bool, views: Kind, wanted: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """100 images of 3 x 32 x 32 and 512 floats a view: 307,200 / 3,584 = 85.7, 307,200 / 5,120 = 60."""
     given = wide(made_data(channels=3, size=32, train=40), monkeypatch)
     config = selected.Config(targets_count=counted, augmentation=views)
@@ -70,7 +71,7 @@ def test_what_is_counted_fits_and_one_more_would_not(budget: int, inputs: Inputs
 
 
 @pytest.mark.parametrize("views", predefined_views.KINDS)
-def test_representations_are_the_teachers(views: str, inputs: Inputs, teacher: Network) -> None:
+def test_representations_are_the_teachers(views: Kind, inputs: Inputs, teacher: Network) -> None:
     made = process.run(selected, selected.Config(budget=5, augmentation=views), inputs)
     images, targets = made.pairs()
     count = len(predefined_views.NAMES[views])

@@ -21,6 +21,7 @@ from ddlab.process import Inputs
 from ddlab.records import SWEEPS, Place, self_supervised
 from ddlab.records import __main__ as command
 from ddlab.records.self_supervised import BOOST, KRR_ST, SELECTED
+from ddlab.storage_budget import Shift
 from tests.support import refuses
 
 SMOKE = Place(smoke=True)
@@ -59,10 +60,16 @@ def test_points_of_the_shift_models() -> None:
 @pytest.mark.parametrize("method", [KRR_ST, BOOST, SELECTED])
 def test_a_point_is_what_the_method_makes_of_its_columns(method: str) -> None:
     """Written out through `distill`; the seeds are those of the draws and of the pre-trained network."""
-    world = self_supervised.world(smoke=True)
+    world = self_supervised.world(Place(smoke=True))
     point = self_supervised.point(method, seed=2)
     teacher = world.teacher(SMOKE)
-    short: dict[str, Any] = {"network": world.network, "iterations": 3, "pool_steps": 3, "pool_size": 2, "seed": 2}
+    short: dict[str, Any] = {
+        "network": world.pretraining.network,
+        "iterations": 3,
+        "pool_steps": 3,
+        "pool_size": 2,
+        "seed": 2,
+    }
     config: Any = {
         KRR_ST: lambda: krr.Config.teaching(budget=20, reset=True, **short),
         BOOST: lambda: boost.Config.teaching(budget=20, image_bases=40, representation_bases=40, **short),
@@ -84,7 +91,7 @@ def test_a_point_is_what_the_method_makes_of_its_columns(method: str) -> None:
 
 @pytest.mark.parametrize(("shift", "hidden"), [("same", None), ("bias", None), ("networks", 2), ("stored", None)])
 @pytest.mark.parametrize("which", [self_supervised.ONE_RESULT, self_supervised.BY_BUDGET])
-def test_what_a_shift_model_measures(shift: str, hidden: int | None, which: str) -> None:
+def test_what_a_shift_model_measures(shift: Shift, hidden: int | None, which: str) -> None:
     found = self_supervised.by_shift({"shift": shift, "hidden": hidden, "compared_on": which, "seed": 1}, SMOKE)
     assert list(found) == ["source", "other", "pairs", "error"]
     # (20 x 768 - 40 x 192 - 40 x 80 - shifts) / (40 + 40), with 3 views of 40 coefficients and 80 features.
@@ -109,6 +116,45 @@ def test_another_shift_model_changes_nothing_else() -> None:
         self_supervised.with_shift(other, "same", seed=0)
 
 
+@pytest.mark.parametrize("network", ["ResNet-18", "ViT"])
+def test_other_architectures_learn_the_same_sets(network: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    monkeypatch.setattr(
+        self_supervised,
+        "pretrained",
+        lambda made, data, *, config, **options: (
+            seen.append((made, config)) or pretrained(made, data, config=config, **options)
+        ),
+    )
+    point = {"network": network} | self_supervised.point(SELECTED, seed=1)
+    assert set(records.run_point("self_supervised_architectures", point, SMOKE)) == {"source", "other"}
+    ((made, config),) = seen
+    assert made.fingerprint == self_supervised.distilled(self_supervised.point(SELECTED, seed=1), SMOKE).fingerprint
+    assert config.epochs == 2 and len(SWEEPS["self_supervised_architectures"].settings) == 5 * 3 * 3
+
+
+def test_the_published_sizes_run_on_a_folder_of_images(tmp_path: Path) -> None:
+    """As a smoke run; what is published are m = 114, the networks and the lengths."""
+    settings = SWEEPS["self_supervised_paper"].settings
+    assert Counter(point["method"] for point in settings) == {KRR_ST: 3, BOOST: 6, SELECTED: 9}
+    draw = torch.Generator().manual_seed(0)
+    images = torch.randint(0, 256, (260, 3, 32, 32), dtype=torch.uint8, generator=draw)
+    labels = torch.arange(260) % 10
+    made = data.ImageData(
+        name="noise", train_images=images, train_labels=labels, test_images=images[:50], test_labels=labels[:50],
+        class_names=tuple("0123456789"),
+    )  # fmt: skip
+    self_supervised._cifar10_paper.cache_clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(self_supervised, "loaded_images", lambda *_: made)
+        boosted = next(p for p in settings if p["method"] == BOOST and p["augmentation"] == "rotation")
+        found = records.run_point("self_supervised_paper", boosted, SMOKE)
+    self_supervised._cifar10_paper.cache_clear()
+    assert found["pairs"] == (100 * 3072 - 200 * 768 - 200 * 256 - 3 * (2 * 200 * 4 + 4 + 200)) // 400
+    published = self_supervised.boost.Config.paper(image_bases=200, representation_bases=200)
+    assert (published.pool_size, published.iterations, published.network.title) == (10, 30_000, "convnet(growth=2)")
+
+
 def test_points_are_repeated_by_name() -> None:
     point = self_supervised.point(SELECTED, seed=4)
     assert records.run_point("self_supervised", point, SMOKE) == self_supervised.measured(point, SMOKE)
@@ -126,7 +172,7 @@ def test_sets_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_other_images_are_a_hundred_digits_in_the_shape_of_shapes() -> None:
-    world = self_supervised.world(smoke=True)
+    world = self_supervised.world(Place(smoke=True))
     digits = data.load("digits")
     assert world.other.train_labels.bincount().tolist() == [10] * 10
     assert (world.other.channels, world.other.image_size) == (3, (16, 16))
@@ -137,7 +183,7 @@ def test_other_images_are_a_hundred_digits_in_the_shape_of_shapes() -> None:
 
 def test_the_shipped_teacher_is_the_records() -> None:
     """Its provenance names these images and this recipe: no label was read."""
-    world = self_supervised.world()
+    world = self_supervised.world(Place())
     teacher = networks.load(self_supervised.SHIPPED)
     assert teacher.provenance["process"] == "self_supervised" and teacher.provenance["complete"] is True
     # What came to the config later has its default in the recipe.
@@ -152,10 +198,10 @@ def test_the_shipped_teacher_is_the_records() -> None:
 def test_it_is_written_by_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    world = self_supervised.world(smoke=True)
+    world = self_supervised.world(Place(smoke=True))
     small = dataclasses.replace(world, teaching=world.teaching.replace(epochs=1, warmup_epochs=0))
     file = tmp_path / "teacher.safetensors"
-    monkeypatch.setattr(self_supervised, "world", lambda smoke=False: small)
+    monkeypatch.setattr(self_supervised, "world", lambda _place: small)
     monkeypatch.setattr(self_supervised, "SHIPPED", file)
     monkeypatch.setattr(command.setting, "train_shipped", list)
     assert command.main(["--teachers"]) == 0
