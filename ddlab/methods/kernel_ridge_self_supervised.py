@@ -113,8 +113,9 @@ class Config(Parameters):
     def paper(cls, dataset: str = "cifar100", **changes: Any) -> Self:
         """The published settings for "cifar10", "cifar100", "tiny-imagenet" or "imagenet" (at 64 px; 20,000 steps)."""
         errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "tiny-imagenet", "imagenet"))
-        large = {"budget": 250 if dataset == "imagenet" else 200, "iterations": 20_000}
-        return cls(**({} if dataset.startswith("cifar") else large) | changes)
+        large: dict[str, Any] = {"budget": 250 if dataset == "imagenet" else 200, "iterations": 20_000}
+        settings = {} if dataset.startswith("cifar") else large
+        return cls(**settings | changes)
 
 
 @dataclass(frozen=True)

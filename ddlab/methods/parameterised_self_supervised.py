@@ -49,9 +49,9 @@ from ..distilled import DistilledSet, Representations
 from ..errors import DDLabError
 from ..factorisation import decoded, downsampled, fitted, reconstruct
 from ..parameters import parameter
-from ..predefined_views import KINDS, NAMES, augmented
+from ..predefined_views import KINDS, NAMES, Kind, augmented
 from ..process import Inputs, require_data, require_teacher
-from ..storage_budget import SHIFTS, Factorised
+from ..storage_budget import SHIFTS, Factorised, Shift
 from . import kernel_ridge_self_supervised as krr
 from .kernel_ridge_self_supervised import Parameterised, State, Trace, total_steps
 
@@ -83,10 +83,10 @@ class Config(krr.Config):
         200, symbol="V", range=(1, None), help="How many representation bases.", source="Boost, Table 5",
         explorable=(2, 200),
     )  # fmt: skip
-    augmentation: str = parameter(
+    augmentation: Kind = parameter(
         "rotation", choices=KINDS, help="The views of every image.", source="Boost, Table 12", explorable=True
     )
-    shift: str = parameter(
+    shift: Shift = parameter(
         "networks", choices=SHIFTS, help="How representations of the views are stored.", source="Boost, Table 11",
         explorable=True,
     )  # fmt: skip
@@ -124,10 +124,10 @@ class Config(krr.Config):
         errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "tiny-imagenet", "imagenet"))
         known = TABLE_5["cifar100" if dataset == "cifar10" else dataset]
         default = {"tiny-imagenet": 200, "imagenet": 250}.get(dataset, 100)
-        budget = default if budget is None else errors.check_choice("budget", budget, tuple(known))
-        image_bases, representation_bases = known[budget]
+        images: int = default if budget is None else errors.check_choice("budget", budget, tuple(known))
+        image_bases, representation_bases = known[images]
         found: dict[str, Any] = {
-            "budget": budget, "image_bases": image_bases, "representation_bases": representation_bases,
+            "budget": images, "image_bases": image_bases, "representation_bases": representation_bases,
         }  # fmt: skip
         if not dataset.startswith("cifar"):
             found |= {"scale": 4, "hidden": 16}

@@ -27,7 +27,7 @@ from torch import Tensor
 from .. import errors, networks, randomness
 from ..distilled import DistilledSet, Representations
 from ..parameters import Parameters, parameter
-from ..predefined_views import KINDS, NAMES, augmented
+from ..predefined_views import KINDS, NAMES, Kind, augmented
 from ..process import Inputs, require_data, require_teacher
 from . import kernel_ridge_self_supervised as krr
 from .selection import k_means
@@ -50,7 +50,7 @@ class Config(Parameters):
     targets_count: bool = parameter(
         False, help="Whether representations take their part of the budget.", explorable=True
     )
-    augmentation: str = parameter("none", choices=KINDS, help="Views of every image that come with a representation.")
+    augmentation: Kind = parameter("none", choices=KINDS, help="Views of every image that come with a representation.")
     seed: int = parameter(0, range=(0, None), help="Of every draw.")
 
     @classmethod

@@ -154,8 +154,8 @@ def test_whole_bases_are_krr_st(inputs: Inputs, teacher: Network, monkeypatch: p
     inputs = dataclasses.replace(inputs, teachers=(doubled(teacher),))
     full = bases.rank(krr.teacher_features(inputs), centred=False)
     settings = config(scale=1, image_bases=64, representation_bases=full, augmentation="none", pairs=7)
-    known = {name: getattr(settings, name) for name in krr.Config.__dataclass_fields__}
-    plain = krr.Config(**known | {"budget": 7})
+    known: dict[str, Any] = {name: getattr(settings, name) for name in krr.Config.__dataclass_fields__}
+    plain = krr.Config(**known).replace(budget=7)
     whole, parts = krr.init(plain, inputs), boost.init(settings, inputs)
     images, targets = boost.pairs(settings, parts.parameters)
     torch.testing.assert_close(images, whole.parameters["images"], rtol=0, atol=1e-9)
@@ -254,7 +254,7 @@ def test_the_outer_step_follows_finite_differences(
 @pytest.mark.parametrize("augmentation", ["none", "crop"])
 @pytest.mark.parametrize("with_mean", [False, True])
 def test_what_is_finished_takes_what_the_bill_says(
-    shift: str, augmentation: str, with_mean: bool, inputs: Inputs
+    shift: Any, augmentation: str, with_mean: bool, inputs: Inputs
 ) -> None:
     settings = config(shift=shift, augmentation=augmentation, representation_mean=with_mean, hidden=2, iterations=1)
     steps = list(process.steps(boost, settings, inputs))

@@ -70,7 +70,7 @@ def test_what_is_counted_fits_and_one_more_would_not(budget: int, inputs: Inputs
 
 
 @pytest.mark.parametrize("views", predefined_views.KINDS)
-def test_representations_are_the_teachers(views: str, inputs: Inputs, teacher: Network) -> None:
+def test_representations_are_the_teachers(views: Any, inputs: Inputs, teacher: Network) -> None:
     made = process.run(selected, selected.Config(budget=5, augmentation=views), inputs)
     images, targets = made.pairs()
     count = len(predefined_views.NAMES[views])
