@@ -54,7 +54,8 @@ SMALL: dict[str, dict[str, Any]] = {
     "realism_selection": {"images_per_class": 2, "crops_per_image": 2},
     "selection": {"images_per_class": 2},
     "kernel_ridge_self_supervised": SELF_SUPERVISED,
-    "parameterised_self_supervised": SELF_SUPERVISED | {"image_bases": 3, "representation_bases": 2, "pairs": 4},
+    "parameterised_self_supervised": SELF_SUPERVISED
+    | {"image_bases": 3, "representation_bases": 2, "pairs": 4, "shift": "stored"},
     "representation_selection": {"budget": 5},
 }
 ANY_SIZE = "data and two teachers of any size"
@@ -92,11 +93,12 @@ def method_cases() -> Iterator[Case]:
     """Each method as it is, and once for each value of each of its choices."""
     for name in methods.names():
         module = methods.get(name)
-        yield Case(name, module, module.Config(**SMALL[name]), "data and teacher")
+        plain = module.Config(**SMALL[name])
+        yield Case(name, module, plain, "data and teacher")
         for field, described in parameters.describe(module.Config).items():
             for choice in described.choices or ():
                 changed = module.Config(**SMALL[name] | {field: choice})
-                if choice != described.default:
+                if choice != getattr(plain, field):
                     yield Case(f"{name}-{field}-{choice}", module, changed, "data and teacher")
         if not module.NEEDS_TEACHER:
             yield Case(f"{name}-without-teacher", module, module.Config(**SMALL[name]), "data")

@@ -73,12 +73,12 @@ class Inner(nn.Module):
             images = F.avg_pool2d(norm(convolution(images)).relu(), 2)
         return images.flatten(1)
 
-    def learn(self, images: Tensor, targets: Tensor) -> None:
-        """One step on all pairs, in training mode, by the module's own optimiser."""
+    def learn(self, optimiser: torch.optim.Optimizer, images: Tensor, targets: Tensor) -> None:
+        """One step on all pairs, in training mode."""
         loss = (self.train().last(self.features(images)) - targets).square().mean()
-        self.optimiser.zero_grad()
+        optimiser.zero_grad()
         loss.backward()
-        self.optimiser.step()
+        optimiser.step()
         self.eval()
 
 
@@ -87,12 +87,11 @@ def algorithm_1(settings: krr.Config, images: Tensor, wanted: Tensor) -> tuple[T
     spec = settings.network.for_data(made_data(), outputs=wanted.shape[1])
     length, most, seed = settings.pool_size, settings.pool_steps, settings.seed
 
-    def fresh(index: int, birth: int) -> Inner:
+    def fresh(index: int, birth: int) -> tuple[Inner, torch.optim.Optimizer]:
         name = f"network {index} of the pool"
         weights = networks.initialise(spec, seed=randomness.derived_seed(seed, birth, name)).weights
         found = Inner(images.shape[1], wanted.shape[1], weights).eval()
-        found.optimiser = torch.optim.SGD(found.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-3)
-        return found
+        return found, torch.optim.SGD(found.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-3)
 
     chosen = torch.randperm(len(images), generator=randomness.generator(seed, 0, "real images of the pairs"))
     pairs = [part[chosen[: settings.budget]].clone().requires_grad_() for part in (images, wanted)]
@@ -100,14 +99,15 @@ def algorithm_1(settings: krr.Config, images: Tensor, wanted: Tensor) -> tuple[T
     falling = torch.optim.lr_scheduler.LambdaLR(solver, lambda step: 1 - step / settings.iterations)
     steps = torch.randint(1, most, (length,), generator=randomness.generator(seed, 0, "pool steps")).tolist()
     pool, births, traces = [fresh(index, 0) for index in range(length)], [0] * length, []
-    for network, waiting in zip(pool, steps, strict=True):
+    for (network, optimiser), waiting in zip(pool, steps, strict=True):
         for _ in range(waiting):
-            network.learn(*(part.detach() for part in pairs))
+            network.learn(optimiser, *(part.detach() for part in pairs))
     for iteration in range(settings.iterations):
         draw = randomness.generator(seed, iteration, "outer step")
         index = int(torch.randint(length, (), generator=draw))
         batch = torch.randperm(len(images), generator=draw)[: settings.batch_size]
-        f_s, f_t = (F.pad(pool[index].features(some), (0, 1), value=1.0) for some in (pairs[0], images[batch]))
+        network, optimiser = pool[index]
+        f_s, f_t = (F.pad(network.features(some), (0, 1), value=1.0) for some in (pairs[0], images[batch]))
         kernel = f_s @ f_s.T
         ridge = settings.ridge * float(kernel.detach().trace()) * torch.eye(len(kernel), dtype=torch.float64)
         loss = (wanted[batch] - f_t.detach() @ f_s.T @ torch.linalg.solve(kernel + ridge, pairs[1])).square().mean()
@@ -118,7 +118,7 @@ def algorithm_1(settings: krr.Config, images: Tensor, wanted: Tensor) -> tuple[T
         falling.step()
         if steps[index] < most:
             steps[index] += 1
-            pool[index].learn(*(part.detach() for part in pairs))
+            network.learn(optimiser, *(part.detach() for part in pairs))
         else:
             births[index] += 1
             pool[index], steps[index] = fresh(index, births[index]), 0

@@ -157,7 +157,7 @@ def test_whole_bases_are_krr_st(inputs: Inputs, teacher: Network, monkeypatch: p
     full = bases.rank(krr.teacher_features(inputs), centred=False)
     settings = config(scale=1, image_bases=64, representation_bases=full, augmentation="none", pairs=7)
     known: dict[str, Any] = {name: getattr(settings, name) for name in krr.Config.__dataclass_fields__}
-    plain = krr.Config(**(known | {"budget": 7}))
+    plain = krr.Config(**known).replace(budget=7)
     whole, parts = krr.init(plain, inputs), boost.init(settings, inputs)
     images, targets = boost.pairs(settings, parts.parameters)
     torch.testing.assert_close(images, whole.parameters["images"], rtol=0, atol=1e-9)

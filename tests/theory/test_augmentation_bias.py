@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from ddlab import networks, predefined_views
+from ddlab import kernel_ridge, networks, predefined_views
 from ddlab.theory import (
     RandomViewGradients,
     ViewProblem,
@@ -123,7 +123,6 @@ class TestTheFit:
             assert float(found[0][place]) == pytest.approx(float(ends[0] - ends[1]) / 2e-5, rel=1e-6, abs=1e-9)
 
     def test_equals_the_methods_own_kernel_ridge_regression(self) -> None:
-        kernel_ridge = pytest.importorskip("ddlab.kernel_ridge")
         features, targets, real, wanted = (
             numbers(5, 3),
             numbers(5, 2, seed=1),
