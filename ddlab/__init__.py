@@ -17,7 +17,7 @@ __version__ = "0.1.0.dev0"
 
 _MODULES = (
     "augmentation", "bases", "cache", "checkpoint", "data", "distilled", "entropy", "errors", "evaluation", "explorers",
-    "factorisation", "figures", "lessons", "losses", "measures", "methods", "networks", "optim", "parameters",
+    "factorisation", "figures", "kernel_ridge", "lessons", "losses", "measures", "methods", "networks", "optim", "parameters",
     "predefined_views", "pretraining", "process", "randomness", "records", "relabelling", "self_supervised", "shift_models",
     "storage_budget", "theory", "training",
 )  # fmt: skip
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         explorers,
         factorisation,
         figures,
+        kernel_ridge,
         lessons,
         losses,
         measures,

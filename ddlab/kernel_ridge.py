@@ -60,7 +60,9 @@ def solve(kernel: Tensor, targets: Tensor, *, ridge: float | Tensor) -> Tensor:
         ridge = errors.check_number("ridge", ridge, 0, _LARGEST)
     regular = kernel.double() + ridge * torch.eye(len(kernel), dtype=torch.float64, device=kernel.device)
     factor, failed = torch.linalg.cholesky_ex(regular)
-    if bool(failed):
+    # Of a singular kernel rounding may leave a last pivot just above 0; the solution would be made of that alone.
+    rounding = max(4 * _rounding(kernel), len(kernel) * _rounding(regular))
+    if bool(failed) or bool((factor.diagonal().square() <= rounding * regular.diagonal()).any()):
         if bool(torch.isfinite(kernel).all()):
             wanted = f"large enough to make this kernel of {len(kernel)} rows invertible"
             errors.fail("ridge", wanted, float(ridge))
@@ -95,3 +97,8 @@ def outer_loss(real: Tensor, wanted: Tensor, distilled: Tensor, targets: Tensor,
         errors.fail("real and distilled", "at least one row each", (len(real), len(distilled)))
     errors.check_tensor("targets", targets, shape=[len(distilled), wanted.shape[1]], dtype=real.dtype, finite=False)
     return (wanted - predictions(real, distilled, targets, strength=strength)).square().mean()
+
+
+def _rounding(kernel: Tensor) -> float:
+    """By how much of a number it can be wrong; of less than float32 there is none, so that a half-precision kernel is not refused."""
+    return torch.finfo(kernel.dtype).eps if kernel.dtype in (torch.float32, torch.float64) else 0.0

@@ -10,8 +10,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
-from ddlab import data
+from ddlab import data, networks
 from ddlab.data import ImageData
 from ddlab.data.images import denormalise, normalise
 from tests.support import assert_same, made_data, refuses
@@ -160,6 +161,71 @@ def test_bad_image_data(name: str) -> None:
 def test_bad_access(call: Any, words: list[str], grey: ImageData) -> None:
     with refuses(*words):
         call(grey)
+
+
+def test_a_dataset_says_what_it_is(colour: ImageData) -> None:
+    assert repr(colour) == "<ImageData made-3-8-1: 16 training and 8 test images of 3 x 8 x 8, 2 classes>"
+
+
+class TestAligned:
+    """One dataset in the shape of another."""
+
+    def test_its_own_shape_leaves_it_as_it_is(self, grey: ImageData) -> None:
+        assert data.aligned(grey, made_data(classes=2, seed=5)) is grey
+
+    @pytest.mark.parametrize("size", [4, 8, 11, 16])
+    @pytest.mark.parametrize("channels", [1, 3])
+    @pytest.mark.parametrize("like_channels", [1, 3])
+    def test_shape_and_pixels(self, channels: int, like_channels: int, size: int) -> None:
+        """Grey by numpy, scaled by PIL, whose bilinear filter smooths too; rounding once or twice makes a byte of difference."""
+        given, like = made_data(channels=channels), made_data(classes=2, channels=like_channels, size=size)
+        found = data.aligned(given, like)
+        assert (found.channels, found.image_size) == (like.channels, like.image_size)
+        for split in ("train", "test"):
+            assert torch.equal(found.labels(split), given.labels(split))
+            images = given.images(split).numpy().astype(np.float64)
+            if (channels, like_channels) == (3, 1):
+                images = np.einsum("nchw,c->nhw", images, [0.299, 0.587, 0.114])[:, None]
+            for made, own in zip(found.images(split).numpy(), images, strict=True):
+                wanted = [
+                    np.asarray(
+                        Image.fromarray(plane.astype(np.float32)).resize((size, size), Image.Resampling.BILINEAR)
+                    )
+                    for plane in own
+                ]
+                np.testing.assert_allclose(made, np.broadcast_to(np.stack(wanted), made.shape), atol=0.502)
+        assert found.class_names == given.class_names and given.name in found.name and like.name in found.name
+
+    def test_grey_becomes_three_equal_channels(self, grey: ImageData, colour: ImageData) -> None:
+        found = data.aligned(grey, colour)
+        assert torch.equal(found.train_images, grey.train_images.expand(-1, 3, -1, -1))
+        assert found.fingerprint != grey.fingerprint
+
+    def test_statistics_are_its_own(self, grey: ImageData) -> None:
+        like = made_data(channels=3, size=16)
+        found = data.aligned(dataclasses.replace(grey, mean=torch.tensor([0.2]), std=torch.tensor([3.0])), like)
+        pixels = found.train_images.double().div(255).transpose(0, 1).flatten(1)
+        torch.testing.assert_close(found.mean.double(), pixels.mean(1), rtol=1e-5, atol=1e-6)
+        torch.testing.assert_close(found.std.double(), pixels.std(1, unbiased=False), rtol=1e-4, atol=1e-6)
+        assert float(found.mean[0] - like.mean[0]) != 0
+
+    def test_a_network_of_the_one_looks_at_the_other(
+        self, digits: ImageData, colour_teacher: Any, colour: ImageData
+    ) -> None:
+        found = data.aligned(digits, colour)
+        assert networks.predict(colour_teacher, found.normalised([0, 1])).logits.shape == (2, 2)
+
+    def test_other_channels_are_refused(self, grey: ImageData) -> None:
+        two = made_data(channels=2)
+        for one, like in ((grey, two), (two, grey), (made_data(channels=3), two)):
+            with refuses("data", "grey"):
+                data.aligned(one, like)
+        assert data.aligned(two, made_data(channels=2, size=4)).image_size == (4, 4)
+        for wrong in (None, "digits", grey.train_images):
+            with refuses("data", "an ImageData"):
+                data.aligned(wrong, grey)  # type: ignore[arg-type]
+            with refuses("like", "an ImageData"):
+                data.aligned(grey, wrong)  # type: ignore[arg-type]
 
 
 class TestDigits:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -66,6 +67,30 @@ def test_as_many_bases_as_dimensions_lose_nothing() -> None:
         coefficients = factorisation.project(points, kept.bases, mean=mean)
         made = factorisation.reconstruct(coefficients, kept.bases, mean=mean)
         assert float(factorisation.relative_squared_error(points, made)) < 1e-28
+
+
+def test_fitted_coefficients_of_orthonormal_bases_are_projections() -> None:
+    points = normal(7, 2, 3)
+    kept = bases.principal_bases(points, count=4).bases
+    torch.testing.assert_close(factorisation.fitted(points, kept), factorisation.project(points, kept))
+    found = factorisation.fitted(points.float().requires_grad_(), kept.float())
+    assert found.dtype == torch.float32 and not found.requires_grad
+
+
+@pytest.mark.parametrize("k", [1, 3, 6, 9, 40])
+def test_fitted_coefficients_are_numpys_least_squares(k: int) -> None:
+    """Bases that are not orthonormal; with more of them than numbers the solution of least length."""
+    points, vectors = normal(5, 2, 3, seed=1), normal(k, 2, 3, seed=2)
+    if k > 1:
+        vectors[-1] = vectors[0]  # and one of them twice
+    columns = vectors.flatten(1).T.numpy()
+    expected = np.linalg.lstsq(columns, points.flatten(1).T.numpy(), rcond=None)[0].T
+    found = factorisation.fitted(points, vectors)
+    np.testing.assert_allclose(found.numpy(), expected, atol=1e-10)
+    if k > 6:
+        made = factorisation.reconstruct(found, vectors)
+        assert float(factorisation.relative_squared_error(points, made)) < 1e-24
+        np.testing.assert_allclose(found.numpy(), (np.linalg.pinv(columns) @ points.flatten(1).T.numpy()).T, atol=1e-10)
 
 
 def test_what_becomes_of_the_mean() -> None:

@@ -28,6 +28,7 @@ LAYERS: list[set[str]] = [
         "distilled",
         "bases",
         "factorisation",
+        "kernel_ridge",
         "predefined_views",
         "shift_models",
         "storage_budget",

@@ -84,6 +84,26 @@ def test_a_singular_kernel_is_named() -> None:
     kernel_ridge.predictions(rows(2, 4), twice.contiguous(), rows(3, 2), strength=1e-6)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_rounding_does_not_hide_a_singular_kernel(dtype: torch.dtype) -> None:
+    """One row twice among others, of any sizes: Cholesky alone goes through in a third of the cases, and gives noise."""
+    for seed in range(60):
+        features = rows(2 + seed % 40, 4 + 17 * seed, seed=seed).relu().to(dtype)
+        twice, real = torch.cat([features, features[:1]]), rows(3, features.shape[1]).to(dtype)
+        targets = rows(len(twice), 2).to(dtype)
+        with refuses("ridge", "invertible", "0"):
+            kernel_ridge.predictions(real, twice, targets, strength=0.0)
+        # The published ridge is always enough, with rows of very different lengths too.
+        uneven = twice * torch.logspace(0, 3, len(twice), dtype=torch.float64)[:, None].to(dtype)
+        for some in (twice, uneven):
+            assert bool(torch.isfinite(kernel_ridge.predictions(real, some, targets)).all())
+
+
+def test_a_kernel_that_is_not_finite_gives_nan_for_the_driver_to_name() -> None:
+    kernel = torch.full((2, 2), torch.nan, dtype=torch.float64)
+    assert bool(kernel_ridge.solve(kernel, rows(2, 1), ridge=0.1).isnan().all())
+
+
 def test_wrong_numbers_are_named() -> None:
     good = (rows(6, 4), rows(6, 3), rows(5, 4), rows(5, 3))
     for place, wrong, name in (

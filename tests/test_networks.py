@@ -736,3 +736,56 @@ class TestFiles:
         storage.save(file, tensors, {"provenance": {}}, "network")
         with refuses("path", "whole network"):
             networks.load(file)
+
+
+def trained_buffers(network: Network) -> Network:
+    """The network with batch norms whose scales, shifts and statistics are not those that they begin with."""
+    draw = torch.Generator().manual_seed(1)
+    moved = {n: v.double() if v.is_floating_point() else v for n, v in network.weights.items()}
+    for name in [name for name in moved if ".normalisation." in name and moved[name].ndim]:
+        noise = torch.randn(moved[name].shape, generator=draw, dtype=torch.float64)
+        moved[name] = noise.exp() if name.endswith("running_var") else moved[name] + noise
+    return dataclasses.replace(network, weights=moved)
+
+
+@pytest.mark.parametrize("options", [{}, {"growth": 2, "activation": "leaky_relu"}, {"head": "mean", "pooling": "max"}])
+def test_folded_batch_norms_say_the_same(options: dict[str, Any]) -> None:
+    """In float64, with trained batch norms of scales of either sign; the gradients to the images too."""
+    network = trained_buffers(networks.initialise(networks.spec("convnet", width=4, **options).for_data(GREY), seed=0))
+    before = snapshot(network.weights)
+    spec, weights = networks.folded(network.spec, network.weights)
+    assert_unchanged(before, network.weights)
+    assert spec == networks.spec("convnet", width=4, norm="none", **options).for_data(GREY)
+    images, towards = (
+        batch().double(),
+        torch.randn(5, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(2)),
+    )
+    said = []
+    for some, values in ((network.spec, network.weights), (spec, weights)):
+        leaf = images.clone().requires_grad_()
+        outputs = networks.call(some, values, leaf)[0]
+        slope = torch.autograd.grad((outputs.logits * towards).sum(), leaf)[0]
+        said.append((outputs.features.detach(), outputs.logits.detach(), slope))
+    for one, other in zip(*said, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
+    assert float(said[0][2].abs().max()) > 1e-3
+
+
+@every_spec
+def test_what_cannot_be_folded_stays_as_it_is(spec: NetworkSpec) -> None:
+    network = networks.initialise(spec, seed=0)
+    found, weights = networks.folded(spec, network.weights)
+    if spec.family == "convnet" and spec.options.norm == "batch":  # type: ignore[attr-defined]
+        assert not networks.batch_norm_layers(found)
+    else:
+        assert found == spec and weights is not network.weights
+        assert_same(weights, network.weights)
+
+
+def test_what_is_no_network_is_not_folded(teacher: Network) -> None:
+    with refuses("spec", "NetworkSpec"):
+        networks.folded("convnet", teacher.weights)  # type: ignore[arg-type]
+    with refuses("weights"):
+        networks.folded(teacher.spec, {})
+    with refuses("spec", "for_data"):
+        networks.folded(networks.spec("convnet", width=8), teacher.weights)

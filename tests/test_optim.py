@@ -156,6 +156,19 @@ def test_cosine_equals_torchs_scheduler(final_fraction: float, total: int) -> No
     assert optim.cosine(total, total, 0.3, final_fraction=final_fraction) == pytest.approx(0.3 * final_fraction)
 
 
+@pytest.mark.parametrize("final_fraction", [0.0, 0.1, 1.0])
+@pytest.mark.parametrize("total", [1, 5, 40])
+def test_linear_equals_torchs_scheduler(final_fraction: float, total: int) -> None:
+    solver = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.3)
+    scheduler = torch.optim.lr_scheduler.LinearLR(solver, 1.0, final_fraction, total_iters=total)
+    for step in range(total + 3):  # and stays where it ended
+        found = optim.linear(step, total, 0.3, final_fraction=final_fraction)
+        assert found == pytest.approx(solver.param_groups[0]["lr"], abs=1e-12)
+        solver.step()
+        scheduler.step()
+    assert optim.linear(0, total, 0.3) == 0.3 and optim.linear(total, total, 0.3) == 0
+
+
 @pytest.mark.parametrize("eta", [1.0, 2.0, 3.5])
 def test_a_stretched_cosine_is_fadrms(eta: float) -> None:
     """Eq 57 in float64; with eta = 2 the rate ends at half."""
@@ -191,5 +204,10 @@ def test_bad_input(kind: str) -> None:
         update(parameters, {"w": torch.ones(2)}, init({}), learning_rate=0.1)
     with refuses("gradients", "[2]", "[3]"):
         update(parameters, {"w": torch.ones(3)}, init(parameters), learning_rate=0.1)
-    with refuses("total", "0"):
-        optim.cosine(0, 0, 0.1)
+    for schedule in (optim.cosine, optim.linear):
+        with refuses("total", "0"):
+            schedule(0, 0, 0.1)
+        with refuses("step", "-1"):
+            schedule(-1, 4, 0.1)
+        with refuses("final_fraction", "[0, 1]"):
+            schedule(0, 4, 0.1, final_fraction=1.5)

@@ -247,7 +247,7 @@ class SelfSupervisedLab(Explorer):
         self.stop_button.disabled = True
         self.reset_button = button("Reset", "refresh", "The settings this explorer began with")
         self.progress = widgets.FloatProgress(
-            max=1.0, description="at rest", style={"description_width": "18em"}, layout=widgets.Layout(width="30em")
+            max=1.0, description="at rest", style={"description_width": "14em"}, layout=widgets.Layout(width="26em")
         )
         self.refused = widgets.HTML(layout=widgets.Layout(display="none"))
         self.views = LabViews(self.runs, self.worth, run, view)

@@ -25,7 +25,9 @@ _CELL = 72  # pixels that an image is wide at least, where whole multiples allow
 _MEAN_OF = 10  # outer steps: each is another batch and another network
 _COMPARED = 3  # runs on the curves beside the one on show
 _HEIGHT = 380
-_REAL, _TARGETS, _VIEWS, _SAID = "real", "targets of the images", "targets of the views", "teacher on the images"
+_TARGETS, _VIEWS, _SAID = "targets of the images", "targets of the views", "teacher on the images"
+_SIZES = {_TARGETS: 9, _VIEWS: 5, _SAID: 7}  # of their points: views are many
+_LOW = 290  # of plots that have the whole width
 
 
 def picture(runs: SelfSupervisedRuns, run: Run, frame: Frame, view: SelfSupervisedView) -> tuple[bytes, str]:
@@ -55,7 +57,8 @@ def outer_curve(runs: SelfSupervisedRuns, run: Run) -> go.Figure:
 @lru_cache(maxsize=64)
 def _outer(shown: tuple[tuple[str, tuple[float, ...]], ...]) -> go.Figure:
     return loss_curves(
-        dict(shown) or {"no outer step yet": [float("nan")]}, title="Outer loss, the run on show first", log_y=True, height=_HEIGHT,
+        dict(shown) or {"no outer step yet": [float("nan")]}, log_y=bool(shown), height=_HEIGHT,
+        title="Outer loss, the run on show first" if shown else "Outer loss: no step yet",
         x_label="outer step", y_label=f"outer loss (mean of {_MEAN_OF} steps)",
     )  # fmt: skip
 
@@ -69,8 +72,9 @@ def pool_curve(run: Run) -> go.Figure:
 def _pool(losses: tuple[tuple[float, ...], ...]) -> go.Figure:
     named = {f"network {number}": values for number, values in enumerate(losses[:6], 1)}
     return loss_curves(
-        named or {"no inner step yet": [float("nan")]}, title="Before it: networks learn from the first set", height=_HEIGHT,
-        x_label="inner step of a network", y_label="inner loss", log_y=True,
+        named or {"no inner step yet": [float("nan")]}, log_y=bool(named), height=_LOW,
+        title="Before it: networks learn from the first set" if named else "Inner loss of the pool: no step yet",
+        x_label="inner step of a network", y_label="inner loss",
     )  # fmt: skip
 
 
@@ -84,12 +88,14 @@ def map_figure(runs: SelfSupervisedRuns, run: Run, frame: Frame, layout: str) ->
     sets = {_TARGETS: places["targets"].numpy(), _SAID: places["said"].numpy()}
     if len(places["targets of views"]):
         sets[_VIEWS] = places["targets of views"].numpy()
-    names = runs.data.class_names
-    return sets_on_map(
-        places["real"].numpy(), sets, real_classes=[names[int(label)] for label in runs.data.train_labels[runs.sample]],
-        title=f"Representations after outer step {frame.step}", extent=((low[0], high[0]), (low[1], high[1])), height=_HEIGHT,
+    figure = sets_on_map(
+        places["real"].numpy(), sets, extent=((low[0], high[0]), (low[1], high[1])), height=_HEIGHT,
+        title=f"Representations after outer step {frame.step}",
         x_label=f"{layout} of real ones, first axis", y_label=f"{layout} of real ones, second axis",
     )  # fmt: skip
+    for name, size in _SIZES.items():
+        figure.update_traces(marker_size=size, selector={"name": name})
+    return figure
 
 
 def bill_figure(runs: SelfSupervisedRuns, view: SelfSupervisedView) -> go.Figure:
@@ -114,7 +120,7 @@ def bill_figure(runs: SelfSupervisedRuns, view: SelfSupervisedView) -> go.Figure
 @lru_cache(maxsize=128)
 def _bill(rows: tuple[tuple[str, tuple[tuple[str, int], ...]], ...], images: int, floats: int) -> go.Figure:
     return storage_bill(
-        {name: dict(parts) for name, parts in rows}, budget=(f"budget, {images} images", floats), height=_HEIGHT,
+        {name: dict(parts) for name, parts in rows}, budget=(f"budget, {images} images", floats), height=_LOW,
         title="What the set takes",
     )  # fmt: skip
 

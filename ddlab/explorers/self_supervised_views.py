@@ -49,8 +49,8 @@ class LabViews:
     @property
     def boxes(self) -> list[widgets.Widget]:
         """All of them, from top to bottom."""
-        plots = side_by_side([self.outer, self.map]), side_by_side([self.bill, self.pool])
-        return [self.picture, *plots, side_by_side([self.worth_table, self.run_table])]
+        plots = side_by_side([self.outer, self.map])
+        return [self.picture, self.bill, plots, self.worth_table, self.run_table, self.pool]
 
     def draw(self, run: Run, frame: Frame, view: SelfSupervisedView) -> None:
         """Everything but the map. The picture comes first: it is on its way to the reader while the rest is drawn."""

@@ -27,6 +27,8 @@ Deviations
 - From the authors' code: it forgets to set z_l to 0 when a network is drawn anew (`reset=False` does the same), and it forms K with a
   column of ones, which `kernel_ridge.gram` adds as the number 1.
 - The number of outer iterations is Boost's for CIFAR-100, in whose tables KRR-ST is compared.
+- Boost's Algorithm 1, taken word by word, trains the network that was drawn on the pairs as they were before the outer step; here on
+  those after it, like every step to come.
 - The labels of the data are never read.
 """
 
@@ -168,7 +170,8 @@ def teacher_features(inputs: Inputs) -> Tensor:
 
 
 def require_finite_teacher(name: str, inputs: Inputs) -> None:
-    """Raise, in the name of a method, if its teacher is missing or has weights that are not finite: all targets come from it."""
+    """Raise, in the name of a method, if data or teacher are missing or its weights are not finite: all targets come from it."""
+    require_data(name, inputs)
     check_finite(name, 0, {"the teacher": require_teacher(name, inputs).weights})
 
 

@@ -45,6 +45,7 @@ from torch import Tensor
 
 from .. import cache, errors, networks, randomness, shift_models
 from ..bases import LARGEST_FULL, principal_bases, rank
+from ..data import ImageData
 from ..distilled import DistilledSet, Representations
 from ..factorisation import decoded, downsampled, fitted, reconstruct
 from ..parameters import parameter
@@ -64,6 +65,7 @@ ALIASES = ("boost",)
 NEEDS_TEACHER = True
 WITHOUT_LABELS = True
 STARTS = ("principal", "real", "random")
+_FEW = 10**7  # numbers: 40 MB
 _BATCH = 5000  # real images at a time on their way to a smaller size
 
 
@@ -143,7 +145,7 @@ TABLE_5: dict[str, dict[int, tuple[int, int]]] = {
 
 def factors(config: Config, inputs: Inputs) -> Factorised:
     """The sizes of the set, from which follow its bill and m."""
-    data = require_data(NAME, inputs)
+    data, _ = require_data(NAME, inputs), require_teacher(NAME, inputs)
     height, width = data.image_size
     return Factorised(
         channels=data.channels,
@@ -185,9 +187,7 @@ def image_start(config: Config, inputs: Inputs, chosen: Tensor) -> tuple[Tensor,
     Raises:
         DDLabError: a scale that does not divide the images' sides, or more bases than the rank of the images.
     """
-    data = require_data(NAME, inputs)
-    every = torch.arange(len(data.train_labels))
-    small = torch.cat([downsampled(data.normalised(rows), scale=config.scale) for rows in every.split(_BATCH)])
+    small = _scaled_down(require_data(NAME, inputs), config.scale)
     bases = _first_bases(config, small, config.image_bases, "image bases", centred=True)
     return bases, _coefficients(config, small[chosen], bases, "image coefficients")
 
@@ -211,7 +211,8 @@ def init(config: Config, inputs: Inputs) -> State:
     teacher, wanted = require_teacher(NAME, inputs), krr.teacher_features(inputs)
     count = count_pairs(config, inputs)
     if count > len(wanted):
-        errors.fail("budget", f"small enough for {len(wanted)} pairs, one for each training image", config.budget)
+        argument, given = ("budget", config.budget) if config.pairs is None else ("pairs", config.pairs)
+        errors.fail(argument, f"small enough for {len(wanted)} pairs, one for each training image", given)
     chosen = krr.real_indices(len(wanted), count, seed=config.seed)
     image_bases, image_coefficients = image_start(config, inputs, chosen)
     representation_bases, mean = representation_start(config, inputs)
@@ -264,14 +265,26 @@ def _views(config: Config) -> int:
     return len(NAMES[config.augmentation]) - 1
 
 
+def _scaled_down(data: ImageData, scale: int) -> Tensor:
+    """All training images, float32 [n, c, h/s, w/s]; kept where they are few, because sliders ask again and again."""
+
+    def compute() -> Tensor:
+        every = torch.arange(len(data.train_labels))
+        return torch.cat([downsampled(data.normalised(rows), scale=scale) for rows in every.split(_BATCH)])
+
+    numbers = data.train_images.numel() // scale**2
+    return cache.remember(compute, "scaled-down images", data.fingerprint, scale) if numbers <= _FEW else compute()
+
+
 def _first_bases(config: Config, points: Tensor, count: int, stream: str, *, centred: bool) -> Tensor:
     """The first `count` bases [count, *shape] for points [n, *shape]; `centred` says how principal components are taken."""
+    field = stream.replace(" ", "_")
     if config.bases_start == "principal":
-        return _principal(points, count, stream.replace(" ", "_"), centred=centred, seed=config.seed)
+        return _principal(points, count, field, centred=centred, seed=config.seed)
     draw = randomness.generator(config.seed, 0, stream)
     if config.bases_start == "random":
         return torch.randn((count, *points.shape[1:]), generator=draw)
-    errors.check_integer(stream.replace(" ", "_"), count, 1, len(points))
+    errors.check_integer(field, count, 1, len(points))
     return points[torch.randperm(len(points), generator=draw)[:count]]
 
 

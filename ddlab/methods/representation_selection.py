@@ -133,8 +133,9 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     seen = networks.predict(require_teacher(NAME, inputs), views.flatten(0, 1)).features.cpu()
     representations = torch.cat([state.representations.cpu(), seen[:, None]], 1)
     features = krr.teacher_features(inputs)
-    nearest = [torch.cdist(part, features[taken.cpu()]).min(1).values for part in features.split(4096)]
-    return State(state.step + 1, state.order, representations), Trace(int(taken[-1]), torch.cat(nearest).mean())
+    chosen = features[taken.cpu()].double()  # in float32 an image would be a little away from itself
+    nearest = [torch.cdist(part.double(), chosen).min(1).values for part in features.split(4096)]
+    return State(state.step + 1, state.order, representations), Trace(int(taken[-1]), torch.cat(nearest).mean().float())
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
@@ -153,7 +154,8 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
 
 
 def _count(config: Config, inputs: Inputs) -> int:
-    data, width = require_data(NAME, inputs), krr.teacher_features(inputs).shape[1]
+    data, _ = require_data(NAME, inputs), require_teacher(NAME, inputs)
+    width = krr.teacher_features(inputs).shape[1]
     image_floats = data.channels * data.image_size[0] * data.image_size[1]
     floats = width * len(NAMES[config.augmentation]) if config.targets_count else 0
     count = affordable(config.budget, image_floats=image_floats, representation_floats=floats)

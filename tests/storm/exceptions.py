@@ -43,7 +43,27 @@ for _process in (training, pretraining, self_supervised, *(methods.get(name) for
     _room = _process.__name__.removeprefix("ddlab.")
     EXCEPTIONS |= {f"{_room}.{name}": _DRIVEN for name in ("total_steps", "init", "update", "finish")}
     EXCEPTIONS |= {f"{_room}.{name}": _RECORD for name in ("State", "Trace")}
+for _shared in ("total_steps", "State", "Trace"):  # Boost's are KRR-ST's
+    del EXCEPTIONS[f"methods.parameterised_self_supervised.{_shared}"]
 EXCEPTIONS |= {f"methods.squeeze_recover_relabel.{name}": _DRIVEN for name in ("image_step", "gradient_step")}
+# What Boost takes over from KRR-ST, and the parts of the steps of both.
+EXCEPTIONS |= {
+    f"methods.kernel_ridge_self_supervised.{name}": _DRIVEN
+    for name in (
+        "advanced",
+        "begun",
+        "filling_steps",
+        "inner_spec",
+        "inner_step",
+        "outer_step",
+        "pairs",
+        "unlabelled_set",
+    )
+}
+EXCEPTIONS |= {
+    f"methods.parameterised_self_supervised.{name}": _DRIVEN
+    for name in ("count_pairs", "factors", "image_start", "pairs", "representation_start")
+}
 EXCEPTIONS["methods.directed_weight_adjustment.Adjustment"] = _RECORD
 EXCEPTIONS["methods.realism_selection.Mosaics"] = _RECORD
 for _name, _value in public_api.callables().items():

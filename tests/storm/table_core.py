@@ -9,6 +9,7 @@ from ddlab.augmentation import View
 from ddlab.distilled import HardLabels, OnlineTeacher, Representations, StoredLabels
 from ddlab.storage_budget import Factorised
 from tests.storm.good import Given, Good
+from tests.support import made_data
 
 EVERY_STEP = "called in every step, where looking for NaN would wait for the device; whole runs are looked at"
 BUNDLE = "a bundle of what it is given"
@@ -44,6 +45,11 @@ def _shift(g: Given, shift: str) -> dict[str, object]:
 
 def _seen(g: Given) -> dict[str, object]:
     return {"coefficients": g.tensor(4, 3), "view_coefficients": g.tensor(2, 4, 3, seed=1)}
+
+
+def _kernel(g: Given) -> torch.Tensor:
+    rows = g.tensor(4, 6)
+    return rows @ rows.T
 
 
 def _factors(g: Given) -> dict[str, object]:
@@ -110,12 +116,27 @@ CORE: dict[str, Good] = {
     "factorisation.project": Good(
         lambda g: {"points": g.tensor(4, 3), "bases": g.tensor(2, 3, seed=1), "mean": g.tensor(3)}, nan_passes=EVERY_STEP
     ),
+    "factorisation.fitted": Good(lambda g: {"points": g.tensor(4, 3), "bases": g.tensor(2, 3, seed=1)}),
     "factorisation.reconstruct": Good(
         lambda g: {"coefficients": g.tensor(4, 2), "bases": g.tensor(2, 3, seed=1), "mean": g.tensor(3)}, nan_passes=EVERY_STEP
     ),
     "factorisation.decoded": Good(
         lambda g: {"coefficients": g.tensor(4, 2), "bases": g.tensor(2, 1, 3, 3, seed=1), "scale": 2, "mean": g.tensor(1, 3, 3)},
         largest={"scale": 50}, nan_passes=EVERY_STEP,
+    ),
+    "kernel_ridge.gram": Good(lambda g: {"first": g.tensor(4, 3), "second": g.tensor(2, 3, seed=1)}, nan_passes=EVERY_STEP),
+    "kernel_ridge.trace_scaled": Good(lambda g: {"kernel": _kernel(g), "strength": 0.1}, nan_passes=EVERY_STEP),
+    "kernel_ridge.solve": Good(
+        lambda g: {"kernel": _kernel(g), "targets": g.tensor(4, 2), "ridge": torch.tensor(0.1)}, nan_passes=EVERY_STEP
+    ),
+    "kernel_ridge.predictions": Good(
+        lambda g: {"real": g.tensor(5, 3), "distilled": g.tensor(4, 3, seed=1), "targets": g.tensor(4, 2), "strength": 0.1},
+        nan_passes=EVERY_STEP,
+    ),
+    "kernel_ridge.outer_loss": Good(
+        lambda g: {"real": g.tensor(5, 3), "wanted": g.tensor(5, 2), "distilled": g.tensor(4, 3, seed=1),
+                   "targets": g.tensor(4, 2), "strength": 0.1},
+        nan_passes=EVERY_STEP,
     ),
     "factorisation.relative_squared_error": Good(lambda g: {"points": g.tensor(4, 3), "made": g.tensor(4, 3, seed=1)}),
     "factorisation.downsampled": Good(lambda g: {"images": g.images(), "scale": 2}, nan_passes=EVERY_STEP),
@@ -182,6 +203,7 @@ CORE: dict[str, Good] = {
     "optim.sgd_update": Good(_sgd, nan_passes=EVERY_STEP),
     "optim.adam_update": Good(_adam, nan_passes=EVERY_STEP),
     "optim.adamw_update": Good(_adam, nan_passes=EVERY_STEP),
+    "optim.linear": Good(lambda g: {"step": 3, "total": 10, "base": 0.1, "final_fraction": 0.2}),
     "optim.cosine": Good(lambda g: {"step": 3, "total": 10, "base": 0.1, "stretch": 2.0}),
     "self_supervised.standardised": Good(lambda g: {"projections": g.tensor(4, 3), "epsilon": 1e-5}, nan_passes=EVERY_STEP),
     "self_supervised.cross_correlation": Good(
@@ -232,6 +254,7 @@ CORE: dict[str, Good] = {
                    "test_images": g.data.test_images, "test_labels": g.data.test_labels, "class_names": ("a", "b", "c"),
                    "mean": g.data.mean, "std": g.data.std},
     ),
+    "data.aligned": Good(lambda g: {"data": g.data, "like": made_data(classes=2, channels=3, size=9)}),
     "data.load": Good(lambda g: {"name": "digits"}),
     "data.digits.load": Good(lambda g: {"size": 8, "seed": 0}),
     "data.shapes.load": Good(
@@ -263,6 +286,7 @@ CORE: dict[str, Good] = {
         lambda g: {"spec": g.teacher.spec, "weights": g.teacher.weights, "images": g.images(), "at_batch_norm": lambda name, x: x},
         nan_passes=EVERY_STEP,
     ),
+    "networks.folded": Good(lambda g: {"spec": g.teacher.spec, "weights": g.teacher.weights}, nan_passes=EVERY_STEP),
     "networks.takes_size": Good(lambda g: {"spec": g.teacher.spec, "image_size": (9, 9)}),
     "networks.predict": Good(lambda g: {"network": g.teacher, "images": g.images()}, nan_passes=EVERY_STEP),
     "distilled.DistilledSet": Good(

@@ -143,6 +143,17 @@ RUNS: dict[str, Good] = {
                    "generator": torch.Generator(), "crops_per_image": 2},
         largest={"crops_per_image": 50},
     ),
+    "methods.kernel_ridge_self_supervised.Config": Good(lambda g: {}),
+    "methods.kernel_ridge_self_supervised.real_indices": Good(
+        lambda g: {"count": 9, "wanted": 3, "seed": 0}, largest={"count": 10**5}
+    ),
+    "methods.kernel_ridge_self_supervised.require_finite_teacher": Good(lambda g: {"name": "run", "inputs": g.inputs}),
+    "methods.kernel_ridge_self_supervised.teacher_features": Good(lambda g: {"inputs": g.inputs}),
+    "methods.parameterised_self_supervised.Config": Good(lambda g: {}),
+    "methods.representation_selection.Config": Good(lambda g: {}),
+    "methods.representation_selection.affordable": Good(
+        lambda g: {"budget": 3, "image_floats": 64, "representation_floats": 80}
+    ),
     "distillation.train_teacher": Good(
         lambda g: {"data": g.data, "config": g.teaching, "device": "cpu", "progress": False, "checkpoint": g.file()},
         not_none=("config",), whole=("config",),

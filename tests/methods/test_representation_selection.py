@@ -1,0 +1,115 @@
+"""Real images with what the teacher says: which are taken, how many the budget buys, and whose words they carry."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from sklearn.cluster import KMeans
+from torch import Tensor
+
+from ddlab import networks, predefined_views, process, randomness
+from ddlab.data import ImageData
+from ddlab.methods import kernel_ridge_self_supervised as krr
+from ddlab.methods import representation_selection as selected
+from ddlab.networks import Network
+from ddlab.process import Inputs
+from tests.methods.test_kernel_ridge_self_supervised import relabelled_data
+from tests.methods.test_parameterised_self_supervised import wide
+from tests.support import made_data, refuses
+
+
+@pytest.fixture
+def inputs(grey: ImageData, teacher: Network) -> Inputs:
+    return Inputs(data=grey, teachers=(teacher,))
+
+
+def rows(inputs: Inputs) -> np.ndarray:
+    return krr.teacher_features(inputs).double().numpy()
+
+
+def test_k_means_takes_the_image_nearest_to_each_centre(inputs: Inputs) -> None:
+    """scikit-learn on the teacher's features of all images at once, of whatever class."""
+    made = process.run(selected, selected.Config(kind="k_means", budget=6), inputs)
+    points = rows(inputs)
+    seed = randomness.derived_seed(0, 0, "k-means of all")
+    centres = KMeans(6, n_init=4, random_state=seed).fit(points).cluster_centers_
+    nearest = [int(np.linalg.norm(points - centre, axis=1).argmin()) for centre in centres]
+    assert len(set(nearest)) == 6  # no image is nearest to two
+    assert made.provenance["indices"] == nearest
+
+
+def test_random_images_are_those_that_krr_st_begins_with(inputs: Inputs, grey: ImageData) -> None:
+    made = process.run(selected, selected.Config(budget=9, seed=4), inputs)
+    indices = krr.real_indices(36, 9, seed=4)
+    assert made.provenance["indices"] == indices.tolist()
+    assert torch.equal(made.images, grey.normalised(indices))
+
+
+@pytest.mark.parametrize(
+    ("counted", "views", "wanted"), [(False, "none", 100), (True, "none", 85), (True, "rotation", 60)]
+)
+def test_both_conventions_of_a_budget(counted: bool, views: str, wanted: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """100 images of 3 x 32 x 32 and 512 floats a view: 307,200 / 3,584 = 85.7, 307,200 / 5,120 = 60."""
+    given = wide(made_data(channels=3, size=32, train=40), monkeypatch)
+    config = selected.Config(targets_count=counted, augmentation=views)
+    assert selected.total_steps(config, given) == wanted
+    each = 4 * 512 if views == "rotation" else 512
+    found = selected.affordable(100, image_floats=3072, representation_floats=each if counted else 0)
+    assert found == wanted
+
+
+@pytest.mark.parametrize("budget", [3, 7, 20])
+def test_what_is_counted_fits_and_one_more_would_not(budget: int, inputs: Inputs) -> None:
+    config = selected.Config(budget=budget, targets_count=True, augmentation="crop")
+    made = process.run(selected, config, inputs)
+    assert made.storage_floats() <= budget * 64 < made.storage_floats() * (len(made) + 1) / len(made)
+
+
+@pytest.mark.parametrize("views", predefined_views.KINDS)
+def test_representations_are_the_teachers(views: str, inputs: Inputs, teacher: Network) -> None:
+    made = process.run(selected, selected.Config(budget=5, augmentation=views), inputs)
+    images, targets = made.pairs()
+    count = len(predefined_views.NAMES[views])
+    assert len(images) == 5 * count
+    torch.testing.assert_close(targets, networks.predict(teacher, images).features, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(images, predefined_views.augmented(made.images, views).flatten(0, 1))
+
+
+def test_the_trace_says_how_near_the_nearest_is(inputs: Inputs) -> None:
+    points = rows(inputs)
+    taken: list[int] = []
+    for step in process.steps(selected, selected.Config(budget=4, kind="k_means"), inputs):
+        taken.append(step.trace.index)
+        apart = np.linalg.norm(points[:, None] - points[taken][None], axis=2).min(1).mean()
+        assert float(step.trace.distance) == pytest.approx(apart, rel=1e-5)
+    assert taken == step.state.order.tolist()
+
+
+@pytest.mark.parametrize("kind", ["random", "k_means"])
+def test_labels_are_never_read(kind: str, inputs: Inputs, grey: ImageData) -> None:
+    other = dataclasses.replace(inputs, data=relabelled_data(grey))
+    found: list[tuple[Tensor, Tensor]] = [
+        process.run(selected, selected.Config(kind=kind, budget=6), some).pairs() for some in (inputs, other)
+    ]
+    assert all(torch.equal(one, two) for one, two in zip(*found, strict=True))
+
+
+def test_wrong_numbers_and_things_are_named(inputs: Inputs, grey: ImageData, teacher: Network) -> None:
+    with refuses("budget", "36", "37"):
+        selected.init(selected.Config(budget=37), inputs)
+    narrow: dict[str, Any] = {"image_floats": 64, "representation_floats": 80}
+    with refuses("budget", "at least 3 images", "given 2"):
+        selected.affordable(2, **narrow)
+    assert selected.affordable(3, **narrow) == 1
+    for function in (selected.init, selected.total_steps):
+        with refuses("teacher", selected.NAME):
+            function(selected.Config(), Inputs(data=grey))
+        with refuses("data", selected.NAME):
+            function(selected.Config(), Inputs(teachers=(teacher,)))
+    with refuses("kind", "k_means"):
+        selected.Config(kind="kmeans")
+    assert [selected.Config.paper(name).budget for name in ("cifar10", "tiny-imagenet", "imagenet")] == [100, 200, 250]

@@ -1,0 +1,164 @@
+"""The records of self-supervised distillation: their points, what a point measures, and the teacher that is shipped."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from ddlab import cache, data, distill, networks, records, shift_models
+from ddlab import self_supervised as teaching
+from ddlab.distilled import DistilledSet
+from ddlab.evaluation import pretrained
+from ddlab.methods import kernel_ridge_self_supervised as krr
+from ddlab.methods import parameterised_self_supervised as boost
+from ddlab.methods import representation_selection
+from ddlab.process import Inputs
+from ddlab.records import SWEEPS, Place, self_supervised
+from ddlab.records import __main__ as command
+from ddlab.records.self_supervised import BOOST, KRR_ST, SELECTED
+from tests.support import refuses
+
+SMOKE = Place(smoke=True)
+
+
+def test_each_point_is_there_once_and_the_grids_are_whole() -> None:
+    points = SWEEPS["self_supervised"].settings
+    assert all(list(point) == ["method", "budget", *self_supervised.FIELDS, "seed"] for point in points)
+    keys = {tuple(point.values()) for point in points}
+    parts = (self_supervised.starts(), self_supervised.parts(), self_supervised.baselines(), self_supervised.budgets())
+    assert len(keys) == len(points) and keys == {tuple(point.values()) for grid in parts for point in grid}
+    starts = Counter((p["bases_start"], p["coefficients_start"]) for p in self_supervised.starts())
+    kinds = [(bases, how) for bases in ("principal", "real", "random") for how in ("projection", "random")]
+    assert starts == dict.fromkeys(kinds, 5)  # Table 4, crossed
+    parts_of = Counter((p["method"], p["augmentation"], p["reset"]) for p in self_supervised.parts())
+    views = [(BOOST, kind, True) for kind in ("none", "rotation", "jigsaw", "crop")]
+    assert parts_of == dict.fromkeys([(KRR_ST, None, True), (KRR_ST, None, False), *views], 5)  # Tables 3 and 12
+    controls = Counter((p["kind"], p["targets_count"], p["augmentation"]) for p in self_supervised.baselines())
+    assert len(controls) == 8 and set(controls.values()) == {5}
+    by_budget = Counter((p["method"], p["kind"], p["budget"]) for p in self_supervised.budgets())
+    methods = [(KRR_ST, None), (BOOST, None), (SELECTED, "random"), (SELECTED, "k_means")]
+    assert by_budget == {(*method, budget): 5 for method in methods for budget in (10, 20, 40)}  # Table 2
+    for point in self_supervised.budgets():
+        bases = 2 * point["budget"] if point["method"] == BOOST else None
+        assert point["image_bases"] == point["representation_bases"] == bases
+
+
+def test_points_of_the_shift_models() -> None:
+    points = SWEEPS["shift_models"].settings
+    models = [("same", None), ("bias", None), ("networks", 2), ("networks", 4), ("networks", 8), ("stored", None)]
+    wanted = {(*model, which): 5 for model in models for which in ("one result", "what the budget buys")}
+    assert Counter((p["shift"], p["hidden"], p["compared_on"]) for p in points) == wanted  # Table 11
+    assert len({tuple(point.values()) for point in points}) == len(points) == 60
+
+
+@pytest.mark.parametrize("method", [KRR_ST, BOOST, SELECTED])
+def test_a_point_is_what_the_method_makes_of_its_columns(method: str) -> None:
+    """Written out through `distill`; the seeds are those of the draws and of the pre-trained network."""
+    world = self_supervised.world(smoke=True)
+    point = self_supervised.point(method, seed=2)
+    teacher = world.teacher(SMOKE)
+    short: dict[str, Any] = {"network": world.network, "iterations": 3, "pool_steps": 3, "pool_size": 2, "seed": 2}
+    config: Any = {
+        KRR_ST: lambda: krr.Config.teaching(budget=20, reset=True, **short),
+        BOOST: lambda: boost.Config.teaching(budget=20, image_bases=40, representation_bases=40, **short),
+        SELECTED: lambda: representation_selection.Config(budget=20, seed=2),
+    }[method]()
+    wanted = distill(config.__class__.__module__.rpartition(".")[2], world.data, teacher, config, "cpu", progress=False)
+    made = self_supervised.distilled(point, SMOKE)
+    for one, other in zip(made.pairs(), wanted.pairs(), strict=True):
+        assert torch.equal(one, other)
+    found = self_supervised.measured(point, SMOKE)
+    assert list(found) == ["source", "other", "pairs", "floats"]
+    asked = {"shapes": world.data, "digits": world.other}
+    tested = pretrained(wanted, asked, candidates=(1e-3,), seeds=(2,), config=world.pretraining, device="cpu")
+    assert [found["source"], found["other"]] == [tested.of(name).mean for name in asked]
+    assert (found["pairs"], found["floats"]) == (len(wanted), wanted.storage_floats())
+    if method == BOOST:
+        assert found["floats"] <= 20 * 768 < found["floats"] + 40 + 40
+
+
+@pytest.mark.parametrize(("shift", "hidden"), [("same", None), ("bias", None), ("networks", 2), ("stored", None)])
+@pytest.mark.parametrize("which", [self_supervised.ONE_RESULT, self_supervised.BY_BUDGET])
+def test_what_a_shift_model_measures(shift: str, hidden: int | None, which: str) -> None:
+    found = self_supervised.by_shift({"shift": shift, "hidden": hidden, "compared_on": which, "seed": 1}, SMOKE)
+    assert list(found) == ["source", "other", "pairs", "error"]
+    # (20 x 768 - 40 x 192 - 40 x 80 - shifts) / (40 + 40), with 3 views of 40 coefficients and 80 features.
+    shifts = {"same": 0, "bias": 3 * 40, "networks": 3 * (2 * 40 * 2 + 2 + 40)}
+    room, one = 20 * 768 - 40 * 192 - 40 * 80, 80 + (3 * 40 if shift == "stored" else 0)
+    bought = (room - shifts.get(shift, 0)) // one
+    published = (room - 3 * (2 * 40 * 4 + 4 + 40)) // 80
+    assert found["pairs"] == (published if which == self_supervised.ONE_RESULT else bought)
+    assert found["error"] == pytest.approx({"same": 1.0, "stored": 0.0}.get(shift, found["error"]))
+    if shift in ("bias", "networks"):
+        assert 0 < found["error"] < 1
+
+
+def test_another_shift_model_changes_nothing_else() -> None:
+    made = self_supervised.distilled(self_supervised.point(BOOST, seed=1), SMOKE, shift="stored", pairs=6)
+    other = self_supervised.with_shift(made, "bias", seed=0)
+    assert torch.equal(made.images, other.images) and other.target("representations").shift == "bias"
+    one, two = (some.target("representations").tensors for some in (made, other))
+    wanted = shift_models.mean_shifts(one["coefficients"], one["view_coefficients"])
+    assert torch.equal(two["biases"], wanted) and torch.equal(one["bases"], two["bases"])
+    with refuses("made", "stored", "bias"):
+        self_supervised.with_shift(other, "same", seed=0)
+
+
+def test_points_are_repeated_by_name() -> None:
+    point = self_supervised.point(SELECTED, seed=4)
+    assert records.run_point("self_supervised", point, SMOKE) == self_supervised.measured(point, SMOKE)
+
+
+def test_sets_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place, point = Place(folder=tmp_path, smoke=True), self_supervised.point(KRR_ST, seed=0)
+    cache.clear()
+    made = self_supervised.distilled(point, place)
+    (file,) = (tmp_path / "made").glob("kernel_ridge_self_supervised-*.safetensors")
+    assert DistilledSet.load(file).fingerprint == made.fingerprint
+    cache.clear()
+    monkeypatch.setattr(krr, "update", lambda *_: pytest.fail("it ran again"))
+    assert self_supervised.distilled(point, place).fingerprint == made.fingerprint
+
+
+def test_other_images_are_a_hundred_digits_in_the_shape_of_shapes() -> None:
+    world = self_supervised.world(smoke=True)
+    digits = data.load("digits")
+    assert world.other.train_labels.bincount().tolist() == [10] * 10
+    assert (world.other.channels, world.other.image_size) == (3, (16, 16))
+    first = [int(digits.of_class(label)[0]) for label in range(10)]
+    assert torch.equal(world.other.train_images[::10, :1], digits.train_images[first])
+    assert torch.equal(world.other.test_labels, digits.test_labels)
+
+
+def test_the_shipped_teacher_is_the_records() -> None:
+    """Its provenance names these images and this recipe: no label was read."""
+    world = self_supervised.world()
+    teacher = networks.load(self_supervised.SHIPPED)
+    assert teacher.provenance["process"] == "self_supervised" and teacher.provenance["complete"] is True
+    # What came to the config later has its default in the recipe.
+    recipe, plain = world.teaching.to_dict(), teaching.Config().to_dict()
+    assert recipe == {**plain, **teacher.provenance["config"]}
+    assert teacher.provenance["inputs"] == Inputs(data=world.data).fingerprint
+    assert teacher.spec == world.teaching.network.for_data(world.data)
+    assert world.teacher(Place()).fingerprint == teacher.fingerprint
+    assert self_supervised.SHIPPED.stat().st_size < 10**5
+
+
+def test_it_is_written_by_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world = self_supervised.world(smoke=True)
+    small = dataclasses.replace(world, teaching=world.teaching.replace(epochs=1, warmup_epochs=0))
+    file = tmp_path / "teacher.safetensors"
+    monkeypatch.setattr(self_supervised, "world", lambda smoke=False: small)
+    monkeypatch.setattr(self_supervised, "SHIPPED", file)
+    monkeypatch.setattr(command.setting, "train_shipped", list)
+    assert command.main(["--teachers"]) == 0
+    assert str(file) in capsys.readouterr().out
+    written = networks.load(file)
+    assert written.provenance["config"] == small.teaching.to_dict() and written.provenance["complete"] is True
