@@ -190,6 +190,7 @@ class SelfSupervisedLab(Explorer):
             self._doing = None
 
     def _learn(self, run: Run, frame: Frame, leave: Callable[[], None]) -> None:
+        self._draw()  # the button that was pressed is not to be pressed again
         self._say_progress(f"{name_of(run.config)}: the set", 0.0)
         words = f"{figures.label(run)}, outer step {frame.step}"
         made = self.runs.distilled(run, frame)
@@ -258,8 +259,10 @@ class SelfSupervisedLab(Explorer):
             self._place_slider(run, frame)
             self.views.draw(run, frame, view)
             waits = self._draw_map()
-            self._enable(view, run, frame)
-            running = self._doing is not None and self._doing.probed is None and self._doing.run is run
+            doing = self._doing
+            running = doing is not None and doing.run is run and doing.probed is None
+            probing = doing is not None and doing.run is run and doing.probed is frame
+            self._enable(view, can_run=not running and not run.complete, can_probe=not probing)
             said = self._refusal_in_words(), figures.sentence(self.runs, run, frame), figures.todo(run, running), waits
             self.say(" ".join(part for part in said if part))
             now = time.monotonic()
@@ -285,12 +288,13 @@ class SelfSupervisedLab(Explorer):
         finally:
             self._placing = None
 
-    def _enable(self, view: SelfSupervisedView, run: Run, frame: Frame) -> None:
+    def _enable(self, view: SelfSupervisedView, *, can_run: bool, can_probe: bool) -> None:
+        run, key = self._run, (self._run.config, self._frame.step)
         for name in self.panel:
             setattr(self.panel[name], "disabled", name in view.unused)  # noqa: B010
-        self.run_button.disabled = bool(self.refusal) or run.complete
+        self.run_button.disabled = bool(self.refusal) or not can_run
         self.run_button.description = "Go on" if run.state.step and not run.complete else "Run"
-        self.probe_button.disabled = bool(self.refusal) or (run.config, frame.step) in self.worth.rows
+        self.probe_button.disabled = bool(self.refusal) or not can_probe or key in self.worth.rows
         sentence = self._refusal_in_words()
         self.refused.value = f'<div class="ddlab-sentence-bad">{html.escape(sentence)}</div>' if sentence else ""
         self.refused.layout.display = None if sentence else "none"

@@ -56,11 +56,13 @@ def outer_curve(runs: SelfSupervisedRuns, run: Run) -> go.Figure:
 
 @lru_cache(maxsize=64)
 def _outer(shown: tuple[tuple[str, tuple[float, ...]], ...]) -> go.Figure:
-    return loss_curves(
+    figure = loss_curves(
         dict(shown) or {"no outer step yet": [float("nan")]}, log_y=bool(shown), height=_HEIGHT,
         title="Outer loss, the run on show first" if shown else "Outer loss: no step yet",
         x_label="outer step", y_label=f"outer loss (mean of {_MEAN_OF} steps)",
     )  # fmt: skip
+    # A run stays within a decade: without the digits between powers of ten the axis would have no number.
+    return figure.update_yaxes(dtick="D1") if shown else figure
 
 
 def pool_curve(run: Run) -> go.Figure:
@@ -112,9 +114,7 @@ def bill_figure(runs: SelfSupervisedRuns, view: SelfSupervisedView) -> go.Figure
         )
     except DDLabError:  # the reader is told where this is the method that was chosen
         pass
-    if view.method == BOOST:
-        rows.reverse()
-    return _bill(tuple(rows), view.budget, view.budget * image)
+    return _bill(tuple(reversed(rows)), view.budget, view.budget * image)
 
 
 @lru_cache(maxsize=128)

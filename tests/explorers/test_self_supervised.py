@@ -16,7 +16,7 @@ from ddlab import process as driver
 from ddlab.data import ImageData
 from ddlab.errors import DDLabError
 from ddlab.explorers import SelfSupervisedLab, self_supervised_runs
-from ddlab.explorers.self_supervised_figures import label, outer_loss
+from ddlab.explorers.self_supervised_figures import label, outer_curve, outer_loss
 from ddlab.explorers.self_supervised_runs import SelfSupervisedRuns
 from ddlab.explorers.self_supervised_view import BOOST, KRR_ST, SelfSupervisedView, kept_iterations
 from ddlab.figures import alt_text, encode_grid
@@ -109,7 +109,9 @@ def test_frames_and_losses_are_the_methods_own(data: ImageData, teacher: Network
     middle = runs.distilled(run, run.frame(4))
     process: Any = boost if isinstance(config, boost.Config) else krr
     state = next(step.state for step in taken if step.state.step == run.filling + 4)
-    assert middle.fingerprint == process.finish(config, runs.inputs, state).fingerprint and not middle.complete
+    wanted_set = process.finish(config, runs.inputs, state)
+    assert middle.fingerprint == wanted_set.fingerprint and middle.provenance == wanted_set.provenance
+    assert not middle.complete and runs.distilled(run, run.frame(None)).complete
 
 
 def test_what_a_frame_looks_like(data: ImageData, teacher: Network) -> None:
@@ -157,6 +159,9 @@ def test_a_run_that_is_left_is_taken_up_again(data: ImageData, teacher: Network)
     other = whole.begun(run.config)
     whole.go_on(other)
     assert run.outer == other.outer and run.pool == other.pool
+    means = [np.mean(run.outer[max(0, step - 9) : step + 1]) for step in range(60)]
+    np.testing.assert_allclose(outer_curve(runs, run).data[0].y, means)
+    assert outer_loss(run, 40) == pytest.approx(means[39])
     assert all(
         torch.equal(run.frame(None).parameters[name], value) for name, value in other.frame(None).parameters.items()
     )
@@ -305,6 +310,7 @@ def test_what_the_library_refuses_is_said_and_nothing_breaks(lab: SelfSupervised
     moved(lab, budget=5, representation_bases=10)
     assert lab.refusal.startswith("budget must be at least")
     moved(lab, method=KRR_ST)
+    assert "KRR-ST: a budget of 5 images" in lab.sentence
     assert lab.refusal == "" and lab.refused.layout.display == "none" and not lab.run_button.disabled
     moved(lab, method=BOOST, scale=2, budget=12)
     assert lab.refusal == "" and "Boost: a budget of 12 images" in lab.sentence

@@ -51,6 +51,14 @@ def test_grid_places_images_row_by_row():
     assert (grid[8, :, 3] == 0).all() and (grid[9:, 11:, 3] == 0).all()
 
 
+def test_a_row_label_is_drawn_whole() -> None:
+    """Alone, where it sets the width, it has as much ink as beside a longer one."""
+    images = random_images(2, 24, 24)
+    alone = decoded(encode_grid(images, columns=1, row_labels=["turned", ""]))[:24, :-24, 3]
+    beside = decoded(encode_grid(images, columns=1, row_labels=["turned", "a longer label"]))[:24, :-24, 3]
+    assert alone.sum() == beside.sum() > 0
+
+
 def test_labels_take_room_outside_the_images():
     images = random_images(4, 16, 16, 3)
     plain = decoded(encode_grid(images, columns=2, scale=2))
