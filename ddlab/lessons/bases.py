@@ -133,9 +133,14 @@ def teacher_accuracy() -> float:
 
 
 @functools.cache
-def inner_network(seed: int) -> Network:
-    """A network as the pool holds it halfway: 25 steps on twenty real images, their turned views and the teacher's representations."""
-    chosen = pretraining.Config(network=world().pretraining.network, epochs=25, seed=seed)
+def inner_network(seed: int, *, width: int = 16) -> Network:
+    """A network as the pool holds it halfway: 25 steps on twenty real images, their turned views and the teacher's representations.
+
+    Args:
+        width: channels of its first block; 16 are the pool's.
+    """
+    network = networks.spec("convnet", width=width, growth=2)
+    chosen = pretraining.Config(network=network, epochs=25, seed=seed)
     return process.run(pretraining, chosen, Inputs(distilled=selected(seed=seed, augmentation="rotation")))
 
 
@@ -172,7 +177,7 @@ def view_problem(*, seed: int, pairs: int = 3) -> theory.ViewProblem:
         targets=seen.double().unflatten(0, views.shape[:2]),
         real=step.real,
         wanted=step.wanted,
-        features=theory.frozen_features(inner_network(seed)),
+        features=theory.frozen_features(inner_network(seed, width=8)),  # of 128 features: all their slopes are held
     )
 
 

@@ -22,6 +22,7 @@ from .measured import Measured
 from .residuals_claims import differences
 
 ON_SHAPES = "shapes 16 px, ConvNets of 16, 32 and 64 channels, teacher without labels, 300 outer steps"
+ARCHITECTURES = "self_supervised_architectures"
 VIEWS = ("rotation", "jigsaw", "crop")
 FITTING = {"targets_count": True, "augmentation": "rotation"}
 """Random real images with their turned views and the teacher's representations of all of them, inside the budget."""
@@ -49,12 +50,10 @@ def recorded_effects() -> dict[str, Measured]:
     twenty = f"{ON_SHAPES}, {BUDGET} images"
     budgets = f"{ON_SHAPES}, {', '.join(map(str, BUDGETS))} images"
     found = _measured(start_effects() | part_effects() | view_effects() | control_effects(), twenty)
-    return (
-        found
-        | _measured(shift_effects(), twenty)
-        | _measured(budget_effects(), budgets)
-        | _measured(architecture_effects(), f"{twenty}, other architectures after 60 epochs")
-    )
+    found |= _measured(shift_effects(), twenty) | _measured(budget_effects(), budgets)
+    if ARCHITECTURES in records.names():  # a sweep of large networks, which takes longest
+        found |= _measured(architecture_effects(), f"{twenty}, other architectures after 60 epochs")
+    return found
 
 
 def start_effects() -> dict[str, list[float]]:
@@ -126,7 +125,7 @@ def control_effects() -> dict[str, list[float]]:
 
 def architecture_effects() -> dict[str, list[float]]:
     """B8: the mean over networks of other architectures, for each seed."""
-    table = records.load("self_supervised_architectures")
+    table = records.load(ARCHITECTURES)
     leads = []
     for network in sweep.ARCHITECTURES:
         one, other = (table.values("source", network=network, method=method) for method in (BOOST, SELECTED))

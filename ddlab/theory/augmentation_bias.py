@@ -49,7 +49,7 @@ from ..networks import Network
 from ._check import LARGEST
 from .counted_ridge import drawn_view_counts, fitted_losses, view_counts
 
-_NUMBERS_AT_ONCE = 4_000_000
+_NUMBERS_AT_ONCE = 1_000_000  # a few copies of them are held, 60 MB
 _MOST_SLOPES = 30_000_000
 
 Features = Callable[[Tensor], Tensor]

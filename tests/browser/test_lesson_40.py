@@ -17,7 +17,7 @@ ANSWERS = ("bases, coefficients and views (Boost)", "from the predefined views",
 def test_lesson_40_as_a_reader_uses_it(open_notebook) -> None:
     opened = open_notebook(LESSON)
     reader = Reader(opened)
-    measured: dict[str, Any] = {"run_all_seconds": opened.run_all()}
+    measured: dict[str, Any] = {"run_all_seconds": opened.run_all(timeout=560)}
     opened.wait_for_plots(12)
     assert opened.problems() == []
     plots = opened.plots()
