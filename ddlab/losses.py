@@ -30,3 +30,18 @@ def distillation_loss(student_logits: Tensor, targets: Tensor, *, temperature: f
     errors.check_tensor("targets", targets, shape=student_logits.shape, floating=True, finite=False)
     temperature = errors.check_number("temperature", temperature, COLDEST)
     return F.kl_div((student_logits / temperature).log_softmax(1), targets, reduction="batchmean")
+
+
+def regression_loss(outputs: Tensor, targets: Tensor) -> Tensor:
+    r"""$\frac{1}{nd} \sum_{ij} (\hat y_{ij} - y_{ij})^2$: outputs [n, d], targets [n, d] -> []. Their mean square difference.
+
+    Equation 2 of KRR-ST (Lee et al. 2024) and Boost (Yu et al. 2025), divided by d as in KRR-ST's code.
+
+    Raises:
+        DDLabError: shapes or dtypes that differ, or no number at all.
+    """
+    errors.check_tensor("outputs", outputs, shape=[None, None], floating=True, finite=False)
+    errors.check_tensor("targets", targets, shape=outputs.shape, dtype=outputs.dtype, finite=False)
+    if not outputs.numel():
+        errors.fail("outputs", "of at least one row and one column", outputs)
+    return (outputs - targets).square().mean()

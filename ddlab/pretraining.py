@@ -5,7 +5,7 @@ asked by a probe of its features on a labelled dataset (`evaluation.pretrained`)
 
 One step
 x, y = a batch of the views and their representations                  DistilledSet.pairs, `rows`
-l = mean of (network(x) - y)^2                                         `regression_loss`
+l = mean of (network(x) - y)^2                                         losses.regression_loss
 theta <- SGD with momentum, or AdamW                                   optim
 
 The network's last linear layer has as many outputs as a representation has numbers (`NetworkSpec.classes`).
@@ -25,7 +25,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import errors, networks, optim, randomness
+from . import errors, losses, networks, optim, randomness
 from .distilled import DistilledSet
 from .errors import DDLabError
 from .networks import Network, NetworkSpec
@@ -101,19 +101,6 @@ class Trace:
     learning_rate: float
 
 
-def regression_loss(outputs: Tensor, targets: Tensor) -> Tensor:
-    r"""$\frac{1}{nd} \sum_{ij} (\hat y_{ij} - y_{ij})^2$: outputs [n, d], targets [n, d] -> []. Equation 2, divided by d.
-
-    Raises:
-        DDLabError: shapes or dtypes that differ, or no number at all.
-    """
-    errors.check_tensor("outputs", outputs, shape=[None, None], floating=True, finite=False)
-    errors.check_tensor("targets", targets, shape=outputs.shape, dtype=outputs.dtype, finite=False)
-    if not outputs.numel():
-        errors.fail("outputs", "of at least one row and one column", outputs)
-    return (outputs - targets).square().mean()
-
-
 def rows(count: int, step: int, *, batch_size: int, seed: int) -> Tensor:
     """Which of `count` views are seen at `step`, int64 [at most batch_size]: each once per epoch, in a new order every epoch."""
     count = errors.check_integer("count", count, 1)
@@ -159,7 +146,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     leaves = {name: state.weights[name].detach().requires_grad_() for name in networks.parameter_names(spec)}
     with torch.enable_grad():
         outputs, buffers = networks.call(spec, {**state.weights, **leaves}, images, train=True)
-        loss = regression_loss(outputs.logits, targets)
+        loss = losses.regression_loss(outputs.logits, targets)
         slopes = torch.autograd.grad(loss, list(leaves.values()))
     gradients = dict(zip(leaves, slopes, strict=True))
     rate = optim.cosine(

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from ddlab import networks, predefined_views, pretraining, process
+from ddlab import losses, networks, predefined_views, pretraining, process
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet, HardLabels, Representations
 from ddlab.errors import NonFiniteError
@@ -47,16 +47,16 @@ def small(**changes: Any) -> pretraining.Config:
 def test_the_loss_is_the_mean_square() -> None:
     outputs, targets = drawn(3, 4).double(), drawn(3, 4, seed=1).double()
     wanted = sum((float(outputs[i, j]) - float(targets[i, j])) ** 2 for i in range(3) for j in range(4)) / 12
-    assert float(pretraining.regression_loss(outputs, targets)) == pytest.approx(wanted, rel=1e-12)
+    assert float(losses.regression_loss(outputs, targets)) == pytest.approx(wanted, rel=1e-12)
     leaf = outputs.clone().requires_grad_()
-    (slope,) = torch.autograd.grad(pretraining.regression_loss(leaf, targets), leaf)
+    (slope,) = torch.autograd.grad(losses.regression_loss(leaf, targets), leaf)
     torch.testing.assert_close(slope, 2 * (outputs - targets) / 12)
     with refuses("targets", "[3, 4]", "[3, 3]"):
-        pretraining.regression_loss(outputs, targets[:, :3])
+        losses.regression_loss(outputs, targets[:, :3])
     with refuses("targets", "float64"):
-        pretraining.regression_loss(outputs, targets.float())
+        losses.regression_loss(outputs, targets.float())
     with refuses("outputs", "at least one"):
-        pretraining.regression_loss(outputs[:0], targets[:0])
+        losses.regression_loss(outputs[:0], targets[:0])
 
 
 def test_each_view_is_seen_once_per_epoch_in_a_new_order() -> None:

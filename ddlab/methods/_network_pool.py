@@ -4,7 +4,7 @@ FRePo (Zhou et al. 2022) and KRR-ST (Lee et al. 2024): one network would be over
 inner steps each. So L networks wait, trained for z_1 ... z_L steps; the one that is drawn gives its features and is trained one step more.
 
 z_l ~ U{1 ... Z - 1}                                                   waiting_steps
-inner loss: mean of (network(x) - y)^2 over all numbers (eq 2 / d_y)   inner_loss
+inner loss: mean of (network(x) - y)^2 over all numbers (eq 2 / d_y)   losses.regression_loss
 theta <- SGD with momentum on it, all pairs at once, training mode     trained_once
 at z_l = Z: new weights, z_l <- 0                                      drawn_anew
 
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .. import errors, networks, optim, randomness
+from .. import errors, losses, networks, optim, randomness
 from ..networks import NetworkSpec
 
 
@@ -46,13 +46,6 @@ def waiting_steps(count: int, most: int, *, seed: int) -> list[int]:
     """z_l ~ U{1 ... Z - 1}, the steps that each of `count` networks is trained for before the first outer iteration; Z = `most`."""
     count, most = errors.check_integer("count", count, 1), errors.check_integer("most", most, 2)
     return torch.randint(1, most, (count,), generator=randomness.generator(seed, 0, "pool steps")).tolist()
-
-
-def inner_loss(outputs: Tensor, targets: Tensor) -> Tensor:
-    """The mean square difference of outputs and targets [m, d_y]: eq 2 divided by d_y, as in the authors' code; []."""
-    errors.check_tensor("outputs", outputs, shape=[None, None], floating=True, finite=False)
-    errors.check_tensor("targets", targets, shape=list(outputs.shape), dtype=outputs.dtype, finite=False)
-    return (outputs - targets).square().mean()
 
 
 def passes_in(precision: str, device: torch.device) -> torch.autocast:
@@ -92,7 +85,7 @@ def trained_once(
         with passes_in(precision, images.device):
             laid = {name: laid_out(value) for name, value in leaves.items()}
             outputs, buffers = networks.call(spec, {**weights, **laid}, laid_out(images), train=True)
-        loss = inner_loss(outputs.logits.to(targets.dtype), targets)
+        loss = losses.regression_loss(outputs.logits.to(targets.dtype), targets)
         slopes = torch.autograd.grad(loss, list(leaves.values()))
     moved, state = optim.sgd_update(
         {name: weights[name] for name in names},

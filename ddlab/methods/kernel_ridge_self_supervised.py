@@ -17,7 +17,7 @@ Equation or step                                                Function
 X_s = random real images, Y_s = g_phi(X_s)                      init
 L networks, trained for z_l ~ U{1 ... Z - 1} steps              _network_pool.waiting_steps, trained_once
 eq 3, outer loss on a batch of real images, AdamW on X_s, Y_s   kernel_ridge.outer_loss, outer_step
-eq 2, one more step of the network that was drawn               _network_pool.inner_loss, inner_step
+eq 2, one more step of the network that was drawn               losses.regression_loss, inner_step
 z_l = Z: it is drawn anew, z_l <- 0                             _network_pool.drawn_anew
 
 One step of a run is one step of a network while the pool is being filled (`Trace.phase` "pool": sum_l z_l of them), then one outer

@@ -82,7 +82,7 @@ RUNS: dict[str, Good] = {
     "process.start:pretraining": Good(_pretraining),
     "process.steps:pretraining": Good(_pretraining, nan_passes=EVERY_STEP),
     "pretraining.Config": Good(lambda g: {}),
-    "pretraining.regression_loss": Good(
+    "losses.regression_loss": Good(
         lambda g: {"outputs": g.tensor(4, 3), "targets": g.tensor(4, 3, seed=1)}, nan_passes=EVERY_STEP
     ),
     "pretraining.rows": Good(lambda g: {"count": 9, "step": 2, "batch_size": 4, "seed": 0}, largest={"count": 1000}),
