@@ -26,7 +26,7 @@ import ddlab
 from ddlab import methods, networks
 
 FILE = Path(__file__).parents[1] / "API.md"
-COMMANDS = {"benchmark", "replication"}
+COMMANDS = {"benchmark", "method_benchmarks", "replication"}
 HEAD = """# Public names of ddlab
 
 Written by `make api` from signatures and docstrings; a test holds it in step, so that a change of the API is seen as a difference

@@ -37,7 +37,7 @@ LAYERS: list[set[str]] = [
     {"relabelling", "_recipes", "methods", "training", "pretraining", "self_supervised"},
     {"evaluation", "measures", "entropy", "distillation", "records", "embeddings", "theory"},
     {"figures"},
-    {"explorers", "lessons", "benchmark", "benchmarks", "replication"},
+    {"explorers", "lessons", "benchmark", "method_benchmarks", "replication"},
 ]
 CORE = 5
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
