@@ -58,6 +58,7 @@ def logistic_predictions(features: Tensor, labels: Tensor, others: Tensor, stren
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
+    from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
     check_training(features, labels)
     strength = _checked_strength(strength)
@@ -68,7 +69,8 @@ def logistic_predictions(features: Tensor, labels: Tensor, others: Tensor, stren
         return torch.zeros(0, dtype=torch.int64)
     model = LogisticRegression(C=1 / (strength * len(labels)), tol=1e-6, max_iter=_ITERATIONS)
     try:
-        with warnings.catch_warnings():
+        # One thread: for products this small a second one waits in a loop, on a busy machine for thirty times the work.
+        with warnings.catch_warnings(), threadpool_limits(1, "blas"):
             warnings.simplefilter("error", ConvergenceWarning)
             model.fit(learning.numpy(), labels.numpy())
     except ConvergenceWarning:
