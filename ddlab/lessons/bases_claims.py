@@ -51,8 +51,6 @@ def recorded_effects() -> dict[str, Measured]:
     budgets = f"{ON_SHAPES}, {', '.join(map(str, BUDGETS))} images"
     found = _measured(start_effects() | part_effects() | view_effects() | control_effects(), twenty)
     found |= _measured(shift_effects(), twenty) | _measured(budget_effects(), budgets)
-    if ARCHITECTURES in records.names():  # a sweep of large networks, which takes longest
-        found |= _measured(architecture_effects(), f"{twenty}, other architectures after 60 epochs")
     return found
 
 
@@ -127,8 +125,8 @@ def architecture_effects() -> dict[str, list[float]]:
     """B8: the mean over networks of other architectures, for each seed."""
     table = records.load(ARCHITECTURES)
     leads = []
-    for network in sweep.ARCHITECTURES:
-        one, other = (table.values("source", network=network, method=method) for method in (BOOST, SELECTED))
+    for name in sweep.ARCHITECTURES:
+        one, other = (table.values("source", architecture=name, method=method) for method in (BOOST, SELECTED))
         leads.append(differences(one, other))
     return {"B8 architectures": [fmean(seed) for seed in zip(*leads, strict=True)]}
 

@@ -214,8 +214,8 @@ def shift_models_settings() -> list[Point]:
 def architecture_settings() -> list[Point]:
     """Table 1 at small scale: networks of other architectures, pre-trained on the sets of a ConvNet."""
     return [
-        {"network": network} | point(method, seed=seed)
-        for network in ARCHITECTURES for method in (SELECTED, KRR_ST, BOOST) for seed in range(3)
+        {"architecture": architecture} | point(method, seed=seed)
+        for architecture in ARCHITECTURES for method in (SELECTED, KRR_ST, BOOST) for seed in range(3)
     ]  # fmt: skip
 
 
@@ -258,8 +258,8 @@ def accuracies(
 
 def by_architecture(setting: Point, place: Place) -> dict[str, float]:
     """`accuracies` of a network of another architecture, pre-trained for fewer epochs."""
-    spec = networks.spec("convnet", width=2) if place.smoke else ARCHITECTURES[setting["network"]]
-    made = distilled({column: value for column, value in setting.items() if column != "network"}, place)
+    spec = networks.spec("convnet", width=2) if place.smoke else ARCHITECTURES[setting["architecture"]]
+    made = distilled({column: value for column, value in setting.items() if column != "architecture"}, place)
     config = world(place).pretraining.replace(network=spec, epochs=2 if place.smoke else 60)
     return accuracies(made, setting["seed"], place, config=config)
 

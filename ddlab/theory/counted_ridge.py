@@ -76,7 +76,7 @@ def view_counts(images: int, views: int, draws: int) -> tuple[Tensor, Tensor]:
         DDLabError: more than `MOST_ASSIGNMENTS` of them.
 
     >>> counts, odds = view_counts(images=1, views=2, draws=2)
-    >>> counts[:, :, 0].tolist(), odds.tolist()
+    >>> counts[:, :, 0].tolist(), odds.float().tolist()
     ([[2.0, 0.0], [1.0, 1.0], [0.0, 2.0]], [0.25, 0.5, 0.25])
     """
     images, views = errors.check_integer("images", images, 1, 10**4), errors.check_integer("views", views, 1, 100)

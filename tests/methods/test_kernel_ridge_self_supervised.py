@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import ddlab
-from ddlab import distillation, networks, process, randomness, self_supervised
+from ddlab import networks, process, randomness, self_supervised, training
 from ddlab.data import ImageData
 from ddlab.errors import NonFiniteError
 from ddlab.methods import _network_pool as pools
@@ -235,7 +235,7 @@ def test_a_teacher_of_its_own_has_seen_no_labels(grey: ImageData, monkeypatch: p
         return recipe
 
     monkeypatch.setattr(self_supervised.Config, "for_data", short)
-    monkeypatch.setattr(distillation, "train_teacher", lambda *_, **__: pytest.fail("a teacher read labels"))
+    monkeypatch.setattr(training, "update", lambda *_: pytest.fail("a teacher read labels"))
     found = ddlab.distill("krr_st", grey, config=config(), device="cpu", progress=False)
     monkeypatch.undo()
     assert asked == [grey]

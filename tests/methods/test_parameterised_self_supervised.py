@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ddlab import bases, kernel_ridge, networks, optim, predefined_views, process, randomness, shift_models
+from ddlab import bases, cache, kernel_ridge, networks, optim, predefined_views, process, randomness, shift_models
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.methods import kernel_ridge_self_supervised as krr
@@ -148,9 +148,13 @@ def test_a_budget_for_no_pair_says_which_would_do(monkeypatch: pytest.MonkeyPatc
     assert boost.count_pairs(settings.replace(budget=86), given) >= 1
 
 
-def test_whole_bases_are_krr_st(inputs: Inputs, teacher: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whole_bases_are_krr_st(
+    inputs: Inputs, teacher: Network, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     """Scale 1, as many bases as there are dimensions, no views: the same pairs, and the same losses until the first outer step."""
     normalised, initialise = ImageData.normalised, networks.initialise
+    request.addfinalizer(cache.clear)  # what float64 images give is not what the next test must find
+    cache.clear()
     monkeypatch.setattr(ImageData, "normalised", lambda *given, **options: normalised(*given, **options).double())
     monkeypatch.setattr(networks, "initialise", lambda *given, **options: doubled(initialise(*given, **options)))
     inputs = dataclasses.replace(inputs, teachers=(doubled(teacher),))
@@ -196,10 +200,12 @@ def test_all_views_enter_both_losses(augmentation: Kind, inputs: Inputs, monkeyp
 
 @pytest.mark.parametrize("with_mean", [False, True])
 def test_the_outer_step_follows_finite_differences(
-    with_mean: bool, inputs: Inputs, teacher: Network, monkeypatch: pytest.MonkeyPatch
+    with_mean: bool, inputs: Inputs, teacher: Network, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     """The gradient that AdamW is given, with respect to every parameter, in float64; the ridge is a constant."""
     normalised, initialise = ImageData.normalised, networks.initialise
+    request.addfinalizer(cache.clear)  # what float64 images give is not what the next test must find
+    cache.clear()
     monkeypatch.setattr(ImageData, "normalised", lambda *given, **options: normalised(*given, **options).double())
     monkeypatch.setattr(networks, "initialise", lambda *given, **options: doubled(initialise(*given, **options)))
     inputs = dataclasses.replace(inputs, teachers=(doubled(teacher),))

@@ -116,8 +116,8 @@ def test_another_shift_model_changes_nothing_else() -> None:
         self_supervised.with_shift(other, "same", seed=0)
 
 
-@pytest.mark.parametrize("network", ["ResNet-18", "ViT"])
-def test_other_architectures_learn_the_same_sets(network: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("architecture", ["ResNet-18", "ViT"])
+def test_other_architectures_learn_the_same_sets(architecture: str, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
     monkeypatch.setattr(
         self_supervised,
@@ -126,7 +126,7 @@ def test_other_architectures_learn_the_same_sets(network: str, monkeypatch: pyte
             seen.append((made, config)) or pretrained(made, data, config=config, **options)
         ),
     )
-    point = {"network": network} | self_supervised.point(SELECTED, seed=1)
+    point = {"architecture": architecture} | self_supervised.point(SELECTED, seed=1)
     assert set(records.run_point("self_supervised_architectures", point, SMOKE)) == {"source", "other"}
     ((made, config),) = seen
     assert made.fingerprint == self_supervised.distilled(self_supervised.point(SELECTED, seed=1), SMOKE).fingerprint
