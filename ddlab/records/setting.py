@@ -9,8 +9,9 @@ cifar10_paper   CIFAR-10, all                                   ResNet-18       
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -150,17 +151,25 @@ SCALES: dict[str, Callable[[Place], Setting]] = {
 }  # fmt: skip
 
 
-def train_shipped() -> list[Path]:
-    """Train the shipped teachers anew, with one thread, and write them over the old ones: their files."""
-    threads, files = torch.get_num_threads(), []
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """PyTorch with one thread, as the shipped teachers were trained: another number gives other bits."""
+    threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def train_shipped() -> list[Path]:
+    """Train the shipped teachers anew, with one thread, and write them over the old ones: their files."""
+    files = []
+    with one_thread():
         for scale in SHIPPED:
             world = setting(scale, Place())
             teacher = whole(process.run(training, world.teaching, Inputs(data=world.data)))
             files.append(teacher.save(TEACHERS / f"{scale}.safetensors"))
-    finally:
-        torch.set_num_threads(threads)
     return files
 
 
