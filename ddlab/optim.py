@@ -144,6 +144,29 @@ def adamw_update(
     return adam_update(shrunk, gradients, state, learning_rate=learning_rate, betas=betas, epsilon=epsilon)
 
 
+def begin(kind: str, parameters: Tensors) -> SGDState | AdamState:
+    """The state before the first update of "sgd" or "adamw", for `descend`."""
+    errors.check_choice("kind", kind, ("sgd", "adamw"))
+    return adam_init(parameters) if kind == "adamw" else sgd_init(parameters)
+
+
+def descend(
+    parameters: Tensors,
+    gradients: Tensors,
+    state: SGDState | AdamState,
+    *,
+    learning_rate: LearningRate,
+    momentum: float = 0.0,
+    weight_decay: float = 0.0,
+) -> tuple[dict[str, Tensor], SGDState | AdamState]:
+    """One step of the optimiser whose state it is: `adamw_update`, or `sgd_update`, which alone has a momentum. Errors as these."""
+    if isinstance(state, AdamState):
+        return adamw_update(parameters, gradients, state, learning_rate=learning_rate, weight_decay=weight_decay)
+    return sgd_update(
+        parameters, gradients, state, learning_rate=learning_rate, momentum=momentum, weight_decay=weight_decay
+    )
+
+
 def cosine(step: int, total: int, base: float, *, final_fraction: float = 0.0, stretch: float = 1.0) -> float:
     r"""The learning rate before update `step` (0-based) of `total`: from `base` down to `base * final_fraction`.
 

@@ -26,6 +26,7 @@ import torch
 from torch import Tensor
 
 from . import errors, losses, networks, optim, randomness
+from ._trained import trained_network
 from .distilled import DistilledSet
 from .errors import DDLabError
 from .networks import Network, NetworkSpec
@@ -135,7 +136,7 @@ def init(config: Config, inputs: Inputs) -> State:
     spec = _spec(config, inputs)
     weights = networks.initialise(spec, seed=config.seed).to(inputs.device).weights
     trained = {name: weights[name] for name in networks.parameter_names(spec)}
-    return State(0, weights, optim.adam_init(trained) if config.optimiser == "adamw" else optim.sgd_init(trained))
+    return State(0, weights, optim.begin(config.optimiser, trained))
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
@@ -153,22 +154,23 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
         state.step, total_steps(config, inputs), config.learning_rate, final_fraction=config.final_fraction
     )
     current = {name: state.weights[name] for name in leaves}
-    moved, optimiser = _descend(config, current, gradients, state.optimiser, rate)
+    moved, optimiser = optim.descend(
+        current,
+        gradients,
+        state.optimiser,
+        learning_rate=rate,
+        momentum=config.momentum,
+        weight_decay=config.weight_decay,
+    )
     return State(state.step + 1, {**moved, **buffers}, optimiser), Trace(loss.detach(), rate)
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> Network:
     """The network with its weights; `provenance` says how it came about and whether its training was complete."""
-    provenance = {
-        "process": NAME,
-        "config": config.to_dict(),
-        "inputs": inputs.fingerprint,
-        "step": state.step,
-        "complete": state.step >= total_steps(config, inputs),
-        "classifier": "representations",
-    }
-    weights = {name: value.cpu() for name, value in state.weights.items()}
-    return Network(spec=_spec(config, inputs), weights=weights, provenance=provenance)
+    return trained_network(
+        _spec(config, inputs), state.weights, process=NAME, config=config, inputs=inputs, step=state.step,
+        total=total_steps(config, inputs), classifier="representations",
+    )  # fmt: skip
 
 
 def _distilled(inputs: Inputs) -> DistilledSet:
@@ -185,24 +187,3 @@ def _spec(config: Config, inputs: Inputs) -> NetworkSpec:
     source = _distilled(inputs)
     size = source.target("representations").size
     return dataclasses.replace(config.network, channels=source.channels, classes=size, image_size=source.image_size)
-
-
-def _descend(
-    config: Config,
-    current: dict[str, Tensor],
-    gradients: dict[str, Tensor],
-    state: optim.SGDState | optim.AdamState,
-    learning_rate: float,
-) -> tuple[dict[str, Tensor], optim.SGDState | optim.AdamState]:
-    if isinstance(state, optim.AdamState):
-        return optim.adamw_update(
-            current, gradients, state, learning_rate=learning_rate, weight_decay=config.weight_decay
-        )
-    return optim.sgd_update(
-        current,
-        gradients,
-        state,
-        learning_rate=learning_rate,
-        momentum=config.momentum,
-        weight_decay=config.weight_decay,
-    )

@@ -26,6 +26,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from . import _recipes, errors, losses, networks, optim
+from ._trained import trained_network
 from .augmentation import View, Views
 from .data import ImageData
 from .distilled import DistilledSet, EpochLabels, OnlineTeacher, Targets
@@ -203,7 +204,7 @@ def init(config: Config, inputs: Inputs) -> State:
         errors.fail("crop_pixels", f"below the image size of {min(source.image_size)} px", crop_pixels)
     weights = networks.initialise(config.network.for_data(source), seed=config.seed).to(inputs.device).weights
     trained = {name: weights[name] for name in networks.parameter_names(config.network.for_data(source))}
-    return State(0, weights, optim.adam_init(trained) if config.optimiser == "adamw" else optim.sgd_init(trained))
+    return State(0, weights, optim.begin(config.optimiser, trained))
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
@@ -230,36 +231,24 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     )
     current = {name: state.weights[name] for name in names}
     gradients = dict(zip(names, slopes, strict=True))
-    if isinstance(state.optimiser, optim.SGDState):
-        moved, optimiser = optim.sgd_update(
-            current,
-            gradients,
-            state.optimiser,
-            learning_rate=learning_rate,
-            momentum=config.momentum,
-            weight_decay=config.weight_decay,
-        )
-    else:
-        moved, optimiser = optim.adamw_update(
-            current, gradients, state.optimiser, learning_rate=learning_rate, weight_decay=config.weight_decay
-        )
+    moved, optimiser = optim.descend(
+        current,
+        gradients,
+        state.optimiser,
+        learning_rate=learning_rate,
+        momentum=config.momentum,
+        weight_decay=config.weight_decay,
+    )
     right = (outputs.logits.detach().argmax(1) == targets.argmax(1)).float().mean()
     return State(state.step + 1, {**moved, **buffers}, optimiser), Trace(loss.detach(), right, learning_rate)
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> Network:
     """The network with its weights, and whether its training was complete in `provenance`."""
-    source = _source(inputs)
-    provenance = {
-        "process": NAME,
-        "config": config.to_dict(),
-        "inputs": inputs.fingerprint,
-        "step": state.step,
-        "complete": state.step >= total_steps(config, inputs),
-    }
-    # On the CPU wherever it was trained, so that it meets the data there; `Inputs` moves it to the device of the next run.
-    weights = {name: value.cpu() for name, value in state.weights.items()}
-    return Network(spec=config.network.for_data(source), weights=weights, provenance=provenance)
+    return trained_network(
+        config.network.for_data(_source(inputs)), state.weights, process=NAME, config=config, inputs=inputs, step=state.step,
+        total=total_steps(config, inputs),
+    )  # fmt: skip
 
 
 def _source(inputs: Inputs) -> ImageData | DistilledSet:

@@ -23,7 +23,7 @@ from ..methods import parameterised_self_supervised as boost
 from ..networks import Network
 from ..process import Inputs
 from ..storage_budget import Shift
-from .setting import SMOKE_IMAGES, TEACHERS, first_of_each_class, loaded_images, one_thread, whole
+from .setting import SMOKE_IMAGES, TEACHERS, first_of_each_class, kept, loaded_images, one_thread, whole
 from .sweep import Place, Point
 
 KRR_ST, BOOST, SELECTED = "KRR-ST", "Boost", "real images"
@@ -64,7 +64,7 @@ class World:
         data: what is distilled. other: labelled images of the same shape, for transfer.
         teaching: how the teacher is trained, which reads no labels. shipped: the file of the one that comes with ddlab, or None.
         preset: "teaching" or "paper", the methods' Config; fields: of it, the same for all points.
-        pretraining: of the networks that are probed.
+        pretraining: of the networks that are probed. long: runs write checkpoints, from which an interrupted one goes on.
     """
 
     data: ImageData
@@ -74,13 +74,14 @@ class World:
     preset: str
     fields: dict[str, Any]
     pretraining: pretraining.Config
+    long: bool = False
 
     def teacher(self, place: Place) -> Network:
         """The teacher: the one that is shipped, else trained once, then read from the place's folder or from memory."""
         if self.shipped is not None:
             return networks.load(self.shipped)
         inputs = Inputs(data=self.data, device=place.device)
-        return whole(cache.run(self_supervised, self.teaching, inputs, **_kept(place, networks.load)))
+        return kept(self_supervised, self.teaching, inputs, place, networks.load, long=self.long)
 
     def inputs(self, place: Place) -> Inputs:
         """Images and teacher on the place's device."""
@@ -131,6 +132,7 @@ def _cifar10_paper(smoke: bool, named: str | None) -> World:
         preset="paper",
         fields=fields,
         pretraining=pretraining.Config.paper(**short),
+        long=True,
     )
 
 
@@ -150,10 +152,6 @@ def prepare(place: Place, *, scale: str) -> None:
 
 def _few_digits(like: ImageData) -> ImageData:
     return first_of_each_class(aligned(data.load("digits"), like), OTHER_IMAGES, ("train",))
-
-
-def _kept(place: Place, load: Any) -> dict[str, Any]:
-    return {} if place.folder is None else {"folder": place.folder / "made", "load": load}
 
 
 def point(method: str, *, seed: int, budget: int = BUDGET, **changes: Any) -> Point:
@@ -238,7 +236,7 @@ def distilled(point: Point, place: Place, *, scale: str = "shapes16", **changes:
     shared = world(place, scale)
     own = {column: value for column, value in point.items() if column != "method"}
     module, config = shared.config(point["method"], **own | changes)
-    return whole(cache.run(module, config, shared.inputs(place), **_kept(place, DistilledSet.load)))
+    return kept(module, config, shared.inputs(place), place, DistilledSet.load, long=shared.long)
 
 
 def accuracies(

@@ -56,7 +56,7 @@ class Setting:
         if self.shipped is not None:
             return networks.load(self.shipped)
         inputs = Inputs(data=self.data, device=place.device)
-        return whole(self._kept(training, self.teaching, inputs, place, networks.load))
+        return kept(training, self.teaching, inputs, place, networks.load, long=self.long)
 
     def inputs(self, place: Place) -> Inputs:
         """Images and teacher on the place's device."""
@@ -76,19 +76,26 @@ class Setting:
     def distilled(self, point: Point, place: Place) -> DistilledSet:
         """The images of a point."""
         module, config = self.config(point, place)
-        return whole(self._kept(module, config, self.inputs(place), place, DistilledSet.load))
+        return kept(module, config, self.inputs(place), place, DistilledSet.load, long=self.long)
 
-    def _kept(self, process: Any, config: Any, inputs: Inputs, place: Place, load: Callable[[Path], Any]) -> Any:
-        """A result from the place's folder, or computed and kept there."""
-        if place.folder is None:
-            return cache.run(process, config, inputs)
-        folder, options = place.folder / "made", {}
-        if self.long:
-            options["checkpoint"] = folder / f"{storage.fingerprint(config, inputs.fingerprint)}.checkpoint"
-        result = cache.run(process, config, inputs, folder=folder, load=load, **options)
-        if self.long and not cache.is_partial(result):
-            options["checkpoint"].unlink(missing_ok=True)  # the result stands beside it
-        return result
+
+def kept(
+    process: Any, config: Any, inputs: Inputs, place: Place, load: Callable[[Path], Any], *, long: bool = False
+) -> Any:
+    """A whole result of a run, from the place's folder, or computed and kept there.
+
+    Args:
+        long: write a checkpoint there while it runs, from which an interrupted run goes on.
+    """
+    if place.folder is None:
+        return whole(cache.run(process, config, inputs))
+    folder, options = place.folder / "made", {}
+    if long:
+        options["checkpoint"] = folder / f"{storage.fingerprint(config, inputs.fingerprint)}.checkpoint"
+    result = whole(cache.run(process, config, inputs, folder=folder, load=load, **options))
+    if long:
+        options["checkpoint"].unlink(missing_ok=True)  # the result stands beside it
+    return result
 
 
 METHODS = {RANDOM: "selection", SRE2L: "squeeze_recover_relabel", DWA: "dwa", FADRM: "fadrm", RDED: "rded"}

@@ -31,6 +31,7 @@ import torch
 from torch import Tensor
 
 from .. import errors, networks, optim
+from .._trained import trained_network
 from ..data import ImageData
 from ..errors import DDLabError
 from ..networks import Network, NetworkSpec
@@ -203,16 +204,10 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
 
 def finish(config: Config, inputs: Inputs, state: State) -> Network:
     """The network, without the projector; `provenance` says how it came about and whether its training was complete."""
-    provenance = {
-        "process": NAME,
-        "config": config.to_dict(),
-        "inputs": inputs.fingerprint,
-        "step": state.step,
-        "complete": state.step >= total_steps(config, inputs),
-        "classifier": "untrained",
-    }
-    weights = {name: value.cpu() for name, value in state.weights.items()}
-    return Network(spec=config.network.for_data(require_data(NAME, inputs)), weights=weights, provenance=provenance)
+    return trained_network(
+        config.network.for_data(require_data(NAME, inputs)), state.weights, process=NAME, config=config, inputs=inputs,
+        step=state.step, total=total_steps(config, inputs), classifier="untrained",
+    )  # fmt: skip
 
 
 def _count(inputs: Inputs) -> int:

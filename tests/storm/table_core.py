@@ -201,6 +201,8 @@ CORE: dict[str, Good] = {
     "optim.sgd_init": Good(lambda g: {"parameters": _sgd(g)["parameters"]}),
     "optim.adam_init": Good(lambda g: {"parameters": _sgd(g)["parameters"]}),
     "optim.sgd_update": Good(_sgd, nan_passes=EVERY_STEP),
+    "optim.begin": Good(lambda g: {"kind": "sgd", "parameters": _sgd(g)["parameters"]}, nan_passes=EVERY_STEP),
+    "optim.descend": Good(_sgd, nan_passes=EVERY_STEP),
     "optim.adam_update": Good(_adam, nan_passes=EVERY_STEP),
     "optim.adamw_update": Good(_adam, nan_passes=EVERY_STEP),
     "optim.linear": Good(lambda g: {"step": 3, "total": 10, "base": 0.1, "final_fraction": 0.2}),
