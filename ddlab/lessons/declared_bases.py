@@ -122,6 +122,10 @@ DECLARED = (
         "accuracy of a linear probe on digits, Boost minus random images with the teacher's representations, 20 images", 0.005,
     ),
     _small(
+        "B8 architectures", "Table 1", "And to networks of other architectures than the one that made the set.",
+        f"{_PROBE}, Boost minus random images with representations, mean of VGG11, ResNet-18, AlexNet, MobileNetV2 and ViT", 0.01,
+    ),
+    _small(
         "B10 time", "Table 13", "A run takes hardly longer than KRR-ST's.",
         "1.3 minus the CPU time of an outer iteration of Boost over that of KRR-ST, 20 images each", 0.0,
     ),
