@@ -14,6 +14,7 @@ what the correction leaves depends on the number of pixels, and it takes them fo
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, Literal
 
 import torch
@@ -25,7 +26,7 @@ from .data import ImageData
 Correction = Literal["none", "miller-madow"]
 CORRECTIONS = ("none", "miller-madow")
 _VALUES = 256  # of a byte
-_AT_ONCE = 2**22  # numbers whose places in a histogram are held in memory
+_AT_ONCE = 2**19  # numbers whose places in a histogram are held at once: 4 MB, which stay in the cache
 
 
 def histogram_entropy(counts: Tensor, *, correction: Correction) -> Tensor:
@@ -79,11 +80,11 @@ def pixel_entropy(images: Tensor, *, correction: Correction = "miller-madow") ->
     errors.check_choice("correction", correction, CORRECTIONS)
     errors.check_tensor("images", images, shape=[None] * 4, dtype=torch.uint8)
     _check_full("images", images)
-    parts = [
-        histogram_entropy(_histograms(part.flatten(2), _VALUES), correction=correction).mean(1)
-        for part in _parts(images, images.shape[1] * _VALUES)
-    ]
-    return torch.cat(parts)
+    return _in_parts(
+        images,
+        images.shape[1] * _VALUES,
+        lambda part: histogram_entropy(_histograms(part.flatten(2), _VALUES), correction=correction).mean(1),
+    )
 
 
 def feature_edges(features: Tensor, bins: int = 64) -> Tensor:
@@ -125,11 +126,13 @@ def feature_entropy(features: Tensor, edges: Tensor, *, correction: Correction =
     if len(edges) < 2 or not (edges.diff() > 0).all():
         errors.fail("edges", "rising numbers, two at least", edges)
     inner = edges[1:-1].detach().double().to(features.device)
-    bins, parts = len(edges) - 1, []
-    for part in _parts(features.detach().flatten(1), bins):
+    bins = len(edges) - 1
+
+    def bits(part: Tensor) -> Tensor:
         counts = _histograms(torch.bucketize(part.double(), inner, right=True), bins)
-        parts.append(histogram_entropy(counts, correction=correction))
-    return torch.cat(parts)
+        return histogram_entropy(counts, correction=correction)
+
+    return _in_parts(features.detach().flatten(1), bins, bits)
 
 
 def reference_images(data: ImageData, count: int, *, seed: int = 0) -> dict[str, Tensor]:
@@ -174,9 +177,17 @@ def _check_full(argument: str, value: Tensor) -> None:
         errors.fail(argument, "a tensor [n, ...] with one number in each image at least", value)
 
 
-def _parts(values: Tensor, bins: int) -> tuple[Tensor, ...]:
-    """Along the first axis, so that neither numbers nor bins of a part need much memory."""
-    return values.split(max(_AT_ONCE // max(math.prod(values.shape[1:]), bins), 1))
+def _in_parts(values: Tensor, bins: int, bits: Callable[[Tensor], Tensor]) -> Tensor:
+    """One number per row, float64, computed in parts whose numbers and bins need little memory.
+
+    They are written into one tensor: a small tensor kept from each part would lie in the memory that the part leaves, and the
+    next part would ask for more (200 MB for 4,000 images).
+    """
+    found = torch.empty(len(values), dtype=torch.float64, device=values.device)
+    size = max(_AT_ONCE // max(math.prod(values.shape[1:]), bins), 1)
+    for part, place in zip(values.split(size), found.split(size), strict=True):
+        place.copy_(bits(part))
+    return found
 
 
 def _histograms(places: Tensor, bins: int) -> Tensor:

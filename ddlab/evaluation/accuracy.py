@@ -9,7 +9,7 @@ from ..data import ImageData
 from ..networks import Network
 
 
-def accuracy(network: Network, data: ImageData, split: str = "test", *, batch_size: int = 512) -> float:
+def accuracy(network: Network, data: ImageData, split: str = "test", *, batch_size: int = 64) -> float:
     """The fraction in [0, 1] of images of a split that the network classifies right, in evaluation mode."""
     if not isinstance(network, Network):
         errors.fail("network", "a Network", network)

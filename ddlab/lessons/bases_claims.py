@@ -51,6 +51,7 @@ def recorded_effects() -> dict[str, Measured]:
     budgets = f"{ON_SHAPES}, {', '.join(map(str, BUDGETS))} images"
     found = _measured(start_effects() | part_effects() | view_effects() | control_effects(), twenty)
     found |= _measured(shift_effects(), twenty) | _measured(budget_effects(), budgets)
+    found |= _measured(architecture_effects(), f"{twenty}, other architectures after 60 epochs")
     return found
 
 

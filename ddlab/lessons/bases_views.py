@@ -16,13 +16,13 @@ from ..figures import encode_grid
 from ..methods import kernel_ridge_self_supervised as krr
 from ..methods import parameterised_self_supervised as boost
 from ..records import self_supervised as sweep
-from ..records.self_supervised import BOOST, BUDGETS, BY_BUDGET, KRR_ST, SELECTED, SHIFT_MODELS
+from ..records.self_supervised import BOOST, BUDGETS, BY_BUDGET, KRR_ST, SELECTED, SHIFT_MODELS, UNTRAINED
 from ..storage_budget import Factorised, most_bases_that_save
 from . import bases as lesson
 from . import printed_tables as printed
 from . import recorded
 from .bases import Run
-from .bases_claims import FITTING, VIEWS, shift_values, values
+from .bases_claims import ARCHITECTURES, FITTING, VIEWS, shift_values, values
 from .recorded import interval_of
 
 # What the lesson calls the rows of the record: (method, changes).
@@ -211,6 +211,18 @@ def shifts_table() -> str:
         reached = recorded.cell(shift_values("source", shift, hidden, compared_on=BY_BUDGET))
         pairs = shift_values("pairs", shift, hidden, compared_on=BY_BUDGET)[0]
         lines.append(f"| {name} | {theirs} | {ours} | {_percent(accuracy)} | {reached} | {pairs:.0f} |")
+    return "\n".join(lines)
+
+
+def architectures_table() -> str:
+    """Table 1 as printed (CIFAR-100: Boost and the best other method), beside ours: networks of other architectures."""
+    table = records.load(ARCHITECTURES)
+    chosen = (UNTRAINED, SELECTED, KRR_ST, BOOST)
+    lines = [f"| network | best other, paper | Boost, paper | {' | '.join(chosen)} |", "|---|" + "---|" * 6]
+    # The first column of the printed table is the ConvNet, which made the sets.
+    for name, paper in zip(sweep.ARCHITECTURES, printed.BOOST_1["CIFAR-100"][1:], strict=True):
+        ours = [recorded.cell(table.values("source", architecture=name, method=method)) for method in chosen]
+        lines.append(f"| {name} | {' | '.join([*map(_percent, paper), *ours])} |")
     return "\n".join(lines)
 
 

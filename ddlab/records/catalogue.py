@@ -132,7 +132,7 @@ SWEEPS: dict[str, Sweep] = {
             name="self_supervised_architectures",
             description=(
                 "Boost, Table 1: networks of other architectures, pre-trained for 60 epochs on random real images with the teacher's "
-                f"representations, on KRR-ST's and on Boost's pairs. {_WITHOUT_LABELS}."
+                f"representations, on KRR-ST's and on Boost's pairs, and on none. {_WITHOUT_LABELS}."
             ),
             settings=self_supervised.architecture_settings(),
             run=self_supervised.by_architecture,

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .. import cache, data, errors, methods, networks, pretraining, self_supervised, shift_models
+from .. import cache, data, errors, methods, networks, pretraining, process, self_supervised, shift_models
 from ..data import ImageData, aligned
 from ..distilled import DistilledSet, Representations
-from ..evaluation import pretrained
+from ..evaluation import pretrained, probe
 from ..methods import parameterised_self_supervised as boost
 from ..networks import Network
 from ..process import Inputs
@@ -26,7 +26,7 @@ from ..storage_budget import Shift
 from .setting import SMOKE_IMAGES, TEACHERS, first_of_each_class, kept, loaded_images, one_thread, whole
 from .sweep import Place, Point
 
-KRR_ST, BOOST, SELECTED = "KRR-ST", "Boost", "real images"
+KRR_ST, BOOST, SELECTED, UNTRAINED = "KRR-ST", "Boost", "real images", "untrained"
 METHODS = {KRR_ST: "krr_st", BOOST: "boost", SELECTED: "representation_selection"}
 SHIPPED = TEACHERS / "shapes16_self_supervised.safetensors"
 SEEDS = range(5)
@@ -211,10 +211,11 @@ def shift_models_settings() -> list[Point]:
 
 
 def architecture_settings() -> list[Point]:
-    """Table 1 at small scale: networks of other architectures, pre-trained on the sets of a ConvNet."""
+    """Table 1 at small scale: networks of other architectures, pre-trained on the sets of a ConvNet, and on none."""
+    none: Point = {"method": UNTRAINED, "budget": 0} | dict.fromkeys(FIELDS)
     return [
-        {"architecture": architecture} | point(method, seed=seed)
-        for architecture in ARCHITECTURES for method in (SELECTED, KRR_ST, BOOST) for seed in range(3)
+        {"architecture": architecture} | (none | {"seed": seed} if method == UNTRAINED else point(method, seed=seed))
+        for method in (SELECTED, KRR_ST, BOOST, UNTRAINED) for architecture in ARCHITECTURES for seed in range(3)
     ]  # fmt: skip
 
 
@@ -256,11 +257,29 @@ def accuracies(
 
 
 def by_architecture(setting: Point, place: Place) -> dict[str, float]:
-    """`accuracies` of a network of another architecture, pre-trained for fewer epochs."""
-    spec = networks.spec("convnet", width=2) if place.smoke else networks.spec(**ARCHITECTURES[setting["architecture"]])
+    """`accuracies` of a network of another architecture, pre-trained for fewer epochs; "untrained": before it has seen a pair."""
+    seed, made_of = setting["seed"], ARCHITECTURES[setting["architecture"]]
+    spec = networks.spec("convnet", width=2) if place.smoke else networks.spec(**made_of)
+    config = world(place).pretraining.replace(network=spec, epochs=2 if place.smoke else 60, seed=seed)
+    if setting["method"] == UNTRAINED:
+        return unlearned(config, place)
     made = distilled({column: value for column, value in setting.items() if column != "architecture"}, place)
-    config = world(place).pretraining.replace(network=spec, epochs=2 if place.smoke else 60)
-    return accuracies(made, setting["seed"], place, config=config)
+    return accuracies(made, seed, place, config=config)
+
+
+def unlearned(config: pretraining.Config, place: Place) -> dict[str, float]:
+    """`accuracies` of the network with which a pre-training begins."""
+    shared = world(place)
+    inputs = Inputs(distilled=distilled(point(SELECTED, seed=config.seed), place), device=place.device)
+    network = pretraining.finish(config, inputs, process.start(pretraining, config, inputs))
+    options: dict[str, Any] = {
+        "kind": "linear",
+        "seeds": (config.seed,),
+        "candidates": (PROBE_STRENGTH,),
+        "keep": False,
+    }
+    datasets = {"source": shared.data, "other": shared.other}
+    return {name: probe(network, each, device=place.device, **options).mean for name, each in datasets.items()}
 
 
 def measured(point: Point, place: Place, *, scale: str = "shapes16") -> dict[str, float]:

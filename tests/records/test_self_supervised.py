@@ -13,7 +13,7 @@ import torch
 from ddlab import cache, data, distill, networks, records, shift_models
 from ddlab import self_supervised as teaching
 from ddlab.distilled import DistilledSet
-from ddlab.evaluation import pretrained
+from ddlab.evaluation import pretrained, probe
 from ddlab.methods import kernel_ridge_self_supervised as krr
 from ddlab.methods import parameterised_self_supervised as boost
 from ddlab.methods import representation_selection
@@ -130,7 +130,30 @@ def test_other_architectures_learn_the_same_sets(architecture: str, monkeypatch:
     assert set(records.run_point("self_supervised_architectures", point, SMOKE)) == {"source", "other"}
     ((made, config),) = seen
     assert made.fingerprint == self_supervised.distilled(self_supervised.point(SELECTED, seed=1), SMOKE).fingerprint
-    assert config.epochs == 2 and len(SWEEPS["self_supervised_architectures"].settings) == 5 * 3 * 3
+    assert config.epochs == 2 and len(SWEEPS["self_supervised_architectures"].settings) == 5 * 4 * 3
+
+
+def test_an_untrained_network_is_the_one_that_pre_training_begins_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    cache.clear()  # a known result would begin with no network
+    begun, probed, initialise = [], [], networks.initialise
+    monkeypatch.setattr(
+        networks, "initialise", lambda spec, *, seed: begun.append(initialise(spec, seed=seed)) or begun[-1]
+    )
+    monkeypatch.setattr(
+        self_supervised,
+        "probe",
+        lambda network, data, **options: probed.append(network) or probe(network, data, **options),
+    )
+    points = [
+        point | {"architecture": "VGG11"} for point in SWEEPS["self_supervised_architectures"].settings
+        if point["method"] in ("untrained", SELECTED) and point["architecture"] == "VGG11" and point["seed"] == 1
+    ]  # fmt: skip
+    found = [records.run_point("self_supervised_architectures", point, SMOKE) for point in points]
+    assert found[0].keys() == found[1].keys() == {"source", "other"} and len(probed) == 2
+    first, last = begun[0], begun[-1]
+    assert first is not last and first.weights.keys() == probed[0].weights.keys()
+    for name, weight in probed[0].weights.items():
+        assert torch.equal(weight, first.weights[name]) and torch.equal(weight, last.weights[name])
 
 
 def test_the_published_sizes_run_on_a_folder_of_images(tmp_path: Path) -> None:
