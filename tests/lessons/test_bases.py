@@ -46,7 +46,8 @@ def shifts(shift: str, hidden: int | None, which: str) -> dict[int, dict[str, An
 def mean_lead_elsewhere() -> list[float]:
     """Boost minus random images for each seed, mean over the other architectures, by brute force."""
     found: dict[tuple[Any, ...], float] = {}
-    for row in records.load("self_supervised_architectures").rows:
+    table: tuple[dict[str, Any], ...] = records.load("self_supervised_architectures").rows
+    for row in table:
         found[row["architecture"], row["method"], row["seed"]] = row["source"]
     names = sorted({name for name, _, _ in found})
     assert names == ["AlexNet", "MobileNetV2", "ResNet-18", "VGG11", "ViT"]
