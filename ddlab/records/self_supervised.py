@@ -215,7 +215,7 @@ def architecture_settings() -> list[Point]:
     none: Point = {"method": UNTRAINED, "budget": 0} | dict.fromkeys(FIELDS)
     return [
         {"architecture": architecture} | (none | {"seed": seed} if method == UNTRAINED else point(method, seed=seed))
-        for method in (SELECTED, KRR_ST, BOOST, UNTRAINED) for architecture in ARCHITECTURES for seed in range(3)
+        for method in (SELECTED, KRR_ST, BOOST, UNTRAINED) for architecture in ARCHITECTURES for seed in SEEDS
     ]  # fmt: skip
 
 
