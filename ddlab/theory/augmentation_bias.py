@@ -36,6 +36,7 @@ was not, at most m (A + 1) (A / (A + 1))^k. With a strength of 1e-6 and more fea
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -51,6 +52,7 @@ from .counted_ridge import drawn_view_counts, fitted_losses, view_counts
 
 _NUMBERS_AT_ONCE = 1_000_000  # a few copies of them are held, 60 MB
 _MOST_SLOPES = 30_000_000
+_COPIES_AT_ONCE = 32  # of each image, through the network and back
 
 Features = Callable[[Tensor], Tensor]
 
@@ -111,10 +113,15 @@ class ViewProblem:
 
     def losses(self, features: Tensor, counts: Tensor) -> Tensor:
         """L(X; c): features [p or 1, (A + 1) m, d], counts [p, A + 1, m] -> [p]."""
-        with torch.no_grad():
-            real = self._features(self.real)
         targets = self.targets.expand(self.views, *self.targets.shape[-2:]).flatten(0, 1)
+        real = self.real_features
         return fitted_losses(features, targets, counts.flatten(1), real, self.wanted, strength=self.strength)
+
+    @functools.cached_property
+    def real_features(self) -> Tensor:
+        """f of the real images, [n, d]."""
+        with torch.no_grad():
+            return self._features(self.real)
 
     def _features(self, images: Tensor) -> Tensor:
         found = self.features(images)
@@ -207,23 +214,25 @@ def random_view_gradients(
         counts = drawn_view_counts(len(problem.images), problem.views, draws, samples=samples, seed=seed)
         odds = torch.full([len(counts)], 1 / len(counts), dtype=torch.float64)
     direction, start = goal.gradient.flatten() / length, 0
-    mean, squares, losses, along, across = torch.zeros_like(direction), 0.0, [], [], []
+    mean, squares = torch.zeros_like(direction), 0.0
+    # Written into whole tensors: small ones kept from each turn would lie between the large ones of the next, 100 MB for 500 samples.
+    losses, along, across = torch.empty(3, len(counts), dtype=torch.float64)
     for found, gradients in _assignment_gradients(problem, counts):
-        gradients, weights = gradients / length, odds[start : start + len(found)]
-        start += len(found)
+        here = slice(start, start + len(found))
+        start = here.stop
+        gradients, weights = gradients / length, odds[here]
         mean = mean + weights @ gradients
         squares += float(weights @ (gradients - direction).square().sum(1))
-        losses.append(found)
-        along.append(gradients @ direction)
-        across.append((gradients - along[-1][:, None] * direction).norm(dim=1))
+        losses[here], along[here] = found, gradients @ direction
+        across[here] = (gradients - along[here, None] * direction).norm(dim=1)
     bias = float((mean - direction).norm())
     spread = math.sqrt(max(squares - bias**2, 0.0))
     return RandomViewGradients(
         draws=draws, exact=samples is None, all_views=goal,
-        mean_loss=float(odds @ torch.cat(losses)), mean_gradient=length * mean.reshape(goal.gradient.shape),
+        mean_loss=float(odds @ losses), mean_gradient=length * mean.reshape(goal.gradient.shape),
         bias=bias, spread=spread, cosine=float(torch.cosine_similarity(mean, direction, dim=0)),
         standard_error=0.0 if samples is None else spread / math.sqrt(samples),
-        probabilities=odds, losses=torch.cat(losses), along=torch.cat(along), across=torch.cat(across),
+        probabilities=odds, losses=losses, along=along, across=across,
     )  # fmt: skip
 
 
@@ -242,7 +251,7 @@ def _assignment_gradients(problem: ViewProblem, counts: Tensor) -> Iterator[tupl
 def _features_and_slopes(problem: ViewProblem) -> tuple[Tensor, Tensor]:
     """Features of all views [(A + 1) m, d], and of each the derivatives by its own image's pixels [A + 1, m, d, c h w].
 
-    All derivatives of a view in one backward pass: of d copies of each image, copy j is asked for feature j.
+    Many derivatives of a view in one backward pass: of so many copies of each image, each is asked for another feature.
     """
     with torch.no_grad():
         features = problem.view_features(problem.images)
@@ -255,11 +264,12 @@ def _features_and_slopes(problem: ViewProblem) -> tuple[Tensor, Tensor]:
     if features.numel() * problem.images[0].numel() > _MOST_SLOPES:
         allowed = f"of at most {_MOST_SLOPES} pixels times features of views; choose fewer or smaller images"
         errors.fail("problem", allowed, features.numel() * problem.images[0].numel())
-    slopes = []
+    slopes = features.new_empty(problem.views, count, width, problem.images[0].numel())
     for view in range(problem.views):
-        copies = problem.images.detach().repeat(width, 1, 1, 1).requires_grad_()
-        of_view = problem.features(predefined_views.augmented(copies, problem.kind)[view]).unflatten(0, (width, count))
-        asked = of_view.diagonal(dim1=0, dim2=2).sum()
-        slope = torch.autograd.grad(asked, copies, materialize_grads=True)[0]
-        slopes.append(slope.reshape(width, count, -1).transpose(0, 1))
-    return features, torch.stack(slopes)
+        for block in torch.arange(width).split(_COPIES_AT_ONCE):
+            copies = problem.images.detach().repeat(len(block), 1, 1, 1).requires_grad_()
+            of_view = problem.features(predefined_views.augmented(copies, problem.kind)[view])
+            asked = of_view.unflatten(0, (len(block), count))[torch.arange(len(block)), :, block].sum()
+            slope = torch.autograd.grad(asked, copies, materialize_grads=True)[0]
+            slopes[view, :, block] = slope.reshape(len(block), count, -1).transpose(0, 1)
+    return features, slopes
