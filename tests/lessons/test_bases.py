@@ -247,6 +247,16 @@ def test_the_papers_tables_stand_beside_ours() -> None:
     _, _, *models = views.shifts_table().splitlines()
     assert len(models) == len(printed.BOOST_11_SHIFTS) and models[3].startswith("| networks of width 4 | 0.19 |")
     assert models[0].split(" | ")[2].startswith("**1.00**"), "no shift leaves all of it"
+    head, _, *others = views.architectures_table().splitlines()
+    assert head.split(" | ")[3:] == ["untrained", "real images", "KRR-ST", "Boost |"]
+    assert [line.split(" | ")[:3] for line in others[:2]] == [
+        ["| VGG11", "27.78%", "35.35%"], ["| ResNet-18", "21.20%", "20.90%"]
+    ]  # fmt: skip
+    drawn = [
+        row["source"] for row in records.load("self_supervised_architectures").rows
+        if (row["architecture"], row["method"]) == ("ViT", "untrained")
+    ]  # fmt: skip
+    assert len(drawn) == 5 and others[4].split(" | ")[3].startswith(f"**{fmean(drawn):.2f}** (")
 
 
 def test_pairs_do_not_depend_on_the_budget_under_the_papers_rule() -> None:
