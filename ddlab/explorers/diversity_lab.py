@@ -10,7 +10,6 @@ takes less than a second by the last run, else when Run is pressed; students fol
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -27,6 +26,7 @@ from .images import Picture
 from .laboratory import LABELS, Laboratory, Made, Settings
 from .layout import Explorer, side_by_side
 from .plot import Plot
+from .progress import Progress
 from .worker import Worker
 
 _REMEMBERED = 5  # runs in the table
@@ -73,7 +73,7 @@ class DiversityLab(Explorer):
         self.panel = controls(start, _CONTROLS, continuous=False, labels={"layer": "map of teacher's"})
         self.panel.layout = widgets.Layout(display="grid", grid_template_columns="repeat(auto-fit, minmax(440px, 1fr))")
         self._drawing, self._computing = threading.RLock(), threading.Lock()
-        self._wanted, self._painted = start.config, 0.0
+        self._wanted = start.config
         self.runs = [self.lab.images(start.config)]
         compared = self._compared()
         self.plot = Plot(views.map_figure(self.lab, compared, start.layer), announce=False)
@@ -87,7 +87,7 @@ class DiversityLab(Explorer):
         self.run_button = widgets.Button(
             description="Run", icon="play", tooltip="Make the images and train students on them"
         )
-        self.progress = widgets.FloatProgress(max=1.0, description="at rest", style={"description_width": "11em"})
+        self.progress = Progress()
         pictures = widgets.HBox([_captioned(NOW, self.picture), _captioned(REAL, self.real_picture)])
         super().__init__(
             "What makes recovered images differ?",
@@ -113,7 +113,7 @@ class DiversityLab(Explorer):
         """Make the images of the settings on show and train students, here and now; returns the explorer, to be displayed."""
         self._wanted = self.panel.value.config
         self._compute(self._wanted, lambda: False)
-        self._rest()
+        self.progress.rest()
         return self
 
     # -- what the reader does
@@ -130,7 +130,7 @@ class DiversityLab(Explorer):
         elif self.lab.finished(config):
             self._wanted = config
             self._show(self.lab.images(config))
-            self._rest()
+            self.progress.rest()
         elif self.lab.seconds(config) <= self.at_once:
             self._begin(config)
         else:
@@ -174,9 +174,8 @@ class DiversityLab(Explorer):
         def watch(step: Step) -> None:
             if step.index % 3 == 0 and left():
                 raise _LeftError
-            if time.monotonic() - self._painted > 0.1 or step.index == step.total:
-                self._painted = time.monotonic()
-                self.progress.value, self.progress.description = step.index / step.total, what
+            if self.progress.due or step.index == step.total:
+                self.progress.show(what, step.index / step.total)
 
         return watch
 
@@ -188,15 +187,12 @@ class DiversityLab(Explorer):
             self._draw()
 
     def _failed(self, error: BaseException) -> None:
-        self._rest()
+        self.progress.rest()
         self.show_error(error)
 
     def _busy(self, busy: bool) -> None:
         if not busy:
-            self._rest()
-
-    def _rest(self) -> None:
-        self.progress.value, self.progress.description = 0.0, "at rest"
+            self.progress.rest()
 
     # -- views
 

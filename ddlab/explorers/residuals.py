@@ -27,6 +27,7 @@ from .controls import controls
 from .images import Picture
 from .layout import Explorer, side_by_side
 from .plot import Plot
+from .progress import Progress
 from .residual_runs import ResidualRuns
 from .residual_students import Students
 from .residual_view import ResidualView, allowed_sizes, by_nearness, choices, first_view, kept_steps
@@ -39,8 +40,6 @@ _LABELS = {
     "small_size": "small stages D_ds", "measure": "curve of", "initialisation": "start",
     "images_per_class": "images per class, for students", "iterations": "steps B",
 }  # fmt: skip
-_GAP = 0.1  # seconds between two pictures of a run that goes on
-_SHARE = 0.25  # of the time that painting may take from it
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -85,7 +84,7 @@ class ResidualLab(Explorer):
         self.runs.check(self.runs.config(self.start))
         self.students.check(self.start)
         self.runs.begin(self.runs.config(self.start))
-        self._drawing, self._next_paint = threading.RLock(), 0.0
+        self._drawing = threading.RLock()
         self._placing: int | None = (
             None  # the thread that moves the sliders after the view; the reader may move them at the same time
         )
@@ -198,8 +197,8 @@ class ResidualLab(Explorer):
 
         def watch(step: int) -> None:
             leave()
-            if time.monotonic() > self._next_paint:
-                self._show_progress(f"α = {alpha:g}", step / total)
+            if self.progress.due:
+                self.progress.show(f"α = {alpha:g}", step / total)
                 if drawn:
                     self._draw(stages=False)
 
@@ -208,15 +207,11 @@ class ResidualLab(Explorer):
     def _watch_students(self, leave: Callable[[], None]) -> Callable[[str, Step], None]:
         def watch(words: str, step: Step) -> None:
             leave()
-            if time.monotonic() > self._next_paint or step.index == step.total:
-                self._show_progress(words, step.index / step.total)
+            if self.progress.due or step.index == step.total:
+                self.progress.show(words, step.index / step.total)
                 self._draw_students()
 
         return watch
-
-    def _show_progress(self, words: str, share: float) -> None:
-        self._next_paint = time.monotonic() + _GAP
-        self.progress.value, self.progress.description = share, words
 
     def _failed(self, error: BaseException) -> None:
         self._busy(False)
@@ -224,7 +219,7 @@ class ResidualLab(Explorer):
 
     def _busy(self, busy: bool) -> None:
         if not busy:
-            self.progress.value, self.progress.description = 0.0, "at rest"
+            self.progress.rest()
             self.stop_button.disabled = True
             self._draw_students()
 
@@ -252,7 +247,7 @@ class ResidualLab(Explorer):
         self.stop_button = _button("Stop", "stop", "Give the students up; those that are done stay known")
         self.stop_button.disabled = True
         self.reset_button = _button("Reset", "refresh", "The settings this explorer began with")
-        self.progress = widgets.FloatProgress(max=1.0, description="at rest", style={"description_width": "11em"})
+        self.progress = Progress()
         encoded, alt = views.strip(self.runs, view, 0)
         self.picture = Picture(encoded, alt=alt)
         self.caption = widgets.HTML(
@@ -276,8 +271,7 @@ class ResidualLab(Explorer):
             if stages:
                 self.schedule.figure = views.schedule(self.runs, view)
             self.say(f"{views.sentence(self.runs, view, step)} {views.waiting(self.runs, view)}".strip())
-            now = time.monotonic()
-            self._next_paint = now + max(_GAP, (now - begun) * (1 - _SHARE) / _SHARE)
+            self.progress.drawn(begun)
         self._draw_students()
 
     def _place_sliders(self, view: ResidualView, step: int) -> None:

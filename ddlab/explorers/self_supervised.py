@@ -26,14 +26,12 @@ from ..networks import Network
 from ..process import Step
 from . import self_supervised_figures as figures
 from .layout import Explorer
+from .progress import Progress
 from .self_supervised_runs import Frame, Run, SelfSupervisedRuns
 from .self_supervised_view import SelfSupervisedView, check_config, first_view, kept_iterations, name_of
 from .self_supervised_views import LabViews, button, settings_panel, step_slider
 from .self_supervised_worth import Worth
 from .worker import Worker
-
-_GAP = 0.1  # seconds between two pictures of a run that goes on
-_SHARE = 0.25  # of the time that painting may take from it
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -81,7 +79,7 @@ class SelfSupervisedLab(Explorer):
         self.worth = Worth(self.runs.inputs, other, pretraining, candidates, self.start.network)
         self._run = self.runs.begun(self.start.config)
         self.refusal = ""
-        self._drawing, self._next_paint = threading.RLock(), 0.0
+        self._drawing = threading.RLock()
         self._placing: int | None = None  # the thread that moves the slider after the view
         self._task: _Task | None = None  # what is wanted
         self._doing: _Task | None = None
@@ -191,14 +189,14 @@ class SelfSupervisedLab(Explorer):
 
     def _learn(self, run: Run, frame: Frame, leave: Callable[[], None]) -> None:
         self._draw()  # the button that was pressed is not to be pressed again
-        self._say_progress(f"{name_of(run.config)}: the set", 0.0)
+        self.progress.show(f"{name_of(run.config)}: the set", 0.0)
         words = f"{figures.label(run)}, outer step {frame.step}"
         made = self.runs.distilled(run, frame)
 
         def watch(what: str, step: Step | None) -> None:
             leave()
-            if step is None or time.monotonic() > self._next_paint:
-                self._say_progress(what, 1.0 if step is None else step.index / step.total)
+            if step is None or self.progress.due:
+                self.progress.show(what, 1.0 if step is None else step.index / step.total)
 
         self.worth.add((run.config, frame.step), words, made, watch)
 
@@ -206,8 +204,8 @@ class SelfSupervisedLab(Explorer):
         """Called after every step: shows how far it is, ten times a second at most, and ends what nobody waits for."""
 
         def watch(run: Run) -> None:
-            if time.monotonic() > self._next_paint or run.complete:
-                self._say_progress(f"{name_of(run.config)}: {figures.phase(run)}", run.state.step / run.total)
+            if self.progress.due or run.complete:
+                self.progress.show(f"{name_of(run.config)}: {figures.phase(run)}", run.state.step / run.total)
                 if run is self._run:
                     self._draw()
             leave()
@@ -218,17 +216,13 @@ class SelfSupervisedLab(Explorer):
         self.runs.positions(*asked)
         self._draw()
 
-    def _say_progress(self, words: str, share: float) -> None:
-        self._next_paint = time.monotonic() + _GAP
-        self.progress.value, self.progress.description = share, words
-
     def _failed(self, error: BaseException) -> None:
         self._busy(False)
         self.show_error(error)
 
     def _busy(self, busy: bool) -> None:
         if not busy:
-            self.progress.value, self.progress.description = 0.0, "at rest"
+            self.progress.rest()
             self.stop_button.disabled = True
             self._draw()
 
@@ -247,9 +241,7 @@ class SelfSupervisedLab(Explorer):
         self.stop_button = button("Stop", "stop", "End what is computed; what there is stays")
         self.stop_button.disabled = True
         self.reset_button = button("Reset", "refresh", "The settings this explorer began with")
-        self.progress = widgets.FloatProgress(
-            max=1.0, description="at rest", style={"description_width": "14em"}, layout=widgets.Layout(width="26em")
-        )
+        self.progress = Progress(words="14em", layout=widgets.Layout(width="26em"))
         self.refused = widgets.HTML(layout=widgets.Layout(display="none"))
         self.views = LabViews(self.runs, self.worth, run, view)
 
@@ -265,8 +257,7 @@ class SelfSupervisedLab(Explorer):
             self._enable(view, can_run=not running and not run.complete, can_probe=not probing)
             said = self._refusal_in_words(), figures.sentence(self.runs, run, frame), figures.todo(run, running), waits
             self.say(" ".join(part for part in said if part))
-            now = time.monotonic()
-            self._next_paint = now + max(_GAP, (now - begun) * (1 - _SHARE) / _SHARE)
+            self.progress.drawn(begun)
 
     def _draw_map(self) -> str:
         """Draw the map, or ask for it; returns what is to be said meanwhile."""

@@ -1,0 +1,47 @@
+"""The bar that says how far a computation is, and paces the pictures of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from ddlab.explorers import progress
+from ddlab.explorers.progress import Progress
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now = [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_it_says_what_is_computed_and_rests() -> None:
+    bar = Progress(words="14em")
+    assert (bar.value, bar.max, bar.description, bar.style.description_width) == (0, 1, "at rest", "14em")
+    bar.show("students", 0.4)
+    assert (bar.value, bar.description) == (0.4, "students")
+    bar.rest()
+    assert (bar.value, bar.description) == (0, "at rest")
+
+
+def test_ten_pictures_a_second_at_most(clock: list[float]) -> None:
+    bar, drawn = Progress(), 0
+    for tick in range(1000):
+        clock[0] = 100 + tick / 1000
+        if bar.due:
+            bar.show("images", tick / 1000)
+            drawn += 1
+    assert drawn in (9, 10)
+
+
+@pytest.mark.parametrize("seconds", [0.01, 0.2, 1.0])
+def test_drawing_takes_a_quarter_of_the_time_at_most(seconds: float, clock: list[float]) -> None:
+    bar, spent = Progress(), 0.0
+    while clock[0] < 200:
+        clock[0] += 0.001
+        if bar.due:
+            begun = clock[0]
+            clock[0] += seconds
+            spent += seconds
+            bar.drawn(begun)
+    assert 0.08 * min(seconds / 0.1, 1) <= spent / (clock[0] - 100) <= 0.26
