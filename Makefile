@@ -136,20 +136,20 @@ lessons: $(TEST_READY) ## make lessons and assignments from their sources
 api: $(TEST_READY) ## write API.md, the list of public names
 	$(RUN) tests.public_api
 
-# Two pytest runs, and a last line that counts both: tests and doctests in two processes of one thread each, whole files to a process;
-# then solution notebooks and browser one after another, which share ports and are held to seconds and memory. The browser comes
-# last because Playwright keeps an event loop running, which the notebook runner cannot share.
+# Three pytest runs, and a last line that counts all: tests and doctests, then solution notebooks, each in two processes of one thread,
+# whole files to a process; then the browser, alone, because it is held to milliseconds.
 UNIT_TESTS = $(wildcard tests/test_*.py) \
 	$(filter-out tests/browser tests/benchmarks tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
 UNIT = --doctest-modules $(UNIT_TESTS) ddlab
 TOGETHER = --numprocesses=2 --dist=loadfile
 SOLUTIONS = --nbval-lax --nbval-current-env --nbval-cell-timeout=180 notebooks/solutions
-REPORTS = test-results/unit.xml test-results/lessons.xml
+REPORTS = test-results/unit.xml test-results/solutions.xml test-results/browser.xml
 
 pytest: $(TEST_READY)
 	@mkdir -p test-results && rm -f $(REPORTS)
 	-OMP_NUM_THREADS=1 $(RUN) pytest $(TOGETHER) $(UNIT) --junitxml=test-results/unit.xml $(PYTEST_ARGS)
-	-$(RUN) pytest $(SOLUTIONS) tests/browser --junitxml=test-results/lessons.xml $(PYTEST_ARGS)
+	-OMP_NUM_THREADS=1 $(RUN) pytest $(TOGETHER) $(SOLUTIONS) --junitxml=test-results/solutions.xml $(PYTEST_ARGS)
+	-$(RUN) pytest tests/browser --junitxml=test-results/browser.xml $(PYTEST_ARGS)
 	$(RUN) tests.totals $(REPORTS)
 
 unit: $(TEST_READY) ## tests and doctests without notebooks and browser
@@ -159,7 +159,7 @@ quick: $(TEST_READY) ## the same without the slow ones
 	OMP_NUM_THREADS=1 $(RUN) pytest $(TOGETHER) $(UNIT) -m "not slow" $(PYTEST_ARGS)
 
 solutions: $(TEST_READY) ## run the solution notebooks
-	$(RUN) pytest $(SOLUTIONS) $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 $(RUN) pytest $(TOGETHER) $(SOLUTIONS) $(PYTEST_ARGS)
 
 browser: $(TEST_READY) ## run the lessons in Chromium
 	$(RUN) pytest tests/browser $(PYTEST_ARGS)

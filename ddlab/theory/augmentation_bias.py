@@ -114,11 +114,11 @@ class ViewProblem:
     def losses(self, features: Tensor, counts: Tensor) -> Tensor:
         """L(X; c): features [p or 1, (A + 1) m, d], counts [p, A + 1, m] -> [p]."""
         targets = self.targets.expand(self.views, *self.targets.shape[-2:]).flatten(0, 1)
-        real = self.real_features
+        real = self._real_features
         return fitted_losses(features, targets, counts.flatten(1), real, self.wanted, strength=self.strength)
 
     @functools.cached_property
-    def real_features(self) -> Tensor:
+    def _real_features(self) -> Tensor:
         """f of the real images, [n, d]."""
         with torch.no_grad():
             return self._features(self.real)
