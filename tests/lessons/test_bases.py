@@ -252,10 +252,8 @@ def test_the_papers_tables_stand_beside_ours() -> None:
     assert [line.split(" | ")[:3] for line in others[:2]] == [
         ["| VGG11", "27.78%", "35.35%"], ["| ResNet-18", "21.20%", "20.90%"]
     ]  # fmt: skip
-    drawn = [
-        row["source"] for row in records.load("self_supervised_architectures").rows
-        if (row["architecture"], row["method"]) == ("ViT", "untrained")
-    ]  # fmt: skip
+    table: tuple[dict[str, Any], ...] = records.load("self_supervised_architectures").rows
+    drawn = [row["source"] for row in table if (row["architecture"], row["method"]) == ("ViT", "untrained")]
     assert len(drawn) == 5 and others[4].split(" | ")[3].startswith(f"**{fmean(drawn):.2f}** (")
 
 
