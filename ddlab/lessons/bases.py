@@ -9,7 +9,6 @@ from typing import Any
 from torch import Tensor
 
 from .. import cache, methods, networks, predefined_views, pretraining, process, theory
-from ..data import ImageData
 from ..distilled import DistilledSet
 from ..evaluation import probe
 from ..factorisation import decoded
@@ -117,19 +116,13 @@ def worth(made: DistilledSet, *, seed: int) -> dict[str, float]:
 @functools.cache
 def untrained(*, seed: int) -> dict[str, float]:
     """The same of the network before its pre-training."""
-    shared = world()
-    network = networks.initialise(krr.inner_spec(config(BOOST, seed=seed), inputs()), seed=seed)
-    datasets = {"source": shared.data, "other": shared.other}
-    return {name: _probed(network, each) for name, each in datasets.items()}
-
-
-def _probed(network: Network, images: ImageData) -> float:
-    return probe(network, images, kind="linear", candidates=(sweep.PROBE_STRENGTH,), keep=False).mean
+    return sweep.unlearned(world().pretraining.replace(seed=seed), Place())
 
 
 def teacher_accuracy() -> float:
     """Test accuracy of a linear probe of the teacher's features."""
-    return _probed(inputs().teachers[0], world().data)
+    teacher, strength = inputs().teachers[0], sweep.PROBE_STRENGTH
+    return probe(teacher, world().data, kind="linear", candidates=(strength,), keep=False).mean
 
 
 @functools.cache

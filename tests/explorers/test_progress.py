@@ -44,4 +44,4 @@ def test_drawing_takes_a_quarter_of_the_time_at_most(seconds: float, clock: list
             clock[0] += seconds
             spent += seconds
             bar.drawn(begun)
-    assert 0.08 * min(seconds / 0.1, 1) <= spent / (clock[0] - 100) <= 0.26
+    assert spent / (clock[0] - 100) == pytest.approx(seconds / (seconds + max(0.1, 3 * seconds)), rel=0.05)
