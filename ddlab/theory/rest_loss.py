@@ -20,6 +20,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from scipy import optimize
 from torch import Tensor
 
 from .. import errors, networks
@@ -69,7 +70,7 @@ class RestLossChange:
 
 
 def rest_loss_change(
-    network: Network, adjusted_weights: Mapping[str, Tensor], data: ImageData, batch: Tensor, *, batch_size: int = 512
+    network: Network, adjusted_weights: Mapping[str, Tensor], data: ImageData, batch: Tensor, *, batch_size: int = 128
 ) -> RestLossChange:
     """Measure eq 13 to 15 for one weight change, in evaluation mode, without augmentation.
 
@@ -145,32 +146,39 @@ def at_optimum(
         errors.fail("network", f"of the data's {data.classes} classes", network.spec.title)
     weights = {name: value.double() if value.is_floating_point() else value for name, value in network.weights.items()}
     names = _names("names", _last_layer(network) if names is None else names, network)
-    free = [weights[name].detach().clone().requires_grad_() for name in names]
+    shapes = [weights[name].shape for name in names]
     images, labels = data.normalised(device=network.device).double(), data.train_labels.to(network.device)
     alone = names == _last_layer(network)
     # What goes into the last layer does not change while it alone is trained.
     features = networks.predict(replace(network, weights=weights), images).features if alone else images
-    search = torch.optim.LBFGS(
-        free, max_iter=iterations, tolerance_grad=tolerance, tolerance_change=0, history_size=30, line_search_fn="strong_wolfe"
-    )  # fmt: skip
 
-    def closure() -> Tensor:
+    def unpacked(row: Tensor) -> list[Tensor]:
+        parts = row.split([shape.numel() for shape in shapes])
+        return [part.view(shape) for part, shape in zip(parts, shapes, strict=True)]
+
+    def loss_and_gradient(row: Any) -> tuple[float, Any]:
+        leaf = torch.as_tensor(row, device=network.device).requires_grad_()
         if alone:
-            logits = F.linear(features, *free)
+            logits = F.linear(features, *unpacked(leaf))
         else:
-            logits = networks.call(network.spec, weights | dict(zip(names, free, strict=True)), images)[0].logits
+            logits = networks.call(network.spec, weights | dict(zip(names, unpacked(leaf), strict=True)), images)[
+                0
+            ].logits
         loss = F.cross_entropy(errors.check_tensor("the network's logits", logits), labels)
-        for value, gradient in zip(free, torch.autograd.grad(loss, free, materialize_grads=True), strict=True):
-            value.grad = gradient
-        return loss
+        return loss.item(), torch.autograd.grad(loss, leaf)[0].cpu().numpy()
 
-    search.step(closure)
-    largest = max(float(value.grad.abs().max()) for value in free if value.grad is not None)
+    # Not torch.optim's, which loads PyTorch's compiler at its first step: 150 MB.
+    search = optimize.minimize(
+        loss_and_gradient, torch.cat([weights[name].detach().flatten() for name in names]).cpu().numpy(), jac=True, method="L-BFGS-B",
+        options={"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": 100, "gtol": tolerance, "ftol": 0},
+    )  # fmt: skip
+    largest = float(abs(search.jac).max())
     if not largest <= tolerance:
         raise errors.DDLabError(
             f"iterations must be enough to bring the gradient to {tolerance:g}; given {iterations}, after which it is {largest:.1e}."
         )
-    found = weights | dict(zip(names, (value.detach() for value in free), strict=True))
+    trained = unpacked(torch.as_tensor(search.x, device=network.device))
+    found = weights | {name: value.clone() for name, value in zip(names, trained, strict=True)}
     provenance = {"process": "at_optimum", "start": network.fingerprint, "names": names, "largest_gradient": largest}
     return replace(network, weights=found, provenance=provenance)
 
