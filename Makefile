@@ -136,8 +136,8 @@ lessons: $(TEST_READY) ## make lessons and assignments from their sources
 api: $(TEST_READY) ## write API.md, the list of public names
 	$(RUN) tests.public_api
 
-# Three pytest runs, and a last line that counts all: tests and doctests, then solution notebooks, each in two processes of one thread,
-# whole files to a process; then the browser, alone, because it is held to milliseconds.
+# Three pytest runs, and a last line that counts all: tests and doctests, solution notebooks, the browser; each in two processes of one
+# thread, whole files to a process. `make browser` takes one page at a time: for milliseconds that are worth quoting.
 UNIT_TESTS = $(wildcard tests/test_*.py) \
 	$(filter-out tests/browser tests/benchmarks tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
 UNIT = --doctest-modules $(UNIT_TESTS) ddlab
@@ -149,7 +149,7 @@ pytest: $(TEST_READY)
 	@mkdir -p test-results && rm -f $(REPORTS)
 	-OMP_NUM_THREADS=1 $(RUN) pytest $(TOGETHER) $(UNIT) --junitxml=test-results/unit.xml $(PYTEST_ARGS)
 	-OMP_NUM_THREADS=1 $(RUN) pytest $(TOGETHER) $(SOLUTIONS) --junitxml=test-results/solutions.xml $(PYTEST_ARGS)
-	-$(RUN) pytest tests/browser --junitxml=test-results/browser.xml $(PYTEST_ARGS)
+	-OMP_NUM_THREADS=1 $(RUN) pytest --numprocesses=2 --dist=loadgroup tests/browser --junitxml=test-results/browser.xml $(PYTEST_ARGS)
 	$(RUN) tests.totals $(REPORTS)
 
 unit: $(TEST_READY) ## tests and doctests without notebooks and browser
@@ -161,7 +161,7 @@ quick: $(TEST_READY) ## the same without the slow ones
 solutions: $(TEST_READY) ## run the solution notebooks
 	OMP_NUM_THREADS=1 $(RUN) pytest $(TOGETHER) $(SOLUTIONS) $(PYTEST_ARGS)
 
-browser: $(TEST_READY) ## run the lessons in Chromium
+browser: $(TEST_READY) ## run the lessons in Chromium, one page at a time
 	$(RUN) pytest tests/browser $(PYTEST_ARGS)
 
 bench: $(TEST_READY) ## measure speed and memory

@@ -219,9 +219,9 @@ class ResidualLab(Explorer):
 
     def _busy(self, busy: bool) -> None:
         if not busy:
-            self.progress.rest()
             self.stop_button.disabled = True
             self._draw_students()
+            self.progress.rest()  # last: what is "at rest" has been drawn
 
     # -- views
 

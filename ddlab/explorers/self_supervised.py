@@ -222,9 +222,9 @@ class SelfSupervisedLab(Explorer):
 
     def _busy(self, busy: bool) -> None:
         if not busy:
-            self.progress.rest()
             self.stop_button.disabled = True
             self._draw()
+            self.progress.rest()  # last: what is "at rest" has been drawn
 
     # -- views
 

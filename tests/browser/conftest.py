@@ -16,8 +16,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.browser)
-            # One browser at a time: two would measure each other.
-            item.add_marker(pytest.mark.xdist_group("browser"))
+            # Two processes: in one every explorer on its own page (they share a file of results), in the other lesson after lesson.
+            lesson = item.path.stem if item.path.stem.startswith("test_lesson_") else "pages"
+            item.add_marker(pytest.mark.xdist_group(lesson))
 
 
 @pytest.fixture(scope="session")
@@ -35,7 +36,8 @@ def browser(lab_folder: Path) -> Iterator[object]:
         _give_up(f"the browser tests need {missing.name}")
     if find_chromium() is None:
         _give_up("no Chromium on this machine")
-    with LabServer(lab_folder, RESULTS / "jupyterlab.log") as server, Browser(server, RESULTS) as running:
+    log = f"jupyterlab{os.environ.get('PYTEST_XDIST_WORKER', '')}.log"
+    with LabServer(lab_folder, RESULTS / log) as server, Browser(server, RESULTS) as running:
         yield running
 
 

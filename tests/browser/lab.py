@@ -122,6 +122,11 @@ class LabServer:
                         continue
         self._home.cleanup()
 
+    def forget_theme(self) -> None:
+        """The next page is light, whatever the last one was when it was left."""
+        chosen = "settings/@jupyterlab/apputils-extension/themes.jupyterlab-settings"
+        Path(self._home.name, chosen).unlink(missing_ok=True)
+
     def _wait_until_up(self, seconds: float = 90) -> None:
         end = time.monotonic() + seconds
         while time.monotonic() < end and self._process.poll() is None:
@@ -173,6 +178,7 @@ class Browser:
 
     def open(self, notebook: str, *, width: int = 1280, height: int = 1000) -> NotebookPage:
         """Open a notebook of the server's folder in a fresh browser profile, and wait for its kernel."""
+        self._server.forget_theme()
         page = self._browser.new_context(viewport={"width": width, "height": height}).new_page()
         opened = NotebookPage(page, self._shots)
         page.goto(f"{self._server.address}/doc/tree/{notebook}?reset&token={self._server.token}")

@@ -108,16 +108,16 @@ def p95(values: list[float]) -> float:
 
 
 def keep_results(lesson: str, measured: dict[str, Any]) -> None:
-    """Write what was measured, in milliseconds but for "run_all_seconds", and look that no control takes a second.
+    """Write what was measured, in milliseconds but for "run_all_seconds", and look that no control takes two seconds.
 
-    That is far above what is aimed at: the machine is shared, and benchmarks are not tests.
+    That is far above what is aimed at: the machine is shared, mostly with another page, and benchmarks are not tests.
     """
     summary = {name: round(p95(value) if isinstance(value, list) else value, 1) for name, value in measured.items()}
     RESULTS.mkdir(exist_ok=True)
     content = {"machine": machine(), "milliseconds, p95": summary, "all": measured}
     (RESULTS / f"{lesson}.json").write_text(json.dumps(content, indent=1))
     print(summary)
-    assert max(value for name, value in summary.items() if name != "run_all_seconds") < 1000
+    assert max(value for name, value in summary.items() if name != "run_all_seconds") < 2000
 
 
 def keep_picture(opened: Any, cell: int, name: str) -> None:

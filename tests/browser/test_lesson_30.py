@@ -55,6 +55,7 @@ def test_lesson_30_as_a_reader_uses_it(open_notebook) -> None:
     measured["scrubber"] = opened.move_slider("step", presses=10, key="ArrowLeft", kind="cursor")
     assert reader.sentence("scrubber").startswith("Step ")
 
+    reader.cell(LAB).get_by_text("at rest").wait_for(timeout=240_000)
     plots = reader.in_both_themes("lesson_30")
     reader.reload_and_run_again((LAB,), plots, workers=["ddlab-residuals"])
     keep_results("lesson_30", measured)
