@@ -20,7 +20,6 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from scipy import optimize
 from torch import Tensor
 
 from .. import errors, networks
@@ -138,6 +137,8 @@ def at_optimum(
     Raises:
         DDLabError: the gradient is still larger after `iterations`.
     """
+    from scipy import optimize
+
     errors.check_instance("network", network, Network, "a Network")
     errors.check_instance("data", data, ImageData, "an ImageData")
     tolerance = errors.check_number("tolerance", tolerance, 0, open_low=True)
