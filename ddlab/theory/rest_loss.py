@@ -147,30 +147,29 @@ def at_optimum(
         errors.fail("network", f"of the data's {data.classes} classes", network.spec.title)
     weights = {name: value.double() if value.is_floating_point() else value for name, value in network.weights.items()}
     names = _names("names", _last_layer(network) if names is None else names, network)
-    shapes = [weights[name].shape for name in names]
+    shapes = {name: weights[name].shape for name in names}
     images, labels = data.normalised(device=network.device).double(), data.train_labels.to(network.device)
     alone = names == _last_layer(network)
     # What goes into the last layer does not change while it alone is trained.
     features = networks.predict(replace(network, weights=weights), images).features if alone else images
 
-    def unpacked(row: Tensor) -> list[Tensor]:
-        parts = row.split([shape.numel() for shape in shapes])
-        return [part.view(shape) for part, shape in zip(parts, shapes, strict=True)]
+    def unpacked(row: Any) -> dict[str, Tensor]:
+        parts = torch.as_tensor(row, device=network.device).split([shape.numel() for shape in shapes.values()])
+        return {name: part.view(shape) for part, (name, shape) in zip(parts, shapes.items(), strict=True)}
 
     def loss_and_gradient(row: Any) -> tuple[float, Any]:
         leaf = torch.as_tensor(row, device=network.device).requires_grad_()
+        trained = unpacked(leaf)
         if alone:
-            logits = F.linear(features, *unpacked(leaf))
+            logits = F.linear(features, *trained.values())
         else:
-            logits = networks.call(network.spec, weights | dict(zip(names, unpacked(leaf), strict=True)), images)[
-                0
-            ].logits
+            logits = networks.call(network.spec, weights | trained, images)[0].logits
         loss = F.cross_entropy(errors.check_tensor("the network's logits", logits), labels)
         return loss.item(), torch.autograd.grad(loss, leaf)[0].cpu().numpy()
 
     # Not torch.optim's, which loads PyTorch's compiler at its first step: 150 MB.
     search = optimize.minimize(
-        loss_and_gradient, torch.cat([weights[name].detach().flatten() for name in names]).cpu().numpy(), jac=True, method="L-BFGS-B",
+        loss_and_gradient, _flat(network, names).cpu().numpy(), jac=True, method="L-BFGS-B",
         options={"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": 100, "gtol": tolerance, "ftol": 0},
     )  # fmt: skip
     largest = float(abs(search.jac).max())
@@ -178,8 +177,7 @@ def at_optimum(
         raise errors.DDLabError(
             f"iterations must be enough to bring the gradient to {tolerance:g}; given {iterations}, after which it is {largest:.1e}."
         )
-    trained = unpacked(torch.as_tensor(search.x, device=network.device))
-    found = weights | {name: value.clone() for name, value in zip(names, trained, strict=True)}
+    found = weights | {name: value.clone() for name, value in unpacked(search.x).items()}
     provenance = {"process": "at_optimum", "start": network.fingerprint, "names": names, "largest_gradient": largest}
     return replace(network, weights=found, provenance=provenance)
 

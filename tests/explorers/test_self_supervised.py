@@ -319,6 +319,8 @@ def test_what_the_library_refuses_is_said_and_nothing_breaks(lab: SelfSupervised
 
 
 def test_stop_keeps_what_there_is(lab: SelfSupervisedLab) -> None:
+    at_rest: list[str] = []
+    lab.progress.observe(lambda change: at_rest.append(lab.sentence), "description")
     moved(lab, iterations=1000)
     lab.run_button.click()
     while lab._run.iteration < 3:
@@ -331,6 +333,7 @@ def test_stop_keeps_what_there_is(lab: SelfSupervisedLab) -> None:
     assert (
         lab.stop_button.disabled and "Run goes on" in lab.sentence and f"After outer step {reached} of" in lab.sentence
     )
+    assert at_rest[-1] == lab.sentence, "what is at rest has been drawn"
     lab.run_button.click()
     while lab._run.iteration < reached + 3:
         time.sleep(0.002)
