@@ -67,7 +67,9 @@ def test_lesson_20_as_a_reader_uses_it(open_notebook) -> None:
     assert opened.problems() == []
 
     # The diversity view: a recording moves the points, the keyboard moves one, another map.
+    before = reader.sentence("DiversityView")
     reader.press("DiversityView", "recovered")
+    reader.wait_for_change("DiversityView", before)  # only then is there a recording to move through
     reader.wait_for_sentence("DiversityView", "PCA of the features")
     measured["frame"] = opened.move_slider("frame", presses=20, key="ArrowLeft")
     reader.cell("DiversityView").get_by_text("Move a point by keyboard").click()
