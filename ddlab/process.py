@@ -196,37 +196,11 @@ def run(
     On a keyboard interrupt the run stops after the last whole update, the checkpoint is written and `finish` returns what there
     is, marked as not complete; a line on standard output says so.
     """
-    from . import checkpoint as files
+    from .runs import Keep, Run
 
-    check_call(process, config, inputs, state)
-    errors.check_function("on_step", on_step, optional=True)
-    checkpoint = None if checkpoint is None else storage.checked_path(checkpoint, "checkpoint")
-    errors.check_number("checkpoint_seconds", checkpoint_seconds, 0)
-    if state is None and checkpoint is not None and os.path.exists(checkpoint):
-        state = files.load(checkpoint, process, config, inputs)
-    state = start(process, config, inputs) if state is None else state
-    line = Progress(process.NAME, process.total_steps(config, inputs), progress)
-    if checkpoint is not None:
-        # A place that cannot be written to is known before the work, not after it.
-        files.save(checkpoint, process, config, inputs, state)
-    saved, stopped, trace = time.monotonic(), False, None
-    try:
-        for step in steps(process, config, inputs, state):
-            state, trace = step.state, step.trace
-            if on_step is not None:
-                on_step(step)
-            line.show(step.index)
-            if checkpoint is not None and time.monotonic() - saved > checkpoint_seconds:
-                check_finite(process.NAME, step.index, trace, state)
-                files.save(checkpoint, process, config, inputs, state)
-                saved = time.monotonic()
-    except KeyboardInterrupt:
-        stopped = state.step < line.total
-    check_finite(process.NAME, state.step, trace, state)
-    if checkpoint is not None:
-        files.save(checkpoint, process, config, inputs, state)
-    line.close(stopped, state.step)
-    return process.finish(config, inputs, state)
+    run = Run(process, config, inputs, state=state, keep=Keep(()), states=0)
+    options: dict[str, Any] = {"checkpoint_seconds": checkpoint_seconds, "progress": progress, "on_step": on_step}
+    return run.to_end(checkpoint=checkpoint, **options)
 
 
 class Progress:

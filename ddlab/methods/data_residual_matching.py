@@ -196,6 +196,14 @@ def total_steps(config: Config, inputs: Inputs) -> int:
     return sre2l.total_steps(config, inputs)
 
 
+def prefix(config: Config) -> tuple[int, Config]:
+    """The updates of a run that are the same for every merge ratio, those before the first merge, and the config that shares them."""
+    first = (
+        config.iterations // (config.merges + 1) - 1 if config.merges else config.images_per_class * config.iterations
+    )
+    return first, config.replace(merge_ratio=1.0)
+
+
 def init(config: Config, inputs: Inputs) -> State:
     """The first batch before its first update, at the size of its first stage.
 

@@ -1,0 +1,421 @@
+"""A run that can be looked at: a process driven as far as it is wanted, with what was kept of it on the way.
+
+    run = Run(sre2l, config, inputs, keep=Keep(40, make=encoded))   # nothing is computed yet
+    run.advance(until=40)               # or seconds=0.05; whatever ends it, it stands at a whole step and goes on from there
+    run.frames, run.at(40)              # what `make` made of the steps that are kept
+    run.state(40)                       # a few States are kept, the others are replayed from the nearest before
+    run.result()                        # what `finish` makes of where it stands
+
+`Runs` remembers the last ones, and computes once what two of them begin with.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .. import errors, storage
+from ..process import Inputs, Progress, Step, check_call, check_finite
+from .look import look
+from .source import source
+
+Make = Callable[[Any, Inputs, Any, Any], Any]  # config, inputs, state, trace (None before the first update)
+
+
+def kept_look(process: Any) -> Make:
+    """What a frame holds unless a run is told otherwise: the `Look` of the step."""
+    return lambda config, inputs, state, trace: look(process, config, inputs, state, trace).kept()
+
+
+@dataclass(frozen=True)
+class Keep:
+    """What is kept of a run.
+
+    Attributes:
+        steps: which steps: their numbers (0 is before the first update), or how many, spread evenly from first to last.
+        make: (config, inputs, state, trace) -> what a frame holds; default the step's `Look`.
+        note: (state, trace) -> what is noted of every update, in `Run.notes`: a number or a small tensor.
+    """
+
+    steps: int | tuple[int, ...] = 100
+    make: Make | None = None
+    note: Callable[[Any, Any], Any] | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.steps, Iterable):
+            steps = tuple(sorted({errors.check_integer("a step to keep", step, 0) for step in self.steps}))
+            object.__setattr__(self, "steps", steps)
+        else:
+            errors.check_integer("steps", self.steps, 1)
+        errors.check_function("make", self.make, optional=True)
+        errors.check_function("note", self.note, optional=True)
+
+    def of(self, total: int) -> tuple[int, ...]:
+        """The steps of a run of `total` updates, in order.
+
+        >>> Keep(3).of(10), Keep((0, 4, 99)).of(10)
+        ((0, 5, 10), (0, 4))
+        """
+        if isinstance(self.steps, tuple):
+            return tuple(step for step in self.steps if step <= total)
+        return tuple(sorted({round(total * part / max(self.steps - 1, 1)) for part in range(self.steps)} | {total}))
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A moment of a run that was kept: after how many updates, and what was made of it."""
+
+    step: int
+    content: Any
+
+
+class Run:
+    """One run of a process; see the module. One thread advances it, any number may read.
+
+    Attributes:
+        process, config, inputs: what runs. total: updates of the whole run. kept: the steps of which frames are made.
+        frames: so far, in order. notes: what `keep.note` gave of each update so far.
+        seconds: spent on updates. started: when the first one began (of `time.monotonic`), or None.
+    """
+
+    def __init__(
+        self,
+        process: Any,
+        config: Any,
+        inputs: Inputs,
+        *,
+        keep: Keep | None = None,
+        state: Any = None,
+        states: int = 4,
+        before: tuple[Run, int] | None = None,
+    ) -> None:
+        """
+        Args:
+            keep: which steps are kept and what of them; default the looks of a hundred.
+            state: where to begin; default the process's `init`.
+            states: how many States are kept, spread evenly, for `state`.
+            before: a run and the number of its updates that are this run's as well.
+
+        Raises:
+            DDLabError: a process, config, inputs and state that do not belong together.
+        """
+        check_call(process, config, inputs, state)
+        self.process, self.config, self.inputs = process, config, inputs
+        self.keep = errors.check_instance("keep", Keep() if keep is None else keep, Keep, "a Keep")
+        self.total = int(process.total_steps(config, inputs))
+        self.kept = self.keep.of(self.total)
+        self._make = self.keep.make or kept_look(process)
+        self._wanted = frozenset(self.kept)
+        states = errors.check_integer("states", states, 0)
+        self._held = {round(self.total * part / (states + 1)) for part in range(1, states + 1)}
+        self._states: dict[int, Any] = {}
+        self._before, self._shared = before if before is not None else (None, 0)
+        if self._before is not None:
+            self._before._held.add(self._shared)
+        self._first, self._state, self._trace = state, None, None
+        self._frames: tuple[Frame, ...] = ()
+        self._notes: list[Any] = []
+        self._advancing = threading.RLock()
+        self.seconds, self._updates, self.started = 0.0, 0, None
+
+    # -- reading, in any thread
+
+    @property
+    def step(self) -> int:
+        """How many updates are done."""
+        if self._state is not None:
+            return int(self._state.step)
+        if self._before is not None:
+            return min(self._before.step, self._shared)
+        return 0 if self._first is None else int(self._first.step)
+
+    @property
+    def complete(self) -> bool:
+        """Whether it has come to its end."""
+        return self.step >= self.total
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is a State to look at."""
+        return self._state is not None or (self._before is not None and self._before.begun)
+
+    @property
+    def frames(self) -> tuple[Frame, ...]:
+        """What was kept so far, in the order of the steps."""
+        if self._before is None:
+            return self._frames
+        return tuple(frame for frame in self._before.frames if frame.step <= self._shared) + self._frames
+
+    @property
+    def notes(self) -> list[Any]:
+        """What was noted of each update so far, the first one first."""
+        earlier = [] if self._before is None else self._before.notes[: self._shared]
+        return [*earlier, *self._notes]
+
+    def at(self, step: int | None = None) -> Frame | None:
+        """The last frame that is not after `step` (default: the newest); None before the first."""
+        found = None
+        for frame in self.frames:
+            if step is None or frame.step <= step:
+                found = frame
+        return found
+
+    def left(self, seconds_per_update: float | None = None) -> float | None:
+        """Seconds that the rest will take, by the updates so far or by another run's rate; None where nothing is known."""
+        rate = self.seconds / self._updates if self._updates else seconds_per_update
+        return None if rate is None else rate * (self.total - self.step)
+
+    @property
+    def nbytes(self) -> int:
+        """What its own frames, notes and States take, in bytes."""
+        return _bytes([frame.content for frame in self._frames]) + _bytes(self._states) + _bytes(self._state)
+
+    # -- computing, in one thread at a time
+
+    def advance(
+        self,
+        until: int | None = None,
+        *,
+        seconds: float | None = None,
+        watch: Callable[[Run], None] | None = None,
+    ) -> Run:
+        """Go on to step `until` (default: the end), or for about `seconds`; at least one update where one is left.
+
+        Args:
+            watch: called after each update; what it raises ends the advance after that update.
+
+        Raises:
+            NonFiniteError: a State or Trace at a kept step that is not finite; the run stays as it was before that update.
+        """
+        until = self.total if until is None else min(errors.check_integer("until", until, 0), self.total)
+        if seconds is not None:
+            seconds = errors.check_number("seconds", seconds, 0) + time.monotonic()
+        errors.check_function("watch", watch, optional=True)
+        with self._advancing:
+            self._begin(until, seconds, watch)
+            while self._state is not None and self._state.step < until:
+                begun = time.monotonic()
+                self.started = self.started or begun
+                state, trace = self.process.update(self.config, self.inputs, self._state)
+                self._take(state, trace)
+                now = time.monotonic()
+                self.seconds, self._updates = self.seconds + now - begun, self._updates + 1
+                if watch is not None:
+                    watch(self)
+                if seconds is not None and now >= seconds:
+                    break
+        return self
+
+    def begin(self) -> Run:
+        """Make the State before the first update and its frame, without an update."""
+        return self.advance(until=0)
+
+    def now(self) -> Frame:
+        """A frame of where the run stands, made now unless it was kept."""
+        known = self.at()
+        if known is not None and known.step == self.step:
+            return known
+        state = self.state(self.step)
+        return Frame(self.step, self._make(self.config, self.inputs, state, self._trace))
+
+    def keep_now(self) -> Frame:
+        """The same, and it is one of the frames from now on: for a run that is left."""
+        with self._advancing:
+            frame = self.now()
+            if frame not in self.frames:
+                self._frames = (*self._frames, frame)
+            return frame
+
+    def state(self, step: int | None = None) -> Any:
+        """The State after `step` updates (default: the newest), which the run must have reached.
+
+        Raises:
+            DDLabError: a step that was not reached yet.
+        """
+        if step is None:
+            step = self.step
+        elif step > self.step or errors.check_integer("step", step, 0) < 0:
+            errors.fail("step", f"one that was reached, at most {self.step}", step)
+        if self._state is not None and self._state.step == step:
+            return self._state
+        if self._before is not None and step <= self._shared:
+            return self._before.state(step)
+        near = max((kept for kept in list(self._states) if kept <= step), default=None)
+        if near is not None:
+            state = self._states[near]
+        elif self._before is not None:
+            state = self._before.state(self._shared)
+        else:
+            state = self._first if self._first is not None else self.process.init(self.config, self.inputs)
+        while state.step < step:
+            state, _ = self.process.update(self.config, self.inputs, state)
+        return state
+
+    def to_end(
+        self,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_seconds: float = 30.0,
+        progress: bool = False,
+        on_step: Callable[[Step], None] | None = None,
+    ) -> Any:
+        """Go on to the end and return the result.
+
+        Args:
+            checkpoint: file that is written every `checkpoint_seconds`, on interrupt and at the end; a run that has not begun
+                goes on from it where it exists.
+            progress: write one line of progress to standard output.
+            on_step: called after every update.
+
+        On a keyboard interrupt the run stops after the last whole update, the checkpoint is written and `finish` returns what
+        there is, marked as not complete; a line on standard output says so.
+        """
+        from .. import checkpoint as files
+
+        errors.check_function("on_step", on_step, optional=True)
+        file = None if checkpoint is None else storage.checked_path(checkpoint, "checkpoint")
+        errors.check_number("checkpoint_seconds", checkpoint_seconds, 0)
+        line = Progress(self.process.NAME, self.total, progress)
+        saved = time.monotonic()
+
+        def save() -> None:
+            if file is not None:
+                check_finite(self.process.NAME, self.step, self._trace, self.state())
+                files.save(file, self.process, self.config, self.inputs, self.state())
+
+        def watch(run: Run) -> None:
+            nonlocal saved
+            if on_step is not None:
+                on_step(Step(run.step, run.total, run.state(), run._trace))
+            line.show(run.step)
+            if file is not None and time.monotonic() - saved > checkpoint_seconds:
+                save()
+                saved = time.monotonic()
+
+        if file is not None and not self.begun and self._first is None and os.path.exists(file):
+            self._first = files.load(file, self.process, self.config, self.inputs)
+        stopped = False
+        try:
+            self.begin()
+            save()  # a place that cannot be written to is known before the work, not after it
+            self.advance(watch=watch)
+        except KeyboardInterrupt:
+            if not self.begun:
+                raise
+            stopped = not self.complete
+        save()
+        line.close(stopped, self.step)
+        return self.result()
+
+    def result(self) -> Any:
+        """What `finish` makes of where the run stands: marked as not complete where it has not come to its end.
+
+        Raises:
+            NonFiniteError: a State that is not finite.
+        """
+        state = self.state()
+        check_finite(self.process.NAME, self.step, self._trace, state)
+        return self.process.finish(self.config, self.inputs, state)
+
+    def _begin(self, until: int, deadline: float | None, watch: Callable[[Run], None] | None) -> None:
+        if self._state is not None:
+            return
+        if self._before is not None:
+            seconds = None if deadline is None else max(deadline - time.monotonic(), 0.0)
+            watched = None if watch is None else lambda _run: watch(self)
+            self._before.advance(min(until, self._shared), seconds=seconds, watch=watched)
+            if self._before.step >= self._shared and until > self._shared:
+                self._state = self._before.state(self._shared)
+            return
+        state = self._first if self._first is not None else self.process.init(self.config, self.inputs)
+        self._take(state, None)
+
+    def _take(self, state: Any, trace: Any) -> None:
+        step = int(state.step)
+        if step in self._wanted:
+            check_finite(self.process.NAME, step, trace, state)
+            self._frames = (*self._frames, Frame(step, self._make(self.config, self.inputs, state, trace)))
+        if trace is not None and self.keep.note is not None:
+            self._notes.append(self.keep.note(state, trace))
+        if step in self._held:
+            self._states[step] = state
+        self._state, self._trace = state, trace
+
+
+class Runs:
+    """The last runs, by what they are of: the same process, source, config, inputs, device, torch and threads are one run.
+
+    Where a process says which beginning two configs share (`prefix(config) -> (updates, config of the prefix)`), that part is
+    computed once.
+    """
+
+    def __init__(self, megabytes: float = 400) -> None:
+        self._limit = errors.check_number("megabytes", megabytes, 0) * 1e6
+        self._runs: OrderedDict[tuple[Any, ...], Run] = OrderedDict()
+        self._lock = threading.RLock()
+
+    def get(self, process: Any, config: Any, inputs: Inputs, keep: Keep | None = None) -> Run:
+        """The run, as far as it has come, or a new one before its first update. It is now the last to be forgotten.
+
+        Raises:
+            DDLabError: what `Run` refuses.
+        """
+        check_call(process, config, inputs)
+        keep = Keep() if keep is None else keep
+        where = (str(inputs.device), torch.__version__, torch.get_num_threads())
+        key = (process.NAME, source(process), config, inputs.fingerprint, where, keep)
+        with self._lock:
+            if key not in self._runs:
+                self._runs[key] = Run(
+                    process, config, inputs, keep=keep, before=self._beginning(process, config, inputs, keep)
+                )
+            self._runs.move_to_end(key)
+            self._forget(key)
+            return self._runs[key]
+
+    def __iter__(self) -> Iterator[Run]:
+        """The runs that updates were done of, the one begun last first."""
+        with self._lock:
+            return iter(
+                sorted((run for run in self._runs.values() if run.started), key=lambda run: -(run.started or 0))
+            )
+
+    def _beginning(self, process: Any, config: Any, inputs: Inputs, keep: Keep) -> tuple[Run, int] | None:
+        prefix = getattr(process, "prefix", None)
+        updates, shared = (0, config) if prefix is None else prefix(config)
+        if updates == 0 or shared == config:
+            return None
+        return self.get(process, shared, inputs, keep), updates
+
+    def _forget(self, key: tuple[Any, ...]) -> None:
+        """Drop runs until the rest fits: those without a step first, then the ones that were not asked for longest."""
+        sizes = {other: run.nbytes for other, run in self._runs.items()}
+        order = sorted((other for other in self._runs if other != key), key=lambda other: self._runs[other].step > 0)
+        for other in order:
+            if sum(sizes.values()) <= self._limit and len(sizes) <= 400:
+                return
+            del self._runs[other], sizes[other]
+
+
+def _bytes(part: Any) -> int:
+    """What tensors, arrays and bytes inside dataclasses, mappings and sequences take."""
+    if isinstance(part, Tensor):
+        return part.numel() * part.element_size()
+    if isinstance(part, bytes):
+        return len(part)
+    if isinstance(part, Mapping):
+        return sum(map(_bytes, list(part.values())))
+    if isinstance(part, (list, tuple)):
+        return sum(map(_bytes, part))
+    if dataclasses.is_dataclass(part) and not isinstance(part, type):
+        return sum(_bytes(getattr(part, field.name)) for field in dataclasses.fields(part))
+    return int(getattr(part, "nbytes", 0))

@@ -1,0 +1,269 @@
+"""A run: advanced in parts, left at any step, looked at while it goes on; and the store that computes shared beginnings once."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from ddlab import networks
+from ddlab.distilled import DistilledSet
+from ddlab.errors import NonFiniteError
+from ddlab.methods import data_residual_matching as fadrm
+from ddlab.methods import selection
+from ddlab.methods import squeeze_recover_relabel as sre2l
+from ddlab.process import Inputs, Step, steps
+from ddlab.runs import Frame, Keep, Look, Number, Run, Runs, look, source
+from tests.support import assert_same, made_data, refuses
+
+SMALL = sre2l.Config(images_per_class=2, iterations=6, roll_pixels=1)
+MERGED = fadrm.Config(images_per_class=2, iterations=12, merges=2, roll_pixels=1)
+
+
+@pytest.fixture(scope="module")
+def inputs() -> Inputs:
+    data = made_data()
+    return Inputs(data=data, teachers=(networks.initialise(networks.spec("convnet", width=4).for_data(data), seed=0),))
+
+
+@pytest.fixture(scope="module")
+def whole(inputs: Inputs) -> list[Step]:
+    return list(steps(sre2l, SMALL, inputs))
+
+
+def counted(monkeypatch: pytest.MonkeyPatch, module: Any) -> list[int]:
+    """The steps from which updates were done."""
+    seen, update = [], module.update
+    monkeypatch.setattr(
+        module, "update", lambda config, inputs, state: seen.append(state.step) or update(config, inputs, state)
+    )
+    return seen
+
+
+def test_nothing_is_computed_before_it_is_asked_for(inputs: Inputs, monkeypatch: pytest.MonkeyPatch) -> None:
+    updates = counted(monkeypatch, sre2l)
+    run = Run(sre2l, SMALL, inputs)
+    assert (run.step, run.total, run.frames, run.begun, run.at()) == (0, 12, (), False, None) and run.left() is None
+    run.begin()
+    assert updates == [] and [frame.step for frame in run.frames] == [0] and run.begun and not run.complete
+
+
+def test_advanced_in_parts_it_is_the_same_run(inputs: Inputs, whole: list[Step]) -> None:
+    run = Run(sre2l, SMALL, inputs, keep=Keep((0, 3, 12), lambda config, inputs, state, trace: state))
+    run.advance(until=2).advance(until=2).advance(seconds=0.0)
+    assert run.step == 3  # at least one update where one is left, none where none is
+    run.advance()
+    assert run.complete and run.step == 12 and run.left() == 0
+    assert [frame.step for frame in run.frames] == [0, 3, 12]
+    assert_same(run.frames[1].content, whole[2].state)
+    assert_same(run.state(), whole[-1].state)
+    assert_same(run.result(), sre2l.finish(SMALL, inputs, whole[-1].state))
+
+
+def test_what_watch_raises_leaves_it_at_a_whole_step(inputs: Inputs, whole: list[Step]) -> None:
+    run, seen = Run(sre2l, SMALL, inputs), []
+
+    class Left(Exception):
+        pass
+
+    def leave(at: Run) -> None:
+        seen.append(at.step)
+        raise Left
+
+    for step in range(1, 13):
+        with pytest.raises(Left):
+            run.advance(watch=leave)
+        assert_same(run.state(), whole[step - 1].state)
+    assert seen == list(range(1, 13)) and run.advance(watch=leave).complete
+
+
+def test_states_are_kept_or_replayed(inputs: Inputs, whole: list[Step], monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(sre2l, SMALL, inputs, states=3).advance()  # those of 3, 6 and 9
+    updates = counted(monkeypatch, sre2l)
+    for step in range(1, 13):
+        assert_same(run.state(step), whole[step - 1].state)
+    assert sorted(updates) == [0, 0, 1, 3, 3, 4, 6, 6, 7, 9, 9, 10], "each from the nearest before it"
+    with refuses("step", "at most 12", "13"):
+        run.state(13)
+
+
+def test_frames_are_looks_unless_something_else_is_made(inputs: Inputs) -> None:
+    run = Run(sre2l, SMALL, inputs, keep=Keep(3)).advance()
+    assert [frame.step for frame in run.frames] == [0, 6, 12] == list(run.kept)
+    for frame in run.frames:
+        assert isinstance(frame.content, Look) and frame.content.images is not None
+        assert torch.equal(frame.content.images, run.state(frame.step).images)
+    assert run.at(7) is run.frames[1] and run.at() is run.frames[2] and run.at(0) is run.frames[0]
+
+
+def test_notes_are_taken_of_every_update(inputs: Inputs, whole: list[Step]) -> None:
+    run = Run(sre2l, SMALL, inputs, keep=Keep((), note=lambda state, trace: (state.step, trace.total_loss)))
+    run.advance(until=5)
+    assert [step for step, _ in run.notes] == [1, 2, 3, 4, 5] and run.frames == ()
+    assert all(torch.equal(loss, one.trace.total_loss) for (_, loss), one in zip(run.notes, whole, strict=False))
+
+
+def test_a_run_that_is_left_may_keep_where_it_stands(inputs: Inputs) -> None:
+    run = Run(sre2l, SMALL, inputs, keep=Keep((0, 12))).advance(until=5)
+    now = run.now()
+    assert now.step == 5 and [frame.step for frame in run.frames] == [0]
+    assert run.keep_now().step == 5 and run.keep_now() is run.frames[-1] and len(run.frames) == 2
+    run.advance()
+    assert [frame.step for frame in run.frames] == [0, 5, 12]
+
+
+def test_it_begins_at_a_state(inputs: Inputs, whole: list[Step]) -> None:
+    run = Run(sre2l, SMALL, inputs, state=whole[6].state, states=0)
+    assert run.step == 7
+    assert_same(run.advance().state(), whole[-1].state)
+
+
+def test_what_is_not_finite_is_said_and_the_run_stays(inputs: Inputs, monkeypatch: pytest.MonkeyPatch) -> None:
+    update = sre2l.update
+
+    def broken(config: Any, inputs: Inputs, state: Any) -> Any:
+        state, trace = update(config, inputs, state)
+        return (dataclasses.replace(state, images=state.images * torch.nan) if state.step == 3 else state), trace
+
+    monkeypatch.setattr(sre2l, "update", broken)
+    run = Run(sre2l, SMALL, inputs, keep=Keep((0, 3, 6)))
+    with pytest.raises(NonFiniteError, match=r"images at step 3"):
+        run.advance()
+    assert run.step == 2 and [frame.step for frame in run.frames] == [0]
+    unkept = Run(sre2l, SMALL, inputs, keep=Keep(())).advance(until=3)
+    with pytest.raises(NonFiniteError, match="step 3"):
+        unkept.result()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"steps": -1}, ("steps",)),
+        ({"steps": (0, -1)}, ("a step to keep", "-1")),
+        ({"make": 3}, ("make", "function")),
+        ({"note": "loss"}, ("note", "function")),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_kept(wrong: dict[str, Any], words: tuple[str, ...]) -> None:
+    with refuses(*words):
+        Keep(**wrong)
+
+
+def test_what_is_no_run(inputs: Inputs) -> None:
+    with refuses("config", "squeeze_recover_relabel"):
+        Run(sre2l, MERGED, inputs)
+    with refuses("keep", "a Keep"):
+        Run(sre2l, SMALL, inputs, keep=3)  # type: ignore[arg-type]
+    with refuses("until", "at least 0"):
+        Run(sre2l, SMALL, inputs).advance(until=-1)
+    with refuses("megabytes"):
+        Runs(-1)
+
+
+# -- the store
+
+
+def test_the_same_run_is_found_again(inputs: Inputs) -> None:
+    runs = Runs()
+    run = runs.get(sre2l, SMALL, inputs, Keep(3)).advance(until=2)
+    again = Inputs(data=inputs.data, teachers=inputs.teachers)
+    assert runs.get(sre2l, SMALL, again, Keep(3)) is run and list(runs) == [run]
+    other = made_data(seed=1)
+    for changed in (
+        (sre2l, SMALL.replace(seed=1), inputs, Keep(3)),
+        (sre2l, SMALL, Inputs(data=other, teachers=inputs.teachers), Keep(3)),
+        (sre2l, SMALL, inputs, Keep(4)),
+    ):
+        assert runs.get(*changed) is not run
+
+
+def test_an_edited_module_is_another_run(inputs: Inputs) -> None:
+    def variant(factor: float) -> Any:
+        def update(config: Any, inputs: Inputs, state: Any) -> Any:
+            state, trace = sre2l.update(config, inputs, state)
+            return dataclasses.replace(state, images=state.images * factor), trace
+
+        parts = {name: getattr(sre2l, name) for name in ("NAME", "Config", "State", "total_steps", "init", "finish")}
+        return SimpleNamespace(**parts, update=update)
+
+    def edited(config: Any, inputs: Inputs, state: Any) -> Any:
+        return sre2l.update(config, inputs, state)
+
+    one, runs = variant(1.0), Runs()
+    assert runs.get(one, SMALL, inputs) is runs.get(one, SMALL, inputs)
+    known = runs.get(one, SMALL, inputs)
+    one.update = edited
+    assert runs.get(one, SMALL, inputs) is not known and source(one) != source(sre2l)
+
+
+@pytest.mark.parametrize("merges", [2, 11, 0])
+def test_what_configs_share_is_computed_once(inputs: Inputs, merges: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The frames and States are those of a run by itself, whichever was first and however far it had come."""
+    config, ratios = MERGED.replace(merges=merges), (0.2, 1.0, 0.6)
+    keep = Keep(25, lambda config, inputs, state, trace: state)
+    alone = {ratio: Run(fadrm, config.replace(merge_ratio=ratio), inputs, keep=keep).advance() for ratio in ratios}
+    updates, runs = counted(monkeypatch, fadrm), Runs()
+    for ratio in ratios:
+        run, wanted = runs.get(fadrm, config.replace(merge_ratio=ratio), inputs, keep), alone[ratio]
+        run.advance(until=1).advance(until=5).advance()
+        assert run.complete and [frame.step for frame in run.frames] == list(range(25)) == [
+            f.step for f in wanted.frames
+        ]
+        assert_same([frame.content for frame in run.frames], [frame.content for frame in wanted.frames])
+        assert_same(run.result(), wanted.result())
+    shared = {2: 3, 11: 0, 0: 24}[merges]
+    assert len(updates) == shared + 3 * (24 - shared)
+
+
+def test_the_last_runs_stay_and_idle_ones_go_first(inputs: Inputs) -> None:
+    each = Run(sre2l, SMALL, inputs).advance().nbytes
+    runs = Runs(megabytes=2.5 * each / 1e6)
+    first, second = (runs.get(sre2l, SMALL.replace(seed=seed), inputs).advance() for seed in (0, 1))
+    idle = runs.get(sre2l, SMALL.replace(seed=2), inputs)
+    runs.get(sre2l, SMALL, inputs)
+    third = runs.get(sre2l, SMALL.replace(seed=3), inputs).advance()
+    runs.get(sre2l, SMALL.replace(seed=3), inputs)
+    assert set(runs) == {first, third}, "the second was not asked for longest"
+    assert runs.get(sre2l, SMALL.replace(seed=2), inputs) is not idle
+    assert next(iter(runs)) is third and second.complete
+
+
+# -- looks
+
+
+def test_a_module_without_a_look_is_looked_at_all_the_same(inputs: Inputs, whole: list[Step]) -> None:
+    plain = SimpleNamespace(NAME="plain")
+    seen = look(plain, SMALL, inputs, whole[0].state, whole[0].trace)
+    assert seen.images is whole[0].state.images and float(seen.numbers["total loss"].value) == float(
+        whole[0].trace.total_loss
+    )
+    assert look(plain, SMALL, inputs, whole[0].state, None).numbers == {}
+
+
+def test_a_kept_look_depends_on_nothing(whole: list[Step]) -> None:
+    images = whole[0].state.images.clone()
+    kept = Look(images, torch.arange(len(images)), {"loss": Number(torch.tensor(2.0), unit="nats")}).kept()
+    images.zero_()
+    assert kept.images is not None and bool(kept.images.any()) and kept.numbers["loss"] == Number(2.0, unit="nats")
+
+
+def test_what_is_no_look() -> None:
+    with refuses("images of a look", "tensor"):
+        Look(torch.zeros(3))
+    with refuses("labels of a look", "int64"):
+        Look(torch.zeros(2, 1, 4, 4), torch.zeros(3, dtype=torch.int64))
+    with refuses("number 'loss' of a look", "a Number"):
+        Look(numbers={"loss": 2.0})  # type: ignore[dict-item]
+    with refuses("what look of odd returns", "a Look"):
+        look(SimpleNamespace(NAME="odd", look=lambda *_: 3), None, None, None, None)
+
+
+def test_results_are_whole_or_marked(inputs: Inputs) -> None:
+    made = Run(sre2l, SMALL, inputs).advance(until=4).result()
+    assert isinstance(made, DistilledSet) and not made.complete
+    chosen = Run(selection, selection.Config(images_per_class=2), inputs)
+    assert chosen.advance().result().complete and isinstance(chosen.frames[-1], Frame)
