@@ -112,6 +112,24 @@ def with_default(config: type[Parameters], name: str, default: Any, *, source: s
     return dataclasses.field(default=default, metadata={"parameter": description})
 
 
+def narrowed(config: type[Parameters], **choices: tuple[Any, ...]) -> Any:
+    """A subclass of `config` of which some fields take only these choices: the classes of one dataset, say.
+
+    Where the default is none of them, the first one is. Its name stays that of `config`.
+    """
+    fields = []
+    for name, allowed in choices.items():
+        description = describe(config)[errors.check_choice("a field", name, list(describe(config)))]
+        default = description.default if description.default in allowed else allowed[0]
+        told = dataclasses.replace(description, choices=tuple(allowed), default=default, explorable=True)
+        hint = typing.get_type_hints(config)[name]
+        fields.append((name, hint, dataclasses.field(default=default, metadata={"parameter": told})))
+    namespace = {"__module__": config.__module__, "__qualname__": config.__qualname__, "__doc__": config.__doc__}
+    return dataclasses.make_dataclass(
+        config.__name__, fields, bases=(config,), namespace=namespace, frozen=True, kw_only=True
+    )
+
+
 def describe(config: type[Parameters] | Parameters) -> dict[str, Parameter]:
     """The `Parameter` of each field, in order, with name and type filled in."""
     owner = config if isinstance(config, type) else type(config)

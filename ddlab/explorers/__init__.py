@@ -8,8 +8,8 @@ Scrubber             a slider over a recording
 Prediction           a question whose answer is locked before the result is seen
 Trial, TrialCard     a statement of a paper: claim, answer, sliders, verdict
 LabelsAgainstImages, LiveRecovery, RecoveryFilm, DiversityView, DiversityLab, LatentConflict,
-SigmaLab, RhoLab, LandscapeLab, CropMaps, ResidualLab, BasesLab, BudgetLab,
-SelfSupervisedLab: what lessons show
+SigmaLab, RhoLab, LandscapeLab, CropMaps, BasesLab, BudgetLab: what lessons show
+Lab, Value, Compute, Change, Chart, Strip, Html, Row, Tabs   a laboratory as a declaration; Laboratory is what it makes
 Explorer             the base: sentence, errors, state text, close
 replace, close_all   one explorer per name
 """
@@ -21,6 +21,7 @@ from .crop_maps import CropMaps
 from .diversity import DiversityView
 from .diversity_lab import DiversityLab
 from .images import Picture
+from .lab import Change, Compute, Known, Lab, Laboratory, Value
 from .labels import LabelsAgainstImages
 from .latents import LatentConflict
 from .layout import Explorer, player_buttons, side_by_side
@@ -31,24 +32,31 @@ from .prediction import Prediction
 from .recording import Frame, Recording
 from .recovery import LiveRecovery, RecoveryFilm
 from .registry import close_all, replace
-from .residuals import ResidualLab
+from .runner import Runner
 from .scrubber import Scrubber
-from .self_supervised import SelfSupervisedLab
 from .toys import LandscapeLab, RhoLab, SigmaLab
 from .trial_card import ANSWERS, Shown, Trial, TrialCard
+from .views import Chart, Html, Row, Strip, Tabs
 from .worker import Worker
 
 __all__ = [
     "ANSWERS",
     "BasesLab",
     "BudgetLab",
+    "Change",
+    "Chart",
+    "Compute",
     "Controls",
     "CropMaps",
     "DiversityLab",
     "DiversityView",
     "Explorer",
     "Frame",
+    "Html",
+    "Known",
+    "Lab",
     "LabelsAgainstImages",
+    "Laboratory",
     "LandscapeLab",
     "LatentConflict",
     "LiveRecovery",
@@ -58,15 +66,18 @@ __all__ = [
     "Prediction",
     "Recording",
     "RecoveryFilm",
-    "ResidualLab",
     "RhoLab",
+    "Row",
+    "Runner",
     "Scrubber",
-    "SelfSupervisedLab",
     "Sentence",
     "Shown",
     "SigmaLab",
+    "Strip",
+    "Tabs",
     "Trial",
     "TrialCard",
+    "Value",
     "Worker",
     "close_all",
     "controls",

@@ -14,7 +14,7 @@ from __future__ import annotations
 import html
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import ipywidgets as widgets
@@ -39,6 +39,9 @@ def controls(
     *,
     continuous: bool = True,
     labels: dict[str, str] | None = None,
+    more: Sequence[str] = (),
+    stacked: bool = False,
+    choice_words: dict[str, Callable[[Any], str]] | None = None,
 ) -> Controls:
     """The panel for some fields of a config; see the module.
 
@@ -47,8 +50,12 @@ def controls(
         names: fields in the order shown; default: all that are marked explorable.
         continuous: False: a slider reports its value when it is let go (for answers that take over a second).
         labels: field -> other words than the field's name.
+        more: those of `names` that are folded away behind a button.
+        stacked: the words stand above each control, for a narrow column, instead of beside it.
+        choice_words: field -> (choice -> its words).
     """
-    return Controls(config, names, continuous=continuous, labels=labels)
+    options: dict[str, Any] = {"more": more, "stacked": stacked, "choice_words": choice_words}
+    return Controls(config, names, continuous=continuous, labels=labels, **options)
 
 
 class Controls(widgets.VBox):
@@ -64,6 +71,9 @@ class Controls(widgets.VBox):
         *,
         continuous: bool = True,
         labels: dict[str, str] | None = None,
+        more: Sequence[str] = (),
+        stacked: bool = False,
+        choice_words: dict[str, Callable[[Any], str]] | None = None,
     ) -> None:
         if not isinstance(config, Parameters):
             fail("config", "an instance of a Parameters class", config)
@@ -75,14 +85,29 @@ class Controls(widgets.VBox):
         for name in check_instance("names", names, (list, tuple), "a list of fields"):
             check_choice("a name of controls", name, list(described))
         words = {name: check_text("labels", labels.get(name, label_of(described[name]))) for name in names}
-        width = f"{min(max((len(text) for text in words.values()), default=0), 34) * 0.58 + 1:.1f}em"
+        for name in check_instance("more", more, (list, tuple), "a list of fields"):
+            check_choice("a name of more", name, list(names))
+        longest = min(max((len(text) for text in words.values()), default=0), 34)
+        width = "auto" if check_boolean("stacked", stacked) else f"{longest * 0.58 + 1:.1f}em"
         self._controls: dict[str, widgets.ValueWidget] = {
-            name: _control(described[name], getattr(config, name), words[name], width, continuous) for name in names
+            name: _control(
+                described[name],
+                getattr(config, name),
+                words[name],
+                width,
+                continuous,
+                (choice_words or {}).get(name, _plain),
+            )
+            for name in names
         }
         self._message = widgets.HTML(layout=widgets.Layout(display="none"))
         self._moving = False
-        super().__init__([*self._controls.values(), self._message], value=config)
+        seen = [control for name, control in self._controls.items() if name not in more]
+        folded = _folded([self._controls[name] for name in more]) if more else []
+        super().__init__([*seen, *folded, self._message], value=config)
         self.add_class("ddlab-controls")
+        if stacked:
+            self.add_class("ddlab-stacked")
         for control in self._controls.values():
             control.observe(self._control_moved, "value")
         self.observe(self._value_set, "value")
@@ -136,6 +161,19 @@ class Controls(widgets.VBox):
         self._message.layout.display = None if sentence else "none"
 
 
+def _folded(inside: list[widgets.ValueWidget]) -> list[widgets.Widget]:
+    """A button, and the controls that it shows and hides: unlike an accordion's title it takes the Tab key."""
+    button = widgets.ToggleButton(description="More settings", icon="sliders", layout=widgets.Layout(width="auto"))
+    box = widgets.VBox(inside, layout=widgets.Layout(display="none"))
+    box.add_class("ddlab-controls")
+
+    def press(change: Any) -> None:
+        box.layout.display = "flex" if change["new"] else "none"
+
+    button.observe(press, "value")
+    return [button, box]
+
+
 def label_of(parameter: Parameter) -> str:
     """Words, symbol and unit: "learning rate η (1/step)"."""
     symbol = plain_symbol(parameter.symbol)
@@ -155,7 +193,13 @@ def plain_symbol(symbol: str) -> str:
     return re.sub(r"[{}\\]", "", text).strip()
 
 
-def _control(parameter: Parameter, value: Any, label: str, width: str, continuous: bool) -> widgets.ValueWidget:
+def _plain(choice: Any) -> str:
+    return str(choice).replace("_", " ")
+
+
+def _control(
+    parameter: Parameter, value: Any, label: str, width: str, continuous: bool, say: Callable[[Any], str]
+) -> widgets.ValueWidget:
     common: dict[str, Any] = {
         "description": label,
         "tooltip": parameter.help,
@@ -171,13 +215,14 @@ def _control(parameter: Parameter, value: Any, label: str, width: str, continuou
             **{**common, "style": {**common["style"], "button_width": "5em"}},
         )
     if parameter.choices is not None:
-        options = [(str(choice).replace("_", " "), choice) for choice in parameter.choices]
+        options = [(say(choice), choice) for choice in parameter.choices]
         if len(options) <= _MOST_BUTTONS:
             style = {**common["style"], "button_width": "auto"}
             return widgets.ToggleButtons(
                 options=options, value=value, tooltips=[hint] * len(options), **{**common, "style": style}
             )
-        return widgets.Dropdown(options=options, value=value, **common)
+        # A slider: JupyterLab keeps the arrow keys from a list that drops down.
+        return widgets.SelectionSlider(options=options, value=value, **common)
     low, high = _slider_range(parameter, value)
     common.update(continuous_update=continuous)
     if parameter.scale == "log":

@@ -44,6 +44,11 @@ _STYLE = """<style>
 .ddlab-explorer .widget-label { text-align: left; }
 .ddlab-explorer .widget-toggle-buttons { display: flex; flex-flow: row wrap; align-items: baseline; }
 .ddlab-controls > .jupyter-widgets, .ddlab-controls > .widget-toggle-buttons { margin: 3px 0; }
+.ddlab-beside { display: flex; flex-flow: row wrap; gap: 4px 20px; align-items: flex-start; }
+.ddlab-beside > :first-child { flex: 0 0 270px; min-width: 0; }
+.ddlab-beside > :last-child { flex: 1 1 480px; min-width: 0; }
+.ddlab-stacked .widget-inline-hbox { flex-wrap: wrap; height: auto; }
+.ddlab-stacked .widget-inline-hbox > .widget-label { flex: 0 0 100%; height: auto; line-height: 18px; }
 .ddlab-explorer :focus-visible { outline: 2px solid #0072B2; outline-offset: 2px; }
 </style>"""
 
@@ -62,16 +67,19 @@ class Explorer(widgets.VBox):
         views: Sequence[widgets.Widget] = (),
         key: str = "",
         wide_views: bool = True,
+        beside: bool = False,
     ) -> None:
         """
         Args:
             title: what the explorer is for, in a few words.
             controls: panels and buttons, shown above the views.
             views: plots and pictures. `wide_views`: one under the other; False: side by side where there is room.
+            beside: controls, errors and the sentence in a narrow column beside the views, so that both are seen together.
             key: name under which an earlier explorer is closed; default: none.
         """
         check_text("title", title, empty=False)
         check_boolean("wide_views", wide_views)
+        check_boolean("beside", beside)
         check_text("key", key)
         controls, views = _checked_widgets("controls", controls), _checked_widgets("views", views)
         self.error: BaseException | None = None
@@ -83,7 +91,12 @@ class Explorer(widgets.VBox):
         self._error_box = widgets.HTML(layout=widgets.Layout(display="none"))
         self.controls_box = widgets.VBox(list(controls))
         self.views_box = widgets.VBox(list(views)) if wide_views else side_by_side(views)
-        super().__init__([self._title, self.controls_box, self._error_box, self.views_box, self._sentence])
+        parts: list[widgets.Widget] = [self.controls_box, self._error_box, self.views_box, self._sentence]
+        if beside:
+            column = widgets.VBox([self.controls_box, self._error_box, self._sentence])
+            parts = [widgets.Box([column, self.views_box])]
+            parts[0].add_class("ddlab-beside")
+        super().__init__([self._title, *parts])
         self.add_class("ddlab-explorer")
         if key:
             replace(key, self)

@@ -25,6 +25,7 @@ from ..methods import _recovery as recovery
 from ..methods import squeeze_recover_relabel as sre2l
 from ..networks import Network
 from ..process import Inputs, Step
+from ..runs import Frame
 from .controls import controls
 from .images import Picture
 from .layout import Explorer, player_buttons, side_by_side
@@ -103,7 +104,7 @@ class RecoveryFilm:
                 "film must have been filled by a run (on_step=film) before it is shown; given an empty one."
             )
         return Scrubber(
-            self.recording,
+            [Frame(one.index, one.content) for one in self.recording.frames],
             title="Back and forth through the recovery",
             curve=self.curves.figure(),
             describe=self._describe,

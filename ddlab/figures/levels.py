@@ -16,8 +16,11 @@ from .theme import ThemeName
 _LINE = 15  # pixels from one name to the next
 
 
-def add_levels(figure: go.Figure, references: Any, values: np.ndarray, *, theme: ThemeName) -> str:
-    """Draw name -> level as dashed lines, with a y axis from 0 that holds them and all `values`; returns what the alt text adds."""
+def add_levels(figure: go.Figure, references: Any, values: np.ndarray, *, theme: ThemeName, close: bool = False) -> str:
+    """Draw name -> level as dashed lines; returns what the alt text adds.
+
+    The y axis begins at 0 and holds them and all `values`; with `close` it holds no more than those.
+    """
     if references is None:
         return ""
     if not isinstance(references, Mapping) or not references:
@@ -26,9 +29,10 @@ def add_levels(figure: go.Figure, references: Any, values: np.ndarray, *, theme:
         check_text("a name in references", name, empty=False): check_number(f"references[{name!r}]", level, -1e15, 1e15)
         for name, level in references.items()
     }
-    known = [0.0, *levels.values(), *values[np.isfinite(values)].tolist()]
+    known = [*([] if close else [0.0]), *levels.values(), *values[np.isfinite(values)].tolist()]
     low, high = min(known), max(known)
-    high = high + 0.05 * (high - low) if high > low else low + 1.0
+    room = 0.06 * (high - low) if close else 0.0
+    low, high = low - room, high + (room or 0.05 * (high - low)) if high > low else low + 1.0
     figure.update_yaxes(range=[low, high])
     quiet = look.neutral("quiet", theme)
     plot_height = max((figure.layout.height or 360) - 120, 100)

@@ -79,6 +79,7 @@ def vanishing_curves(
     x_label: str = "image update (step)",
     theme: ThemeName = "light",
     height: int = 400,
+    close: bool = False,
 ) -> go.Figure:
     """What images hold, or how far they are from their patches, from step to step (FADRM Fig 3, left).
 
@@ -88,6 +89,7 @@ def vanishing_curves(
         merges: the steps after which patches were mixed in; a curve's value there is that after mixing.
         references: name -> level, drawn across; the y axis then begins at 0, or lower where something is negative.
         steps: where the values were taken; default 0, 1, ... bands: name -> (lower, upper) around the curve of that name.
+        close: the y axis holds curves and levels and no more, so that what differs by a tenth is seen.
 
     Example:
         vanishing_curves({"alpha = 0.5": [3, 2, 2.5, 2]}, unit="entropy (bits)", merges=[2], references={"real": 3, "noise": 6})
@@ -110,7 +112,7 @@ def vanishing_curves(
     if mixed:
         look.legend_below(figure)
     said = f" Real patches are mixed in at {words.names([str(step) for step in mixed])}." if mixed else ""
-    said += add_levels(figure, references, np.concatenate([*series.values()]), theme=theme)
+    said += add_levels(figure, references, np.concatenate([*series.values()]), theme=theme, close=close)
     return look.finish_figure(figure, alt=look.alt_text(figure) + said)
 
 

@@ -11,12 +11,13 @@ import torch
 
 from .. import bases, embeddings, factorisation, figures, records, theory
 from ..distilled import DistilledSet
-from ..explorers import Recording, Scrubber
+from ..explorers import Scrubber
 from ..figures import encode_grid
 from ..methods import kernel_ridge_self_supervised as krr
 from ..methods import parameterised_self_supervised as boost
 from ..records import self_supervised as sweep
 from ..records.self_supervised import BOOST, BUDGETS, BY_BUDGET, KRR_ST, SELECTED, SHIFT_MODELS, UNTRAINED
+from ..runs import Frame
 from ..storage_budget import Factorised, most_bases_that_save
 from . import bases as lesson
 from . import printed_tables as printed
@@ -62,11 +63,11 @@ def few_bases(counts: Sequence[int], *, scale: int = 2) -> Any:
 def film(runs: Sequence[Run]) -> Scrubber:
     """The same images of several runs, outer iteration by outer iteration, beside the outer loss."""
     steps = sorted(set.intersection(*(set(run.frames) for run in runs)))
-    recording: Recording[bytes] = Recording(capacity=len(steps) + 2)
+    pictures = []
     for step in steps:
         shown = torch.cat([run.frames[step][:_SHOWN] for run in runs])
         labels = [run.name for run in runs]
-        recording.add(step, encode_grid(shown, columns=_SHOWN, scale=3, row_labels=labels, gap=6))
+        pictures.append(Frame(step, encode_grid(shown, columns=_SHOWN, scale=3, row_labels=labels, gap=6)))
     losses = {run.name: _smoothed(run.losses) for run in runs}
     curve = figures.loss_curves(
         losses, title="Outer loss (eq 3)", x_label="outer iteration", y_label=f"loss, mean of {_SMOOTHED}", log_y=True
@@ -77,7 +78,7 @@ def film(runs: Sequence[Run]) -> Scrubber:
         return f"outer loss, mean of {_SMOOTHED} iterations: {now}."
 
     return Scrubber(
-        recording, curve, title="What is distilled, along the run", describe=describe, what="images", key="bases film"
+        pictures, curve, title="What is distilled, along the run", describe=describe, what="images", key="bases film"
     )
 
 

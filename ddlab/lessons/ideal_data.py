@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from .. import randomness, theory
-from ..explorers import Recording, Scrubber, toy_view
+from ..explorers import Scrubber, toy_view
 from ..figures import encode_grid, setting_curves
+from ..runs import Frame
 from ..theory import ToyConfig, ToyRuns, ToyValidation
 from .answers import called
 
@@ -83,17 +84,11 @@ def best_decisions(*, seed: int, count: int = 150) -> dict[str, Any]:
 def film(runs: ToyRuns) -> Scrubber:
     """What the networks of every setting decide, frame by frame, beside their errors on G."""
     names = [f"Σ = {config.deviation:g}" for config in runs.configs]
-    recording: Recording[bytes] = Recording(capacity=len(runs.steps) + 2)
-    for frame, step in enumerate(runs.steps.tolist()):
-        recording.add(
-            step,
-            encode_grid(
-                decisions(runs, frame),
-                columns=len(names),
-                column_labels=[f"{config.deviation:g}" for config in runs.configs],
-                gap=6,
-            ),
-        )
+    heads = [f"{config.deviation:g}" for config in runs.configs]
+    pictures = [
+        Frame(step, encode_grid(decisions(runs, frame), columns=len(names), column_labels=heads, gap=6))
+        for frame, step in enumerate(runs.steps.tolist())
+    ]
     errors = on_original(runs).mean_squared_error.mean(-1)
     middle = SIGMAS.index(0.5)
     curve = setting_curves(
@@ -109,7 +104,7 @@ def film(runs: ToyRuns) -> Scrubber:
         )
 
     return Scrubber(
-        recording,
+        pictures,
         curve,
         title="Every setting as it learns",
         describe=describe,

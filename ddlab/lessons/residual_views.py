@@ -11,11 +11,11 @@ import torch
 
 from .. import entropy, figures, records, theory
 from ..distilled import DistilledSet
-from ..explorers import Recording, Scrubber
-from ..explorers.residual_runs import Recovery
+from ..explorers import Scrubber
 from ..figures import encode_grid
 from ..records.residuals import LABELS, PULLED_BACK, RATIOS, SMALL_SIZE, STOPPED
 from ..records.setting import FADRM, RANDOM, RDED, SRE2L
+from ..runs import Frame, Run
 from . import printed_tables as printed
 from . import recorded
 from .recorded import interval_of
@@ -146,9 +146,7 @@ def by_class(made: DistilledSet) -> list[float]:
     return [float(bits[made.labels == label].mean()) for label in range(made.classes)]
 
 
-def film(
-    runs: Mapping[str, Recovery], *, measure: str, unit: str, label: int, references: Mapping[str, float]
-) -> Scrubber:
+def film(runs: Mapping[str, Run], *, measure: str, unit: str, label: int, references: Mapping[str, float]) -> Scrubber:
     """One class of several runs, step by step, beside a measure of it (Figs 3 and 4).
 
     Args:
@@ -156,14 +154,16 @@ def film(
     """
     every = {name: {frame.step: frame for frame in run.frames} for name, run in runs.items()}
     steps = sorted(set.intersection(*(set(frames) for frames in every.values())))
-    recording: Recording[bytes] = Recording(capacity=len(steps) + 2)
+    pictures = []
     for step in steps:
-        shown = torch.stack([frames[step].images[label] for frames in every.values()])
+        shown = torch.stack([frames[step].content.images[label] for frames in every.values()])
         larger = shown.repeat_interleave(2, 2).repeat_interleave(2, 3)
         # The font of the grid has no Greek letters.
         heads = [name.replace("α", "alpha") for name in every]
-        recording.add(step, encode_grid(larger, columns=len(every), column_labels=heads, gap=6))
-    curves = {name: [float(frames[step].measured[measure].mean()) for step in steps] for name, frames in every.items()}
+        pictures.append(Frame(step, encode_grid(larger, columns=len(every), column_labels=heads, gap=6)))
+    curves = {
+        name: [float(frames[step].content.measured[measure].mean()) for step in steps] for name, frames in every.items()
+    }
     curve = figures.vanishing_curves(curves, steps=steps, unit=f"{measure} ({unit})", references=references)
     shown = [*itertools.chain(*curves.values()), *references.values()]
     room = 0.1 * (max(shown) - min(shown))
@@ -174,7 +174,7 @@ def film(
         return f"{measure} in {unit}, mean over classes: {now}."
 
     return Scrubber(
-        recording,
+        pictures,
         curve,
         title="The same image, more and less of its patch",
         describe=describe,

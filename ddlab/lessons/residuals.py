@@ -14,14 +14,14 @@ from .. import entropy, networks, randomness, records
 from ..data import ImageData
 from ..data.images import normalise
 from ..distilled import DistilledSet
-from ..explorers.residual_runs import Recovery, ResidualRuns
-from ..explorers.residual_view import FEATURES
 from ..figures import image_grid
 from ..methods import data_residual_matching as fadrm
 from ..records import setting
 from ..records.residuals import SMALL_SIZE
 from ..records.setting import FADRM, RDED, SRE2L
+from ..runs import Run
 from .answers import called
+from .data_residuals.world import FEATURES, World
 
 NAME = "30_data_residuals"
 ITERATIONS = 120  # as in the records
@@ -40,9 +40,9 @@ def small_pictures() -> ImageData:
 
 
 @functools.cache
-def runs() -> ResidualRuns:
+def lab_world() -> World:
     """Runs of the world's teacher with one image per class, measured on the way and remembered."""
-    return ResidualRuns(world().data, world().teacher(records.Place()))
+    return World(world().data, world().teacher(records.Place()))
 
 
 def start(seed: int) -> fadrm.Config:
@@ -50,29 +50,27 @@ def start(seed: int) -> fadrm.Config:
     return fadrm.Config(images_per_class=2, iterations=80, small_size=SMALL_SIZE, seed=seed)
 
 
-def watched(merge_ratio: float, *, seed: int, merges: int = 3) -> Recovery:
+def watched(merge_ratio: float, *, seed: int, merges: int = 3) -> Run:
     """A whole run at full size; without merges the ratio says nothing."""
     config = fadrm.Config(
         images_per_class=1, iterations=ITERATIONS, merges=merges, merge_ratio=merge_ratio if merges else 1.0, seed=seed
     )
-    run = runs().recovery(config)
-    runs().go_on(run)
-    return run
+    return lab_world().run_of(config).advance()
 
 
-def entropies(run: Recovery) -> dict[int, float]:
+def entropies(run: Run) -> dict[int, float]:
     """Step -> feature entropy in bits, mean over one image per class."""
-    return {frame.step: float(frame.measured[FEATURES].mean()) for frame in run.frames}
+    return {frame.step: float(frame.content.measured[FEATURES].mean()) for frame in run.frames}
 
 
-def levels(run: Recovery) -> dict[str, float]:
+def levels(run: Run) -> dict[str, float]:
     """Kind of reference image -> feature entropy in bits, mean over classes."""
-    return {kind: float(found[FEATURES].mean()) for kind, found in runs().ground(run.config).levels.items()}
+    return {kind: float(found[FEATURES].mean()) for kind, found in lab_world().reference(run.config).levels.items()}
 
 
-def pictures(run: Recovery, steps: Sequence[int]) -> Any:
+def pictures(run: Run, steps: Sequence[int]) -> Any:
     """The images of all classes at some steps of a run, one row each."""
-    known = {frame.step: frame.images for frame in run.frames}
+    known = {frame.step: frame.content.images for frame in run.frames}
     images = torch.cat([known[step] for step in steps])
     return image_grid(
         images, world().data.classes, title="Ten images along a run", column_labels=world().data.class_names,
@@ -91,10 +89,10 @@ def three_sets(seed: int) -> dict[str, DistilledSet]:
 
 
 def feature_entropy(images: Tensor) -> Tensor:
-    """Feature entropy in bits, [n], of uint8 images [n, channels, h, w], in the bins of `runs`."""
-    data, teacher = runs().data, runs().teacher
-    seen = networks.predict(teacher, normalise(images, data.mean, data.std)).last_conv
-    return entropy.feature_entropy(seen, runs().edges)
+    """Feature entropy in bits, [n], of uint8 images [n, channels, h, w], in the bins of `lab_world`."""
+    known = lab_world()
+    seen = networks.predict(known.inputs.teachers[0], normalise(images, known.data.mean, known.data.std)).last_conv
+    return entropy.feature_entropy(seen, known.edges)
 
 
 def check_merge(answer: Any) -> tuple[bool, str]:

@@ -9,7 +9,6 @@ from typing import Any
 import torch
 
 from .. import entropy, networks, records, theory
-from ..explorers.residual_view import merge_steps
 from ..methods import data_residual_matching as fadrm
 from ..networks import Network
 from ..process import Inputs
@@ -18,6 +17,7 @@ from ..records.residuals import FIELDS, PUBLISHED, PULLED_BACK, RATIOS, SMALL_SI
 from ..records.setting import FADRM, RANDOM, RDED, SRE2L
 from . import claims, residuals
 from .claims import Verdict
+from .data_residuals.world import merge_steps
 from .measured import Measured
 
 ON_SHAPES = "shapes 64 px, ConvNet-5 of width 16, 5 images per class"

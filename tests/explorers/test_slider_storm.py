@@ -5,6 +5,7 @@ A new explorer is one line in `EXPLORERS`: a function that makes a `Storm` of sm
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -18,6 +19,7 @@ import torch
 import ddlab
 from ddlab import networks, training
 from ddlab.data import ImageData
+from ddlab.errors import DDLabError
 from ddlab.explorers import (
     BasesLab,
     BudgetLab,
@@ -29,12 +31,9 @@ from ddlab.explorers import (
     LandscapeLab,
     LatentConflict,
     LiveRecovery,
-    Recording,
     RecoveryFilm,
-    ResidualLab,
     RhoLab,
     Scrubber,
-    SelfSupervisedLab,
     SigmaLab,
     TrialCard,
 )
@@ -42,11 +41,14 @@ from ddlab.explorers.latents import pulls, start_points
 from ddlab.explorers.toys import ToyLab
 from ddlab.figures import encode_png, loss_curves
 from ddlab.lessons import claims_on_trial
+from ddlab.lessons.bases_and_views import lab as bases_and_views
+from ddlab.lessons.data_residuals import lab as residuals
 from ddlab.methods import data_residual_matching as fadrm
 from ddlab.methods import directed_weight_adjustment as dwa
 from ddlab.methods import parameterised_self_supervised as boost
 from ddlab.methods import squeeze_recover_relabel as sre2l
 from ddlab.networks import Network
+from ddlab.runs import Frame
 from tests.support import made_data
 
 CHANGES, SECONDS = 200, 2.0
@@ -124,12 +126,8 @@ def film(data: ImageData, teacher: Network) -> Storm:
 
 
 def scrubber(data: ImageData, teacher: Network) -> Storm:
-    recording: Recording[bytes] = Recording()
-    for index in range(1, 31):
-        recording.add(index, encode_png(np.full((4, 4, 3), index, np.uint8)))
-    return _scrubbed(
-        Scrubber(recording, loss_curves({"loss": np.arange(30.0)}), describe=lambda index: f"step {index}.")
-    )
+    frames = [Frame(step, encode_png(np.full((4, 4, 3), step, np.uint8))) for step in range(1, 31)]
+    return _scrubbed(Scrubber(frames, loss_curves({"loss": np.arange(30.0)}), describe=lambda index: f"step {index}."))
 
 
 def _scrubbed(explorer: Scrubber) -> Storm:
@@ -264,7 +262,9 @@ def crop_maps(data: ImageData, _teacher: Network) -> Storm:
 def residual_lab(data: ImageData, _teacher: Network) -> Storm:
     """New settings, which start a run each, mixed with other ratios and steps."""
     teacher = networks.initialise(networks.spec("convnet", width=4, depth=2, head="mean").for_data(data), seed=0)
-    explorer = ResidualLab(data, teacher, fadrm.Config(images_per_class=1, iterations=8, roll_pixels=1, small_size=6))
+    explorer = residuals.ResidualLab(
+        data, teacher, fadrm.Config(images_per_class=1, iterations=8, roll_pixels=1, small_size=6)
+    )
 
     def move(number: int) -> None:
         explorer.panel["merges"].value = number % 4
@@ -276,10 +276,13 @@ def residual_lab(data: ImageData, _teacher: Network) -> Storm:
         asked = (view.merges, view.merge_ratio, view.step) == (number % 4, number % 5 / 4, None if step == 8 else step)
         said = explorer.sentence.startswith(f"a, α = {number % 5 / 4:g}, {number % 4} merge")
         words = f"after step {step} the feature entropy is" in explorer.sentence and "computed" not in explorer.sentence
-        drawn = "not computed" not in explorer.picture.alt and explorer.curves.cursor == step
+        drawn = (
+            "not computed" not in explorer.widget(residuals.strip).alt
+            and explorer.widget(residuals.curves).cursor == step
+        )
         return asked and drawn and said and words
 
-    return Storm(explorer, move, explorer.worker.join, shows)
+    return Storm(explorer, move, explorer.runner.join, shows)
 
 
 def bases_lab(data: ImageData, teacher: Network) -> Storm:
@@ -333,14 +336,19 @@ def self_supervised_lab(_data: ImageData, _teacher: Network) -> Storm:
         budget=12, image_bases=6, representation_bases=3, hidden=2, network=network, pool_size=2, pool_steps=3, iterations=30,
         batch_size=16,
     )  # fmt: skip
-    explorer = SelfSupervisedLab(data, teacher, config)
+    explorer = bases_and_views.SelfSupervisedLab(data, teacher, config)
     stops = [stop for _, stop in explorer.panel["image_bases"].options][:8]
     explorer.run_button.click()
 
     def move(number: int) -> None:
-        explorer.panel["method"].value = ("KRR-ST", "Boost")[number // 9 % 2]
-        explorer.panel["scale"].value = (2, 4, 1)[number // 7 % 3]
-        explorer.panel["image_bases"].value = stops[number % len(stops)]
+        wanted = {
+            "method": ("KRR-ST", "Boost")[number // 9 % 2],
+            "scale": (2, 4, 1)[number // 7 % 3],
+            "image_bases": stops[number % len(stops)],
+        }
+        for name, value in wanted.items():
+            with contextlib.suppress(DDLabError):  # settings that make no set
+                explorer.panel[name].value = value
 
     def shows(number: int) -> bool:
         method, scale, bases = (
@@ -351,12 +359,11 @@ def self_supervised_lab(_data: ImageData, _teacher: Network) -> Storm:
         view = explorer.panel.value
         asked = (view.method, view.scale, view.image_bases) == (method, scale, bases)
         refused = method == "Boost" and bases > 64 // scale**2
-        said = explorer.sentence.startswith(
-            "These settings make no set" if refused else f"{method}: a budget of 12 images"
-        )
-        return asked and said and bool(explorer.refusal) == refused and explorer.run_button.disabled == refused
+        said = refused or explorer.sentence.startswith(f"{method}: a budget of 12 images")
+        grey = all(button.disabled for button in explorer.buttons.values())
+        return asked and said and bool(explorer.refusal) == refused == grey == (explorer.error is not None)
 
-    return Storm(explorer, move, explorer.worker.join, shows)
+    return Storm(explorer, move, explorer.runner.join, shows)
 
 
 SMALL = "steps=40,seeds=2"

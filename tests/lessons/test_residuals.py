@@ -12,9 +12,9 @@ import torch
 import ddlab
 from ddlab import entropy, networks, records, theory
 from ddlab.data.images import normalise
-from ddlab.explorers.residual_view import merge_steps
 from ddlab.lessons import claims, record, residuals, residuals_claims
 from ddlab.lessons import residual_views as views
+from ddlab.lessons.data_residuals.world import merge_steps
 
 TIMED = ("F4 measured", "F5 time")
 QUICK = ("F1 rises", "F1 vanishes", "F1 restored", "F1 end", "F13 pixels", "F13 features", "F13 places")
@@ -106,7 +106,7 @@ def test_what_vanishes_along_a_run() -> None:
         world = residuals.world()
         teacher, data = world.teacher(records.Place()), world.data
         seen = networks.predict(teacher, normalise(images, data.mean, data.std)).last_conv
-        return float(entropy.feature_entropy(seen, residuals.runs().edges).mean())
+        return float(entropy.feature_entropy(seen, residuals.lab_world().edges).mean())
 
     steps = [frame.step for frame in without.frames]
     path = [bits(without, step) for step in steps]

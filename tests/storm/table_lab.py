@@ -58,12 +58,12 @@ LAB: dict[str, Good] = {
                    "student": g.student, "points": 12},
         whole=("config", "student"), not_none=("config",), largest={"points": 100},
     ),
-    "explorers.ResidualLab": Good(
+    "lessons.data_residuals.lab.ResidualLab": Good(
         lambda g: {"data": g.data, "teacher": _of_any_size(g), "config": fadrm.Config(images_per_class=1, iterations=3, merges=2,
                    roll_pixels=1), "small_sizes": (6, 4), "student": g.student, "seeds": 1},
         whole=("config", "student"), not_none=("config",), largest={"seeds": 5},
     ),
-    "explorers.SelfSupervisedLab": Good(
+    "lessons.bases_and_views.lab.SelfSupervisedLab": Good(
         lambda g: {"data": g.data, "teacher": g.teacher, "config": boost.Config(budget=4, image_bases=4, representation_bases=2, hidden=2,
                    network=_TINY, pool_size=2, pool_steps=2, iterations=2, batch_size=8), "other": g.data,
                    "pretraining": pretraining.Config(network=_TINY, epochs=1), "candidates": (0.1,)},

@@ -15,16 +15,36 @@ from ddlab import evaluation, networks, pretraining
 from ddlab import process as driver
 from ddlab.data import ImageData
 from ddlab.errors import DDLabError
-from ddlab.explorers import SelfSupervisedLab, self_supervised_runs
-from ddlab.explorers.self_supervised_figures import label, outer_curve, outer_loss
-from ddlab.explorers.self_supervised_runs import SelfSupervisedRuns
-from ddlab.explorers.self_supervised_view import BOOST, KRR_ST, SelfSupervisedView, kept_iterations
+from ddlab.explorers import Laboratory
 from ddlab.figures import alt_text, encode_grid
+from ddlab.lessons.bases_and_views.lab import (
+    SelfSupervisedLab,
+    bill_figure,
+    label,
+    map_figure,
+    outer_curve,
+    pool_curve,
+    run_table,
+    score_table,
+    strip,
+)
+from ddlab.lessons.bases_and_views.world import (
+    BOOST,
+    KRR_ST,
+    Settings,
+    World,
+    iteration,
+    kept_iterations,
+    outer_losses,
+    pairs,
+    pool_losses,
+)
 from ddlab.methods import kernel_ridge_self_supervised as krr
 from ddlab.methods import parameterised_self_supervised as boost
 from ddlab.methods import representation_selection as selection
 from ddlab.networks import Network
 from ddlab.process import Inputs
+from ddlab.runs import Run
 from tests.support import made_data, refuses
 
 INNER = networks.spec("convnet", width=2, depth=2)
@@ -47,7 +67,7 @@ def teacher(data: ImageData) -> Network:
 
 
 @pytest.fixture
-def lab(data: ImageData, teacher: Network) -> Iterator[SelfSupervisedLab]:
+def lab(data: ImageData, teacher: Network) -> Iterator[Laboratory]:
     made = SelfSupervisedLab(data, teacher, SMALL, pretraining=PRETRAINING, candidates=(1e-2,))
     yield made
     made.close()
@@ -66,7 +86,7 @@ def by_itself(data: ImageData, teacher: Network, config: krr.Config) -> tuple[li
 
 
 def test_settings_that_play_no_part_are_the_same_run() -> None:
-    view = SelfSupervisedView()
+    view = Settings()
     assert view.config == boost.Config.teaching(image_bases=40, representation_bases=24, budget=20)
     assert view.replace(method=KRR_ST).config == krr.Config.teaching()
     assert view.replace(method=KRR_ST, image_bases=7, hidden=9).config == krr.Config.teaching()
@@ -89,102 +109,55 @@ def test_the_steps_that_are_kept(iterations: int) -> None:
     "config", [SMALL, SMALL.replace(augmentation="none", shift="same"), PLAIN], ids=["boost", "no views", "krr"]
 )
 def test_frames_and_losses_are_the_methods_own(data: ImageData, teacher: Network, config: krr.Config) -> None:
-    runs = SelfSupervisedRuns(data, teacher)
-    run = runs.begun(config)
-    assert run.iteration == 0 and not run.complete and [frame.step for frame in run.frames] == [0]
-    seen: list[int] = []
-    runs.go_on(run, lambda run: seen.append(run.state.step))
+    world = World(data, teacher, config)
+    run = world.run(world.start).advance()
     wanted, taken = by_itself(data, teacher, config)
-    assert (
-        [frame.step for frame in run.frames] == list(kept_iterations(6))
-        and run.complete
-        and seen == list(range(1, len(taken) + 1))
-    )
+    filling = run.total - 6
+    assert [iteration(run, frame.step) for frame in run.frames] == list(kept_iterations(6)) and run.complete
     for frame in run.frames:
-        assert all(torch.equal(value, wanted[frame.step][name]) for name, value in frame.parameters.items()), frame.step
-    assert run.outer == [float(step.trace.loss) for step in taken if step.trace.phase == "outer"]
-    for number, losses in enumerate(run.pool):
-        assert losses == [float(s.trace.loss) for s in taken if (s.trace.phase, s.trace.network) == ("pool", number)]
-    assert run.frame(None).step == 6 and run.frame(4).step == 4 and runs.begun(config) is run
-    middle = runs.distilled(run, run.frame(4))
-    process: Any = boost if isinstance(config, boost.Config) else krr
-    state = next(step.state for step in taken if step.state.step == run.filling + 4)
-    wanted_set = process.finish(config, runs.inputs, state)
+        own = wanted[iteration(run, frame.step)]
+        assert all(torch.equal(value, own[name]) for name, value in frame.content.items()), frame.step
+    assert list(outer_losses(run)) == [float(step.trace.loss) for step in taken if step.trace.phase == "outer"]
+    for number, losses in enumerate(pool_losses(run)):
+        own = [float(s.trace.loss) for s in taken if (s.trace.phase, s.trace.network) == ("pool", number)]
+        assert list(losses) == own
+    frame = run.at(filling + 4)
+    assert frame is not None and frame.step == filling + 4
+    middle, state = world.distilled(run, frame), taken[filling + 3].state
+    wanted_set = run.process.finish(config, world.inputs, state)
     assert middle.fingerprint == wanted_set.fingerprint and middle.provenance == wanted_set.provenance
-    assert not middle.complete and runs.distilled(run, run.frame(None)).complete
+    assert not middle.complete and world.distilled(run, run.frames[-1]).complete
 
 
 def test_what_a_frame_looks_like(data: ImageData, teacher: Network) -> None:
-    runs = SelfSupervisedRuns(data, teacher)
-    run = runs.begun(SMALL)
-    runs.go_on(run)
-    frame = run.frame(4)
-    shown = runs.shown(run, frame)
-    images, targets = boost.pairs(SMALL, frame.parameters)
-    m = run.pairs
-    assert m == boost.count_pairs(SMALL, runs.inputs) and shown.images.shape == (4, m, 1, 8, 8)
-    assert torch.equal(shown.images.flatten(0, 1), data.to_uint8(images)) and torch.equal(
-        shown.targets.flatten(0, 1), targets
-    )
-    torch.testing.assert_close(shown.said, networks.predict(teacher, images[:m]).features)
+    world = World(data, teacher, SMALL)
+    run = world.run(world.start).advance()
+    frame = run.frames[4]
+    looks = world.looks(run.config, frame)
+    images, targets = boost.pairs(SMALL, frame.content)
+    m = pairs(run)
+    assert m == boost.count_pairs(SMALL, world.inputs) and looks.images.shape == (4, m, 1, 8, 8)
+    assert torch.equal(looks.images.flatten(0, 1), data.to_uint8(images))
+    assert torch.equal(looks.targets.flatten(0, 1), targets)
+    torch.testing.assert_close(looks.representations, networks.predict(teacher, images[:m]).features)
     chosen = krr.real_indices(len(data.train_labels), m, seed=0)
-    assert torch.equal(runs.real(run), data.train_images[chosen])
-    places = runs.positions(run, frame, "PCA")
-    centred = runs.features[runs.sample].double() - runs.features[runs.sample].double().mean(0)
-    axes = torch.linalg.svd(centred, full_matrices=False).Vh[:2]
-    wanted = (targets[:m].double() - runs.features[runs.sample].double().mean(0)) @ axes.T
-    torch.testing.assert_close(places["targets"].double().abs(), wanted.abs(), atol=1e-4, rtol=1e-3)
-    assert places["targets of views"].shape == (3 * m, 2) and places["said"].shape == (m, 2)
+    assert torch.equal(world.real(run), data.train_images[chosen])
+    places = world.places(run.config, frame, "PCA")
+    known = world.features[world.sample].double()
+    axes = torch.linalg.svd(known - known.mean(0), full_matrices=False).Vh[:2]
+    wanted = (targets[:m].double() - known.mean(0)) @ axes.T
+    torch.testing.assert_close(places.targets.double().abs(), wanted.abs(), atol=1e-4, rtol=1e-3)
+    assert places.targets_of_views.shape == (3 * m, 2) and places.representations.shape == (m, 2)
 
 
-def test_a_run_that_is_left_is_taken_up_again(data: ImageData, teacher: Network) -> None:
-    runs = SelfSupervisedRuns(data, teacher)
-    run = runs.begun(PLAIN.replace(iterations=60))
-
-    class Left(Exception):
-        pass
-
-    def leave(_run: Any) -> None:
-        raise Left
-
-    steps = 0
-    while not run.complete:
-        try:
-            runs.go_on(run, leave)
-        except Left:
-            steps += 1
-        assert run.frame(None).step == run.iteration, "what Stop leaves can be looked at"
-    assert steps == run.total and run.number == 1
-    whole = SelfSupervisedRuns(data, teacher)
-    other = whole.begun(run.config)
-    whole.go_on(other)
-    assert run.outer == other.outer and run.pool == other.pool
-    means = [np.mean(run.outer[max(0, step - 9) : step + 1]) for step in range(60)]
-    np.testing.assert_allclose(outer_curve(runs, run).data[0].y, means)
-    assert outer_loss(run, 40) == pytest.approx(means[39])
-    assert all(
-        torch.equal(run.frame(None).parameters[name], value) for name, value in other.frame(None).parameters.items()
-    )
-
-
-def test_the_last_runs_are_remembered(data: ImageData, teacher: Network, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(self_supervised_runs, "_KEPT", 2)
-    runs = SelfSupervisedRuns(data, teacher)
-    first = runs.begun(PLAIN)
-    runs.go_on(first)
-    begun = [runs.begun(PLAIN.replace(seed=seed)) for seed in (1, 2, 3)]  # of these no step is done: they go first
-    assert runs.begun(PLAIN) is first and runs.begun(PLAIN.replace(seed=1)) is not begun[0]
-    assert runs.finished() == [first]
-
-
-def test_a_run_that_is_not_finite_says_so_and_keeps_what_there_was(lab: SelfSupervisedLab) -> None:
+def test_a_run_that_is_not_finite_says_so_and_keeps_what_there_was(lab: Laboratory) -> None:
     lab.panel.value = lab.panel.value.replace(learning_rate=1e3, iterations=1000)
-    lab.run_button.click()
+    button(lab).click()
     with pytest.raises(DDLabError, match="finite"):
-        lab.worker.join()
+        lab.runner.join()
     assert isinstance(lab.error, DDLabError) and lab.progress.description == "at rest"
-    frame = lab._run.frame(None)
-    assert all(bool(value.isfinite().all()) for value in frame.parameters.values())
+    frame = run_of(lab).frames[-1]
+    assert all(bool(value.isfinite().all()) for value in frame.content.values())
     moved(lab, learning_rate=1e-2)
     assert lab.error is None
 
@@ -192,20 +165,35 @@ def test_a_run_that_is_not_finite_says_so_and_keeps_what_there_was(lab: SelfSupe
 # -- the explorer
 
 
-def moved(lab: SelfSupervisedLab, **values: Any) -> None:
+def button(lab: Laboratory, number: int = 0) -> Any:
+    """Run, or the second: pre-train and probe."""
+    return list(lab.buttons.values())[number]
+
+
+def run_of(lab: Laboratory) -> Run:
+    """The run on show."""
+    return lab.world.run(lab.settings)
+
+
+def iterations(lab: Laboratory) -> int:
+    """Its outer steps so far."""
+    return iteration(run_of(lab), run_of(lab).step)
+
+
+def moved(lab: Laboratory, **values: Any) -> None:
     for name, value in values.items():
         lab.panel[name].value = value
-    lab.worker.join()
-    lab.mapper.join()
+    lab.runner.join()
+    lab.beside.join()
 
 
-def distil(lab: SelfSupervisedLab) -> None:
-    lab.run_button.click()
-    lab.worker.join()
+def distil(lab: Laboratory) -> None:
+    button(lab).click()
+    lab.runner.join()
 
 
 def test_a_setting_shows_at_once_what_the_set_is_before_any_step(
-    lab: SelfSupervisedLab, data: ImageData, teacher: Network
+    lab: Laboratory, data: ImageData, teacher: Network
 ) -> None:
     inputs = Inputs(data=data, teachers=(teacher,))
     for changes in (
@@ -223,62 +211,68 @@ def test_a_setting_shows_at_once_what_the_set_is_before_any_step(
         state = boost.init(config, inputs)
         images, _ = boost.pairs(config, state.parameters)
         m = len(state.parameters["image_coefficients"])
-        assert bytes(lab.views.picture.value) == encode_grid(
-            torch.cat([lab.runs.real(lab._run)[:10], data.to_uint8(images[:10])]), 10, 9, row_labels=["real, at first", "distilled"], gap=4
-        )  # fmt: skip
+        assert bytes(lab.widget(strip).value) == encode_grid(
+            torch.cat([lab.world.real(run_of(lab))[:10], data.to_uint8(images[:10])]),
+            10,
+            9,
+            row_labels=["real, at first", "distilled"],
+            gap=4,
+        )
         bill = boost.factors(config, inputs).bill(m)
         assert f"buys m = {m} images of {len(images) // m} views, which take {bill.total:,} floats" in lab.sentence
-        assert f"takes {bill.total:,}" in alt_text(lab.views.bill.figure) and "Press Run" in lab.sentence
-    assert lab.worker.thread is None, "nothing was computed elsewhere"
+        assert f"takes {bill.total:,}" in alt_text(lab.widget(bill_figure).figure) and "Press Run" in lab.sentence
+    assert lab.runner.thread is None, "nothing was computed elsewhere"
 
 
-def test_a_run_is_shown_at_every_step(lab: SelfSupervisedLab, data: ImageData) -> None:
+def test_a_run_is_shown_at_every_step(lab: Laboratory, data: ImageData) -> None:
     moved(lab, all_views=True)
     distil(lab)
-    assert lab.sentence.endswith("This run is finished.") and lab.run_button.disabled
+    assert lab.sentence.endswith("This run is finished.") and button(lab).disabled
     for index, step in enumerate(kept_iterations(6)):
         lab.slider.index = index
-        frame = lab._run.frame(step)
-        assert lab.panel.value.step == (None if step == 6 else step) and lab.views.outer.cursor == step
-        shown = lab.runs.shown(lab._run, frame)
+        frame = run_of(lab).frames[index]
+        assert lab.panel.value.step == (None if step == 6 else frame.step) and lab.widget(outer_curve).cursor == step
+        shown = lab.world.looks(run_of(lab).config, frame)
         names = ["real, at first", "as it is", "turned by 90°", "turned by 180°", "turned by 270°"]
-        rows = [lab.runs.real(lab._run)[:10], *shown.images[:, :10]]
-        assert bytes(lab.views.picture.value) == encode_grid(torch.cat(rows), 10, 9, row_labels=names, gap=4)
-        assert f"after outer step {step};" in lab.views.picture.alt and f"After outer step {step} of 6" in lab.sentence
-        mapped = {trace.name: np.stack([trace.x, trace.y], 1) for trace in lab.views.map.figure.data if trace.name}
-        places = lab.runs.positions(lab._run, frame, "PCA")
-        np.testing.assert_allclose(mapped["targets of the images"], places["targets"], atol=1e-2, rtol=1e-2)
-        np.testing.assert_allclose(mapped["targets of the views"], places["targets of views"], atol=1e-2, rtol=1e-2)
-    curve = next(trace for trace in lab.views.outer.figure.data if trace.name.startswith("run 1"))
-    losses = lab._run.outer
+        rows = [lab.world.real(run_of(lab))[:10], *shown.images[:, :10]]
+        assert bytes(lab.widget(strip).value) == encode_grid(torch.cat(rows), 10, 9, row_labels=names, gap=4)
+        assert f"after outer step {step};" in lab.widget(strip).alt and f"After outer step {step} of 6" in lab.sentence
+        mapped = {
+            trace.name: np.stack([trace.x, trace.y], 1) for trace in lab.widget(map_figure).figure.data if trace.name
+        }
+        places = lab.world.places(run_of(lab).config, frame, "PCA")
+        np.testing.assert_allclose(mapped["targets of the images"], places.targets, atol=1e-2, rtol=1e-2)
+        np.testing.assert_allclose(mapped["targets of the views"], places.targets_of_views, atol=1e-2, rtol=1e-2)
+    curve = next(trace for trace in lab.widget(outer_curve).figure.data if trace.name.startswith("run 1"))
+    losses = outer_losses(run_of(lab))
     np.testing.assert_allclose(curve.y, [np.mean(losses[max(0, step - 9) : step + 1]) for step in range(6)])
-    assert outer_loss(lab._run, 6) == pytest.approx(np.mean(losses)) and outer_loss(lab._run, 0) is None
-    pool = {trace.name: list(trace.y) for trace in lab.views.pool.figure.data}
-    assert pool == {f"network {n}": losses for n, losses in enumerate(lab._run.pool, 1)}
+    assert f"the outer loss is {np.mean(losses):.4g}" in lab.sentence
+    pool = {trace.name: list(trace.y) for trace in lab.widget(pool_curve).figure.data}
+    assert pool == {f"network {n}": losses for n, losses in enumerate(map(list, pool_losses(run_of(lab))), 1)}
 
 
-def test_runs_are_kept_and_compared(lab: SelfSupervisedLab) -> None:
+def test_runs_are_kept_and_compared(lab: Laboratory) -> None:
     distil(lab)
-    first, said = lab._run, lab.sentence
+    first, said = run_of(lab), lab.sentence
     moved(lab, method=KRR_ST)
-    assert lab._run is not first and "KRR-ST: a budget of 12 images buys m = 12 images of 1 view," in lab.sentence
+    assert run_of(lab) is not first and "KRR-ST: a budget of 12 images buys m = 12 images of 1 view," in lab.sentence
     distil(lab)
-    names = [trace.name for trace in lab.views.outer.figure.data]
+    names = [trace.name for trace in lab.widget(outer_curve).figure.data]
     assert (
         names
-        == [label(lab._run), label(first)]
+        == [label(lab.world, run_of(lab)), label(lab.world, first)]
         == ["run 2: KRR-ST, N 12", "run 1: Boost, N 12, U 6, V 3, s 2, rotation"]
     )
     assert (
-        all(name in lab.views.run_table.value for name in names)
-        and "run 2: KRR-ST, N 12, on show" in lab.views.run_table.value
+        all(name in lab.widget(run_table).value for name in names)
+        and "run 2: KRR-ST, N 12, on show" in lab.widget(run_table).value
     )
     moved(lab, method=BOOST)
-    assert lab._run is first and lab.sentence == said and lab.run_button.disabled
-    assert "run 1: Boost, N 12, U 6, V 3, s 2, rotation, on show" in lab.views.run_table.value
+    assert run_of(lab) is first and lab.sentence == said and button(lab).disabled
+    assert "run 1: Boost, N 12, U 6, V 3, s 2, rotation, on show" in lab.widget(run_table).value
 
 
-def test_what_plays_no_part_is_greyed_out(lab: SelfSupervisedLab) -> None:
+def test_what_plays_no_part_is_greyed_out(lab: Laboratory) -> None:
     def grey() -> set[str]:
         return {name for name in lab.panel if lab.panel[name].disabled}
 
@@ -291,91 +285,116 @@ def test_what_plays_no_part_is_greyed_out(lab: SelfSupervisedLab) -> None:
     assert {"image_bases", "scale", "augmentation", "hidden"} < grey() and not {"budget", "learning_rate"} & grey()
 
 
-def test_what_the_library_refuses_is_said_and_nothing_breaks(lab: SelfSupervisedLab) -> None:
-    picture = bytes(lab.views.picture.value)
-    moved(lab, scale=4)  # 6 bases of 2 x 2 pixels
-    assert "image_bases" in lab.refusal and lab.refusal in lab.sentence and "image_bases" in lab.refused.value
-    assert (
-        lab.run_button.disabled
-        and lab.probe_button.disabled
-        and bytes(lab.views.picture.value) == picture
-        and lab.error is None
-    )
-    lab.run_button.click()
-    assert lab.worker.thread is None
+def test_what_the_library_refuses_is_said_and_nothing_breaks(lab: Laboratory) -> None:
+    picture = bytes(lab.widget(strip).value)
+
+    def refused(words: str, **values: Any) -> None:
+        with pytest.raises(DDLabError, match=words):
+            lab.panel.value = lab.panel.value.replace(**values)
+        assert words in lab.refusal and words in str(lab.error) and bytes(lab.widget(strip).value) == picture
+        assert all(button.disabled for button in lab.buttons.values())
+
+    refused("image_bases", scale=4)  # 6 bases of 2 x 2 pixels
+    next(iter(lab.buttons.values())).click()
+    assert lab.runner.thread is None
     with pytest.raises(DDLabError, match="image_bases"):
         lab.run()
-    moved(lab, image_bases=4, representation_bases=15)
-    assert lab.refusal.startswith("representation_bases must be an integer in [1, 11], the rank of these 180 points")
-    moved(lab, budget=5, representation_bases=10)
-    assert lab.refusal.startswith("budget must be at least")
+    refused("the rank of these 180 points", image_bases=4, representation_bases=15)
+    refused("budget must be at least", budget=5, representation_bases=10)
     moved(lab, method=KRR_ST)
-    assert "KRR-ST: a budget of 5 images" in lab.sentence
-    assert lab.refusal == "" and lab.refused.layout.display == "none" and not lab.run_button.disabled
-    moved(lab, method=BOOST, scale=2, budget=12)
-    assert lab.refusal == "" and "Boost: a budget of 12 images" in lab.sentence
+    assert "KRR-ST: a budget of 5 images" in lab.sentence and lab.refusal == "" and lab.error is None
+    assert not any(button.disabled for button in lab.buttons.values())
     lab.reset_button.click()
-    assert lab.panel.value == lab.start and bytes(lab.views.picture.value) == picture
+    assert lab.panel.value == lab.start and bytes(lab.widget(strip).value) == picture
 
 
-def test_stop_keeps_what_there_is(lab: SelfSupervisedLab) -> None:
+def test_umap_only_on_request(data: ImageData, teacher: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, str]] = []
+    fitted = World._fitted_map
+
+    def told(world: World, layout: str) -> Any:
+        asked.append((layout, threading.current_thread().name))
+        return fitted(world, "PCA")
+
+    monkeypatch.setattr(World, "_fitted_map", told)
+    lab = SelfSupervisedLab(data, teacher, SMALL)
+    distil(lab)
+    assert {layout for layout, _ in asked} == {"PCA"} and lab.beside.thread is None
+    lab.panel["layout"].value = "UMAP"
+    lab.beside.join()
+    assert asked[-1] == ("UMAP", "ddlab-lab-beside") and "map is being computed" not in lab.sentence
+    assert lab.widget(map_figure).figure.layout.xaxis.title.text.startswith("UMAP")
+    lab.close()
+
+
+def test_controls_are_computed_once(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    learned: list[str] = []
+    run = driver.run
+
+    def told(process: Any, config: Any, inputs: Inputs, **options: Any) -> Any:
+        if process is pretraining:
+            assert inputs.distilled is not None
+            learned.append(inputs.distilled.provenance["method"])
+        return run(process, config, inputs, **options)
+
+    monkeypatch.setattr(driver, "run", told)
+    _, probe = lab.buttons.values()
+
+    def press() -> None:
+        probe.click()
+        lab.runner.join()
+
+    press()
+    press()
+    assert learned == [selection.NAME, boost.NAME]
+    moved(lab, method=KRR_ST)
+    press()
+    assert learned == [selection.NAME, boost.NAME, krr.NAME]
+    assert "KRR-ST, N 12, outer step 0" in lab.widget(score_table).value
+    moved(lab, budget=15)
+    press()
+    assert learned[3:] == [selection.NAME, krr.NAME] and "15 random real images" in lab.widget(score_table).value
+
+
+def test_stop_keeps_what_there_is(lab: Laboratory) -> None:
     at_rest: list[str] = []
     lab.progress.observe(lambda change: at_rest.append(lab.sentence), "description")
     moved(lab, iterations=1000)
-    lab.run_button.click()
-    while lab._run.iteration < 3:
+    button(lab).click()
+    while iterations(lab) < 3:
         time.sleep(0.002)
     assert not lab.stop_button.disabled
     lab.stop_button.click()
-    lab.worker.join(10)
-    reached = lab._run.iteration
-    assert 3 <= reached < 1000 and lab._run.frame(None).step == reached and lab.run_button.description == "Go on"
+    lab.runner.join(10)
+    reached = iterations(lab)
+    assert (
+        3 <= reached < 1000
+        and iteration(run_of(lab), run_of(lab).frames[-1].step) == reached
+        and button(lab).description == "Go on"
+    )
     assert (
         lab.stop_button.disabled and "Run goes on" in lab.sentence and f"After outer step {reached} of" in lab.sentence
     )
     assert at_rest[-1] == lab.sentence, "what is at rest has been drawn"
-    lab.run_button.click()
-    while lab._run.iteration < reached + 3:
+    button(lab).click()
+    while iterations(lab) < reached + 3:
         time.sleep(0.002)
-    moved_on = lab._run
+    moved_on = run_of(lab)
     lab.panel["budget"].value = 15  # another setting is looked at while the run goes on
-    assert lab._run is not moved_on and "Press Run" in lab.sentence
+    assert run_of(lab) is not moved_on and "Press Run" in lab.sentence
     lab.stop_button.click()
-    lab.worker.join(10)
-    assert lab.error is None and moved_on.iteration > reached
+    lab.runner.join(10)
+    assert lab.error is None and iteration(moved_on, moved_on.step) > reached
 
 
 def test_run_distils_here_and_now(data: ImageData, teacher: Network) -> None:
     lab = SelfSupervisedLab(data, teacher, PLAIN)
-    assert lab.run() is lab and lab._run.complete and lab.sentence.endswith("This run is finished.")
+    assert lab.run() is lab and run_of(lab).complete and lab.sentence.endswith("This run is finished.")
     assert lab.panel.value.method == KRR_ST and lab.panel.value.config == PLAIN
     lab.close()
 
 
-def test_umap_only_on_request(lab: SelfSupervisedLab, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[str, str]] = []
-    positions = lab.runs.positions
-
-    def told(run: Any, frame: Any, layout: str) -> Any:
-        asked.append((layout, threading.current_thread().name))
-        found = positions(run, frame, "PCA")
-        if layout == "UMAP":
-            lab.runs._placed[(id(run), frame.step, layout)] = (
-                run,
-                {name: value + 100 for name, value in found.items()},
-            )
-        return lab.runs._placed[(id(run), frame.step, layout)][1]
-
-    monkeypatch.setattr(lab.runs, "positions", told)
-    distil(lab)
-    assert {layout for layout, _ in asked} == {"PCA"} and lab.mapper.thread is None
-    asked.clear()
-    lab.panel["layout"].value = "UMAP"
-    lab.mapper.join()
-    assert asked[0] == ("UMAP", "ddlab-map") and lab.views.map.figure.layout.xaxis.title.text.startswith("UMAP")
-
-
-def test_a_shared_text_restores_the_view(lab: SelfSupervisedLab, data: ImageData, teacher: Network) -> None:
+def test_a_shared_text_restores_the_view(lab: Laboratory, data: ImageData, teacher: Network) -> None:
     moved(lab, image_bases=5, augmentation="jigsaw")
     distil(lab)
     lab.slider.index = 3
@@ -390,7 +409,7 @@ def test_a_shared_text_restores_the_view(lab: SelfSupervisedLab, data: ImageData
         again.panel.value.to_string() == lab.panel.value.to_string() and "After outer step 0 of 6" in again.sentence
     )  # its run has not been made
     again.run()
-    assert again.sentence == said and bytes(again.views.picture.value) == bytes(lab.views.picture.value)
+    assert again.sentence == said and bytes(again.widget(strip).value) == bytes(lab.widget(strip).value)
     again.close()
 
 
@@ -404,7 +423,7 @@ def test_a_shared_text_restores_the_view(lab: SelfSupervisedLab, data: ImageData
         ("alpha=1", "parameter of"),
     ],
 )
-def test_settings_that_are_none(lab: SelfSupervisedLab, text: str, words: str) -> None:
+def test_settings_that_are_none(lab: Laboratory, text: str, words: str) -> None:
     before = lab.panel.value
     with pytest.raises(DDLabError, match=words):
         lab.share_field.value = text
@@ -433,9 +452,9 @@ def test_what_cannot_be_is_said(
 
 def test_a_cell_that_runs_again_replaces_the_lab(data: ImageData, teacher: Network) -> None:
     first = SelfSupervisedLab(data, teacher, PLAIN.replace(iterations=1000))
-    first.run_button.click()
+    button(first).click()
     second = SelfSupervisedLab(data, teacher, PLAIN)
-    assert first.worker.thread is None
+    assert first.runner.thread is None
     second.close()
     assert not any(thread.name.startswith("ddlab-") for thread in threading.enumerate())
 
@@ -446,67 +465,40 @@ def test_a_cell_that_runs_again_replaces_the_lab(data: ImageData, teacher: Netwo
 def test_a_probe_finds_what_the_evaluation_finds(data: ImageData, teacher: Network) -> None:
     other = made_data(size=8, seed=5)
     lab = SelfSupervisedLab(data, teacher, SMALL, other=other, pretraining=PRETRAINING, candidates=(1e-2,))
-    assert "nothing yet" in lab.views.worth_table.value
+    assert "nothing yet" in lab.widget(score_table).value
     distil(lab)
     lab.slider.index = 4
-    lab.probe_button.click()
-    lab.worker.join()
-    names = tuple(lab.worth.datasets)
+    button(lab, 1).click()
+    lab.runner.join()
+    names = tuple(lab.world.datasets)
     sets = {"source": data, "other": other}
-    inputs, frame = lab.runs.inputs, lab._run.frame(lab.panel.value.step)
-    assert frame.step == 4 and len(names) == 2
+    inputs, frame = lab.world.inputs, run_of(lab).at(lab.panel.value.step)
+    assert frame is not None and iteration(run_of(lab), frame.step) == 4 and len(names) == 2
     made = {
-        "run 1": lab.runs.distilled(lab._run, frame),
+        "run 1": lab.world.distilled(run_of(lab), frame),
         "12 random": driver.run(selection, selection.Config(budget=12), inputs),
     }
-    rows = {row.words: row for row in [*lab.worth.controls.values(), *lab.worth.rows.values()]}
+    rows = {row.words: row for row in lab.values.values()}
     for words, distilled in made.items():
         found = evaluation.pretrained(distilled, sets, seeds=(0,), config=PRETRAINING, candidates=(1e-2,), device="cpu")
         row = next(row for name, row in rows.items() if name.startswith(words))
         assert row.accuracies == tuple(found.of(name).mean for name in sets) and row.pairs == len(distilled)
-        assert all(f"{value:.1%}" in lab.views.worth_table.value for value in row.accuracies)
+        assert all(f"{value:.1%}" in lab.widget(score_table).value for value in row.accuracies)
     untrained = networks.initialise(
-        networks.spec("convnet", width=2, depth=2).for_data(data, outputs=lab.runs.features.shape[1]), seed=0
+        networks.spec("convnet", width=2, depth=2).for_data(data, outputs=lab.world.features.shape[1]), seed=0
     )
     alone = [evaluation.probe(untrained, each, kind="linear", candidates=(1e-2,)).mean for each in sets.values()]
     assert rows["untrained network"].accuracies == tuple(alone)
-    assert lab.probe_button.disabled and lab.stop_button.disabled and lab.progress.description == "at rest"
+    assert button(lab, 1).disabled and lab.stop_button.disabled and lab.progress.description == "at rest"
     lab.slider.index = 5
-    assert not lab.probe_button.disabled
+    assert not button(lab, 1).disabled
     lab.close()
-
-
-def test_controls_are_computed_once(lab: SelfSupervisedLab, monkeypatch: pytest.MonkeyPatch) -> None:
-    learnt: list[str] = []
-    run = driver.run
-
-    def told(process: Any, config: Any, inputs: Inputs, **options: Any) -> Any:
-        if process is pretraining:
-            assert inputs.distilled is not None
-            learnt.append(inputs.distilled.provenance["method"])
-        return run(process, config, inputs, **options)
-
-    monkeypatch.setattr(driver, "run", told)
-    for index in (0, 0):
-        lab.slider.index = index
-        lab.probe_button.click()
-        lab.worker.join()
-    assert learnt == [selection.NAME, boost.NAME]
-    moved(lab, method=KRR_ST)
-    lab.probe_button.click()
-    lab.worker.join()
-    assert learnt == [selection.NAME, boost.NAME, krr.NAME] and len(lab.worth.rows) == 2
-    assert "KRR-ST, N 12, outer step 0" in lab.views.worth_table.value
-    moved(lab, budget=15)
-    lab.probe_button.click()
-    lab.worker.join()
-    assert learnt[3:] == [selection.NAME, krr.NAME] and "15 random real images" in lab.views.worth_table.value
 
 
 @pytest.mark.parametrize("how", ["stop", "close"])
 def test_a_probe_is_given_up(data: ImageData, teacher: Network, how: str) -> None:
     lab = SelfSupervisedLab(data, teacher, SMALL, pretraining=PRETRAINING.replace(epochs=10**6))
-    lab.probe_button.click()
+    button(lab, 1).click()
     while lab.progress.description != "real images":
         time.sleep(0.005)
     if how == "close":
@@ -514,9 +506,9 @@ def test_a_probe_is_given_up(data: ImageData, teacher: Network, how: str) -> Non
         assert not any(thread.name.startswith("ddlab-") for thread in threading.enumerate())
         return
     lab.stop_button.click()
-    lab.worker.join(10)
-    assert lab.error is None and lab.stop_button.disabled and not lab.probe_button.disabled
-    assert lab.worth.rows == {} and list(lab.worth.controls) == ["untrained network"]
+    lab.runner.join(10)
+    assert lab.error is None and lab.stop_button.disabled and not button(lab, 1).disabled
+    assert [score.words for score in lab.values.values()] == ["untrained network"]
     lab.close()
 
 
@@ -526,5 +518,5 @@ def test_where_a_reader_without_a_config_begins(data: ImageData, teacher: Networ
     assert (view.method, view.budget, view.scale, view.iterations) == (BOOST, 20, 2, 300)
     assert (view.image_bases, view.representation_bases) == (16, 11), "as many as the features have rank"
     assert [value for _, value in lab.panel["scale"].options] == [1, 2, 4, 8] and lab.panel["method"].index == 1
-    assert lab.worth.config.network == view.network and lab.worth.config.epochs == 300
+    assert lab.world.learning.network == view.network and lab.world.learning.epochs == 300
     lab.close()

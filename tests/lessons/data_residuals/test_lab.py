@@ -16,22 +16,23 @@ from ddlab import entropy, evaluation, networks, training
 from ddlab import process as driver
 from ddlab.data import ImageData
 from ddlab.errors import DDLabError
-from ddlab.explorers import ResidualLab, residual_runs, residual_students, residuals
-from ddlab.explorers.residual_runs import ResidualRuns
-from ddlab.explorers.residual_students import in_words
-from ddlab.explorers.residual_view import (
+from ddlab.explorers import Laboratory
+from ddlab.figures import encode_grid
+from ddlab.lessons.data_residuals import world as worlds
+from ddlab.lessons.data_residuals.lab import ResidualLab, curves, in_words, score_table, stages, strip
+from ddlab.lessons.data_residuals.world import (
     ALPHAS,
     DISTANCE,
     FEATURES,
     LOSS,
     PIXELS,
-    ResidualView,
+    Settings,
+    World,
     allowed_sizes,
     by_nearness,
     kept_steps,
     merge_steps,
 )
-from ddlab.figures import encode_grid
 from ddlab.methods import data_residual_matching as fadrm
 from ddlab.methods import selection
 from ddlab.networks import Network
@@ -57,7 +58,7 @@ def student() -> training.Config:
 
 
 @pytest.fixture
-def lab(data: ImageData, teacher: Network, student: training.Config) -> Iterator[ResidualLab]:
+def lab(data: ImageData, teacher: Network, student: training.Config) -> Iterator[Laboratory]:
     made = ResidualLab(data, teacher, SMALL, student=student, seeds=2)
     made.worker.join()
     yield made
@@ -85,86 +86,47 @@ def by_itself(data: ImageData, teacher: Network, config: fadrm.Config) -> dict[i
     ids=str,
 )  # fmt: skip
 def test_the_frames_are_the_methods_own_images(data: ImageData, teacher: Network, changes: dict[str, Any]) -> None:
-    runs = ResidualRuns(data, teacher)
+    runs = World(data, teacher, SMALL)
     for alpha in (0.3, 1.0):
         config = one(SMALL, merge_ratio=alpha, **changes)
-        run = runs.recovery(config)
-        runs.begin(config)
-        runs.go_on(run)
+        run = runs.run_of(config).begin().advance()
         wanted = by_itself(data, teacher, config)
         assert [frame.step for frame in run.frames] == list(kept_steps(12, config.merges)) and run.complete
         for frame in run.frames:
-            assert torch.equal(frame.images, wanted[frame.step]), frame.step
-
-
-def test_what_comes_before_the_first_merge_is_computed_once(
-    data: ImageData, teacher: Network, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    updates, update = [], fadrm.update
-    monkeypatch.setattr(
-        fadrm, "update", lambda config, inputs, state: updates.append(0) or update(config, inputs, state)
-    )
-    runs = ResidualRuns(data, teacher)
-    for alpha in ALPHAS:
-        runs.go_on(runs.recovery(one(SMALL, merge_ratio=alpha)))
-    assert len(updates) == 3 + len(ALPHAS) * 9  # the first merge follows step 4
-
-
-def test_a_run_that_is_left_is_taken_up_again(data: ImageData, teacher: Network) -> None:
-    runs, config = ResidualRuns(data, teacher), one(SMALL, merge_ratio=0.6)
-
-    class Left(Exception):
-        pass
-
-    seen: list[int] = []
-
-    def leave(step: int) -> None:
-        seen.append(step)
-        raise Left
-
-    for _ in range(40):
-        try:
-            runs.go_on(runs.recovery(config), leave)
-        except Left:
-            continue
-        break
-    run, wanted = runs.recovery(config), by_itself(data, teacher, config)
-    assert run.complete and [frame.step for frame in run.frames] == list(kept_steps(12, 2))
-    assert all(torch.equal(frame.images, wanted[frame.step]) for frame in run.frames)
-    assert sorted(set(seen)) == list(range(13))
+            assert torch.equal(frame.content.images, wanted[frame.step]), frame.step
 
 
 def test_every_measure_is_what_it_says(data: ImageData, teacher: Network) -> None:
-    runs, config = ResidualRuns(data, teacher), one(SMALL, merge_ratio=0.3)
-    runs.go_on(runs.recovery(config))
-    frame, patches = runs.recovery(config).frame(8), by_itself(data, teacher, one(SMALL, small_size=None))[0]
-    assert frame is not None and torch.equal(runs.ground(config).patches, patches)
-    pixels = frame.images.numpy().astype(float)
+    runs, config = World(data, teacher, SMALL), one(SMALL, merge_ratio=0.3)
+    frame, patches = runs.run_of(config).advance().at(8), by_itself(data, teacher, one(SMALL, small_size=None))[0]
+    assert frame is not None and frame.step == 8 and torch.equal(runs.reference(config).patches, patches)
+    pixels = frame.content.images.numpy().astype(float)
     distance = np.sqrt(((pixels - patches.numpy()) ** 2).mean((1, 2, 3)))
-    np.testing.assert_allclose(frame.measured[DISTANCE], distance)
+    np.testing.assert_allclose(frame.content.measured[DISTANCE], distance)
     bits = []
-    for channel in frame.images[1].numpy():
+    for channel in frame.content.images[1].numpy():
         share = np.bincount(channel.ravel(), minlength=256) / channel.size
         share = share[share > 0]
         bits.append(-(share * np.log2(share)).sum() + (len(share) - 1) / (2 * channel.size * np.log(2)))
-    assert float(frame.measured[PIXELS][1]) == pytest.approx(np.mean(bits))
-    normal = (frame.images / 255 - data.mean[:, None, None]) / data.std[:, None, None]
+    assert float(frame.content.measured[PIXELS][1]) == pytest.approx(np.mean(bits))
+    normal = (frame.content.images / 255 - data.mean[:, None, None]) / data.std[:, None, None]
     seen = networks.predict(teacher, normal)
     real = entropy.reference_images(data, 24)["real"]
     edges = entropy.feature_edges(
         networks.predict(teacher, (real / 255 - data.mean[:, None, None]) / data.std[:, None, None]).last_conv
     )
     torch.testing.assert_close(
-        frame.measured[FEATURES], entropy.feature_entropy(seen.last_conv, edges), atol=1e-9, rtol=0
+        frame.content.measured[FEATURES], entropy.feature_entropy(seen.last_conv, edges), atol=1e-9, rtol=0
     )
     losses = [-float(F.log_softmax(seen.logits, 1)[label, label]) for label in range(3)]
-    assert frame.measured[LOSS].tolist() == pytest.approx(losses, abs=1e-5)
+    assert frame.content.measured[LOSS].tolist() == pytest.approx(losses, abs=1e-5)
 
 
 def test_what_the_curves_are_beside(data: ImageData, teacher: Network) -> None:
-    runs, config = ResidualRuns(data, teacher), one(SMALL)
-    ground, found = runs.ground(config), entropy.reference_images(data, 24)
-    assert runs.known_ground(config) is ground and runs.known_ground(config.replace(seed=3)) is None
+    runs, config = World(data, teacher, SMALL), one(SMALL)
+    ground, found = runs.reference(config), entropy.reference_images(data, 24)
+    assert runs.reference(config.replace(iterations=30)) is ground is runs.known_reference(runs.start)
+    assert runs.known_reference(runs.start.replace(seed=3)) is None
     assert set(ground.levels) == {"real", "noise", "constant"}
     for kind, levels in ground.levels.items():
         wanted = entropy.pixel_entropy(found[kind][1::3]).mean()  # of class 1
@@ -190,34 +152,6 @@ def test_the_chosen_ratio_comes_first_then_none_then_the_nearest() -> None:
     assert by_nearness(1.0)[:2] == [1.0, 0.8]
 
 
-def test_how_long_it_will_take(data: ImageData, teacher: Network) -> None:
-    """By pixels: full steps take as long as they are large, and what runs share counts once."""
-    runs, plain = ResidualRuns(data, teacher), one(SMALL, small_size=None)
-    assert runs.seconds([plain]) is None
-    runs.go_on(runs.recovery(one(plain, merge_ratio=0.3)))
-    assert runs.seconds([one(plain, merge_ratio=0.3)]) == 0
-    runs._spent, runs._pixels = 12 * 256.0, 12 * 256  # as if each pixel took a second
-    assert runs.seconds([one(plain, merge_ratio=0.4)]) == 9 * 256  # three steps of the first stage are shared
-    fresh = [one(plain, seed=1, merge_ratio=alpha) for alpha in (0.4, 0.6)]
-    assert runs.seconds(fresh) == (3 + 2 * 9) * 256
-    assert runs.seconds([one(SMALL)]) == 4 * 256 + 8 * 64  # 8 px, 16 px, 8 px
-    runs.begin(one(SMALL))
-    assert runs.seconds([one(SMALL)]) == 4 * 256 + 8 * 64
-
-
-def test_the_last_runs_are_remembered(data: ImageData, teacher: Network, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(residual_runs, "_KEPT", 2)
-    runs = ResidualRuns(data, teacher)
-    first, second, third = (one(SMALL, merge_ratio=alpha) for alpha in (0.2, 0.4, 0.6))
-    for config in (first, second):
-        runs.go_on(runs.recovery(config))
-    kept = runs.recovery(first)
-    runs.recovery(third)  # the second was not seen for longest
-    assert runs.recovery(first) is kept and not runs.recovery(second).complete
-    runs.recovery(third)  # asked for and not computed: that one goes first
-    assert runs.recovery(first) is kept and kept.complete
-
-
 # -- the small sizes, and what cannot be
 
 
@@ -231,7 +165,7 @@ def test_small_sizes_are_those_the_teacher_takes(data: ImageData, teacher: Netwo
     with refuses("teacher", "8 x 8"):
         ResidualLab(data, positions, SMALL)
     plain = ResidualLab(data, positions, SMALL.replace(small_size=None))
-    assert "small_size" not in list(plain.panel) and plain.schedule.figure is not None
+    assert "small_size" not in list(plain.panel) and plain.widget(stages).figure is not None
     plain.close()
 
 
@@ -240,7 +174,7 @@ def test_small_sizes_are_those_the_teacher_takes(data: ImageData, teacher: Netwo
     [
         ({"data": 1}, ("data", "ImageData")),
         ({"teacher": None}, ("teacher", "Network")),
-        ({"config": residuals.ResidualLab}, ("config", "data_residual_matching")),
+        ({"config": World}, ("config", "data_residual_matching")),
         ({"small_sizes": (16,)}, ("small_sizes", "15", "16")),
         ({"small_sizes": 8}, ("small_sizes", "tuple")),
         ({"config": SMALL.replace(small_size=16)}, ("small_size", "below the image size of 16 px")),
@@ -261,10 +195,15 @@ def test_what_cannot_be_is_said(
 # -- the explorer
 
 
-def moved(lab: ResidualLab, **values: Any) -> None:
+def train(lab: Laboratory) -> Any:
+    """The button that asks for students."""
+    return next(iter(lab.buttons.values()))
+
+
+def moved(lab: Laboratory, **values: Any) -> None:
     for name, value in values.items():
-        (lab.class_slider if name == "class_name" else lab.panel[name]).value = value
-    lab.worker.join()
+        lab.panel[name].value = value
+    lab.runner.join()
 
 
 def values_of(figure: Any, name: str) -> dict[float, float]:
@@ -273,14 +212,14 @@ def values_of(figure: Any, name: str) -> dict[float, float]:
     return {x: y for x, y in pairs if not np.isnan(y)}
 
 
-def test_the_curves_and_the_sentence_have_the_numbers(lab: ResidualLab) -> None:
+def test_the_curves_and_the_sentence_have_the_numbers(lab: Laboratory) -> None:
     moved(lab, merge_ratio=0.3, class_name="b", measure=DISTANCE)
     for name, alpha in (("with residual, α = 0.3", 0.3), ("without residual, α = 1", 1.0)):
-        run = lab.runs.recovery(one(SMALL, merge_ratio=alpha))
-        wanted = {float(frame.step): float(frame.measured[DISTANCE][1]) for frame in run.frames}
-        assert values_of(lab.curves.figure, name) == pytest.approx(wanted)
-    ends = [lab.runs.recovery(one(SMALL, merge_ratio=alpha)).frame(12) for alpha in (0.3, 1.0)]
-    chosen, plain = (float(end.measured[DISTANCE][1]) for end in ends if end is not None)
+        run = lab.world.run_of(one(SMALL, merge_ratio=alpha))
+        wanted = {float(frame.step): float(frame.content.measured[DISTANCE][1]) for frame in run.frames}
+        assert values_of(lab.widget(curves).figure, name) == pytest.approx(wanted)
+    ends = [lab.world.run_of(one(SMALL, merge_ratio=alpha)).at(12) for alpha in (0.3, 1.0)]
+    chosen, plain = (float(end.content.measured[DISTANCE][1]) for end in ends if end is not None)
     assert lab.sentence.startswith(
         "b, α = 0.3, 2 merges, 12 steps at 8 and 16 px: after step 12 the distance to the patch is"
     )
@@ -288,13 +227,13 @@ def test_the_curves_and_the_sentence_have_the_numbers(lab: ResidualLab) -> None:
     assert "Being computed" not in lab.sentence and chosen < plain
 
 
-def test_the_axis_holds_what_is_drawn_and_names_stand_at_their_lines(lab: ResidualLab) -> None:
+def test_the_axis_holds_what_is_drawn_and_names_stand_at_their_lines(lab: Laboratory) -> None:
     for measure in (FEATURES, PIXELS, DISTANCE, LOSS):
         moved(lab, measure=measure)
-        figure, ground = lab.curves.figure, lab.runs.ground(one(SMALL))
+        figure, ground = lab.widget(curves).figure, lab.world.reference(one(SMALL))
         levels = {"patch": ground.patch[measure][0]} | {kind: of[measure][0] for kind, of in ground.levels.items()}
-        curves = (values_of(figure, name) for name in ("with residual, α = 0.5", "without residual, α = 1"))
-        drawn = [*(value for curve in curves for value in curve.values()), *map(float, levels.values())]
+        lines = (values_of(figure, name) for name in ("with residual, α = 0.5", "without residual, α = 1"))
+        drawn = [*(value for curve in lines for value in curve.values()), *map(float, levels.values())]
         low, high = figure.layout.yaxis.range
         assert low < min(drawn) and max(drawn) < high and (high - low) < 1.13 * (max(drawn) - min(drawn))
         pixels = 280 / (high - low)
@@ -304,13 +243,16 @@ def test_the_axis_holds_what_is_drawn_and_names_stand_at_their_lines(lab: Residu
         assert lowest.yshift == 0 and all(note.yshift >= 0 for note in figure.layout.annotations)
 
 
-def test_the_strip_shows_every_ratio_at_the_step(lab: ResidualLab) -> None:
+def test_the_strip_shows_every_ratio_at_the_step(lab: Laboratory) -> None:
     moved(lab, merge_ratio=0.3, class_name="c")
     lab.slider.index = 5
     step = kept_steps(12, 2)[5]
-    assert lab.panel.value.step == step and lab.curves.cursor == step
-    frames = [lab.runs.recovery(one(SMALL, merge_ratio=alpha)).frame(step) for alpha in sorted({*ALPHAS, 0.3})]
-    images = [lab.runs.ground(one(SMALL)).patches[2], *(frame.images[2] for frame in frames if frame is not None)]
+    assert lab.panel.value.step == step and lab.widget(curves).cursor == step
+    frames = [lab.world.run_of(one(SMALL, merge_ratio=alpha)).at(step) for alpha in sorted({*ALPHAS, 0.3})]
+    images = [
+        lab.world.reference(one(SMALL)).patches[2],
+        *(frame.content.images[2] for frame in frames if frame is not None),
+    ]
     cells = [image.numpy().transpose(1, 2, 0).repeat(7, 0).repeat(7, 1).copy() for image in images]
     for side in (np.s_[:4], np.s_[-4:], np.s_[:, :4], np.s_[:, -4:]):
         cells[3][side] = (230, 159, 0)
@@ -322,28 +264,28 @@ def test_the_strip_shows_every_ratio_at_the_step(lab: ResidualLab) -> None:
         *[f"alpha {alpha}" for alpha in (0.4, 0.5, 0.6, 0.8, 1)],
     ]
     wanted = encode_grid(np.stack(cells), columns=9, column_labels=heads, gap=6)
-    assert bytes(lab.picture.value) == wanted
+    assert bytes(lab.widget(strip).value) == wanted
     assert (
-        f"after step {step}" in lab.picture.alt
-        and "0.3 is framed" in lab.picture.alt
-        and "not computed" not in lab.picture.alt
+        f"after step {step}" in lab.widget(strip).alt
+        and "0.3 is framed" in lab.widget(strip).alt
+        and "not computed" not in lab.widget(strip).alt
     )
     assert lab.sentence.startswith("c, α = 0.3") and f"after step {step} the" in lab.sentence
 
 
-def test_looking_elsewhere_computes_nothing(lab: ResidualLab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_looking_elsewhere_computes_nothing(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: Any) -> None:
         raise AssertionError("computed anew")
 
     monkeypatch.setattr(fadrm, "update", refused)
-    before = bytes(lab.picture.value)
+    before = bytes(lab.widget(strip).value)
     moved(lab, class_name="b", measure=PIXELS)
     lab.slider.index = 2
     moved(lab, merge_ratio=0.8)
-    assert bytes(lab.picture.value) != before and lab.error is None and "not computed" not in lab.sentence
+    assert bytes(lab.widget(strip).value) != before and lab.error is None and "not computed" not in lab.sentence
 
 
-def test_the_step_is_kept_and_the_end_stays_the_end(lab: ResidualLab) -> None:
+def test_the_step_is_kept_and_the_end_stays_the_end(lab: Laboratory) -> None:
     assert lab.panel.value.step is None and lab.slider.index == len(kept_steps(12, 2)) - 1
     moved(lab, iterations=20)
     assert [step for _, step in lab.slider.options] == list(kept_steps(20, 2))
@@ -354,21 +296,24 @@ def test_the_step_is_kept_and_the_end_stays_the_end(lab: ResidualLab) -> None:
     assert abs(kept_steps(20, 1)[lab.slider.index] - 12) <= 1
 
 
-def test_without_merges_all_ratios_are_one_run(lab: ResidualLab) -> None:
+def test_without_merges_all_ratios_are_one_run(lab: Laboratory) -> None:
     moved(lab, merges=0)
-    runs = {id(lab.runs.recovery(lab.runs.config(lab.panel.value, alpha))) for alpha in ALPHAS}
-    named = [trace.name for trace in lab.curves.figure.data if trace.name and "residual" in trace.name]
+    runs = {id(lab.world.run(lab.panel.value, alpha)) for alpha in ALPHAS}
+    named = [trace.name for trace in lab.widget(curves).figure.data if trace.name and "residual" in trace.name]
     assert len(runs) == 1 and named == ["without residual"]
     assert "0 merges" in lab.sentence and "without the residual" not in lab.sentence
 
 
 @pytest.mark.parametrize("patches", ["crop", "mosaic"])
-def test_other_patches_stand_at_the_left(lab: ResidualLab, data: ImageData, teacher: Network, patches: str) -> None:
-    before = bytes(lab.picture.value)
+def test_other_patches_stand_at_the_left(lab: Laboratory, data: ImageData, teacher: Network, patches: str) -> None:
+    before = bytes(lab.widget(strip).value)
     moved(lab, patches=patches)
     config = one(SMALL, patches=patches)
     start = fadrm.init(config.replace(small_size=None), Inputs(data=data, teachers=(teacher,))).images
-    assert torch.equal(lab.runs.ground(config).patches, data.to_uint8(start)) and bytes(lab.picture.value) != before
+    assert (
+        torch.equal(lab.world.reference(config).patches, data.to_uint8(start))
+        and bytes(lab.widget(strip).value) != before
+    )
 
 
 def slowed(monkeypatch: pytest.MonkeyPatch, seconds: float = 0.02) -> list[tuple[float, int]]:
@@ -389,9 +334,11 @@ def test_the_curve_is_seen_to_grow(data: ImageData, teacher: Network, monkeypatc
     slowed(monkeypatch)
     lab = ResidualLab(data, teacher, SMALL.replace(iterations=60))
     lengths: list[int] = []
-    lab.curves.observe(lambda _: lengths.append(len(values_of(lab.curves.figure, "with residual, α = 0.5"))), "_figure")
+    lab.widget(curves).observe(
+        lambda _: lengths.append(len(values_of(lab.widget(curves).figure, "with residual, α = 0.5"))), "_figure"
+    )
     assert "eing computed" in lab.sentence
-    lab.worker.join()
+    lab.runner.join()
     known = [length for length in lengths if length]
     assert known == sorted(known) and len(set(known)) > 3 and known[-1] == len(kept_steps(60, 2))
     lab.close()
@@ -406,7 +353,7 @@ def test_a_new_setting_comes_first_and_the_old_one_is_gone_on_with_later(
         time.sleep(0.005)
     lab.panel["merge_ratio"].value = 0.2
     done = len(seen)
-    lab.worker.join()
+    lab.runner.join()
     assert seen[done + 1][0] == 0.2, "the run that is no longer wanted is left within a step"
     own = [alpha for alpha, step in seen if step >= 3]
     assert list(dict.fromkeys(own[own.index(0.2) :])) == [0.2, 1.0, 0.0, 0.4, 0.5, 0.6, 0.8]
@@ -417,25 +364,25 @@ def test_a_new_setting_comes_first_and_the_old_one_is_gone_on_with_later(
 def test_run_computes_all_ratios_here_and_now(data: ImageData, teacher: Network) -> None:
     lab = ResidualLab(data, teacher, SMALL)
     assert lab.run() is lab
-    assert all(lab.runs.recovery(one(SMALL, merge_ratio=alpha)).complete for alpha in ALPHAS)
-    assert "Being computed" not in lab.sentence and "not computed" not in lab.picture.alt
+    assert all(lab.world.run_of(one(SMALL, merge_ratio=alpha)).complete for alpha in ALPHAS)
+    assert "Being computed" not in lab.sentence and "not computed" not in lab.widget(strip).alt
     lab.close()
 
 
-def test_a_shared_text_restores_the_view(lab: ResidualLab, data: ImageData, teacher: Network) -> None:
+def test_a_shared_text_restores_the_view(lab: Laboratory, data: ImageData, teacher: Network) -> None:
     moved(lab, merge_ratio=0.2, merges=1, class_name="b", measure=LOSS)
     lab.slider.index = 4
     said, text = lab.sentence, lab.share_field.value
     lab.reset_button.click()
-    lab.worker.join()
+    lab.runner.join()
     assert lab.panel.value == lab.start and lab.sentence != said
     lab.share_field.value = text
-    lab.worker.join()
-    assert lab.sentence == said and lab.share_field.value == text and lab.class_slider.value == "b"
+    lab.runner.join()
+    assert lab.sentence == said and lab.share_field.value == text and lab.panel["class_name"].value == "b"
     again = ResidualLab(data, teacher, SMALL, key="other")
     again.share_field.value = text
-    again.worker.join()
-    assert again.sentence == said and bytes(again.picture.value) == bytes(lab.picture.value)
+    again.runner.join()
+    assert again.sentence == said and bytes(again.widget(strip).value) == bytes(lab.widget(strip).value)
     again.close()
 
 
@@ -452,16 +399,16 @@ def test_a_shared_text_restores_the_view(lab: ResidualLab, data: ImageData, teac
         ("step=-1", "step"),
     ],
 )
-def test_settings_that_are_none(lab: ResidualLab, text: str, words: str) -> None:
-    before, picture = lab.panel.value, bytes(lab.picture.value)
+def test_settings_that_are_none(lab: Laboratory, text: str, words: str) -> None:
+    before, picture = lab.panel.value, bytes(lab.widget(strip).value)
     with pytest.raises(DDLabError, match=words):
         lab.share_field.value = text
-    lab.worker.join()
-    assert lab.panel.value == before and bytes(lab.picture.value) == picture
+    lab.runner.join()
+    assert lab.panel.value == before and bytes(lab.widget(strip).value) == picture
     assert lab.error is not None and words in str(lab.error)
 
 
-def test_what_the_worker_raises_is_shown_and_goes_away(lab: ResidualLab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_worker_raises_is_shown_and_goes_away(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: Any) -> None:
         raise DDLabError("the run must stay finite; given NaN.")
 
@@ -469,7 +416,7 @@ def test_what_the_worker_raises_is_shown_and_goes_away(lab: ResidualLab, monkeyp
         patched.setattr(fadrm, "update", broken)
         lab.panel["learning_rate"].value = 1.0
         with pytest.raises(DDLabError, match="finite"):
-            lab.worker.join()
+            lab.runner.join()
         assert isinstance(lab.error, DDLabError) and lab.progress.description == "at rest"
     moved(lab, learning_rate=0.25)
     assert lab.error is None and "after step 12" in lab.sentence
@@ -479,30 +426,31 @@ def test_what_the_worker_raises_is_shown_and_goes_away(lab: ResidualLab, monkeyp
 
 
 def test_students_learn_from_the_images_and_from_real_ones(
-    lab: ResidualLab, data: ImageData, teacher: Network, student: training.Config
+    lab: Laboratory, data: ImageData, teacher: Network, student: training.Config
 ) -> None:
-    assert lab.students_table.value.count("not yet") == 6 and lab.stop_button.disabled
-    lab.students_button.click()
-    lab.worker.join()
+    assert lab.widget(score_table).value.count("not yet") == 6 and lab.stop_button.disabled
+    train(lab).click()
+    lab.runner.join()
     inputs = Inputs(data=data, teachers=(teacher,))
     made = driver.run(fadrm, SMALL, inputs)
     real = driver.run(selection, selection.Config(images_per_class=2), inputs)
     for labels in ("hard", "online"):
-        worth = lab.students.worth(lab.panel.value, labels)
-        for found, distilled in ((worth.made, made), (worth.real, real)):
+        accuracies = []
+        for distilled in (made, real):
             wanted = evaluation.evaluate(distilled, data, labels=labels, teacher=teacher, seeds=(0, 1), config=student)
-            assert list(found) == list(wanted.per_seed.values())
-            assert in_words(found) in lab.students_table.value
-        assert in_words(worth.gain, signed=True) in lab.students_table.value
-    assert lab.students_button.disabled and lab.stop_button.disabled and lab.progress.description == "at rest"
+            accuracies.append(tuple(wanted.per_seed.values()))
+            assert in_words(accuracies[-1]) in lab.widget(score_table).value
+        gain = tuple(one - other for one, other in zip(*accuracies, strict=True))
+        assert in_words(gain, signed=True) in lab.widget(score_table).value
+    assert train(lab).disabled and lab.stop_button.disabled and lab.progress.description == "at rest"
     moved(lab, class_name="b")
-    assert lab.students_button.disabled
+    assert train(lab).disabled
     moved(lab, images_per_class=3)
-    assert not lab.students_button.disabled and "3 images per class" in lab.students_table.value
+    assert not train(lab).disabled and "3 images per class" in lab.widget(score_table).value
 
 
 def test_what_the_students_are_given(
-    lab: ResidualLab, data: ImageData, teacher: Network, monkeypatch: pytest.MonkeyPatch
+    lab: Laboratory, data: ImageData, teacher: Network, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[tuple[torch.Tensor, str, int]] = []
 
@@ -510,17 +458,18 @@ def test_what_the_students_are_given(
         given.append((inputs.distilled.images, config.labels, config.seed))  # type: ignore[union-attr]
         return 0.5
 
-    monkeypatch.setattr(residual_students, "student_accuracy", learn)
+    monkeypatch.setattr(worlds, "student_accuracy", learn)
     moved(lab, merge_ratio=0.2)
-    lab.students_button.click()
-    lab.worker.join()
+    train(lab).click()
+    lab.runner.join()
     inputs = Inputs(data=data, teachers=(teacher,))
     made = driver.run(fadrm, SMALL.replace(merge_ratio=0.2), inputs).images
     real = driver.run(selection, selection.Config(images_per_class=2), inputs).images
     wanted = [(images, labels, seed) for seed in (0, 1) for labels in ("hard", "online") for images in (made, real)]
     assert [(labels, seed) for _, labels, seed in given] == [(labels, seed) for _, labels, seed in wanted]
     assert all(torch.equal(images, other) for (images, _, _), (other, _, _) in zip(given, wanted, strict=True))
-    lab.students.train(lab.panel.value, lambda words, step: None)
+    train(lab).click()
+    lab.runner.join()
     assert len(given) == 8, "those that are known are not trained again"
 
 
@@ -528,20 +477,19 @@ def test_accuracies_in_words() -> None:
     assert in_words(()) == "not yet" and in_words((0.25,)) == "25.0% (one seed)"
     assert in_words((0.2, 0.4)) == "30.0% (-97.1% to 157.1%)"  # t(1) = 12.706, standard error 0.1
     assert in_words((0.1, 0.1, 0.1), signed=True) == "+10.0% (+10.0% to +10.0%)"
-    assert residual_students.Worth((0.5, 0.4), (0.25,)).gain == (0.25,)
 
 
 @pytest.mark.parametrize("how", ["stop", "setting", "budget", "close"])
 def test_students_are_given_up(data: ImageData, teacher: Network, student: training.Config, how: str) -> None:
     lab = ResidualLab(data, teacher, SMALL, student=student.replace(epochs=100_000))
-    lab.worker.join()
-    lab.students_button.click()
+    lab.runner.join()
+    train(lab).click()
     while not lab.progress.description.startswith("student"):
         time.sleep(0.005)
     assert not lab.stop_button.disabled
     if how == "close":
         lab.close()
-        assert not any(thread.name == "ddlab-residuals" for thread in threading.enumerate())
+        assert not any(thread.name == "ddlab-lab" for thread in threading.enumerate())
         return
     if how == "stop":
         lab.stop_button.click()
@@ -549,42 +497,42 @@ def test_students_are_given_up(data: ImageData, teacher: Network, student: train
         lab.panel["merges"].value = 1
     else:
         lab.panel["images_per_class"].value = 3
-    lab.worker.join(10)
-    assert lab.error is None and lab.stop_button.disabled and not lab.students_button.disabled
-    assert "after step 12" in lab.sentence and lab.students_table.value.count("not yet") == 6
+    lab.runner.join(10)
+    assert lab.error is None and lab.stop_button.disabled and not train(lab).disabled
+    assert "after step 12" in lab.sentence and lab.widget(score_table).value.count("not yet") == 6
     lab.close()
 
 
 def test_scrubbing_leaves_the_students_alone(data: ImageData, teacher: Network, student: training.Config) -> None:
     lab = ResidualLab(data, teacher, SMALL, student=student, seeds=1)
-    lab.worker.join()
-    lab.students_button.click()
+    lab.runner.join()
+    train(lab).click()
     for index in range(8):
         lab.slider.index = index
-        lab.class_slider.value = "abc"[index % 3]
-    lab.worker.join()
-    assert lab.students.finished(lab.panel.value) and lab.panel.value.step == kept_steps(12, 2)[7]
+        lab.panel["class_name"].value = "abc"[index % 3]
+    lab.runner.join()
+    assert "not yet" not in lab.widget(score_table).value and lab.panel.value.step == kept_steps(12, 2)[7]
     lab.close()
 
 
 def test_a_cell_that_runs_again_replaces_the_lab(data: ImageData, teacher: Network) -> None:
     first = ResidualLab(data, teacher, SMALL)
     second = ResidualLab(data, teacher, SMALL)
-    second.worker.join()
-    assert first.worker.thread is None
-    assert sum(thread.name == "ddlab-residuals" for thread in threading.enumerate()) == 1
+    second.runner.join()
+    assert first.runner.thread is None
+    assert sum(thread.name == "ddlab-lab" for thread in threading.enumerate()) == 1
     second.close()
-    assert not any(thread.name == "ddlab-residuals" for thread in threading.enumerate())
+    assert not any(thread.name == "ddlab-lab" for thread in threading.enumerate())
 
 
 def test_where_a_reader_without_a_config_begins(data: ImageData, teacher: Network) -> None:
     lab = ResidualLab(data, teacher)
     view = lab.panel.value
     assert (view.iterations, view.merges, view.merge_ratio, view.small_size) == (100, 3, 0.5, 12)
-    assert isinstance(view, ResidualView) and view.images_per_class == 5
+    assert isinstance(view, Settings) and view.images_per_class == 5
     assert [value for _, value in lab.panel["small_size"].options] == [16, 12, 8]
     assert lab.share_field.value == "small_size=12" and view.measure == FEATURES
     moved(lab, iterations=20, small_size=16)
-    assert lab.runs.config(lab.panel.value).small_size is None and "20 steps at full size" in lab.sentence
+    assert lab.world.config(lab.panel.value).small_size is None and "20 steps at full size" in lab.sentence
     assert lab.panel["small_size"].index == 0, "the button that was pressed is seen to be"
     lab.close()

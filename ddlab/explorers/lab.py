@@ -1,0 +1,466 @@
+"""A laboratory is a declaration: settings, what is computed for them, and pure functions that draw it.
+
+    ResidualLab = Lab(
+        "Does a residual bring the image back?", World,
+        controls=("merge_ratio", "merges"), more=("learning_rate", "iterations"),
+        watched=lambda world, settings: world.run(settings),                  # the run that the slider of steps moves along
+        wanted=lambda world, settings: [world.run(settings, alpha) for alpha in by_nearness(settings.merge_ratio)],
+        buttons=[Compute("Train students", lambda world, settings, known: [Value(world.student, settings, 0)])],
+        views=[Strip(strip_data, strip), Chart(curve_data, curves, cursor=step_on_show)],
+        sentence=sentence,
+    )
+    ResidualLab(data, teacher)              # World(data, teacher); its `start` are the first settings
+    ResidualLab(data, teacher).run()        # everything that is wanted, in the foreground, to be displayed
+
+A job is a `Run`, left anywhere and resumed where it stood, or a `Value`, which is finished and kept. Every function takes the world
+and the settings; they compute nothing that takes long and change nothing. All else is written here, once: the thread, newest
+settings first, stop and reset, progress and the time that is left, the slider of steps, redrawing what changed, errors in a sentence.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import ipywidgets as widgets
+
+from ..errors import DDLabError
+from ..parameters import describe
+from ..runs import Run
+from .controls import controls
+from .layout import Explorer
+from .progress import Progress
+from .runner import Runner
+from .stops import set_stops
+from .views import Shown, flattened, laid_out
+
+_VALUES = 400  # that are remembered
+Jobs = Sequence["Run | Value"]
+
+
+@dataclass(frozen=True)
+class Value:
+    """Something to compute once: `compute(*arguments, watch=watch)`, with hashable arguments.
+
+    `watch(words, share)` is called now and then with what goes on and how much of it is done, from 0 to 1; it raises where the
+    reader has moved on.
+    """
+
+    compute: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+    def __init__(self, compute: Callable[..., Any], *arguments: Any) -> None:
+        object.__setattr__(self, "compute", compute)
+        object.__setattr__(self, "arguments", arguments)
+
+
+@dataclass(frozen=True, eq=False)
+class Compute:
+    """A button that asks for jobs: (world, settings, known) -> jobs; it is grey while they are done and when all are known.
+
+    Attributes:
+        words: on the button, or (world, settings) -> words. icon, hint: of the button.
+        stays: whether it goes on while the reader looks at other settings; else these come first.
+    """
+
+    words: str | Callable[[Any, Any], str]
+    jobs: Callable[[Any, Any, Known], Jobs]
+    icon: str = "play"
+    hint: str = ""
+    stays: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """A button that changes the settings: settings -> settings."""
+
+    words: str
+    change: Callable[[Any], Any]
+    icon: str = "random"
+    hint: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Declared:
+    """The fields of a `Lab` after its title and world; the functions take (world, settings) unless another signature is given.
+
+    Attributes:
+        controls, more: fields of the settings: those that are seen at once, and those that are folded away.
+        views: of `explorers.views`, from top to bottom. sentence: (world, settings, known) -> what is seen, in words.
+        wanted: the jobs for these settings, the most interesting first. watched: the `Run` that the slider of steps moves along.
+        step_label: (world, settings, step) -> how the slider calls a step.
+        check: raises `DDLabError` where settings cannot be; those before then stay on show.
+        settle: (new, old) -> settings whose fields go together. unused: names of fields that play no part.
+        job_words: (world, job) -> what is said beside the bar. buttons: of `Compute` and `Change`.
+        labels: field -> words. choice_words: world -> field -> (choice -> its words).
+        stops: world -> field -> (low, high) of a slider with round numbers.
+        caption: HTML under the views.
+    """
+
+    controls: Sequence[str]
+    views: Sequence[Any]
+    sentence: Callable[[Any, Any, Known], str]
+    more: Sequence[str] = ()
+    wanted: Callable[[Any, Any], Jobs] = lambda world, settings: []
+    watched: Callable[[Any, Any], Run] | None = None
+    step_label: Callable[[Any, Any, int], str] = lambda world, settings, step: str(step)
+    step_words: str = "step"
+    check: Callable[[Any, Any], None] = lambda world, settings: None
+    settle: Callable[[Any, Any], Any] = lambda new, old: new
+    unused: Callable[[Any, Any], Sequence[str]] = lambda world, settings: ()
+    job_words: Callable[[Any, Run], str] = lambda world, run: run.process.NAME
+    buttons: Sequence[Compute | Change] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    choice_words: Callable[[Any], dict[str, Callable[[Any], str]]] = lambda world: {}
+    stops: Callable[[Any], Mapping[str, tuple[int, int]]] = lambda world: {}
+    caption: str = ""
+
+
+class Lab:
+    """A declared laboratory; called with the arguments of its world it makes a `Laboratory`. See the module and `Declared`."""
+
+    def __init__(self, title: str, world: Callable[..., Any], **declared: Any) -> None:
+        self.title, self.world, self.declared = title, world, Declared(**declared)
+        self.__doc__ = world.__doc__
+
+    def __call__(self, *arguments: Any, key: str | None = None, **options: Any) -> Laboratory:
+        """The laboratory of `World(*arguments, **options)`; an earlier one of this `key` (default: the title) is closed."""
+        return Laboratory(self, self.world(*arguments, **options), self.title if key is None else key)
+
+
+class Known:
+    """What has been computed, as views and sentences see it.
+
+    Attributes:
+        step: the step on show, None without a slider of steps.
+    """
+
+    def __init__(self, lab: Laboratory, step: int | None) -> None:
+        self._lab, self.step = lab, step
+
+    def __call__(self, value: Value) -> Any:
+        """The result of a value, None while it is not known."""
+        return self._lab.values.get(value)
+
+    def every(self, compute: Callable[..., Any]) -> list[tuple[tuple[Any, ...], Any]]:
+        """All that is known of one function: (arguments, result), the oldest first."""
+        return [(value.arguments, found) for value, found in list(self._lab.values.items()) if value.compute == compute]
+
+    def doing(self, job: Run | Value) -> bool:
+        """Whether a button asked for this job, and it is not done yet."""
+        task = self._lab.busy_with
+        return task is not None and job in task.pressed
+
+    def now(self, compute: Callable[..., Any], *arguments: Any) -> Any:
+        """`compute(*arguments)`, at once and remembered: for what takes less than 50 ms."""
+        value = Value(compute, *arguments)
+        if value not in self._lab.values:
+            self._lab.keep(value, compute(*arguments))
+        return self._lab.values[value]
+
+    def later(self, compute: Callable[..., Any], *arguments: Any) -> Any:
+        """The same in a second thread, which shows it when it is there; None until then."""
+        value = Value(compute, *arguments)
+        if value not in self._lab.values:
+            self._lab.ask_beside(value)
+        return self._lab.values.get(value)
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """What the runner is asked for: what a button asked for, then what the settings want."""
+
+    wanted: Jobs
+    pressed: Jobs = ()
+    button: Compute | None = None
+
+
+class Laboratory(Explorer):
+    """A declared laboratory on the page.
+
+    Attributes:
+        world: what it knows of its data. settings: those on show. start: the first ones. values: what was computed.
+        panel: the controls; its `value` are the settings that the reader asked for. slider: the steps that can be looked at.
+        progress: what is computed and how far it is, or "at rest". runner: the thread.
+    """
+
+    def __init__(self, lab: Lab, world: Any, key: str) -> None:
+        """
+        Raises:
+            DDLabError: first settings that the check refuses.
+        """
+        self.lab, self.world, self.start = lab.declared, world, world.start
+        self.lab.check(world, self.start)
+        self.settings = self.start
+        self.values: OrderedDict[Value, Any] = OrderedDict()
+        self.refusal = ""
+        self._keeping, self._drawing = threading.RLock(), threading.RLock()
+        self._placing: int | None = (
+            None  # the thread that moves the slider after the settings; the reader may move it meanwhile
+        )
+        self.busy_with: _Task | None = None
+        self._shown = [Shown(view) for view in flattened(self.lab.views)]
+        self.runner = Runner(self._compute, on_error=self._failed, on_busy=self._busy, name="ddlab-lab")
+        self.beside = Runner(self._compute_beside, on_error=self._failed, name="ddlab-lab-beside")
+        self._make_widgets()
+        self._draw_views(self._known())
+        views = [laid_out(view, self._shown) for view in self.lab.views]
+        caption = [widgets.HTML(self.lab.caption)] if self.lab.caption else []
+        super().__init__(
+            lab.title,
+            controls=[self.panel, self._button_row, self.progress],
+            views=[*([self.slider] if self.lab.watched else []), *views, *caption],
+            key=key,
+            beside=True,
+        )
+        self.owns(self.runner)
+        self.owns(self.beside)
+        self.panel.observe(self.guard(self._moved), "value")
+        self.share(self.panel)
+        self.slider.observe(self.guard(self._scrubbed), "index")
+        self._draw()
+        self._ask()
+
+    def run(self) -> Laboratory:
+        """Compute all that the settings on show want, here and now; returns the laboratory, to be displayed.
+
+        Raises:
+            DDLabError: settings that the check refuses.
+        """
+        self.runner.stop()
+        self.runner.join()
+        if self.refusal:
+            raise DDLabError(self.refusal)
+        try:
+            self._compute(_Task([*self.lab.wanted(self.world, self.settings), *self._watched()]), lambda: None)
+        finally:
+            self._busy(False)
+        return self
+
+    def widget(self, draw: Callable[..., Any]) -> Any:
+        """The widget of the view that `draw` draws."""
+        return next(shown.widget for shown in self._shown if shown.view.draw is draw)
+
+    # -- what the reader does
+
+    def _moved(self, change: Any) -> None:
+        new = self.lab.settle(change["new"], change["old"])
+        if new != change["new"]:
+            self.panel.value = new
+            return
+        try:
+            self.lab.check(self.world, new)
+        except DDLabError as error:
+            self.refusal = str(error)
+            self._enable(self._known())
+            raise
+        self.refusal, self.settings = "", new
+        self._draw()
+        self._ask()
+
+    def _scrubbed(self, change: Any) -> None:
+        if self._placing == threading.get_ident() or change["new"] is None:
+            return
+        steps = [step for _, step in self.slider.options]
+        step = None if change["new"] == len(steps) - 1 else steps[change["new"]]
+        self.panel.value = self.panel.value.replace(step=step)
+
+    def _press(self, button: Compute | Change) -> None:
+        if isinstance(button, Change):
+            self.panel.value = button.change(self.panel.value)
+        elif not self.refusal:
+            jobs = button.jobs(self.world, self.settings, self._known())
+            if any(job is run for job in jobs for run in self._watched()):
+                self.panel.value = self.panel.value.replace(step=None)  # follow it
+            self.runner.submit(_Task(self.lab.wanted(self.world, self.settings), jobs, button))
+
+    def _stop(self) -> None:
+        self.runner.submit(_Task(self.lab.wanted(self.world, self.settings)))
+
+    def _ask(self) -> None:
+        """Let the runner do what is missing, unless what it does for a button is still what that button would ask for."""
+        task, wanted = self.runner.task, self.lab.wanted(self.world, self.settings)
+        if task is not None and task.button is not None:
+            if task.button.stays:
+                return
+            jobs = task.button.jobs(self.world, self.settings, self._known())
+            if list(jobs) == list(task.pressed) and list(wanted) == list(task.wanted):
+                return
+        if task is not None or any(not self._done(job) for job in wanted):
+            self.runner.submit(_Task(wanted))
+
+    # -- computing, in the runners' threads
+
+    def keep(self, value: Value, result: Any) -> None:
+        """Remember a value."""
+        with self._keeping:
+            self.values[value] = result
+            while len(self.values) > _VALUES:
+                self.values.popitem(last=False)
+
+    def ask_beside(self, value: Value) -> None:
+        """Compute a value in the second thread."""
+        self.beside.submit(value)
+
+    def _compute(self, task: _Task, leave: Callable[[], None]) -> None:
+        self.busy_with = task
+        try:
+            for job in [*task.pressed, *task.wanted]:
+                leave()
+                if not self._done(job):
+                    self._do(job, leave, job in task.pressed)
+                    self._draw()
+        finally:
+            self.busy_with = None
+
+    def _do(self, job: Run | Value, leave: Callable[[], None], pressed: bool) -> None:
+        if isinstance(job, Value):
+            self.keep(job, job.compute(*job.arguments, watch=lambda words, share: self._watch(leave, words, share)))
+            return
+        try:
+            if not job.begun:
+                job.begin()
+                self._draw()
+            job.advance(watch=lambda run: self._watch(leave, self.lab.job_words(self.world, run), run.step / run.total))
+        finally:
+            if pressed and not job.complete:
+                job.keep_now()
+
+    def _watch(self, leave: Callable[[], None], words: str, share: float) -> None:
+        """Called after every step: leaves what nobody waits for, says how far it is and draws, ten times a second at most."""
+        leave()
+        if self.progress.due:
+            self.progress.show(words, share)
+            self._draw()
+
+    def _compute_beside(self, value: Value, _leave: Callable[[], None]) -> None:
+        self.keep(value, value.compute(*value.arguments))
+        self._draw()
+
+    def _done(self, job: Run | Value) -> bool:
+        return job.complete if isinstance(job, Run) else job in self.values
+
+    def _failed(self, error: BaseException) -> None:
+        self._busy(False)
+        self.show_error(error)
+
+    def _busy(self, busy: bool) -> None:
+        if not busy:
+            self._draw()
+            self.progress.rest()  # last: what is "at rest" has been drawn
+
+    # -- drawing, in any thread
+
+    def _make_widgets(self) -> None:
+        lab = self.lab
+        choices = {name: described.choices for name, described in describe(self.start).items()}
+        # A choice of one thing is none.
+        names = [name for name in (*lab.controls, *lab.more) if len(choices[name] or "ab") > 1]
+        more = [name for name in lab.more if name in names]
+        labels = {name: words for name, words in lab.labels.items() if name in names}
+        said = lab.choice_words(self.world)
+        self.panel = controls(self.start, names, labels=labels, more=more, stacked=True, choice_words=said)
+        for name, (low, high) in lab.stops(self.world).items():
+            set_stops(self.panel, name, low, max(low, high))
+        self.slider = _step_slider(lab.step_words)
+        self.buttons: dict[Any, widgets.Button] = {button: _button(button.icon, button.hint) for button in lab.buttons}
+        self.stop_button = _button("stop", "Leave what is computed; what there is stays", "Stop")
+        self.reset_button = _button("refresh", "The settings this laboratory began with", "Reset")
+        for button, pressed in self.buttons.items():
+            pressed.on_click(self.guard(lambda _button, button=button: self._press(button)))
+        self.stop_button.on_click(self.guard(lambda _button: self._stop()))
+        self.reset_button.on_click(self.guard(lambda _button: setattr(self.panel, "value", self.start)))
+        stop = [self.stop_button] if any(isinstance(button, Compute) for button in lab.buttons) else []
+        row = widgets.Layout(flex_flow="row wrap")
+        self._button_row = widgets.HBox([*self.buttons.values(), *stop, self.reset_button], layout=row)
+        self.progress = Progress(layout=widgets.Layout(width="100%"))
+
+    def _watched(self) -> list[Run]:
+        return [] if self.lab.watched is None else [self.lab.watched(self.world, self.settings)]
+
+    def _known(self) -> Known:
+        """With the step on show: the one asked for, or the newest there is."""
+        for run in self._watched():
+            asked, newest = getattr(self.settings, "step", None), run.at()
+            if asked is not None and asked < run.total:
+                return Known(self, min(self._steps(run), key=lambda step: abs(step - asked)))
+            return Known(self, 0 if newest is None else newest.step)
+        return Known(self, None)
+
+    def _steps(self, run: Run) -> list[int]:
+        return sorted({*run.kept, *(frame.step for frame in run.frames)})
+
+    def _draw_views(self, known: Known) -> None:
+        for shown in self._shown:
+            shown.draw(self.world, self.settings, known)
+
+    def _draw(self) -> None:
+        with self._drawing:
+            begun, known = time.monotonic(), self._known()
+            self._place_slider(known)
+            self._draw_views(known)
+            self._enable(known)
+            self.say(f"{self.lab.sentence(self.world, self.settings, known)} {self._waiting()}".strip())
+            self.progress.drawn(begun)
+
+    def _place_slider(self, known: Known) -> None:
+        for run in self._watched():
+            steps, slider = self._steps(run), self.slider
+            self._placing = threading.get_ident()
+            try:
+                options = [(self.lab.step_label(self.world, self.settings, step), step) for step in steps]
+                if list(slider.options) != options:
+                    slider.options = options
+                slider.index = steps.index(known.step or 0)
+            finally:
+                self._placing = None
+
+    def _enable(self, known: Known) -> None:
+        unused = self.lab.unused(self.world, self.settings)
+        for name in self.panel:
+            setattr(self.panel[name], "disabled", name in unused)  # noqa: B010
+        task = self.busy_with
+        for button, pressed in self.buttons.items():
+            if isinstance(button, Change):
+                pressed.description = button.words
+                continue
+            words = button.words if isinstance(button.words, str) else button.words(self.world, self.settings)
+            jobs = [] if self.refusal else button.jobs(self.world, self.settings, known)
+            todo = [job for job in jobs if not self._done(job)]
+            pressed.description, pressed.disabled = words, all(known.doing(job) for job in todo)
+        self.stop_button.disabled = task is None or task.button is None
+
+    def _waiting(self) -> str:
+        """How long the runs that are missing will take, or ""."""
+        missing = [
+            job for job in self.lab.wanted(self.world, self.settings) if isinstance(job, Run) and not job.complete
+        ]
+        if not missing:
+            return ""
+        spent = [run.left(None) / (run.total - run.step) for run in missing if run.left(None)]  # type: ignore[operator]
+        left = [run.left(max(spent, default=None)) for run in missing]
+        if any(seconds is None for seconds in left):
+            return "Being computed ..."
+        first, every = left[0] or 0.0, sum(seconds or 0.0 for seconds in left)
+        more = f", all {len(left)} that are missing take about {every:.0f} s" if len(left) > 1 else ""
+        return f"Being computed: this run takes about {first:.1f} s more{more}."
+
+
+def _button(icon: str, hint: str, words: str = "") -> widgets.Button:
+    return widgets.Button(description=words, icon=icon, tooltip=hint, layout=widgets.Layout(width="auto"))
+
+
+def _step_slider(words: str) -> widgets.SelectionSlider:
+    """A slider over steps: a list that drops down would lose its arrow keys to JupyterLab."""
+    return widgets.SelectionSlider(
+        options=[("0", 0)],
+        description=words,
+        tooltip="Left and right arrow keys move by one recorded step",
+        continuous_update=True,
+        style={"description_width": "auto"},
+        layout=widgets.Layout(width="auto", max_width="60em"),
+    )

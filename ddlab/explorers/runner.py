@@ -1,0 +1,155 @@
+"""The one owner of threads: it does the newest task, and leaves an older one at the next place where that one may be left.
+
+    def work(task, leave):                   # in the runner's thread
+        for step in steps(...):
+            leave()                          # raises Left where a newer task waits, on stop and on close
+            ...
+
+    runner = Runner(work, on_error=explorer.show_error, on_busy=explorer.busy)
+    runner.submit(task)                      # from any thread; replaces a task that waits
+    runner.stop()                            # nothing waits, what is done is left
+    runner.join()                            # tests: wait until idle; what the last task raised is raised here
+    runner.close()                           # the thread ends
+
+The thread begins with the first task and is a daemon; no lock is held while a task is done. Nothing here touches torch.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import check_function, check_text
+
+_NOTHING = object()
+
+
+class Left(Exception):
+    """The reader has moved on: a task that raises it, or lets it pass, is not finished and did not fail."""
+
+
+class Runner:
+    """Does the newest task in one thread; see the module."""
+
+    def __init__(
+        self,
+        work: Callable[[Any, Callable[[], None]], None],
+        *,
+        on_error: Callable[[BaseException], None] | None = None,
+        on_busy: Callable[[bool], None] | None = None,
+        name: str = "ddlab-runner",
+    ) -> None:
+        """
+        Args:
+            work: (task, leave) -> None; what it computes it shows itself.
+            on_error: told, in the runner's thread, what a task raised.
+            on_busy: told True when work begins and False when none is left.
+        """
+        check_function("work", work)
+        for argument, function in (("on_error", on_error), ("on_busy", on_busy)):
+            check_function(argument, function, optional=True)
+        self._work, self._on_error, self._on_busy = work, on_error, on_busy
+        self._name = check_text("name", name, empty=False)
+        self._condition = threading.Condition()
+        self._waiting: Any = _NOTHING
+        self._doing: Any = _NOTHING
+        self._busy = self._closed = False
+        self._stopped = False  # what is done now is not wanted any more
+        self._error: BaseException | None = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def thread(self) -> threading.Thread | None:
+        """The thread while there is one."""
+        return self._thread
+
+    @property
+    def task(self) -> Any:
+        """The newest task that is done or waits and is still wanted, or None."""
+        with self._condition:
+            if self._waiting is not _NOTHING:
+                return self._waiting
+            return None if self._doing is _NOTHING or self._stopped else self._doing
+
+    def submit(self, task: Any) -> None:
+        """Ask for `task`: the one that waits is forgotten, the one that is done is left. After `close` nothing happens."""
+        with self._condition:
+            if self._closed:
+                return
+            self._waiting, self._error = task, None
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._live, name=self._name, daemon=True)
+                self._thread.start()
+            self._condition.notify_all()
+
+    def stop(self) -> None:
+        """Leave what is done, forget what waits."""
+        with self._condition:
+            self._waiting, self._stopped = _NOTHING, True
+
+    def join(self, timeout: float | None = 60.0) -> None:
+        """Wait until nothing is done or waits.
+
+        Raises:
+            TimeoutError: after `timeout` seconds. What the last task raised.
+        """
+        with self._condition:
+            idle = self._condition.wait_for(
+                lambda: self._closed or (not self._busy and self._waiting is _NOTHING), timeout
+            )
+            error, self._error = self._error, None
+        if not idle:
+            raise TimeoutError(f"{self._name} is still computing after {timeout:g} s")
+        if error is not None:
+            raise error
+
+    def close(self, timeout: float = 30.0) -> None:
+        """End the thread: what is done is left and told to nobody."""
+        with self._condition:
+            self._closed, self._waiting = True, _NOTHING
+            self._condition.notify_all()
+            thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(timeout)
+        self._thread = None
+
+    def _leave(self) -> None:
+        if self._closed or self._stopped or self._waiting is not _NOTHING:
+            raise Left
+
+    def _live(self) -> None:
+        while True:
+            with self._condition:
+                self._condition.wait_for(lambda: self._closed or self._waiting is not _NOTHING)
+                if self._closed:
+                    return
+                self._doing, self._waiting, self._stopped = self._waiting, _NOTHING, False
+                begins, self._busy = not self._busy, True
+            error = self._attempt(begins)
+            with self._condition:
+                self._doing, self._error = _NOTHING, error
+                rests = self._waiting is _NOTHING
+            if rests:
+                self._tell(False)
+            with self._condition:
+                # Asked again: a task may have come while the end was told.
+                self._busy = self._waiting is not _NOTHING
+                self._condition.notify_all()
+
+    def _attempt(self, begins: bool) -> BaseException | None:
+        try:
+            if begins:
+                self._tell(True)
+            self._work(self._doing, self._leave)
+        except Left:
+            return None
+        except Exception as error:  # Shown in the explorer and raised by join: in a thread it would be seen nowhere.
+            if self._on_error is not None and not self._closed:
+                self._on_error(error)
+            return error
+        return None
+
+    def _tell(self, busy: bool) -> None:
+        if self._on_busy is not None and not self._closed:
+            self._on_busy(busy)

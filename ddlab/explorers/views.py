@@ -1,0 +1,168 @@
+"""What a laboratory shows, as declarations: where the data come from, and the pure function that draws them.
+
+    Chart(curve_data, vanishing, cursor=step_on_show)     # draw(*data) -> plotly figure
+    Strip(strip_data, strip)                                          # draw(*data) -> (encoded images, alt text)
+    Html(score_data, score_table)                                     # draw(*data) -> HTML
+    Row(view, view), Tabs(("Curve", view), ("Stages", view))
+
+The data function takes (world, settings, known) and returns a tuple, or None to leave what is on show. A view is drawn anew only where
+that tuple is another one, so it holds plain values and frames, not tensors. The last drawings are remembered: going back to known
+settings draws nothing.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+import ipywidgets as widgets
+
+from .images import Picture
+from .layout import side_by_side
+from .plot import Plot
+
+_REMEMBERED = 48  # drawings of one view
+
+
+class View:
+    """One view: data and drawing; see the module.
+
+    Args:
+        data: (world, settings, known) -> a tuple. draw: takes its members.
+        cursor: (world, settings, known) -> where the vertical line of a chart stands.
+    """
+
+    def __init__(
+        self,
+        data: Callable[[Any, Any, Any], tuple[Any, ...] | None],
+        draw: Callable[..., Any],
+        *,
+        cursor: Callable[[Any, Any, Any], float | None] | None = None,
+    ) -> None:
+        self.data, self.draw, self.cursor = data, draw, cursor
+
+    def widget(self, drawing: Any) -> widgets.Widget:
+        """A widget that shows a first drawing."""
+        raise NotImplementedError
+
+    def show(self, widget: Any, drawing: Any) -> None:
+        """Let the widget show another one."""
+        raise NotImplementedError
+
+
+def step_on_show(world: Any, settings: Any, known: Any) -> float | None:
+    """A cursor at the step on show."""
+    return known.step
+
+
+class Chart(View):
+    """A plotly figure."""
+
+    def widget(self, drawing: Any) -> widgets.Widget:
+        return Plot(drawing, announce=False)
+
+    def show(self, widget: Any, drawing: Any) -> None:
+        widget.figure = drawing
+
+
+class Strip(View):
+    """Encoded images with their alt text."""
+
+    def widget(self, drawing: Any) -> widgets.Widget:
+        return Picture(drawing[0], alt=drawing[1])
+
+    def show(self, widget: Any, drawing: Any) -> None:
+        widget.show_bytes(drawing[0], alt=drawing[1])
+
+
+class Html(View):
+    """HTML: a table, a caption. What comes from data is escaped by who draws it."""
+
+    def widget(self, drawing: Any) -> widgets.Widget:
+        return widgets.HTML(drawing)
+
+    def show(self, widget: Any, drawing: Any) -> None:
+        widget.value = drawing
+
+
+class Row:
+    """Views beside each other."""
+
+    def __init__(self, *views: Any) -> None:
+        self.views = views
+
+
+class Tabs:
+    """Views of which one is on show: (title, view), ..."""
+
+    def __init__(self, *views: tuple[str, Any]) -> None:
+        self.titles, self.views = [title for title, _ in views], [view for _, view in views]
+
+
+class Shown:
+    """A view on the page: its widget, and what it shows now."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self.widget: Any = None
+        self._data: Any = None
+        self._drawings: OrderedDict[Any, Any] = OrderedDict()
+
+    def draw(self, world: Any, settings: Any, known: Any) -> None:
+        """Bring it up to date; nothing is drawn where the data are the same as before."""
+        data = self.view.data(world, settings, known)
+        if self.widget is None or (data is not None and data != self._data):
+            drawing = self._drawing(data)
+            if self.widget is None:
+                self.widget = self.view.widget(drawing)
+            else:
+                self.view.show(self.widget, drawing)
+            self._data = data
+        if self.view.cursor is not None:
+            at = self.view.cursor(world, settings, known)
+            self.widget.cursor = None if at is None else float(at)
+
+    def _drawing(self, data: tuple[Any, ...]) -> Any:
+        if data not in self._drawings:
+            self._drawings[data] = self.view.draw(*data)
+            while len(self._drawings) > _REMEMBERED:
+                self._drawings.popitem(last=False)
+        self._drawings.move_to_end(data)
+        return self._drawings[data]
+
+
+def laid_out(view: Any, shown: list[Shown]) -> widgets.Widget:
+    """The widgets of a declaration, whose first drawings have been made."""
+    if isinstance(view, View):
+        return next(one.widget for one in shown if one.view is view)
+    children = [laid_out(part, shown) for part in view.views]
+    if isinstance(view, Row):
+        return side_by_side(children)
+    return _tabs(view.titles, children)
+
+
+def _tabs(titles: list[str], children: list[Any]) -> widgets.Widget:
+    """Buttons, of which one is pressed, above what it stands for: unlike a tab bar they take the Tab and arrow keys."""
+    buttons = widgets.ToggleButtons(options=list(zip(titles, range(len(titles)), strict=True)), index=0)
+    buttons.style.button_width = "auto"
+    boxes = [widgets.Box([child], layout=widgets.Layout(display="none", flex="1 1 auto")) for child in children]
+    for child in children:
+        if isinstance(child, widgets.DOMWidget):
+            child.layout.flex = "1 1 auto"
+
+    def press(_change: Any = None) -> None:
+        for number, box in enumerate(boxes):
+            box.layout.display = "flex" if number == buttons.index else "none"
+
+    buttons.observe(press, "index")
+    press()
+    return widgets.VBox([buttons, *boxes])
+
+
+def flattened(views: Any) -> list[View]:
+    """The views inside rows and tabs, in order."""
+    found: list[View] = []
+    for view in views:
+        found += [view] if isinstance(view, View) else flattened(view.views)
+    return found

@@ -1,0 +1,1 @@
+"""Lesson 30, data residuals: FADRM and what mixing real images back in does."""
