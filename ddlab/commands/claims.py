@@ -1,8 +1,13 @@
-"""Runs every claim that two cores can try, with more pairs than a lesson has time for, and writes `verdicts.json` and the README's tables.
+"""The claims: what was declared before any run, what was found, and the runs that find it.
 
-python -m ddlab.lessons.record                       all claims
-python -m ddlab.lessons.record --lesson 00_start     those of one lesson; the others stay as they are
-python -m ddlab.lessons.record --table               only write the README's tables, from the record and the catalogue
+examples:
+  ddlab claims                           all claims with their verdicts, one a line
+  ddlab claims show D14                  one of them: statement, source, declared effect, numbers
+  ddlab claims run                       every claim that two cores can try, with ten pairs: more than a lesson has time for
+  ddlab claims run --lesson 00_start     those of one lesson; the others stay as they are
+  ddlab claims run --table               only write the README's tables, from the record and the catalogue
+
+A run writes the record `lessons/verdicts.json` and the README's tables.
 """
 
 from __future__ import annotations
@@ -12,77 +17,120 @@ import platform
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
+from . import arguments
 
-from . import (
-    bases,
-    bases_claims,
-    claims,
-    contents,
-    diversity,
-    diversity_claims,
-    ideal_data,
-    ideal_data_claims,
-    inverting_a_network,
-    residuals,
-    residuals_claims,
-    start_page,
-    theory_claims,
-)
-from .readme import with_part
+if TYPE_CHECKING:
+    from ..lessons.claims import Verdict
 
 README = Path(__file__).parents[2] / "README.md"
 PAIRS = 10
 
 
-def run_start_page(pairs: int = PAIRS) -> list[claims.Verdict]:
-    """The claims of the start page."""
-    data, teacher = start_page.trained_on_shapes()
-    conditions = [("random", "hard"), ("random", "online"), ("SRe2L", "online")]
-    found = start_page.accuracies(data, teacher, pairs=pairs, conditions=conditions)
-    return [
-        claims.judge("X1 shapes labels", start_page.labels_effect(found), setting=start_page.SETTING),
-        claims.judge("X1 shapes images", start_page.images_effect(found), setting=start_page.SETTING),
-    ]
+def add(commands: Any) -> None:
+    """Add the command to `ddlab`."""
+    parser = arguments.add(commands, "claims", __doc__, run)
+    parser.add_argument("action", nargs="?", default="list", choices=("list", "show", "run"))
+    parser.add_argument("id", nargs="?", metavar="ID", help="show: the claim")
+    parser.add_argument("--lesson", metavar="NAME", help="list, run: only the claims of this lesson")
+    parser.add_argument("--table", action="store_true", help="run: only write the README's tables")
+    parser.add_argument("--pairs", type=int, default=PAIRS, help=f"run: so many for each claim (default {PAIRS})")
 
 
-def run_lesson_20(pairs: int = PAIRS) -> list[claims.Verdict]:
-    """The claims of lesson 20."""
-    data, teacher = inverting_a_network.trained_on_digits()
-    found = inverting_a_network.labels_and_images(data, teacher, pairs=pairs)
-    labels = [a - b for a, b in zip(found["real, online"], found["real, hard"], strict=True)]
-    images = [a - b for a, b in zip(found["recovered, online"], found["real, online"], strict=True)]
-    lost = inverting_a_network.lost_diversity(data, teacher, pairs=pairs)
-    setting = inverting_a_network.SETTING
-    return [
-        claims.judge(
-            "D1", lost, setting="digits 16 px, ConvNet-3 of width 64, 3 images per class, 100 iterations, noise start"
-        ),
-        claims.judge("X1 labels", labels, setting=setting),
-        claims.judge("X1 images", images, setting=setting),
-    ]
+def run(options: argparse.Namespace) -> tuple[int, dict[str, Any]]:
+    """List, show or run."""
+    from .. import errors
+    from ..lessons.claims import CLAIMS
+
+    if options.lesson:
+        errors.check_choice("--lesson", options.lesson, tuple(runs()))
+    if options.action == "run":
+        found = [] if options.table else measure([options.lesson] if options.lesson else list(runs()), options.pairs)
+        README.write_text(readme_with_tables(README.read_text(encoding="utf-8")), encoding="utf-8")
+        return 0, {"claims": [described(each) for each in found]}
+    if options.action == "show":
+        found = described(options.id)
+        print("\n".join(f"{name}: {value}" for name, value in found.items() if value is not None))
+        return 0, found
+    listed = [described(claim.id) for claim in CLAIMS.values() if options.lesson in (None, claim.lesson)]
+    for each in listed:
+        print(f"{each['id']} ({each['lesson']}): {each['verdict']}")
+    return 0, {"claims": listed}
 
 
-RUNS: dict[str, Callable[[int], list[claims.Verdict]]] = {
-    start_page.NAME: run_start_page,
-    ideal_data.NAME: ideal_data_claims.verdicts,
-    inverting_a_network.NAME: run_lesson_20,
-    diversity.NAME: diversity_claims.verdicts,
-    residuals.NAME: residuals_claims.verdicts,
-    bases.NAME: bases_claims.verdicts,
-    theory_claims.NAME: theory_claims.verdicts,
-}
+def described(claim_id: str) -> dict[str, Any]:
+    """A claim and its recorded verdict, as JSON types.
+
+    Raises:
+        DDLabError: an unknown claim; the nearest are named.
+    """
+    from ..lessons import claims
+
+    known = claims.is_recorded(claim_id)
+    claim = claims.CLAIMS[claim_id]
+    words = {"id": claim.id, "lesson": claim.lesson, "statement": claim.statement, "source": claim.source}
+    words["declared"] = claims.declared(claim)
+    if not known:
+        return words | {"verdict": "not run", "found": None, "setting": None}
+    found = claims.recorded(claim.id)
+    return words | {
+        "verdict": claims.in_words(found),
+        "found": found.numbers.text(claim.every),
+        "setting": found.setting,
+    }
+
+
+def runs() -> dict[str, Callable[[int], list[Verdict]]]:
+    """Lesson -> what measures its claims with so many pairs."""
+    from ..lessons import (
+        bases,
+        bases_claims,
+        diversity,
+        diversity_claims,
+        ideal_data,
+        ideal_data_claims,
+        inverting_a_network,
+        residuals,
+        residuals_claims,
+        start_page,
+        theory_claims,
+    )
+
+    return {
+        start_page.NAME: start_page.verdicts,
+        ideal_data.NAME: ideal_data_claims.verdicts,
+        inverting_a_network.NAME: inverting_a_network.verdicts,
+        diversity.NAME: diversity_claims.verdicts,
+        residuals.NAME: residuals_claims.verdicts,
+        bases.NAME: bases_claims.verdicts,
+        theory_claims.NAME: theory_claims.verdicts,
+    }
+
+
+def measure(lessons: list[str], pairs: int) -> list[str]:
+    """Run the claims of these lessons and record the verdicts; returns the claims' ids."""
+    from ..lessons import claims
+
+    found = []
+    for name in lessons:
+        verdicts = runs()[name](pairs)
+        claims.save(verdicts, provenance())
+        found += [verdict.claim for verdict in verdicts]
+        for verdict in verdicts:
+            print(verdict, flush=True)
+    return found
 
 
 def provenance() -> dict[str, Any]:
     """Commit, machine and versions."""
+    import torch
+
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
     ).stdout.strip()
     return {
-        "command": "python -m ddlab.lessons.record",
+        "command": "ddlab claims run",
         "commit": commit or "unknown",
         "machine": f"{platform.machine()}, {torch.get_num_threads()} threads",
         "python": platform.python_version(),
@@ -92,26 +140,24 @@ def provenance() -> dict[str, Any]:
 
 def readme_with_tables(text: str) -> str:
     """The README with the tables between their marks replaced: the claims from the record, the lessons from the catalogue."""
+    from ..lessons import claims, contents
+
     for name, table in (("claims", claims.table()), ("lessons", contents.index("notebooks/"))):
         text = with_part(text, name, f"\n{table}\n")
     return text
 
 
-def main() -> None:
-    """The command line."""
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--lesson", choices=tuple(RUNS), help="only the claims of this lesson")
-    options.add_argument("--table", action="store_true", help="only write the README's tables")
-    options.add_argument("--pairs", type=int, default=PAIRS)
-    chosen = options.parse_args()
-    if not chosen.table:
-        for name in [chosen.lesson] if chosen.lesson else RUNS:
-            verdicts = RUNS[name](chosen.pairs)
-            claims.save(verdicts, provenance())
-            for verdict in verdicts:
-                print(verdict)
-    README.write_text(readme_with_tables(README.read_text(encoding="utf-8")), encoding="utf-8")
+def with_part(text: str, name: str, content: str) -> str:
+    """A README with `content` in the part that a command writes: between <!-- NAME: begin --> and <!-- NAME: end -->.
 
+    Raises:
+        DDLabError: the marks are missing, or stand in the wrong order.
+    """
+    from ..errors import DDLabError
 
-if __name__ == "__main__":
-    main()
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    before, found_begin, rest = text.partition(begin)
+    _, found_end, after = rest.partition(end)
+    if not (found_begin and found_end):
+        raise DDLabError(f"the README must have the marks {begin!r} and {end!r}; given one without them.")
+    return f"{before}{begin}{content}{end}{after}"
