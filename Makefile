@@ -5,7 +5,7 @@
 #   PYTEST_ARGS="-x -k name"  further arguments of pytest
 #   LAB_ARGS=--no-browser     further arguments of JupyterLab
 #   HTML_ARGS="20_..."        only these lessons for `make html`
-#   BENCH_ARGS="..."          arguments of `python -m ddlab.benchmark`
+#   BENCH_ARGS="..."          arguments of `ddlab bench`
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
@@ -45,7 +45,7 @@ lab: $(LAB_READY) ## open the lessons in JupyterLab
 	$(RUN) jupyterlab --ServerApp.root_dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_ARGS)
 
 html: $(LAB_READY) ## run every lesson and make pages for reading without a kernel: build/html/index.html
-	$(RUN) ddlab.lessons.html $(HTML_ARGS)
+	$(RUN) ddlab lessons html $(HTML_ARGS)
 
 test: lint types stripped in-step pytest ## run every check and test
 
@@ -128,10 +128,10 @@ strip: $(TEST_READY) ## remove outputs and widget state from the notebooks
 	$(STRIP) $(NOTEBOOKS)
 
 in-step: $(TEST_READY) ## check that lessons and assignments follow from their sources
-	$(RUN) ddlab.lessons.build --check
+	$(RUN) ddlab lessons build --check
 
 lessons: $(TEST_READY) ## make lessons and assignments from their sources
-	$(RUN) ddlab.lessons.build
+	$(RUN) ddlab lessons build
 
 api: $(TEST_READY) ## write API.md, the list of public names
 	$(RUN) tests.public_api
@@ -165,7 +165,7 @@ browser: $(TEST_READY) ## run the lessons in Chromium, one page at a time
 	$(RUN) pytest tests/browser $(PYTEST_ARGS)
 
 bench: $(TEST_READY) ## measure speed and memory
-	$(RUN) ddlab.benchmark $(BENCH_ARGS)
+	$(RUN) ddlab bench $(BENCH_ARGS)
 
 # ------------------------------------------------------------------------------------------------------------- clean up
 

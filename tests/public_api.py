@@ -7,7 +7,7 @@ Public is
 - of any other module: the functions and classes that are written in it;
 - of a class: its constructor, and the methods and properties that are written in ddlab;
 and nothing that begins with an underscore. The modules are those at the top of the package, and those that are looked up by name:
-methods, datasets and, for their Options alone, network families. Commands (`python -m ...`) are no API.
+methods, datasets and, for their Options alone, network families. The command line (`ddlab ...`) is no API.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ import ddlab
 from ddlab import methods, networks
 
 FILE = Path(__file__).parents[1] / "API.md"
-COMMANDS = {"benchmark", "method_benchmarks", "replication"}
 HEAD = """# Public names of ddlab
 
 Written by `make api` from signatures and docstrings; a test holds it in step, so that a change of the API is seen as a difference
@@ -42,7 +41,7 @@ def modules() -> list[ModuleType]:
     looked_up = [f"methods.{name}" for name in methods.MODULES]
     looked_up += [f"data.{name}" for name in ("digits", "shapes", "torchvision_sets", "folder")]
     looked_up += [f"networks.{name}" for name in networks.FAMILIES.values()]
-    names = sorted([name for name in top if name not in COMMANDS] + looked_up)
+    names = sorted([name for name in top if name != "commands"] + looked_up)
     return [importlib.import_module(f"ddlab.{name}") for name in names]
 
 

@@ -37,7 +37,8 @@ LAYERS: list[set[str]] = [
     {"relabelling", "_recipes", "methods", "training", "pretraining", "self_supervised"},
     {"evaluation", "measures", "entropy", "distillation", "records", "embeddings", "theory"},
     {"figures"},
-    {"explorers", "lessons", "benchmark", "method_benchmarks", "replication"},
+    {"explorers", "lessons"},
+    {"commands", "__main__"},
 ]
 CORE = 5
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

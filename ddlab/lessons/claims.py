@@ -1,7 +1,7 @@
 """The claim registry: what was found for each claim of the register.
 
 The effect and its size are declared in `register.py`, before any run. A verdict follows from the paired differences by `judge` alone.
-The numbers of the recorded runs stand in `verdicts.json`, made by `python -m ddlab.lessons.record`; a lesson recomputes its claims
+The numbers of the recorded runs stand in `verdicts.json`, made by `ddlab claims run`; a lesson recomputes its claims
 with fewer pairs and asserts that both agree.
 """
 
@@ -137,7 +137,7 @@ def recorded(claim_id: str) -> Verdict:
 
 def is_recorded(claim_id: str) -> bool:
     """Whether a claim has a recorded verdict yet."""
-    return errors.check_choice("claim_id", claim_id, tuple(CLAIMS)) in _record()["verdicts"]
+    return _known(claim_id).id in _record()["verdicts"]
 
 
 def agrees(verdict: Verdict) -> bool:

@@ -33,7 +33,7 @@ class Budget:
             what it does (100 recovery steps of ten 16-pixel images: .54 s with one, .74 to .93 s with two), and the browser has the
             other core.
         title, finds: for the index; `finds` says in one line what a reader finds out.
-        one_thread_seconds: of wall time where there is one core only, as on Binder; `python -m ddlab.benchmark lessons` measures it.
+        one_thread_seconds: of wall time where there is one core only, as on Binder; `ddlab lessons time` measures it.
         module: of `ddlab.lessons`, with the lesson's experiments and checks.
     """
 

@@ -17,6 +17,7 @@ from ..evaluation import evaluate, interval
 from ..methods import selection, squeeze_recover_relabel
 from ..networks import Network
 from ..process import Inputs
+from . import claims
 
 NAME = "00_start"
 SETTING = "shapes 16 px, ConvNet-3 of width 32, 5 images per class, one teacher"
@@ -141,3 +142,14 @@ def trained_on_shapes() -> tuple[ImageData, Network]:
 
     data = load("shapes", size=16)
     return data, cache.run(training, training.Config.for_data(data, "teacher", network=NETWORK), Inputs(data=data))
+
+
+def verdicts(pairs: int) -> list[claims.Verdict]:
+    """All claims of the page, each on so many pairs."""
+    data, teacher = trained_on_shapes()
+    conditions = [("random", "hard"), ("random", "online"), ("SRe2L", "online")]
+    found = accuracies(data, teacher, pairs=pairs, conditions=conditions)
+    return [
+        claims.judge("X1 shapes labels", labels_effect(found), setting=SETTING),
+        claims.judge("X1 shapes images", images_effect(found), setting=SETTING),
+    ]

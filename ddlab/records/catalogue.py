@@ -1,4 +1,4 @@
-"""The sweeps by name: what `python -m ddlab.records NAME` runs."""
+"""The sweeps by name: what `ddlab records NAME` runs."""
 
 from __future__ import annotations
 

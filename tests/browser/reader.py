@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ddlab.benchmark import machine
+from ddlab.commands.bench import machine
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 RESULTS = NOTEBOOKS.parent / "test-results"

@@ -9,7 +9,7 @@ from pathlib import Path
 import nbformat
 
 from ddlab import figures
-from ddlab.lessons import html, html_stills
+from ddlab.commands.lessons import html, html_stills
 
 
 def test_a_page_draws_its_figures_and_formulas_by_itself(browser, tmp_path: Path) -> None:

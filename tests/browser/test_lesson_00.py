@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ddlab.benchmark import machine
+from ddlab.commands.bench import machine
 from tests.browser.reader import NOTEBOOKS, Reader, keep_picture
 
 RESULTS = Path(__file__).parents[2] / "test-results"

@@ -21,12 +21,14 @@ import pytest
 import torch
 
 import ddlab
+from ddlab.commands import main
+from ddlab.commands.lessons import NOTEBOOKS, build, grading, running
 from ddlab.errors import DDLabError
-from ddlab.lessons import assignment, build, grading, running
+from ddlab.lessons import assignment
 
-ROOT = build.NOTEBOOKS.parent
-HANDED_OUT = build.NOTEBOOKS / "assignments" / "labels_or_images.ipynb"
-SOURCE = build.NOTEBOOKS / "assignments" / "instructor" / "labels_or_images.ipynb"
+ROOT = NOTEBOOKS.parent
+HANDED_OUT = NOTEBOOKS / "assignments" / "labels_or_images.ipynb"
+SOURCE = NOTEBOOKS / "assignments" / "instructor" / "labels_or_images.ipynb"
 POINTS = {
     "bill_check": 2,
     "break_even_check": 1,
@@ -72,7 +74,7 @@ def answered(changes: dict[str, tuple[str, str]] | None = None, student: str = "
 
 
 def test_they_are_in_step_and_well_formed() -> None:
-    assert build.main(["--check"]) == 0
+    assert main(["lessons", "build", "--check"]) == 0
     for path in (SOURCE, HANDED_OUT):
         notebook = nbformat.read(path, as_version=4)
         nbformat.validate(notebook)
@@ -393,7 +395,7 @@ def test_grading_without_nbgrader(tmp_path: Path, capsys: pytest.CaptureFixture[
         notebook["cells"][1]["source"] = [text]
         (folder / f"{name}.ipynb").write_text(json.dumps(notebook).replace("print(x)", "pass"))
     (folder / "none.ipynb").write_text("{}")
-    assert grading.main([str(folder), "--source", str(tmp_path / "source.ipynb")]) == 1
+    assert main(["lessons", "grade", str(folder), "--source", str(tmp_path / "source.ipynb")]) == 1
     said = capsys.readouterr()
     lines = dict(line.removeprefix(f"{folder}/").split(",", 1) for line in said.out.splitlines()[1:])
     assert said.out.splitlines()[0] == "file,student,test,shown,sum"

@@ -13,7 +13,8 @@ import torch
 
 import ddlab
 from ddlab import cache, kernel_ridge, networks, predefined_views, records
-from ddlab.lessons import bases, bases_claims, claims, record
+from ddlab.commands.claims import runs
+from ddlab.lessons import bases, bases_claims, claims
 from ddlab.lessons import bases_views as views
 from ddlab.lessons import printed_tables as printed
 from ddlab.records import self_supervised as sweep
@@ -120,7 +121,7 @@ def test_every_claim_of_the_lesson_has_its_effect(monkeypatch: pytest.MonkeyPatc
     for name, own in ids.items():
         invented = {claim: [0.1, 0.2, 0.15] for claim in own}
         monkeypatch.setattr(bases_claims, name, lambda *_given, found=invented: found)
-    verdicts = record.RUNS[bases.NAME](3)
+    verdicts = runs()[bases.NAME](3)
     declared = [claim.id for claim in claims.CLAIMS.values() if claim.lesson == bases.NAME]
     assert sorted(verdict.claim for verdict in verdicts) == sorted(declared)
     for verdict in verdicts:

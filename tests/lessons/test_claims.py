@@ -8,8 +8,9 @@ import re
 
 import pytest
 
+from ddlab.commands import claims as command
 from ddlab.errors import DDLabError
-from ddlab.lessons import Claim, claims, index, record
+from ddlab.lessons import Claim, claims, index
 
 
 def test_verdicts_follow_from_the_interval_and_the_declared_effect() -> None:
@@ -146,24 +147,24 @@ def _by_the_numbers(claim: Claim, interval: tuple[float, float], least: float | 
 
 
 def test_every_claim_has_a_run_that_records_it() -> None:
-    assert {claim.lesson for claim in claims.CLAIMS.values()} == set(record.RUNS)
+    assert {claim.lesson for claim in claims.CLAIMS.values()} == set(command.runs())
 
 
 def test_the_readme_shows_the_record_and_the_index() -> None:
-    text = record.README.read_text(encoding="utf-8")
+    text = command.README.read_text(encoding="utf-8")
     assert claims.table() in text and index("notebooks/") in text
-    assert record.readme_with_tables(text) == text
+    assert command.readme_with_tables(text) == text
 
 
 def test_a_table_of_the_readme_that_is_stale_is_replaced_and_nothing_else() -> None:
-    text = record.README.read_text(encoding="utf-8")
+    text = command.README.read_text(encoding="utf-8")
     stale = text.replace("Inverting a network](", "Another title](").replace("| holds |", "| false |")
-    assert stale != text and record.readme_with_tables(stale) == text
+    assert stale != text and command.readme_with_tables(stale) == text
 
 
 def test_a_readme_without_a_mark_is_refused() -> None:
     with pytest.raises(DDLabError, match="<!-- lessons: end -->"):
-        record.readme_with_tables("<!-- claims: begin -->\n<!-- claims: end -->\n<!-- lessons: begin -->")
+        command.readme_with_tables("<!-- claims: begin -->\n<!-- claims: end -->\n<!-- lessons: begin -->")
 
 
 def test_every_row_of_the_table_has_its_six_cells() -> None:

@@ -12,7 +12,8 @@ import torch
 
 import ddlab
 from ddlab import networks, records, training
-from ddlab.lessons import claims, diversity, diversity_claims, record
+from ddlab.commands.claims import runs
+from ddlab.lessons import claims, diversity, diversity_claims
 from ddlab.lessons import diversity_views as views
 from ddlab.methods import directed_weight_adjustment as dwa
 from tests.support import made_data
@@ -124,7 +125,7 @@ def test_effects_are_paired_rows_of_the_records() -> None:
 def test_every_claim_of_the_lesson_has_its_effect(monkeypatch: pytest.MonkeyPatch, small: Any) -> None:
     monkeypatch.setattr(diversity, "trained_on_shapes", lambda: small)
     monkeypatch.setattr(diversity, "overhead", lambda *_a, repeats, **_k: [0.01 + 0.001 * n for n in range(repeats)])
-    verdicts = record.RUNS[diversity.NAME](3)
+    verdicts = runs()[diversity.NAME](3)
     declared = [claim.id for claim in claims.CLAIMS.values() if claim.lesson == diversity.NAME]
     assert sorted(verdict.claim for verdict in verdicts) == sorted(declared)
     recorded = {name for name in declared if name not in ("D2 factor", "D2 one side", "D2 batch", "D6", "D11")}

@@ -11,6 +11,7 @@ import torch
 import ddlab
 from ddlab.errors import DDLabError
 from ddlab.lessons import LESSONS, Prediction, inverting_a_network
+from ddlab.lessons import lesson as frame
 from ddlab.lessons.inverting_a_network import CHECKS
 from ddlab.lessons.lesson import OverBudget, peak_megabytes
 from ddlab.methods import squeeze_recover_relabel as sre2l
@@ -157,3 +158,24 @@ def test_the_peak_of_a_child_is_its_own() -> None:
     code = "import ddlab.lessons.lesson as l; print(l.peak_megabytes())"
     child = float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
     assert big.numel() and 100 < child < peak_megabytes()
+
+
+@pytest.mark.parametrize(("cores", "promised"), [(1, "180 s with one core"), (2, "90 s,")])
+def test_finish_holds_the_lesson_to_what_its_cores_can_do(monkeypatch, capsys, cores: int, promised: str) -> None:
+    monkeypatch.setitem(LESSONS, NAME, dataclasses.replace(LESSONS[NAME], megabytes=1e6))
+    monkeypatch.setattr(frame, "_CORES", cores)
+    frame.start(NAME).finish()
+    said = capsys.readouterr().out
+    assert promised in said and f"{LESSONS[NAME].seconds(cores):g} s and" in said
+
+
+@pytest.mark.parametrize(
+    ("preset", "wanted", "cores", "threads"), [("teaching", 1, 2, 1), ("teaching", 4, 2, 2), ("paper", 1, 2, 2)]
+)
+def test_a_lesson_takes_the_threads_that_suit_it(
+    monkeypatch, preset: str, wanted: int, cores: int, threads: int
+) -> None:
+    monkeypatch.setitem(LESSONS, NAME, dataclasses.replace(LESSONS[NAME], threads=wanted))
+    monkeypatch.setattr(frame, "_CORES", cores)
+    frame.start(NAME, preset=preset, device="cpu")
+    assert torch.get_num_threads() == threads

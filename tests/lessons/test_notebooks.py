@@ -11,13 +11,15 @@ import nbformat
 import pytest
 import torch
 
+from ddlab.commands import main
+from ddlab.commands.lessons import NOTEBOOKS, build
 from ddlab.errors import DDLabError
-from ddlab.lessons import LESSONS, build
+from ddlab.lessons import LESSONS
 from ddlab.methods import _recovery as recovery
 
-SOLUTIONS = sorted((build.NOTEBOOKS / "solutions").glob("*.ipynb"))
+SOLUTIONS = sorted((NOTEBOOKS / "solutions").glob("*.ipynb"))
 START = "00_start"  # read in five minutes: the rules that make a lesson long are relaxed for it, each where it stands
-EVERY = [*SOLUTIONS, *sorted(build.NOTEBOOKS.glob("*.ipynb"))]
+EVERY = [*SOLUTIONS, *sorted(NOTEBOOKS.glob("*.ipynb"))]
 
 
 def codes(path: Path) -> list[str]:
@@ -59,13 +61,13 @@ def test_claims_are_asserted_and_predictions_come_before_results(path: Path) -> 
 
 
 def test_the_start_page_is_read_in_five_minutes() -> None:
-    cells = json.loads((build.NOTEBOOKS / "solutions" / f"{START}.ipynb").read_text())["cells"]
+    cells = json.loads((NOTEBOOKS / "solutions" / f"{START}.ipynb").read_text())["cells"]
     prose = " ".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
     assert len(re.findall(r"[A-Za-z0-9][^\s|]*", prose)) <= 700
 
 
 def test_the_lines_of_lesson_20_are_the_library() -> None:
-    solution = build.NOTEBOOKS / "solutions" / "20_inverting_a_network.ipynb"
+    solution = NOTEBOOKS / "solutions" / "20_inverting_a_network.ipynb"
     code = next(code for code in codes(solution) if code.startswith("def mean_gap"))
     space: dict = {}
     exec(code, space)
@@ -95,11 +97,11 @@ def test_a_solution_that_does_not_end_is_refused(source: str) -> None:
 def test_check_notices_a_lesson_that_is_not_in_step(tmp_path, capsys) -> None:
     (tmp_path / "solutions").mkdir()
     (tmp_path / "solutions" / "99_x.ipynb").write_text(build.as_text(notebook_with("a = 1")))
-    assert build.main(["--check", "--notebooks", str(tmp_path)]) == 1
-    assert build.main(["--notebooks", str(tmp_path)]) == 0
-    assert build.main(["--check", "--notebooks", str(tmp_path)]) == 0
+    assert main(["lessons", "build", "--check", "--notebooks", str(tmp_path)]) == 1
+    assert main(["lessons", "build", "--notebooks", str(tmp_path)]) == 0
+    assert main(["lessons", "build", "--check", "--notebooks", str(tmp_path)]) == 0
     (tmp_path / "99_x.ipynb").write_text("{}")
-    assert build.main(["--check", "--notebooks", str(tmp_path)]) == 1
+    assert main(["lessons", "build", "--check", "--notebooks", str(tmp_path)]) == 1
     assert "99_x.ipynb" in capsys.readouterr().out
 
 

@@ -11,7 +11,7 @@ from nbclient import NotebookClient
 from PIL import Image
 
 import ddlab
-from ddlab.lessons import build
+from ddlab.commands.lessons import NOTEBOOKS
 
 
 def folder_of_digits(root: Path, classes: int = 3) -> Path:
@@ -30,7 +30,7 @@ def folder_of_digits(root: Path, classes: int = 3) -> Path:
 @pytest.mark.timeout(600)
 def test_the_lesson_runs_on_a_folder(tmp_path: Path) -> None:
     folder = folder_of_digits(tmp_path / "my_pictures")
-    lesson = json.loads((build.NOTEBOOKS / "20_inverting_a_network.ipynb").read_text())
+    lesson = json.loads((NOTEBOOKS / "20_inverting_a_network.ipynb").read_text())
     text = json.dumps(lesson).replace(
         r"ddlab.data.load(\"digits\")", rf"ddlab.data.load(\"folder\", \"{folder}\", size=16)"
     )

@@ -11,8 +11,9 @@ import torch
 
 import ddlab
 from ddlab import entropy, networks, records, theory
+from ddlab.commands.claims import runs
 from ddlab.data.images import normalise
-from ddlab.lessons import claims, record, residuals, residuals_claims
+from ddlab.lessons import claims, residuals, residuals_claims
 from ddlab.lessons import residual_views as views
 from ddlab.lessons.data_residuals.world import merge_steps
 
@@ -80,7 +81,7 @@ def test_effects_are_paired_rows_of_the_records() -> None:
 def test_every_claim_of_the_lesson_has_its_effect(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("vanishing_effects", "entropy_effects", "cost_effects", "precision_effects"):
         monkeypatch.setattr(residuals_claims, name, _invented(name))
-    verdicts = record.RUNS[residuals.NAME](3)
+    verdicts = runs()[residuals.NAME](3)
     declared = [claim.id for claim in claims.CLAIMS.values() if claim.lesson == residuals.NAME]
     assert sorted(verdict.claim for verdict in verdicts) == sorted(declared)
     for verdict in verdicts:

@@ -13,7 +13,8 @@ import torch
 
 import ddlab
 from ddlab import networks, training
-from ddlab.lessons import LESSONS, build, index, start_page
+from ddlab.commands.lessons import NOTEBOOKS
+from ddlab.lessons import LESSONS, index, start_page
 from ddlab.methods import selection, squeeze_recover_relabel
 from tests.support import made_data
 
@@ -139,11 +140,11 @@ def test_the_index_names_every_lesson_and_its_links_lead_to_notebooks() -> None:
     for row, (name, lesson) in zip(rows, LESSONS.items(), strict=True):
         assert lesson.title in row and lesson.finds in row and f"{lesson.minutes} min" in row
         (link,) = re.findall(r"\]\((.*?)\)", row)
-        assert link == f"{name}.ipynb" and (build.NOTEBOOKS / link).exists()
+        assert link == f"{name}.ipynb" and (NOTEBOOKS / link).exists()
     assert "](notebooks/00_start.ipynb)" in index("notebooks/")
 
 
 def test_a_lesson_is_headed_by_its_title_in_the_catalogue() -> None:
     for name, lesson in LESSONS.items():
-        cells = json.loads((build.NOTEBOOKS / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
+        cells = json.loads((NOTEBOOKS / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
         assert "".join(cells[0]["source"]).startswith(f"# {lesson.title}\n")

@@ -13,12 +13,12 @@ import pytest
 import torch
 
 from ddlab import data, theory
+from ddlab.commands.claims import runs
 from ddlab.lessons import (
     claims,
     declared_theory,
     printed_sentences,
     printed_tables,
-    record,
     theory_claims,
     theory_claims_learned,
     theory_claims_more,
@@ -143,7 +143,7 @@ def test_a_verdict_follows_from_the_mathematics(name: str, monkeypatch: pytest.M
 def test_every_declared_claim_has_its_effect_and_a_run() -> None:
     declared = [claim.id for claim in declared_theory.DECLARED]
     assert set(theory_claims.EFFECTS) == set(declared) == {*CASES, *theory_claims_learned.EFFECTS}
-    assert record.RUNS[theory_claims.NAME] is theory_claims.verdicts
+    assert runs()[theory_claims.NAME] is theory_claims.verdicts
     assert all(claim.lesson == theory_claims.NAME for claim in declared_theory.DECLARED)
 
 

@@ -15,12 +15,12 @@ from PIL import Image
 
 import ddlab
 from ddlab import measures, methods, networks, records, training
+from ddlab.commands import main
 from ddlab.evaluation import across, class_incremental, evaluate
 from ddlab.methods import directed_weight_adjustment as dwa
 from ddlab.methods import selection
 from ddlab.methods import squeeze_recover_relabel as sre2l
 from ddlab.records import SWEEPS, Place, catalogue, diversity, self_supervised, setting, transfer
-from ddlab.records import __main__ as command
 from ddlab.records.setting import DWA, RANDOM, RDED, SRE2L
 from tests.support import refuses
 
@@ -238,9 +238,9 @@ def test_cifar10_runs_through_the_command_line(
     """The same code as at full size, with few images and steps."""
     chosen = [point for point in SWEEPS[name].settings if point["seed"] == 0 and point["images_per_class"] < 50]
     short = records.Sweep(**{**vars(SWEEPS[name]), "settings": chosen[:2] + chosen[-1:]})
-    monkeypatch.setattr(command, "SWEEPS", {name: short})
+    monkeypatch.setattr(records, "SWEEPS", {name: short})
     given = [name, "--data", pictures(tmp_path / "data", 8, 2), "--smoke", "--work", str(tmp_path / "work")]
-    assert command.main(given) == 0, capsys.readouterr()
+    assert main(["records", *given]) == 0, capsys.readouterr()
     work = tmp_path / "work" / f"{name}-smoke"
     found = records.read(work / f"{name}.json")
     assert found.complete and found.values("method") == [RANDOM, SRE2L, DWA]

@@ -12,10 +12,10 @@ from torch import Tensor
 
 import ddlab
 from ddlab import entropy, evaluation, networks, process, records, training
+from ddlab.commands import main
 from ddlab.methods import data_residual_matching as fadrm
 from ddlab.process import Inputs
 from ddlab.records import SWEEPS, Place, residuals, setting
-from ddlab.records import __main__ as command
 from ddlab.records.residuals import PULLED_BACK, STOPPED
 from ddlab.records.setting import FADRM, RANDOM, RDED, SRE2L
 from tests.records.test_diversity import pictures
@@ -140,9 +140,9 @@ def test_cifar10_runs_through_the_command_line(
     assert [point["method"] for point in chosen] == [RANDOM, RDED, SRE2L, FADRM, FADRM, STOPPED]
     assert [point["iterations"] for point in chosen] == [None] * 3 + [2000] * 3
     small = [{**point, "images_per_class": 1} for point in (chosen[1], *chosen[4:])]
-    monkeypatch.setattr(command, "SWEEPS", {name: records.Sweep(**{**vars(SWEEPS[name]), "settings": small})})
+    monkeypatch.setattr(records, "SWEEPS", {name: records.Sweep(**{**vars(SWEEPS[name]), "settings": small})})
     given = [name, "--data", pictures(tmp_path / "data", 8, 2), "--smoke", "--work", str(tmp_path / "work")]
-    assert command.main(given) == 0, capsys.readouterr()
+    assert main(["records", *given]) == 0, capsys.readouterr()
     found = records.read(tmp_path / "work" / f"{name}-smoke" / f"{name}.json")
     assert found.complete and found.values("method") == [RDED, FADRM, STOPPED]
 

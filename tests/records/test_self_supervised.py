@@ -12,14 +12,14 @@ import torch
 
 from ddlab import cache, data, distill, networks, records, shift_models
 from ddlab import self_supervised as teaching
+from ddlab.commands import main
 from ddlab.distilled import DistilledSet
 from ddlab.evaluation import pretrained, probe
 from ddlab.methods import kernel_ridge_self_supervised as krr
 from ddlab.methods import parameterised_self_supervised as boost
 from ddlab.methods import representation_selection
 from ddlab.process import Inputs
-from ddlab.records import SWEEPS, Place, self_supervised
-from ddlab.records import __main__ as command
+from ddlab.records import SWEEPS, Place, self_supervised, setting
 from ddlab.records.self_supervised import BOOST, KRR_ST, SELECTED
 from ddlab.storage_budget import Shift
 from tests.support import refuses
@@ -226,8 +226,8 @@ def test_it_is_written_by_the_command(
     file = tmp_path / "teacher.safetensors"
     monkeypatch.setattr(self_supervised, "world", lambda _place: small)
     monkeypatch.setattr(self_supervised, "SHIPPED", file)
-    monkeypatch.setattr(command.setting, "train_shipped", list)
-    assert command.main(["--teachers"]) == 0
+    monkeypatch.setattr(setting, "train_shipped", list)
+    assert main(["records", "--teachers"]) == 0
     assert str(file) in capsys.readouterr().out
     written = networks.load(file)
     assert written.provenance["config"] == small.teaching.to_dict() and written.provenance["complete"] is True

@@ -15,8 +15,7 @@ import pytest
 import torch
 
 from ddlab import records
-from ddlab.records import Outcome, Place, Record, Sweep, record, runner, table
-from ddlab.records import __main__ as command
+from ddlab.records import Outcome, Place, record, runner, table
 from tests.records import sweeps
 from tests.support import refuses
 
@@ -223,61 +222,6 @@ def test_the_workers_of_a_dask_cluster_give_the_same(tmp_path: Path) -> None:
     workers = [row["measured"] for row in rows if "process" in row["measured"]]
     assert len(workers) == 8 and len({row["process"] for row in workers}) == 2
     assert {row["threads"] for row in workers} == {row["in_cluster"] for row in workers} == {1}
-
-
-@pytest.fixture
-def catalogue(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Sweep]:
-    """The command line knows two small sweeps and writes where a test may."""
-    known = {"small": sweeps.sweep(), "failing": sweeps.sweep(sweeps.failing, name="failing")}
-    monkeypatch.setattr(command, "SWEEPS", known)
-    monkeypatch.setattr(record, "TABLES", tmp_path / "tables")
-    for name in ("small", "small-smoke"):
-        (tmp_path / "work" / name).mkdir(parents=True)
-    monkeypatch.chdir(tmp_path)
-    return known
-
-
-def test_the_command_line(catalogue: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert command.main([]) == 0
-    assert capsys.readouterr().out.splitlines() == [f"{name}: not made yet, 8 points" for name in ("failing", "small")]
-    assert command.main(["small", "--work", "work", "--limit", "3"]) == 0
-    assert "3 of 8 points are there" in capsys.readouterr().out and not (tmp_path / "tables").exists()
-    assert command.main(["small", "--work", "work", "--limit", "0", "--partial", "--out", "part.json"]) == 0
-    part = record.read(tmp_path / "part.json")
-    assert len(part) == 3 and not part.complete
-    assert command.main(["small", "--work", "work", "--jobs", "2"]) == 0
-    assert "3 of 8 points are there already" in capsys.readouterr().out
-    whole = record.load("small")
-    assert whole.complete and whole.provenance["command"] == "python -m ddlab.records small --jobs 2"
-    assert command.main([]) == 0
-    listed = capsys.readouterr().out.splitlines()[1]
-    assert listed.startswith("small: 8 rows, 0 CPU-minutes, commit ") and whole.provenance["torch"] in listed
-
-
-def test_a_smoke_run_is_never_shipped(catalogue: Any, tmp_path: Path) -> None:
-    assert command.main(["small", "--work", "work", "--smoke"]) == 0
-    assert not (tmp_path / "tables").exists()
-    assert isinstance(record.read(tmp_path / "work" / "small-smoke" / "small.json"), Record)
-
-
-def test_failures_are_reported_with_their_setting(catalogue: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    assert command.main(["failing", "--work", "work"]) == 1
-    said = capsys.readouterr()
-    assert f"failing: {sweeps.SETTINGS[3]} failed: RuntimeError: the third point is broken" in said.err.splitlines()
-    assert "5 of 8 points are there" in said.out and not record.TABLES.exists()
-
-
-def test_the_command_line_says_what_is_wrong(catalogue: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    assert command.main(["small", "--jobs", "0"]) == 1
-    assert capsys.readouterr().err.startswith("jobs must be an integer of at least 1; given 0.")
-
-
-def test_an_interrupt_at_the_command_line(
-    catalogue: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    catalogue["small"] = sweeps.sweep(sweeps.interrupted)
-    assert command.main(["small", "--work", "work"]) == 130
-    assert "goes on" in capsys.readouterr().err
 
 
 def test_a_point_in_the_file_of_another_is_refused(tmp_path: Path) -> None:

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from ddlab import benchmark, method_benchmarks
+from ddlab.commands import bench, main
+from ddlab.commands.bench import steps
 
 
 def test_an_iteration_is_measured_beside_the_bare_network(tmp_path: Path, capsys) -> None:
-    benchmark.main(["iteration", "--images", "2", "--out", str(tmp_path / "x.json")])
+    main(["bench", "iteration", "--images", "2", "--out", str(tmp_path / "x.json")])
     written = json.loads((tmp_path / "x.json").read_text())
     assert written == json.loads(capsys.readouterr().out)
     assert {"commit", "processor", "threads", "torch"} <= written["machine"].keys()
@@ -21,20 +22,20 @@ def test_an_iteration_is_measured_beside_the_bare_network(tmp_path: Path, capsys
 
 
 def test_an_adjustment_is_measured_beside_bare_gradients_by_the_weights() -> None:
-    found = method_benchmarks.iteration(1, "float32", "cpu", repeats=1, method="dwa")
+    found = steps.iteration(1, "float32", "cpu", repeats=1, method="dwa")
     assert found["dwa"]["cpu_seconds"] > 0 and found["adjustment"]["ratio_to_bare_gradients"] > 0
     wanted = found["adjustment"]["cpu_seconds"] / (1000 * found["dwa"]["cpu_seconds"])
     assert found["overhead_fraction"] == pytest.approx(wanted, rel=0.01)
 
 
 def test_fadrm_is_measured_at_any_size() -> None:
-    found = method_benchmarks.iteration(1, "bfloat16", "cpu", repeats=1, method="fadrm", size=40)
+    found = steps.iteration(1, "bfloat16", "cpu", repeats=1, method="fadrm", size=40)
     assert found["fadrm"]["cpu_seconds"] > 0 and "40 px" in found["name"]
     assert found["milliseconds_per_image"] == pytest.approx(1e3 * found["fadrm"]["wall_seconds"], rel=1e-3)
 
 
 def test_two_sizes_are_measured_beside_the_formula() -> None:
-    found = method_benchmarks.resolutions(1, repeats=1)
+    found = steps.resolutions(1, repeats=1)
     small, large = found["cpu_seconds"].values()
     assert found["exact_ratio"] == 0.78125
     assert found["measured_ratio"] == pytest.approx((small + large) / (2 * large), rel=1e-2)
@@ -43,18 +44,18 @@ def test_two_sizes_are_measured_beside_the_formula() -> None:
 
 def test_the_threads_stay_as_they_are() -> None:
     before = torch.get_num_threads()
-    method_benchmarks.iteration(1, "bfloat16", "cpu", repeats=1)
+    steps.iteration(1, "bfloat16", "cpu", repeats=1)
     assert torch.get_num_threads() == before
 
 
 def test_the_import_is_measured_in_fresh_interpreters() -> None:
-    assert benchmark.importing()["interpreter_seconds"] > 0
+    assert bench.importing()["interpreter_seconds"] > 0
 
 
 def test_the_toys_are_measured_with_one_thread(capsys) -> None:
     before = torch.get_num_threads()
     try:
-        benchmark.main(["toys"])
+        main(["bench", "toys"])
     finally:
         torch.set_num_threads(before)
     written = json.loads(capsys.readouterr().out)
@@ -66,7 +67,7 @@ def test_the_toys_are_measured_with_one_thread(capsys) -> None:
 def test_the_whole_way_on_digits(tmp_path: Path, capsys) -> None:
     arguments = "sre2l --small --data digits --images-per-class 1 --iterations 3 --teacher-epochs 1 --student-epochs 2 --seeds 2"
     for _ in range(2):  # the second time the teacher comes from its checkpoint
-        benchmark.main([*arguments.split(), "--keep", str(tmp_path), "--out", str(tmp_path / "x.json")])
+        main(["bench", *arguments.split(), "--keep", str(tmp_path), "--out", str(tmp_path / "x.json")])
     (result,) = json.loads((tmp_path / "x.json").read_text())["results"]
     assert set(result["accuracy"]) == {f"{a}, {b}" for a in ("recovered", "real") for b in ("hard", "stored", "online")}
     assert all(0 <= found["mean"] <= 1 and len(found["per_seed"]) == 2 for found in result["accuracy"].values())
@@ -74,6 +75,5 @@ def test_the_whole_way_on_digits(tmp_path: Path, capsys) -> None:
 
 
 def test_unknown_words_are_refused(capsys) -> None:
-    with pytest.raises(SystemExit):
-        benchmark.main(["iterations"])
+    assert main(["bench", "iterations"]) == 2
     assert "invalid choice" in capsys.readouterr().err

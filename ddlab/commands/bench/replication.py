@@ -1,4 +1,4 @@
-"""SRe2L from the data to the students' accuracy, at the published settings or at small ones; `python -m ddlab.benchmark sre2l`."""
+"""SRe2L from the data to the students' accuracy, at the published settings or at small ones; `ddlab bench sre2l`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from . import checkpoint, data, networks, training
-from . import process as driver
-from .benchmark import peak_megabytes
-from .evaluation import accuracy, evaluate
-from .methods import selection
-from .methods import squeeze_recover_relabel as sre2l
+from ... import checkpoint, data, networks, training
+from ... import process as driver
+from ...evaluation import accuracy, evaluate
+from ...methods import selection
+from ...methods import squeeze_recover_relabel as sre2l
+from .. import arguments
+from . import peak_megabytes
 
 
 def settings(options: argparse.Namespace) -> tuple[training.Config, training.Config, sre2l.Config]:
@@ -45,11 +46,12 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     options_of_folder = {"limit": options.limit} if options.limit else {}
     loaded = data.load(options.data, **options_of_folder)
     teaching, student, recovery = settings(options)
+    shown = arguments.progress(options)
     folder = Path(options.keep) if options.keep else None
     teacher_file = None if folder is None else folder / "teacher-checkpoint.safetensors"
     start = time.perf_counter()
     teacher = driver.run(
-        training, teaching, driver.Inputs(data=loaded, device=options.device), progress=True, checkpoint=teacher_file
+        training, teaching, driver.Inputs(data=loaded, device=options.device), progress=shown, checkpoint=teacher_file
     )
     teacher_seconds = time.perf_counter() - start
     inputs = driver.Inputs(data=loaded, teachers=(teacher,), device=options.device)
@@ -58,7 +60,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     done_before = 0
     if made_file is not None and made_file.exists():
         done_before = checkpoint.load(made_file, sre2l, recovery, inputs).step
-    recovered = driver.run(sre2l, recovery, inputs, progress=True, checkpoint=made_file)
+    recovered = driver.run(sre2l, recovery, inputs, progress=shown, checkpoint=made_file)
     per_iteration = (time.perf_counter() - start) / max(sre2l.total_steps(recovery, inputs) - done_before, 1)
     memory = peak_megabytes(options.device)
     real = driver.run(selection, selection.Config(images_per_class=options.images_per_class), inputs)

@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from ddlab.commands import main
+from ddlab.commands.claims import with_part
+from ddlab.commands.lessons import NOTEBOOKS, binder, build
 from ddlab.errors import DDLabError
-from ddlab.lessons import binder, build
-from ddlab.lessons.readme import with_part
 from tests.support import refuses
 
 ADDRESS = "https://github.com/OWNER/NAME"
 README = "before\n<!-- binder: begin -->\nold\n<!-- binder: end -->\nafter\n"
-ROOT = build.NOTEBOOKS.parent
+ROOT = NOTEBOOKS.parent
 
 
 def house(root: Path, address: str | None) -> Path:
@@ -47,7 +48,7 @@ LINK = "[Open in Binder](https://mybinder.org/v2/gh/OWNER/NAME/HEAD?urlpath=lab/
 
 def test_with_an_address_lessons_and_readme_lead_to_binder(tmp_path: Path) -> None:
     notebooks = house(tmp_path, ADDRESS)
-    assert build.main(["--notebooks", str(notebooks)]) == 0
+    assert main(["lessons", "build", "--notebooks", str(notebooks)]) == 0
     assert first_cell(notebooks) == f"# Title\n\n{LINK}\n\nFirst words."
     assert (notebooks / "00_start.ipynb").read_text().count("mybinder") == 1
     assert "mybinder" not in (notebooks / "solutions" / "00_start.ipynb").read_text()
@@ -57,23 +58,23 @@ def test_with_an_address_lessons_and_readme_lead_to_binder(tmp_path: Path) -> No
 
 def test_without_an_address_there_is_no_link(tmp_path: Path) -> None:
     notebooks = house(tmp_path, None)
-    assert build.main(["--notebooks", str(notebooks)]) == 0
+    assert main(["lessons", "build", "--notebooks", str(notebooks)]) == 0
     assert first_cell(notebooks) == "# Title\n\nFirst words."
     assert (tmp_path / "README.md").read_text() == "before\n<!-- binder: begin -->\n<!-- binder: end -->\nafter\n"
 
 
 def test_check_notices_that_the_address_came_or_went(tmp_path: Path, capsys) -> None:
     notebooks = house(tmp_path, None)
-    check = ["--check", "--notebooks", str(notebooks)]
-    build.main(check[1:])
+    write = ["lessons", "build", "--notebooks", str(notebooks)]
+    main(write)
     for address in (ADDRESS, None):
-        assert build.main(check) == 0
+        assert main([*write, "--check"]) == 0
         name_address(tmp_path, address)
         capsys.readouterr()
-        assert build.main(check) == 1
+        assert main([*write, "--check"]) == 1
         said = capsys.readouterr().out
         assert "00_start.ipynb: not in step" in said and "README.md: not in step" in said
-        build.main(check[1:])
+        main(write)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +114,7 @@ def test_a_readme_without_the_marks_is_refused() -> None:
 
 
 def test_this_repository_is_in_step_and_says_how_to_open_a_copy() -> None:
-    assert build.main(["--check"]) == 0
+    assert main(["lessons", "build", "--check"]) == 0
     assert "mybinder.org" in (ROOT / "README.md").read_text(encoding="utf-8")
     urls = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"].get("urls", {})
     assert binder.repository(ROOT) == urls.get("Repository")

@@ -1,8 +1,4 @@
-"""Measures lessons with one thread, as on a machine with one core: wall time, CPU-seconds and memory against their budgets.
-
-python -m ddlab.benchmark lessons                                    every solution
-python -m ddlab.benchmark lessons --lesson 20_inverting_a_network    one of them
-"""
+"""Measures lessons with one thread, as on a machine with one core: wall time, CPU-seconds and memory against their budgets."""
 
 from __future__ import annotations
 
@@ -12,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .. import errors
-from .build import NOTEBOOKS
-from .lesson import LESSONS, Budget
+from ... import errors
+from ...lessons.lesson import LESSONS, Budget
+from . import NOTEBOOKS
 from .running import LessonFailed, errors_of, run
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}

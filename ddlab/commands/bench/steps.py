@@ -1,4 +1,4 @@
-"""What one step of a method costs: `python -m ddlab.benchmark iteration`, `resolutions` and `outer-step`."""
+"""What one step of a method costs: `ddlab bench iteration`, `resolutions` and `outer-step`."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import statistics
 import time
 from typing import Any
 
-from .benchmark import peak_megabytes, timed
+from . import peak_megabytes, timed
 
 
 def noise_inputs(images: int, size: int, device: str, teacher: Any = None) -> Any:
     """One image of noise of each of so many classes, and an untrained network as their teacher, by default a ResNet-18."""
     import torch
 
-    from . import networks
-    from .data import ImageData
-    from .process import Inputs
+    from ... import networks
+    from ...data import ImageData
+    from ...process import Inputs
 
     draw = torch.Generator().manual_seed(0)
     pixels = torch.randint(0, 256, (images, 3, size, size), dtype=torch.uint8, generator=draw)
@@ -43,8 +43,8 @@ def iteration(
     import torch
     import torch.nn.functional as F
 
-    from . import methods, networks
-    from .methods import directed_weight_adjustment as dwa
+    from ... import methods, networks
+    from ...methods import directed_weight_adjustment as dwa
 
     inputs = noise_inputs(images, size, device)
     data, labels = inputs.data, inputs.data.train_labels
@@ -89,8 +89,8 @@ def iteration(
 
 def resolutions(images: int, repeats: int = 9) -> dict[str, Any]:
     """FADRM's two sizes: CPU-seconds of an update at 48 and at 64 px, and what they make of a run of three merges beside eq 8."""
-    from . import theory
-    from .methods import data_residual_matching as fadrm
+    from ... import theory
+    from ...methods import data_residual_matching as fadrm
 
     inputs = noise_inputs(images, 64, "cpu")
     config = fadrm.Config(images_per_class=1, iterations=4, small_size=48)
@@ -121,7 +121,7 @@ def outer_step(
     Networks of 128, 256 and 512 channels; 100 pairs, or 114 with three turned views each; the teacher's representations (512 numbers) are
     there beforehand. Noise stands for images and teacher.
     """
-    from . import methods, networks
+    from ... import methods, networks
 
     inputs = noise_inputs(max(real_batch, 600), 32, device, networks.spec("convnet", width=32))
     module = methods.get(method)

@@ -3,9 +3,6 @@
 notebooks/solutions/NN_topic.ipynb                 -> notebooks/NN_topic.ipynb             the lesson
 notebooks/assignments/instructor/topic.ipynb       -> notebooks/assignments/topic.ipynb    the assignment
 
-python -m ddlab.lessons.build            write them
-python -m ddlab.lessons.build --check    exit 1 if one is not what its source gives
-
 In a code cell of a lesson, the lines from "### BEGIN SOLUTION" to "### END SOLUTION" are replaced by the lines in between that begin
 with "### STUB " (without that mark), so that a stub runs, prints its hint and never raises. Where pyproject.toml names a public
 address, lessons and README get a link that opens them in Binder (`binder.py`).
@@ -16,21 +13,17 @@ course with nbgrader and one without hand out the same file. This here does not 
 
 from __future__ import annotations
 
-import argparse
 import copy
 import hashlib
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..errors import DDLabError
-from ..storage import write_atomically
+from ...errors import DDLabError
+from ..claims import with_part
 from . import binder
-from .readme import with_part
 
-NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 STUB = "### STUB "
 # What nbgrader puts in the place of a solution, by the type of the cell.
 ASSIGNMENT_STUBS = {"code": ["# YOUR CODE HERE", "raise NotImplementedError()"], "markdown": ["YOUR ANSWER HERE"]}
@@ -106,28 +99,15 @@ def generated(notebooks: Path) -> dict[Path, str]:
     return found
 
 
+def stale(notebooks: Path) -> dict[Path, str]:
+    """Those of `generated` that are not what they must be."""
+    wanted = generated(notebooks).items()
+    return {path: text for path, text in wanted if not path.exists() or path.read_text(encoding="utf-8") != text}
+
+
 def as_text(notebook: dict[str, Any]) -> str:
     """The notebook as it stands in the file."""
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """The command line; returns the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true")
-    parser.add_argument("--notebooks", type=Path, default=NOTEBOOKS)
-    options = parser.parse_args(arguments)
-    stale = []
-    for path, text in generated(options.notebooks).items():
-        if path.exists() and path.read_text(encoding="utf-8") == text:
-            continue
-        stale.append(path.name)
-        if not options.check:
-            write_atomically(path, text.encode())
-    verb = "not in step with its source and pyproject.toml, run make lessons" if options.check else "written"
-    for name in stale:
-        print(f"{name}: {verb}")
-    return 1 if stale and options.check else 0
 
 
 def _read(notebook: Path) -> dict[str, Any]:
@@ -170,7 +150,3 @@ def _replaced(source: str, region: str, stub: Callable[[str, list[str]], list[st
 
 def _lines(source: str) -> list[str]:
     return source.splitlines(keepends=True)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,17 +1,11 @@
 """Grades the checked tasks of an assignment without nbgrader; the points are those that nbgrader gives.
 
-python -m ddlab.lessons.grading SUBMISSIONS --source notebooks/assignments/instructor/labels_or_images.ipynb > points.csv
-
-SUBMISSIONS is a notebook, or a folder in which each notebook below is one student's. Every locked cell of a submission is replaced by
-the instructor's, hidden tests included; then the notebook runs in a kernel of its own. A test cell gives all its points, or none if it
-raises or writes to standard error. Written answers are left to a reader.
-
-It runs what students wrote, with your rights: use an account or a container that holds nothing else.
+Every locked cell of a submission is replaced by the instructor's, hidden tests included; then the notebook runs in a kernel of its own.
+A test cell gives all its points, or none if it raises or writes to standard error. Written answers are left to a reader.
 """
 
 from __future__ import annotations
 
-import argparse
 import copy
 import csv
 import json
@@ -22,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import errors
-from ..errors import DDLabError
+from ... import errors
+from ...errors import DDLabError
 from . import running
 
 
@@ -87,28 +81,30 @@ def grades(executed: dict[str, Any]) -> Grades:
     return Grades(student[1] if student else "", points, written)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """The command line: one line of CSV for each submission; returns 1 if one could not be graded."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("submissions", type=Path)
-    parser.add_argument("--source", type=Path, required=True, help="the instructor's notebook")
-    options = parser.parse_args(arguments)
-    source = _read("source", options.source)
-    tests, written = _worth(source)
+def grade(submissions: Path, source: Path) -> tuple[int, dict[str, Any]]:
+    """Print a line of CSV for each submission; returns 1 if one could not be graded, and the same as JSON types.
+
+    Args:
+        submissions: a notebook, or a folder in which each notebook below is one student's. source: the instructor's notebook.
+    """
+    whole = _read("source", source)
+    tests, written = _worth(whole)
     table = csv.writer(sys.stdout, lineterminator="\n")
     table.writerow(["file", "student", *tests, "sum", *(f"{key} (to read, of {of:g})" for key, of in written.items())])
-    refused = 0
-    for file in _notebooks(options.submissions):
+    graded: list[dict[str, Any]] = []
+    refused: list[str] = []
+    for file in _notebooks(submissions):
         try:
-            found = grades(run(merged(_read("submissions", file), source), file))
+            found = grades(run(merged(_read("submissions", file), whole), file))
         except (DDLabError, running.LessonFailed) as problem:
-            print(f"{file}: {problem}", file=sys.stderr)
-            refused = 1
+            refused.append(f"{file}: {problem}")
+            print(refused[-1], file=sys.stderr)
             continue
         points = [found.points[key] for key in tests]
         table.writerow([str(file), found.student, *points, sum(points), *("" for _ in written)])
         sys.stdout.flush()
-    return refused
+        graded.append({"file": str(file), "student": found.student, "points": found.points, "to_read": written})
+    return 1 if refused else 0, {"submissions": graded, "refused": refused}
 
 
 def _marked(notebook: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -148,7 +144,3 @@ def _read(argument: str, file: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError):
         pass
     errors.fail(argument, "a Jupyter notebook", str(file))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import nbformat
 import pytest
-import torch
 
-from ddlab import benchmark
-from ddlab.lessons import LESSONS, lesson, timing
+from ddlab.commands import main
+from ddlab.commands.lessons import timing
+from ddlab.lessons import LESSONS
 from tests.support import refuses
 
 NAME = "20_inverting_a_network"
@@ -67,28 +67,7 @@ def test_the_command_writes_the_numbers_and_fails_beyond_a_budget(
     result = {"name": f"lesson {NAME}", "wall_seconds": 200.0, "problems": problems}
     monkeypatch.setattr(timing, "measure", lambda name: result | {"name": f"lesson {name}"})
     out = tmp_path / "x.json"
-    assert benchmark.main(["lessons", "--lesson", NAME, "--out", str(out)]) == status
+    assert main(["lessons", "time", NAME, "--out", str(out)]) == status
     written = json.loads(out.read_text())
     assert written["results"] == [result] and {"commit", "processor"} <= written["machine"].keys()
     assert ("it took 200 s" in capsys.readouterr().err) == bool(problems)
-
-
-@pytest.mark.parametrize(("cores", "promised"), [(1, "180 s with one core"), (2, "90 s,")])
-def test_finish_holds_the_lesson_to_what_its_cores_can_do(monkeypatch, capsys, cores: int, promised: str) -> None:
-    monkeypatch.setitem(LESSONS, NAME, dataclasses.replace(BUDGET, megabytes=1e6))
-    monkeypatch.setattr(lesson, "_CORES", cores)
-    lesson.start(NAME).finish()
-    said = capsys.readouterr().out
-    assert promised in said and f"{BUDGET.seconds(cores):g} s and" in said
-
-
-@pytest.mark.parametrize(
-    ("preset", "wanted", "cores", "threads"), [("teaching", 1, 2, 1), ("teaching", 4, 2, 2), ("paper", 1, 2, 2)]
-)
-def test_a_lesson_takes_the_threads_that_suit_it(
-    monkeypatch, preset: str, wanted: int, cores: int, threads: int
-) -> None:
-    monkeypatch.setitem(LESSONS, NAME, dataclasses.replace(BUDGET, threads=wanted))
-    monkeypatch.setattr(lesson, "_CORES", cores)
-    lesson.start(NAME, preset=preset, device="cpu")
-    assert torch.get_num_threads() == threads

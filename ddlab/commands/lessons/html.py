@@ -1,32 +1,25 @@
 """Makes pages of the lessons, with all results, for reading without a kernel and without a network.
 
-python -m ddlab.lessons.html                              every lesson, into build/html; begin with index.html
-python -m ddlab.lessons.html 20_inverting_a_network       one of them (about as long as it takes to run it)
-
 Each lesson is run as it is handed out, its exercises unanswered. The folder is complete in itself: plotly.js lies beside the pages,
 formulas are MathML, explorers are still pictures.
 """
 
 from __future__ import annotations
 
-import argparse
 import html
 import re
-import sys
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from .. import errors
-from ..storage import write_atomically
-from .build import NOTEBOOKS
+from ...lessons.lesson import LESSONS, OverBudget
+from ...storage import write_atomically
+from . import NOTEBOOKS
 from .html_formulas import mathml
 from .html_stills import with_stills
-from .lesson import LESSONS, OverBudget
 from .running import LessonFailed, run, without_errors
 
-PAGES = Path("build") / "html"
 _TEMPLATE = Path(__file__).with_name("html_page.j2")
 _INDEX = """<!DOCTYPE html>
 <html lang="en">
@@ -61,7 +54,7 @@ def page(notebook: Any, *, title: str, folder: Path = NOTEBOOKS) -> str:
     return text
 
 
-def write(names: Sequence[str], pages: Path = PAGES, *, notebooks: Path = NOTEBOOKS) -> list[str]:
+def write(names: Sequence[str], pages: Path, *, notebooks: Path = NOTEBOOKS) -> list[str]:
     """Run these lessons and write their pages, the index of all pages in the folder, and plotly.js.
 
     Returns:
@@ -109,22 +102,6 @@ def title_of(source: Path) -> str:
     return source.stem
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """The command line; returns the exit status: 1 if a lesson did not run to its end."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("lessons", nargs="*", metavar="LESSON", help="names without .ipynb (default: all)")
-    parser.add_argument("--out", type=Path, default=PAGES, help=f"folder of the pages (default: {PAGES})")
-    parser.add_argument("--notebooks", type=Path, default=NOTEBOOKS)
-    options = parser.parse_args(arguments)
-    known = sorted(path.stem for path in options.notebooks.glob("*.ipynb"))
-    names = [errors.check_choice("lesson", name, tuple(known)) for name in options.lessons] or known
-    failed = write(names, options.out, notebooks=options.notebooks)
-    for sentence in failed:
-        print(sentence, file=sys.stderr)
-    print(f"{len(names) - len(failed)} of {len(names)} written; begin with {options.out / 'index.html'}")
-    return 1 if failed else 0
-
-
 def _exporter() -> Any:
     """nbconvert's HTML with our template, formulas as MathML, and links between lessons as links between pages."""
     from jinja2 import pass_context
@@ -160,7 +137,3 @@ def _exporter() -> Any:
         # Progress is printed in small pieces over one line; a page shows the last.
         preprocessors=[CoalesceStreamsPreprocessor(enabled=True)],
     )
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,14 +1,14 @@
-"""Benchmarks: how long and how much memory, as JSON with commit and machine; and the paper presets at full scale.
+"""Benchmarks: how long and how much memory, as JSON with commit and machine; and the paper preset at full scale.
 
-python -m ddlab.benchmark                                          everything that two cores can do in some minutes
-python -m ddlab.benchmark iteration --images 10                    one SRe2L update of ResNet-18 at 32 px
-python -m ddlab.benchmark iteration --images 10 --method dwa       the same of DWA, and its adjustment of the teacher
-python -m ddlab.benchmark iteration --images 100 --method fadrm --size 224 --device cuda    FADRM at ImageNet's size
-python -m ddlab.benchmark outer-step --method krr_st --real-batch 256    an outer iteration of KRR-ST or Boost at the published size
-python -m ddlab.benchmark resolutions                              FADRM at 48 and 64 px in turn against 64 px throughout
-python -m ddlab.benchmark toys                                     the toy world with one thread: training, validation, landscape
-python -m ddlab.benchmark lessons                                  each solution with one thread; exit 1 if one is over its budget
-python -m ddlab.benchmark sre2l --data folder:PATH --device cuda   the paper preset: teacher, recovery, students
+examples:
+  ddlab bench                                          everything that two cores can do in some minutes
+  ddlab bench iteration --images 10                    one SRe2L update of ResNet-18 at 32 px
+  ddlab bench iteration --images 10 --method dwa       the same of DWA, and its adjustment of the teacher
+  ddlab bench iteration --images 100 --method fadrm --size 224 --device cuda    FADRM at ImageNet's size
+  ddlab bench outer-step --method krr_st --real-batch 256    an outer iteration of KRR-ST or Boost at the published size
+  ddlab bench resolutions                              FADRM at 48 and 64 px in turn against 64 px throughout
+  ddlab bench toys                                     the toy world with one thread: training, validation, landscape
+  ddlab bench sre2l --data folder:PATH --device cuda   the paper preset: teacher, recovery, students
 
 Each measurement runs in a process of its own, so that its peak memory is its own. CPU-seconds count all threads.
 """
@@ -28,9 +28,80 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .storage import write_atomically
+from .. import arguments
 
-RESULTS = {"all": Path("test-results") / "benchmarks.json", "lessons": Path("test-results") / "lessons.json"}
+RESULTS = Path("test-results") / "benchmarks.json"
+MEASURED = ("all", "import", "player", "iteration", "outer-step", "resolutions", "toys", "sre2l")
+
+
+def add(commands: Any) -> None:
+    """Add the command to `ddlab`."""
+    parser = arguments.add(commands, "bench", __doc__, run)
+    parser.add_argument("what", nargs="?", default="all", choices=MEASURED)
+    parser.add_argument("--out", type=Path, help="also write the JSON here (all: a file in test-results)")
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    parser.add_argument("--images", type=int, default=100, help="iteration: images in the batch")
+    parser.add_argument("--precision", default="float32", choices=("float32", "bfloat16"))
+    parser.add_argument(
+        "--method",
+        default="sre2l",
+        choices=("sre2l", "dwa", "fadrm", "krr_st", "boost"),
+        help="iteration: of one of the first three; outer-step: of one of the last two",
+    )
+    parser.add_argument("--real-batch", type=int, default=1024, help="outer-step: real images in the loss")
+    parser.add_argument("--repeats", type=int, default=5, help="outer-step: how many are timed")
+    parser.add_argument("--size", type=int, default=32, help="iteration: height and width of the images in pixels")
+    parser.add_argument("--data", default="digits", help="sre2l: a dataset's name, or folder:PATH")
+    parser.add_argument("--limit", type=int, help="sre2l: so many images per class at most")
+    parser.add_argument("--images-per-class", type=int, default=10)
+    parser.add_argument("--iterations", type=int, help="sre2l: instead of the preset's")
+    parser.add_argument("--teacher-epochs", type=int, help="sre2l: instead of the preset's")
+    parser.add_argument("--student-epochs", type=int, help="sre2l: instead of the preset's")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--small", action="store_true", help="sre2l: settings for two CPU cores")
+    parser.add_argument("--keep", help="sre2l: folder for the teacher's checkpoint and the distilled set")
+
+
+def run(options: argparse.Namespace) -> tuple[int, dict[str, Any]]:
+    """Measure what was asked for."""
+    out = RESULTS if options.out is None and options.what == "all" else options.out
+    return 0, reported(_measured(options), out)
+
+
+def reported(results: list[dict[str, Any]], out: Path | None) -> dict[str, Any]:
+    """The results with what they were measured on: printed, and written to `out`."""
+    from ...storage import write_atomically
+
+    found = {"machine": machine(), "results": results}
+    text = json.dumps(found, indent=1)
+    print(text)
+    if out is not None:
+        write_atomically(out, (text + "\n").encode())
+    return found
+
+
+def _measured(options: argparse.Namespace) -> list[dict[str, Any]]:
+    from . import steps
+
+    if options.what == "all":
+        return everything()
+    if options.what == "import":
+        return [importing()]
+    if options.what == "player":
+        return [player()]
+    if options.what == "toys":
+        return toys()
+    if options.what == "resolutions":
+        return [steps.resolutions(10)]
+    if options.what == "iteration":
+        settings = {"method": options.method, "size": options.size}
+        return [steps.iteration(options.images, options.precision, options.device, **settings)]
+    if options.what == "outer-step":
+        settings = {"precision": options.precision, "device": options.device, "repeats": options.repeats}
+        return [steps.outer_step(options.method, real_batch=options.real_batch, **settings)]
+    from . import replication
+
+    return [replication.run(options)]
 
 
 def machine() -> dict[str, Any]:
@@ -84,12 +155,12 @@ def player(steps: int = 400) -> dict[str, Any]:
 
     Rounds alternate, so that both see the same load of the machine.
     """
-    from .data import load
-    from .distillation import train_teacher
-    from .explorers import LiveRecovery
-    from .methods import squeeze_recover_relabel as sre2l
-    from .process import Inputs
-    from .process import steps as drive
+    from ...data import load
+    from ...distillation import train_teacher
+    from ...explorers import LiveRecovery
+    from ...methods import squeeze_recover_relabel as sre2l
+    from ...process import Inputs
+    from ...process import steps as drive
 
     data = load("digits")
     teacher = train_teacher(data, progress=False)
@@ -121,8 +192,8 @@ def toys() -> list[dict[str, Any]]:
     """The toy world with one thread: Figures 1 and 2 with 20 seeds, what judges them, a landscape, and a move of a lab's slider."""
     import torch
 
-    from . import theory
-    from .explorers import toy_view
+    from ... import theory
+    from ...explorers import toy_view
 
     torch.set_num_threads(1)
     settings = [theory.ToyConfig(deviation=sigma) for sigma in toy_view.SIGMAS.values]
@@ -164,86 +235,11 @@ def everything() -> list[dict[str, Any]]:
     commands += [["outer-step", "--method", method, "--real-batch", "256"] for method in ("krr_st", "boost")]
     found = []
     for command in commands:
-        done = subprocess.run(
-            [sys.executable, "-m", "ddlab.benchmark", *command], capture_output=True, text=True, check=True
-        )
+        words = [sys.executable, "-m", "ddlab", "bench", *command, "--json"]
+        done = subprocess.run(words, capture_output=True, text=True, check=True)
         found += json.loads(done.stdout)["results"]
         print(json.dumps(found[-1]), file=sys.stderr, flush=True)
     return found
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """The command line; returns the exit status: 1 if a lesson is over its budget."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "what",
-        nargs="?",
-        default="all",
-        choices=("all", "import", "player", "iteration", "outer-step", "resolutions", "toys", "lessons", "sre2l"),
-    )
-    parser.add_argument("--out", type=Path, help="also write the JSON here (all, lessons: a file in test-results)")
-    parser.add_argument("--lesson", action="append", metavar="NAME", help="lessons: only this one; may be repeated")
-    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
-    parser.add_argument("--images", type=int, default=100, help="iteration: images in the batch")
-    parser.add_argument("--precision", default="float32", choices=("float32", "bfloat16"))
-    parser.add_argument(
-        "--method",
-        default="sre2l",
-        choices=("sre2l", "dwa", "fadrm", "krr_st", "boost"),
-        help="iteration: of one of the first three; outer-step: of one of the last two",
-    )
-    parser.add_argument("--real-batch", type=int, default=1024, help="outer-step: real images in the loss")
-    parser.add_argument("--repeats", type=int, default=5, help="outer-step: how many are timed")
-    parser.add_argument("--size", type=int, default=32, help="iteration: height and width of the images in pixels")
-    parser.add_argument("--data", default="digits", help="sre2l: a dataset's name, or folder:PATH")
-    parser.add_argument("--limit", type=int, help="sre2l: so many images per class at most")
-    parser.add_argument("--images-per-class", type=int, default=10)
-    parser.add_argument("--iterations", type=int, help="sre2l: instead of the preset's")
-    parser.add_argument("--teacher-epochs", type=int, help="sre2l: instead of the preset's")
-    parser.add_argument("--student-epochs", type=int, help="sre2l: instead of the preset's")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--small", action="store_true", help="sre2l: settings for two CPU cores")
-    parser.add_argument("--keep", help="sre2l: folder for the teacher's checkpoint and the distilled set")
-    options = parser.parse_args(arguments)
-    if options.what == "all":
-        results = everything()
-    elif options.what == "import":
-        results = [importing()]
-    elif options.what == "player":
-        results = [player()]
-    elif options.what == "iteration":
-        from . import method_benchmarks
-
-        settings = {"method": options.method, "size": options.size}
-        results = [method_benchmarks.iteration(options.images, options.precision, options.device, **settings)]
-    elif options.what == "outer-step":
-        from . import method_benchmarks
-
-        settings = {"precision": options.precision, "device": options.device, "repeats": options.repeats}
-        results = [method_benchmarks.outer_step(options.method, real_batch=options.real_batch, **settings)]
-    elif options.what == "resolutions":
-        from . import method_benchmarks
-
-        results = [method_benchmarks.resolutions(10)]
-    elif options.what == "toys":
-        results = toys()
-    elif options.what == "lessons":
-        from .lessons import timing
-
-        results = timing.measure_all(options.lesson)
-    else:
-        from . import replication
-
-        results = [replication.run(options)]
-    text = json.dumps({"machine": machine(), "results": results}, indent=1)
-    print(text)
-    out = options.out or RESULTS.get(options.what)
-    if out is not None:
-        write_atomically(out, (text + "\n").encode())
-    problems = [f"{result['name']}: {problem}" for result in results for problem in result.get("problems", ())]
-    for problem in problems:
-        print(problem, file=sys.stderr)
-    return 1 if problems else 0
 
 
 def peak_megabytes(device: str) -> int:
@@ -252,7 +248,7 @@ def peak_megabytes(device: str) -> int:
         import torch
 
         return torch.cuda.max_memory_allocated() // 2**20
-    from .lessons import lesson
+    from ...lessons import lesson
 
     return round(lesson.peak_megabytes())
 
@@ -268,7 +264,3 @@ def _processor() -> str:
         return next(
             (line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), platform.machine()
         )
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,82 @@
+"""Distil a dataset into a small set that is written to a file.
+
+examples:
+  ddlab distill sre2l --data digits -o digits.safetensors
+  ddlab distill dwa --data shapes size=16 --config images_per_class=5 iterations=100 --save-teacher teacher.safetensors -o set.safetensors
+  ddlab distill fadrm --data shapes size=16 --teacher teacher.safetensors --config '{"images_per_class": 5}' -o set.safetensors
+  ddlab distill selection --data photos/ --config kind=k_means -o set.safetensors
+  ddlab distill sre2l --data cifar10 root=DATA --preset paper:cifar10 --checkpoint run.safetensors --device cuda -o set.safetensors
+
+Methods: `ddlab.methods.names()` or their short names. Where the method needs a teacher and none is given, one is trained. Ctrl-C leaves
+what there is, marked as not complete; with --checkpoint the same command goes on from there.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from . import arguments
+
+
+def add(commands: Any) -> None:
+    """Add the command to `ddlab`."""
+    parser = arguments.add(commands, "distill", __doc__, run)
+    parser.add_argument("method", metavar="METHOD")
+    arguments.add_data(parser)
+    parser.add_argument("-o", "--out", required=True, metavar="FILE", help="where the set is written")
+    parser.add_argument(
+        "--preset", default="teaching", metavar="teaching|paper[:DATASET]", help="the settings to begin from"
+    )
+    parser.add_argument(
+        "--config", nargs="+", default=(), metavar="NAME=VALUE", help="other settings; or one JSON object"
+    )
+    teacher = parser.add_mutually_exclusive_group()
+    teacher.add_argument("--teacher", metavar="FILE", help="a trained network")
+    teacher.add_argument("--save-teacher", metavar="FILE", help="train a teacher and write it here")
+    parser.add_argument(
+        "--teacher-config", nargs="+", default=(), metavar="NAME=VALUE", help="settings of the teacher trained here"
+    )
+    parser.add_argument("--checkpoint", metavar="FILE", help="go on from here if it exists, and write to it")
+
+
+def run(options: argparse.Namespace) -> tuple[int, dict[str, Any]]:
+    """Distil, and write the set."""
+    from .. import errors, methods, networks
+    from ..distillation import distill
+
+    method = methods.get(options.method)
+    preset, _, dataset = options.preset.partition(":")
+    errors.check_choice("--preset", preset, ("paper",) if dataset else ("teaching", "paper"))
+    make = method.Config.teaching if preset == "teaching" else method.Config.paper
+    config = make(*filter(None, [dataset]), **arguments.changes(method.Config, "--config", options.config))
+    data = arguments.dataset(options)
+    shown = {"device": options.device, "progress": arguments.progress(options)}
+    if options.teacher:
+        teacher = networks.load(options.teacher)
+    else:
+        wanted = method.NEEDS_TEACHER or options.save_teacher or options.teacher_config
+        teacher = _trained(options, method, data, shown) if wanted else None
+    made = distill(method.NAME, data, teacher, config, checkpoint=options.checkpoint, **shown)
+    file = made.save(options.out)
+    print(f"written: {file}, {len(made)} images{'' if made.complete else ', not complete: interrupted'}")
+    found = {"set": str(file), "method": method.NAME, "data": data.name, "images": len(made), "complete": made.complete}
+    return 0 if made.complete else 130, found | {"config": config.to_dict()}
+
+
+def _trained(options: argparse.Namespace, method: Any, data: Any, shown: dict[str, Any]) -> Any:
+    """The teacher that the method asks for, with labels or without; written where the options say."""
+    from .. import self_supervised, training
+    from ..distillation import train_teacher
+
+    without_labels = getattr(method, "WITHOUT_LABELS", False)
+    kind = self_supervised.Config if without_labels else training.Config
+    settings = arguments.changes(kind, "--teacher-config", options.teacher_config)
+    config = kind.for_data(data, *(() if without_labels else ("teacher",)), **settings)
+    beside = f"{options.checkpoint}.teacher" if options.checkpoint else None
+    teacher = train_teacher(data, config, checkpoint=beside, **shown)
+    if not teacher.provenance["complete"]:
+        raise KeyboardInterrupt("the teacher was still being trained")
+    if options.save_teacher:
+        print(f"written: {teacher.save(options.save_teacher)}, the teacher")
+    return teacher
