@@ -1,4 +1,4 @@
-"""Parts of the README that are written by a command: what stands between <!-- NAME: begin --> and <!-- NAME: end -->."""
+"""Parts of README.md and CLAIMS.md that are written by a command: between <!-- NAME: begin --> and <!-- NAME: end -->."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ def with_part(text: str, name: str, content: str) -> str:
     before, found_begin, rest = text.partition(begin)
     _, found_end, after = rest.partition(end)
     if not (found_begin and found_end):
-        raise DDLabError(f"the README must have the marks {begin!r} and {end!r}; given one without them.")
+        raise DDLabError(f"the page must have the marks {begin!r} and {end!r}; given one without them.")
     return f"{before}{begin}{content}{end}{after}"

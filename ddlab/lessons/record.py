@@ -1,8 +1,8 @@
-"""Runs every claim that two cores can try, with more pairs than a lesson has time for, and writes `verdicts.json` and the README's tables.
+"""Runs every claim that two cores can try, with more pairs than a lesson has time for, and writes `verdicts.json` and the pages' tables.
 
 python -m ddlab.lessons.record                       all claims
 python -m ddlab.lessons.record --lesson 00_start     those of one lesson; the others stay as they are
-python -m ddlab.lessons.record --table               only write the README's tables, from the record and the catalogue
+python -m ddlab.lessons.record --table               only write the tables of CLAIMS.md and README.md, from the record and the catalogue
 """
 
 from __future__ import annotations
@@ -33,8 +33,13 @@ from . import (
 )
 from .readme import with_part
 
-README = Path(__file__).parents[2] / "README.md"
+ROOT = Path(__file__).parents[2]
 PAIRS = 10
+# Page -> the tables between its marks.
+TABLES: dict[str, dict[str, Callable[[], str]]] = {
+    "CLAIMS.md": {"claims": claims.table},
+    "README.md": {"lessons": lambda: contents.index("notebooks/")},
+}
 
 
 def run_start_page(pairs: int = PAIRS) -> list[claims.Verdict]:
@@ -90,10 +95,10 @@ def provenance() -> dict[str, Any]:
     }
 
 
-def readme_with_tables(text: str) -> str:
-    """The README with the tables between their marks replaced: the claims from the record, the lessons from the catalogue."""
-    for name, table in (("claims", claims.table()), ("lessons", contents.index("notebooks/"))):
-        text = with_part(text, name, f"\n{table}\n")
+def with_tables(page: str, text: str) -> str:
+    """The text of a page of `TABLES` with the tables between their marks replaced."""
+    for name, table in TABLES[page].items():
+        text = with_part(text, name, f"\n{table()}\n")
     return text
 
 
@@ -101,7 +106,7 @@ def main() -> None:
     """The command line."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--lesson", choices=tuple(RUNS), help="only the claims of this lesson")
-    options.add_argument("--table", action="store_true", help="only write the README's tables")
+    options.add_argument("--table", action="store_true", help="only write the tables of CLAIMS.md and README.md")
     options.add_argument("--pairs", type=int, default=PAIRS)
     chosen = options.parse_args()
     if not chosen.table:
@@ -110,7 +115,8 @@ def main() -> None:
             claims.save(verdicts, provenance())
             for verdict in verdicts:
                 print(verdict)
-    README.write_text(readme_with_tables(README.read_text(encoding="utf-8")), encoding="utf-8")
+    for page in TABLES:
+        (ROOT / page).write_text(with_tables(page, (ROOT / page).read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":
