@@ -27,7 +27,7 @@ from types import ModuleType
 from typing import Any
 
 import ddlab
-from ddlab import methods, networks
+from ddlab import data, methods, networks
 
 FILE = Path(__file__).with_name("public_names.txt")
 COMMANDS = {"benchmark", "method_benchmarks", "replication"}
@@ -38,7 +38,9 @@ def modules() -> list[ModuleType]:
     """Every public module, those of the top of the package first in the order of their names."""
     top = [found.name for found in pkgutil.iter_modules(ddlab.__path__) if not found.name.startswith("_")]
     looked_up = [f"methods.{name}" for name in methods.MODULES]
-    looked_up += [f"data.{name}" for name in ("digits", "shapes", "torchvision_sets", "folder")]
+    looked_up += [
+        f"data.{name}" for name in ("torchvision_sets", *data.NAMES) if name not in data.torchvision_sets.NAMES
+    ]
     looked_up += [f"networks.{name}" for name in networks.FAMILIES.values()]
     names = sorted([name for name in top if name not in COMMANDS] + looked_up)
     return [importlib.import_module(f"ddlab.{name}") for name in names]

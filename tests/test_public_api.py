@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ddlab import data, losses
+from ddlab import losses
 from tests import public_api
 
 
@@ -22,12 +22,6 @@ def test_the_list_is_in_step() -> None:
 def test_every_public_function_and_class_says_what_it_is_for() -> None:
     silent = [name for name, value in public_api.callables().items() if not (value.__doc__ or "").strip()]
     assert not silent
-
-
-def test_every_dataset_is_among_the_modules() -> None:
-    listed = {module.__name__.rpartition(".")[2] for module in public_api.modules()}
-    own = {name for name in data.NAMES if name not in data.torchvision_sets.NAMES}
-    assert own <= listed and "torchvision_sets" in listed
 
 
 def test_a_change_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

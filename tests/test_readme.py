@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import ddlab
-from ddlab import methods
 
 ROOT = Path(ddlab.__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -40,8 +39,3 @@ def test_every_name_in_the_examples_is_there() -> None:
         value = ddlab
         for part in name.split(".")[1:]:
             value = getattr(value, part)
-
-
-def test_every_method_is_in_the_table() -> None:
-    for name, aliases in methods.MODULES.items():
-        assert f"| {', '.join(f'`{word}`' for word in (name, *aliases))} |" in TEXT

@@ -38,7 +38,7 @@ PAIRS = 10
 # Page -> the tables between its marks.
 TABLES: dict[str, dict[str, Callable[[], str]]] = {
     "CLAIMS.md": {"claims": claims.table},
-    "README.md": {"lessons": lambda: contents.index("notebooks/")},
+    "README.md": {"lessons": lambda: contents.index("notebooks/"), "methods": contents.method_index},
 }
 
 
