@@ -148,10 +148,11 @@ def write_reference(folder: str | Path, names: Sequence[str] | None = None) -> N
         setattr(module, "__all__", list(dict.fromkeys(listed)))  # noqa: B010 (pyright knows no __all__ of a module)
         module.__doc__ = _fenced(module.__doc__ or "")
     pdoc.render.configure(docformat="google", footer_text=f"ddlab {ddlab.__version__}")
-    pages = "|".join(re.escape(module.__name__) for module in (ddlab, *shown))
+    pages = [module.__name__ for module in (ddlab, *shown)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # names that are imported for type checkers alone stay words
-        pdoc.pdoc("ddlab", f"!(?!(?:{pages})$)", output_directory=Path(folder))
+        # Each is named, as not every package lists what is inside it; what pdoc finds beside them is left out.
+        pdoc.pdoc(*pages, f"!(?!(?:{'|'.join(map(re.escape, pages))})$)", output_directory=Path(folder))
 
 
 def _fenced(words: str) -> str:
