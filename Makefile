@@ -35,7 +35,7 @@ PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3; do \
 
 # ---------------------------------------------------------------------------------------------------- what you came for
 
-.PHONY: help lab html test
+.PHONY: help lab html reference test
 help: ## list the targets
 	@sed -n 's/^#   /  /p' Makefile
 	@echo
@@ -44,8 +44,11 @@ help: ## list the targets
 lab: $(LAB_READY) ## open the lessons in JupyterLab
 	$(RUN) jupyterlab --ServerApp.root_dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_ARGS)
 
-html: $(LAB_READY) ## run every lesson and make pages for reading without a kernel: build/html/index.html
+html: reference ## run every lesson and make pages for reading without a kernel: build/html/index.html
 	$(RUN) ddlab lessons html $(HTML_ARGS)
+
+reference: $(LAB_READY) ## of these only the pages of all public names: build/html/reference/index.html
+	$(RUN) tests.public_api --reference build/html/reference
 
 test: lint types stripped in-step pytest ## run every check and test
 
@@ -133,7 +136,7 @@ in-step: $(TEST_READY) ## check that lessons and assignments follow from their s
 lessons: $(TEST_READY) ## make lessons and assignments from their sources
 	$(RUN) ddlab lessons build
 
-api: $(TEST_READY) ## write API.md, the list of public names
+api: $(TEST_READY) ## write tests/public_names.txt, the list of public names
 	$(RUN) tests.public_api
 
 # Three pytest runs, and a last line that counts all: tests and doctests, solution notebooks, the browser; each in two processes of one

@@ -1,6 +1,7 @@
-"""What is public in ddlab, and `API.md`, which lists it: name, signature, first line of the docstring.
+"""What is public in ddlab; `public_names.txt`, which lists it, and the reference pages, which explain it.
 
-python -m tests.public_api            write API.md (make api)
+python -m tests.public_api                        write tests/public_names.txt (make api)
+python -m tests.public_api --reference FOLDER     write the reference pages, by pdoc (part of make html)
 
 Public is
 - of a module or package with `__all__`: what stands there (a package speaks for the modules inside it);
@@ -12,34 +13,33 @@ methods, datasets and, for their Options alone, network families. The command li
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import functools
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Iterator
+import re
+import warnings
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any, ForwardRef
+from typing import Any
 
 import ddlab
-from ddlab import methods, networks
+from ddlab import data, methods, networks
 
-FILE = Path(__file__).parents[1] / "API.md"
-HEAD = """# Public names of ddlab
-
-Written by `make api` from signatures and docstrings; a test holds it in step, so that a change of the API is seen as a difference
-here. Names that are not listed may change at any time. `import ddlab` also offers at the top: {top}.
-"""
-WIDTH = 120
-_SHOWN = (bool, int, float, str, bytes, type(None))
+FILE = Path(__file__).with_name("public_names.txt")
+_LONGEST = 10  # characters of a default that is shown
 
 
 def modules() -> list[ModuleType]:
     """Every public module, those of the top of the package first in the order of their names."""
     top = [found.name for found in pkgutil.iter_modules(ddlab.__path__) if not found.name.startswith("_")]
     looked_up = [f"methods.{name}" for name in methods.MODULES]
-    looked_up += [f"data.{name}" for name in ("digits", "shapes", "torchvision_sets", "folder")]
+    looked_up += [
+        f"data.{name}" for name in ("torchvision_sets", *data.NAMES) if name not in data.torchvision_sets.NAMES
+    ]
     looked_up += [f"networks.{name}" for name in networks.FAMILIES.values()]
     names = sorted([name for name in top if name != "commands"] + looked_up)
     return [importlib.import_module(f"ddlab.{name}") for name in names]
@@ -81,102 +81,96 @@ def parameters(value: Any) -> list[inspect.Parameter]:
     return []
 
 
-def inherited(owner: type) -> list[type]:
-    """The nearest base classes that are public themselves."""
-    listed = [value for value in callables().values() if inspect.isclass(value)]
-    return [base for base in owner.__bases__ if base in listed]
+def text() -> str:
+    """What stands in public_names.txt: the names of each module, those of a class below it, with their parameters."""
+    lines = ["ddlab", *(f"  {name}" for name in sorted(ddlab._NAMES))]
+    for module in modules():
+        lines.append(module.__name__)
+        for name, value in public(module).items():
+            if inspect.isfunction(value) or inspect.isclass(value):
+                lines.append(f"  {name}({_signature(parameters(value))})")
+                lines += [f"    {line}" for line in _members(value)] if inspect.isclass(value) else []
+            else:
+                lines.append(f"  {name}: {type(value).__name__}")
+    return "\n".join(lines) + "\n"
 
 
-def members(owner: type) -> Iterator[tuple[str, Any]]:
-    """The public methods and properties of a class that are written in ddlab, in order; without those of `inherited`."""
+def _members(owner: type) -> Iterator[str]:
+    """The public methods and properties of a class that are written in ddlab, in order; without those of a public base."""
+    known = [base for base in owner.__bases__ if any(base is value for value in callables().values())]
     seen: dict[str, Any] = {}
     for base in reversed(owner.__mro__):
-        if base.__module__.startswith("ddlab") and not any(issubclass(known, base) for known in inherited(owner)):
+        if base.__module__.startswith("ddlab") and not any(issubclass(listed, base) for listed in known):
             seen |= {name: value for name, value in vars(base).items() if not name.startswith("_")}
     for name, value in seen.items():
-        plain = getattr(value, "__func__", getattr(value, "fget", None) or getattr(value, "func", value))
-        if inspect.isfunction(plain):
-            yield name, value
+        if isinstance(value, (property, functools.cached_property)):
+            yield name
+        elif inspect.isfunction(plain := getattr(value, "__func__", value)):
+            given = list(inspect.signature(plain).parameters.values())
+            yield f"{name}({_signature(given if isinstance(value, staticmethod) else given[1:])})"
 
 
-def text() -> str:
-    """What stands in API.md."""
-    parts = [HEAD.format(top=", ".join(f"`{name}`" for name in sorted(ddlab._NAMES)))]
-    for module in modules():
-        lines: list[str] = []
-        for name, value in public(module).items():
-            lines += _class(name, value) if inspect.isclass(value) else _other(name, value)
-        about = inspect.cleandoc(module.__doc__ or "").splitlines()[0]
-        parts.append(f"## {module.__name__}\n\n{about}\n\n```python\n" + "\n".join(lines) + "\n```\n")
-    return "\n".join(parts)
-
-
-def _class(name: str, value: type) -> list[str]:
-    lines = [*_signature(f"class {name}", parameters(value), ""), *_said(value)]
-    lines += [f"    # And all that {base.__name__} has." for base in inherited(value)]
-    for member, found in members(value):
-        if isinstance(found, (classmethod, staticmethod)):
-            lines += _function(f"{name}.{member}", found.__func__, skip=isinstance(found, classmethod))
-        elif inspect.isfunction(found):
-            lines += _function(f"{name}.{member}", found, skip=True)
-        else:
-            getter = getattr(found, "fget", None) or found.func  # property, cached_property
-            lines += [f"{name}.{member}: {_annotation(getter.__annotations__.get('return', 'Any'))}", *_said(getter)]
-    return lines
-
-
-def _other(name: str, value: Any) -> list[str]:
-    return _function(name, value, skip=False) if inspect.isfunction(value) else [f"{name}: {type(value).__name__}"]
-
-
-def _function(name: str, value: Any, *, skip: bool) -> list[str]:
-    signature = inspect.signature(value)
-    given = list(signature.parameters.values())[1 if skip else 0 :]
-    back = signature.return_annotation
-    arrow = "" if back is inspect.Signature.empty else f" -> {_annotation(back)}"
-    return [*_signature(f"def {name}", given, arrow), *_said(value)]
-
-
-def _said(value: Any) -> list[str]:
-    # A dataclass without docstring of its own gets its signature as one, with the reprs of one version.
-    words = (value.__doc__ or "").strip()
-    return [] if not words or words.startswith(f"{value.__name__}(") else [f"    # {words.splitlines()[0].strip()}"]
-
-
-def _signature(head: str, given: list[inspect.Parameter], arrow: str) -> list[str]:
-    """On one line, or one parameter to a line where that would be too long."""
+def _signature(given: Sequence[inspect.Parameter]) -> str:
     words, starred = [], False
     for parameter in given:
         if parameter.kind is parameter.KEYWORD_ONLY and not starred:
             words.append("*")
-            starred = True
-        starred = starred or parameter.kind is parameter.VAR_POSITIONAL
-        words.append(_parameter(parameter))
-    line = f"{head}({', '.join(words)}){arrow}"
-    if len(line) <= WIDTH:
-        return [line]
-    return [f"{head}(", *(f"    {word}," for word in words), f"){arrow}"]
-
-
-def _parameter(parameter: inspect.Parameter) -> str:
-    stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
-    kind = "" if parameter.annotation is parameter.empty else f": {_annotation(parameter.annotation)}"
-    default = "" if parameter.default is parameter.empty else f" = {_default(parameter.default)}"
-    return f"{stars}{parameter.name}{kind}{default}"
-
-
-def _annotation(given: Any) -> str:
-    """As it stands in the source: every module has `from __future__ import annotations`."""
-    if isinstance(given, ForwardRef):
-        return given.__forward_arg__
-    return given if isinstance(given, str) else getattr(given, "__name__", str(given))
+        starred = starred or parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_POSITIONAL)
+        stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+        words.append(f"{stars}{parameter.name}{_default(parameter.default)}")
+    return ", ".join(words)
 
 
 def _default(value: Any) -> str:
     """The value where it is short and reads the same in every version; "..." otherwise."""
-    whole = all(isinstance(item, _SHOWN) for item in value) if isinstance(value, tuple) else isinstance(value, _SHOWN)
-    return repr(value) if whole else "..."
+    if value is inspect.Parameter.empty:
+        return ""
+    shown = repr(value) if isinstance(value, (bool, int, float, str, type(None))) else "..."
+    return f"={shown if len(shown) <= _LONGEST else '...'}"
+
+
+def write_reference(folder: str | Path, names: Sequence[str] | None = None) -> None:
+    """Pages of these modules of ddlab (default: all that are public) by pdoc, to read without a network; begin with index.html.
+
+    pdoc shows what stands in `__all__` and keeps the columns of no table outside a fence: modules are changed, in this process alone.
+    """
+    import pdoc
+    import pdoc.render
+
+    for name in ddlab._NAMES:  # loaded when first used; pdoc looks without using
+        setattr(ddlab, name, getattr(ddlab, name))
+    shown = [module for module in modules() if names is None or module.__name__.removeprefix("ddlab.") in names]
+    for module in (ddlab, *shown):
+        below = [each.__name__.rpartition(".") for each in shown]
+        own = ddlab._NAMES if module is ddlab else public(module)
+        listed = [*(name for parent, _, name in below if parent == module.__name__), *own]
+        setattr(module, "__all__", list(dict.fromkeys(listed)))  # noqa: B010 (pyright knows no __all__ of a module)
+        module.__doc__ = _fenced(module.__doc__ or "")
+    pdoc.render.configure(docformat="google", footer_text=f"ddlab {ddlab.__version__}")
+    pages = [module.__name__ for module in (ddlab, *shown)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # names that are imported for type checkers alone stay words
+        # Each is named, as not every package lists what is inside it; what pdoc finds beside them is left out.
+        pdoc.pdoc(*pages, f"!(?!(?:{'|'.join(map(re.escape, pages))})$)", output_directory=Path(folder))
+
+
+def _fenced(words: str) -> str:
+    """A docstring whose tables (symbols, equations) keep their columns in Markdown."""
+    parts = inspect.cleandoc(words).split("\n\n")
+    return "\n\n".join(f"```text\n{part}\n```" if re.search(r"^\S.* {3,}\S", part, re.M) else part for part in parts)
+
+
+def main() -> None:
+    """The command line."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--reference", type=Path, metavar="FOLDER", help="write the reference pages there instead")
+    folder = options.parse_args().reference
+    if folder is None:
+        FILE.write_text(text(), encoding="utf-8")
+    else:
+        write_reference(folder)
+        print(f"reference written; begin with {folder / 'index.html'}")
 
 
 if __name__ == "__main__":
-    FILE.write_text(text(), encoding="utf-8")
+    main()

@@ -5,9 +5,9 @@ examples:
   ddlab claims show D14                  one of them: statement, source, declared effect, numbers
   ddlab claims run                       every claim that two cores can try, with ten pairs: more than a lesson has time for
   ddlab claims run --lesson 00_start     those of one lesson; the others stay as they are
-  ddlab claims run --table               only write the README's tables, from the record and the catalogue
+  ddlab claims run --table               only write the tables of CLAIMS.md and README.md
 
-A run writes the record `lessons/verdicts.json` and the README's tables.
+A run writes the record `lessons/verdicts.json` and the tables of CLAIMS.md and README.md.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from . import arguments
 if TYPE_CHECKING:
     from ..lessons.claims import Verdict
 
-README = Path(__file__).parents[2] / "README.md"
+ROOT = Path(__file__).parents[2]
 PAIRS = 10
 
 
@@ -34,7 +34,7 @@ def add(commands: Any) -> None:
     parser.add_argument("action", nargs="?", default="list", choices=("list", "show", "run"))
     parser.add_argument("id", nargs="?", metavar="ID", help="show: the claim")
     parser.add_argument("--lesson", metavar="NAME", help="list, run: only the claims of this lesson")
-    parser.add_argument("--table", action="store_true", help="run: only write the README's tables")
+    parser.add_argument("--table", action="store_true", help="run: only write the tables of CLAIMS.md and README.md")
     parser.add_argument("--pairs", type=int, default=PAIRS, help=f"run: so many for each claim (default {PAIRS})")
 
 
@@ -47,7 +47,8 @@ def run(options: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         errors.check_choice("--lesson", options.lesson, tuple(runs()))
     if options.action == "run":
         found = [] if options.table else measure([options.lesson] if options.lesson else list(runs()), options.pairs)
-        README.write_text(readme_with_tables(README.read_text(encoding="utf-8")), encoding="utf-8")
+        for page in tables():
+            (ROOT / page).write_text(with_tables(page, (ROOT / page).read_text(encoding="utf-8")), encoding="utf-8")
         return 0, {"claims": [described(each) for each in found]}
     if options.action == "show":
         found = described(options.id)
@@ -138,17 +139,25 @@ def provenance() -> dict[str, Any]:
     }
 
 
-def readme_with_tables(text: str) -> str:
-    """The README with the tables between their marks replaced: the claims from the record, the lessons from the catalogue."""
+def tables() -> dict[str, dict[str, Callable[[], str]]]:
+    """Page -> name of a part -> what writes it."""
     from ..lessons import claims, contents
 
-    for name, table in (("claims", claims.table()), ("lessons", contents.index("notebooks/"))):
-        text = with_part(text, name, f"\n{table}\n")
+    return {
+        "CLAIMS.md": {"claims": claims.table},
+        "README.md": {"lessons": lambda: contents.index("notebooks/"), "methods": contents.method_index},
+    }
+
+
+def with_tables(page: str, text: str) -> str:
+    """The text of a page of `tables` with the parts between their marks replaced."""
+    for name, table in tables()[page].items():
+        text = with_part(text, name, f"\n{table()}\n")
     return text
 
 
 def with_part(text: str, name: str, content: str) -> str:
-    """A README with `content` in the part that a command writes: between <!-- NAME: begin --> and <!-- NAME: end -->.
+    """A page with `content` in the part that a command writes: between <!-- NAME: begin --> and <!-- NAME: end -->.
 
     Raises:
         DDLabError: the marks are missing, or stand in the wrong order.
@@ -159,5 +168,5 @@ def with_part(text: str, name: str, content: str) -> str:
     before, found_begin, rest = text.partition(begin)
     _, found_end, after = rest.partition(end)
     if not (found_begin and found_end):
-        raise DDLabError(f"the README must have the marks {begin!r} and {end!r}; given one without them.")
+        raise DDLabError(f"the page must have the marks {begin!r} and {end!r}; given one without them.")
     return f"{before}{begin}{content}{end}{after}"

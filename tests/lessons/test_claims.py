@@ -150,21 +150,21 @@ def test_every_claim_has_a_run_that_records_it() -> None:
     assert {claim.lesson for claim in claims.CLAIMS.values()} == set(command.runs())
 
 
-def test_the_readme_shows_the_record_and_the_index() -> None:
-    text = command.README.read_text(encoding="utf-8")
-    assert claims.table() in text and index("notebooks/") in text
-    assert command.readme_with_tables(text) == text
+PAGES = {"CLAIMS.md": ("| R1 smallest |", claims.table()), "README.md": ("Inverting a network](", index("notebooks/"))}
 
 
-def test_a_table_of_the_readme_that_is_stale_is_replaced_and_nothing_else() -> None:
-    text = command.README.read_text(encoding="utf-8")
-    stale = text.replace("Inverting a network](", "Another title](").replace("| holds |", "| false |")
-    assert stale != text and command.readme_with_tables(stale) == text
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_shows_its_tables_and_a_stale_one_is_replaced(page: str) -> None:
+    words, table = PAGES[page]
+    text = (command.ROOT / page).read_text(encoding="utf-8")
+    assert table in text and command.with_tables(page, text) == text, "run ddlab claims run --table"
+    stale = text.replace(words, "otherwise")
+    assert stale != text and command.with_tables(page, stale) == text
 
 
-def test_a_readme_without_a_mark_is_refused() -> None:
+def test_a_page_without_a_mark_is_refused() -> None:
     with pytest.raises(DDLabError, match="<!-- lessons: end -->"):
-        command.readme_with_tables("<!-- claims: begin -->\n<!-- claims: end -->\n<!-- lessons: begin -->")
+        command.with_tables("README.md", "<!-- lessons: begin -->")
 
 
 def test_every_row_of_the_table_has_its_six_cells() -> None:

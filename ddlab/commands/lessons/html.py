@@ -35,7 +35,7 @@ _INDEX = """<!DOCTYPE html>
 <ul>
 {lessons}
 </ul>
-</body>
+{reference}</body>
 </html>
 """
 
@@ -81,14 +81,16 @@ def write(names: Sequence[str], pages: Path, *, notebooks: Path = NOTEBOOKS) -> 
 
 
 def index(notebooks: Path, pages: Path) -> str:
-    """The page that lists every lesson of `notebooks` that has a page in `pages`, in the order of their numbers."""
+    """The page that lists every lesson of `notebooks` that has a page in `pages`, by number, and the reference where it is made."""
     lines = []
     for source in sorted(notebooks.glob("*.ipynb")):
         if (pages / f"{source.stem}.html").exists():
             budget = LESSONS.get(source.stem)
             minutes = f" (about {budget.minutes} minutes to read)" if budget else ""
             lines.append(f'<li><a href="{source.stem}.html">{html.escape(title_of(source))}</a>{minutes}</li>')
-    return _INDEX.format(lessons="\n".join(lines))
+    link = '<p><a href="reference/index.html">Reference</a>: every public name of the library.</p>\n'
+    reference = link if (pages / "reference" / "index.html").exists() else ""
+    return _INDEX.format(lessons="\n".join(lines), reference=reference)
 
 
 def title_of(source: Path) -> str:

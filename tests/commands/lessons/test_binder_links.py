@@ -109,7 +109,7 @@ def test_a_heading_alone_keeps_its_link_below() -> None:
 
 def test_a_readme_without_the_marks_is_refused() -> None:
     for text in ("", "<!-- binder: begin -->", "<!-- binder: end --> <!-- binder: begin -->"):
-        with pytest.raises(DDLabError, match="README must have the marks"):
+        with pytest.raises(DDLabError, match="page must have the marks"):
             with_part(text, "binder", "x")
 
 

@@ -232,6 +232,13 @@ def test_the_command_writes_what_runs_and_fails_for_what_does_not(tmp_path: Path
     assert (source / "00_small.ipynb").read_bytes() == before
 
 
+def test_the_index_leads_to_the_reference_where_it_is_made(tmp_path: Path) -> None:
+    assert "reference" not in html.index(tmp_path, tmp_path)
+    (tmp_path / "reference").mkdir()
+    (tmp_path / "reference" / "index.html").touch()
+    assert '<a href="reference/index.html">' in html.index(tmp_path, tmp_path)
+
+
 def test_an_unknown_lesson_is_refused(tmp_path: Path, capsys) -> None:
     given = ["--notebooks", str(lessons(tmp_path / "notebooks")), "--out", str(tmp_path)]
     assert main(["lessons", "html", "00_smal", *given]) == 2
