@@ -127,7 +127,7 @@ def _class(name: str, value: type) -> list[str]:
 
 
 def _other(name: str, value: Any) -> list[str]:
-    return _function(name, value, skip=False) if inspect.isfunction(value) else [f"{name}: {type(value).__name__}"]
+    return _function(name, value, skip=False) if inspect.isroutine(value) else [f"{name}: {type(value).__name__}"]
 
 
 def _function(name: str, value: Any, *, skip: bool) -> list[str]:
