@@ -20,7 +20,7 @@ from .process import Inputs
 
 def train_teacher(
     data: ImageData,
-    config: training.Config | self_supervised.Config | None = None,
+    config: training.Config | self_supervised.Training | None = None,
     *,
     device: torch.device | str = "auto",
     progress: bool = True,
@@ -38,7 +38,7 @@ def train_teacher(
     if not isinstance(data, ImageData):
         errors.fail("data", "an ImageData", data)
     config = training.Config.for_data(data, "teacher") if config is None else config
-    process = self_supervised if isinstance(config, self_supervised.Config) else training
+    process = self_supervised.teacher_of(config) if isinstance(config, self_supervised.Training) else training
     return driver.run(process, config, Inputs(data=data, device=device), progress=progress, checkpoint=checkpoint)
 
 

@@ -87,7 +87,7 @@ def text() -> str:
     for module in modules():
         lines.append(module.__name__)
         for name, value in public(module).items():
-            if inspect.isfunction(value) or inspect.isclass(value):
+            if inspect.isroutine(value) or inspect.isclass(value):
                 lines.append(f"  {name}({_signature(parameters(value))})")
                 lines += [f"    {line}" for line in _members(value)] if inspect.isclass(value) else []
             else:

@@ -21,13 +21,43 @@ same for all images, 0/0 in equation 2, then correlates with nothing.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any, Self
+
 import torch
 from torch import Tensor
 
 from .. import errors
+from ..parameters import parameter
+from .objective import Batch, ObjectiveState, Training
 
+NAME = "barlow_twins"
 EPSILON = 1e-5  # of torch's batch norm, with which the authors' code standardises
 _LARGEST = 1e30
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(Training):
+    """Hyper-parameters. The defaults are those on ImageNet."""
+
+    loss: str = parameter(NAME, choices=(NAME,), help="What is asked of the projections of two views.")
+    off_diagonal_weight: float = parameter(
+        5e-3, symbol=r"\lambda", range=(0, 1e3), scale="log", explorable=(1e-4, 1),
+        help="Weight of coordinates that repeat each other, beside views that disagree.", source="Zbontar et al. 2021, section 2.2",
+    )  # fmt: skip
+
+    @classmethod
+    def paper(cls, dataset: str = "imagenet", **changes: Any) -> Self:
+        """Barlow Twins' own settings, for a ResNet-18.
+
+        Args:
+            dataset: "imagenet"; or "cifar10", "cifar100" or "tiny-imagenet", for which its authors give none, and KRR-ST's code has trained
+                teachers alone: batches of 256 and a projector of width 2048, those of solo-learn's CIFAR run (da Costa et al. 2022,
+                JMLR 23), and all else as on ImageNet.
+        """
+        errors.check_choice("dataset", dataset, ("imagenet", "cifar10", "cifar100", "tiny-imagenet"))
+        small: dict[str, Any] = {"batch_size": 256, "projector_width": 2048} if dataset != "imagenet" else {}
+        return cls(**small | changes)
 
 
 def standardised(projections: Tensor, *, epsilon: float = EPSILON) -> Tensor:
@@ -76,3 +106,13 @@ def barlow_twins_loss(first: Tensor, second: Tensor, *, off_diagonal_weight: flo
     invariance = (1 - diagonal).square().sum()
     redundancy = (correlation - torch.diag(diagonal)).square().sum()
     return invariance + weight * redundancy
+
+
+def init(config: Config, encoder: dict[str, Tensor]) -> ObjectiveState:
+    """It keeps nothing."""
+    return ObjectiveState()
+
+
+def loss(config: Config, state: ObjectiveState, batch: Batch) -> tuple[Tensor, ObjectiveState]:
+    """Equation 1 on the projections of a batch."""
+    return barlow_twins_loss(*batch.projections, off_diagonal_weight=config.off_diagonal_weight), state

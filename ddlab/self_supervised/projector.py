@@ -7,7 +7,7 @@ keeps no running ones.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 import torch.nn.functional as F
@@ -19,27 +19,34 @@ from .barlow_twins import standardised
 _LARGEST = 10**5
 
 
-def projector_weights(features: int, *, width: int, depth: int, seed: int) -> dict[str, Tensor]:
-    """The first weights for inputs [n, features]: `depth` layers of `width`, drawn as torch draws those of a linear layer.
+def projector_weights(
+    features: int, *, widths: Sequence[int], seed: int, stream: str = "projector weights"
+) -> dict[str, Tensor]:
+    """The first weights for inputs [n, features]: a layer of each width in turn, drawn as torch draws those of a linear layer.
+
+    Args:
+        stream: of the draws; a predictor of the same form has its own.
 
     Returns:
-        "linear.0" [width, features], then [width, width]; "scale.0" and "shift.0" [width] for each layer but the last.
+        "linear.0" [widths[0], features], "linear.1" [widths[1], widths[0]], ...; "scale.0" and "shift.0" [widths[0]], ... for each layer
+        but the last.
     """
-    features = errors.check_integer("features", features, 1, _LARGEST)
-    width = errors.check_integer("width", width, 1, _LARGEST)
-    depth = errors.check_integer("depth", depth, 1, 100)
+    inputs = errors.check_integer("features", features, 1, _LARGEST)
+    if not isinstance(widths, (tuple, list)) or not 1 <= len(widths) <= 100:
+        errors.fail("widths", "1 to 100 whole numbers", widths)
     weights: dict[str, Tensor] = {}
-    for layer in range(depth):
-        inputs = width if layer else features
-        draw = randomness.generator(seed, layer, "projector weights")
+    for layer, given in enumerate(widths):
+        width = errors.check_integer("widths", given, 1, _LARGEST)
+        draw = randomness.generator(seed, layer, stream)
         weights[f"linear.{layer}"] = (2 * torch.rand((width, inputs), generator=draw) - 1) / math.sqrt(inputs)
-        if layer < depth - 1:
+        if layer < len(widths) - 1:
             weights |= {f"scale.{layer}": torch.ones(width), f"shift.{layer}": torch.zeros(width)}
+        inputs = width
     return weights
 
 
 def projected(weights: Mapping[str, Tensor], features: Tensor) -> Tensor:
-    """The projections [n, width] of features [n, d], n at least 2: batch norm takes the statistics of these n.
+    """The projections [n, last width] of features [n, d], n at least 2: batch norm takes the statistics of these n.
 
     Raises:
         DDLabError: weights that are not those of a projector for features of this width, or fewer than two rows.
@@ -57,11 +64,12 @@ def _checked_depth(weights: Mapping[str, Tensor], features: Tensor) -> int:
     """How many layers there are. Names, shapes, dtypes and devices only, never values: called in every step."""
     allowed = f"those of projector_weights({features.shape[1]}, ...), like the features in dtype and device"
     depth = (len(errors.check_instance("weights", weights, Mapping, allowed)) + 2) // 3
-    first = weights.get("linear.0")
-    width = first.shape[0] if isinstance(first, Tensor) and first.ndim == 2 else 0
+    inputs = features.shape[1]
     wanted: dict[str, list[int]] = {}
     for layer in range(depth):
-        wanted[f"linear.{layer}"] = [width, width if layer else features.shape[1]]
+        matrix = weights.get(f"linear.{layer}")
+        width = matrix.shape[0] if isinstance(matrix, Tensor) and matrix.ndim == 2 else 0
+        wanted[f"linear.{layer}"], inputs = [width, inputs], width
         if layer < depth - 1:
             wanted |= {f"scale.{layer}": [width], f"shift.{layer}": [width]}
     if not depth or weights.keys() != wanted.keys():

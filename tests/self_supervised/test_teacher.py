@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -11,12 +10,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from ddlab import cache, networks, parameters, process, self_supervised
+from ddlab import cache, networks, process, self_supervised
 from ddlab.data import ImageData
 from ddlab.networks import Network
 from ddlab.process import Inputs
 from ddlab.self_supervised import projected, projector_weights, representations
-from ddlab.self_supervised.losses import pair_loss
 from tests.support import assert_same, made_data, refuses
 from tests.test_networks import plain
 
@@ -48,14 +46,14 @@ class TestProjector:
     @pytest.mark.parametrize("depth", [1, 2, 3])
     def test_equals_torchs_layers(self, depth: int) -> None:
         draw = torch.Generator().manual_seed(0)
-        weights = projector_weights(5, width=4, depth=depth, seed=0)
+        weights = projector_weights(5, widths=(4, 3, 2)[:depth], seed=0)
         moved = {name: value + 0.1 * torch.randn(value.shape, generator=draw) for name, value in weights.items()}
         features = torch.randn((7, 5), generator=draw)
         torch.testing.assert_close(projected(moved, features), module_of(moved, depth)(features))
 
     def test_is_drawn_as_torch_draws(self) -> None:
         """Uniform in plus and minus 1 / sqrt(inputs), each layer for itself."""
-        weights = projector_weights(400, width=100, depth=3, seed=3)
+        weights = projector_weights(400, widths=(100,) * 3, seed=3)
         assert [name for name in weights if name.startswith("linear")] == ["linear.0", "linear.1", "linear.2"]
         for number, inputs in enumerate((400, 100, 100)):
             drawn, bound = weights[f"linear.{number}"], inputs**-0.5
@@ -65,8 +63,8 @@ class TestProjector:
                 bound / 3**0.5, rel=0.02
             )
         assert not torch.equal(weights["linear.1"], weights["linear.2"])
-        assert_same(weights, projector_weights(400, width=100, depth=3, seed=3))
-        assert not torch.equal(weights["linear.0"], projector_weights(400, width=100, depth=3, seed=4)["linear.0"])
+        assert_same(weights, projector_weights(400, widths=(100,) * 3, seed=3))
+        assert not torch.equal(weights["linear.0"], projector_weights(400, widths=(100,) * 3, seed=4)["linear.0"])
         assert all((weights[f"scale.{n}"] == 1).all() and (weights[f"shift.{n}"] == 0).all() for n in (0, 1))
 
     @pytest.mark.parametrize(
@@ -82,7 +80,7 @@ class TestProjector:
     )
     def test_bad_input(self, changes: dict[str, Any], word: str) -> None:
         good: dict[str, Any] = {
-            "weights": projector_weights(5, width=4, depth=2, seed=0),
+            "weights": projector_weights(5, widths=(4, 4), seed=0),
             "features": torch.ones(4, 5),
         }
         with refuses(word):
@@ -107,8 +105,10 @@ def plain_training(
     else:
         solver = torch.optim.SGD([{"params": matrices}, {"params": vectors}], lr=0.1, momentum=given.momentum)
         scales = [1.0, ratio]
+    inputs = Inputs(data=data)
+    total = self_supervised.total_steps(given, inputs)
     for step in range(steps):
-        rate = self_supervised.teacher._learning_rate(given, Inputs(data=data), step)
+        rate = self_supervised.teacher._learning_rate(given, inputs, step, total)
         for group, scale in zip(solver.param_groups, scales, strict=True):
             group["lr"] = rate * scale
         images = data.normalised(given.indices(len(data.train_labels), step))
@@ -156,19 +156,6 @@ def test_updates_equal_a_plain_loop(optimiser: str, colours: int) -> None:
     for number in range(3):
         found, wanted = state.projector[f"linear.{number}"], projector[3 * number].weight.detach()
         torch.testing.assert_close(found, wanted, rtol=2e-3, atol=2e-4)
-
-
-def test_every_loss_is_given_its_numbers_by_the_config(monkeypatch: pytest.MonkeyPatch) -> None:
-    fields = parameters.describe(self_supervised.Config)
-    for function, numbers in self_supervised.LOSSES.values():
-        assert set(numbers) <= fields.keys() & inspect.signature(function).parameters.keys()
-    first, second = torch.randn((2, 6, 3), generator=torch.Generator().manual_seed(0))
-    expected = self_supervised.barlow_twins_loss(first, second, off_diagonal_weight=0.7)
-    assert torch.equal(pair_loss(first, second, config(off_diagonal_weight=0.7)), expected)
-    monkeypatch.setitem(
-        self_supervised.LOSSES, "barlow_twins", (lambda one, other, trust: (one - other) * trust, ("trust",))
-    )
-    assert torch.equal(pair_loss(first, second, config(trust=3.0)), (first - second) * 3)
 
 
 def test_what_is_trained_and_what_is_dropped(grey: ImageData) -> None:

@@ -28,7 +28,7 @@ EXCEPTIONS: dict[str, str] = {
             "evaluation.Evaluation", "evaluation.Probe", "evaluation.Architectures", "evaluation.Continual", "evaluation.Stage",
             "records.Outcome", "embeddings.Density", "embeddings.Embedding", "explorers.Frame", "explorers.Shown", "lessons.Budget",
             "lessons.Claim", "lessons.Verdict", "networks.Outputs", "optim.AdamState", "optim.SGDState",
-            "theory.RestLossChange", "theory.VarianceParts",
+            "self_supervised.Batch", "self_supervised.ObjectiveState", "theory.RestLossChange", "theory.VarianceParts",
             "theory.SimulatedErrors", "theory.MixtureInformation", "theory.RelabelledInformation", "theory.TableInformation",
             "theory.LipschitzConstants", "theory.ResolutionStage", "theory.GeneralisationBound",
             "theory.PrincipalComponents", "theory.LinearTransport",

@@ -216,10 +216,10 @@ CORE: dict[str, Good] = {
         nan_passes=EVERY_STEP,
     ),
     "self_supervised.projector_weights": Good(
-        lambda g: {"features": 5, "width": 4, "depth": 2, "seed": 0}, largest={"features": 1000, "width": 100}
+        lambda g: {"features": 5, "widths": (4, 4), "seed": 0, "stream": "mine"}, largest={"features": 1000}
     ),
     "self_supervised.projected": Good(
-        lambda g: {"weights": self_supervised.projector_weights(5, width=4, depth=2, seed=0), "features": g.tensor(4, 5)},
+        lambda g: {"weights": self_supervised.projector_weights(5, widths=(4, 4), seed=0), "features": g.tensor(4, 5)},
         nan_passes=EVERY_STEP,
     ),
     "self_supervised.lars_direction": Good(
@@ -248,6 +248,12 @@ CORE: dict[str, Good] = {
         largest={"count": 1000},
     ),
     "self_supervised.Config": Good(lambda g: {}),
+    "self_supervised.Training": Good(lambda g: {"loss": "mine"}),
+    "self_supervised.Teacher": Good(lambda g: {"objective": self_supervised.barlow_twins}),
+    "self_supervised.teacher_of": Good(lambda g: {"config": self_supervised.Config()}),
+    "self_supervised.followed": Good(
+        lambda g: {"target": {"a": g.tensor(3)}, "learnt": {"a": g.tensor(3, seed=1)}, "momentum": 0.9}, nan_passes=EVERY_STEP
+    ),
     "self_supervised.representations": Good(
         lambda g: {"network": g.teacher, "data": g.data, "split": "test", "batch_size": 4, "device": "cpu"}
     ),
