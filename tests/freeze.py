@@ -52,8 +52,7 @@ from tests.test_contract import CASES, bundle, states
 Entries = dict[str, Any]
 
 # Every stream that the library draws from; of those whose name has a part that varies, one or two.
-STREAMS = (
-    """
+_STREAMS = """
 augment; cutmix; random part; order; mixup; randomised bases; folder split; shapes train; shapes test;
 shuffled pixels; reference noise; reference images; order of classes; held-out part; latents; diversity pool;
 diversity view; images for bases, training; images for bases, held-out; real images on the map; assignment case;
@@ -65,10 +64,8 @@ realism crops; k-means of all; average; k-means; network weights; real images of
 colours; shift networks; crop views; sgd on two classes; views; mixture noise; mixture labels; landscape direction;
 toy noise student; toy labels student; toy weights student; toy noise teacher; toy labels teacher;
 toy weights teacher; folds of a transport
-""".replace("\n", " ")
-    .strip()
-    .split("; ")
-)
+"""
+STREAMS = " ".join(_STREAMS.split()).split("; ")
 DOWNLOADED = ("cifar10_small",)  # records of images that are not at hand
 LONG = ("continual", "residual_continual")  # records whose cheapest point takes a minute or more
 TINY = networks.spec("convnet", width=8)
