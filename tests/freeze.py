@@ -30,10 +30,10 @@ import torch
 
 import ddlab
 from ddlab import evaluation, methods, networks, pretraining, process, randomness, records, self_supervised, training
+from ddlab.commands.claims import runs
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.lessons import claims
-from ddlab.lessons.record import RUNS
 from ddlab.methods import directed_weight_adjustment as dwa
 from ddlab.methods import selection
 from ddlab.methods import squeeze_recover_relabel as sre2l
@@ -224,7 +224,7 @@ def of_long_points() -> Entries:
 
 def of_claims() -> Entries:
     """Every claim as it is declared, and what its recorded run found."""
-    found: Entries = {"ids": list(claims.CLAIMS), "lessons with a run": list(RUNS)}
+    found: Entries = {"ids": list(claims.CLAIMS), "lessons with a run": list(runs())}
     for name, claim in claims.CLAIMS.items():
         found |= {f"{name}/declared/{field.name}": getattr(claim, field.name) for field in dataclasses.fields(claim)}
         if claims.is_recorded(name):

@@ -29,12 +29,15 @@ from ddlab.errors import DDLabError
 from ddlab.explorers import Explorer
 from ddlab.figures import encode_png, loss_curves
 from ddlab.lessons import claims_on_trial
+from ddlab.lessons.bases_and_views.lab import SelfSupervisedLab
+from ddlab.lessons.data_residuals.lab import ResidualLab
 from ddlab.methods import data_residual_matching as fadrm
 from ddlab.methods import directed_weight_adjustment as dwa
 from ddlab.methods import parameterised_self_supervised as boost
 from ddlab.methods import squeeze_recover_relabel as sre2l
 from ddlab.networks import Network
 from ddlab.pretraining import Config as Pretraining
+from ddlab.runs import Frame
 from tests.support import made_data
 
 _TIME = re.compile(r"about [\d.,]+ (s|min|h|seconds|minutes|hours)\b")
@@ -114,7 +117,7 @@ def rest(explorer: Any) -> str:
     """Wait until nothing is computed: what was raised meanwhile, in words."""
     refused = ""
     for _ in range(2):  # what one thread has computed may start another
-        for name in ("worker", "mapper", "player"):
+        for name in ("worker", "mapper", "player", "runner", "beside"):
             thread = getattr(explorer, name, None)
             if thread is not None:
                 try:
@@ -277,11 +280,9 @@ def recovery_film() -> Visit:
 
 
 def scrubber() -> Visit:
-    recording: explorers.Recording[bytes] = explorers.Recording()
-    for index in range(5, 55, 5):
-        recording.add(index, encode_png(np.full((4, 4, 3), index, np.uint8)))
+    frames = [Frame(step, encode_png(np.full((4, 4, 3), step, np.uint8))) for step in range(5, 55, 5)]
     curve = loss_curves({"loss": np.arange(50.0)})
-    explorer = explorers.Scrubber(recording, curve, describe=lambda index: f"loss {index - 1}.")
+    explorer = explorers.Scrubber(frames, curve, describe=lambda index: f"loss {index - 1}.")
     return explorer, [slide("step", 1), slide("step", 7)]
 
 
@@ -379,7 +380,7 @@ def residual_lab() -> Visit:
         images_per_class=2, iterations=12, merges=2, small_size=8, roll_pixels=1, candidates_per_class=8
     )
     student = training.Config.teaching(network=networks.spec("convnet", width=4), epochs=2)
-    explorer = explorers.ResidualLab(data, teacher, config, student=student, seeds=2)
+    explorer = ResidualLab(data, teacher, config, student=student, seeds=2)
     measures: Any = explorer.panel["measure"]
     return explorer, [
         turn("merge_ratio", 0.3),
@@ -456,7 +457,7 @@ def self_supervised_lab() -> Visit:
         learning_rate=1e-2,
     )
     learning = Pretraining(network=inner, epochs=3)
-    explorer = explorers.SelfSupervisedLab(data, teacher, config, other=other, pretraining=learning, candidates=(1e-2,))
+    explorer = SelfSupervisedLab(data, teacher, config, other=other, pretraining=learning, candidates=(1e-2,))
     return explorer, [
         turn("image_bases", 5),
         turn("scale", 4),

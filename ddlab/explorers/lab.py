@@ -34,7 +34,7 @@ from ..runs import Run
 from .controls import controls
 from .layout import Explorer
 from .progress import Progress
-from .runner import Runner
+from .runner import Left, Runner
 from .stops import set_stops
 from .views import Shown, flattened, laid_out
 
@@ -308,6 +308,7 @@ class Laboratory(Explorer):
 
     def _compute(self, task: _Task, leave: Callable[[], None]) -> None:
         self.busy_with = task
+        self.stop_button.disabled = task.button is None
         try:
             for job in [*task.pressed, *task.wanted]:
                 leave()
@@ -326,9 +327,10 @@ class Laboratory(Explorer):
                 job.begin()
                 self._draw()
             job.advance(watch=lambda run: self._watch(leave, self.lab.job_words(self.world, run), run.step / run.total))
-        finally:
-            if pressed and not job.complete:
-                job.keep_now()
+        except Left:
+            if pressed:
+                job.keep_now()  # what Stop leaves can be looked at
+            raise
 
     def _watch(self, leave: Callable[[], None], words: str, share: float) -> None:
         """Called after every step: leaves what nobody waits for, says how far it is and draws, ten times a second at most."""

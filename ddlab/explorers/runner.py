@@ -130,26 +130,31 @@ class Runner:
             with self._condition:
                 self._doing, self._error = _NOTHING, error
                 rests = self._waiting is _NOTHING
-            if rests:
-                self._tell(False)
+            if rests and (late := self._told(self._on_busy, False)) is not None:
+                self._error = late
             with self._condition:
                 # Asked again: a task may have come while the end was told.
                 self._busy = self._waiting is not _NOTHING
                 self._condition.notify_all()
 
     def _attempt(self, begins: bool) -> BaseException | None:
+        failed = self._told(self._on_busy, True) if begins else None
         try:
-            if begins:
-                self._tell(True)
             self._work(self._doing, self._leave)
         except Left:
-            return None
+            return failed
         except Exception as error:  # Shown in the explorer and raised by join: in a thread it would be seen nowhere.
-            if self._on_error is not None and not self._closed:
-                self._on_error(error)
+            self._told(self._on_error, error)
+            return error
+        return failed
+
+    def _told(self, tell: Callable[[Any], None] | None, news: Any) -> Exception | None:
+        """Tell somebody; returns what that raised, which must not end the thread."""
+        try:
+            if tell is not None and not self._closed:
+                tell(news)
+        except Exception as error:
+            if tell is not self._on_error:
+                self._told(self._on_error, error)
             return error
         return None
-
-    def _tell(self, busy: bool) -> None:
-        if self._on_busy is not None and not self._closed:
-            self._on_busy(busy)

@@ -123,7 +123,7 @@ class Shown:
             at = self.view.cursor(world, settings, known)
             self.widget.cursor = None if at is None else float(at)
 
-    def _drawing(self, data: tuple[Any, ...]) -> Any:
+    def _drawing(self, data: Any) -> Any:
         if data not in self._drawings:
             self._drawings[data] = self.view.draw(*data)
             while len(self._drawings) > _REMEMBERED:

@@ -343,9 +343,11 @@ class Run:
         step = int(state.step)
         if step in self._wanted:
             check_finite(self.process.NAME, step, trace, state)
+        note = None if trace is None or self.keep.note is None else self.keep.note(state, trace)
+        if step in self._wanted:
             self._frames = (*self._frames, Frame(step, self._make(self.config, self.inputs, state, trace)))
         if trace is not None and self.keep.note is not None:
-            self._notes.append(self.keep.note(state, trace))
+            self._notes.append(note)
         if step in self._held:
             self._states[step] = state
         self._state, self._trace = state, trace

@@ -39,18 +39,15 @@ def test_what_is_not_there_is_refused(given: list[str], capsys: pytest.CaptureFi
 def test_a_run_writes_the_record_and_the_tables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    readme, record, text = (
-        tmp_path / "README.md",
-        tmp_path / "verdicts.json",
-        command.README.read_text(encoding="utf-8"),
-    )
-    readme.write_text(text.replace("| holds |", "| false |"), encoding="utf-8")
+    page, record, text = tmp_path / "CLAIMS.md", tmp_path / "verdicts.json", (command.ROOT / "CLAIMS.md").read_text()
+    page.write_text(text.replace("| holds |", "| false |"), encoding="utf-8")
+    (tmp_path / "README.md").write_text((command.ROOT / "README.md").read_text(encoding="utf-8"), encoding="utf-8")
     record.write_bytes(claims.RECORD.read_bytes())
-    monkeypatch.setattr(command, "README", readme)
+    monkeypatch.setattr(command, "ROOT", tmp_path)
     monkeypatch.setattr(claims, "RECORD", record)
     monkeypatch.setattr(claims, "save", functools.partial(claims.save, path=record))
     assert main(["claims", "run", "--table", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"claims": []} and readme.read_text(encoding="utf-8") == text
+    assert json.loads(capsys.readouterr().out) == {"claims": []} and page.read_text(encoding="utf-8") == text
 
     def verdicts(pairs: int) -> list[claims.Verdict]:
         return [claims.judge("X1 shapes labels", [0.9] * pairs, setting="a test")]
@@ -58,5 +55,5 @@ def test_a_run_writes_the_record_and_the_tables(
     monkeypatch.setattr(start_page, "verdicts", verdicts)
     assert main(["claims", "run", "--lesson", start_page.NAME, "--pairs", "3"]) == 0
     assert capsys.readouterr().out.startswith("X1 shapes labels: holds")
-    assert claims.recorded("X1 shapes labels").pairs == 3 and "a test" in readme.read_text(encoding="utf-8")
+    assert claims.recorded("X1 shapes labels").pairs == 3 and "a test" in page.read_text(encoding="utf-8")
     assert claims.provenance(start_page.NAME)["command"] == "ddlab claims run"

@@ -7,9 +7,10 @@ import time
 import numpy as np
 import pytest
 
-from ddlab.errors import DDLabError
-from ddlab.explorers import Recording, Scrubber
+from ddlab.explorers import Scrubber
 from ddlab.figures import encode_png, loss_curves
+from ddlab.runs import Frame
+from tests.support import refuses
 
 
 def frame(value: int) -> bytes:
@@ -17,23 +18,20 @@ def frame(value: int) -> bytes:
 
 
 @pytest.fixture
-def recording():
-    made: Recording[bytes] = Recording()
-    for index in range(5, 55, 5):
-        made.add(index, frame(index))
-    return made
+def frames():
+    return [Frame(step, frame(step)) for step in range(5, 55, 5)]
 
 
-def test_starts_at_the_last_frame(recording):
-    scrub = Scrubber(recording, loss_curves({"loss": np.arange(50.0)}))
+def test_starts_at_the_last_frame(frames):
+    scrub = Scrubber(frames, loss_curves({"loss": np.arange(50.0)}))
     assert scrub.slider.label == "50" and scrub.plot is not None and scrub.plot.cursor == 50
     assert bytes(scrub.picture.value) == frame(50)
     assert "after step 50" in scrub.picture.alt and "Step 50 of 50" in scrub.sentence
     scrub.close()
 
 
-def test_everything_follows_the_slider(recording):
-    scrub = Scrubber(recording, loss_curves({"loss": np.arange(50.0)}), describe=lambda index: f"loss {index - 1}.")
+def test_everything_follows_the_slider(frames):
+    scrub = Scrubber(frames, loss_curves({"loss": np.arange(50.0)}), describe=lambda index: f"loss {index - 1}.")
     scrub.slider.index = 1
     assert bytes(scrub.picture.value) == frame(10)
     assert scrub.plot is not None and scrub.plot.cursor == 10
@@ -41,37 +39,28 @@ def test_everything_follows_the_slider(recording):
     scrub.close()
 
 
-def test_without_a_curve(recording):
-    scrub = Scrubber(recording)
+def test_without_a_curve(frames):
+    scrub = Scrubber(frames)
     scrub.slider.index = 0
     assert scrub.plot is None and bytes(scrub.picture.value) == frame(5)
     scrub.close()
 
 
-def test_refresh_takes_over_new_frames(recording):
-    scrub = Scrubber(recording, loss_curves({"loss": np.arange(50.0)}))
-    recording.add(60, frame(60))
-    scrub.refresh(loss_curves({"loss": np.arange(60.0)}))
-    assert scrub.slider.label == "60" and bytes(scrub.picture.value) == frame(60)
-    assert scrub.plot is not None and scrub.plot.cursor == 60 and len(scrub.plot.figure.data[0].x) == 60
-    scrub.close()
-
-
-def test_errors_of_the_description_are_shown(recording):
+def test_errors_of_the_description_are_shown(frames):
     def describe(index):
         if index < 50:
             raise RuntimeError("no such step")
         return "fine"
 
-    scrub = Scrubber(recording, describe=describe)
+    scrub = Scrubber(frames, describe=describe)
     with pytest.raises(RuntimeError):
         scrub.slider.index = 0
     assert "no such step" in scrub._error_box.value
     scrub.close()
 
 
-def test_one_move_costs_little_in_python(recording):
-    scrub = Scrubber(recording, loss_curves({"loss": np.arange(50.0)}))
+def test_one_move_costs_little_in_python(frames):
+    scrub = Scrubber(frames, loss_curves({"loss": np.arange(50.0)}))
     start = time.process_time()
     for position in range(100):
         scrub.slider.index = position % 10
@@ -79,6 +68,7 @@ def test_one_move_costs_little_in_python(recording):
     scrub.close()
 
 
-def test_an_empty_recording_is_refused():
-    with pytest.raises(DDLabError, match="at least one frame"):
-        Scrubber(Recording())
+def test_what_is_no_recording_is_refused():
+    for wrong in ([], [b"png"], 3):
+        with refuses("frames", "a list of Frames that is not empty"):
+            Scrubber(wrong)  # type: ignore[arg-type]

@@ -137,7 +137,7 @@ def _scrubbed(explorer: Scrubber) -> Storm:
         explorer.slider.index = number % frames
 
     def shows(number: int) -> bool:
-        index, content = explorer._frames[number % frames].index, explorer._frames[number % frames].content
+        index, content = explorer._frames[number % frames].step, explorer._frames[number % frames].content
         marked = explorer.plot is not None and explorer.plot.cursor == index
         return marked and bytes(explorer.picture.value) == content and explorer.sentence.startswith(f"Step {index} of ")
 

@@ -329,6 +329,7 @@ def _distilled(config: krr.Config, inputs: Inputs, state: krr.State, trace: Any)
 
 
 def _noted(state: krr.State, trace: krr.Trace) -> tuple[str, int, float]:
+    driver.check_finite("the run", state.step, trace, state.parameters)
     return trace.phase, trace.network, float(trace.loss)
 
 

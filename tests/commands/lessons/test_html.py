@@ -17,6 +17,7 @@ from ddlab.commands import main
 from ddlab.commands.lessons import NOTEBOOKS, html, html_stills
 from ddlab.commands.lessons.html_formulas import mathml
 from ddlab.lessons import Prediction, claims_on_trial
+from ddlab.runs import Frame
 
 LESSONS = sorted(NOTEBOOKS.glob("*.ipynb"))
 # What a browser would fetch by itself from another machine.
@@ -137,11 +138,9 @@ def test_every_formula_of_the_trials_is_drawn(key: str) -> None:
 
 
 def test_an_explorer_stands_still_with_picture_plot_sentence_and_values() -> None:
-    recording = explorers.Recording()
-    for step in range(1, 31):
-        recording.add(step, dot(step))
+    frames = [Frame(step, dot(step)) for step in range(1, 31)]
     curve = figures.loss_curves({"loss": [3.0, 2.0]}, title="Loss", x_label="step", y_label="loss")
-    scrubber = explorers.Scrubber(recording, curve, describe=lambda step: f"loss {step}", title="Back & forth")
+    scrubber = explorers.Scrubber(frames, curve, describe=lambda step: f"loss {step}", title="Back & forth")
     text = still(scrubber)
     assert "Back &amp; forth" in text and "<p>Step 30 of 30: loss 30</p>" in text
     assert '<p class="ddlab-control">step: 30</p>' in text

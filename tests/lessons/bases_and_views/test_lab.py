@@ -110,7 +110,7 @@ def test_the_steps_that_are_kept(iterations: int) -> None:
 )
 def test_frames_and_losses_are_the_methods_own(data: ImageData, teacher: Network, config: krr.Config) -> None:
     world = World(data, teacher, config)
-    run = world.run(world.start).advance()
+    run, config = world.run(world.start).advance(), world.start.config  # what plays no part has its default
     wanted, taken = by_itself(data, teacher, config)
     filling = run.total - 6
     assert [iteration(run, frame.step) for frame in run.frames] == list(kept_iterations(6)) and run.complete

@@ -60,7 +60,7 @@ def student() -> training.Config:
 @pytest.fixture
 def lab(data: ImageData, teacher: Network, student: training.Config) -> Iterator[Laboratory]:
     made = ResidualLab(data, teacher, SMALL, student=student, seeds=2)
-    made.worker.join()
+    made.runner.join()
     yield made
     made.close()
 
