@@ -371,10 +371,10 @@ class Runs:
         Raises:
             DDLabError: what `Run` refuses.
         """
-        check_call(process, config, inputs)
+        errors.check_instance("inputs", inputs, Inputs, "an Inputs")
         keep = Keep() if keep is None else keep
         where = (str(inputs.device), torch.__version__, torch.get_num_threads())
-        key = (process.NAME, source(process), config, inputs.fingerprint, where, keep)
+        key = (getattr(process, "NAME", None), source(process), config, inputs.fingerprint, where, keep)
         with self._lock:
             if key not in self._runs:
                 self._runs[key] = Run(

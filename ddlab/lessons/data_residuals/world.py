@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -121,6 +122,7 @@ class World:
         self.edges = entropy.feature_edges(self._seen(found["real"]).last_conv)
         self._references: dict[fadrm.Config, Reference] = {}
         self._runs = Runs()
+        self._checked = functools.lru_cache(self._check)
 
     def config(self, settings: Settings, alpha: float | None = None) -> fadrm.Config:
         """What is watched: one image per class, and this ratio instead of that of the settings; without merges it is 1."""
@@ -134,8 +136,11 @@ class World:
 
     def check(self, settings: Settings) -> None:
         """Raise what the method says of settings that this teacher or these images do not allow; crops are not chosen."""
-        fadrm.init(self.config(settings).replace(patches="real"), self.inputs)
-        recovery.check_images_per_class(self.data, settings.images_per_class)
+        self._checked(self.config(settings).replace(patches="real", merge_ratio=1.0), settings.images_per_class)
+
+    def _check(self, config: fadrm.Config, images_per_class: int) -> None:
+        fadrm.init(config, self.inputs)
+        recovery.check_images_per_class(self.data, images_per_class)
 
     def run(self, settings: Settings, alpha: float | None = None) -> Run:
         """The run of a ratio, as far as it has come."""
@@ -246,6 +251,7 @@ def allowed_sizes(data: ImageData, teacher: Network, given: Any) -> tuple[int, .
     return tuple(sorted(fitting, reverse=True))
 
 
+@functools.cache
 def merge_steps(iterations: int, merges: int) -> tuple[int, ...]:
     """The steps after which patches are mixed in.
 
@@ -256,6 +262,7 @@ def merge_steps(iterations: int, merges: int) -> tuple[int, ...]:
     return tuple(itertools.accumulate(lengths[:-1]))
 
 
+@functools.cache
 def kept_steps(iterations: int, merges: int) -> tuple[int, ...]:
     """The steps whose images are kept: the first, the last, some between them, and each merge with the step before it."""
     even = {round(iterations * part / _EVEN) for part in range(_EVEN + 1)}
