@@ -122,13 +122,20 @@ class World:
         self.edges = entropy.feature_edges(self._seen(found["real"]).last_conv)
         self._references: dict[fadrm.Config, Reference] = {}
         self._runs = Runs()
+        # Every view asks for them at every drawing.
         self._checked = functools.lru_cache(self._check)
+        self.config = functools.lru_cache(512)(self._config)
+        self.whole_config = functools.lru_cache(64)(self._whole_config)
 
-    def config(self, settings: Settings, alpha: float | None = None) -> fadrm.Config:
+    def _config(self, settings: Settings, alpha: float | None = None) -> fadrm.Config:
         """What is watched: one image per class, and this ratio instead of that of the settings; without merges it is 1."""
         alpha = settings.merge_ratio if alpha is None else alpha
         ratio = alpha if settings.merges else 1.0
         return settings.config(self.data.image_size, images_per_class=1, merge_ratio=ratio)
+
+    def _whole_config(self, settings: Settings) -> fadrm.Config:
+        """What students learn from: all images of each class."""
+        return settings.config(self.data.image_size)
 
     def size_in_words(self, size: int) -> str:
         """ "48 px", or "full size"."""
@@ -173,7 +180,7 @@ class World:
 
     def recovery(self, settings: Settings) -> Run:
         """The run that makes the images of all classes for students."""
-        return self._runs.get(fadrm, settings.config(self.data.image_size), self.inputs, Keep(1))
+        return self._runs.get(fadrm, self.whole_config(settings), self.inputs, Keep(1))
 
     def student(
         self, made: str, config: fadrm.Config, labels: str, seed: int, *, watch: Callable[[str, float], None]
