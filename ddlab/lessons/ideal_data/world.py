@@ -1,35 +1,36 @@
-"""What the labs of the toy world compute: from the settings on the sliders to curves, maps, landscapes and numbers. No widgets."""
+"""What the labs of the toy world compute: from the settings on the sliders to curves, maps, landscapes and numbers."""
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from .. import errors, theory
-from ..parameters import parameter
-from ..theory import ToyConfig, ToyRuns
+from ... import errors, theory
+from ...parameters import parameter
+from ...theory import ToyConfig, ToyRuns
 
 EXTENT = ((-1.0, 4.0), (-1.0, 4.0))  # of the plane that is drawn, around the middle between the means
 SQUARED, WRONG = "squared error", "share wrong"
 HIDDEN, CONTOUR, RELIEF = "hidden", "contours", "3-D"
 PATHS, RANDOM = "through the paths", "random filters"
-EXACT_SEEDS, EXACT_POINTS = 5, 32  # the exact gradient takes thirty times as long
+_EXACT_SEEDS, _EXACT_POINTS = 5, 32  # the exact gradient takes longer
 _FRAMES, _PATH_FRAMES, _PER_CLASS, _SAMPLES = 10, 20, 96, 80
 _GRID, _SURFACE, _MARGIN = 41, 31, 0.2
+_MOST = "Updates, each from one sample; at most 1000 here, so that every slider can train everything anew."
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToyView(ToyConfig):
+class Settings(ToyConfig):
     """One position of a lab's sliders: a setting of the toy experiment, and what is shown of it."""
 
     steps: int = parameter(
-        1000, symbol="T", range=(1, 1000), explorable=(50, 1000), step=50, source="Table 8",
-        help="Updates, each from one sample; at most 1000 here, so that every slider can train everything anew.",
-    )  # fmt: skip
+        1000, symbol="T", range=(1, 1000), explorable=(50, 1000), step=50, source="Table 8", help=_MOST
+    )
     seeds: int = parameter(20, range=(1, 60), explorable=(1, 60), step=1, help="Runs of each setting.")
     measure: str = parameter(
         SQUARED, choices=(SQUARED, WRONG), explorable=True, help="What the curves show, on the original data G."
@@ -38,15 +39,17 @@ class ToyView(ToyConfig):
         HIDDEN, choices=(HIDDEN, CONTOUR, RELIEF), explorable=True, help="Whether the loss landscape is drawn, and how."
     )
     plane: str = parameter(
-        PATHS, choices=(PATHS, RANDOM), explorable=True,
-        help="The landscape's plane: the one that holds most of the three paths, or two random directions, scaled filter by filter.",
-    )  # fmt: skip
+        PATHS,
+        choices=(PATHS, RANDOM),
+        explorable=True,
+        help="The landscape's plane: most of the three paths, or two random directions, scaled filter by filter.",
+    )
 
     def rules(self) -> None:
         """The plane that is drawn has two dimensions."""
         super().rules()
         if self.dimensions != 2:
-            errors.fail("toy_view.ToyView.dimensions", "2, as many as can be drawn", self.dimensions)
+            errors.fail("ideal_data.Settings.dimensions", "2, as many as can be drawn", self.dimensions)
 
 
 class Sweep(NamedTuple):
@@ -54,7 +57,7 @@ class Sweep(NamedTuple):
 
     Attributes:
         field: of `ToyConfig`, that varies. symbol: of it, as in "Σ = 0.1". values: of the settings.
-        paths: three of them that have a path in the landscape; the chosen setting takes the place of the middle one.
+        paths: three of them that have a path in the landscape; the chosen setting stands for the middle one.
     """
 
     field: str
@@ -71,82 +74,77 @@ SIGMAS = Sweep("deviation", "Σ", (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0), (0.1, 0.
 RHOS = Sweep("relabelling", "ρ", (0.0, 0.25, 0.5, 0.75, 1.0), (0.0, 0.5, 1.0))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Landscape:
-    """Loss over a plane of weights. x, y: [columns], [rows]. loss: [rows, columns]. paths: name -> [frames, 2]. captured: a share."""
+class World:
+    """Which settings are swept, and where the sliders start, as a shared text says it: "deviation=0.2,steps=200"."""
 
-    x: Tensor
-    y: Tensor
-    loss: Tensor
-    paths: dict[str, Tensor]
-    captured: float
+    def __init__(self, sweep: Sweep, settings: str) -> None:
+        self.sweep, self.start = sweep, Settings.from_string(settings)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ToyShown:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Answer:
     """What one position of the sliders gives.
 
     Attributes:
-        view: the position. values: of the settings trained, the chosen one among them. chosen: its number.
+        settings: the position. sweep: what varies. values: of the settings trained. chosen: which of them is chosen.
         steps: [frames]. squared, wrong: [frames, settings, seeds] on G. least: what no predictor can be below, squared and wrong.
-        grid: [41], of both axes. outputs: [41, 41], mean over the chosen setting's networks.
-        points, labels, targets: what the first of them learned from, the first samples.
-        landscape: or None where it is hidden.
+        decisions: arguments of `figures.decision_map`: the mean output of the chosen setting's networks, and the first samples.
+        landscape: arguments of `figures.landscape_contours`, None where it is hidden.
     """
 
-    view: ToyView
+    settings: Settings
+    sweep: Sweep
     values: tuple[float, ...]
     chosen: int
     steps: Tensor
     squared: Tensor
     wrong: Tensor
     least: tuple[float, float]
-    grid: Tensor
-    outputs: Tensor
-    points: Tensor
-    labels: Tensor
-    targets: Tensor
-    landscape: Landscape | None
+    decisions: dict[str, Any]
+    landscape: dict[str, Any] | None
 
-    @property
-    def curves(self) -> Tensor:
-        """The measure that is shown, [frames, settings, seeds]."""
-        return self.squared if self.view.measure == SQUARED else self.wrong
-
-    def mean_and_error(self, setting: int, measure: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Mean over the seeds and its standard error, [frames] each; of one seed the error is 0."""
-        values = (self.curves if measure is None else measure)[:, setting]
+    def mean_and_error(self, number: int, measure: str = SQUARED) -> tuple[Tensor, Tensor]:
+        """Of one setting: mean over the seeds and its standard error, [frames] each; of one seed the error is 0."""
+        values = (self.squared if measure == SQUARED else self.wrong)[:, number]
         seeds = values.shape[-1]
         error = values.std(-1) / seeds**0.5 if seeds > 1 else torch.zeros_like(values[:, 0])
         return values.mean(-1), error
 
 
-def toy_shown(view: ToyView, sweep: Sweep) -> ToyShown:
+def answer(settings: Settings, sweep: Sweep, *, watch: Callable[[str, float], None] | None = None) -> Answer:
     """Train every setting of the sweep and the chosen one with every seed, and judge them on G.
 
     Raises:
         DDLabError: a learning rate with which weights grow beyond all numbers.
     """
-    values = tuple(sorted({*sweep.values, getattr(view, sweep.field)}))
-    frames = _FRAMES if view.landscape == HIDDEN else _PATH_FRAMES
-    shared: dict[str, Any] = {"record_every": max(1, view.steps // frames)}
-    if view.exact_gradient:
-        shared |= {"seeds": min(view.seeds, EXACT_SEEDS), "gradient_points": EXACT_POINTS}
-    configs = [view.replace(**{sweep.field: value}, **shared) for value in values]
+    if watch is not None:
+        watch("exact gradients", 0.0)
+    value = getattr(settings, sweep.field)
+    values = tuple(sorted({*sweep.values, value}))
+    chosen = values.index(value)
+    frames = _FRAMES if settings.landscape == HIDDEN else _PATH_FRAMES
+    shared: dict[str, Any] = {"record_every": max(1, settings.steps // frames)}
+    if settings.exact_gradient:
+        shared |= {"seeds": min(settings.seeds, _EXACT_SEEDS), "gradient_points": _EXACT_POINTS}
+    configs = [settings.replace(**{sweep.field: value}, **shared) for value in values]
     samples = theory.distilled_samples(configs)
     runs = theory.train_toys(configs, samples=samples)
     found = theory.validate_toys(runs, per_class=_PER_CLASS)
-    chosen = values.index(getattr(view, sweep.field))
-    grid = torch.linspace(*EXTENT[0], _GRID)
-    return ToyShown(
-        view=view, values=values, chosen=chosen, steps=runs.steps,
-        squared=found.mean_squared_error, wrong=1 - found.accuracy_fraction,
-        least=least_errors(view.original.distance, view.original_deviation),
-        grid=grid, outputs=theory.toy_outputs(runs.networks[-1, chosen], plane(grid, grid).view(-1, 2)).mean(0).view(_GRID, _GRID),
-        points=samples.points[chosen, 0, :_SAMPLES], labels=samples.labels[chosen, 0, :_SAMPLES],
-        targets=samples.targets[chosen, 0, :_SAMPLES],
-        landscape=None if view.landscape == HIDDEN else _landscape(runs, sweep, values, chosen),
-    )  # fmt: skip
+    axis = torch.linspace(*EXTENT[0], _GRID)
+    outputs = theory.toy_outputs(runs.networks[-1, chosen], plane(axis, axis).view(-1, 2)).mean(0).view(_GRID, _GRID)
+    first = {name: of[chosen, 0, :_SAMPLES].clone() for name, of in samples._asdict().items()}
+    return Answer(
+        settings=settings,
+        sweep=sweep,
+        values=values,
+        chosen=chosen,
+        steps=runs.steps,
+        squared=found.mean_squared_error,
+        wrong=1 - found.accuracy_fraction,
+        least=least_errors(settings.original.distance, settings.original_deviation),
+        decisions={"x": axis, "y": axis, "outputs": outputs, "best_boundary": best_boundary(settings), **first},
+        landscape=None if settings.landscape == HIDDEN else _landscape(runs, sweep, values, chosen),
+    )
 
 
 def plane(x: Tensor, y: Tensor) -> Tensor:
@@ -162,38 +160,35 @@ def least_errors(distance: float, deviation: float) -> tuple[float, float]:
     return risk.mean_squared_error, risk.error_fraction
 
 
-def best_boundary(view: ToyView) -> Tensor | None:
+def best_boundary(settings: Settings) -> Tensor | None:
     """Two ends of the line that tells G's classes apart best, [2, 2]; None where the means are one."""
-    if view.gap == 0:
+    if settings.gap == 0:
         return None
-    line = theory.decision_boundary(view.original)
+    line = theory.decision_boundary(settings.original)
     along = torch.stack([-line.normal[1], line.normal[0]])
     reach = max(high - low for low, high in EXTENT)
     return line.offset * line.normal + torch.stack([-reach * along, reach * along])
 
 
-def _landscape(runs: ToyRuns, sweep: Sweep, values: tuple[float, ...], chosen: int) -> Landscape:
+def _landscape(runs: ToyRuns, sweep: Sweep, values: tuple[float, ...], chosen: int) -> dict[str, Any]:
     """The loss on G of the weights between three runs, first seed of each."""
-    view = runs.configs[chosen]
-    assert isinstance(view, ToyView)
+    settings: Any = runs.configs[chosen]
     low, middle, high = map(values.index, sweep.paths)
     numbers = sorted({low, middle if chosen in (low, high) else chosen, high})
     rows = runs.networks.rows[:, numbers, 0].movedim(1, 0)
     origin = rows[:, -1].mean(0)
     between = runs.networks[-1, chosen, 0].from_rows(origin)
-    if view.plane == PATHS:
+    if settings.plane == PATHS:
         directions = theory.trajectory_directions(rows.flatten(0, 1), origin=origin)
     else:
-        directions = theory.toy_directions(between, seed=view.first_seed)
+        directions = theory.toy_directions(between, seed=settings.first_seed)
     shadow = theory.project(rows.flatten(0, 1), origin, directions)
     at = shadow.coordinates.unflatten(0, rows.shape[:2])
     x, y = (_axis(at[..., number]) for number in (0, 1))
-    points, labels = theory.spread_points(view.original, _PER_CLASS)
+    points, labels = theory.spread_points(settings.original, _PER_CLASS)
     loss = theory.toy_surface(between, directions, x, y, points.float(), labels.float()).mean_squared_error
-    names = [sweep.name(values[number]) for number in numbers]
-    return Landscape(
-        x=x, y=y, loss=loss, paths=dict(zip(names, at, strict=True)), captured=float(shadow.captured_fraction)
-    )
+    paths = dict(zip([sweep.name(values[number]) for number in numbers], at, strict=True))
+    return {"x": x, "y": y, "loss": loss, "paths": paths, "captured": float(shadow.captured_fraction)}
 
 
 def _axis(coordinates: Tensor) -> Tensor:
