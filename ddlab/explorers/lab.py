@@ -89,7 +89,7 @@ class Declared:
     """The fields of a `Lab` after its title and world; the functions take (world, settings) unless another signature is given.
 
     Attributes:
-        controls, more: fields of the settings: those that are seen at once, and those that are folded away.
+        controls, more: fields of the settings: those that are seen at once (or world -> these), and those that are folded away.
         views: of `explorers.views`, from top to bottom. sentence: (world, settings, known) -> what is seen, in words.
         wanted: the jobs for these settings, the most interesting first.
         at_once: (world, new, old, known) -> whether they begin when a reader comes from old settings to new ones (old is None at
@@ -105,7 +105,7 @@ class Declared:
         caption: HTML under the views.
     """
 
-    controls: Sequence[str]
+    controls: Sequence[str] | Callable[[Any], Sequence[str]]
     views: Sequence[Any]
     sentence: Callable[[Any, Any, Known], str]
     more: Sequence[str] = ()
@@ -380,7 +380,8 @@ class Laboratory(Explorer):
         lab = self.lab
         choices = {name: described.choices for name, described in describe(self.start).items()}
         # A choice of one thing is none.
-        names = [name for name in (*lab.controls, *lab.more) if len(choices[name] or "ab") > 1]
+        seen = lab.controls(self.world) if callable(lab.controls) else lab.controls
+        names = [name for name in (*seen, *lab.more) if len(choices[name] or "ab") > 1]
         more = [name for name in lab.more if name in names]
         labels = {name: words for name, words in lab.labels.items() if name in names}
         said = lab.choice_words(self.world)

@@ -20,6 +20,7 @@ from ...explorers.tables import table
 from ...explorers.views import Chart, Column, Html, Row, Strip, Tabs
 from ...figures import cell_table, distances_by_class, encode_grid, sets_on_map
 from ...methods import directed_weight_adjustment as dwa
+from ...runs import Run
 from .world import BEFORE, LABELS, NOW, REAL, Images, Settings, Source, World, real
 
 _RUNS = 5  # in the table
@@ -32,18 +33,16 @@ Scored = tuple[Images, tuple[float | None, ...]]
 """Images, and the accuracy of a student for each of LABELS, as far as it is known."""
 
 
-def jobs(world: World, settings: Settings, known: Known | None = None) -> list[Value]:
+def jobs(world: World, settings: Settings, known: Known | None = None) -> list[Run | Value]:
     """The images, then students of both kinds on them and on real ones."""
     sources = settings.config, real(settings.config)
     students = [Value(world.accuracy, source, labels) for labels in LABELS for source in sources]
-    return [Value(world.images, settings.config), *students]
+    return [world.run(settings.config), Value(world.images, settings.config), *students]
 
 
 def at_once(world: World, new: Settings, old: Settings | None, known: Known) -> bool:
-    """Whether other images are asked for, which are there or do not take long."""
-    if old is None or new.config == old.config:
-        return False
-    return known(Value(world.images, new.config)) is not None or world.is_quick(new.config)
+    """Whether other images are asked for, which do not take long."""
+    return old is not None and new.config != old.config and world.seconds(new.config) <= world.at_once
 
 
 def runs(world: World, settings: Settings, known: Known) -> tuple[World, str, tuple[Scored, ...]]:
@@ -160,9 +159,8 @@ def _settings(source: Source) -> list[str]:
 
 def sentence(world: World, settings: Settings, known: Known) -> str:
     """What the run on show gave, beside random real images; or what is to be done for those that are asked for."""
-    asked = Value(world.images, settings.config)
-    if known(asked) is None and not known.doing(asked) and not world.is_quick(settings.config):
-        seconds = world.seconds(settings.config)
+    seconds = world.seconds(settings.config)
+    if seconds > world.at_once and not known.doing(world.run(settings.config)):
         return f"Press Run: these images take about {seconds:.1f} s, then students learn from them."
     layer, scored = settings.layer, compared(runs(world, settings, known)[2])
     (shown, scores), (chosen, scores_of_real) = scored[NOW], scored[REAL]
@@ -205,6 +203,7 @@ DiversityLab = Lab(
     check=World.check,
     unused=lambda world, settings: ("adjustment_steps", "adjustment_radius") if settings.perturbation == "none" else (),
     wanted=jobs,
+    job_words=lambda world, run: "images",
     at_once=at_once,
     buttons=[Compute("Run", jobs, hint="Make the images and train students on them")],
     views=[

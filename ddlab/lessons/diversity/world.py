@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,25 +10,22 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from ... import cache, embeddings, errors, measures, training
-from ... import process as driver
+from ... import embeddings, errors, measures, training
 from ...data import ImageData
-from ...distilled import DistilledSet
 from ...evaluation.students import student_accuracy
 from ...explorers.mapped import Map, MappedImages, Place
-from ...explorers.runner import Left
 from ...methods import _recovery as recovery
 from ...methods import directed_weight_adjustment as dwa
 from ...methods import selection
 from ...networks import Network
 from ...parameters import parameter, with_default
-from ...process import Inputs, Step
+from ...process import Inputs
+from ...runs import Keep, Run, Runs
 
 LABELS = ("hard", "online")
 NOW, REAL, BEFORE = "this run", "random real", "run before"
 Source = dwa.Config | selection.Config
 """What images come from: a recovery, or a choice of real ones."""
-Watch = Callable[[str, float], None]
 _TWO = "Images made for each class; the distance between images of a class needs two."
 _COUPLED = "Coupled: one weight for both gaps, as in SRe2L; moving one slider moves the other."
 _LAYER = "What the teacher says of an image that is mapped."
@@ -112,9 +107,10 @@ class World:
         self.inputs = Inputs(data=data, teachers=(errors.check_instance("teacher", teacher, Network, "a Network"),))
         self.data, self.teacher = errors.check_instance("data", data, ImageData, "an ImageData"), teacher
         self.student = training.Config.for_data(data) if student is None else student
-        self.seconds_per_update: float | None = None
-        self.mapped = MappedImages(data, teacher, {"first": self.distilled(real(self.start.config))}, points=points)
-        self.distilled(self.start.config)
+        self._runs = Runs(megabytes=100)
+        chosen = self.run(real(self.start.config)).advance().result()
+        self.mapped = MappedImages(data, teacher, {"first": chosen}, points=points)
+        self.run(self.start.config).advance()
 
     def check(self, settings: Settings) -> None:
         """Raise what the method says of more images than a class has."""
@@ -124,66 +120,34 @@ class World:
         """The one map of a layer."""
         return self.mapped.map(layer, embeddings.Config())
 
-    def seconds(self, source: Source) -> float:
-        """How long the images will take, by the last run; where all so far were known before, by a few updates."""
-        if isinstance(source, selection.Config):
-            return 0.0
-        if self.seconds_per_update is None:
-            updates = itertools.islice(driver.steps(dwa, source, self.inputs), 4)
-            self.seconds_per_update = _seconds_of_one([time.monotonic() for _ in updates])
-        return dwa.total_steps(source, self.inputs) * self.seconds_per_update
+    def run(self, source: Source) -> Run:
+        """What makes the images of `distill("dwa", ...)`, as far as it has come, or chooses as many random real ones."""
+        chosen = isinstance(source, selection.Config)
+        return self._runs.get(selection if chosen else dwa, source, self.inputs, Keep(()))
 
-    def is_quick(self, source: Source) -> bool:
-        """Whether they need no button."""
-        return self.seconds(source) <= self.at_once
+    def seconds(self, config: dwa.Config) -> float:
+        """How long the images will still take, by the last run."""
+        last = next(run for run in self._runs if run.process is dwa and run.step)
+        return self.run(config).left(last.seconds / last.step) or 0.0
 
-    def distilled(self, source: Source, watch: Watch = lambda words, share: None) -> DistilledSet:
-        """The images of `distill("dwa", ...)`, or as many random real ones; known ones at once."""
-        marks: list[float] = []
-
-        def on_step(step: Step) -> None:
-            marks.append(time.monotonic())
-            try:
-                watch("images", step.index / step.total)
-            except Left:
-                if not self.is_quick(source):  # a quick answer is finished, so that something moves while a slider does
-                    raise
-
-        found = cache.run(process_of(source), source, self.inputs, on_step=on_step)
-        if not found.complete:
-            raise KeyboardInterrupt("the images were still being made")
-        if len(marks) > 1 and isinstance(source, dwa.Config):  # not found in the cache
-            self.seconds_per_update = _seconds_of_one(marks)
-        return found
-
-    def images(self, source: Source, *, watch: Watch = lambda words, share: None) -> Images:
-        """The same with what they are worth."""
-        found = self.distilled(source, watch)
+    def images(self, source: Source, *, watch: Any = None) -> Images:
+        """What a run has made, and what it is worth without students."""
+        found = self.run(source).advance().result()
         pixels = found.to_uint8()[found.labels.argsort(stable=True)].numpy()
         places = self.mapped.place(found, embeddings.Config())
         return Images(source, pixels, found.labels, measures.feature_distance(found, self.teacher).cpu(), places)
 
-    def accuracy(self, source: Source, labels: str, *, watch: Watch) -> float:
+    def accuracy(self, source: Source, labels: str, *, watch: Callable[[str, float], None]) -> float:
         """The test accuracy of a student; the same seed for every set, so that they are compared in pairs."""
-        inputs = Inputs(distilled=self.distilled(source), teachers=(self.teacher,))
+        inputs = Inputs(distilled=self.run(source).advance().result(), teachers=(self.teacher,))
         config = self.student.replace(labels=labels, seed=source.seed)
         words = f"{labels} labels, {REAL if isinstance(source, selection.Config) else NOW}"
         return student_accuracy(config, inputs, self.data, on_step=lambda step: watch(words, step.index / step.total))
 
 
-def process_of(source: Source) -> Any:
-    """What makes the images."""
-    return selection if isinstance(source, selection.Config) else dwa
-
-
 def real(config: dwa.Config) -> selection.Config:
     """As many real images of each class, drawn by the same seed: the very ones that a real start begins with."""
     return selection.Config(images_per_class=config.images_per_class, seed=config.seed)
-
-
-def _seconds_of_one(marks: list[float]) -> float:
-    """From the ends of updates; the first one warms up and does not count."""
-    return (marks[-1] - marks[0]) / (len(marks) - 1)
 
 
 def _fields(config: dwa.Config) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from ... import errors, figures
-from ...explorers.lab import Change, Known, Lab, Laboratory, Value
+from ...explorers.lab import Change, Known, Lab, Value
 from ...explorers.tables import table
 from ...explorers.views import Chart, Html, Row, Tabs
 from .world import CONTOUR, EXTENT, HIDDEN, RELIEF, RHOS, SIGMAS, SQUARED, WRONG, Answer, Settings, World, answer
@@ -62,15 +62,14 @@ def _y_label(shown: Answer) -> str:
 
 
 def _curves(shown: Answer) -> dict[str, Any]:
-    measure, sweep = shown.settings.measure, shown.sweep
-    mean, error = shown.mean_and_error(shown.chosen, measure)
-    swept = [(number, value) for number, value in enumerate(shown.values) if value in sweep.values]
+    measure, sweep, chosen = shown.settings.measure, shown.sweep, shown.chosen
+    mean, error = shown.means[measure], shown.errors[measure][:, chosen]
     return {
         "steps": shown.steps,
-        "curves": {sweep.name(value): shown.mean_and_error(number, measure)[0] for number, value in swept},
-        "chosen": (f"chosen, {sweep.name(shown.values[shown.chosen])}", mean),
-        "band": (mean - 2 * error, mean + 2 * error),
-        "least": shown.least[measure != SQUARED],
+        "curves": {sweep.name(value): mean[:, shown.values.index(value)] for value in sweep.values},
+        "chosen": (f"chosen, {sweep.name(shown.values[chosen])}", mean[:, chosen]),
+        "band": (mean[:, chosen] - 2 * error, mean[:, chosen] + 2 * error),
+        "least": shown.least[measure],
     }
 
 
@@ -85,36 +84,28 @@ def landscape(shown: Answer) -> go.Figure | None:
 
 def numbers(shown: Answer) -> str:
     """A table: every setting at the end, on G."""
-    best, rows = _best(shown), []
+    end, wrong, rows = shown.means[SQUARED][-1], shown.means[WRONG][-1], []
     for number, value in enumerate(shown.values):
-        (mean, error), (wrong, _) = (shown.mean_and_error(number, measure) for measure in (SQUARED, WRONG))
-        marks = [word for word, which in (("chosen", shown.chosen), ("least", best)) if number == which]
-        worth = f"{mean[-1]:.4f} ± {error[-1]:.4f}", f"{1 - wrong[-1]:.1%}"
-        rows.append((shown.sweep.name(value), *worth, " ".join(marks)))
-    rows.append(("least possible", f"{shown.least[0]:.4f}", f"{1 - shown.least[1]:.1%}", ""))
-    caption = f"After {int(shown.steps[-1])} updates: mean ± standard error of {shown.squared.shape[-1]} networks"
+        marks = ["chosen"] * (number == shown.chosen) + ["least"] * (number == end.argmin())
+        error = f"{end[number]:.4f} ± {shown.errors[SQUARED][-1, number]:.4f}"
+        rows.append((shown.sweep.name(value), error, f"{1 - wrong[number]:.1%}", " ".join(marks)))
+    rows.append(("least possible", f"{shown.least[SQUARED]:.4f}", f"{1 - shown.least[WRONG]:.1%}", ""))
+    caption = f"After {int(shown.steps[-1])} updates: mean ± standard error of {shown.seeds} networks"
     return table(caption, ("setting", "squared error on G", "right on G", ""), rows)
-
-
-def _best(shown: Answer) -> int:
-    return min(range(len(shown.values)), key=lambda number: float(shown.mean_and_error(number)[0][-1]))
 
 
 def sentence(world: World, settings: Settings, known: Known) -> str:
     """How the chosen setting ends."""
     (shown,) = on_show(world, settings, known)
-    best, names = _best(shown), [shown.sweep.name(value) for value in shown.values]
-    mean, error = (float(values[-1]) for values in shown.mean_and_error(shown.chosen))
-    right = 1 - float(shown.mean_and_error(shown.chosen, WRONG)[0][-1])
-    text = (
-        f"{names[shown.chosen]}: after {int(shown.steps[-1])} updates the squared error on G is {mean:.4f} "
-        f"(standard error {error:.4f}, {shown.squared.shape[-1]} networks), {right:.1%} of its decisions are right. "
-        f"The least of all settings is {float(shown.mean_and_error(best)[0][-1]):.4f}, at {names[best]}; "
-        f"nothing can be below {shown.least[0]:.4f}."
+    end, chosen, names = shown.means[SQUARED][-1], shown.chosen, [shown.sweep.name(value) for value in shown.values]
+    land = shown.landscape
+    plane = "" if land is None else f" The landscape's plane holds {land['captured']:.0%} of the paths' movement."
+    return (
+        f"{names[chosen]}: after {int(shown.steps[-1])} updates the squared error on G is {end[chosen]:.4f} "
+        f"(standard error {shown.errors[SQUARED][-1, chosen]:.4f}, {shown.seeds} networks), "
+        f"{1 - shown.means[WRONG][-1, chosen]:.1%} of its decisions are right. The least of all settings is {end.min():.4f}, "
+        f"at {names[int(end.argmin())]}; nothing can be below {shown.least[SQUARED]:.4f}.{plane}"
     )
-    if shown.landscape is None:
-        return text
-    return f"{text} The landscape's plane holds {shown.landscape['captured']:.0%} of the paths' movement."
 
 
 # -- the labs
@@ -134,19 +125,15 @@ def _rho(settings: str = _HARDEST) -> World:
     return World(RHOS, settings)
 
 
-def LandscapeLab(settings: str = "", *, vary: str = "deviation", key: str | None = None) -> Laboratory:
+def _plane(settings: str = "", *, vary: str = "deviation") -> World:
     """The loss on G over a plane of weights, with three networks' paths: the ends of the sweep and the chosen setting.
 
     Args:
         settings: as of `SigmaLab`; the landscape is shown at first in any case.
         vary: "deviation" (Sigma, Figure 1a) or "relabelling" (rho, Figure 2a).
     """
-    lab = _LANDSCAPES[errors.check_choice("vary", vary, tuple(_LANDSCAPES))]
-    return lab(settings or ("" if vary == "deviation" else _HARDEST), key=key)
-
-
-def _landscape_world(vary: str, settings: str) -> World:
-    world = World(SIGMAS if vary == "deviation" else RHOS, settings)
+    errors.check_choice("vary", vary, ("deviation", "relabelling"))
+    world = _sigma(settings) if vary == "deviation" else _rho(settings or _HARDEST)
     if world.start.landscape == HIDDEN:
         world.start = world.start.replace(landscape=CONTOUR)
     return world
@@ -187,17 +174,11 @@ RhoLab = Lab(
     views=[Row(_DECISIONS, _LANDSCAPE, _LEARNING)],
     **_SHARED,
 )
-_LANDSCAPES = {
-    vary: Lab(
-        "Which way do the networks go?",
-        lambda settings, vary=vary: _landscape_world(vary, settings),
-        controls=(*controls, "plane", "landscape"),
-        more=("learning_rate", "momentum", "steps", "exact_gradient"),
-        views=[Row(_LANDSCAPE, _DECISIONS), _LEARNING],
-        **_SHARED,
-    )
-    for vary, controls in (
-        ("deviation", ("deviation",)),
-        ("relabelling", ("relabelling", "teacher", "teacher_deviation")),
-    )
-}
+LandscapeLab = Lab(
+    "Which way do the networks go?",
+    _plane,
+    controls=lambda world: (*world.sweep.controls, "plane", "landscape"),
+    more=("learning_rate", "momentum", "steps", "exact_gradient"),
+    views=[Row(_LANDSCAPE, _DECISIONS), _LEARNING],
+    **_SHARED,
+)

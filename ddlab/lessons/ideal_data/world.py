@@ -58,20 +58,23 @@ class Sweep(NamedTuple):
     Attributes:
         field: of `ToyConfig`, that varies. symbol: of it, as in "Σ = 0.1". values: of the settings.
         paths: three of them that have a path in the landscape; the chosen setting stands for the middle one.
+        controls: the field with what it depends on.
     """
 
     field: str
     symbol: str
     values: tuple[float, ...]
     paths: tuple[float, float, float]
+    controls: tuple[str, ...]
 
     def name(self, value: float) -> str:
         """ "Σ = 0.1"."""
         return f"{self.symbol} = {value:g}"
 
 
-SIGMAS = Sweep("deviation", "Σ", (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0), (0.1, 0.5, 1.0))
-RHOS = Sweep("relabelling", "ρ", (0.0, 0.25, 0.5, 0.75, 1.0), (0.0, 0.5, 1.0))
+SIGMAS = Sweep("deviation", "Σ", (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0), (0.1, 0.5, 1.0), ("deviation",))
+_OF_RHO = ("relabelling", "teacher", "teacher_deviation")
+RHOS = Sweep("relabelling", "ρ", (0.0, 0.25, 0.5, 0.75, 1.0), (0.0, 0.5, 1.0), _OF_RHO)
 
 
 class World:
@@ -87,7 +90,9 @@ class Answer:
 
     Attributes:
         settings: the position. sweep: what varies. values: of the settings trained. chosen: which of them is chosen.
-        steps: [frames]. squared, wrong: [frames, settings, seeds] on G. least: what no predictor can be below, squared and wrong.
+        steps: [frames]. seeds: networks of each setting.
+        means, errors: measure on G -> mean over the seeds and its standard error (0 of one seed), [frames, settings].
+        least: measure -> what no predictor can be below.
         decisions: arguments of `figures.decision_map`: the mean output of the chosen setting's networks, and the first samples.
         landscape: arguments of `figures.landscape_contours`, None where it is hidden.
     """
@@ -97,18 +102,12 @@ class Answer:
     values: tuple[float, ...]
     chosen: int
     steps: Tensor
-    squared: Tensor
-    wrong: Tensor
-    least: tuple[float, float]
+    seeds: int
+    means: dict[str, Tensor]
+    errors: dict[str, Tensor]
+    least: dict[str, float]
     decisions: dict[str, Any]
     landscape: dict[str, Any] | None
-
-    def mean_and_error(self, number: int, measure: str = SQUARED) -> tuple[Tensor, Tensor]:
-        """Of one setting: mean over the seeds and its standard error, [frames] each; of one seed the error is 0."""
-        values = (self.squared if measure == SQUARED else self.wrong)[:, number]
-        seeds = values.shape[-1]
-        error = values.std(-1) / seeds**0.5 if seeds > 1 else torch.zeros_like(values[:, 0])
-        return values.mean(-1), error
 
 
 def answer(settings: Settings, sweep: Sweep, *, watch: Callable[[str, float], None] | None = None) -> Answer:
@@ -131,6 +130,7 @@ def answer(settings: Settings, sweep: Sweep, *, watch: Callable[[str, float], No
     runs = theory.train_toys(configs, samples=samples)
     found = theory.validate_toys(runs, per_class=_PER_CLASS)
     axis = torch.linspace(*EXTENT[0], _GRID)
+    measured = {SQUARED: found.mean_squared_error, WRONG: 1 - found.accuracy_fraction}
     outputs = theory.toy_outputs(runs.networks[-1, chosen], plane(axis, axis).view(-1, 2)).mean(0).view(_GRID, _GRID)
     first = {name: of[chosen, 0, :_SAMPLES].clone() for name, of in samples._asdict().items()}
     return Answer(
@@ -139,12 +139,18 @@ def answer(settings: Settings, sweep: Sweep, *, watch: Callable[[str, float], No
         values=values,
         chosen=chosen,
         steps=runs.steps,
-        squared=found.mean_squared_error,
-        wrong=1 - found.accuracy_fraction,
+        seeds=configs[0].seeds,
+        means={name: of_seeds.mean(-1) for name, of_seeds in measured.items()},
+        errors={name: _standard_error(of_seeds) for name, of_seeds in measured.items()},
         least=least_errors(settings.original.distance, settings.original_deviation),
         decisions={"x": axis, "y": axis, "outputs": outputs, "best_boundary": best_boundary(settings), **first},
         landscape=None if settings.landscape == HIDDEN else _landscape(runs, sweep, values, chosen),
     )
+
+
+def _standard_error(of_seeds: Tensor) -> Tensor:
+    seeds = of_seeds.shape[-1]
+    return of_seeds.std(-1) / seeds**0.5 if seeds > 1 else torch.zeros_like(of_seeds[..., 0])
 
 
 def plane(x: Tensor, y: Tensor) -> Tensor:
@@ -153,11 +159,11 @@ def plane(x: Tensor, y: Tensor) -> Tensor:
 
 
 @functools.lru_cache(maxsize=64)
-def least_errors(distance: float, deviation: float) -> tuple[float, float]:
-    """The Bayes risk of G: mean squared error and share wrong."""
+def least_errors(distance: float, deviation: float) -> dict[str, float]:
+    """The Bayes risk of G by measure."""
     original = theory.bimodal_mixture(distance=distance, deviation=deviation)
     risk = theory.predictive_risk(original, original)
-    return risk.mean_squared_error, risk.error_fraction
+    return {SQUARED: risk.mean_squared_error, WRONG: risk.error_fraction}
 
 
 def best_boundary(settings: Settings) -> Tensor | None:
