@@ -31,6 +31,8 @@ from ddlab.figures import encode_png, loss_curves
 from ddlab.lessons import claims_on_trial
 from ddlab.lessons.bases_and_views.lab import SelfSupervisedLab
 from ddlab.lessons.data_residuals.lab import ResidualLab
+from ddlab.lessons.diversity.lab import DiversityLab
+from ddlab.lessons.ideal_data.lab import LandscapeLab, RhoLab, SigmaLab
 from ddlab.methods import data_residual_matching as fadrm
 from ddlab.methods import directed_weight_adjustment as dwa
 from ddlab.methods import parameterised_self_supervised as boost
@@ -309,7 +311,7 @@ def diversity_lab() -> Visit:
     data, teacher = taught_world()
     student = training.Config.teaching(network=networks.spec("convnet", width=8), epochs=3)
     config = dwa.Config(images_per_class=2, iterations=6, roll_pixels=2)
-    explorer = explorers.DiversityLab(data, teacher, config, student=student, points=60, at_once=1e9)
+    explorer = DiversityLab(data, teacher, config, student=student, points=60, at_once=1e9)
     return explorer, [
         press("Run"),
         turn("initialisation", "noise"),
@@ -345,20 +347,20 @@ _TOYS = [
 
 def sigma_lab() -> Visit:
     moves = [turn("deviation", 0.45), turn("gap", 2.0), turn("measure", "share wrong")]
-    return explorers.SigmaLab("steps=60,seeds=3"), moves + _TOYS
+    return SigmaLab("steps=60,seeds=3"), moves + _TOYS
 
 
 def rho_lab() -> Visit:
     moves = [turn("relabelling", 0.75), turn("teacher_deviation", 0.5), turn("measure", "share wrong")]
-    return explorers.RhoLab("steps=60,seeds=3,deviation=1,relabelling=0.5"), moves + _TOYS
+    return RhoLab("steps=60,seeds=3,deviation=1,relabelling=0.5"), moves + _TOYS
 
 
 def landscape_lab() -> Visit:
-    return explorers.LandscapeLab("steps=60,seeds=3"), [turn("deviation", 0.3), turn("plane", "random filters")]
+    return LandscapeLab("steps=60,seeds=3"), [turn("deviation", 0.3), turn("plane", "random filters")]
 
 
 def landscape_lab_of_rho() -> Visit:
-    explorer = explorers.LandscapeLab("steps=60,seeds=3,deviation=1,relabelling=0.5", vary="relabelling")
+    explorer = LandscapeLab("steps=60,seeds=3,deviation=1,relabelling=0.5", vary="relabelling")
     return explorer, [turn("relabelling", 0.25), turn("landscape", "3-D")]
 
 

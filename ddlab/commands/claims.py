@@ -87,9 +87,7 @@ def runs() -> dict[str, Callable[[int], list[Verdict]]]:
     from ..lessons import (
         bases,
         bases_claims,
-        diversity,
         diversity_claims,
-        ideal_data,
         ideal_data_claims,
         inverting_a_network,
         residuals,
@@ -97,6 +95,8 @@ def runs() -> dict[str, Callable[[int], list[Verdict]]]:
         start_page,
         theory_claims,
     )
+    from ..lessons.diversity import experiments as diversity
+    from ..lessons.ideal_data import experiments as ideal_data
 
     return {
         start_page.NAME: start_page.verdicts,

@@ -7,9 +7,9 @@ Player, Recording    live runs and their frames; player_buttons
 Scrubber             a slider over a recording
 Prediction           a question whose answer is locked before the result is seen
 Trial, TrialCard     a statement of a paper: claim, answer, sliders, verdict
-LabelsAgainstImages, LiveRecovery, RecoveryFilm, DiversityView, DiversityLab, LatentConflict,
-SigmaLab, RhoLab, LandscapeLab, CropMaps, BasesLab, BudgetLab: what lessons show
-Lab, Value, Compute, Change, Chart, Strip, Html, Row, Tabs   a laboratory as a declaration; Laboratory is what it makes
+LabelsAgainstImages, LiveRecovery, RecoveryFilm, DiversityView, LatentConflict, CropMaps, BasesLab,
+BudgetLab            what lessons show
+Lab, Value, Compute, Change, Chart, Strip, Html, Row, Column, Tabs   a laboratory as a declaration; Laboratory is what it makes
 Explorer             the base: sentence, errors, state text, close
 replace, close_all   one explorer per name
 """
@@ -19,7 +19,6 @@ from .budget import BudgetLab
 from .controls import Controls, controls
 from .crop_maps import CropMaps
 from .diversity import DiversityView
-from .diversity_lab import DiversityLab
 from .images import Picture
 from .lab import Change, Compute, Known, Lab, Laboratory, Value
 from .labels import LabelsAgainstImages
@@ -34,9 +33,8 @@ from .recovery import LiveRecovery, RecoveryFilm
 from .registry import close_all, replace
 from .runner import Runner
 from .scrubber import Scrubber
-from .toys import LandscapeLab, RhoLab, SigmaLab
 from .trial_card import ANSWERS, Shown, Trial, TrialCard
-from .views import Chart, Html, Row, Strip, Tabs
+from .views import Chart, Column, Html, Row, Strip, Tabs
 from .worker import Worker
 
 __all__ = [
@@ -45,10 +43,10 @@ __all__ = [
     "BudgetLab",
     "Change",
     "Chart",
+    "Column",
     "Compute",
     "Controls",
     "CropMaps",
-    "DiversityLab",
     "DiversityView",
     "Explorer",
     "Frame",
@@ -57,7 +55,6 @@ __all__ = [
     "Lab",
     "LabelsAgainstImages",
     "Laboratory",
-    "LandscapeLab",
     "LatentConflict",
     "LiveRecovery",
     "Picture",
@@ -66,13 +63,11 @@ __all__ = [
     "Prediction",
     "Recording",
     "RecoveryFilm",
-    "RhoLab",
     "Row",
     "Runner",
     "Scrubber",
     "Sentence",
     "Shown",
-    "SigmaLab",
     "Strip",
     "Tabs",
     "Trial",

@@ -29,11 +29,11 @@ from ..parameters import Parameters, parameter
 from .controls import controls
 from .images import Picture
 from .layout import Explorer, side_by_side
-from .mapped import BY_HAND, Map, MappedImages, Shown
+from .mapped import BY_HAND, MappedImages, Shown
 from .plot import Plot
 from .pointer import PointSliders
 from .recording import Recording
-from .worker import Worker
+from .runner import Runner
 
 _KINDS = {"PCA": "pca", "t-SNE": "t_sne", "UMAP": "umap"}
 
@@ -118,7 +118,7 @@ class DiversityView(Explorer):
             views=[side_by_side([self.plot, widgets.VBox([self.bars, self.picture])]), self.sliders],
             key=key,
         )
-        self.worker = self.owns(Worker(self._fit, self._fitted, on_error=self.show_error, name="ddlab-diversity"))
+        self.runner = self.owns(Runner(self._fit, on_error=self.show_error, name="ddlab-diversity"))
         # First: the plot is sent before the text that can be shared.
         self.panel.observe(self.guard(self._moved), "value")
         self.share(self.panel)
@@ -136,16 +136,15 @@ class DiversityView(Explorer):
         if known is None:
             self._enable(view)
             self.say(f"{view.map} lays the points out ...")
-            self.worker.submit(view)
+            self.runner.submit(view)
         else:
             self.map = known
             self._redraw()
 
-    def _fit(self, view: View, _stale: Callable[[], bool]) -> Map:
-        # A map cannot be given up halfway; the worker takes the newest view next.
-        return self.mapped.map(view.layer, view.map_config, announce=self.say)
-
-    def _fitted(self, fitted: Map) -> None:
+    def _fit(self, view: View, leave: Callable[[], None]) -> None:
+        # A map cannot be given up halfway; the runner takes the newest view next.
+        fitted = self.mapped.map(view.layer, view.map_config, announce=self.say)
+        leave()
         view = self.panel.value
         if self.mapped.known_map(view.layer, view.map_config) is fitted:
             self.map = fitted

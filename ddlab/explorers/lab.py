@@ -89,29 +89,35 @@ class Declared:
     """The fields of a `Lab` after its title and world; the functions take (world, settings) unless another signature is given.
 
     Attributes:
-        controls, more: fields of the settings: those that are seen at once, and those that are folded away.
+        controls, more: fields of the settings: those that are seen at once (or world -> these), and those that are folded away.
         views: of `explorers.views`, from top to bottom. sentence: (world, settings, known) -> what is seen, in words.
-        wanted: the jobs for these settings, the most interesting first. watched: the `Run` that the slider of steps moves along.
+        wanted: the jobs for these settings, the most interesting first.
+        at_once: (world, new, old, known) -> whether they begin when a reader comes from old settings to new ones (old is None at
+            first and after Stop); else they wait for a button.
+        watched: the `Run` that the slider of steps moves along.
         step_label: (world, settings, step) -> how the slider calls a step.
         check: raises `DDLabError` where settings cannot be; those before then stay on show.
         settle: (new, old) -> settings whose fields go together. unused: names of fields that play no part.
+        kept: names of fields that Reset leaves as they are.
         job_words: (world, job) -> what is said beside the bar. buttons: of `Compute` and `Change`.
         labels: field -> words. choice_words: world -> field -> (choice -> its words).
         stops: world -> field -> (low, high) of a slider with round numbers.
         caption: HTML under the views.
     """
 
-    controls: Sequence[str]
+    controls: Sequence[str] | Callable[[Any], Sequence[str]]
     views: Sequence[Any]
     sentence: Callable[[Any, Any, Known], str]
     more: Sequence[str] = ()
     wanted: Callable[[Any, Any], Jobs] = lambda world, settings: []
+    at_once: Callable[[Any, Any, Any, Known], bool] = lambda world, new, old, known: True
     watched: Callable[[Any, Any], Run] | None = None
     step_label: Callable[[Any, Any, int], str] = lambda world, settings, step: str(step)
     step_words: str = "step"
     check: Callable[[Any, Any], None] = lambda world, settings: None
     settle: Callable[[Any, Any], Any] = lambda new, old: new
     unused: Callable[[Any, Any], Sequence[str]] = lambda world, settings: ()
+    kept: Sequence[str] = ()
     job_words: Callable[[Any, Run], str] = lambda world, run: run.process.NAME
     buttons: Sequence[Compute | Change] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -137,10 +143,11 @@ class Known:
 
     Attributes:
         step: the step on show, None without a slider of steps.
+        past: the settings that were on show, the newest first: those of now, then each one before once.
     """
 
     def __init__(self, lab: Laboratory, step: int | None) -> None:
-        self._lab, self.step = lab, step
+        self._lab, self.step, self.past = lab, step, lab.past
 
     def __call__(self, value: Value) -> Any:
         """The result of a value, None while it is not known."""
@@ -156,7 +163,7 @@ class Known:
         return task is not None and job in task.pressed
 
     def now(self, compute: Callable[..., Any], *arguments: Any) -> Any:
-        """`compute(*arguments)`, at once and remembered: for what takes less than 50 ms."""
+        """`compute(*arguments)`, at once and remembered: for what takes a tenth of a second at most."""
         value = Value(compute, *arguments)
         if value not in self._lab.values:
             self._lab.keep(value, compute(*arguments))
@@ -196,6 +203,7 @@ class Laboratory(Explorer):
         self.lab, self.world, self.start = lab.declared, world, world.start
         self.lab.check(world, self.start)
         self.settings = self.start
+        self.past: tuple[Any, ...] = (self.start,)
         self.values: OrderedDict[Value, Any] = OrderedDict()
         self.refusal = ""
         self._keeping, self._drawing = threading.RLock(), threading.RLock()
@@ -223,7 +231,8 @@ class Laboratory(Explorer):
         self.share(self.panel)
         self.slider.observe(self.guard(self._scrubbed), "index")
         self._draw()
-        self._ask()
+        if self._begins(self.start, None):
+            self._ask()
 
     def run(self) -> Laboratory:
         """Compute all that the settings on show want, here and now; returns the laboratory, to be displayed.
@@ -263,9 +272,11 @@ class Laboratory(Explorer):
             self.refusal = str(error)
             self._enable(self._known())
             raise
-        self.refusal, self.settings = "", new
+        old, self.refusal, self.settings = self.settings, "", new
+        self.past = (new, *(past for past in self.past if past != new))[:_VALUES]
         self._draw()
-        self._ask()
+        if self._begins(new, old):
+            self._ask()
 
     def _scrubbed(self, change: Any) -> None:
         if self._placing == threading.get_ident() or change["new"] is None:
@@ -284,7 +295,15 @@ class Laboratory(Explorer):
             self.runner.submit(_Task(self.lab.wanted(self.world, self.settings), jobs, button))
 
     def _stop(self) -> None:
-        self.runner.submit(_Task(self.lab.wanted(self.world, self.settings)))
+        on = self._begins(self.settings, None)
+        self.runner.submit(_Task(self.lab.wanted(self.world, self.settings) if on else ()))
+
+    def _reset(self) -> None:
+        now = self.panel.value
+        self.panel.value = self.start.replace(**{name: getattr(now, name) for name in self.lab.kept})
+
+    def _begins(self, new: Any, old: Any) -> bool:
+        return self.lab.at_once(self.world, new, old, self._known())
 
     def _ask(self) -> None:
         """Let the runner do what is missing, unless what it does for a button is still what that button would ask for."""
@@ -366,7 +385,8 @@ class Laboratory(Explorer):
         lab = self.lab
         choices = {name: described.choices for name, described in describe(self.start).items()}
         # A choice of one thing is none.
-        names = [name for name in (*lab.controls, *lab.more) if len(choices[name] or "ab") > 1]
+        seen = lab.controls(self.world) if callable(lab.controls) else lab.controls
+        names = [name for name in (*seen, *lab.more) if len(choices[name] or "ab") > 1]
         more = [name for name in lab.more if name in names]
         labels = {name: words for name, words in lab.labels.items() if name in names}
         said = lab.choice_words(self.world)
@@ -380,7 +400,7 @@ class Laboratory(Explorer):
         for button, pressed in self.buttons.items():
             pressed.on_click(self.guard(lambda _button, button=button: self._press(button)))
         self.stop_button.on_click(self.guard(lambda _button: self._stop()))
-        self.reset_button.on_click(self.guard(lambda _button: setattr(self.panel, "value", self.start)))
+        self.reset_button.on_click(self.guard(lambda _button: self._reset()))
         stop = [self.stop_button] if any(isinstance(button, Compute) for button in lab.buttons) else []
         row = widgets.Layout(flex_flow="row wrap")
         self._button_row = widgets.HBox([*self.buttons.values(), *stop, self.reset_button], layout=row)
@@ -442,7 +462,9 @@ class Laboratory(Explorer):
         self.stop_button.disabled = task is None or task.button is None
 
     def _waiting(self) -> str:
-        """How long the runs that are missing will take, or ""."""
+        """How long the runs that are missing will take, or ""; where they may wait for a button, the sentence says it."""
+        if not self._begins(self.settings, None):
+            return ""
         missing = [
             job for job in self.lab.wanted(self.world, self.settings) if isinstance(job, Run) and not job.complete
         ]

@@ -8,7 +8,7 @@ points.map("features", embeddings.Config(kind="t_sne")).films["recovered"][3]
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -48,6 +48,15 @@ class Map:
     place: Callable[[Tensor], Tensor]  # features [k, d] -> [k, 2], on this map
 
 
+@dataclass(frozen=True)
+class Place:
+    """Images on a map: where they lie [m, 2], (low, high) of both axes around them, and the share of the real ones that they cover."""
+
+    points: Tensor
+    extent: tuple[tuple[float, float], tuple[float, float]]
+    coverage: float
+
+
 class MappedImages:
     """Points in feature space and on maps; everything is computed once.
 
@@ -77,26 +86,14 @@ class MappedImages:
         self._chance: dict[tuple[str, int], float] = {}
         self._maps: dict[tuple[str, embeddings.Config], Map] = {}
 
-    def add(self, name: str, distilled: DistilledSet) -> None:
-        """Another set. It is placed on the maps that are fitted already; they stand still, only their extent grows."""
-        self.sets |= _checked_sets({name: distilled}, self.data)
-        output = networks.predict(self.teacher, distilled.images.float())
-        for layer, seen in self._points.items():
-            seen[f"set {name}"] = getattr(output, layer).float().cpu()
-        for (layer, config), known in self._maps.items():
-            placed = known.place(self._points[layer][f"set {name}"])
-            grown = torch.tensor([known.extent, _extent(placed, margin=0.06)])
-            reach = _extent(torch.cat([grown[..., 0], grown[..., 1]]), margin=0)
-            self._maps[layer, config] = replace(known, sets=known.sets | {name: placed}, extent=reach)
-
-    def drop(self, name: str) -> None:
-        """Forget a set."""
-        del self.sets[name]
-        for seen in self._points.values():
-            del seen[f"set {name}"]
-        for known in self._maps.values():
-            known.sets.pop(name, None)
-        self._covered = {shown: covered for shown, covered in self._covered.items() if shown.name != name}
+    def place(self, distilled: DistilledSet, config: embeddings.Config) -> dict[str, Place]:
+        """Layer -> where other images lie on the map of these settings, which stands still, and what they cover."""
+        output, found = networks.predict(self.teacher, distilled.images.float()), {}
+        for layer in self._points:
+            points = getattr(output, layer).float().cpu()
+            at, covered = self.map(layer, config).place(points), self._covered_by(layer, points)
+            found[layer] = Place(at, _extent(at, margin=0.06), float(covered.double().mean()))
+        return found
 
     def points(self, shown: Shown) -> tuple[Tensor, Tensor]:
         """Points [m, d] in feature space, and labels [m]."""

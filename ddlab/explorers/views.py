@@ -3,7 +3,7 @@
     Chart(curve_data, vanishing, cursor=step_on_show)     # draw(*data) -> plotly figure
     Strip(strip_data, strip)                                          # draw(*data) -> (encoded images, alt text)
     Html(score_data, score_table)                                     # draw(*data) -> HTML
-    Row(view, view), Tabs(("Curve", view), ("Stages", view))
+    Row(view, view), Column(view, view), Tabs(("Curve", view), ("Stages", view))
 
 The data function takes (world, settings, known) and returns a tuple, or None to leave what is on show. A view is drawn anew only where
 that tuple is another one, so it holds plain values and frames, not tensors. The last drawings are remembered: going back to known
@@ -31,6 +31,8 @@ class View:
     Args:
         data: (world, settings, known) -> a tuple. draw: takes its members.
         cursor: (world, settings, known) -> where the vertical line of a chart stands.
+        move: of a chart: (figure, *data) -> a figure to show next, mostly the same one changed in place, which is ten times faster.
+        folds: it is taken away as long as `draw` gives None.
     """
 
     def __init__(
@@ -39,8 +41,10 @@ class View:
         draw: Callable[..., Any],
         *,
         cursor: Callable[[Any, Any, Any], float | None] | None = None,
+        move: Callable[..., Any] | None = None,
+        folds: bool = False,
     ) -> None:
-        self.data, self.draw, self.cursor = data, draw, cursor
+        self.data, self.draw, self.cursor, self.move, self.folds = data, draw, cursor, move, folds
 
     def widget(self, drawing: Any) -> widgets.Widget:
         """A widget that shows a first drawing."""
@@ -87,7 +91,14 @@ class Html(View):
 
 
 class Row:
-    """Views beside each other."""
+    """Views beside each other; they wrap on a narrow page unless `wraps` is False."""
+
+    def __init__(self, *views: Any, wraps: bool = True) -> None:
+        self.views, self.wraps = views, wraps
+
+
+class Column:
+    """Views below each other."""
 
     def __init__(self, *views: Any) -> None:
         self.views = views
@@ -101,11 +112,12 @@ class Tabs:
 
 
 class Shown:
-    """A view on the page: its widget, and what it shows now."""
+    """A view on the page: its widget, and what it shows now. One that folds has a `place`, which is empty while it is away."""
 
     def __init__(self, view: View) -> None:
         self.view = view
         self.widget: Any = None
+        self.place = widgets.VBox(layout=widgets.Layout(display="none")) if view.folds else None
         self._data: Any = None
         self._drawings: OrderedDict[Any, Any] = OrderedDict()
 
@@ -113,17 +125,30 @@ class Shown:
         """Bring it up to date; nothing is drawn where the data are the same as before."""
         data = self.view.data(world, settings, known)
         if self.widget is None or (data is not None and data != self._data):
-            drawing = self._drawing(data)
-            if self.widget is None:
-                self.widget = self.view.widget(drawing)
-            else:
-                self.view.show(self.widget, drawing)
+            self._show(data)
             self._data = data
-        if self.view.cursor is not None:
+        if self.view.cursor is not None and self.widget is not None:
             at = self.view.cursor(world, settings, known)
             self.widget.cursor = None if at is None else float(at)
 
+    def _show(self, data: Any) -> None:
+        move = self.view.move if self.widget is not None else None
+        drawing = self._drawing(data) if move is None else move(self.widget.figure, *data)
+        if self.place is not None and drawing is None:
+            self.place.children, self.place.layout.display = (), "none"
+            if self.widget is not None:
+                self.widget.close()
+                self.widget = None
+        elif self.widget is not None:
+            self.view.show(self.widget, drawing)
+        else:
+            self.widget = self.view.widget(drawing)
+            if self.place is not None:
+                self.place.children, self.place.layout.display = (self.widget,), None
+
     def _drawing(self, data: Any) -> Any:
+        if self.view.move is not None:
+            return self.view.draw(*data)  # not remembered, because it will be changed in place
         if data not in self._drawings:
             self._drawings[data] = self.view.draw(*data)
             while len(self._drawings) > _REMEMBERED:
@@ -135,10 +160,12 @@ class Shown:
 def laid_out(view: Any, shown: list[Shown]) -> widgets.Widget:
     """The widgets of a declaration, whose first drawings have been made."""
     if isinstance(view, View):
-        return next(one.widget for one in shown if one.view is view)
+        return next(one.place or one.widget for one in shown if one.view is view)
     children = [laid_out(part, shown) for part in view.views]
+    if isinstance(view, Column):
+        return widgets.VBox(children)
     if isinstance(view, Row):
-        return side_by_side(children)
+        return side_by_side(children) if view.wraps else widgets.HBox(children)
     return _tabs(view.titles, children)
 
 

@@ -8,8 +8,9 @@ import torch
 
 from .. import randomness, records
 from ..theory import batch_norm_conflict as conflict
-from . import claims, diversity
+from . import claims
 from .claims import Verdict
+from .diversity import experiments as diversity
 from .printed_sentences import Sentence
 
 ON_SHAPES = "shapes 16 px, ConvNet-3 of width 32"

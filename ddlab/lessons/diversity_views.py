@@ -14,7 +14,8 @@ from ..distilled import DistilledSet
 from ..networks import Network
 from ..records import Record
 from ..records.diversity import coverage
-from . import diversity, recorded
+from . import recorded
+from .diversity import experiments as diversity
 from .recorded import cell, interval_of
 
 # What the lesson calls the rows of the records.

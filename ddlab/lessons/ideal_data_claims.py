@@ -11,9 +11,10 @@ from torch.distributions import MultivariateNormal
 
 from .. import randomness, theory
 from ..theory import GaussianMixture, ToyRuns
-from . import claims, ideal_data
+from . import claims
 from .claims import Verdict
-from .ideal_data import OWN_POSTERIOR, RHOS, SIGMAS
+from .ideal_data import experiments as ideal_data
+from .ideal_data.experiments import OWN_POSTERIOR, RHOS, SIGMAS
 
 SEEDS_PER_PAIR = 6  # a run takes milliseconds: sixty seeds where other claims have ten pairs
 EARLY = 200  # updates

@@ -69,7 +69,7 @@ LESSONS = {
         cpu_seconds=120,
         megabytes=1000,
         minutes=35,
-        module="ideal_data",
+        module="ideal_data.experiments",
         one_thread_seconds=120,
     ),
     "20_inverting_a_network": Budget(
@@ -88,7 +88,7 @@ LESSONS = {
         cpu_seconds=180,
         megabytes=1200,
         minutes=40,
-        module="diversity",
+        module="diversity.experiments",
     ),
     "30_data_residuals": Budget(
         title="Data residuals",

@@ -117,16 +117,16 @@ def test_sliders_do_what_the_mouse_does(view) -> None:
 def test_maps_layers_and_seeds(view) -> None:
     before = places(view)
     view.panel["layer"].value = "logits"
-    assert "teacher's logits" in view.plot.figure.layout.title.text or view.worker.join() is None
-    view.worker.join()
+    assert "teacher's logits" in view.plot.figure.layout.title.text or view.runner.join() is None
+    view.runner.join()
     assert "logits" in view.sentence and places(view) != before
     view.panel["perplexity"].value = 10
     view.panel["map"].value = "t-SNE"
-    view.worker.join()
+    view.runner.join()
     assert view.sentence.startswith("t-SNE of the logits") and view.error is None
     first = places(view)
     view.seed_button.click()
-    view.worker.join()
+    view.runner.join()
     assert view.panel.value.seed == 1 and places(view) != first
     view.panel["map"].value = "PCA"
     view.seed_button.click()
@@ -140,7 +140,7 @@ def test_umap_says_that_it_takes_a_while(view, monkeypatch) -> None:
     monkeypatch.setattr(view, "say", said.append)
     view.panel["neighbours"].value = 6
     view.panel["map"].value = "UMAP"
-    view.worker.join()
+    view.runner.join()
     assert embeddings.UMAP_WAIT in said and said[-1].startswith("UMAP of the features")
 
 
@@ -148,10 +148,10 @@ def test_a_map_that_cannot_be_made_is_explained_and_the_view_goes_on(view) -> No
     view.panel["perplexity"].value = 60
     view.panel["map"].value = "t-SNE"
     with refuses("perplexity"):
-        view.worker.join()
+        view.runner.join()
     assert "perplexity must be at most" in str(view.error)
     view.panel["perplexity"].value = 10
-    view.worker.join()
+    view.runner.join()
     assert view.error is None and view.sentence.startswith("t-SNE")
 
 
@@ -162,7 +162,7 @@ def test_sliders_without_use_are_greyed_out(view) -> None:
     assert disabled() == {"perplexity", "neighbours"}
     view.panel["map"].value = "t-SNE"
     assert disabled() == {"neighbours"}
-    view.worker.join()
+    view.runner.join()
 
 
 def test_the_state_is_a_short_text(view, given) -> None:

@@ -162,7 +162,7 @@ def diversity_view(data: ImageData, teacher: Network) -> Storm:
         )
         return moved and bytes(explorer.picture.value) == explorer._grid()
 
-    return Storm(explorer, move, explorer.worker.join, shows)
+    return Storm(explorer, move, explorer.runner.join, shows)
 
 
 def diversity_lab(data: ImageData, teacher: Network) -> Storm:

@@ -13,8 +13,9 @@ import torch
 import ddlab
 from ddlab import networks, records, training
 from ddlab.commands.claims import runs
-from ddlab.lessons import claims, diversity, diversity_claims
+from ddlab.lessons import claims, diversity_claims
 from ddlab.lessons import diversity_views as views
+from ddlab.lessons.diversity import experiments as diversity
 from ddlab.methods import directed_weight_adjustment as dwa
 from tests.support import made_data
 

@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from ddlab import theory
-from ddlab.lessons import ideal_data, ideal_data_claims
-from ddlab.lessons.ideal_data import CHECKS, RHOS, SIGMAS
+from ddlab.lessons import ideal_data_claims
+from ddlab.lessons.ideal_data import experiments as ideal_data
+from ddlab.lessons.ideal_data.experiments import CHECKS, RHOS, SIGMAS
 from ddlab.theory import ToyConfig
 
 

@@ -193,10 +193,10 @@ def toys() -> list[dict[str, Any]]:
     import torch
 
     from ... import theory
-    from ...explorers import toy_view
+    from ...lessons.ideal_data import world
 
     torch.set_num_threads(1)
-    settings = [theory.ToyConfig(deviation=sigma) for sigma in toy_view.SIGMAS.values]
+    settings = [theory.ToyConfig(deviation=sigma) for sigma in world.SIGMAS.values]
     runs = theory.train_toys(settings)
     fresh = itertools.count(1)
 
@@ -205,20 +205,20 @@ def toys() -> list[dict[str, Any]]:
         theory.train_toys(
             [
                 theory.ToyConfig(deviation=1.0, relabelling=rho, teacher_deviation=teacher)
-                for rho in toy_view.RHOS.values
+                for rho in world.RHOS.values
             ]
         )
 
     network, axis = runs.networks[-1, 0, 0], torch.linspace(-1, 1, 41)
     points, labels = (half.float() for half in theory.spread_points(settings[0].original, 250))
-    directions, view = theory.toy_directions(network), toy_view.ToyView()
+    directions, view = theory.toy_directions(network), world.Settings()
     work: dict[str, Callable[[], Any]] = {
         "7 Sigmas x 20 seeds x 1000 steps": lambda: theory.train_toys(settings),
         "5 rhos x 20 seeds x 1000 steps, new teachers": new_teachers,
         "their validation, 11 frames": lambda: theory.validate_toys(runs),
         "landscape 41 x 41, 500 points": lambda: theory.toy_surface(network, directions, axis, axis, points, labels),
-        "one move of a lab's slider": lambda: toy_view.toy_shown(view, toy_view.SIGMAS),
-        "one move with the landscape": lambda: toy_view.toy_shown(view.replace(landscape="contours"), toy_view.SIGMAS),
+        "one move of a lab's slider": lambda: world.answer(view, world.SIGMAS),
+        "one move with the landscape": lambda: world.answer(view.replace(landscape="contours"), world.SIGMAS),
     }
     return [{"name": f"toys: {name}", **timed(call, 15)} for name, call in work.items()]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,23 @@ from sklearn.decomposition import PCA
 import ddlab
 from ddlab import embeddings, measures, networks, training
 from ddlab.data import ImageData
-from ddlab.explorers import DiversityLab, laboratory
-from ddlab.explorers.diversity_lab import BEFORE, NOW, REAL
-from ddlab.explorers.laboratory import Settings
+from ddlab.distilled import DistilledSet
+from ddlab.explorers import Laboratory, Value
+from ddlab.explorers import lab as labs
 from ddlab.figures import encode_grid
+from ddlab.lessons.diversity import world as worlds
+from ddlab.lessons.diversity.lab import (
+    DiversityLab,
+    accuracy_figure,
+    compared,
+    distance_figure,
+    map_figure,
+    picture_now,
+    picture_real,
+    run_table,
+    runs,
+)
+from ddlab.lessons.diversity.world import BEFORE, NOW, REAL, Images, Settings, real
 from ddlab.methods import directed_weight_adjustment as dwa
 from ddlab.methods import selection
 from ddlab.methods import squeeze_recover_relabel as sre2l
@@ -44,36 +58,51 @@ def explorer(given):
     made.close()
 
 
-def trace(explorer: DiversityLab, name: str) -> Any:
-    return next(one for one in explorer.plot.figure.data if one.name == name)
+def trace(explorer: Laboratory, name: str) -> Any:
+    return next(one for one in explorer.widget(map_figure).figure.data if one.name == name)
 
 
-def places(explorer: DiversityLab, name: str) -> torch.Tensor:
+def places(explorer: Laboratory, name: str) -> torch.Tensor:
     drawn = trace(explorer, name)
     return torch.tensor(np.stack([drawn.x, drawn.y], 1))
 
 
-def rows(explorer: DiversityLab) -> list[list[str]]:
-    body = explorer.table.value.split("<tbody>")[1]
+def rows(explorer: Laboratory) -> list[list[str]]:
+    body = explorer.widget(run_table).value.split("<tbody>")[1]
     return [re.findall(r"<t[hd][^>]*>([^<]*)<", row) for row in body.split("<tr>")[1:]]
 
 
-def slow(explorer: DiversityLab) -> None:
+def button(explorer: Laboratory) -> Any:
+    return next(iter(explorer.buttons.values()))
+
+
+def shown(explorer: Laboratory, name: str = NOW) -> Images:
+    """What is compared under a name."""
+    return compared(runs(explorer.world, explorer.settings, explorer._known())[2])[name][0]
+
+
+def distilled(explorer: Laboratory) -> DistilledSet:
+    """The images on show."""
+    return explorer.world.run(shown(explorer).source).result()
+
+
+def slow(explorer: Laboratory) -> None:
     """As if an image update took ten seconds, and a reader had one."""
-    explorer.at_once = 1.0
-    explorer.lab._seconds_per_update = 10.0
+    explorer.world.at_once = 1.0
+    run = explorer.world.run(CONFIG)
+    run.seconds = 10.0 * run.step
 
 
 def test_it_begins_with_the_images_of_distill_and_without_a_thread(explorer, given) -> None:
     made = ddlab.distill("dwa", given[0], given[1], CONFIG, progress=False)
-    assert torch.equal(explorer.shown.distilled.images, made.images)
+    assert torch.equal(distilled(explorer).images, made.images)
     by_class = made.to_uint8()[[0, 3, 1, 4, 2, 5]]  # a batch has one image of each class
-    assert explorer.picture.value == encode_grid(by_class, columns=2, scale=6, row_labels=list("abc"))
+    assert explorer.widget(picture_now).value == encode_grid(by_class, columns=2, scale=6, row_labels=list("abc"))
     distances = measures.feature_distance(made, given[1])
-    assert torch.equal(torch.tensor(explorer.bars.figure.data[0].y, dtype=torch.float32), distances)
+    assert torch.equal(torch.tensor(explorer.widget(distance_figure).figure.data[0].y, dtype=torch.float32), distances)
     assert f"feature distance {distances.mean():.3f}" in explorer.sentence and "press Run" in explorer.sentence
     assert "directed, K = 12, ρ = 0.015, from real images, 2 per class, 6 updates" in explorer.sentence
-    assert not [thread for thread in threading.enumerate() if thread.name == "ddlab-diversity-lab"]
+    assert not [thread for thread in threading.enumerate() if thread.name == "ddlab-lab"]
 
 
 @pytest.mark.parametrize("perturbation", ["none", "random", "directed"])
@@ -83,25 +112,25 @@ def test_a_change_gives_what_distill_gives_bit_for_bit(explorer, given, perturba
         images_per_class=3, seed=1,
     )  # fmt: skip
     explorer.panel.value = settings
-    explorer.worker.join()
+    explorer.runner.join()
     config = CONFIG.replace(**{name: getattr(settings, name) for name in vars(CONFIG)})
-    assert explorer.shown.config == config and type(explorer.shown.config) is dwa.Config
+    assert shown(explorer).source == config and type(shown(explorer).source) is dwa.Config
     made = ddlab.distill("dwa", given[0], given[1], config, progress=False)
-    assert_same(made.tensors, explorer.shown.distilled.tensors)
-    assert made.provenance == explorer.shown.distilled.provenance
+    assert_same(made.tensors, distilled(explorer).tensors)
+    assert made.provenance == distilled(explorer).provenance
 
 
 def test_students_are_those_of_evaluate_for_both_kinds_of_labels_and_images(explorer, given, no_cache) -> None:
     data, teacher = given
-    student = explorer.lab.student = STUDENT.replace(epochs=40)  # long enough to differ
+    student = explorer.world.student = STUDENT.replace(epochs=40)  # long enough to differ
     explorer.panel["seed"].value = 3
-    explorer.worker.join()
+    explorer.runner.join()
     ddlab.cache.clear()
     found = set()
     chosen = ddlab.distill("selection", data, teacher, selection.Config(images_per_class=2, seed=3), progress=False)
     said = explorer.sentence
-    table = explorer.accuracies.figure.data[0].text
-    for row, made in enumerate((explorer.shown.distilled, chosen)):
+    table = explorer.widget(accuracy_figure).figure.data[0].text
+    for row, made in enumerate((distilled(explorer), chosen)):
         for column, labels in enumerate(("hard", "online")):
             expected = ddlab.evaluate(made, data, labels=labels, teacher=teacher, seeds=[3], config=student).mean
             found.add(expected)
@@ -109,48 +138,49 @@ def test_students_are_those_of_evaluate_for_both_kinds_of_labels_and_images(expl
             word = f"{labels} labels {expected:.1%}" if row == 0 else f"(random real {expected:.1%})"
             assert word in said
     assert len(found) > 2, "equal numbers would show nothing"
-    assert explorer.run_button.disabled and explorer.progress.description == "at rest"
+    assert button(explorer).disabled and explorer.progress.description == "at rest"
 
 
 def test_the_real_images_are_those_that_a_real_start_begins_with(explorer, given) -> None:
     inputs = Inputs(data=given[0], teachers=(given[1],))
     first = sre2l.init(CONFIG, inputs).images
-    real = explorer.lab.real(CONFIG).distilled
-    assert torch.equal(real.images[real.labels.argsort(stable=True)][::2], first)
-    assert explorer.real_picture.value != explorer.picture.value
+    chosen = explorer.world.run(real(CONFIG)).result()
+    assert torch.equal(chosen.images[chosen.labels.argsort(stable=True)][::2], first)
+    assert explorer.widget(picture_real).value != explorer.widget(picture_now).value
 
 
 def test_runs_are_placed_on_one_map_that_stands_still(explorer, given) -> None:
     data, teacher = given
-    first, real = places(explorer, NOW), places(explorer, "real images")
+    first, still = places(explorer, NOW), places(explorer, "real images")
     explorer.panel["initialisation"].value = "noise"
-    explorer.worker.join()
-    assert torch.equal(places(explorer, BEFORE), first) and torch.equal(places(explorer, "real images"), real)
+    explorer.runner.join()
+    assert torch.equal(places(explorer, BEFORE), first) and torch.equal(places(explorer, "real images"), still)
     chosen = ddlab.distill("selection", data, teacher, selection.Config(images_per_class=2), progress=False)
-    pool = embeddings.features_of(teacher, data.normalised(explorer.lab.mapped.pool))
+    pool = embeddings.features_of(teacher, data.normalised(explorer.world.mapped.pool))
     model = PCA(2, svd_solver="full").fit(torch.cat([pool, embeddings.features_of(teacher, chosen.images)]).numpy())
-    points = embeddings.features_of(teacher, explorer.shown.distilled.images)
+    points = embeddings.features_of(teacher, distilled(explorer).images)
     expected = torch.from_numpy(model.transform(points.numpy())).float()
     torch.testing.assert_close(places(explorer, NOW), expected, atol=1e-3, rtol=1e-3)
-    (low_x, high_x), (low_y, high_y) = explorer.plot.figure.layout.xaxis.range, explorer.plot.figure.layout.yaxis.range
+    layout = explorer.widget(map_figure).figure.layout
+    (low_x, high_x), (low_y, high_y) = layout.xaxis.range, layout.yaxis.range
     for name in (NOW, BEFORE, REAL, "real images"):
         x, y = places(explorer, name).T
         assert low_x <= x.min() and x.max() <= high_x and low_y <= y.min() and y.max() <= high_y
-    assert trace(explorer, NOW).text[0] == data.class_names[int(explorer.shown.distilled.labels[0])]
+    assert trace(explorer, NOW).text[0] == data.class_names[int(distilled(explorer).labels[0])]
 
 
 def test_coverage_is_that_of_the_chosen_layer_and_nothing_is_computed_for_it(explorer, given, monkeypatch) -> None:
     data, teacher = given
-    monkeypatch.setattr(explorer.worker, "submit", pytest.fail)
+    monkeypatch.setattr(explorer.runner, "submit", pytest.fail)
     for layer in ("logits", "features"):
         explorer.panel["layer"].value = layer
-        real, points = (
+        pool, points = (
             embeddings.features_of(teacher, images, layer)
-            for images in (data.normalised(explorer.lab.mapped.pool), explorer.shown.distilled.images)
+            for images in (data.normalised(explorer.world.mapped.pool), distilled(explorer).images)
         )
-        expected = f"coverage {measures.nearest_neighbour_coverage(real, points):.1%}"
-        assert expected in explorer.sentence and expected in explorer.plot.figure.layout.title.text
-        assert layer in explorer.plot.figure.layout.title.text
+        expected = f"coverage {measures.nearest_neighbour_coverage(pool, points):.1%}"
+        assert expected in explorer.sentence and expected in explorer.widget(map_figure).figure.layout.title.text
+        assert layer in explorer.widget(map_figure).figure.layout.title.text
 
 
 def test_coupled_sliders_move_together(explorer) -> None:
@@ -164,48 +194,47 @@ def test_coupled_sliders_move_together(explorer) -> None:
     explorer.panel["coupled"].value = False
     explorer.panel["lambda_mean"].value = 0.01
     assert explorer.panel["lambda_var"].value == 0.11
-    explorer.worker.join()
-    assert explorer.shown.config == CONFIG
+    explorer.runner.join()
+    assert shown(explorer).source == CONFIG
 
 
 def test_long_runs_wait_for_the_button(explorer) -> None:
     slow(explorer)
     explorer.panel["iterations"].value = 10
-    explorer.worker.join()
+    explorer.runner.join()
     assert (
-        explorer.sentence.startswith("Press Run: these images take about 200.0 s") and explorer.shown.config == CONFIG
+        explorer.sentence.startswith("Press Run: these images take about 200.0 s") and shown(explorer).source == CONFIG
     )
-    assert explorer.worker.thread is None and not explorer.run_button.disabled
-    explorer.run_button.click()
-    explorer.worker.join()
-    assert explorer.shown.config == CONFIG.replace(iterations=10) and explorer.run_button.disabled
+    assert explorer.runner.thread is None and not button(explorer).disabled
+    button(explorer).click()
+    explorer.runner.join()
+    assert shown(explorer).source == CONFIG.replace(iterations=10) and button(explorer).disabled
 
 
-def test_the_speed_is_known_where_the_first_images_were_known_before(explorer, given, monkeypatch) -> None:
-    explorer.lab.images(CONFIG.replace(seed=2))
-    assert 0 < explorer.lab.seconds(CONFIG.replace(seed=9)) < 60
-    again = DiversityLab(given[0], given[1], CONFIG.replace(seed=2), student=STUDENT, points=60, key="again")
-    assert again.lab._seconds_per_update is None, "the images came from the cache"
-    clock = iter(range(100))
-    monkeypatch.setattr(laboratory.time, "monotonic", lambda: float(next(clock)))
-    assert again.lab.seconds(CONFIG.replace(iterations=7)) == pytest.approx(2 * 7 / 3), "three updates in one second"
-    assert again.lab.seconds(CONFIG.replace(seed=2)) == 0
-    again.close()
+def test_the_speed_is_that_of_the_last_run(explorer) -> None:
+    world, other = explorer.world, CONFIG.replace(iterations=7)
+    first, last = world.run(CONFIG), world.run(CONFIG.replace(seed=2)).advance()
+    first.seconds, last.seconds = 60.0, 24.0
+    assert world.seconds(other) == pytest.approx(2 * 7 * 24.0 / 12)
+    world.run(other).advance(until=4).seconds = 2.0
+    assert world.seconds(other) == pytest.approx(10 * 2.0 / 4), "its own speed, for what is left"
+    assert world.seconds(CONFIG) == 0
 
 
 def test_known_settings_are_shown_at_once(explorer, monkeypatch) -> None:
     explorer.run()
-    first, picture = explorer.sentence, explorer.picture.value
+    first, picture = explorer.sentence, explorer.widget(picture_now).value
     explorer.panel["initialisation"].value = "noise"
-    explorer.worker.join()
-    assert explorer.picture.value != picture
-    monkeypatch.setattr(explorer.worker, "submit", pytest.fail)
+    explorer.runner.join()
+    assert explorer.widget(picture_now).value != picture
+    monkeypatch.setattr(dwa, "update", pytest.fail)
+    monkeypatch.setattr(worlds, "student_accuracy", pytest.fail)
     explorer.panel["initialisation"].value = "real"
-    assert explorer.sentence == first and explorer.picture.value == picture
+    assert explorer.sentence == first and explorer.widget(picture_now).value == picture
 
 
 def test_run_works_in_the_foreground(explorer) -> None:
-    assert explorer.run() is explorer and explorer.worker.thread is None
+    assert explorer.run() is explorer and explorer.runner.thread is None
     assert "hard labels" in explorer.sentence and "online labels" in explorer.sentence
     assert explorer.progress.value == 0
 
@@ -218,36 +247,73 @@ def test_what_nobody_waits_for_is_given_up(given, what) -> None:
     word = {"images": "images", "students": "hard labels"}[what]
     explorer.progress.observe(lambda change: seen.set() if word in change["new"] else None, "description")
     slow(explorer)
-    # A worker that is patient no more lets a computation end, whatever waits; the explorer must not.
-    explorer.worker._patience = 0.0
     if what == "images":
         explorer.panel.value = first.replace(iterations=1_000_000)
-    explorer.run_button.click()
+    button(explorer).click()
     assert seen.wait(20)
-    explorer.lab.student = STUDENT
+    explorer.world.student = STUDENT
     explorer.panel.value = first.replace(seed=1)
-    explorer.run_button.click()
-    explorer.worker.join(20)
-    assert explorer.shown.config == CONFIG.replace(seed=1) and "online labels" in explorer.sentence
-    assert CONFIG.replace(iterations=1_000_000) not in explorer.lab._made
+    button(explorer).click()
+    explorer.runner.join(20)
+    assert shown(explorer).source == CONFIG.replace(seed=1) and "online labels" in explorer.sentence
+    assert CONFIG.replace(iterations=1_000_000) not in known_sources(explorer)
     explorer.close()
 
 
-def test_a_result_that_comes_late_does_not_cover_what_is_asked_for(explorer) -> None:
-    late = explorer.lab.images(CONFIG.replace(seed=5))
-    explorer._show(late)
-    assert explorer.shown.config == CONFIG
-    explorer._wanted = CONFIG.replace(seed=6)
-    explorer._show(late)
-    assert explorer.shown is late, "something moves while what is wanted is still under way"
+def known_sources(explorer: Laboratory) -> list[Any]:
+    return [arguments[0] for arguments, _ in explorer._known().every(explorer.world.images)]
+
+
+def test_students_go_on_while_the_reader_looks_at_what_waits_for_the_button(explorer) -> None:
+    explorer.panel["seed"].value = 4
+    slow(explorer)
+    explorer.world.run(CONFIG.replace(seed=4)).seconds = 120.0
+    explorer.panel["iterations"].value = 10
+    assert explorer.sentence.startswith("Press Run")
+    explorer.runner.join()
+    assert explorer.sentence.startswith("Press Run") and explorer.progress.description == "at rest"
+    explorer.panel["iterations"].value = 6
+    assert "seed" in explorer.share_field.value and "online labels" in explorer.sentence
+
+
+def test_stop_leaves_what_is_computed_and_begins_nothing(given) -> None:
+    student = STUDENT.replace(epochs=100_000)
+    explorer = DiversityLab(given[0], given[1], CONFIG, student=student, points=60)
+    button(explorer).click()
+    while "hard labels" not in explorer.progress.description:
+        time.sleep(0.005)
+    explorer.stop_button.click()
+    explorer.runner.join(20)
+    assert explorer.error is None and not button(explorer).disabled and explorer.progress.description == "at rest"
+    assert explorer.sentence.endswith("press Run to train students.")
+    explorer.close()
+
+
+def test_the_last_images_stay_on_show_until_there_are_others(explorer, monkeypatch) -> None:
+    go_on, begun, update = threading.Event(), threading.Event(), dwa.update
+
+    def held(*arguments: Any) -> Any:
+        begun.set()
+        assert go_on.wait(20)
+        return update(*arguments)
+
+    picture = explorer.widget(picture_now).value
+    monkeypatch.setattr(dwa, "update", held)
+    explorer.panel["initialisation"].value = "noise"
+    assert begun.wait(20) and shown(explorer).source == CONFIG
+    assert explorer.widget(picture_now).value == picture and "from real images" in explorer.sentence
+    go_on.set()
+    explorer.runner.join()
+    assert shown(explorer).source.initialisation == "noise" and shown(explorer, BEFORE).source == CONFIG
+    assert explorer.widget(picture_now).value != picture and "from noise" in explorer.sentence
 
 
 def test_the_table_holds_the_last_five_runs_and_real_images(explorer, given) -> None:
     for seed in (1, 2, 3, 4, 5, 1):
         explorer.panel["seed"].value = seed
-        explorer.worker.join()
-    shown = rows(explorer)
-    assert [row[0] for row in shown] == [
+        explorer.runner.join()
+    cells = rows(explorer)
+    assert [row[0] for row in cells] == [
         "this run",
         "1 before",
         "2 before",
@@ -255,26 +321,31 @@ def test_the_table_holds_the_last_five_runs_and_real_images(explorer, given) -> 
         "4 before",
         "random real images",
     ]
-    assert [row[8] for row in shown] == ["1", "5", "4", "3", "2", "1"]
-    assert shown[0][1:8] == ["0.01", "0.11", "directed, K = 12, ρ = 0.015", "real", "2", "6", "0.25"]
-    for row, run in zip(shown, explorer.runs, strict=False):
-        assert row[9] == f"{measures.feature_distance(run.distilled, given[1]).mean():.3f}"
-    real = explorer.lab.real(explorer.shown.config)
-    assert shown[5][9] == f"{real.distances.mean():.3f}" and "not yet" not in explorer.table.value
-    assert rows(explorer)[0][11] == f"{explorer.lab.accuracy(explorer.shown, 'hard'):.1%}"
+    assert [row[8] for row in cells] == ["1", "5", "4", "3", "2", "1"]
+    assert cells[0][1:8] == ["0.01", "0.11", "directed, K = 12, ρ = 0.015", "real", "2", "6", "0.25"]
+    for row, seed in zip(cells, (1, 5, 4, 3, 2), strict=False):
+        made = explorer.world.run(CONFIG.replace(seed=seed)).result()
+        assert row[9] == f"{measures.feature_distance(made, given[1]).mean():.3f}"
+    chosen = explorer.world.run(real(CONFIG.replace(seed=1))).result()
+    assert cells[5][9] == f"{measures.feature_distance(chosen, given[1]).mean():.3f}"
+    assert "not yet" not in explorer.widget(run_table).value
+    accuracy = explorer._known()(Value(explorer.world.accuracy, CONFIG.replace(seed=1), "hard"))
+    assert cells[0][11] == f"{accuracy:.1%}"
 
 
 def test_old_runs_are_forgotten_and_not_those_on_show(explorer, monkeypatch) -> None:
-    monkeypatch.setattr(laboratory, "_KEPT", 7)
-    real = explorer.lab.real(CONFIG)
+    monkeypatch.setattr(labs, "_VALUES", 24)
+    monkeypatch.setattr(explorer.world._runs, "_limit", 5 * explorer.world.run(CONFIG).nbytes)
     for steps in range(8):
         explorer.panel["adjustment_steps"].value = steps
-        explorer.worker.join()
-    known = explorer.lab.mapped
-    names = {made.name for made in explorer.lab._made.values()}
-    assert len(names) == 7 and set(known.sets) == names | {"first"} == set(explorer.lab.map("logits").sets)
-    assert {run.name for run in explorer.runs} <= names
-    assert explorer.lab.real(CONFIG) is real, "on show all the time"
+        explorer.runner.join()
+    assert len(explorer.values) == 24 and len(list(explorer.world._runs)) < 8
+    cells = rows(explorer)
+    assert [row[3] for row in cells[:5]] == [f"directed, K = {steps}, ρ = 0.015" for steps in (7, 6, 5, 4, 3)]
+    # What was forgotten is made again.
+    explorer.panel["adjustment_steps"].value = 0
+    explorer.runner.join()
+    assert shown(explorer).source == CONFIG.replace(adjustment_steps=0) and "online labels" in explorer.sentence
 
 
 def test_controls_without_use_are_greyed_out(explorer) -> None:
@@ -282,7 +353,7 @@ def test_controls_without_use_are_greyed_out(explorer) -> None:
     assert off() == [False, False]
     explorer.panel["perturbation"].value = "none"
     assert off() == [True, True]
-    explorer.worker.join()
+    explorer.runner.join()
     assert "adjustment none" in explorer.sentence
 
 
@@ -290,36 +361,36 @@ def test_errors_are_shown_and_the_laboratory_goes_on(explorer, monkeypatch) -> N
     with refuses("images_per_class"):
         explorer.share_field.value = "images_per_class=31"
     assert "images_per_class" in str(explorer.error) and explorer.panel.value.images_per_class == 2
-    monkeypatch.setattr(explorer.lab, "learn", lambda *_: ddlab.errors.fail("labels", "known", "none"))
+    monkeypatch.setattr(explorer.world, "accuracy", lambda *_, **__: ddlab.errors.fail("labels", "known", "none"))
     explorer.panel["seed"].value = 7
     with refuses("labels must be known"):
-        explorer.worker.join()
+        explorer.runner.join()
     assert "labels must be known" in str(explorer.error) and explorer.progress.description == "at rest"
     monkeypatch.undo()
     explorer.panel["seed"].value = 8
-    explorer.worker.join()
-    assert explorer.error is None and explorer.shown.config.seed == 8
+    explorer.runner.join()
+    assert explorer.error is None and shown(explorer).source.seed == 8
 
 
 def test_the_state_is_a_short_text(explorer, given) -> None:
     explorer.panel["coupled"].value = True
     explorer.panel["layer"].value = "logits"
-    explorer.worker.join()
+    explorer.runner.join()
     text = explorer.share_field.value
     assert len(text) < 100
     other = DiversityLab(given[0], given[1], CONFIG, student=STUDENT, points=60, at_once=1e9, key="another")
     other.share_field.value = text
-    other.worker.join()
+    other.runner.join()
     assert other.panel.value == explorer.panel.value and other.sentence == explorer.sentence
     other.close()
 
 
 def test_closing_ends_the_thread_and_a_cell_run_again_closes_the_old_one(given) -> None:
     old = DiversityLab(given[0], given[1], CONFIG, student=STUDENT.replace(epochs=100_000), points=60)
-    old.run_button.click()
-    assert [thread for thread in threading.enumerate() if thread.name == "ddlab-diversity-lab"]
+    button(old).click()
+    assert [thread for thread in threading.enumerate() if thread.name == "ddlab-lab"]
     DiversityLab(given[0], given[1], CONFIG, student=STUDENT, points=60).close()
-    assert not [thread for thread in threading.enumerate() if thread.name == "ddlab-diversity-lab"]
+    assert not [thread for thread in threading.enumerate() if thread.name == "ddlab-lab"]
     assert old.comm is None
 
 

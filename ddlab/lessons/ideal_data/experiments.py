@@ -9,15 +9,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .. import randomness, theory
-from ..explorers import Scrubber, toy_view
-from ..figures import encode_grid, setting_curves
-from ..runs import Frame
-from ..theory import ToyConfig, ToyRuns, ToyValidation
-from .answers import called
+from ... import randomness, theory
+from ...explorers import Scrubber
+from ...figures import encode_grid, setting_curves
+from ...runs import Frame
+from ...theory import ToyConfig, ToyRuns, ToyValidation
+from ..answers import called
+from . import world
 
 NAME = "10_ideal_data"
-SIGMAS, RHOS = toy_view.SIGMAS.values, toy_view.RHOS.values
+SIGMAS, RHOS = world.SIGMAS.values, world.RHOS.values
 TRAINED, OWN_POSTERIOR = "trained", "posterior of the distilled"
 QUIET = 0.91  # share of right decisions in exercise 3; the best possible is .921, hard labels reach .86
 PER_CLASS = 512  # points that stand for G: right to less than one percent
@@ -69,12 +70,12 @@ def missing_information(sigmas: Sequence[float] = SIGMAS) -> list[float]:
 
 def best_decisions(*, seed: int, count: int = 150) -> dict[str, Any]:
     """What no network can beat on G, for `figures.decision_map`: the exact posterior, with `count` samples."""
-    original, axis = ToyConfig().original, torch.linspace(*toy_view.EXTENT[0], 41, dtype=torch.float64)
+    original, axis = ToyConfig().original, torch.linspace(*world.EXTENT[0], 41, dtype=torch.float64)
     points, labels = theory.mixture_sample(original, count, seed=seed)
     return {
         "x": axis,
         "y": axis,
-        "outputs": theory.posterior(original, toy_view.plane(axis, axis)),
+        "outputs": theory.posterior(original, world.plane(axis, axis)),
         "points": points,
         "labels": labels,
         "targets": labels,
@@ -115,8 +116,8 @@ def film(runs: ToyRuns) -> Scrubber:
 
 def decisions(runs: ToyRuns, frame: int) -> np.ndarray:
     """The output over the plane, mean over the seeds, as pictures: orange for class 0, blue for 1; uint8 [settings, h, w, 3]."""
-    axis = torch.linspace(*toy_view.EXTENT[0], _PIXELS)
-    seen = toy_view.plane(axis, axis.flip(0)).view(-1, 2)
+    axis = torch.linspace(*world.EXTENT[0], _PIXELS)
+    seen = world.plane(axis, axis.flip(0)).view(-1, 2)
     outputs = theory.toy_outputs(runs.networks[frame], seen).mean(1).view(-1, _PIXELS, _PIXELS, 1).numpy()
     strength = np.abs(2 * outputs - 1)
     colour = np.where(outputs > 0.5, _BLUE, _ORANGE)

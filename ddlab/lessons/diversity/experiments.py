@@ -10,16 +10,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .. import cache, networks, randomness, records
-from ..data import ImageData
-from ..distilled import DistilledSet
-from ..methods import directed_weight_adjustment as dwa
-from ..methods import selection, squeeze_recover_relabel
-from ..methods._recovery import real_image_indices
-from ..networks import Network
-from ..process import Inputs
-from ..records import setting
-from ..theory import rest_loss
+from ... import cache, networks, randomness, records
+from ...data import ImageData
+from ...distilled import DistilledSet
+from ...methods import directed_weight_adjustment as dwa
+from ...methods import selection, squeeze_recover_relabel
+from ...methods._recovery import real_image_indices
+from ...networks import Network
+from ...process import Inputs
+from ...records import setting
+from ...theory import rest_loss
 
 NAME = "21_diversity"
 RANDOM, SRE2L, NONE, PERTURBED, DIRECTED = "random real", "SRe2L", "no adjustment", "random weights", "DWA"

@@ -1,0 +1,1 @@
+"""Lesson 21, diversity: DWA and what pulls the images of one class apart."""

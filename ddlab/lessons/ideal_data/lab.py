@@ -1,0 +1,184 @@
+"""The toy world of two Gaussian classes, trained anew at every move of a slider (ReLA, Figures 1 and 2).
+
+SigmaLab()              distilled samples: seven Sigmas and the chosen one, 20 networks each
+RhoLab()                distilled targets: five rhos and the chosen one
+LandscapeLab()          the loss over a plane of weights, with the paths of three networks in it; LandscapeLab(vary="relabelling")
+
+Every lab shows what the chosen setting's networks decide, how all settings learn, and the numbers at the end. Nothing is kept from one
+move to the next but the start and the noise, which all settings share: what differs is the setting.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import plotly.graph_objects as go
+
+from ... import errors, figures
+from ...explorers.lab import Change, Known, Lab, Value
+from ...explorers.tables import table
+from ...explorers.views import Chart, Html, Row, Tabs
+from .world import CONTOUR, EXTENT, HIDDEN, RELIEF, RHOS, SIGMAS, SQUARED, WRONG, Answer, Settings, World, answer
+
+_HARDEST = "deviation=1,relabelling=0.5"  # the paper's case for targets
+_HEIGHT = 400
+_OTHER_SEEDS = 1000  # of all that are counted through
+
+
+def on_show(world: World, settings: Settings, known: Known) -> tuple[Answer]:
+    """What these settings give; while an exact gradient is computed, the newest that is there."""
+    if not settings.exact_gradient:
+        known.now(answer, settings, world.sweep)
+    newest = (known(Value(answer, past, world.sweep)) for past in known.past)
+    return (next(filter(None, newest), None) or known.now(answer, world.start, world.sweep),)
+
+
+def other_seeds(settings: Settings) -> Settings:
+    """As many others."""
+    return settings.replace(first_seed=(settings.first_seed + settings.seeds) % _OTHER_SEEDS)
+
+
+# -- what is drawn
+
+
+def decisions(shown: Answer) -> go.Figure:
+    """What the chosen setting's networks decide."""
+    return figures.decision_map(**shown.decisions, extent=EXTENT, height=_HEIGHT)
+
+
+def curves(shown: Answer) -> go.Figure:
+    """How all settings learn."""
+    return figures.setting_curves(**_curves(shown), y_label=_y_label(shown), height=_HEIGHT)
+
+
+def move_curves(figure: go.Figure, shown: Answer) -> go.Figure:
+    """The same on a figure of others, if that is of the same measure."""
+    same = figure.layout.yaxis.title.text == _y_label(shown)
+    return figures.move_curves(figure, **_curves(shown)) if same else curves(shown)
+
+
+def _y_label(shown: Answer) -> str:
+    return "mean squared error on G" if shown.settings.measure == SQUARED else "share of wrong decisions on G"
+
+
+def _curves(shown: Answer) -> dict[str, Any]:
+    measure, sweep, chosen = shown.settings.measure, shown.sweep, shown.chosen
+    mean, error = shown.means[measure], shown.errors[measure][:, chosen]
+    return {
+        "steps": shown.steps,
+        "curves": {sweep.name(value): mean[:, shown.values.index(value)] for value in sweep.values},
+        "chosen": (f"chosen, {sweep.name(shown.values[chosen])}", mean[:, chosen]),
+        "band": (mean[:, chosen] - 2 * error, mean[:, chosen] + 2 * error),
+        "least": shown.least[measure],
+    }
+
+
+def landscape(shown: Answer) -> go.Figure | None:
+    """Contours, or the same in three dimensions; None where it is hidden."""
+    if shown.landscape is None:
+        return None
+    relief = shown.settings.landscape == RELIEF
+    draw = figures.landscape_relief if relief else figures.landscape_contours
+    return draw(**shown.landscape, title="Loss on G", height=_HEIGHT)
+
+
+def numbers(shown: Answer) -> str:
+    """A table: every setting at the end, on G."""
+    end, wrong, rows = shown.means[SQUARED][-1], shown.means[WRONG][-1], []
+    for number, value in enumerate(shown.values):
+        marks = ["chosen"] * (number == shown.chosen) + ["least"] * (number == end.argmin())
+        error = f"{end[number]:.4f} ± {shown.errors[SQUARED][-1, number]:.4f}"
+        rows.append((shown.sweep.name(value), error, f"{1 - wrong[number]:.1%}", " ".join(marks)))
+    rows.append(("least possible", f"{shown.least[SQUARED]:.4f}", f"{1 - shown.least[WRONG]:.1%}", ""))
+    caption = f"After {int(shown.steps[-1])} updates: mean ± standard error of {shown.seeds} networks"
+    return table(caption, ("setting", "squared error on G", "right on G", ""), rows)
+
+
+def sentence(world: World, settings: Settings, known: Known) -> str:
+    """How the chosen setting ends."""
+    (shown,) = on_show(world, settings, known)
+    end, chosen, names = shown.means[SQUARED][-1], shown.chosen, [shown.sweep.name(value) for value in shown.values]
+    land = shown.landscape
+    plane = "" if land is None else f" The landscape's plane holds {land['captured']:.0%} of the paths' movement."
+    return (
+        f"{names[chosen]}: after {int(shown.steps[-1])} updates the squared error on G is {end[chosen]:.4f} "
+        f"(standard error {shown.errors[SQUARED][-1, chosen]:.4f}, {shown.seeds} networks), "
+        f"{1 - shown.means[WRONG][-1, chosen]:.1%} of its decisions are right. The least of all settings is {end.min():.4f}, "
+        f"at {names[int(end.argmin())]}; nothing can be below {shown.least[SQUARED]:.4f}.{plane}"
+    )
+
+
+# -- the labs
+
+
+def _sigma(settings: str = "") -> World:
+    """Distilled samples: how the spread of what networks learn from decides how well they do on G; see the module.
+
+    Args:
+        settings: what is shown first, as a shared text says it, such as "deviation=0.2,steps=200".
+    """
+    return World(SIGMAS, settings)
+
+
+def _rho(settings: str = _HARDEST) -> World:
+    """Distilled targets: how much of the label a teacher's output should replace; `settings` as of `SigmaLab`."""
+    return World(RHOS, settings)
+
+
+def _plane(settings: str = "", *, vary: str = "deviation") -> World:
+    """The loss on G over a plane of weights, with three networks' paths: the ends of the sweep and the chosen setting.
+
+    Args:
+        settings: as of `SigmaLab`; the landscape is shown at first in any case.
+        vary: "deviation" (Sigma, Figure 1a) or "relabelling" (rho, Figure 2a).
+    """
+    errors.check_choice("vary", vary, ("deviation", "relabelling"))
+    world = _sigma(settings) if vary == "deviation" else _rho(settings or _HARDEST)
+    if world.start.landscape == HIDDEN:
+        world.start = world.start.replace(landscape=CONTOUR)
+    return world
+
+
+_DECISIONS = Chart(on_show, decisions, move=lambda figure, shown: figures.move_decisions(figure, **shown.decisions))
+_LANDSCAPE = Chart(on_show, landscape, folds=True)
+_LEARNING = Tabs(("Curves", Chart(on_show, curves, move=move_curves)), ("Numbers", Html(on_show, numbers)))
+_SHARED: dict[str, Any] = {
+    "labels": {
+        "deviation": "deviation of the samples (Σ)",
+        "relabelling": "share of the teacher (ρ)",
+        "teacher_deviation": "teacher's deviation (Σ*)",
+        "gap": "gap between the means (μ2 - μ1)",
+        "original_deviation": "deviation of G",
+        "steps": "updates (T)",
+        "exact_gradient": "exact gradient",
+    },
+    "wanted": lambda world, settings: [Value(answer, settings, world.sweep)] if settings.exact_gradient else [],
+    "buttons": [Change("Other seeds", other_seeds, hint="Other starts and other samples, as many")],
+    "kept": ("first_seed",),
+    "sentence": sentence,
+}
+
+SigmaLab = Lab(
+    "Narrow or wide: which samples teach best?",
+    _sigma,
+    controls=("deviation", "steps", "momentum", "exact_gradient"),
+    more=("gap", "original_deviation", "learning_rate", "measure", "landscape"),
+    views=[Row(_DECISIONS, _LANDSCAPE, _LEARNING)],
+    **_SHARED,
+)
+RhoLab = Lab(
+    "Whose labels: the data's or a teacher's?",
+    _rho,
+    controls=("relabelling", "teacher", "teacher_deviation", "deviation"),
+    more=("gap", "learning_rate", "momentum", "steps", "exact_gradient", "measure", "landscape"),
+    views=[Row(_DECISIONS, _LANDSCAPE, _LEARNING)],
+    **_SHARED,
+)
+LandscapeLab = Lab(
+    "Which way do the networks go?",
+    _plane,
+    controls=lambda world: (*world.sweep.controls, "plane", "landscape"),
+    more=("learning_rate", "momentum", "steps", "exact_gradient"),
+    views=[Row(_LANDSCAPE, _DECISIONS), _LEARNING],
+    **_SHARED,
+)

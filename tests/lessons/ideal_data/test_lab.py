@@ -1,0 +1,287 @@
+"""The toy labs, driven in Python: what they show is what the theory trains, for every setting and every seed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from ddlab import theory
+from ddlab.errors import DDLabError
+from ddlab.explorers import Laboratory
+from ddlab.lessons.ideal_data import lab as labs
+from ddlab.lessons.ideal_data.lab import LandscapeLab, RhoLab, SigmaLab, curves, decisions, landscape, numbers, on_show
+from ddlab.lessons.ideal_data.world import RHOS, SIGMAS, SQUARED, WRONG, Answer, Settings, Sweep, answer
+from tests.support import refuses
+
+QUICK = "steps=60,seeds=3"
+
+
+@pytest.fixture
+def lab() -> Iterator[Laboratory]:
+    made = SigmaLab(QUICK)
+    yield made
+    made.close()
+
+
+def trace(figure: Any, name: str) -> Any:
+    return next(one for one in figure.data if one.name == name)
+
+
+def shown(lab: Laboratory) -> Answer:
+    return on_show(lab.world, lab.settings, lab._known())[0]
+
+
+def moved(lab: Laboratory, **values: Any) -> None:
+    for name, value in values.items():
+        lab.panel[name].value = value
+    lab.runner.join()
+
+
+def by_themselves(settings: Settings, sweep: Sweep, value: float) -> theory.ToyRuns:
+    """One setting, trained without the others."""
+    setting = {name: getattr(settings, name) for name in theory.ToyConfig.__dataclass_fields__}
+    return theory.train_toys(
+        [theory.ToyConfig(**setting | {sweep.field: value, "record_every": max(1, settings.steps // 10)})]
+    )
+
+
+@pytest.mark.parametrize(("sweep", "value"), [(SIGMAS, 0.1), (SIGMAS, 0.45), (RHOS, 0.75), (RHOS, 0.4)])
+def test_settings_beside_each_other_are_those_by_themselves(sweep: Sweep, value: float) -> None:
+    settings = Settings(steps=60, seeds=3, first_seed=4).replace(**{sweep.field: value})
+    found = answer(settings, sweep)
+    alone = theory.validate_toys(by_themselves(settings, sweep, value), per_class=96)
+    squared, right = alone.mean_squared_error[:, 0], alone.accuracy_fraction[:, 0]
+    torch.testing.assert_close(found.means[SQUARED][:, found.chosen], squared.mean(-1), atol=1e-5, rtol=0)
+    torch.testing.assert_close(found.errors[SQUARED][:, found.chosen], squared.std(-1) / 3**0.5, atol=1e-5, rtol=0)
+    torch.testing.assert_close(1 - found.means[WRONG][:, found.chosen], right.mean(-1))
+    assert found.values[found.chosen] == value and set(sweep.values) <= set(found.values)
+    assert len(found.values) == len({*sweep.values, value})
+    assert answer(settings.replace(seeds=1), sweep).errors[SQUARED].abs().max() == 0
+
+
+def test_the_plots_show_what_was_trained(lab: Laboratory) -> None:
+    moved(lab, deviation=0.45)
+    runs = by_themselves(lab.panel.value, SIGMAS, 0.45)
+    grid = torch.linspace(-1, 4, 41)
+    corner = torch.stack([grid[[40, 0]], grid[[3, 3]]], 1)  # two points in the row y = grid[3]
+    outputs = theory.toy_outputs(runs.networks[-1, 0], corner).mean(0)
+    drawn = np.asarray(trace(lab.widget(decisions).figure, "network's output").z, float)
+    assert [drawn[3, 40], drawn[3, 0]] == pytest.approx(outputs.tolist(), abs=1e-5)
+    errors = theory.validate_toys(runs, per_class=96).mean_squared_error[:, 0]
+    chosen = trace(lab.widget(curves).figure, "chosen")
+    assert np.asarray(chosen.y, float) == pytest.approx(errors.mean(-1).numpy(), abs=1e-5)
+    band = np.asarray(trace(lab.widget(curves).figure, "chosen, two standard errors").y, float)
+    assert band[0] - band[-1] == pytest.approx(4 * float(errors[0].std()) / 3**0.5, abs=1e-5)
+    samples = theory.distilled_samples(runs.configs)
+    points = np.concatenate([[trace(lab.widget(decisions).figure, name).x] for name in ("class 0", "class 1")], 1)
+    assert sorted(points[0].tolist()) == pytest.approx(sorted(samples.points[0, 0, :, 0].tolist()), abs=1e-6)
+
+
+def test_the_sentence_and_the_table_have_the_numbers(lab: Laboratory) -> None:
+    moved(lab, deviation=0.3)
+    ends = shown(lab).means[SQUARED][-1]
+    best = int(ends.argmin())
+    assert lab.sentence.startswith(f"Σ = 0.3: after 60 updates the squared error on G is {ends[3]:.4f}")
+    assert f"least of all settings is {ends[best]:.4f}, at Σ = {shown(lab).values[best]:g}" in lab.sentence
+    assert "nothing can be below 0.0578" in lab.sentence and "3 networks" in lab.sentence
+    for value, end in zip(shown(lab).values, ends, strict=True):
+        assert f"Σ = {value:g}</th><td>{end:.4f} ±" in lab.widget(numbers).value
+    assert lab.widget(numbers).value.count("chosen") == 1 and "least possible" in lab.widget(numbers).value
+
+
+def test_the_least_possible_is_the_bayes_risk(lab: Laboratory) -> None:
+    moved(lab, original_deviation=0.3, gap=2.0)
+    mixture = theory.bimodal_mixture(distance=2 * 2**0.5, deviation=0.3)
+    assert shown(lab).least[WRONG] == pytest.approx(theory.bayes_error_fraction(mixture), abs=1e-6)
+    assert (shown(lab).means[SQUARED] > shown(lab).least[SQUARED] - 1e-4).all()
+
+
+def test_shares_of_wrong_decisions(lab: Laboratory) -> None:
+    moved(lab, measure="share wrong")
+    assert lab.widget(curves).figure.layout.yaxis.title.text == "share of wrong decisions on G"
+    wrong = shown(lab).means[WRONG][:, shown(lab).chosen]
+    assert np.asarray(trace(lab.widget(curves).figure, "chosen").y, float) == pytest.approx(wrong.numpy(), abs=1e-6)
+    moved(lab, measure="squared error")
+    assert lab.widget(curves).figure.layout.yaxis.title.text == "mean squared error on G"
+
+
+def test_exact_gradients_take_fewer_seeds_and_say_so(lab: Laboratory) -> None:
+    lab.panel.value = lab.panel.value.replace(exact_gradient=True, seeds=20)
+    lab.runner.join()
+    assert shown(lab).seeds == 5 and "5 networks" in lab.sentence
+
+
+def test_exact_gradients_are_computed_elsewhere_and_something_moves(
+    lab: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The newest first; an answer that is there is shown although the reader has gone on."""
+    begun, go_on = threading.Event(), threading.Event()
+    asked: list[float] = []
+
+    def slow(settings: Settings, sweep: Sweep, *, watch: Any = None) -> Answer:
+        if settings.exact_gradient:
+            assert threading.current_thread().name == "ddlab-lab"
+            asked.append(settings.momentum)
+            begun.set()
+            assert go_on.wait(20)
+        return answer(settings, sweep)
+
+    monkeypatch.setattr(labs, "answer", slow)
+    moved(lab, momentum=0.1)
+    before = lab.sentence
+    lab.panel["exact_gradient"].value = True
+    assert begun.wait(20) and lab.sentence == before
+    for momentum in (0.2, 0.3, 0.4):
+        lab.panel["momentum"].value = momentum
+    assert lab.sentence == before
+    said: list[str] = []
+    lab._sentence.observe(lambda change: said.append(change["new"]), "text")
+    go_on.set()
+    lab.runner.join()
+    assert asked == [0.1, 0.4] and len(said) == 2 and said[-1] == lab.sentence
+    assert shown(lab).settings == lab.panel.value and lab.progress.description == "at rest"
+
+
+def test_known_settings_are_not_trained_again(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = shown(lab)
+    moved(lab, deviation=0.3)
+    monkeypatch.setattr(theory, "train_toys", pytest.fail)
+    moved(lab, deviation=0.5)
+    assert shown(lab) is first and lab.runner.thread is None
+
+
+def test_what_is_remembered_is_small(lab: Laboratory) -> None:
+    """Not a view of all the samples, which take megabytes."""
+    kept = [part for part in shown(lab).decisions.values() if isinstance(part, torch.Tensor)]
+    assert sum(part.untyped_storage().nbytes() for part in kept) < 50_000
+
+
+def test_the_landscape_comes_and_goes(lab: Laboratory) -> None:
+    assert lab.widget(landscape) is None
+    moved(lab, landscape="contours")
+    plot, land = lab.widget(landscape), shown(lab).landscape
+    assert plot is not None and land is not None and list(land["paths"]) == ["Σ = 0.1", "Σ = 0.5", "Σ = 1"]
+    assert 0.5 < land["captured"] <= 1 and f"{land['captured']:.0%} of the paths' movement" in lab.sentence
+    starts = torch.stack([path[0] for path in land["paths"].values()])
+    torch.testing.assert_close(starts[0], starts[1], atol=1e-5, rtol=0)  # common start
+    moved(lab, landscape="3-D")
+    assert lab.widget(landscape) is plot and plot.figure.data[0].type == "surface"
+    moved(lab, landscape="hidden")
+    assert lab.widget(landscape) is None and plot.comm is None and "plane" not in lab.sentence
+
+
+def test_a_point_of_the_landscape_is_the_loss_of_those_weights() -> None:
+    settings = Settings(steps=60, seeds=3, landscape="contours")
+    land = answer(settings, SIGMAS).landscape
+    assert land is not None
+    configs = [settings.replace(deviation=sigma, record_every=3) for sigma in (0.1, 0.5, 1.0)]
+    runs = theory.train_toys(configs)
+    rows = runs.networks.rows[:, :, 0].movedim(1, 0)
+    origin = rows[:, -1].mean(0)
+    directions = theory.trajectory_directions(rows.flatten(0, 1), origin=origin)
+    weights = origin + land["x"][7] * directions[0] + land["y"][20] * directions[1]
+    points, labels = theory.spread_points(settings.original, 96)
+    network = runs.networks[-1, 0, 0].from_rows(weights)
+    loss = theory.toy_validation(network, points.float(), labels.float()).mean_squared_error
+    assert float(land["loss"][20, 7]) == pytest.approx(float(loss), abs=1e-5)
+
+
+def test_random_planes_hold_next_to_nothing(lab: Laboratory) -> None:
+    lab.panel.value = lab.panel.value.replace(landscape="contours", plane="random filters")
+    lab.runner.join()
+    land = shown(lab).landscape
+    assert land is not None and land["captured"] < 0.3
+
+
+def test_the_rho_lab_begins_with_the_papers_hardest_case() -> None:
+    lab = RhoLab()
+    assert (lab.panel.value.deviation, lab.panel.value.relabelling) == (1.0, 0.5)
+    assert shown(lab).values == (0.0, 0.25, 0.5, 0.75, 1.0)
+    targets, labels = (shown(lab).decisions[name] for name in ("targets", "labels"))
+    assert ((targets - 0.5 * labels) >= 0).all() and targets.unique().numel() > 60
+    lab.panel.value = lab.panel.value.replace(steps=60, seeds=3)
+    moved(lab, relabelling=0.0)
+    assert torch.equal(shown(lab).decisions["targets"], shown(lab).decisions["labels"])
+    lab.close()
+
+
+def test_a_landscape_lab_of_either_kind() -> None:
+    for vary, names in (("deviation", ["Σ = 0.1", "Σ = 0.5", "Σ = 1"]), ("relabelling", ["ρ = 0", "ρ = 0.5", "ρ = 1"])):
+        lab = LandscapeLab(vary=vary)
+        land = shown(lab).landscape
+        assert land is not None and list(land["paths"]) == names and vary in list(lab.panel)
+        assert ("teacher" in list(lab.panel)) == (vary == "relabelling")
+        lab.close()
+    with refuses("vary", "'deviation'", "'size'"):
+        LandscapeLab(vary="size")
+
+
+def test_other_seeds_and_back_with_the_same(lab: Laboratory) -> None:
+    before = shown(lab).means[SQUARED]
+    next(iter(lab.buttons.values())).click()
+    lab.runner.join()
+    assert lab.panel.value.first_seed == 3 and not torch.equal(shown(lab).means[SQUARED], before)
+    moved(lab, momentum=0.5)
+    lab.reset_button.click()
+    lab.runner.join()
+    assert lab.panel.value == Settings.from_string(QUICK).replace(first_seed=3)
+
+
+def test_a_shared_text_restores_the_view(lab: Laboratory) -> None:
+    moved(lab, momentum=0.9, deviation=0.2)
+    again = SigmaLab(lab.share_field.value, key="other")
+    assert again.panel.value == lab.panel.value and again.sentence == lab.sentence
+    again.close()
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ("deviation=0", ("deviation", "0")),
+        ("deviation=-1", ("deviation", "-1")),
+        ("relabelling=1.5", ("relabelling", "1.5")),
+        ("steps=0", ("steps", "0")),
+        ("steps=100000", ("steps", "1000", "100000")),
+        ("dimensions=3", ("dimensions", "3")),
+        ("momentum=NaN", ("momentum",)),
+        ("sigma=1", ("parameter of", "sigma")),
+    ],
+)
+def test_settings_that_are_none(settings: str, words: tuple[str, ...]) -> None:
+    with refuses(*words):
+        SigmaLab(settings)
+
+
+def test_what_cannot_be_trained_is_said_and_the_last_picture_stays(
+    lab: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = lab.sentence
+
+    def grown(_settings: Settings, _sweep: Sweep) -> None:
+        raise DDLabError("learning_rate must be so small that the weights stay finite; given one with which they grow.")
+
+    monkeypatch.setattr(labs, "answer", grown)
+    with pytest.raises(DDLabError, match="learning_rate"):
+        moved(lab, learning_rate=0.1)
+    assert isinstance(lab.error, DDLabError) and lab.sentence == before
+    monkeypatch.undo()
+    moved(lab, learning_rate=0.002)
+    assert lab.error is None
+
+
+def test_the_largest_steps_give_finite_numbers_or_a_sentence(lab: Laboratory) -> None:
+    settings = lab.panel.value.replace(learning_rate=10.0, momentum=0.9999, steps=1000)
+    assert torch.isfinite(answer(settings, SIGMAS).means[SQUARED]).all()
+
+
+def test_means_that_are_one_have_no_best_boundary(lab: Laboratory) -> None:
+    lab.panel.value = lab.panel.value.replace(gap=0.0)
+    lab.runner.join()
+    assert list(trace(lab.widget(decisions).figure, "best boundary").x) == [] and shown(lab).least[
+        WRONG
+    ] == pytest.approx(0.5)
