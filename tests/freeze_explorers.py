@@ -28,8 +28,8 @@ from ddlab.data import ImageData
 from ddlab.errors import DDLabError
 from ddlab.explorers import Explorer
 from ddlab.figures import encode_png, loss_curves
-from ddlab.lessons import claims_on_trial
 from ddlab.lessons.bases_and_views.lab import SelfSupervisedLab
+from ddlab.lessons.claims_on_trial import experiments
 from ddlab.lessons.data_residuals.lab import ResidualLab
 from ddlab.methods import data_residual_matching as fadrm
 from ddlab.methods import directed_weight_adjustment as dwa
@@ -481,10 +481,10 @@ def self_supervised_lab() -> Visit:
 
 def trial_cards() -> Iterator[tuple[str, Visit]]:
     """Every trial: answered, then at three settings."""
-    for name, trial in claims_on_trial.trials().items():
+    for name, trial in experiments.trials().items():
         card = explorers.TrialCard(trial)
         answer = Move("answer", lambda card, trial=trial: card.commit(trial.verdict))
-        some = claims_on_trial.some_settings(trial.parameters, 3)
+        some = experiments.some_settings(trial.parameters, 3)
         yield f"trial {name}", (card, [answer, *(restore(view.to_string()) for view in some)])
 
 

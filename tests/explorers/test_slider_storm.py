@@ -40,8 +40,8 @@ from ddlab.explorers import (
 from ddlab.explorers.latents import pulls, start_points
 from ddlab.explorers.toys import ToyLab
 from ddlab.figures import encode_png, loss_curves
-from ddlab.lessons import claims_on_trial
 from ddlab.lessons.bases_and_views import lab as bases_and_views
+from ddlab.lessons.claims_on_trial import experiments
 from ddlab.lessons.data_residuals import lab as residuals
 from ddlab.methods import data_residual_matching as fadrm
 from ddlab.methods import directed_weight_adjustment as dwa
@@ -228,7 +228,7 @@ def toy_lab(lab: ToyLab, field: str) -> Storm:
 
 def trial_card(_data: ImageData, _teacher: Network) -> Storm:
     """The one that simulates: a new simulation for each of fifty rates, found again after."""
-    explorer = TrialCard(claims_on_trial.trials()["R3"]).commit("holds")
+    explorer = TrialCard(experiments.trials()["R3"]).commit("holds")
 
     def move(number: int) -> None:
         explorer.panel["learning_rate"].value = (number % 50 + 1) / 100
