@@ -7,22 +7,17 @@ Player, Recording    live runs and their frames; player_buttons
 Scrubber             a slider over a recording
 Prediction           a question whose answer is locked before the result is seen
 Trial, TrialCard     a statement of a paper: claim, answer, sliders, verdict
-LabelsAgainstImages, LiveRecovery, RecoveryFilm, DiversityView, DiversityLab, LatentConflict,
-SigmaLab, RhoLab, LandscapeLab, CropMaps, BasesLab, BudgetLab: what lessons show
+LiveRecovery, RecoveryFilm, DiversityView, DiversityLab, LatentConflict, SigmaLab, RhoLab, LandscapeLab: what lessons show
 Lab, Value, Compute, Change, Chart, Strip, Html, Row, Tabs   a laboratory as a declaration; Laboratory is what it makes
 Explorer             the base: sentence, errors, state text, close
 replace, close_all   one explorer per name
 """
 
-from .bases import BasesLab
-from .budget import BudgetLab
 from .controls import Controls, controls
-from .crop_maps import CropMaps
 from .diversity import DiversityView
 from .diversity_lab import DiversityLab
 from .images import Picture
 from .lab import Change, Compute, Known, Lab, Laboratory, Value
-from .labels import LabelsAgainstImages
 from .latents import LatentConflict
 from .layout import Explorer, player_buttons, side_by_side
 from .live import Sentence
@@ -41,13 +36,10 @@ from .worker import Worker
 
 __all__ = [
     "ANSWERS",
-    "BasesLab",
-    "BudgetLab",
     "Change",
     "Chart",
     "Compute",
     "Controls",
-    "CropMaps",
     "DiversityLab",
     "DiversityView",
     "Explorer",
@@ -55,7 +47,6 @@ __all__ = [
     "Html",
     "Known",
     "Lab",
-    "LabelsAgainstImages",
     "Laboratory",
     "LandscapeLab",
     "LatentConflict",

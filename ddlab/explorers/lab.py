@@ -35,7 +35,7 @@ from .controls import controls
 from .layout import Explorer
 from .progress import Progress
 from .runner import Left, Runner
-from .stops import set_stops
+from .stops import name_stops, set_stops
 from .views import Shown, flattened, laid_out
 
 _VALUES = 400  # that are remembered
@@ -91,14 +91,14 @@ class Declared:
     Attributes:
         controls, more: fields of the settings: those that are seen at once, and those that are folded away.
         views: of `explorers.views`, from top to bottom, or world -> these. sentence: (world, settings, known) -> what is seen, in words.
-        wanted: the jobs for these settings, the most interesting first. at_once: how many of them are done before anything is on show, for
+        wanted: the jobs for these settings, the most interesting first. opens_with: how many of them are done before anything is on show, for
             the first settings. watched: the `Run` that the slider of steps moves along.
         step_label: (world, settings, step) -> how the slider calls a step.
         check: raises `DDLabError` where settings cannot be; those before then stay on show.
         settle: (new, old) -> settings whose fields go together. unused: names of fields that play no part.
         job_words: (world, job) -> what is said beside the bar. buttons: of `Compute` and `Change`.
         labels: field -> words. choice_words: world -> field -> (choice -> its words).
-        stops: world -> field -> (low, high) of a slider with round numbers.
+        stops: world -> field -> (low, high) of a slider with round numbers, or stop -> its words.
         caption: HTML under the views.
     """
 
@@ -107,7 +107,7 @@ class Declared:
     sentence: Callable[[Any, Any, Known], str]
     more: Sequence[str] = ()
     wanted: Callable[[Any, Any], Jobs] = lambda world, settings: []
-    at_once: int = 0
+    opens_with: int = 0
     watched: Callable[[Any, Any], Run] | None = None
     step_label: Callable[[Any, Any, int], str] = lambda world, settings, step: str(step)
     step_words: str = "step"
@@ -118,7 +118,7 @@ class Declared:
     buttons: Sequence[Compute | Change] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     choice_words: Callable[[Any], dict[str, Callable[[Any], str]]] = lambda world: {}
-    stops: Callable[[Any], Mapping[str, tuple[int, int]]] = lambda world: {}
+    stops: Callable[[Any], Mapping[str, tuple[int, int] | Mapping[Any, str]]] = lambda world: {}
     caption: str = ""
 
 
@@ -213,7 +213,7 @@ class Laboratory(Explorer):
         self._shown = [Shown(view) for view in flattened(declared)]
         self.runner = Runner(self._compute, on_error=self._failed, on_busy=self._busy, name="ddlab-lab")
         self.beside = Runner(self._compute_beside, on_error=self.show_error, name="ddlab-lab-beside")
-        for job in self.lab.wanted(world, self.start)[: self.lab.at_once]:
+        for job in self.lab.wanted(world, self.start)[: self.lab.opens_with]:
             self._finish(job)
         self._make_widgets()
         self._draw_views(self._known())
@@ -402,8 +402,11 @@ class Laboratory(Explorer):
         labels = {name: words for name, words in lab.labels.items() if name in names}
         said = lab.choice_words(self.world)
         self.panel = controls(self.start, names, labels=labels, more=more, stacked=True, choice_words=said)
-        for name, (low, high) in lab.stops(self.world).items():
-            set_stops(self.panel, name, low, max(low, high))
+        for name, stops in lab.stops(self.world).items():
+            if isinstance(stops, tuple):
+                set_stops(self.panel, name, stops[0], max(stops))
+            else:
+                name_stops(self.panel, name, stops)
         self.slider = _step_slider(lab.step_words)
         self.buttons: dict[Any, widgets.Button] = {button: _button(button.icon, button.hint) for button in lab.buttons}
         self.stop_button = _button("stop", "Leave what is computed; what there is stays", "Stop")

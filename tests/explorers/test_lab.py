@@ -30,7 +30,9 @@ class Settings(Parameters):
 
     power: int = parameter(1, range=(0, 99), explorable=(0, 9), help="How much an update adds.")
     total: int = parameter(8, range=(1, 99), explorable=(4, 40), help="Updates of a run.")
-    twin: int = parameter(1, range=(0, 99), explorable=(0, 9), help="Goes with the power, where a test says so.")
+    twin: int = parameter(
+        1, range=(0, 99), scale="log", explorable=(1, 9), help="Goes with the power, where a test says so."
+    )
     colour: str = parameter("red", choices=("red", "blue"), explorable=True, help="Of the views alone.")
     step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
 
@@ -248,13 +250,13 @@ def test_only_so_many_values_are_remembered(opened: Any, monkeypatch: pytest.Mon
 def test_what_is_wanted_at_once_is_there_before_anything_is_drawn(opened: Any) -> None:
     first = [Html(lambda world, settings, known: (known(Value(world.value, settings.power)) + 1,), str)]
     wanted = lambda world, settings: [Value(world.value, power) for power in (settings.power, 5)]  # noqa: E731
-    lab = opened(declared(wanted=wanted, views=first, at_once=1), join=False)
+    lab = opened(declared(wanted=wanted, views=first, opens_with=1), join=False)
     assert lab._shown[0].widget.value == "11" and lab.world.parts[:4] == [(1, part) for part in range(4)]
-    run = opened(declared(**OF_RUNS | {"at_once": 1}), join=False, key="run")
+    run = opened(declared(**OF_RUNS | {"opens_with": 1}), join=False, key="run")
     assert own() == [] or run.runner.thread is None
     assert shown(run) == "power 1: (0, 2, 4, 6, 8), at 8"
     with pytest.raises(ValueError, match="power 1 is wrong"):
-        declared(wanted=wanted, views=first, at_once=1)(wrong=[1])
+        declared(wanted=wanted, views=first, opens_with=1)(wrong=[1])
 
 
 def test_first_settings_that_the_check_refuses_are_raised() -> None:
@@ -320,6 +322,7 @@ def test_a_button_asks_for_jobs_and_is_grey_while_they_are_done_and_when_known(o
 
     def said(world: World, settings: Settings, known: Known) -> str:
         doing.append(known.doing(Value(world.value, 1)))
+        assert not doing[-1] or known(Value(world.value, 1)) is None
         return "said"
 
     button = Compute(lambda world, settings: f"Do {settings.power}", _students, stays=stays)
@@ -387,19 +390,25 @@ def test_pressing_for_the_watched_run_follows_it(opened: Any) -> None:
 
 def test_stop_leaves_what_a_button_asked_for_and_keeps_where_it_stands(opened: Any) -> None:
     button = Compute("Run", lambda world, settings, known: [world.run(settings)])
-    lab = opened(declared(watched=World.run, buttons=[button]))
+    lab = opened(
+        declared(watched=World.run, buttons=[button]), Settings(total=40)
+    )  # the second frame is that of step 10
     world = lab.world
     slowly(world)
     pressed(lab).click()
     until(lambda: len(world.updates) == 3)
+    order: list[str] = []
+    lab._sentence.observe(lambda change: order.append(change["new"]), "text")
+    lab.progress.observe(lambda change: order.append(change["new"]), "description")
     lab.stop_button.click()
     lab.runner.join(10)
     run = world.run(lab.settings)
     assert not run.complete and run.at().step == run.step and f"step {run.step}." in lab.sentence, "it can be looked at"
-    assert lab.stop_button.disabled and not pressed(lab).disabled and lab.progress.description == "at rest"
+    assert lab.stop_button.disabled and not pressed(lab).disabled
+    assert order[-1] == "at rest" and f"step {run.step}." in order[-2], "after the last picture"
     pressed(lab).click()
     lab.runner.join(10)
-    assert run.complete and [step for _, step in world.updates] == list(range(8))
+    assert run.complete and [step for _, step in world.updates] == list(range(40))
 
 
 def test_a_button_may_change_the_settings_and_reset_brings_the_first_ones_back(opened: Any) -> None:
@@ -482,12 +491,14 @@ def test_fields_that_play_no_part_are_grey(opened: Any) -> None:
 def test_the_panel(opened: Any) -> None:
     words = {
         "labels": {"power": "how much", "colour": "of what"},
-        "stops": lambda world: {"total": (4, 40)},
+        "stops": lambda world: {"twin": (1, 40) if world.wrong else {9: "all", 4: "four"}},
         "choice_words": lambda world: {"colour": str.upper},
     }
     lab = opened(declared(**OF_RUNS | words))
     assert list(lab.panel) == ["power", "total", "twin", "colour"] and lab.panel["power"].description == "how much"
-    assert [stop for _, stop in lab.panel["total"].options] == [4, 5, 7, 8, 10, 15, 20, 25, 30, 40]
+    assert lab.panel["twin"].options == (("1", 1), ("four", 4), ("all", 9)) and lab.panel["twin"].value == 1
+    stops = opened(declared(**OF_RUNS | words), wrong=[5], key="stops").panel["twin"].options
+    assert [stop for _, stop in stops] == [1, 2, 3, 4, 5, 7, 10, 15, 20, 25, 30, 40]
     assert [words for words, _ in lab.panel["colour"].options] == ["RED", "BLUE"]
     more, folded = lab.panel.children[2:4]
     assert more.description == "More settings" and folded.layout.display == "none"
@@ -551,6 +562,8 @@ def test_the_nearest_step_there_is(opened: Any) -> None:
     lab.panel["total"].value = 4
     lab.runner.join(10)
     assert lab.sentence == "red, power 1, step 4.", "beyond the end is the end"
+    held(lab, 2)
+    until(lambda: lab.sentence.startswith("red, power 2, step 0."))  # and the newest until then
 
 
 def test_without_a_watched_run_there_is_no_slider(opened: Any) -> None:
@@ -593,8 +606,10 @@ def test_later_is_shown_when_it_is_there_and_what_is_on_show_stays_until_then(op
 
     lab = opened(declared(**OF_RUNS | {"views": [Html(data, str)]}))
     lab.panel["power"].value = 3
-    lab.runner.join(10)  # it draws, and so asks again
-    assert lab._shown[0].widget.value == "1" and lab.sentence == "red, power 3, step 8."
+    until(lambda: asked)
+    lab.panel["colour"].value = "blue"  # it draws, and so asks again
+    lab.runner.join(10)
+    assert lab._shown[0].widget.value == "1" and lab.sentence == "blue, power 3, step 8."
     gate.set()
     lab.beside.join(10)
     assert lab._shown[0].widget.value == "27" and asked == [3], "once"
