@@ -28,11 +28,15 @@ from ddlab.data import ImageData
 from ddlab.errors import DDLabError
 from ddlab.explorers import Explorer
 from ddlab.figures import encode_png, loss_curves
-from ddlab.lessons import claims_on_trial
+from ddlab.lessons.bases_and_views.bases_lab import BasesLab
+from ddlab.lessons.bases_and_views.budget_lab import BudgetLab
 from ddlab.lessons.bases_and_views.lab import SelfSupervisedLab
+from ddlab.lessons.claims_on_trial import experiments
+from ddlab.lessons.claims_on_trial.crop_lab import CropMaps
 from ddlab.lessons.data_residuals.lab import ResidualLab
 from ddlab.lessons.diversity.lab import DiversityLab
 from ddlab.lessons.ideal_data.lab import LandscapeLab, RhoLab, SigmaLab
+from ddlab.lessons.shared.labels_against_images import LabelsAgainstImages
 from ddlab.methods import data_residual_matching as fadrm
 from ddlab.methods import directed_weight_adjustment as dwa
 from ddlab.methods import parameterised_self_supervised as boost
@@ -245,7 +249,7 @@ def labels_against_images() -> Visit:
     draw = torch.Generator().manual_seed(0)
     noise = ddlab.from_images(torch.randn(real.images.shape, generator=draw), real.labels, data, teacher)
     config = training.Config.teaching(network=networks.spec("convnet", width=4), epochs=20)
-    explorer = explorers.LabelsAgainstImages(data, teacher, {"real": real, "noise": noise, "recovered": real}, config)
+    explorer = LabelsAgainstImages(data, teacher, {"real": real, "noise": noise, "recovered": real}, config)
     return explorer, [
         turn("images", "noise"),
         turn("labels", "online"),
@@ -365,7 +369,7 @@ def landscape_lab_of_rho() -> Visit:
 
 
 def crop_maps() -> Visit:
-    explorer = explorers.CropMaps(made_data(size=12, channels=3), images=6, views=3)
+    explorer = CropMaps(made_data(size=12, channels=3), images=6, views=3)
     return explorer, [
         turn("least_area", 0.04),
         turn("second", "c"),
@@ -408,7 +412,7 @@ def slide_field(name: str, position: int) -> Move:
 
 
 def bases_lab() -> Visit:
-    explorer = explorers.BasesLab(made_data(size=8, channels=3, train=12, test=8), settings="bases=7")
+    explorer = BasesLab(made_data(size=8, channels=3, train=12, test=8), settings="bases=7")
     return explorer, [
         turn("bases", 20),
         turn("page", 2),
@@ -424,12 +428,12 @@ def bases_lab() -> Visit:
 def bases_lab_with_a_teacher() -> Visit:
     data = made_data(size=8, channels=3, train=12, test=8)
     teacher = networks.initialise(networks.spec("convnet", width=4, depth=2).for_data(data), seed=1)
-    explorer = explorers.BasesLab(data, teacher, settings="bases=7,representation_bases=3")
+    explorer = BasesLab(data, teacher, settings="bases=7,representation_bases=3")
     return explorer, [turn("representation_bases", 5), turn("representation_mean", "lost"), turn("scale", 1)]
 
 
 def budget_lab() -> Visit:
-    explorer = explorers.BudgetLab()
+    explorer = BudgetLab()
     presets = described(explorer, "Table 5").options
     return explorer, [
         *(slide("Table 5", position) for position in range(1, len(presets))),
@@ -483,10 +487,10 @@ def self_supervised_lab() -> Visit:
 
 def trial_cards() -> Iterator[tuple[str, Visit]]:
     """Every trial: answered, then at three settings."""
-    for name, trial in claims_on_trial.trials().items():
+    for name, trial in experiments.trials().items():
         card = explorers.TrialCard(trial)
         answer = Move("answer", lambda card, trial=trial: card.commit(trial.verdict))
-        some = claims_on_trial.some_settings(trial.parameters, 3)
+        some = experiments.some_settings(trial.parameters, 3)
         yield f"trial {name}", (card, [answer, *(restore(view.to_string()) for view in some)])
 
 

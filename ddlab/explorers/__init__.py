@@ -7,21 +7,16 @@ Player, Recording    live runs and their frames; player_buttons
 Scrubber             a slider over a recording
 Prediction           a question whose answer is locked before the result is seen
 Trial, TrialCard     a statement of a paper: claim, answer, sliders, verdict
-LabelsAgainstImages, LiveRecovery, RecoveryFilm, DiversityView, LatentConflict, CropMaps, BasesLab,
-BudgetLab            what lessons show
+LiveRecovery, RecoveryFilm, DiversityView, LatentConflict: what lessons show
 Lab, Value, Compute, Change, Chart, Strip, Html, Row, Column, Tabs   a laboratory as a declaration; Laboratory is what it makes
 Explorer             the base: sentence, errors, state text, close
 replace, close_all   one explorer per name
 """
 
-from .bases import BasesLab
-from .budget import BudgetLab
 from .controls import Controls, controls
-from .crop_maps import CropMaps
 from .diversity import DiversityView
 from .images import Picture
 from .lab import Change, Compute, Known, Lab, Laboratory, Value
-from .labels import LabelsAgainstImages
 from .latents import LatentConflict
 from .layout import Explorer, player_buttons, side_by_side
 from .live import Sentence
@@ -39,21 +34,17 @@ from .worker import Worker
 
 __all__ = [
     "ANSWERS",
-    "BasesLab",
-    "BudgetLab",
     "Change",
     "Chart",
     "Column",
     "Compute",
     "Controls",
-    "CropMaps",
     "DiversityView",
     "Explorer",
     "Frame",
     "Html",
     "Known",
     "Lab",
-    "LabelsAgainstImages",
     "Laboratory",
     "LatentConflict",
     "LiveRecovery",

@@ -22,7 +22,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,7 +35,7 @@ from .controls import controls
 from .layout import Explorer
 from .progress import Progress
 from .runner import Left, Runner
-from .stops import set_stops
+from .stops import name_stops, set_stops
 from .views import Shown, flattened, laid_out
 
 _VALUES = 400  # that are remembered
@@ -90,8 +90,9 @@ class Declared:
 
     Attributes:
         controls, more: fields of the settings: those that are seen at once (or world -> these), and those that are folded away.
-        views: of `explorers.views`, from top to bottom. sentence: (world, settings, known) -> what is seen, in words.
-        wanted: the jobs for these settings, the most interesting first.
+        views: of `explorers.views`, from top to bottom, or world -> these. sentence: (world, settings, known) -> what is seen, in words.
+        wanted: the jobs for these settings, the most interesting first. opens_with: how many of them are done before anything is on
+            show, for the first settings.
         at_once: (world, new, old, known) -> whether they begin when a reader comes from old settings to new ones (old is None at
             first and after Stop); else they wait for a button.
         watched: the `Run` that the slider of steps moves along.
@@ -101,15 +102,16 @@ class Declared:
         kept: names of fields that Reset leaves as they are.
         job_words: (world, job) -> what is said beside the bar. buttons: of `Compute` and `Change`.
         labels: field -> words. choice_words: world -> field -> (choice -> its words).
-        stops: world -> field -> (low, high) of a slider with round numbers.
+        stops: world -> field -> (low, high) of a slider with round numbers, or stop -> its words.
         caption: HTML under the views.
     """
 
     controls: Sequence[str] | Callable[[Any], Sequence[str]]
-    views: Sequence[Any]
+    views: Sequence[Any] | Callable[[Any], Sequence[Any]]
     sentence: Callable[[Any, Any, Known], str]
     more: Sequence[str] = ()
     wanted: Callable[[Any, Any], Jobs] = lambda world, settings: []
+    opens_with: int = 0
     at_once: Callable[[Any, Any, Any, Known], bool] = lambda world, new, old, known: True
     watched: Callable[[Any, Any], Run] | None = None
     step_label: Callable[[Any, Any, int], str] = lambda world, settings, step: str(step)
@@ -122,7 +124,7 @@ class Declared:
     buttons: Sequence[Compute | Change] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     choice_words: Callable[[Any], dict[str, Callable[[Any], str]]] = lambda world: {}
-    stops: Callable[[Any], Mapping[str, tuple[int, int]]] = lambda world: {}
+    stops: Callable[[Any], Mapping[str, tuple[int, int] | Mapping[Any, str]]] = lambda world: {}
     caption: str = ""
 
 
@@ -159,8 +161,8 @@ class Known:
 
     def doing(self, job: Run | Value) -> bool:
         """Whether a button asked for this job, and it is not done yet."""
-        task = self._lab.busy_with
-        return task is not None and job in task.pressed
+        task = self._lab.runner.task
+        return task is not None and job in task.pressed and not self._lab.done(job)
 
     def now(self, compute: Callable[..., Any], *arguments: Any) -> Any:
         """`compute(*arguments)`, at once and remembered: for what takes a tenth of a second at most."""
@@ -185,6 +187,10 @@ class _Task:
     pressed: Jobs = ()
     button: Compute | None = None
 
+    @property
+    def stays(self) -> bool:
+        return self.button is not None and self.button.stays
+
 
 class Laboratory(Explorer):
     """A declared laboratory on the page.
@@ -205,18 +211,21 @@ class Laboratory(Explorer):
         self.settings = self.start
         self.past: tuple[Any, ...] = (self.start,)
         self.values: OrderedDict[Value, Any] = OrderedDict()
-        self.refusal = ""
+        self.refusal, self._failed_beside = "", set[Value]()
+        self._on_page = False  # what is found beside could be drawn
         self._keeping, self._drawing = threading.RLock(), threading.RLock()
         self._placing: int | None = (
             None  # the thread that moves the slider after the settings; the reader may move it meanwhile
         )
-        self.busy_with: _Task | None = None
-        self._shown = [Shown(view) for view in flattened(self.lab.views)]
+        declared = self.lab.views(world) if callable(self.lab.views) else self.lab.views
+        self._shown = [Shown(view) for view in flattened(declared)]
         self.runner = Runner(self._compute, on_error=self._failed, on_busy=self._busy, name="ddlab-lab")
-        self.beside = Runner(self._compute_beside, on_error=self._failed, name="ddlab-lab-beside")
+        self.beside = Runner(self._compute_beside, on_error=self.show_error, name="ddlab-lab-beside")
+        for job in self.lab.wanted(world, self.start)[: self.lab.opens_with]:
+            self._finish(job)
         self._make_widgets()
         self._draw_views(self._known())
-        views = [laid_out(view, self._shown) for view in self.lab.views]
+        views = [laid_out(view, self._shown) for view in declared]
         caption = [widgets.HTML(self.lab.caption)] if self.lab.caption else []
         super().__init__(
             lab.title,
@@ -229,7 +238,11 @@ class Laboratory(Explorer):
         self.owns(self.beside)
         self.panel.observe(self.guard(self._moved), "value")
         self.share(self.panel)
-        self.slider.observe(self.guard(self._scrubbed), "index")
+        scrubbed = self.guard(self._scrubbed)
+        self.slider.observe(
+            lambda change: None if self._placing == threading.get_ident() else scrubbed(change), "index"
+        )
+        self._on_page = True
         self._draw()
         if self._begins(self.start, None):
             self._ask()
@@ -272,14 +285,16 @@ class Laboratory(Explorer):
             self.refusal = str(error)
             self._enable(self._known())
             raise
-        old, self.refusal, self.settings = self.settings, "", new
-        self.past = (new, *(past for past in self.past if past != new))[:_VALUES]
+        with self._drawing:  # a drawing that has begun in another thread is of one settings
+            old, self.refusal, self.settings = self.settings, "", new
+            self.past = (new, *(past for past in self.past if past != new))[:_VALUES]
+        self._failed_beside.clear()
         self._draw()
         if self._begins(new, old):
             self._ask()
 
     def _scrubbed(self, change: Any) -> None:
-        if self._placing == threading.get_ident() or change["new"] is None:
+        if change["new"] is None:
             return
         steps = [step for _, step in self.slider.options]
         step = None if change["new"] == len(steps) - 1 else steps[change["new"]]
@@ -288,11 +303,12 @@ class Laboratory(Explorer):
     def _press(self, button: Compute | Change) -> None:
         if isinstance(button, Change):
             self.panel.value = button.change(self.panel.value)
-        elif not self.refusal:
+        elif not self.buttons[button].disabled:  # a second click may come before the page shows it grey
             jobs = button.jobs(self.world, self.settings, self._known())
             if any(job is run for job in jobs for run in self._watched()):
                 self.panel.value = self.panel.value.replace(step=None)  # follow it
             self.runner.submit(_Task(self.lab.wanted(self.world, self.settings), jobs, button))
+            self._draw()  # the button is grey at once
 
     def _stop(self) -> None:
         on = self._begins(self.settings, None)
@@ -306,15 +322,16 @@ class Laboratory(Explorer):
         return self.lab.at_once(self.world, new, old, self._known())
 
     def _ask(self) -> None:
-        """Let the runner do what is missing, unless what it does for a button is still what that button would ask for."""
+        """Let the runner do what is missing, unless what it does is what would be asked for now, or stays."""
         task, wanted = self.runner.task, self.lab.wanted(self.world, self.settings)
-        if task is not None and task.button is not None:
-            if task.button.stays:
-                return
-            jobs = task.button.jobs(self.world, self.settings, self._known())
+        if task is not None and task.stays:
+            if not all(self.done(job) for job in task.pressed):
+                return  # what these settings want comes after it
+        elif task is not None:
+            jobs = [] if task.button is None else task.button.jobs(self.world, self.settings, self._known())
             if list(jobs) == list(task.pressed) and list(wanted) == list(task.wanted):
                 return
-        if task is not None or any(not self._done(job) for job in wanted):
+        if task is not None or any(not self.done(job) for job in wanted):
             self.runner.submit(_Task(wanted))
 
     # -- computing, in the runners' threads
@@ -327,20 +344,32 @@ class Laboratory(Explorer):
                 self.values.popitem(last=False)
 
     def ask_beside(self, value: Value) -> None:
-        """Compute a value in the second thread."""
-        self.beside.submit(value)
+        """Compute a value in the second thread, unless that has failed for these settings."""
+        if self._on_page and value not in self._failed_beside:
+            self.beside.submit(value)
+
+    def done(self, job: Run | Value) -> bool:
+        """Whether nothing is left to do for it."""
+        return job.complete if isinstance(job, Run) else job in self.values
 
     def _compute(self, task: _Task, leave: Callable[[], None]) -> None:
-        self.busy_with = task
         self.stop_button.disabled = task.button is None
-        try:
-            for job in [*task.pressed, *task.wanted]:
-                leave()
-                if not self._done(job):
-                    self._do(job, leave, job in task.pressed)
-                    self._draw()
-        finally:
-            self.busy_with = None
+        for job in self._jobs(task):
+            leave()
+            if not self.done(job):
+                self._do(job, leave, job in task.pressed)
+                self._draw()
+
+    def _jobs(self, task: _Task) -> Iterator[Run | Value]:
+        yield from task.pressed
+        # Where a button's jobs have stayed, the reader may look at other settings by now.
+        yield from self.lab.wanted(self.world, self.settings) if task.stays else task.wanted
+
+    def _finish(self, job: Run | Value) -> None:
+        if isinstance(job, Run):
+            job.advance()
+        else:
+            self.keep(job, job.compute(*job.arguments, watch=lambda words, share: None))
 
     def _do(self, job: Run | Value, leave: Callable[[], None], pressed: bool) -> None:
         if isinstance(job, Value):
@@ -364,20 +393,27 @@ class Laboratory(Explorer):
             self._draw()
 
     def _compute_beside(self, value: Value, _leave: Callable[[], None]) -> None:
-        self.keep(value, value.compute(*value.arguments))
+        if value in self.values or value in self._failed_beside:
+            return  # it was asked for again while it was computed
+        try:
+            self.keep(value, value.compute(*value.arguments))
+        except Exception:
+            self._failed_beside.add(value)  # else every drawing would ask for it
+            raise
         self._draw()
 
-    def _done(self, job: Run | Value) -> bool:
-        return job.complete if isinstance(job, Run) else job in self.values
-
     def _failed(self, error: BaseException) -> None:
-        self._busy(False)
-        self.show_error(error)
+        try:
+            self._busy(False)
+        finally:
+            self.show_error(error)
 
     def _busy(self, busy: bool) -> None:
         if not busy:
-            self._draw()
-            self.progress.rest()  # last: what is "at rest" has been drawn
+            try:
+                self._draw()
+            finally:
+                self.progress.rest()  # last: what is "at rest" has been drawn
 
     # -- drawing, in any thread
 
@@ -391,8 +427,11 @@ class Laboratory(Explorer):
         labels = {name: words for name, words in lab.labels.items() if name in names}
         said = lab.choice_words(self.world)
         self.panel = controls(self.start, names, labels=labels, more=more, stacked=True, choice_words=said)
-        for name, (low, high) in lab.stops(self.world).items():
-            set_stops(self.panel, name, low, max(low, high))
+        for name, stops in lab.stops(self.world).items():
+            if isinstance(stops, tuple):
+                set_stops(self.panel, name, stops[0], max(stops))
+            else:
+                name_stops(self.panel, name, stops)
         self.slider = _step_slider(lab.step_words)
         self.buttons: dict[Any, widgets.Button] = {button: _button(button.icon, button.hint) for button in lab.buttons}
         self.stop_button = _button("stop", "Leave what is computed; what there is stays", "Stop")
@@ -450,14 +489,14 @@ class Laboratory(Explorer):
         unused = self.lab.unused(self.world, self.settings)
         for name in self.panel:
             setattr(self.panel[name], "disabled", name in unused)  # noqa: B010
-        task = self.busy_with
+        task = self.runner.task
         for button, pressed in self.buttons.items():
             if isinstance(button, Change):
                 pressed.description = button.words
                 continue
             words = button.words if isinstance(button.words, str) else button.words(self.world, self.settings)
             jobs = [] if self.refusal else button.jobs(self.world, self.settings, known)
-            todo = [job for job in jobs if not self._done(job)]
+            todo = [job for job in jobs if not self.done(job)]
             pressed.description, pressed.disabled = words, all(known.doing(job) for job in todo)
         self.stop_button.disabled = task is None or task.button is None
 

@@ -136,6 +136,7 @@ class Explorer(widgets.VBox):
 
         @functools.wraps(handler)
         def guarded(*arguments: Any, **keywords: Any) -> None:
+            before = self.error
             try:
                 handler(*arguments, **keywords)
             except Exception as error:
@@ -143,7 +144,8 @@ class Explorer(widgets.VBox):
                 if not in_kernel():
                     raise
             else:
-                self.clear_error()
+                if self.error is before:  # else the handler moved a control whose own handler has failed
+                    self.clear_error()
 
         return guarded
 
@@ -157,9 +159,8 @@ class Explorer(widgets.VBox):
             layout=widgets.Layout(width="100%", max_width="44em"), style={"description_width": "5em"},
         )  # fmt: skip
 
-        def typed(change: Any) -> None:
-            if change["new"] == panel.value.to_string():
-                return
+        @self.guard
+        def restore(change: Any) -> None:
             before, self.error = panel.value, None
             wanted = type(before).from_string(change["new"])
             try:
@@ -172,11 +173,16 @@ class Explorer(widgets.VBox):
                 panel.value = before
                 raise refused
 
+        def typed(change: Any) -> None:
+            # Text that follows the controls restores nothing, and what they have shown as an error stays.
+            if change["new"] != panel.value.to_string():
+                restore(change)
+
         def moved(_change: Any) -> None:
             # Not what this change brought: another observer may have changed it since.
             field.value = panel.value.to_string()
 
-        field.observe(self.guard(typed), "value")
+        field.observe(typed, "value")
         panel.observe(moved, "value")
         row = widgets.HBox([field])
         self.children = (*self.children, row)

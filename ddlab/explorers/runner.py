@@ -54,7 +54,7 @@ class Runner:
         self._condition = threading.Condition()
         self._waiting: Any = _NOTHING
         self._doing: Any = _NOTHING
-        self._busy = self._closed = False
+        self._busy = self._told_busy = self._closed = False
         self._stopped = False  # what is done now is not wanted any more
         self._error: BaseException | None = None
         self._thread: threading.Thread | None = None
@@ -87,6 +87,7 @@ class Runner:
         """Leave what is done, forget what waits."""
         with self._condition:
             self._waiting, self._stopped = _NOTHING, True
+            self._condition.notify_all()
 
     def join(self, timeout: float | None = 60.0) -> None:
         """Wait until nothing is done or waits.
@@ -125,11 +126,12 @@ class Runner:
                 if self._closed:
                     return
                 self._doing, self._waiting, self._stopped = self._waiting, _NOTHING, False
-                begins, self._busy = not self._busy, True
+                begins, self._busy, self._told_busy = not self._told_busy, True, True
             error = self._attempt(begins)
             with self._condition:
                 self._doing, self._error = _NOTHING, error
                 rests = self._waiting is _NOTHING
+                self._told_busy = not rests
             if rests and (late := self._told(self._on_busy, False)) is not None:
                 self._error = late
             with self._condition:

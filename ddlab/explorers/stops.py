@@ -1,7 +1,8 @@
-"""Round numbers on a logarithmic slider: those that papers use, which even steps would miss."""
+"""The stops of a slider: round numbers, those that papers use, which even steps would miss; or stops with words of their own."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from .controls import Controls
@@ -24,4 +25,12 @@ def set_stops(panel: Controls, name: str, low: int, high: int) -> None:
     slider: Any = panel[name]
     value = slider.value
     slider.options = [(str(stop), stop) for stop in round_numbers(low, high, value)]
+    slider.value = value
+
+
+def name_stops(panel: Controls, name: str, words: Mapping[Any, str]) -> None:
+    """Give the slider of a field these stops, each with its words; where it stands, it stays."""
+    slider: Any = panel[name]
+    value = slider.value
+    slider.options = [(said, stop) for stop, said in sorted(({value: f"{value:g}"} | dict(words)).items())]
     slider.value = value

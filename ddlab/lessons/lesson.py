@@ -115,7 +115,7 @@ LESSONS = {
         cpu_seconds=180,
         megabytes=1000,
         minutes=40,
-        module="claims_on_trial",
+        module="claims_on_trial.experiments",
     ),
 }
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ddlab.explorers import ANSWERS
-from ddlab.lessons import claims_on_trial
+from ddlab.lessons.claims_on_trial import experiments
 from tests.browser.reader import NOTEBOOKS, Reader, keep_results
 
 LESSON = NOTEBOOKS / "90_claims_on_trial.ipynb"
@@ -41,7 +41,7 @@ CROP_PLOTS = 3  # a map and two rows of bars
 def test_lesson_90_as_a_reader_uses_it(open_notebook) -> None:
     opened = open_notebook(LESSON)
     reader = Reader(opened)
-    trials = claims_on_trial.trials()
+    trials = experiments.trials()
     assert {f"TrialCard {key}" for key in trials} | {"CropMaps"} == set(reader.cells) and set(trials) == set(SLIDERS)
     measured: dict[str, Any] = {"run_all_seconds": opened.run_all()}
     assert opened.problems() == []

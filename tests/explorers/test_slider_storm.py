@@ -15,19 +15,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from ddlab.explorers.toys import ToyLab
 
 import ddlab
 from ddlab import networks, training
 from ddlab.data import ImageData
 from ddlab.errors import DDLabError
 from ddlab.explorers import (
-    BasesLab,
-    BudgetLab,
-    CropMaps,
     DiversityLab,
     DiversityView,
     Explorer,
-    LabelsAgainstImages,
     LandscapeLab,
     LatentConflict,
     LiveRecovery,
@@ -38,11 +35,13 @@ from ddlab.explorers import (
     TrialCard,
 )
 from ddlab.explorers.latents import pulls, start_points
-from ddlab.explorers.toys import ToyLab
 from ddlab.figures import encode_png, loss_curves
-from ddlab.lessons import claims_on_trial
+from ddlab.lessons.bases_and_views import bases_lab as bases
 from ddlab.lessons.bases_and_views import lab as bases_and_views
+from ddlab.lessons.bases_and_views.budget_lab import BudgetLab
+from ddlab.lessons.claims_on_trial import crop_lab, experiments
 from ddlab.lessons.data_residuals import lab as residuals
+from ddlab.lessons.shared.labels_against_images import LabelsAgainstImages
 from ddlab.methods import data_residual_matching as fadrm
 from ddlab.methods import directed_weight_adjustment as dwa
 from ddlab.methods import parameterised_self_supervised as boost
@@ -84,7 +83,7 @@ def labels_against_images(data: ImageData, teacher: Network) -> Storm:
         seed = f", seed {number % 10}" if number % 10 else ""
         return explorer.sentence.startswith(f"From real images, {kinds[number % 3]} labels{seed}:")
 
-    return Storm(explorer, move, explorer.worker.join, shows)
+    return Storm(explorer, move, explorer.runner.join, shows)
 
 
 def live_recovery(data: ImageData, teacher: Network) -> Storm:
@@ -228,7 +227,7 @@ def toy_lab(lab: ToyLab, field: str) -> Storm:
 
 def trial_card(_data: ImageData, _teacher: Network) -> Storm:
     """The one that simulates: a new simulation for each of fifty rates, found again after."""
-    explorer = TrialCard(claims_on_trial.trials()["R3"]).commit("holds")
+    explorer = TrialCard(experiments.trials()["R3"]).commit("holds")
 
     def move(number: int) -> None:
         explorer.panel["learning_rate"].value = (number % 50 + 1) / 100
@@ -243,7 +242,7 @@ def trial_card(_data: ImageData, _teacher: Network) -> Storm:
 
 
 def crop_maps(data: ImageData, _teacher: Network) -> Storm:
-    explorer = CropMaps(data, images=4, views=2)
+    explorer = crop_lab.CropMaps(data, images=4, views=2)
     scales = (0.02, 0.04, 0.08, 0.2, 0.5, 1.0)
 
     def move(number: int) -> None:
@@ -253,10 +252,11 @@ def crop_maps(data: ImageData, _teacher: Network) -> Storm:
     def shows(number: int) -> bool:
         view = explorer.panel.value
         asked = (view.least_area, view.second) == (scales[number % 6], data.class_names[1 + number % 2])
-        said = f"overlap {explorer.known[view].overlap:.2f}" in explorer.sentence
-        return asked and said and explorer.shown is explorer.known[view]
+        found = explorer.values[crop_lab.value(explorer.world, view, view.least_area)]
+        drawn = list(explorer.widget(crop_lab.class_map).figure.data[0].x) == found.positions[0][:, 0].tolist()
+        return asked and drawn and f"overlap {found.overlap:.2f}" in explorer.sentence
 
-    return Storm(explorer, move, explorer.worker.join, shows)
+    return Storm(explorer, move, explorer.runner.join, shows)
 
 
 def residual_lab(data: ImageData, _teacher: Network) -> Storm:
@@ -287,7 +287,7 @@ def residual_lab(data: ImageData, _teacher: Network) -> Storm:
 
 def bases_lab(data: ImageData, teacher: Network) -> Storm:
     """Scales and ways with the mean that are new for the worker, mixed with numbers of bases, which are shown at once."""
-    explorer = BasesLab(data, teacher, images=20)
+    explorer = bases.BasesLab(data, teacher, images=20)
     stops = [stop for _, stop in explorer.panel["bases"].options]
     ways = ("projected", "stored", "not centred", "lost")
 
@@ -300,13 +300,14 @@ def bases_lab(data: ImageData, teacher: Network) -> Storm:
     def shows(number: int) -> bool:
         view, scale = explorer.panel.value, (1, 2, 4)[number // 8 % 3]
         asked = (view.scale, view.bases, view.image_mean) == (scale, stops[number % len(stops)], ways[number // 12 % 4])
-        found = explorer.known.of_images(scale, view.image_mean)
+        found = explorer.values[bases.wanted(explorer.world, view)[0]]
         said = f"{found.used(view.bases)} of {len(found.bases)} bases of {8 // scale} x {8 // scale} pixels"
-        drawn = explorer.errors_plot.cursor == view.bases and f"V = {1 + number % 3} bases leave" in explorer.sentence
-        pictured = f"what {found.used(view.bases)} bases at scale {scale} make" in explorer.picture.alt
+        placed = explorer.widget(bases.error_curves).cursor == view.bases
+        drawn = placed and f"V = {1 + number % 3} bases leave" in explorer.sentence
+        pictured = f"what {found.used(view.bases)} bases at scale {scale} make" in explorer.widget(bases.picture).alt
         return asked and drawn and pictured and explorer.sentence.startswith(said)
 
-    return Storm(explorer, move, explorer.worker.join, shows)
+    return Storm(explorer, move, explorer.runner.join, shows)
 
 
 def budget_lab(_data: ImageData, _teacher: Network) -> Storm:
@@ -338,7 +339,7 @@ def self_supervised_lab(_data: ImageData, _teacher: Network) -> Storm:
     )  # fmt: skip
     explorer = bases_and_views.SelfSupervisedLab(data, teacher, config)
     stops = [stop for _, stop in explorer.panel["image_bases"].options][:8]
-    explorer.run_button.click()
+    next(button for button in explorer.buttons.values() if button.description == "Run").click()
 
     def move(number: int) -> None:
         wanted = {

@@ -15,11 +15,12 @@ from scipy import integrate, optimize, special, stats
 
 from ddlab import theory
 from ddlab.explorers import ANSWERS, Shown, Trial, TrialCard
-from ddlab.lessons import claims, claims_on_trial, trials_information, trials_merging
+from ddlab.lessons import claims, trials_information, trials_merging
+from ddlab.lessons.claims_on_trial import experiments
 from ddlab.lessons.trial_parts import record_lines, recorded_verdict, within
 from ddlab.randomness import generator
 
-TRIALS = claims_on_trial.trials()
+TRIALS = experiments.trials()
 HOLDS, WHEN, FAILS = ANSWERS
 SETTINGS = 25
 # What an independent computation says of a view: whether the statement holds there, and numbers that its sentence must have.
@@ -287,7 +288,7 @@ SLOW = {"R2 noise": 6, "R13": 8}
 
 
 def settings(key: str) -> list[Any]:
-    return claims_on_trial.some_settings(TRIALS[key].parameters, SLOW.get(key, SETTINGS), seed=1)
+    return experiments.some_settings(TRIALS[key].parameters, SLOW.get(key, SETTINGS), seed=1)
 
 
 def test_every_trial_has_its_judge() -> None:
@@ -310,7 +311,7 @@ def test_a_card_says_what_an_independent_computation_says(key: str) -> None:
 @pytest.mark.parametrize("key", JUDGES)
 def test_the_verdict_is_what_a_sweep_finds(key: str) -> None:
     trial = TRIALS[key]
-    views = claims_on_trial.some_settings(trial.parameters, 60, seed=2)
+    views = experiments.some_settings(trial.parameters, 60, seed=2)
     found = [trial.show(view).holds for view in views]
     assert trial.verdict in {True: (HOLDS,), False: (WHEN, FAILS)}[all(found)]
     if key in CONDITIONS:
@@ -413,7 +414,7 @@ def test_lines_of_the_record() -> None:
 def test_stated_verdicts_agree_with_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
     recorded = {key: trial.verdict for key, trial in TRIALS.items()}
     monkeypatch.setattr(claims, "is_recorded", lambda _claim: False)
-    stated = {key: trial.verdict for key, trial in claims_on_trial.trials().items()}
+    stated = {key: trial.verdict for key, trial in experiments.trials().items()}
     assert stated == recorded
 
 
@@ -421,7 +422,7 @@ def test_a_recorded_verdict_is_the_one_that_is_shown(monkeypatch: pytest.MonkeyP
     """Were the record another, the card would say so."""
     usual = claims.recorded("D2 one side")
     monkeypatch.setattr(claims, "recorded", lambda _claim: usual)
-    assert claims_on_trial.trials()["D2 batch"].verdict == HOLDS
+    assert experiments.trials()["D2 batch"].verdict == HOLDS
 
 
 # -------------------------------------------------------------------------------------------------------------- the cards
@@ -442,7 +443,7 @@ def test_a_card_opens_on_every_trial(key: str) -> None:
 @pytest.mark.parametrize("key", TRIALS)
 def test_the_ends_of_all_sliders_can_be_shown(key: str) -> None:
     trial = TRIALS[key]
-    ends = {name: field.choices or field.explorable for name, field in claims_on_trial._sliders(trial.parameters)}
+    ends = {name: field.choices or field.explorable for name, field in experiments._sliders(trial.parameters)}
     for values in itertools.product(*ends.values()):
         shown = trial.show(trial.parameters(**dict(zip(ends, values, strict=True))))
         assert (

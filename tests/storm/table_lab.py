@@ -69,4 +69,15 @@ LAB: dict[str, Good] = {
                    "pretraining": pretraining.Config(network=_TINY, epochs=1), "candidates": (0.1,)},
         whole=("config", "pretraining", "other"), not_none=("config",),
     ),
+    "lessons.bases_and_views.bases_lab.BasesLab": Good(
+        lambda g: {"data": g.data, "teacher": g.teacher, "images": 8, "settings": "bases=4"}, largest={"images": 30}
+    ),
+    "lessons.bases_and_views.budget_lab.BudgetLab": Good(lambda g: {"settings": "images=50"}),
+    "lessons.claims_on_trial.crop_lab.CropMaps": Good(
+        lambda g: {"data": g.data, "classes": (0, 1), "images": 3, "views": 2}, largest={"images": 5, "views": 5}
+    ),
+    "lessons.shared.labels_against_images.LabelsAgainstImages": Good(
+        lambda g: {"data": g.data, "teacher": g.teacher, "sets": dict.fromkeys(("real", "noise", "recovered"), g.distilled),
+                   "config": g.student},
+    ),
 }  # fmt: skip

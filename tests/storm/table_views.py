@@ -95,18 +95,7 @@ VIEWS: dict[str, Good] = {
     "figures.storage_bill": Good(
         lambda g: {"bills": {"bases": Factorised().bill(3), "plain": {"images": 300}}, "budget": ("100 images", 307200)}
     ),
-    "explorers.BasesLab": Good(
-        lambda g: {"data": g.data, "teacher": g.teacher, "images": 8, "settings": "bases=4"}, largest={"images": 30}
-    ),
-    "explorers.BudgetLab": Good(lambda g: {"settings": "images=50"}),
-    "explorers.CropMaps": Good(
-        lambda g: {"data": g.data, "classes": (0, 1), "images": 3, "views": 2}, largest={"images": 5, "views": 5}
-    ),
     "figures.classes_on_map": Good(lambda g: {"classes": {"a": [[0.0, 1.0], [1.0, 2.0]], "b": [[3.0, 1.0]]}}),
-    "explorers.LabelsAgainstImages": Good(
-        lambda g: {"data": g.data, "teacher": g.teacher, "sets": dict.fromkeys(("real", "noise", "recovered"), g.distilled),
-                   "config": g.student},
-    ),
     "explorers.LiveRecovery": Good(lambda g: {"data": g.data, "teacher": g.teacher, "config": g.recovery}),
     "explorers.Picture": Good(lambda g: {"encoded": figures.encode_grid(PIXELS), "alt": "Four images."}),
     "explorers.Player": Good(lambda g: {"make_run": lambda: iter(()), "show": lambda step: None, "recording": Recording()}),

@@ -203,10 +203,7 @@ def toys() -> list[dict[str, Any]]:
     def new_teachers() -> None:
         teacher = 0.1 + 1e-4 * next(fresh)  # teachers are kept from one call to the next; these never were
         theory.train_toys(
-            [
-                theory.ToyConfig(deviation=1.0, relabelling=rho, teacher_deviation=teacher)
-                for rho in world.RHOS.values
-            ]
+            [theory.ToyConfig(deviation=1.0, relabelling=rho, teacher_deviation=teacher) for rho in world.RHOS.values]
         )
 
     network, axis = runs.networks[-1, 0, 0], torch.linspace(-1, 1, 41)

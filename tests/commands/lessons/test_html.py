@@ -16,7 +16,8 @@ from ddlab import explorers, figures
 from ddlab.commands import main
 from ddlab.commands.lessons import NOTEBOOKS, html, html_stills
 from ddlab.commands.lessons.html_formulas import mathml
-from ddlab.lessons import Prediction, claims_on_trial
+from ddlab.lessons import Prediction
+from ddlab.lessons.claims_on_trial import experiments
 from ddlab.runs import Frame
 
 LESSONS = sorted(NOTEBOOKS.glob("*.ipynb"))
@@ -118,7 +119,7 @@ def test_a_question_stands_there_with_its_answers() -> None:
 
 
 def test_a_trial_waits_with_its_formula_drawn() -> None:
-    card = explorers.TrialCard(claims_on_trial.trials()["R4"])
+    card = explorers.TrialCard(experiments.trials()["R4"])
     text = still(card)
     assert "<math " in text and "$" not in text and 'alttext="I_O = 2\\log 2' in text
     assert "holds when ..." in text and "Verdict" not in text and "ddlab-figure" not in text
@@ -129,9 +130,9 @@ def test_a_trial_waits_with_its_formula_drawn() -> None:
     card.close()
 
 
-@pytest.mark.parametrize("key", claims_on_trial.trials())
+@pytest.mark.parametrize("key", experiments.trials())
 def test_every_formula_of_the_trials_is_drawn(key: str) -> None:
-    trial = claims_on_trial.trials()[key]
+    trial = experiments.trials()[key]
     for text in (trial.statement, trial.when, trial.right, trial.reason):
         for formula in re.findall(r"\$([^$]+)\$", text):
             assert "ddlab-latex" not in mathml(formula), formula

@@ -11,13 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from PIL import Image
-from torch import Tensor
-
-from ddlab import bases, explorers, factorisation, networks
-from ddlab.data import ImageData
-from ddlab.errors import DDLabError
-from ddlab.explorers import BasesLab
 from ddlab.explorers.reconstructed import (
     HELD_OUT,
     LOST,
@@ -30,6 +23,13 @@ from ddlab.explorers.reconstructed import (
     errors_of_first,
     scales,
 )
+from PIL import Image
+from torch import Tensor
+
+from ddlab import bases, explorers, factorisation, networks
+from ddlab.data import ImageData
+from ddlab.errors import DDLabError
+from ddlab.explorers import BasesLab
 from ddlab.explorers.stops import round_numbers
 from ddlab.figures import alt_text
 from ddlab.networks import Network

@@ -14,24 +14,16 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from .. import errors
-from . import budget_view as views
-from .budget_view import PRESETS, BudgetView
-from .controls import controls
-from .layout import Explorer, side_by_side
-from .plot import Plot
-from .stops import set_stops
+from ... import errors
+from ...explorers.controls import controls
+from ...explorers.layout import Explorer, side_by_side
+from ...explorers.plot import Plot
+from ...explorers.stops import set_stops
+from . import budget
+from .budget import PRESETS, Settings
 
-_CONTROLS = (
-    "images",
-    "image_bases",
-    "representation_bases",
-    "hidden",
-    "scale",
-    "augmentation",
-    "shift",
-    "representation_mean",
-)
+_CONTROLS = ("images", "image_bases", "representation_bases")
+_MORE = ("hidden", "scale", "augmentation", "shift", "representation_mean")
 _LABELS = {
     "images": "budget in images N",
     "image_bases": "image bases U",
@@ -50,7 +42,7 @@ class BudgetLab(Explorer):
     """m and the bill of m pairs, for any budget; see the module.
 
     Attributes:
-        panel: its `value` is a `BudgetView`. preset: the settings of the paper's Table 5. found: what is shown, a `Bought`.
+        panel: its `value` is a `Settings`. preset: the settings of the paper's Table 5. found: what is shown, a `Bought`.
     """
 
     def __init__(self, settings: str = "", *, key: str = "budget lab") -> None:
@@ -59,47 +51,49 @@ class BudgetLab(Explorer):
             settings: what is shown first, as the explorer's own text says it; sizes of images and representations stand there too.
         """
         errors.check_text("settings", settings)
-        self.start = BudgetView.from_string(settings)
-        self.found = views.bought(self.start)
+        self.start = Settings.from_string(settings)
+        self.found = budget.bought(self.start)
         self._drawing = threading.RLock()
-        self.panel = controls(self.start, _CONTROLS, labels=_LABELS)
+        self.panel = controls(self.start, (*_CONTROLS, *_MORE), labels=_LABELS, more=_MORE, stacked=True)
         for name, (low, high) in _STOPS.items():
             set_stops(self.panel, name, low, high)
-        columns = "repeat(auto-fit, minmax(440px, 1fr))"
-        self.panel.layout = widgets.Layout(display="grid", grid_template_columns=columns, grid_gap="0 16px")
         # A slider, because JupyterLab keeps the arrow keys from a list that drops down.
         self.preset = widgets.SelectionSlider(
-            options=[_OWN, *PRESETS], value=views.preset_of(self.start) or _OWN, description="Table 5", continuous_update=True,
-            tooltip="The paper's settings; left and right arrow keys go through them", style={"description_width": "5em"},
-            layout=widgets.Layout(width="44em"),
-        )  # fmt: skip
+            options=[_OWN, *PRESETS],
+            value=budget.preset_of(self.start) or _OWN,
+            description="Table 5",
+            continuous_update=True,
+            tooltip="The paper's settings; left and right arrow keys go through them",
+            layout=widgets.Layout(width="auto"),
+        )
         self.reset_button = widgets.Button(description="Reset", icon="refresh", tooltip="The settings this began with")
         self.sizes = widgets.HTML(_sizes(self.start))
-        self.bill = Plot(views.bill_figure(self.start, self.found), announce=False)
-        self.counts = widgets.HTML(views.counts_table(self.start, self.found))
-        self.savings = widgets.HTML(views.savings_table(self.start, self.found))
+        self.bill = Plot(budget.bill_figure(self.start, self.found), announce=False)
+        self.counts = widgets.HTML(budget.counts_table(self.start, self.found))
+        self.savings = widgets.HTML(budget.savings_table(self.start, self.found))
         super().__init__(
             "What does a budget buy in bases?",
-            controls=[widgets.HBox([self.preset, self.reset_button]), self.sizes, self.panel],
+            controls=[self.preset, self.panel, self.reset_button, self.sizes],
             views=[self.bill, side_by_side([self.counts, self.savings])],
             key=key,
+            beside=True,
         )
         self.panel.observe(self.guard(self._moved), "value")
         self.preset.observe(self.guard(self._chosen), "value")
         self.reset_button.on_click(self.guard(self._reset))
         self.share(self.panel)
-        self.say(views.sentence(self.start, self.found))
+        self.say(budget.sentence(self.start, self.found))
 
     def _moved(self, change: Any) -> None:
         with self._drawing:
-            view = change["new"]
-            self.found = views.bought(view)
-            self.preset.value = views.preset_of(view) or _OWN
-            self.bill.figure = views.bill_figure(view, self.found)
-            self.counts.value = views.counts_table(view, self.found)
-            self.savings.value = views.savings_table(view, self.found)
-            self.sizes.value = _sizes(view)
-            self.say(views.sentence(view, self.found))
+            settings = change["new"]
+            self.found = budget.bought(settings)
+            self.preset.value = budget.preset_of(settings) or _OWN
+            self.bill.figure = budget.bill_figure(settings, self.found)
+            self.counts.value = budget.counts_table(settings, self.found)
+            self.savings.value = budget.savings_table(settings, self.found)
+            self.sizes.value = _sizes(settings)
+            self.say(budget.sentence(settings, self.found))
 
     def _chosen(self, change: Any) -> None:
         if change["new"] != _OWN:
@@ -109,8 +103,8 @@ class BudgetLab(Explorer):
         self.panel.value = self.start
 
 
-def _sizes(view: BudgetView) -> str:
+def _sizes(settings: Settings) -> str:
     return (
-        f"Images of {view.channels} x {view.height} x {view.width} pixels, representations of {view.representation_size} numbers; "
-        "every number is a float. Class numbers and settings are not counted."
+        f"Images of {settings.channels} x {settings.height} x {settings.width} pixels, representations of "
+        f"{settings.representation_size} numbers; every number is a float. Class numbers and settings are not counted."
     )

@@ -9,13 +9,14 @@ import pytest
 
 from ddlab.errors import DDLabError
 from ddlab.explorers import ANSWERS
-from ddlab.lessons import claims, claims_on_trial
-from ddlab.lessons.claims_on_trial import CHECKS, counts, register_counts, some_settings, surviving, sweep
+from ddlab.lessons import claims
+from ddlab.lessons.claims_on_trial import experiments
+from ddlab.lessons.claims_on_trial.experiments import CHECKS, counts, register_counts, some_settings, surviving, sweep
 from ddlab.lessons.trials_convergence import Descent
 from ddlab.lessons.trials_fadrm import Softmax
 from ddlab.lessons.trials_information import Teacher
 
-TRIALS = claims_on_trial.trials()
+TRIALS = experiments.trials()
 
 
 def test_settings_lie_on_the_sliders() -> None:

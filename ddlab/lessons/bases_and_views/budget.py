@@ -1,4 +1,4 @@
-"""What the explorer of the storage budget computes: how many pairs fit, their bill, and what else the budget buys. No widgets."""
+"""What the storage bill computes: how many pairs fit, their bill, and what else the budget buys. No widgets."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from .. import predefined_views, storage_budget
-from ..errors import DDLabError
-from ..figures import storage_bill
-from ..parameters import Parameters, parameter
-from ..storage_budget import Bill, Factorised, Shift
-from .tables import table
+from ... import predefined_views, storage_budget
+from ...errors import DDLabError
+from ...explorers.tables import table
+from ...figures import storage_bill
+from ...parameters import Parameters, parameter
+from ...storage_budget import Bill, Factorised, Shift
 
 _MOST = 10**6
 
 
 @dataclass(frozen=True, kw_only=True)
-class BudgetView(Parameters):
+class Settings(Parameters):
     """A budget and what it is spent on; the defaults are Boost's for CIFAR100 and N = 100."""
 
     images: int = parameter(
@@ -77,14 +77,14 @@ class BudgetView(Parameters):
         return self.images * self.channels * self.height * self.width
 
 
-def _paper(images: int, bases: tuple[int, int], *, size: int = 32, scale: int = 2, hidden: int = 4) -> BudgetView:
-    return BudgetView(
+def _paper(images: int, bases: tuple[int, int], *, size: int = 32, scale: int = 2, hidden: int = 4) -> Settings:
+    return Settings(
         images=images, image_bases=bases[0], representation_bases=bases[1], height=size, width=size, scale=scale, hidden=hidden
     )  # fmt: skip
 
 
 _LARGE = {"size": 64, "scale": 4, "hidden": 16}
-PRESETS: dict[str, BudgetView] = {
+PRESETS: dict[str, Settings] = {
     "CIFAR100, N = 25": _paper(25, (50, 50)),
     "CIFAR100, N = 50": _paper(50, (100, 100)),
     "CIFAR100, N = 100": _paper(100, (200, 200)),
@@ -116,79 +116,81 @@ class Bought:
         return max(self.count, 1)
 
 
-def bought(view: BudgetView) -> Bought:
+def bought(settings: Settings) -> Bought:
     """m, from the library, and its bill."""
     try:
-        count, refused = view.factorised.largest_count(view.budget), ""
+        count, refused = settings.factorised.largest_count(settings.budget), ""
     except DDLabError as error:
         count, refused = 0, str(error)
-    return Bought(count=count, bill=view.factorised.bill(max(count, 1)), refused=refused)
+    return Bought(count=count, bill=settings.factorised.bill(max(count, 1)), refused=refused)
 
 
-def plain(view: BudgetView) -> dict[str, tuple[int, int]]:
+def plain(settings: Settings) -> dict[str, tuple[int, int]]:
     """The same stored as it is: words -> (floats of an image, of its targets)."""
-    sizes, one = view.factorised, view.representation_size
+    sizes, one = settings.factorised, settings.representation_size
     alone = {"images alone": (sizes.image_floats, 0), "images and their targets": (sizes.image_floats, one)}
-    if view.views:
-        alone["images, targets of all views"] = (sizes.image_floats, one * (view.views + 1))
-    if view.scale > 1:
-        alone[f"images at 1/{view.scale} of the size"] = (sizes.basis_floats, 0)
-        alone[f"images at 1/{view.scale}, and their targets"] = (sizes.basis_floats, one)
+    if settings.views:
+        alone["images, targets of all views"] = (sizes.image_floats, one * (settings.views + 1))
+    if settings.scale > 1:
+        alone[f"images at 1/{settings.scale} of the size"] = (sizes.basis_floats, 0)
+        alone[f"images at 1/{settings.scale}, and their targets"] = (sizes.basis_floats, one)
     return alone
 
 
-def bill_figure(view: BudgetView, found: Bought) -> go.Figure:
+def bill_figure(settings: Settings, found: Bought) -> go.Figure:
     """Bars of as many pairs, in bases and as they are, beside the budget."""
     rows: dict[str, object] = {"bases and coefficients": found.bill}
-    for words, (image, targets) in plain(view).items():
+    for words, (image, targets) in plain(settings).items():
         if targets:
             rows[words] = {"images": found.shown * image, "targets": found.shown * targets}
     title = f"Floats of m = {found.shown:,} pair{'s' * (found.shown > 1)}, part by part"
-    return storage_bill(rows, budget=(f"budget, {view.images:,} images", view.budget), title=title)
+    return storage_bill(rows, budget=(f"budget, {settings.images:,} images", settings.budget), title=title)
 
 
-def counts_table(view: BudgetView, found: Bought) -> str:
+def counts_table(settings: Settings, found: Bought) -> str:
     """How many the budget buys, in bases and plainly, in both conventions."""
-    first = view.factorised.bill(0).total
-    another = view.factorised.bill(1).total - first
+    first = settings.factorised.bill(0).total
+    another = settings.factorised.bill(1).total - first
     rows = [("bases and coefficients (m pairs)", f"{first:,}", f"{another:,}", f"{found.count:,}")]
-    for words, (image, targets) in plain(view).items():
-        rows.append((words, "0", f"{image + targets:,}", f"{view.budget // (image + targets):,}"))
-    caption = f"What {view.budget:,} floats buy ({view.images:,} images)"
+    for words, (image, targets) in plain(settings).items():
+        rows.append((words, "0", f"{image + targets:,}", f"{settings.budget // (image + targets):,}"))
+    caption = f"What {settings.budget:,} floats buy ({settings.images:,} images)"
     return table(caption, ("stored", "at first", "for each", "how many"), rows)
 
 
-def savings_table(view: BudgetView, found: Bought) -> str:
+def savings_table(settings: Settings, found: Bought) -> str:
     """Whether each factorisation takes less than what it stands for, and where that ends."""
-    sizes, count = view.factorised, found.shown
-    rows = [_saving("images", count, view.image_bases, sizes.basis_floats, sizes.image_floats)]
-    if view.scale > 1:
-        words = f"images at 1/{view.scale} of the size"
-        rows.append(_saving(words, count, view.image_bases, sizes.basis_floats, sizes.basis_floats))
-    size = view.representation_size
-    rows.append(_saving("their targets", count, view.representation_bases, size, size))
-    if view.views:
-        takes, plainly = found.bill.representations, count * size * (view.views + 1)
+    sizes, count = settings.factorised, found.shown
+    rows = [_saving("images", count, settings.image_bases, sizes.basis_floats, sizes.image_floats)]
+    if settings.scale > 1:
+        words = f"images at 1/{settings.scale} of the size"
+        rows.append(_saving(words, count, settings.image_bases, sizes.basis_floats, sizes.basis_floats))
+    size = settings.representation_size
+    rows.append(_saving("their targets", count, settings.representation_bases, size, size))
+    if settings.views:
+        takes, plainly = found.bill.representations, count * size * (settings.views + 1)
         rows.append(_row("targets of all views, by shifts", takes, plainly, takes < plainly, "", ""))
     heads = ("instead of", "by factors", "plainly", "saves", "most bases", "least m")
     return table(f"Do factors take less? With m = {count:,}", heads, rows)
 
 
-def sentence(view: BudgetView, found: Bought) -> str:
+def sentence(settings: Settings, found: Bought) -> str:
     """What is shown, with its numbers."""
     if found.refused:
         return f"This budget buys nothing: {found.refused} The bars are those of one pair."
-    sizes, floats = view.factorised, view.representation_size
-    with_targets = view.budget // (sizes.image_floats + floats)
+    sizes, floats = settings.factorised, settings.representation_size
+    with_targets = settings.budget // (sizes.image_floats + floats)
     said = (
-        f"The floats of {view.images:,} images, {view.budget:,}, buy m = {found.count:,} pairs of {view.views + 1} "
-        f"view{'s' * bool(view.views)} in bases and coefficients, which take {found.bill.total:,}. Stored as they are, the budget is "
-        f"{view.images:,} images, or {with_targets:,} with the target of each."
+        f"The floats of {settings.images:,} images, {settings.budget:,}, buy m = {found.count:,} pairs of {settings.views + 1} "
+        f"view{'s' * bool(settings.views)} in bases and coefficients, which take {found.bill.total:,}. Stored as they are, the budget is "
+        f"{settings.images:,} images, or {with_targets:,} with the target of each."
     )
-    if view.image_bases > found.count:
-        said += f" U = {view.image_bases} bases are more than {found.count:,} images can span: bases of this size save nothing"
+    if settings.image_bases > found.count:
+        said += f" U = {settings.image_bases} bases are more than {found.count:,} images can span: bases of this size save nothing"
         said += (
-            f", and what is saved comes from their being 1/{view.scale} as high and wide." if view.scale > 1 else "."
+            f", and what is saved comes from their being 1/{settings.scale} as high and wide."
+            if settings.scale > 1
+            else "."
         )
     return said
 
@@ -205,6 +207,6 @@ def _row(what: str, takes: int, plainly: int, saves: bool, *ends: str) -> tuple[
     return (what, f"{takes:,}", f"{plainly:,}", "yes" if saves else "no", *ends)
 
 
-def preset_of(view: BudgetView, names: Sequence[str] = tuple(PRESETS)) -> str | None:
-    """The name of the preset that `view` is, if it is one."""
-    return next((name for name in names if PRESETS[name] == view), None)
+def preset_of(settings: Settings, names: Sequence[str] = tuple(PRESETS)) -> str | None:
+    """The name of the preset that `settings` is, if it is one."""
+    return next((name for name in names if PRESETS[name] == settings), None)

@@ -10,9 +10,9 @@ import pytest
 
 from ddlab import explorers, predefined_views
 from ddlab.errors import DDLabError
-from ddlab.explorers import BudgetLab
-from ddlab.explorers.budget_view import PRESETS, BudgetView, bought, counts_table, savings_table, sentence
 from ddlab.figures import alt_text
+from ddlab.lessons.bases_and_views.budget import PRESETS, Settings, bought, counts_table, savings_table, sentence
+from ddlab.lessons.bases_and_views.budget_lab import BudgetLab
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def cells(table: str) -> list[list[str]]:
     return [row for row in rows if row]
 
 
-def floats_of(view: BudgetView, count: int) -> int:
+def floats_of(view: Settings, count: int) -> int:
     """Of `count` pairs, from section 4 and appendix A.1."""
     views = {"none": 0, "rotation": 3, "jigsaw": 3, "crop": 5}[view.augmentation]
     side, v = view.scale, view.representation_bases
@@ -61,7 +61,7 @@ SETTINGS = [
 
 @pytest.mark.parametrize("settings", SETTINGS)
 def test_m_is_the_most_pairs_that_fit(settings: str) -> None:
-    view = BudgetView.from_string(settings)
+    view = Settings.from_string(settings)
     found = bought(view)
     assert floats_of(view, found.count) <= view.budget < floats_of(view, found.count + 1)
     assert found.bill.total == floats_of(view, found.count) and found.shown == found.count and not found.refused
@@ -80,7 +80,7 @@ def test_the_papers_numbers_for_100_images(explorer: BudgetLab) -> None:
 
 
 def test_counts_in_both_conventions() -> None:
-    view = BudgetView()
+    view = Settings()
     rows = {row[0]: row[1:] for row in cells(counts_table(view, bought(view)))}
     assert rows == {
         "bases and coefficients (m pairs)": ["261,412", "400", "114"],
@@ -98,7 +98,7 @@ def test_counts_in_both_conventions() -> None:
 
 
 def test_whether_factors_save() -> None:
-    view = BudgetView()
+    view = Settings()
     rows = cells(savings_table(view, bought(view)))
     assert rows == [
         ["images", "176,400", "350,208", "yes", "397", "54"],
@@ -114,7 +114,7 @@ def test_whether_factors_save() -> None:
             200 * (small + int(least)) < int(least) * floats
             and 200 * (small + int(least) - 1) >= (int(least) - 1) * floats
         )
-    full = BudgetView(images=3000, image_bases=768)
+    full = Settings(images=3000, image_bases=768)
     assert [row[5] for row in cells(savings_table(full, bought(full)))][:2] == ["257", "none"], (
         "as many bases as dimensions"
     )
@@ -174,8 +174,8 @@ def stops(explorer: BudgetLab) -> Any:
 
 def test_views_are_those_of_the_library() -> None:
     for kind in predefined_views.KINDS:
-        assert BudgetView(augmentation=kind).views == len(predefined_views.NAMES[kind]) - 1
-    assert "of 1 view in" in sentence(BudgetView(augmentation="none"), bought(BudgetView(augmentation="none")))
+        assert Settings(augmentation=kind).views == len(predefined_views.NAMES[kind]) - 1
+    assert "of 1 view in" in sentence(Settings(augmentation="none"), bought(Settings(augmentation="none")))
 
 
 def test_own_sizes_reset_and_share() -> None:

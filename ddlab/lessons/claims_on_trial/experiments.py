@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import data, errors, randomness, theory
-from ..explorers.trial_card import FAILS, HOLDS, WHEN, Trial
-from ..parameters import Parameters, describe
-from . import (
+from ... import data, errors, randomness, theory
+from ...explorers.trial_card import FAILS, HOLDS, WHEN, Trial
+from ...parameters import Parameters, describe
+from .. import (
     claims,
     theory_claims_learned,
     trials_convergence,

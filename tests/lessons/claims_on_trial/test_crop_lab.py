@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 import torch
+from ddlab.explorers.crop_maps import SCALES
 
 from ddlab import explorers, theory
 from ddlab.data import ImageData
 from ddlab.errors import DDLabError
 from ddlab.explorers import CropMaps
-from ddlab.explorers.crop_maps import SCALES
 from ddlab.figures import alt_text, classes_on_map
 from tests.support import made_data
 

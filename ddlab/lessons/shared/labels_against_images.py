@@ -1,0 +1,216 @@
+"""Labels against images: swap the images and the kind of labels, and watch a student learn from them.
+
+LabelsAgainstImages(data, teacher, {"real": a, "noise": b, "recovered": c})     # two or more distilled sets of the same size
+
+A choice trains a student (a second or two), whose accuracy is drawn while it learns. Curves stay for comparison.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+import torch
+
+from ... import errors, losses, networks, training
+from ...data import ImageData
+from ...distilled import DistilledSet
+from ...errors import DDLabError
+from ...explorers.lab import Known, Lab
+from ...explorers.views import Chart, Row, Strip, Tabs
+from ...figures import cell_table, encode_grid, label_matrix, loss_curves
+from ...networks import Network
+from ...parameters import Parameters, narrowed, parameter
+from ...process import Inputs
+from ...runs import Keep, Run
+
+LABELS = ("hard", "stored", "online")
+_LOOKS = 15  # how often a student is tested while it learns
+_CURVES = 5  # beside each other, the last ones
+_HEIGHT = 270  # of the plots
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Parameters):
+    """What the student is given."""
+
+    images: str = parameter("", help="What the student sees.")
+    labels: str = parameter("hard", choices=LABELS, help="What the student is told.", explorable=True)
+    seed: int = parameter(0, range=(0, 9), help="Of the student's weights and views.", explorable=(0, 9))
+
+    def words(self, form: str) -> str:
+        """In a form such as "{images} images, {labels} labels"; the seed is named where it is another than 0."""
+        return form.format(images=self.images, labels=self.labels) + (f", seed {self.seed}" if self.seed else "")
+
+
+class World:
+    """Sets of images, a teacher that labels them, and the students that have learned from them.
+
+    Args:
+        data: where students are tested. teacher: gives stored and online labels.
+        sets: name -> distilled set, shown in this order: at least two, of the same size, with stored labels.
+        config: how students are trained; default `training.Config.teaching()`.
+
+    Raises:
+        DDLabError: sets that are too few, not distilled sets, or not of one size.
+    """
+
+    def __init__(
+        self,
+        data: ImageData,
+        teacher: Network,
+        sets: Mapping[str, DistilledSet],
+        config: training.Config | None = None,
+    ) -> None:
+        self.data = errors.check_instance("data", data, ImageData, "an ImageData")
+        errors.check_instance("config", config, (training.Config, type(None)), "a training Config or None")
+        self.teacher, self.sets = teacher, _checked(sets)
+        self.config = training.Config.teaching() if config is None else config
+        # Five hundred images are enough for a curve and keep the looks cheap.
+        self._test = data.normalised(slice(0, 500), "test"), data.test_labels[:500]
+        self.start = narrowed(Settings, images=tuple(self.sets))()
+        self._runs: dict[Settings, Run] = {}
+        self._learned: dict[Settings, Run] = {}
+
+    def run(self, settings: Settings) -> Run:
+        """A student's training; its frames hold its test accuracy."""
+        if settings not in self._runs:
+            config = self.config.replace(labels=settings.labels, seed=settings.seed)
+            inputs = Inputs(distilled=self.sets[settings.images], teachers=(self.teacher,))
+            total = training.total_steps(config, inputs)
+            looks = range(max(1, total // _LOOKS), total, max(1, total // _LOOKS))
+            return self._runs.setdefault(
+                settings, Run(training, config, inputs, keep=Keep((*looks, total), self._accuracy), states=0)
+            )
+        return self._runs[settings]
+
+    def learned(self) -> dict[Settings, Run]:
+        """The students that have learned, in the order in which they were done."""
+        self._learned |= {each: run for each, run in list(self._runs.items()) if run.complete}
+        return self._learned
+
+    def _accuracy(self, config: training.Config, inputs: Inputs, state: training.State, trace: Any) -> float:
+        images, labels = self._test
+        student = Network(spec=config.network.for_data(self.data), weights=state.weights)
+        return float((networks.predict(student, images).logits.argmax(1) == labels).float().mean())
+
+
+def strip(world: World, name: str) -> tuple[bytes, str]:
+    """The images that the student sees."""
+    chosen = world.sets[name]
+    # Some methods return one class after another, others one image of each class after another: one order for the eye.
+    images = chosen.to_uint8()[chosen.labels.argsort(stable=True)].numpy()
+    columns = 5 if len(images) <= 20 else 10
+    encoded = encode_grid(images[:100], columns=columns, scale=max(1, round(480 / columns / images.shape[-1])))
+    return encoded, f"The {len(chosen)} {name} images the student sees."
+
+
+def matrix(world: World, name: str, labels: str) -> go.Figure:
+    """The labels that the student is told."""
+    chosen, temperature = world.sets[name], world.config.temperature
+    words = {
+        "hard": "Hard labels: one class, for sure",
+        "stored": f"Stored labels: the teacher's softmax at temperature {temperature:g}",
+        "online": "Online labels: new for every view (here: unchanged images)",
+    }
+    if labels == "hard":
+        table = torch.nn.functional.one_hot(chosen.labels, chosen.classes).float()
+    else:
+        table = losses.soft_targets(networks.predict(world.teacher, chosen.images).logits, temperature)
+    rows = torch.arange(len(table))
+    if len(rows) > 20:  # there is no room for all: the first of each class
+        rows = torch.stack([torch.nonzero(chosen.labels == label)[0, 0] for label in chosen.labels.unique()])[:20]
+    names = [world.data.class_names[label] for label in chosen.labels[rows].tolist()]
+    return label_matrix(table[rows].numpy(), world.data.class_names, names, title=words[labels], height=330)
+
+
+def curve_data(world: World, settings: Settings, known: Known) -> tuple:
+    """The accuracies of the last students, so far; that of the student on show comes last and is never the one left out."""
+    runs = {each: run for each, run in world.learned().items() if each != settings} | {settings: world.run(settings)}
+    shown = {each.words("{images}, {labels}"): run.frames for each, run in runs.items() if run.frames}
+    return tuple(
+        (name, tuple((frame.step, frame.content) for frame in frames))
+        for name, frames in list(shown.items())[-_CURVES:]
+    )
+
+
+def curves(*shown: tuple[str, tuple[tuple[int, float], ...]]) -> go.Figure:
+    """The accuracy while students learn."""
+    return loss_curves(
+        {name: np.array([accuracy for _, accuracy in looks]) for name, looks in shown},
+        np.array([step for step, _ in max((looks for _, looks in shown), key=len)]),
+        title="The student on test images",
+        x_label="training step",
+        y_label="test accuracy (fraction)",
+        height=_HEIGHT,
+    )
+
+
+def table_data(world: World, settings: Settings, known: Known) -> tuple:
+    """The last accuracy of each kind of images and labels; None where none is known."""
+    found = {(each.images, each.labels): run.frames[-1].content for each, run in world.learned().items()}
+    return tuple((images, tuple(found.get((images, labels)) for labels in LABELS)) for images in world.sets)
+
+
+def accuracy_table(*rows: tuple[str, tuple[float | None, ...]]) -> go.Figure:
+    """Test accuracy of each kind of images and labels."""
+    return cell_table(
+        [[math.nan if accuracy is None else accuracy for accuracy in row] for _, row in rows],
+        LABELS,
+        tuple(images for images, _ in rows),
+        title="Test accuracy so far",
+        x_label="kind of labels",
+        y_label="kind of images",
+        empty="not tried",
+        height=_HEIGHT,
+    )
+
+
+def sentence(world: World, settings: Settings, known: Known) -> str:
+    """Where the student ends, and the best so far."""
+    title, learned = settings.words("{images} images, {labels} labels"), world.learned()
+    if settings not in learned:
+        return f"A student learns from {title} ..."
+    ends = {each.words("{images} images, {labels} labels"): run.frames[-1].content for each, run in learned.items()}
+    best = max(ends, key=lambda each: ends[each])
+    return f"From {title}: the student ends at {ends[title]:.0%} of the test images. Best so far: {best}, {ends[best]:.0%}."
+
+
+def _checked(sets: Any) -> dict[str, DistilledSet]:
+    if not isinstance(sets, Mapping) or len(sets) < 2 or not all(isinstance(name, str) and name for name in sets):
+        given = list(sets) if isinstance(sets, Mapping) else sets
+        errors.fail("sets", "a mapping of at least two names to distilled sets", given)
+    for name, images in sets.items():
+        errors.check_instance(f"sets[{name!r}]", images, DistilledSet, "a DistilledSet")
+    sizes = {name: len(images) for name, images in sets.items()}
+    if len(set(sizes.values())) > 1:
+        numbers = ", ".join(f"{name!r} of {size}" for name, size in sizes.items())
+        raise DDLabError(
+            f"sets must be of the same size, so that images are compared at equal budget; given {numbers}."
+        )
+    return dict(sets)
+
+
+LabelsAgainstImages = Lab(
+    "Labels or images: what does the student learn from?",
+    World,
+    controls=("images", "labels", "seed"),
+    wanted=lambda world, settings: [world.run(settings)],
+    opens_with=1,
+    job_words=lambda world, run: "student",
+    views=[
+        Strip(lambda world, settings, known: (world, settings.images), strip),
+        Tabs(
+            ("What it learns", Row(Chart(curve_data, curves), Chart(table_data, accuracy_table))),
+            (
+                "What it is told",
+                Chart(lambda world, settings, known: (world, settings.images, settings.labels), matrix),
+            ),
+        ),
+    ],
+    sentence=sentence,
+)

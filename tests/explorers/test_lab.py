@@ -1,0 +1,811 @@
+"""What a declaration gets for nothing, on toy functions: what is computed in which order, what is shown meanwhile, and what stays."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from ddlab import explorers
+from ddlab.errors import DDLabError, fail
+from ddlab.explorers import Change, Chart, Compute, Html, Known, Lab, Laboratory, Row, Strip, Tabs, Value
+from ddlab.explorers import lab as labs
+from ddlab.explorers.views import step_on_show
+from ddlab.figures import encode_grid, loss_curves
+from ddlab.parameters import Parameters, narrowed, parameter
+from ddlab.process import Inputs
+from ddlab.runs import Keep, Run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Parameters):
+    """What the toy counts with, and what is looked at."""
+
+    power: int = parameter(1, range=(0, 99), explorable=(0, 9), help="How much an update adds.")
+    total: int = parameter(8, range=(1, 99), explorable=(4, 40), help="Updates of a run.")
+    twin: int = parameter(
+        1, range=(0, 99), scale="log", explorable=(1, 9), help="Goes with the power, where a test says so."
+    )
+    colour: str = parameter("red", choices=("red", "blue"), explorable=True, help="Of the views alone.")
+    step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
+
+
+@dataclass(frozen=True)
+class State:
+    """A number that grows."""
+
+    step: int
+    number: int
+
+
+class World:
+    """A run that adds the power at each update, and a value in four parts; both wait at a gate.
+
+    Attributes:
+        gate: closed, nothing goes on. updates: (power, step) of each, in order. parts: of values, (power, part).
+        wrong: powers at which something goes wrong.
+    """
+
+    def __init__(self, start: Settings | None = None, wrong: Sequence[int] = ()) -> None:
+        self.start = Settings() if start is None else start
+        self.gate = threading.Event()
+        self.gate.set()
+        self.updates: list[tuple[int, int]] = []
+        self.parts: list[tuple[int, int]] = []
+        self.wrong = set(wrong)
+        self._runs: dict[tuple[int, int], Run] = {}
+        self.process = SimpleNamespace(
+            NAME="toy",
+            Config=Settings,
+            State=State,
+            total_steps=lambda config, inputs: config.total,
+            init=lambda config, inputs: State(0, 0),
+            update=self._update,
+            finish=lambda config, inputs, state: state.number,
+        )
+
+    def run(self, settings: Settings) -> Run:
+        """The run of these settings; five steps are kept."""
+        key = settings.power, settings.total
+        if key not in self._runs:
+            config = Settings(power=settings.power, total=settings.total)
+            keep = Keep(5, lambda config, inputs, state, trace: state.number)
+            self._runs[key] = Run(self.process, config, Inputs(), keep=keep)
+        return self._runs[key]
+
+    def value(self, power: int, *, watch: Callable[[str, float], None]) -> int:
+        """Ten times the power."""
+        for part in range(4):
+            assert self.gate.wait(10)
+            self.parts.append((power, part))
+            watch(f"value of {power}", part / 4)
+        self._check(power)
+        return 10 * power
+
+    def _update(self, config: Settings, inputs: Inputs, state: State) -> tuple[State, None]:
+        assert self.gate.wait(10)
+        self._check(config.power)
+        self.updates.append((config.power, state.step))
+        return State(state.step + 1, state.number + config.power), None
+
+    def _check(self, power: int) -> None:
+        if power in self.wrong:
+            raise ValueError(f"power {power} is wrong")
+
+
+def check(world: World, settings: Settings) -> None:
+    if settings.power == 9:
+        fail("power", "below 9", settings.power)
+
+
+def frames(world: World, settings: Settings, known: Known) -> tuple:
+    return settings.power, tuple(frame.content for frame in world.run(settings).frames), known.step
+
+
+def listed(power: int, numbers: tuple[int, ...], step: int | None) -> str:
+    return f"power {power}: {numbers}, at {step}"
+
+
+def sentence(world: World, settings: Settings, known: Known) -> str:
+    return f"{settings.colour}, power {settings.power}, step {known.step}."
+
+
+OF_RUNS: dict[str, Any] = {
+    "watched": World.run,
+    "wanted": lambda world, settings: [world.run(settings)],
+    "job_words": lambda world, run: f"run of {run.config.power}",
+}
+OF_VALUES: dict[str, Any] = {
+    "wanted": lambda world, settings: [Value(world.value, settings.power)],
+    "views": [Html(lambda world, settings, known: (known(Value(world.value, settings.power)),), lambda found: f"{found}")],
+}  # fmt: skip
+
+
+def declared(**changes: Any) -> Lab:
+    """A laboratory of numbers."""
+    usual = {"controls": ("power", "total"), "more": ("twin", "colour"), "check": check, "sentence": sentence}
+    return Lab("Numbers", World, **usual | {"views": [Html(frames, listed)]} | changes)
+
+
+@pytest.fixture
+def opened() -> Iterator[Callable[..., Laboratory]]:
+    """Makes a laboratory on a world, and closes it."""
+    made: list[Laboratory] = []
+
+    def make(lab: Lab, *arguments: Any, join: bool = True, **options: Any) -> Laboratory:
+        made.append(lab(*arguments, **options))
+        if join:
+            made[-1].runner.join(10)
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.world.gate.set()
+        one.close()
+    assert own() == []
+
+
+def own() -> list[str]:
+    return sorted(thread.name for thread in threading.enumerate() if thread.name.startswith("ddlab-lab"))
+
+
+def until(true: Callable[[], Any]) -> None:
+    """Wait until something is so."""
+    end = time.monotonic() + 10
+    while not true():
+        assert time.monotonic() < end, "it did not come to that"
+        time.sleep(0.002)
+
+
+def held(lab: Laboratory, power: int) -> None:
+    """Ask for a power that is not known while the gate is closed, and wait until the thread stands there."""
+    lab.world.gate.clear()
+    lab.panel["power"].value = power
+    until(lambda: lab.runner.task is not None)
+
+
+def slowly(world: World) -> None:
+    """From now on an update takes a while."""
+    update = world.process.update
+    world.process.update = lambda *given: time.sleep(0.03) or update(*given)
+
+
+def shown(lab: Laboratory, draw: Callable[..., Any] = listed) -> Any:
+    return lab.widget(draw).value
+
+
+# -- what is computed, and when
+
+
+def test_what_is_wanted_is_computed_and_shown(opened: Any) -> None:
+    lab = opened(declared(**OF_RUNS))
+    assert lab.world.run(lab.settings).complete and lab.sentence == "red, power 1, step 8."
+    assert shown(lab) == "power 1: (0, 2, 4, 6, 8), at 8" and lab.progress.description == "at rest"
+
+
+def test_the_newest_settings_come_first_and_a_run_that_is_left_is_resumed(opened: Any) -> None:
+    lab = opened(declared(**OF_RUNS))
+    world = lab.world
+    world.updates.clear()
+    held(lab, 2)
+    lab.panel["power"].value = 3
+    lab.panel["power"].value = 4
+    world.gate.set()
+    lab.runner.join(10)
+    assert [power for power, step in world.updates if power != 2] == [4] * 8, "what was overtaken is not begun"
+    assert world.updates.count((2, 0)) <= 1 and len(world.updates) <= 9, "left within a step"
+    lab.panel["power"].value = 2
+    lab.runner.join(10)
+    assert [step for power, step in world.updates if power == 2] == list(range(8)), "nothing is done twice"
+
+
+def test_jobs_are_done_in_order(opened: Any) -> None:
+    both = lambda world, settings: [world.run(settings.replace(power=power)) for power in (settings.power, 7, 0)]  # noqa: E731
+    lab = opened(declared(watched=World.run, wanted=both))
+    assert [power for power, step in lab.world.updates if step == 0] == [1, 7, 0]
+
+
+def test_a_value_is_kept_or_left_by_watch(opened: Any) -> None:
+    lab = opened(declared(**OF_VALUES))
+    (view,) = lab._shown
+    assert view.widget.value == "10" and lab.world.parts == [(1, part) for part in range(4)]
+    held(lab, 2)
+    assert view.widget.value == "None"
+    lab.panel["power"].value = 1
+    lab.world.gate.set()
+    lab.runner.join(10)
+    assert view.widget.value == "10" and lab.world.parts.count((1, 0)) == 1, "kept"
+    assert (2, 1) not in lab.world.parts and lab.error is None, "left at the next watch"
+    lab.panel["power"].value = 2
+    lab.runner.join(10)
+    assert view.widget.value == "20"
+
+
+def test_settings_of_the_views_alone_do_not_begin_a_value_anew(opened: Any) -> None:
+    lab = opened(declared(**OF_VALUES))
+    held(lab, 2)
+    for colour in ("blue", "red", "blue"):
+        lab.panel["colour"].value = colour
+    lab.world.gate.set()
+    lab.runner.join(10)
+    assert [part for power, part in lab.world.parts if power == 2] == [0, 1, 2, 3]
+
+
+def test_only_so_many_values_are_remembered(opened: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(labs, "_VALUES", 2)
+    lab = opened(declared(**OF_VALUES))
+    for power in (2, 3, 1):
+        lab.panel["power"].value = power
+        lab.runner.join(10)
+    assert [power for power, part in lab.world.parts if part == 0] == [1, 2, 3, 1] and len(lab.values) == 2
+
+
+def test_what_is_wanted_at_once_is_there_before_anything_is_drawn(opened: Any) -> None:
+    first = [Html(lambda world, settings, known: (known(Value(world.value, settings.power)) + 1,), str)]
+    wanted = lambda world, settings: [Value(world.value, power) for power in (settings.power, 5)]  # noqa: E731
+    lab = opened(declared(wanted=wanted, views=first, opens_with=1), join=False)
+    assert lab._shown[0].widget.value == "11" and lab.world.parts[:4] == [(1, part) for part in range(4)]
+    run = opened(declared(**OF_RUNS | {"opens_with": 1}), join=False, key="run")
+    assert own() == [] or run.runner.thread is None
+    assert shown(run) == "power 1: (0, 2, 4, 6, 8), at 8"
+    with pytest.raises(ValueError, match="power 1 is wrong"):
+        declared(wanted=wanted, views=first, opens_with=1)(wrong=[1])
+
+
+def test_first_settings_that_the_check_refuses_are_raised() -> None:
+    with pytest.raises(DDLabError, match="power must be below 9; given 9"):
+        declared(**OF_RUNS)(Settings(power=9))
+    assert own() == []
+
+
+def test_run_computes_here_and_now(opened: Any) -> None:
+    lab = opened(declared(**OF_RUNS), join=False)
+    assert lab.run() is lab and lab.world.run(lab.settings).complete
+    assert lab.sentence == "red, power 1, step 8." and lab.progress.description == "at rest"
+    watched = opened(declared(watched=World.run), key="watched")
+    assert watched.world.updates == [] and shown(watched.run()) == "power 1: (0, 2, 4, 6, 8), at 8", (
+        "what is watched too"
+    )
+    with pytest.raises(DDLabError):
+        lab.panel["power"].value = 9
+    with pytest.raises(DDLabError, match="power must be below 9"):
+        lab.run()
+
+
+def test_how_far_it_is_and_how_long_it_takes(opened: Any) -> None:
+    lab = opened(declared(**OF_RUNS))
+    seen: list[tuple[str, float]] = []
+    lab.progress.observe(lambda change: seen.append((lab.progress.description, change["new"])), "value")
+    slowly(lab.world)
+    said: list[str] = []
+    lab._sentence.observe(lambda change: said.append(change["new"]), "text")
+    lab.panel["total"].value = 20
+    lab.runner.join(10)
+    words, shares = zip(*seen, strict=True)
+    assert "run of 1" in words and shares[-1] == 0 and list(shares[:-1]) == sorted(shares[:-1]) and len(shares) > 3
+    assert any("Being computed: this run takes about" in text for text in said)
+    assert "Being computed" not in lab.sentence and len(set(said)) > 3
+
+
+def test_at_rest_is_said_after_the_last_picture(opened: Any) -> None:
+    lab = opened(declared(**OF_RUNS))
+    order: list[str] = []
+    lab.widget(listed).observe(lambda change: order.append(change["new"]), "value")
+    lab.progress.observe(lambda change: order.append(change["new"]), "description")
+    slowly(lab.world)
+    lab.panel["power"].value = 3
+    lab.runner.join(10)
+    assert order[-1] == "at rest" and "power 3: (0, 6, 12, 18, 24), at 8" in order
+
+
+# -- buttons
+
+
+def _students(world: World, settings: Settings, known: Known) -> list[Any]:
+    return [Value(world.value, settings.power), Value(world.value, settings.power + 50)]
+
+
+def pressed(lab: Laboratory, number: int = 0) -> Any:
+    return list(lab.buttons.values())[number]
+
+
+@pytest.mark.parametrize("stays", [False, True])
+def test_a_button_asks_for_jobs_and_is_grey_while_they_are_done_and_when_known(opened: Any, stays: bool) -> None:
+    doing: list[bool] = []
+
+    def said(world: World, settings: Settings, known: Known) -> str:
+        doing.append(known.doing(Value(world.value, 1)))
+        assert not doing[-1] or known(Value(world.value, 1)) is None
+        return "said"
+
+    button = Compute(lambda world, settings: f"Do {settings.power}", _students, stays=stays)
+    lab = opened(declared(buttons=[button], sentence=said))
+    assert pressed(lab).description == "Do 1" and not pressed(lab).disabled and lab.stop_button.disabled
+    lab.world.gate.clear()
+    pressed(lab).click()
+    assert pressed(lab).disabled and not lab.stop_button.disabled and doing[-1], "at once"
+    pressed(lab).click()
+    lab.world.gate.set()
+    lab.runner.join(10)
+    assert pressed(lab).disabled and lab.stop_button.disabled and not doing[-1]
+    assert lab.world.parts == [(power, part) for power in (1, 51) for part in range(4)], "once"
+    lab.panel["power"].value = 2
+    assert not pressed(lab).disabled and pressed(lab).description == "Do 2"
+
+
+def test_what_a_button_asked_for_is_dropped_by_other_settings(opened: Any) -> None:
+    lab = opened(declared(**OF_RUNS | {"buttons": [Compute("Do", _students)]}))
+    lab.world.gate.clear()
+    pressed(lab).click()
+    lab.panel["colour"].value = "blue"  # the same jobs
+    assert pressed(lab).disabled and lab.runner.task.button is not None
+    lab.panel["power"].value = 2
+    lab.world.gate.set()
+    lab.runner.join(10)
+    assert not any(part == 3 for _, part in lab.world.parts) and lab.world.run(lab.settings).complete
+    assert not pressed(lab).disabled
+
+
+def test_what_stays_goes_on_and_then_comes_what_is_wanted_now(opened: Any) -> None:
+    lab = opened(declared(**OF_RUNS | {"buttons": [Compute("Do", _students, stays=True)]}))
+    lab.world.gate.clear()
+    pressed(lab).click()
+    lab.panel["power"].value = 2
+    lab.panel["power"].value = 3
+    lab.world.gate.set()
+    lab.runner.join(10)
+    assert lab.world.parts == [(power, part) for power in (1, 51) for part in range(4)], "undisturbed"
+    assert {power for power, _ in lab.world.updates} == {1, 3} and lab.world.run(lab.settings).complete
+    assert lab.sentence == "red, power 3, step 8."
+
+
+def test_other_settings_come_first_once_what_stays_is_done(opened: Any) -> None:
+    lab = opened(declared(**OF_RUNS | {"buttons": [Compute("Do", _students, stays=True)]}))
+    lab.world.gate.clear()
+    pressed(lab).click()
+    lab.panel["power"].value = 2
+    slowly(lab.world)
+    lab.world.gate.set()
+    until(lambda: (2, 1) in lab.world.updates)
+    lab.panel["power"].value = 4
+    lab.runner.join(10)
+    assert lab.world.run(lab.settings).complete and (2, 7) not in lab.world.updates
+
+
+def test_pressing_for_the_watched_run_follows_it(opened: Any) -> None:
+    button = Compute("Run", lambda world, settings, known: [world.run(settings)], stays=True)
+    lab = opened(declared(watched=World.run, buttons=[button]), Settings(step=0))
+    assert lab.settings.step == 0 and lab.slider.index == 0
+    pressed(lab).click()
+    lab.runner.join(10)
+    assert lab.panel.value.step is None and lab.sentence == "red, power 1, step 8."
+
+
+def test_stop_leaves_what_a_button_asked_for_and_keeps_where_it_stands(opened: Any) -> None:
+    button = Compute("Run", lambda world, settings, known: [world.run(settings)])
+    lab = opened(
+        declared(watched=World.run, buttons=[button]), Settings(total=40)
+    )  # the second frame is that of step 10
+    world = lab.world
+    slowly(world)
+    pressed(lab).click()
+    until(lambda: len(world.updates) == 3)
+    order: list[str] = []
+    lab._sentence.observe(lambda change: order.append(change["new"]), "text")
+    lab.progress.observe(lambda change: order.append(change["new"]), "description")
+    lab.stop_button.click()
+    lab.runner.join(10)
+    run = world.run(lab.settings)
+    assert not run.complete and run.at().step == run.step and f"step {run.step}." in lab.sentence, "it can be looked at"
+    assert lab.stop_button.disabled and not pressed(lab).disabled
+    assert order[-1] == "at rest" and f"step {run.step}." in order[-2], "after the last picture"
+    pressed(lab).click()
+    lab.runner.join(10)
+    assert run.complete and [step for _, step in world.updates] == list(range(40))
+
+
+def test_a_button_may_change_the_settings_and_reset_brings_the_first_ones_back(opened: Any) -> None:
+    other = Change("Other", lambda settings: settings.replace(power=settings.power + 1))
+    lab = opened(declared(**OF_RUNS | {"buttons": [other]}), Settings(power=3, colour="blue"))
+    assert pressed(lab).description == "Other" and lab.stop_button not in lab._button_row.children
+    pressed(lab).click()
+    lab.runner.join(10)
+    assert lab.settings.power == 4 and lab.sentence == "blue, power 4, step 8."
+    lab.reset_button.click()
+    assert lab.panel.value == lab.settings == lab.start and lab.sentence == "blue, power 3, step 8."
+
+
+# -- settings
+
+
+def test_fields_that_go_together_are_settled(opened: Any) -> None:
+    settle = lambda new, old: new.replace(twin=new.power) if new.power != old.power else new.replace(power=new.twin)  # noqa: E731
+    lab = opened(declared(**OF_RUNS | {"settle": settle}))
+    lab.panel["power"].value = 5
+    assert lab.panel["twin"].value == 5 and lab.settings.twin == 5
+    lab.panel["twin"].value = 2
+    lab.runner.join(10)
+    assert lab.panel["power"].value == 2 and lab.sentence == "red, power 2, step 8."
+    assert lab.share_field.value == "power=2,twin=2"
+
+
+@pytest.mark.parametrize("kernel", [False, True])
+def test_settings_that_the_check_refuses(opened: Any, monkeypatch: pytest.MonkeyPatch, kernel: bool) -> None:
+    monkeypatch.setattr("ddlab.explorers.layout.in_kernel", lambda: kernel)
+    lab = opened(declared(**OF_RUNS | {"buttons": [Compute("Do", _students)], "settle": lambda new, old: new}))
+
+    def refused(does: Callable[[], Any]) -> None:
+        if kernel:
+            does()
+        else:
+            with pytest.raises(DDLabError):
+                does()
+        assert str(lab.error) == lab.refusal == "power must be below 9; given 9."
+
+    refused(lambda: setattr(lab.panel["power"], "value", 9))
+    assert lab.settings.power == 1 and lab.sentence == "red, power 1, step 8." and shown(lab).startswith("power 1")
+    assert pressed(lab).disabled and lab.panel.value.power == 9, "the control stays where the reader has put it"
+    refused(lambda: setattr(lab.slider, "index", 2))  # one handler inside another
+    pressed(lab).click()
+    assert lab.runner.task is None and lab.world.parts == []
+    lab.panel["power"].value = 3
+    lab.runner.join(10)
+    assert lab.error is None and lab.refusal == "" and not pressed(lab).disabled and lab.settings.power == 3
+
+
+@pytest.mark.parametrize("kernel", [False, True])
+def test_what_is_settled_into_a_refusal_is_told(opened: Any, monkeypatch: pytest.MonkeyPatch, kernel: bool) -> None:
+    monkeypatch.setattr("ddlab.explorers.layout.in_kernel", lambda: kernel)
+    lab = opened(declared(**OF_RUNS | {"settle": lambda new, old: new.replace(power=new.twin)}))
+    try:
+        lab.panel["twin"].value = 9
+    except DDLabError:
+        assert not kernel
+    assert str(lab.error) == "power must be below 9; given 9." and lab.settings.power == 1
+
+
+def test_a_refusal_stays_while_the_run_before_goes_on(opened: Any) -> None:
+    lab = opened(declared(**OF_RUNS), Settings(total=12))
+    slowly(lab.world)
+    lab.panel["power"].value = 2
+    with pytest.raises(DDLabError):
+        lab.panel["power"].value = 9
+    lab.runner.join(10)
+    assert lab.sentence == "red, power 2, step 12." and str(lab.error) == "power must be below 9; given 9."
+
+
+def test_fields_that_play_no_part_are_grey(opened: Any) -> None:
+    lab = opened(declared(**OF_RUNS | {"unused": lambda world, settings: ["twin"] if settings.colour == "red" else []}))
+    assert [name for name in lab.panel if lab.panel[name].disabled] == ["twin"]
+    lab.panel["colour"].value = "blue"
+    assert not any(lab.panel[name].disabled for name in lab.panel)
+
+
+def test_the_panel(opened: Any) -> None:
+    words = {
+        "labels": {"power": "how much", "colour": "of what"},
+        "stops": lambda world: {"twin": (1, 40) if world.wrong else {9: "all", 4: "four"}},
+        "choice_words": lambda world: {"colour": str.upper},
+    }
+    lab = opened(declared(**OF_RUNS | words))
+    assert list(lab.panel) == ["power", "total", "twin", "colour"] and lab.panel["power"].description == "how much"
+    assert lab.panel["twin"].options == (("1", 1), ("four", 4), ("all", 9)) and lab.panel["twin"].value == 1
+    stops = opened(declared(**OF_RUNS | words), wrong=[5], key="stops").panel["twin"].options
+    assert [stop for _, stop in stops] == [1, 2, 3, 4, 5, 7, 10, 15, 20, 25, 30, 40]
+    assert [words for words, _ in lab.panel["colour"].options] == ["RED", "BLUE"]
+    more, folded = lab.panel.children[2:4]
+    assert more.description == "More settings" and folded.layout.display == "none"
+    assert list(folded.children) == [lab.panel["twin"], lab.panel["colour"]]
+    more.value = True
+    assert folded.layout.display == "flex"
+    one = opened(declared(**OF_RUNS), narrowed(Settings, colour=("blue",))(), key="one")
+    assert "colour" not in one.panel, "a choice of one thing is none"
+
+
+def test_a_shared_text_restores_and_refuses(opened: Any) -> None:
+    lab = opened(declared(**OF_RUNS))
+    lab.panel["power"].value = 3
+    lab.panel["colour"].value = "blue"
+    lab.runner.join(10)
+    lab.slider.index = 1
+    text, said = lab.share_field.value, lab.sentence
+    assert text == 'power=3,colour="blue",step=2' and said == "blue, power 3, step 2."
+    again = opened(declared(**OF_RUNS), key="again")
+    again.share_field.value = text
+    again.runner.join(10)
+    assert again.sentence == said and shown(again) == shown(lab)
+    for wrong, words in (("power=9", "power must be below 9"), ("power=-1", "power must be"), ("paint=1", "paint")):
+        with pytest.raises(DDLabError, match=words):
+            lab.share_field.value = wrong
+        assert lab.panel.value == lab.settings and lab.sentence == said and words in str(lab.error)
+
+
+# -- the slider of steps
+
+
+def test_the_slider_follows_the_newest_and_stays_where_it_is_put(opened: Any) -> None:
+    label = lambda world, settings, step: f"{step} of {settings.total}"  # noqa: E731
+    lab = opened(declared(**OF_RUNS | {"step_label": label, "step_words": "update"}))
+    assert lab.slider.description == "update" and lab.slider.options[1] == ("2 of 8", 2)
+    assert lab.slider.index == 4 and lab.panel.value.step is None
+    held(lab, 2)
+    until(lambda: lab.sentence.startswith("red, power 2, step 0"))
+    assert lab.slider.index == 0 and [step for _, step in lab.slider.options] == [0, 2, 4, 6, 8], "to come, too"
+    lab.world.gate.set()
+    lab.runner.join(10)
+    assert lab.slider.index == 4 and lab.panel.value.step is None, "it followed"
+    lab.slider.index = 1
+    assert lab.panel.value.step == 2 and lab.sentence == "red, power 2, step 2."
+    lab.panel["power"].value = 3
+    lab.runner.join(10)
+    assert lab.slider.index == 1 and lab.sentence == "red, power 3, step 2."
+    lab.slider.index = 4
+    assert lab.panel.value.step is None, "the last one is the end"
+    lab.panel["total"].value = 12
+    lab.runner.join(10)
+    assert lab.sentence == "red, power 3, step 12."
+
+
+def test_the_nearest_step_there_is(opened: Any) -> None:
+    lab = opened(declared(**OF_RUNS), Settings(step=5))
+    assert lab.sentence == "red, power 1, step 4." and lab.slider.index == 2 and lab.panel.value.step == 5
+    lab.panel["total"].value = 10
+    lab.runner.join(10)
+    assert [step for _, step in lab.slider.options] == [0, 2, 5, 8, 10] and lab.sentence == "red, power 1, step 5."
+    lab.panel["total"].value = 4
+    lab.runner.join(10)
+    assert lab.sentence == "red, power 1, step 4.", "beyond the end is the end"
+    held(lab, 2)
+    until(lambda: lab.sentence.startswith("red, power 2, step 0."))  # and the newest until then
+
+
+def test_without_a_watched_run_there_is_no_slider(opened: Any) -> None:
+    lab = opened(declared(**OF_VALUES))
+    assert lab.slider not in lab.views_box.children and lab.sentence == "red, power 1, step None."
+
+
+# -- what is known
+
+
+def test_now_is_computed_once_and_every_lists_what_is_known(opened: Any) -> None:
+    squares: list[int] = []
+
+    def square(number: int) -> int:
+        squares.append(number)
+        return number * number
+
+    def data(world: World, settings: Settings, known: Known) -> tuple:
+        return known.now(square, settings.power), tuple(known.every(square))
+
+    lab = opened(declared(views=[Html(data, lambda square, every: f"{square} {every}")]))
+    for power in (3, 1, 3):
+        lab.panel["power"].value = power
+    assert squares == [1, 3] and lab._shown[0].widget.value == "9 (((1,), 1), ((3,), 9))"
+
+
+def test_later_is_shown_when_it_is_there_and_what_is_on_show_stays_until_then(opened: Any) -> None:
+    gate, asked = threading.Event(), []
+
+    def cube(number: int) -> int:
+        asked.append(number)
+        assert gate.wait(10)
+        if number == 6:
+            raise DDLabError("number must be small; given 6.")
+        return number**3
+
+    def data(world: World, settings: Settings, known: Known) -> tuple | None:
+        found = 1 if settings.power == 1 else known.later(cube, settings.power)
+        return None if found is None else (found,)
+
+    lab = opened(declared(**OF_RUNS | {"views": [Html(data, str)]}))
+    lab.panel["power"].value = 3
+    until(lambda: asked)
+    lab.panel["colour"].value = "blue"  # it draws, and so asks again
+    lab.runner.join(10)
+    assert lab._shown[0].widget.value == "1" and lab.sentence == "blue, power 3, step 8."
+    gate.set()
+    lab.beside.join(10)
+    assert lab._shown[0].widget.value == "27" and asked == [3], "once"
+    lab.panel["power"].value = 6
+    lab.runner.join(10)
+    with pytest.raises(DDLabError, match="must be small"):
+        lab.beside.join(10)
+    lab._draw()
+    time.sleep(0.05)
+    assert asked == [3, 6] and str(lab.error) == "number must be small; given 6.", "not again with every drawing"
+    assert lab._shown[0].widget.value == "27"
+    lab.panel["power"].value = 3
+    assert lab.error is None
+    lab.panel["power"].value = 6
+    until(lambda: asked == [3, 6, 6])
+
+
+# -- views
+
+
+def test_only_what_has_changed_is_drawn_and_drawings_are_remembered(opened: Any) -> None:
+    drawn: list[Any] = []
+
+    def of_power(power: int) -> str:
+        drawn.append(power)
+        return f"power {power}"
+
+    def of_colour(colour: str) -> str:
+        drawn.append(colour)
+        return colour
+
+    views = [
+        Html(lambda world, settings, known: (settings.power,), of_power),
+        Html(lambda world, settings, known: (settings.colour,), of_colour),
+    ]
+    lab = opened(declared(**OF_RUNS | {"views": views}))
+    assert drawn == [1, "red"], "not again for every step"
+    lab.panel["power"].value = 2
+    lab.panel["colour"].value = "blue"
+    lab.runner.join(10)
+    assert drawn == [1, "red", 2, "blue"]
+    lab.panel["power"].value = 1
+    lab.runner.join(10)
+    assert drawn == [1, "red", 2, "blue"] and lab.widget(of_power).value == "power 1", "remembered"
+    for power in [*range(9)] * 2:
+        lab.panel["power"].value = power
+    assert len(drawn) == 4 + 7
+
+
+def test_old_drawings_are_forgotten(opened: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ddlab.explorers.views._REMEMBERED", 2)
+    drawn: list[int] = []
+    draw = lambda power: drawn.append(power) or str(power)  # noqa: E731
+    lab = opened(declared(views=[Html(lambda world, settings, known: (settings.power,), draw)]))
+    for power in (2, 1, 3, 1, 2):
+        lab.panel["power"].value = power
+    assert drawn == [1, 2, 3, 2]
+
+
+def test_charts_strips_and_cursors(opened: Any) -> None:
+    def curve(numbers: tuple[int, ...]) -> go.Figure:
+        return loss_curves({"number": [*numbers, 0.0]})
+
+    def strip(power: int) -> tuple[bytes, str]:
+        return encode_grid(np.full((1, 4, 4, 3), power, np.uint8)), f"Power {power}."
+
+    numbers = lambda world, settings, known: frames(world, settings, known)[1:2]  # noqa: E731
+    chart = Chart(numbers, curve, cursor=step_on_show)
+    lab = opened(declared(**OF_RUNS | {"views": [chart, Strip(lambda w, s, known: (s.power,), strip)]}))
+    figure = lab.widget(curve).figure
+    assert list(figure.data[0].y) == [0, 2, 4, 6, 8, 0] and lab.widget(curve).cursor == 8.0
+    lab.slider.index = 1
+    assert lab.widget(curve).cursor == 2.0 and lab.widget(curve).figure is figure, "moved, not drawn"
+    lab.panel["power"].value = 3
+    assert lab.widget(strip).alt == "Power 3." and bytes(lab.widget(strip).value) == strip(3)[0]
+
+
+def test_tabs_are_buttons_and_rows_stand_beside_each_other(opened: Any) -> None:
+    each = [
+        Html(lambda world, settings, known, n=n: (n, settings.power), lambda n, power: f"{n}: {power}") for n in "abc"
+    ]
+    lab = opened(declared(views=[Tabs(("First", each[0]), ("Both", Row(*each[1:])))], caption="<b>below</b>"))
+    tabs, caption = lab.views_box.children
+    buttons, *boxes = tabs.children
+    assert caption.value == "<b>below</b>" and [words for words, _ in buttons.options] == ["First", "Both"]
+    assert [box.layout.display for box in boxes] == ["flex", "none"]
+    buttons.index = 1
+    assert [box.layout.display for box in boxes] == ["none", "flex"]
+    lab.panel["power"].value = 4
+    assert [one.value for one in boxes[1].children[0].children] == ["b: 4", "c: 4"]
+    buttons.index = 0
+    assert boxes[0].children[0].value == "a: 4", "what is hidden is up to date"
+
+
+def test_views_may_depend_on_the_world(opened: Any) -> None:
+    html = Html(frames, listed)
+    lab = opened(
+        declared(**OF_RUNS | {"views": lambda world: [html] if world.wrong else [html, Html(frames, repr_of)]})
+    )
+    assert len(lab._shown) == 2
+    assert (
+        len(opened(declared(**OF_RUNS | {"views": lambda world: [html] * len(world.wrong)}), wrong=[3], key="b")._shown)
+        == 1
+    )
+
+
+def repr_of(*data: Any) -> str:
+    return repr(data)
+
+
+def test_a_drawing_is_of_one_settings_whatever_the_reader_does_meanwhile(opened: Any) -> None:
+    seen: list[tuple[int, int]] = []
+    inside = threading.Event()
+
+    def first(world: World, settings: Settings, known: Known) -> tuple:
+        if threading.current_thread().name == "ddlab-lab" and settings.power == 2:
+            inside.set()
+            time.sleep(0.05)
+        first.power = settings.power
+        return (settings.power,)
+
+    def second(world: World, settings: Settings, known: Known) -> tuple:
+        seen.append((first.power, settings.power))
+        return (settings.power,)
+
+    lab = opened(declared(**OF_RUNS | {"views": [Html(first, str), Html(second, str)]}))
+    lab.panel["power"].value = 2
+    assert inside.wait(10)
+    lab.panel["power"].value = 3
+    lab.runner.join(10)
+    assert all(one == other for one, other in seen) and seen[-1] == (3, 3)
+
+
+# -- what goes wrong
+
+
+def test_what_a_job_raises_is_shown_and_the_thread_goes_on(opened: Any) -> None:
+    lab = opened(declared(**OF_RUNS), wrong=[2])
+    lab.panel["power"].value = 2
+    with pytest.raises(ValueError, match="power 2 is wrong"):
+        lab.runner.join(10)
+    assert "power 2 is wrong" in str(lab.error) and lab.progress.description == "at rest"
+    thread = lab.runner.thread
+    lab.panel["power"].value = 3
+    lab.runner.join(10)
+    assert lab.error is None and lab.sentence == "red, power 3, step 8." and lab.runner.thread is thread
+
+
+@pytest.mark.parametrize("part", ["data", "draw", "sentence"])
+def test_what_a_drawing_raises_in_the_thread_is_shown_and_the_thread_goes_on(opened: Any, part: str) -> None:
+    def wrong_once_there_is_something(where: str, numbers: tuple[int, ...], power: int) -> None:
+        if part == where and len(numbers) > 1 and power == 2:
+            raise RuntimeError(f"cannot draw {power}")
+
+    def data(world: World, settings: Settings, known: Known) -> tuple:
+        wrong_once_there_is_something("data", frames(world, settings, known)[1], settings.power)
+        return frames(world, settings, known)
+
+    def draw(power: int, numbers: tuple[int, ...], step: int | None) -> str:
+        wrong_once_there_is_something("draw", numbers, power)
+        return listed(power, numbers, step)
+
+    def said(world: World, settings: Settings, known: Known) -> str:
+        wrong_once_there_is_something("sentence", frames(world, settings, known)[1], settings.power)
+        return sentence(world, settings, known)
+
+    lab = opened(declared(**OF_RUNS | {"views": [Html(data, draw)], "sentence": said}))
+    lab.panel["power"].value = 2
+    with pytest.raises(RuntimeError, match="cannot draw 2"):
+        lab.runner.join(10)
+    assert "cannot draw 2" in str(lab.error) and lab.progress.description == "at rest"
+    lab.panel["power"].value = 3
+    lab.runner.join(10)
+    assert lab.error is None and lab.sentence == "red, power 3, step 8." and shown(lab, draw).startswith("power 3")
+
+
+# -- the end
+
+
+def test_close_ends_both_threads_whatever_they_do(opened: Any) -> None:
+    lab = opened(declared(**OF_RUNS | {"views": [Html(lambda w, s, known: (known.later(abs, -s.power),), str)]}))
+    lab.beside.join(10)
+    assert own() == ["ddlab-lab", "ddlab-lab-beside"]
+    held(lab, 2)
+    threading.Timer(0.05, lab.world.gate.set).start()
+    lab.close()
+    assert own() == [] and not lab.world.run(lab.settings).complete
+    lab.panel["power"].value = 3  # does nothing harmful
+    assert own() == []
+
+
+def test_a_second_laboratory_of_the_same_key_closes_the_first(opened: Any) -> None:
+    first = opened(declared(**OF_RUNS))
+    other = opened(declared(**OF_RUNS), key="other")
+    assert own() == ["ddlab-lab"] * 2
+    second = opened(declared(**OF_RUNS))
+    assert first.runner.thread is None and second.runner.thread is not None and own() == ["ddlab-lab"] * 2
+    explorers.close_all()
+    assert own() == [] and other.runner.thread is None
