@@ -18,8 +18,8 @@ __version__ = "0.1.0.dev0"
 _MODULES = (
     "augmentation", "bases", "cache", "checkpoint", "data", "distilled", "entropy", "errors", "evaluation", "explorers",
     "factorisation", "figures", "kernel_ridge", "lessons", "losses", "measures", "methods", "networks", "optim", "parameters",
-    "predefined_views", "pretraining", "process", "randomness", "records", "relabelling", "self_supervised", "shift_models",
-    "storage_budget", "theory", "training",
+    "predefined_views", "pretraining", "process", "randomness", "records", "relabelling", "runs", "self_supervised",
+    "shift_models", "storage_budget", "theory", "training",
 )  # fmt: skip
 _NAMES = {
     "DDLabError": "errors",
@@ -32,6 +32,10 @@ _NAMES = {
     "steps": "process",
     "every": "process",
     "run": "process",
+    "Run": "runs",
+    "Keep": "runs",
+    "Look": "runs",
+    "Number": "runs",
     "distill": "distillation",
     "train_teacher": "distillation",
     "from_images": "distillation",
@@ -71,6 +75,7 @@ if TYPE_CHECKING:
         randomness,
         records,
         relabelling,
+        runs,
         self_supervised,
         shift_models,
         storage_budget,
@@ -86,6 +91,7 @@ if TYPE_CHECKING:
     from .networks import Network
     from .process import Inputs, Step, every, run, steps
     from .relabelling import relabelled
+    from .runs import Keep, Look, Number, Run
 
 
 def __getattr__(name: str) -> Any:

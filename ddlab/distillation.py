@@ -61,7 +61,7 @@ def from_images(images: Tensor, labels: Tensor, data: ImageData, teacher: Networ
 
 
 def distill(
-    method: str,
+    method: Any,
     data: ImageData,
     teacher: Network | None = None,
     config: Any = None,
@@ -74,11 +74,11 @@ def distill(
     """Distil a dataset.
 
     Args:
-        method: name or alias of a method (`ddlab.methods.names()`).
+        method: name or alias of a method (`ddlab.methods.names()`), or a module of your own with the same parts (`ddlab.runs` shows one).
         data: the dataset.
         teacher: a trained network; where the method needs one and none is given, one is trained visibly, without labels for a method
             that reads none.
-        config: the method's Config; default its `Config.teaching()`.
+        config: the method's Config; default its `Config.teaching()`, or `Config()` where it has no presets.
         device: "auto", "cpu" or "cuda".
         checkpoint: a file to go on from and to write to; a teacher trained here has its own beside it, with ".teacher" added.
         progress: one line on standard output. on_step: called after every update (a recording, say).
@@ -87,7 +87,7 @@ def distill(
         A `DistilledSet`. After a keyboard interrupt it holds what was reached, with `complete=False`, and a line says so.
 
     Raises:
-        DDLabError: an unknown method, a config of another method, a teacher that does not fit.
+        DDLabError: an unknown method, a config of another method, a teacher that does not fit, a method that makes something else.
         KeyboardInterrupt: while the teacher was still being trained: there is no set yet, but its checkpoint is valid.
     """
     module = methods.get(method)
@@ -95,10 +95,10 @@ def distill(
         errors.fail("data", "an ImageData", data)
     if teacher is not None and not isinstance(teacher, Network):
         errors.fail("teacher", "a Network", teacher)
-    config = module.Config.teaching() if config is None else config
+    config = getattr(module.Config, "teaching", module.Config)() if config is None else config
     if type(config) is not module.Config:  # not isinstance: a method's Config may extend another's
         errors.fail("config", f"a {module.NAME} Config", config)
-    if teacher is None and module.NEEDS_TEACHER:
+    if teacher is None and getattr(module, "NEEDS_TEACHER", False):
         beside = None if checkpoint is None else f"{os.fspath(checkpoint)}.teacher"
         own = self_supervised.Config.for_data(data) if getattr(module, "WITHOUT_LABELS", False) else None
         teacher = train_teacher(data, own, device=device, progress=progress, checkpoint=beside)
@@ -106,4 +106,5 @@ def distill(
             # Nothing has been distilled yet, and going on from half a teacher is not what an interrupt asks for.
             raise KeyboardInterrupt("the teacher was still being trained")
     inputs = Inputs(data=data, teachers=() if teacher is None else (teacher,), device=device)
-    return driver.run(module, config, inputs, checkpoint=checkpoint, progress=progress, on_step=on_step)
+    made = driver.run(module, config, inputs, checkpoint=checkpoint, progress=progress, on_step=on_step)
+    return errors.check_instance(f"what {module.NAME} finishes with", made, DistilledSet, "a DistilledSet")

@@ -32,6 +32,7 @@ from .errors import DDLabError
 from .networks import Network, NetworkSpec
 from .parameters import Parameters, parameter
 from .process import Inputs
+from .runs.look import Look, Number
 
 NAME = "pretraining"
 _PAPER = "Boost, A.1"
@@ -171,6 +172,15 @@ def finish(config: Config, inputs: Inputs, state: State) -> Network:
         _spec(config, inputs), state.weights, process=NAME, config=config, inputs=inputs, step=state.step,
         total=total_steps(config, inputs), classifier="representations",
     )  # fmt: skip
+
+
+def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
+    """The loss of the last batch before its update; there are no images to see."""
+    if trace is None:
+        return Look()
+    return Look(
+        numbers={"loss": Number(trace.loss, scale="log"), "learning rate": Number(trace.learning_rate, scale="log")}
+    )
 
 
 def _distilled(inputs: Inputs) -> DistilledSet:

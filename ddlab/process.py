@@ -124,10 +124,7 @@ def start(process: Any, config: Any, inputs: Inputs) -> Any:
 
 def check_call(process: Any, config: Any, inputs: Any, state: Any = None) -> None:
     """Raise if these do not belong together: a process, a config of its own, inputs, and a state of its own if one is given."""
-    if not all(
-        hasattr(process, name) for name in ("NAME", "Config", "State", "init", "update", "finish", "total_steps")
-    ):
-        errors.fail("process", "a process module (ddlab.methods.get(name), ddlab.training)", process)
+    check_process("process", process)
     if type(config) is not process.Config:  # not isinstance: a method's Config may extend another's
         errors.fail("config", f"a {process.NAME} Config", config)
     if not isinstance(inputs, Inputs):
@@ -135,6 +132,16 @@ def check_call(process: Any, config: Any, inputs: Any, state: Any = None) -> Non
     if state is not None:
         errors.check_instance("state", state, process.State, f"a State of {process.NAME}")
         errors.check_integer("state.step", state.step, 0)
+
+
+def check_process(argument: str, process: Any) -> Any:
+    """Return `process` if it has what every process has; the error names what is missing."""
+    parts = ("NAME", "Config", "State", "total_steps", "init", "update", "finish")
+    missing = [name for name in parts if not hasattr(process, name)]
+    if missing:
+        beside = "" if len(missing) == len(parts) else f", with {', '.join(missing)} as well"
+        errors.fail(argument, f"a process module (ddlab.methods.get(name), ddlab.training, your own){beside}", process)
+    return process
 
 
 def _steps(process: Any, config: Any, inputs: Inputs, state: Any) -> Iterator[Step]:

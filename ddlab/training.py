@@ -35,6 +35,7 @@ from .networks import Network, NetworkSpec
 from .parameters import parameter
 from .process import Inputs, require_teacher
 from .relabelling import Teachers, as_teachers, teacher_logits
+from .runs.look import Look, Number
 
 NAME = "training"
 _RESNET = networks.spec("resnet18")
@@ -249,6 +250,18 @@ def finish(config: Config, inputs: Inputs, state: State) -> Network:
         config.network.for_data(_source(inputs)), state.weights, process=NAME, config=config, inputs=inputs, step=state.step,
         total=total_steps(config, inputs),
     )  # fmt: skip
+
+
+def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
+    """How well the last batch was known before its update; there are no images to see."""
+    if trace is None:
+        return Look()
+    numbers = {
+        "loss": Number(trace.loss, "nats", scale="log"),
+        "accuracy on the batch": Number(trace.accuracy_fraction),
+        "learning rate": Number(trace.learning_rate, scale="log"),
+    }
+    return Look(numbers=numbers)
 
 
 def _source(inputs: Inputs) -> ImageData | DistilledSet:

@@ -123,7 +123,7 @@ def rest(explorer: Any) -> str:
     """Wait until nothing is computed: what was raised meanwhile, in words."""
     refused = ""
     for _ in range(2):  # what one thread has computed may start another
-        for name in ("worker", "mapper", "player", "runner", "beside"):
+        for name in ("worker", "mapper", "runner", "beside"):
             thread = getattr(explorer, name, None)
             if thread is not None:
                 try:
@@ -261,7 +261,7 @@ def labels_against_images() -> Visit:
 
 def live_recovery() -> Visit:
     data, teacher = plain_world()
-    explorer = explorers.LiveRecovery(data, teacher, sre2l.Config.teaching(iterations=20))
+    explorer = explorers.Live("sre2l", data, teacher, sre2l.Config.teaching(iterations=20))
     return explorer, [
         press("Step"),
         press("Step"),
@@ -279,10 +279,9 @@ def live_recovery() -> Visit:
 
 def recovery_film() -> Visit:
     data, teacher = plain_world()
-    film = explorers.RecoveryFilm(data, capacity=10)
-    config = sre2l.Config.teaching(iterations=50)
-    ddlab.distill("sre2l", data, teacher, config, device="cpu", progress=False, on_step=film)
-    return film.scrubber(), [slide("step", 0), slide("step", 3)]
+    inputs = ddlab.Inputs(data=data, teachers=(teacher,), device="cpu")
+    run = ddlab.Run(sre2l, sre2l.Config.teaching(iterations=50), inputs, keep=ddlab.Keep(10)).advance()
+    return explorers.film(run), [slide("step", 0), slide("step", 3)]
 
 
 def scrubber() -> Visit:
@@ -294,12 +293,12 @@ def scrubber() -> Visit:
 
 def diversity_view() -> Visit:
     data, teacher = taught_world()
-    film = explorers.RecoveryFilm(data)
-    config = sre2l.Config.teaching(iterations=12)
-    recovered = ddlab.distill("sre2l", data, teacher, config, device="cpu", on_step=film, progress=False)
+    inputs = ddlab.Inputs(data=data, teachers=(teacher,), device="cpu")
+    run = ddlab.Run(sre2l, sre2l.Config.teaching(iterations=12), inputs, keep=ddlab.Keep(tuple(range(1, 13))))
+    recovered = run.to_end()
     chosen = ddlab.distill("selection", data, teacher, device="cpu", progress=False)
     sets = {"random": chosen, "recovered": recovered}
-    explorer = explorers.DiversityView(data, teacher, sets, films={"recovered": film.images}, points=60)
+    explorer = explorers.DiversityView(data, teacher, sets, films={"recovered": run}, points=60)
     return explorer, [
         turn("images", "recovered"),
         turn("frame", 0),

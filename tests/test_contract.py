@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from ddlab import (
     checkpoint,
@@ -31,6 +32,7 @@ from ddlab.errors import NonFiniteError
 from ddlab.networks import Network
 from ddlab.process import Inputs, Step
 from ddlab.relabelling import relabelled
+from ddlab.runs import look
 from tests.support import (
     assert_same,
     assert_sentence,
@@ -293,6 +295,53 @@ def test_frames_are_distinct(case: Case, inputs: Inputs) -> None:
 def test_nothing_yielded_carries_a_graph(whole: list[Step]) -> None:
     for step in whole:
         assert not any(value.requires_grad for _, value in leaves((step.state, step.trace)) if torch.is_tensor(value))
+
+
+class Unread(TorchDispatchMode):
+    """Refuses to hand a computed number to Python: on a GPU the run would wait for it. (Indices lie on the CPU and are checked.)"""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        read = "local_scalar_dense" in str(func) and args[0].is_floating_point()
+        assert not read, "a look reads no number of a tensor"
+        return func(*args, **(kwargs or {}))
+
+
+def test_every_step_can_be_looked_at(case: Case, inputs: Inputs, whole: list[Step]) -> None:
+    module, config = case.module, case.config
+    moments = [(module.init(config, inputs), None), *((step.state, step.trace) for step in whole)]
+    before, randomness, seen = snapshot((moments, inputs)), global_randomness(), []
+    for state, trace in moments:
+        with Unread():
+            seen.append(module.look(config, inputs, state, trace))
+        assert_same(seen[-1], look(module, config, inputs, state, trace))
+    assert_unchanged(before, (moments, inputs))
+    assert global_randomness() == randomness
+
+    data = inputs.data if module not in NETWORKS else None
+    sizes = [None if one.images is None else tuple(one.images.shape[1:]) for one in seen]
+    assert sizes == [None if data is None else (data.channels, *data.image_size)] * len(seen)
+    for one in seen:
+        without = data is None or getattr(module, "WITHOUT_LABELS", False)
+        assert (one.labels is None) == without
+        assert one.labels is None or (len(one.labels) == len(one.images) and set(one.labels.tolist()) <= {0, 1, 2})
+        kept = one.kept()
+        assert all(value.device.type == "cpu" for _, value in leaves(kept) if torch.is_tensor(value))
+        assert all(type(number.value) is float for number in kept.numbers.values())
+    phases: dict[str, Any] = {}
+    for (_, trace), one in zip(moments[1:], seen[1:], strict=True):
+        told = [(name, each.unit, each.curve, each.scale, each.x_label) for name, each in one.numbers.items()]
+        assert told and phases.setdefault(getattr(trace, "phase", ""), told) == told, "names and curves stay in a phase"
+
+
+def test_what_two_configs_share_is_the_same(case: Case, inputs: Inputs, whole: list[Step]) -> None:
+    if not hasattr(case.module, "prefix"):
+        return
+    updates, shared = case.module.prefix(case.config)
+    both = zip(process.steps(case.module, shared, inputs), whole[:updates], strict=False)
+    assert (
+        0 <= updates <= len(whole)
+        and sum(assert_same(one.state, other.state) is None for one, other in both) == updates
+    )
 
 
 def test_early_close(case: Case, inputs: Inputs, whole: list[Step]) -> None:

@@ -33,7 +33,7 @@ LAYERS: list[set[str]] = [
         "shift_models",
         "storage_budget",
     },
-    {"process", "checkpoint", "cache", "_trained"},
+    {"process", "checkpoint", "cache", "_trained", "runs"},
     {"relabelling", "_recipes", "methods", "training", "pretraining", "self_supervised"},
     {"evaluation", "measures", "entropy", "distillation", "records", "embeddings", "theory"},
     {"figures"},

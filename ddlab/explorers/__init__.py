@@ -3,11 +3,11 @@
 Plot, Picture        views: a plotly figure, encoded images
 controls             sliders and buttons from a config
 Worker               computes the newest value in one thread
-Player, Recording    live runs and their frames; player_buttons
-Scrubber             a slider over a recording
+Live                 any process, live: play, pause, images, curves, a student on a frame
+Scrubber, film       a slider over frames; over the looks that a run has kept
 Prediction           a question whose answer is locked before the result is seen
 Trial, TrialCard     a statement of a paper: claim, answer, sliders, verdict
-LiveRecovery, RecoveryFilm, DiversityView, LatentConflict: what lessons show
+DiversityView, LatentConflict   free-form explorers that several lessons show
 Lab, Value, Compute, Change, Chart, Strip, Html, Row, Column, Tabs   a laboratory as a declaration; Laboratory is what it makes
 Explorer             the base: sentence, errors, state text, close
 replace, close_all   one explorer per name
@@ -18,16 +18,14 @@ from .diversity import DiversityView
 from .images import Picture
 from .lab import Change, Compute, Known, Lab, Laboratory, Value
 from .latents import LatentConflict
-from .layout import Explorer, player_buttons, side_by_side
+from .layout import Explorer, side_by_side
 from .live import Sentence
-from .player import Player
+from .live_lab import Live
 from .plot import Plot
 from .prediction import Prediction
-from .recording import Frame, Recording
-from .recovery import LiveRecovery, RecoveryFilm
 from .registry import close_all, replace
 from .runner import Runner
-from .scrubber import Scrubber
+from .scrubber import Scrubber, film
 from .trial_card import ANSWERS, Shown, Trial, TrialCard
 from .views import Chart, Column, Html, Row, Strip, Tabs
 from .worker import Worker
@@ -41,19 +39,15 @@ __all__ = [
     "Controls",
     "DiversityView",
     "Explorer",
-    "Frame",
     "Html",
     "Known",
     "Lab",
     "Laboratory",
     "LatentConflict",
-    "LiveRecovery",
+    "Live",
     "Picture",
-    "Player",
     "Plot",
     "Prediction",
-    "Recording",
-    "RecoveryFilm",
     "Row",
     "Runner",
     "Scrubber",
@@ -67,7 +61,7 @@ __all__ = [
     "Worker",
     "close_all",
     "controls",
-    "player_buttons",
+    "film",
     "replace",
     "side_by_side",
 ]

@@ -1,8 +1,8 @@
 """The diversity view: real and distilled images on one map, moved by a recorded run or by hand, with the share of the real ones covered.
 
-film = RecoveryFilm(data)
-recovered = ddlab.distill("sre2l", data, teacher, on_step=film)
-DiversityView(data, teacher, {"random": chosen, "recovered": recovered}, films={"recovered": film.images})
+run = ddlab.Run(sre2l, config, ddlab.Inputs(data=data, teachers=(teacher,)))
+recovered = run.to_end()
+DiversityView(data, teacher, {"random": chosen, "recovered": recovered}, films={"recovered": run})
 
 The map is fitted once to all points and then stands still: the frames of a recording are placed on it. What a reader moves by hand
 becomes the real image of the same class that lies nearest on the map, so that it has features, and a coverage, like every other.
@@ -17,7 +17,6 @@ from typing import Any
 
 import ipywidgets as widgets
 import plotly.graph_objects as go
-from torch import Tensor
 
 from .. import embeddings, errors
 from ..data import ImageData
@@ -26,13 +25,13 @@ from ..figures import coverage_bars, embedding_map, encode_grid, move_points, ra
 from ..figures.embedding import DISTILLED
 from ..networks import Network
 from ..parameters import Parameters, parameter
+from ..runs import Run
 from .controls import controls
 from .images import Picture
 from .layout import Explorer, side_by_side
 from .mapped import BY_HAND, MappedImages, Shown
 from .plot import Plot
 from .pointer import PointSliders
-from .recording import Recording
 from .runner import Runner
 
 _KINDS = {"PCA": "pca", "t-SNE": "t_sne", "UMAP": "umap"}
@@ -77,14 +76,14 @@ class DiversityView(Explorer):
         teacher: Network,
         sets: Mapping[str, DistilledSet],
         *,
-        films: Mapping[str, Recording[Tensor]] | None = None,
+        films: Mapping[str, Run] | None = None,
         points: int = 300,
         key: str = "diversity view",
     ) -> None:
         """
         Args:
             data: whose training images are the real points. teacher: its features or logits are mapped.
-            sets: name -> distilled set. films: for some of them the recorded images, uint8 [classes, c, h, w] per frame.
+            sets: name -> distilled set. films: for some of them the run that made it, whose frames hold looks with one image of each class.
             points: how many real images, as many of each class as there are.
         """
         self.mapped = MappedImages(data, teacher, sets, films, points)
@@ -269,7 +268,7 @@ class DiversityView(Explorer):
 
     def _words(self) -> str:
         view, shown = self.panel.value, self._shown()
-        when = "" if shown.frame is None else f" after step {self.mapped.frames[shown.name][shown.frame].index}"
+        when = "" if shown.frame is None else f" after step {self.mapped.frames[shown.name][shown.frame].step}"
         map_of = f"{view.map} of the {view.layer}"
         if self.map.kept_variance is not None:
             map_of += f" (shows {self.map.kept_variance:.0%} of their variance)"

@@ -432,10 +432,12 @@ class Laboratory(Explorer):
                 set_stops(self.panel, name, stops[0], max(stops))
             else:
                 name_stops(self.panel, name, stops)
-        self.slider = _step_slider(lab.step_words)
-        self.buttons: dict[Any, widgets.Button] = {button: _button(button.icon, button.hint) for button in lab.buttons}
-        self.stop_button = _button("stop", "Leave what is computed; what there is stays", "Stop")
-        self.reset_button = _button("refresh", "The settings this laboratory began with", "Reset")
+        self.slider = step_slider(lab.step_words)
+        self.buttons: dict[Any, widgets.Button] = {
+            button: icon_button(button.icon, button.hint) for button in lab.buttons
+        }
+        self.stop_button = icon_button("stop", "Leave what is computed; what there is stays", "Stop")
+        self.reset_button = icon_button("refresh", "The settings this laboratory began with", "Reset")
         for button, pressed in self.buttons.items():
             pressed.on_click(self.guard(lambda _button, button=button: self._press(button)))
         self.stop_button.on_click(self.guard(lambda _button: self._stop()))
@@ -520,11 +522,12 @@ class Laboratory(Explorer):
         return f"Being computed: {first}, {every}." if len(left) > 1 else f"Being computed: {first}."
 
 
-def _button(icon: str, hint: str, words: str = "") -> widgets.Button:
+def icon_button(icon: str, hint: str, words: str = "") -> widgets.Button:
+    """A button as wide as its words."""
     return widgets.Button(description=words, icon=icon, tooltip=hint, layout=widgets.Layout(width="auto"))
 
 
-def _step_slider(words: str) -> widgets.SelectionSlider:
+def step_slider(words: str) -> widgets.SelectionSlider:
     """A slider over steps: a list that drops down would lose its arrow keys to JupyterLab."""
     return widgets.SelectionSlider(
         options=[("0", 0)],

@@ -26,11 +26,9 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from ..errors import DDLabError, check_boolean, check_instance, check_text, fail
+from ..errors import DDLabError, check_boolean, check_text, fail
 from .controls import Controls
 from .live import Sentence
-from .player import Player, PlayerState
-from .plot import Plot
 from .registry import Closable, replace
 
 _STYLE = """<style>
@@ -192,7 +190,7 @@ class Explorer(widgets.VBox):
     # -- end
 
     def owns(self, belonging: Any) -> Any:
-        """Close `belonging` (a worker, a player) when the explorer is closed; returns it."""
+        """Close `belonging` (a worker, a runner) when the explorer is closed; returns it."""
         self._belongings = [*self._belongings, belonging]
         return belonging
 
@@ -203,65 +201,6 @@ class Explorer(widgets.VBox):
         self._belongings = []
         _close_inside(self)
         super().close()
-
-
-def player_buttons(player: Player, explorer: Explorer, plot: Plot | None = None) -> PlayerButtons:
-    """Play, pause, step, reset and stop for a player, whose errors the explorer shows and which it owns.
-
-    Args:
-        plot: where given, a reader who asks the browser for reduced motion sees two pictures per second instead of ten.
-    """
-    return PlayerButtons(player, explorer, plot)
-
-
-class PlayerButtons(widgets.HBox):
-    """The buttons of `player_buttons`; `follow` is to be the player's `on_state`."""
-
-    def __init__(self, player: Player, explorer: Explorer, plot: Plot | None = None) -> None:
-        check_instance("player", player, Player, "a Player")
-        check_instance("explorer", explorer, Explorer, "an Explorer")
-        check_instance("plot", plot, (Plot, type(None)), "a Plot or None")
-        self.player = player
-        self._names = {
-            "play": ("Play", "play", "Let the run go on"),
-            "pause": ("Pause", "pause", "Rest after this step"),
-            "step": ("Step", "step-forward", "One step, then rest"),
-            "reset": ("Reset", "refresh", "Start again with the same seed"),
-            "stop": ("Stop", "stop", "End this run and keep what it has"),
-        }
-        self.buttons: dict[str, widgets.Button] = {}
-        for name, (label, icon, hint) in self._names.items():
-            button = widgets.Button(description=label, icon=icon, tooltip=hint, layout=widgets.Layout(width="auto"))
-            button.on_click(explorer.guard(lambda _button, name=name: getattr(player, name)()))
-            self.buttons[name] = button
-        self.status = Sentence(text=player.state)
-        super().__init__(
-            [*self.buttons.values(), self.status], layout=widgets.Layout(flex_flow="row wrap", align_items="center")
-        )
-        player.follow(self.show_state, explorer.show_error)
-        explorer.owns(player)
-        self.show_state(player.state)
-        if plot is not None:
-            usual = player.frames_per_second
-
-            def motion(_change: Any = None) -> None:
-                player.frames_per_second = min(usual, 2.0) if plot.reduced_motion else usual
-
-            plot.observe(explorer.guard(motion), "reduced_motion")
-            motion()
-
-    def show_state(self, state: PlayerState) -> None:
-        """Grey out what makes no sense now and write the state beside the buttons."""
-        able = {
-            "play": state != "running",
-            "pause": state == "running",
-            "step": state != "running",
-            "reset": True,
-            "stop": state == "running" or (state == "paused" and self.player.last is not None),
-        }
-        for name, button in self.buttons.items():
-            button.disabled = state == "closed" or not able[name]
-        self.status.text = state
 
 
 def side_by_side(views: Sequence[widgets.Widget]) -> widgets.Box:

@@ -1,6 +1,6 @@
 """What the diversity view knows: the points of real and distilled images, which real ones are covered, and their maps. No widgets.
 
-points = MappedImages(data, teacher, {"random": chosen, "recovered": recovered}, films={"recovered": film.images})
+points = MappedImages(data, teacher, {"random": chosen, "recovered": recovered}, films={"recovered": run})
 points.coverage(Shown("recovered", "features", frame=3))
 points.map("features", embeddings.Config(kind="t_sne")).films["recovered"][3]
 """
@@ -19,7 +19,8 @@ from ..data import ImageData
 from ..data.images import normalise
 from ..distilled import DistilledSet
 from ..networks import Network
-from .recording import Recording
+from ..runs import Frame, Run
+from .looks import check_looks
 
 BY_HAND = "by hand"
 _DRAWS = 20  # of as many random real images
@@ -61,7 +62,7 @@ class MappedImages:
     """Points in feature space and on maps; everything is computed once.
 
     Attributes:
-        pool: training-set indices [n] of the real images. labels: their classes [n]. frames: name -> frames of its film.
+        pool: training-set indices [n] of the real images. labels: their classes [n]. frames: name -> its run's, as uint8 [m, c, h, w].
     """
 
     def __init__(
@@ -69,12 +70,12 @@ class MappedImages:
         data: ImageData,
         teacher: Network,
         sets: Mapping[str, DistilledSet],
-        films: Mapping[str, Recording[Tensor]] | None = None,
+        films: Mapping[str, Run] | None = None,
         points: int = 300,
     ) -> None:
         """Arguments as of `DiversityView`."""
         self.data, self.teacher, self.sets = data, teacher, _checked_sets(sets, data)
-        self.frames = {name: film.frames for name, film in _checked_films(films or {}, self.sets).items()}
+        self.frames = _checked_films(films or {}, self.sets, data)
         self.pool = _balanced(data, errors.check_integer("points", points, 3 * data.classes))
         self.labels = data.train_labels[self.pool]
         self._points = self._seen()
@@ -230,17 +231,19 @@ def _checked_sets(sets: Any, data: ImageData) -> dict[str, DistilledSet]:
     return dict(sets)
 
 
-def _checked_films(films: Any, sets: Mapping[str, DistilledSet]) -> dict[str, Recording[Tensor]]:
+def _checked_films(films: Any, sets: Mapping[str, DistilledSet], data: ImageData) -> dict[str, list[Frame]]:
+    """name -> the frames of its run, each with one image of every class, as bytes."""
     if not isinstance(films, Mapping):
-        errors.fail("films", "a mapping of name to Recording", films)
-    for name, film in films.items():
+        errors.fail("films", "a mapping of name to Run", films)
+    found = {}
+    for name, run in films.items():
         errors.check_choice("a name in films", name, tuple(sets))
-        if not isinstance(film, Recording) or not film.frames:
-            errors.fail(f"films[{name!r}]", "a Recording with at least one frame", film)
-        for frame in film.frames:
-            shape = [sets[name].classes, *sets[name].images.shape[1:]]
-            errors.check_tensor(f"a frame of films[{name!r}]", frame.content, shape=shape, dtype=torch.uint8)
-    return dict(films)
+        errors.check_instance(f"films[{name!r}]", run, Run, "a Run")
+        shape = [sets[name].classes, *sets[name].images.shape[1:]]
+        for frame in check_looks(f"films[{name!r}]", run.frames):
+            errors.check_tensor(f"a frame of films[{name!r}]", frame.content.images, shape=shape)
+        found[name] = [Frame(frame.step, data.to_uint8(frame.content.images)) for frame in run.frames]
+    return found
 
 
 def _balanced(data: ImageData, points: int) -> Tensor:

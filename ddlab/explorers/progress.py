@@ -8,7 +8,6 @@ from typing import Any
 import ipywidgets as widgets
 
 _GAP = 0.1  # seconds between two pictures of what goes on
-_SHARE = 0.25  # of the time that drawing may take from it
 _AT_REST = "at rest"
 
 
@@ -16,16 +15,16 @@ class Progress(widgets.FloatProgress):
     """What is being computed and how much of it is done, or "at rest".
 
     Attributes:
-        due: whether the next picture may be drawn: ten a second at most, and drawing takes no more than a quarter of the time.
+        due: whether the next picture may be drawn. gap: seconds between two at least; a tenth, or more for who wants few.
     """
 
-    def __init__(self, *, words: str = "11em", **options: Any) -> None:
+    def __init__(self, *, words: str = "11em", drawing: float = 0.25, **options: Any) -> None:
         """
         Args:
-            words: the width of what is said. options: of `ipywidgets.FloatProgress`.
+            words: the width of what is said. drawing: the share of the time that it may take. options: of `ipywidgets.FloatProgress`.
         """
         super().__init__(max=1.0, description=_AT_REST, style={"description_width": words}, **options)
-        self._next = 0.0
+        self.gap, self._drawing, self._next = _GAP, drawing, 0.0
 
     @property
     def due(self) -> bool:
@@ -33,7 +32,7 @@ class Progress(widgets.FloatProgress):
 
     def show(self, words: str, share: float) -> None:
         """Say what is being computed and which share of it, from 0 to 1, is done."""
-        self._next = time.monotonic() + _GAP
+        self._next = time.monotonic() + self.gap
         self.value, self.description = share, words
 
     def rest(self) -> None:
@@ -43,4 +42,4 @@ class Progress(widgets.FloatProgress):
     def drawn(self, begun: float) -> None:
         """A picture was drawn, from `begun` (of `time.monotonic`) until now."""
         now = time.monotonic()
-        self._next = now + max(_GAP, (now - begun) * (1 - _SHARE) / _SHARE)
+        self._next = now + max(self.gap, (now - begun) * (1 - self._drawing) / self._drawing)

@@ -3,22 +3,24 @@
     frames = [Frame(5, encode_grid(...)), ...]               # encoded once, here; scrubbing only sends bytes
     scrub = Scrubber(frames, curve=loss_curves({...}, steps), describe=lambda index: f"loss {loss[index - 1]:.3g}")
 
+    film(run)                                                # the same over the looks that a run has kept
+
 Frames hold PNG or JPEG bytes, as those of a `Run` do whose `Keep` makes them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import ipywidgets as widgets
 import plotly.graph_objects as go
 
-from ..errors import check_function, check_text, fail
-from ..runs import Frame
+from ..errors import check_function, check_instance, check_text, fail
+from ..runs import Frame, Run
+from . import looks
 from .images import Picture
 from .layout import Explorer, side_by_side
-from .plot import Plot
 
 
 class Scrubber(Explorer):
@@ -27,24 +29,27 @@ class Scrubber(Explorer):
     def __init__(
         self,
         frames: Sequence[Frame],
-        curve: go.Figure | None = None,
+        curve: go.Figure | Mapping[str, go.Figure] | None = None,
         *,
         title: str = "Move through the run",
         describe: Callable[[int], str] | None = None,
+        places: Callable[[int, str], float | None] | None = None,
         what: str = "images",
         key: str = "",
     ) -> None:
         """
         Args:
-            frames: steps with encoded images, in order.
-            curve: figure with the step on its x axis; the marker follows the slider.
+            frames: steps with encoded images, in order; None for an image shows none.
+            curve: figure with the step on its x axis; the marker follows the slider. Of several by name buttons choose one.
+            places: (step, name of a curve) -> where its marker stands; default at the step.
             describe: step number -> what to say of it, after "Step 120 of 500: ".
             what: what the pictures show, for their alt text.
             key: name under which an earlier scrubber is closed.
         """
         if not isinstance(frames, list | tuple) or not frames or not all(isinstance(one, Frame) for one in frames):
             fail("frames", "a list of Frames that is not empty", frames)
-        check_function("describe", describe, optional=True)
+        for argument, function in (("describe", describe), ("places", places)):
+            check_function(argument, function, optional=True)
         check_text("what", what, empty=False)
         self._frames, self._describe, self._what = tuple(frames), describe, what
         last = len(self._frames) - 1
@@ -57,12 +62,21 @@ class Scrubber(Explorer):
             style={"description_width": "4em"},
             layout=widgets.Layout(width="auto", max_width="60em"),
         )
-        self.picture = Picture(self._frames[last].content, alt=self._alt(last))
-        self.plot = None if curve is None else Plot(curve, announce=False, cursor=self._frames[last].step)
-        views: list[widgets.Widget] = [self.picture] if self.plot is None else [self.picture, self.plot]
+        first = self._frames[last].content
+        self.picture = None if first is None else Picture(first, alt=self._alt(last))
+        curves = {"": curve} if isinstance(curve, go.Figure) else curve or {}
+        self._places = places or (lambda step, _name: float(step))
+        self.charts = (
+            looks.Charts(lambda name: self._chart(curves[str(name)], str(name)), list(curves)) if curves else None
+        )
+        self.plot = None if self.charts is None else self.charts.plot
+        views = [view for view in (self.picture, self.charts) if view is not None]
         super().__init__(title, controls=[self.slider], views=[side_by_side(views)], key=key)
         self._show(last)
         self.slider.observe(self.guard(lambda change: self._show(change["new"])), "index")
+
+    def _chart(self, figure: go.Figure, name: str) -> tuple[go.Figure, float | None]:
+        return figure, self._places(self._frames[self.slider.index or 0].step, name)
 
     def _alt(self, position: int) -> str:
         frame = self._frames[position]
@@ -72,8 +86,28 @@ class Scrubber(Explorer):
         if position is None:
             return
         frame = self._frames[position]
-        self.picture.show_bytes(frame.content, alt=self._alt(position))
-        if self.plot is not None:
-            self.plot.cursor = float(frame.step)
+        if self.picture is not None:
+            self.picture.show_bytes(frame.content, alt=self._alt(position))
+        if self.charts is not None:
+            self.charts.plot.cursor = self._places(frame.step, str(self.charts.buttons.value or ""))
         said = f" {self._describe(frame.step)}" if self._describe is not None else ""
         self.say(f"Step {frame.step} of {self._frames[-1].step}:{said or ' frame ' + str(position + 1)}")
+
+
+def film(run: Run, *, title: str = "Back and forth through the run", key: str = "film") -> Scrubber:
+    """A slider over the looks that a run has kept: images, the curves of its numbers, these in words.
+
+    Raises:
+        DDLabError: a run without a frame, or whose frames hold something else than looks.
+    """
+    frames = looks.check_looks("run", check_instance("run", run, Run, "a Run").frames)
+    by_step = {frame.step: frame for frame in frames}
+    drawn = [(frame.step, looks.picture(run.inputs, frame)) for frame in frames]
+    return Scrubber(
+        [Frame(step, None if encoded is None else encoded[0]) for step, encoded in drawn],
+        {name: looks.curve(frames, name) for name in looks.chart_names(frames)},
+        title=title,
+        describe=lambda step: f"{looks.words(by_step[step].content) or 'before the first update'}.",
+        places=lambda step, name: looks.cursor(by_step[step], name),
+        key=key,
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from types import ModuleType
+from typing import Any
 
 from .. import errors
 
@@ -25,14 +25,18 @@ def names() -> list[str]:
     return list(MODULES)
 
 
-def get(name: str) -> ModuleType:
-    """The method module of that name or alias.
+def get(name: Any) -> Any:
+    """The method module of that name or alias; a process of your own is returned as it is.
 
     Raises:
-        DDLabError: an unknown name; the nearest valid ones are given.
+        DDLabError: an unknown name, of which the nearest valid ones are given; or what is neither a name nor a process.
 
     >>> get("sre2l").NAME
     'squeeze_recover_relabel'
     """
+    if not isinstance(name, str):
+        from ..process import check_process
+
+        return check_process("method", name)
     by_alias = {alias: module for module, aliases in MODULES.items() for alias in (module, *aliases)}
     return importlib.import_module(f"{__name__}.{by_alias[errors.check_choice('method', name, tuple(by_alias))]}")

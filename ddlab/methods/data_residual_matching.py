@@ -50,6 +50,7 @@ from ..distilled import DistilledSet
 from ..errors import NonFiniteError
 from ..parameters import parameter, with_default
 from ..process import Inputs, require_data, require_teacher
+from ..runs.look import Look
 from . import _recovery as recovery
 from . import realism_selection as rded
 from . import squeeze_recover_relabel as sre2l
@@ -249,6 +250,12 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     labels = torch.arange(batches.shape[1]).repeat(len(batches))
     provenance = {"method": NAME, "config": config.to_dict(), "step": state.step}
     return labelled_set(batches.flatten(0, 1), labels, inputs, complete=complete, provenance=provenance)
+
+
+def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
+    """SRe2L's; the images of the small stages are scaled up."""
+    full = resampled(state.images, require_data(NAME, inputs).image_size)
+    return replace(sre2l.look(config, inputs, state, trace), images=full)
 
 
 def _next_stage(config: Config, inputs: Inputs, state: State, batch: int, stage: int) -> State:

@@ -52,6 +52,7 @@ from ..errors import NonFiniteError
 from ..networks import Network
 from ..parameters import parameter, with_default
 from ..process import Inputs, require_data, require_teacher
+from ..runs.look import Look, Number
 from . import _recovery as recovery
 from . import squeeze_recover_relabel as sre2l
 
@@ -232,6 +233,14 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     """Relabel by the untouched teacher, as SRe2L."""
     made = sre2l.finish(config, inputs, state)
     return replace(made, provenance=made.provenance | {"method": NAME})
+
+
+def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
+    """SRe2L's, and the length of the adjustment."""
+    seen = sre2l.look(config, inputs, state, trace)
+    if trace is None:
+        return seen
+    return replace(seen, numbers={**seen.numbers, "length of the adjustment": Number(trace.adjustment_length)})
 
 
 def _adjustment(config: Config, inputs: Inputs, batch: int) -> dict[str, Any]:

@@ -46,6 +46,7 @@ from ..distilled import DistilledSet, Representations
 from ..networks import NetworkSpec
 from ..parameters import Parameters, parameter
 from ..process import Inputs, check_finite, require_data, require_teacher
+from ..runs.look import Look, Number
 from ..self_supervised import representations
 from . import _network_pool as pools
 from ._network_pool import Pool
@@ -299,6 +300,24 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     provenance = {"method": NAME, "step": state.step}
     complete = state.step >= total_steps(config, inputs)
     return unlabelled_set(config, inputs, tensors=tensors, targets=targets, complete=complete, provenance=provenance)
+
+
+def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
+    """The images, which have no classes; the loss of the phase over its own steps."""
+    return Look(state.parameters["images"], None, phase_numbers(config, state, trace))
+
+
+def phase_numbers(config: Config, state: State, trace: Trace | None) -> dict[str, Number]:
+    """The inner loss while the pool is filled, then the outer one and the learning rate of the pairs."""
+    if trace is None:
+        return {}
+    if trace.phase == "pool":
+        return {"inner loss": Number(trace.loss, scale="log", x_label="step of the pool")}
+    x: dict[str, Any] = {"x": float(state.step - filling_steps(config)), "x_label": "outer step"}
+    return {
+        "outer loss": Number(trace.loss, scale="log", **x),
+        "learning rate": Number(trace.learning_rate, scale="log", **x),
+    }
 
 
 def unlabelled_set(

@@ -51,13 +51,14 @@ from ..factorisation import decoded, downsampled, fitted, reconstruct
 from ..parameters import parameter
 from ..predefined_views import KINDS, NAMES, Kind, augmented
 from ..process import Inputs, require_data, require_teacher
+from ..runs.look import Look
 from ..storage_budget import SHIFTS, Factorised, Shift
 from . import kernel_ridge_self_supervised as krr
 from .kernel_ridge_self_supervised import Parameterised, State, Trace, total_steps
 
 __all__ = [
     "ALIASES", "NAME", "NEEDS_TEACHER", "WITHOUT_LABELS", "Config", "State", "Trace", "count_pairs", "factors", "finish",
-    "image_start", "init", "pairs", "representation_start", "total_steps", "update",
+    "image_start", "init", "look", "pairs", "representation_start", "total_steps", "update",
 ]  # fmt: skip
 
 NAME = "parameterised_self_supervised"
@@ -259,6 +260,13 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
         complete=state.step >= total_steps(config, inputs),
         provenance={"method": NAME, "step": state.step},
     )
+
+
+def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
+    """The images that bases and coefficients make, without their views; the loss of the phase over its own steps."""
+    parameters = state.parameters
+    images = decoded(parameters["image_coefficients"], parameters["image_bases"], scale=config.scale)
+    return Look(images, None, krr.phase_numbers(config, state, trace))
 
 
 def _views(config: Config) -> int:

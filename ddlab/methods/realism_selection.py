@@ -50,6 +50,7 @@ from ..distilled import DistilledSet
 from ..networks import Network
 from ..parameters import Parameters, parameter
 from ..process import Inputs, check_finite, require_data, require_teacher
+from ..runs.look import Look, Number
 from . import _mosaic as mosaic
 from ._labelling import labelled_set
 
@@ -277,6 +278,16 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     provenance |= {"indices": state.indices.tolist(), "boxes": state.boxes.tolist()}
     complete = state.step >= total_steps(config, inputs)
     return labelled_set(state.images.flatten(0, 1), labels, inputs, complete=complete, provenance=provenance)
+
+
+def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
+    """The mosaics of the classes done; how real the teacher finds the squares of the last one, those chosen and all."""
+    classes = torch.arange(state.step).repeat_interleave(config.images_per_class)
+    if trace is None:
+        return Look(state.images.flatten(0, 1), classes)
+    losses = {"loss of the squares chosen": state.losses[-1].mean(), "of all squares": trace.mosaics.losses.mean()}
+    shared: dict[str, Any] = {"unit": "nats", "curve": "teacher's loss", "x_label": "class"}
+    return Look(state.images.flatten(0, 1), classes, {name: Number(loss, **shared) for name, loss in losses.items()})
 
 
 def _logits(teacher: Network, images: Tensor, label: int) -> Tensor:

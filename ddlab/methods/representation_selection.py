@@ -29,6 +29,7 @@ from ..distilled import DistilledSet, Representations
 from ..parameters import Parameters, parameter
 from ..predefined_views import KINDS, NAMES, Kind, augmented
 from ..process import Inputs, require_data, require_teacher
+from ..runs.look import Look, Number
 from . import kernel_ridge_self_supervised as krr
 from .selection import k_means
 
@@ -151,6 +152,13 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
         ),
         provenance={"method": NAME, "step": state.step, "indices": indices.tolist()},
     )
+
+
+def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
+    """The images taken; how far all others are from the nearest of them, in features."""
+    images = require_data(NAME, inputs).normalised(state.order[: state.step].cpu(), device=inputs.device)
+    name = "distance to the nearest image taken"
+    return Look(images, None, {} if trace is None else {name: Number(trace.distance, x_label="image")})
 
 
 def _count(config: Config, inputs: Inputs) -> int:

@@ -30,6 +30,7 @@ from ..data import ImageData
 from ..distilled import DistilledSet
 from ..parameters import Parameters, parameter
 from ..process import Inputs, check_finite, require_data, require_teacher
+from ..runs.look import Look, Number
 from . import _recovery as recovery
 from ._labelling import labelled_set
 
@@ -193,6 +194,13 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     provenance = {"method": NAME, "config": config.to_dict(), "step": state.step, "indices": state.indices.tolist()}
     complete = state.step >= total_steps(config, inputs)
     return labelled_set(state.images.flatten(0, 1), labels, inputs, complete=complete, provenance=provenance)
+
+
+def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
+    """The images of the classes done; how far the mean of the last class's is from that of all its images."""
+    classes = torch.arange(state.step).repeat_interleave(config.images_per_class)
+    distance = {} if trace is None else {"distance of the means": Number(trace.mean_distance, x_label="class")}
+    return Look(state.images.flatten(0, 1), classes, distance)
 
 
 def _rows(config: Config, data: ImageData, features: Tensor, label: int) -> Tensor:

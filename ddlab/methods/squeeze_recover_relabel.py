@@ -46,6 +46,7 @@ from ..distilled import DistilledSet
 from ..networks import Network
 from ..parameters import Parameters, parameter
 from ..process import Inputs, require_data, require_teacher
+from ..runs.look import Look, Number
 from . import _recovery as recovery
 from ._labelling import labelled_set
 
@@ -307,6 +308,21 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     labels = torch.arange(batches.shape[1]).repeat(len(batches))
     provenance = {"method": NAME, "config": config.to_dict(), "step": state.step}
     return labelled_set(batches.flatten(0, 1), labels, inputs, complete=complete, provenance=provenance)
+
+
+def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
+    """The batch under work, one image of each class; the terms of eq 3, and how sure the teacher is of the wanted class."""
+    classes = torch.arange(len(state.images), device=state.images.device)
+    if trace is None:
+        return Look(state.images, classes)
+    numbers = {
+        "cross-entropy": Number(trace.class_loss, "nats", "loss", "log"),
+        "mean gap": Number(trace.mean_gap, curve="loss", scale="log"),
+        "variance gap": Number(trace.variance_gap, curve="loss", scale="log"),
+        "total loss": Number(trace.total_loss, curve="loss", scale="log"),
+        "class probability": Number(trace.class_probability.mean()),
+    }
+    return Look(state.images, classes, numbers)
 
 
 def _cropped(config: Config, images: Tensor, step: int) -> Tensor:

@@ -38,6 +38,7 @@ OBJECTIVES: dict[str, ModuleType] = {barlow_twins.NAME: barlow_twins}
 _by_barlow_twins = Teacher(barlow_twins)
 total_steps, init = _by_barlow_twins.total_steps, _by_barlow_twins.init
 update, finish = _by_barlow_twins.update, _by_barlow_twins.finish
+look = _by_barlow_twins.look
 
 
 def teacher_of(config: Training) -> Teacher:
@@ -63,6 +64,7 @@ __all__ = [
     "followed",
     "init",
     "lars_direction",
+    "look",
     "projected",
     "projector_weights",
     "representations",

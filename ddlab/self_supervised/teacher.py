@@ -39,6 +39,7 @@ from ..networks import Network, NetworkSpec
 from ..networks.specification import hooked_layers
 from ..parameters import describe
 from ..process import Inputs, require_data
+from ..runs.look import Look, Number
 from .barlow_twins import standardised
 from .objective import RATE_BATCH, Batch, ObjectiveState, Training
 from .optimising import lars_direction, warmed_cosine
@@ -160,6 +161,17 @@ class Teacher:
             config.network.for_data(require_data(NAME, inputs)), state.weights, process=NAME, config=config, inputs=inputs,
             step=state.step, total=self.total_steps(config, inputs), classifier="untrained",
         )  # fmt: skip
+
+    def look(self, config: Training, inputs: Inputs, state: State, trace: Trace | None) -> Look:
+        """What the objective and the two views said before the last update; there are no images to see."""
+        if trace is None:
+            return Look()
+        numbers = {
+            "loss": Number(trace.loss),
+            "agreement of the views": Number(trace.agreement),
+            "learning rate": Number(trace.learning_rate, scale="log"),
+        }
+        return Look(numbers=numbers)
 
 
 def _count(inputs: Inputs) -> int:

@@ -32,7 +32,7 @@ class Reader:
         self.cells: dict[str, int] = {}
         for number, source in enumerate(self.page.evaluate(_SOURCES)):
             shown = re.search(r"""^(?:explorers\.)?([A-Z]\w+)\((?:\w+\["([^"]+)"\])?""", source, re.MULTILINE)
-            if shown or re.search(r"^(film\.scrubber|\w+\.film\()", source, re.MULTILINE):
+            if shown or re.search(r"^\w+\.film\(", source, re.MULTILINE):
                 self.cells[" ".join(filter(None, shown.groups())) if shown else "scrubber"] = number
 
     def cell(self, name: str) -> Any:

@@ -16,14 +16,13 @@ from ddlab.methods import squeeze_recover_relabel as sre2l
 data = ddlab.data.load("digits")
 spec = networks.spec("convnet", width=32)
 teacher = ddlab.train_teacher(data, training.Config.teaching("teacher", network=spec, epochs=4, flip=False), progress=False)
-film = explorers.RecoveryFilm(data)
-config = sre2l.Config.teaching(iterations=100)
-recovered = ddlab.distill("sre2l", data, teacher, config, on_step=film, progress=False)
+run = ddlab.Run(sre2l, sre2l.Config.teaching(iterations=100), ddlab.Inputs(data=data, teachers=(teacher,)))
+recovered = run.to_end()
 chosen = ddlab.distill("selection", data, teacher, progress=False)
 """
 VIEW = """
 view = explorers.DiversityView(
-    data, teacher, {"random": chosen, "recovered": recovered}, films={"recovered": film.images}
+    data, teacher, {"random": chosen, "recovered": recovered}, films={"recovered": run}
 )
 view
 """

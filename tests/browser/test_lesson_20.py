@@ -10,7 +10,7 @@ from tests.browser.reader import NOTEBOOKS, Reader, keep_picture, keep_results
 
 LESSON = NOTEBOOKS / "20_inverting_a_network.ipynb"
 
-EXPLORERS = ("LabelsAgainstImages", "LiveRecovery", "DiversityView")
+EXPLORERS = ("LabelsAgainstImages", "Live", "DiversityView")
 
 
 @pytest.mark.timeout(900)
@@ -41,28 +41,41 @@ def test_lesson_20_as_a_reader_uses_it(open_notebook) -> None:
     opened.move_slider("seed", timeout=60)
     reader.wait_for_sentence("LabelsAgainstImages", "From noise images, stored labels, seed 1")
 
-    # Live recovery: every slider by keyboard, at rest; then a whole run, pause, single step, reset, stop.
+    # Live: every slider by keyboard, at rest; then a whole run, pause, single step, its slider, a student, reset, stop.
+    live = reader.cell("Live")
     for name in ("λ_mean", "λ_var", "learning rate", "iterations"):
-        measured[name] = opened.move_slider(name, presses=10)
-    reader.press("LiveRecovery", "real")
-    reader.wait_for_sentence("LiveRecovery", "Before the first update: real images")
-    reader.press("LiveRecovery", "noise")
-    reader.press("LiveRecovery", "Step")
-    reader.wait_for_sentence("LiveRecovery", "Step 1 of")
-    reader.press("LiveRecovery", "Play")
-    reader.press("LiveRecovery", "Pause")
-    reader.wait_for_sentence("LiveRecovery", "paused")
-    reader.press("LiveRecovery", "Play")
-    reader.wait_for_sentence("LiveRecovery", "finished")
-    keep_picture(opened, reader.cells["LiveRecovery"], "live_recovery")
-    reader.press("LiveRecovery", "Reset")
-    reader.wait_for_sentence("LiveRecovery", "Before the first update: noise")
-    reader.press("LiveRecovery", "Play")
-    reader.press("LiveRecovery", "Stop")
-    reader.wait_for_sentence("LiveRecovery", "stopped")
+        before = reader.sentence("Live")
+        opened.slider(name, cell=reader.cells["Live"]).focus()
+        opened.page.keyboard.press("ArrowLeft")
+        reader.wait_for_change("Live", before)
+    reader.press("Live", "real")
+    reader.wait_for_sentence("Live", "Before the first of 190 updates with initialisation real")
+    reader.press("Live", "noise")
+    reader.wait_for_sentence("Live", "Before the first of 190 updates with initialisation noise")
+    reader.press("Live", "Step")
+    reader.wait_for_sentence("Live", "Step 1 of")
+    reader.press("Live", "Play")
+    reader.press("Live", "Pause")
+    live.get_by_text(", paused").first.wait_for()
+    reader.press("Live", "Play")
+    live.get_by_text(", finished").first.wait_for(timeout=60_000)
+    keep_picture(opened, reader.cells["Live"], "live")
+    measured["live step"] = opened.move_slider(
+        "step", presses=10, key="ArrowLeft", kind="cursor", cell=reader.cells["Live"]
+    )
+    reader.press("Live", "class probability")
+    reader.press("Live", "Train a student")
+    live.get_by_text("of as many random real images").first.wait_for(timeout=60_000)
+    reader.press("Live", "Reset")
+    reader.wait_for_sentence("Live", "Before the first of")
+    reader.press("Live", "Play")
+    reader.press("Live", "Stop")
+    live.get_by_text(", stopped").first.wait_for()
 
     # The scrubber.
-    measured["scrubber"] = opened.move_slider("step", presses=20, key="ArrowLeft", kind="cursor")
+    measured["scrubber"] = opened.move_slider(
+        "step", presses=20, key="ArrowLeft", kind="cursor", cell=reader.cells["scrubber"]
+    )
     assert reader.sentence("scrubber").startswith("Step ")
     assert opened.problems() == []
 

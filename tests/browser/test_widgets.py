@@ -1,4 +1,4 @@
-"""The plot, controls, player and scrubber in a real page: painted in time, moved by keyboard, in both themes, after a reload."""
+"""The plot, controls, a live run and the scrubber in a real page: painted in time, moved by keyboard, in both themes, after a reload."""
 
 from __future__ import annotations
 
@@ -15,9 +15,12 @@ PREPARE = """
 from dataclasses import dataclass
 import time
 import numpy as np
+import torch
+import ddlab
 from ddlab import figures
-from ddlab.explorers import Explorer, Player, Plot, Recording, Scrubber, controls, player_buttons, side_by_side
+from ddlab.explorers import Explorer, Live, Plot, Scrubber, controls
 from ddlab.parameters import Parameters, parameter
+from ddlab.runs import Frame
 
 @dataclass(frozen=True, kw_only=True)
 class Config(Parameters):
@@ -43,25 +46,37 @@ class Demo(Explorer):
         self.plot.figure = curve(change["new"])
         self.say(f"The decay is {change['new'].decay:g}.")
 
-@dataclass
-class Step:
-    index: int
-    total: int
+@dataclass(frozen=True, kw_only=True)
+class Length(Parameters):
+    steps: int = parameter(2000, help="Updates.", range=(1, None), explorable=(100, 2000))
 
-class Live(Explorer):
-    def __init__(self):
-        self.plot = Plot(figures.loss_curves({"loss": [1.0]}, title="before the run"), announce=False)
-        player = Player(self.run, self.show, name="ddlab-live")
-        super().__init__("Live", views=[self.plot], key="live")
-        self.controls_box.children = [player_buttons(player, self, self.plot)]
+@dataclass(frozen=True)
+class State:
+    step: int
+    images: torch.Tensor
 
-    def run(self):
-        for index in range(1, 2001):
-            time.sleep(0.01)
-            yield Step(index, 2000)
+@dataclass(frozen=True)
+class Trace:
+    loss: torch.Tensor
 
-    def show(self, step):
-        self.plot.figure = figures.loss_curves({"loss": 1 / steps[: step.index]}, title=f"step {step.index}")
+class Slow:
+    NAME, Config, State, Trace = "slow", Length, State, Trace
+
+    def total_steps(self, config, inputs):
+        return config.steps
+
+    def init(self, config, inputs):
+        return State(0, torch.zeros(2, 1, 16, 16))
+
+    def update(self, config, inputs, state):
+        time.sleep(0.01)
+        return State(state.step + 1, state.images), Trace(torch.tensor(1 / (state.step + 1)))
+
+    def finish(self, config, inputs, state):
+        raise RuntimeError("nothing is made here")
+
+def live_run():
+    return Live(Slow(), ddlab.data.load("digits"))
 """
 TEN_PLOTS = """
 from IPython.display import display
@@ -69,12 +84,12 @@ for number in range(10):
     display(Plot(figures.loss_curves({"a": np.random.rand(1000), "b": np.random.rand(1000)}, title=f"Plot {number}")))
 """
 SCRUBBER = """
-recording = Recording()
+frames = []
 random = np.random.default_rng(0)
 for index in range(5, 505, 5):
     pixels = random.integers(0, 256, (10, 3, 32, 32), dtype=np.uint8)
-    recording.add(index, figures.encode_grid(pixels, 5, 2))
-Scrubber(recording, figures.loss_curves({"loss": 1 / steps[:500]}, title="Scrubbed curve"), key="scrubber")
+    frames.append(Frame(index, figures.encode_grid(pixels, 5, 2)))
+Scrubber(frames, figures.loss_curves({"loss": 1 / steps[:500]}, title="Scrubbed curve"), key="scrubber")
 """
 
 
@@ -115,7 +130,7 @@ def test_ten_plots_are_painted_soon_after_run_all(open_notebook, tmp_path):
 
 
 def test_sliders_errors_themes_reload_and_rerun(open_notebook, tmp_path):
-    page = open_notebook(write_notebook(tmp_path / "widgets.ipynb", PREPARE, "Demo()", SCRUBBER, "Live()"))
+    page = open_notebook(write_notebook(tmp_path / "widgets.ipynb", PREPARE, "Demo()", SCRUBBER, "live_run()"))
     page.run_all()
     page.wait_for_plots(3)
     assert page.problems() == []
@@ -151,7 +166,7 @@ def test_sliders_errors_themes_reload_and_rerun(open_notebook, tmp_path):
     page.page.locator(".ddlab-rows tr").nth(100).wait_for()
 
     page.click("Play")
-    page.wait_for("() => document.body.innerText.includes('step 1')", 20)
+    page.wait_for("() => document.body.innerText.includes('Step 1')", 20)
     assert page.kernel_threads() == ["ddlab-live"]
     page.click("Pause")
 
@@ -180,13 +195,11 @@ def test_a_slow_page_loses_nothing(open_notebook, tmp_path):
     assert page.problems() == []
 
 
-@pytest.mark.parametrize("setting, expected", [("reduce", 2), ("no-preference", 10)])
+@pytest.mark.parametrize("setting, expected", [("reduce", 0.5), ("no-preference", 0.1)])
 def test_reduced_motion_is_honoured(open_notebook, tmp_path, setting, expected):
-    page = open_notebook(write_notebook(tmp_path / f"{setting}.ipynb", PREPARE, "live = Live(); live"))
+    page = open_notebook(write_notebook(tmp_path / f"{setting}.ipynb", PREPARE, "live = live_run(); live"))
     page.page.emulate_media(reduced_motion=setting)
     page.run_all()
     page.wait_for_plots(1)
     page.page.wait_for_timeout(500)
-    assert page.in_kernel(
-        "__import__('__main__').live.controls_box.children[0].player.frames_per_second"
-    ) == pytest.approx(expected)
+    assert page.in_kernel("__import__('__main__').live.progress.gap") == pytest.approx(expected)

@@ -9,7 +9,7 @@ import ipywidgets as widgets
 import pytest
 
 from ddlab.errors import DDLabError
-from ddlab.explorers import Explorer, Player, Plot, Worker, controls, player_buttons
+from ddlab.explorers import Explorer, Plot, Worker, controls
 from ddlab.explorers.controls import label_of, plain_symbol
 from ddlab.figures import loss_curves
 from ddlab.parameters import Parameters, describe, parameter
@@ -231,9 +231,6 @@ def test_close_ends_threads_and_widgets():
     demo = Demo()
     worker = demo.owns(Worker(lambda value, stale: value, lambda result: None, name="ddlab-demo-worker"))
     worker.submit(1)
-    player = Player(lambda: iter(()), lambda step: None, name="ddlab-demo-player")
-    demo.controls_box.children = (*demo.controls_box.children, player_buttons(player, demo))
-    player.step()
     demo.close()
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("ddlab-demo")]
     assert demo.comm is None and demo.plot.comm is None and demo.panel["labels"].comm is None
@@ -246,45 +243,12 @@ def test_a_cell_run_again_closes_what_it_replaces():
     second.close()
 
 
-def test_player_buttons_follow_the_player():
-    class Bare:
-        def __init__(self, index):
-            self.index, self.total = index, 3
-
+def test_what_a_thread_shows_while_a_handler_runs_stays():
     explorer = Demo()
-    player = Player(lambda: (Bare(index) for index in (1, 2, 3)), lambda step: None)
-    row = player_buttons(player, explorer, explorer.plot)
-    able = {name for name, button in row.buttons.items() if not button.disabled}
-    assert able == {"play", "step", "reset"}
-    row.buttons["step"].click()
-    player.join()
-    assert player.last.index == 1 and "paused" in row.status.text
-    row.buttons["play"].click()
-    player.join()
-    assert "finished" in row.status.text
-    row.buttons["reset"].click()
-    assert player.state == "paused" and player.last is None
-    explorer.plot.reduced_motion = True
-    assert player.frames_per_second == 2
-    explorer.plot.reduced_motion = False
-    assert player.frames_per_second == 10
-    explorer.close()
-    assert player.state == "closed"
-
-
-def test_errors_of_a_run_are_shown_in_the_explorer():
-    explorer = Demo()
-
-    def broken():
-        raise RuntimeError("the run broke")
-        yield
-
-    player = Player(broken, lambda step: None)
-    row = player_buttons(player, explorer)
-    row.buttons["play"].click()
-    with pytest.raises(RuntimeError):
-        player.join()
-    assert "the run broke" in explorer._error_box.value and "failed" in row.status.text
+    explorer.guard(lambda: explorer.show_error(DDLabError("the run broke")))()
+    assert "the run broke" in explorer._error_box.value
+    explorer.guard(lambda: None)()
+    assert explorer.error is None
     explorer.close()
 
 

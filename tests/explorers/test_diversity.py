@@ -9,13 +9,14 @@ import pytest
 import torch
 
 import ddlab
-from ddlab import embeddings, explorers, measures, networks, training
+from ddlab import embeddings, measures, networks, training
 from ddlab.data import ImageData
-from ddlab.explorers import DiversityView, Recording
+from ddlab.explorers import DiversityView
 from ddlab.explorers.mapped import BY_HAND, Shown
 from ddlab.figures.embedding import DISTILLED
 from ddlab.methods import selection
 from ddlab.methods import squeeze_recover_relabel as sre2l
+from ddlab.runs import Run
 from tests.support import made_data, refuses
 
 # Numba, on which UMAP runs, looks at functions that newer versions of other packages call old.
@@ -27,17 +28,16 @@ def given() -> tuple[ImageData, Any, dict[str, Any], Any]:
     data = made_data(train=30)
     spec = networks.spec("convnet", width=8)
     teacher = ddlab.train_teacher(data, training.Config.teaching("teacher", network=spec, epochs=4), progress=False)
-    film = explorers.RecoveryFilm(data)
-    config = sre2l.Config.teaching(iterations=12)
-    recovered = ddlab.distill("sre2l", data, teacher, config, on_step=film, progress=False)
+    run = Run(sre2l, sre2l.Config.teaching(iterations=12), ddlab.Inputs(data=data, teachers=(teacher,)))
+    recovered = run.to_end()
     chosen = ddlab.distill("selection", data, teacher, progress=False)
-    return data, teacher, {"random": chosen, "recovered": recovered}, film
+    return data, teacher, {"random": chosen, "recovered": recovered}, run
 
 
 @pytest.fixture
 def view(given):
-    data, teacher, sets, film = given
-    made = DiversityView(data, teacher, sets, films={"recovered": film.images}, points=60)
+    data, teacher, sets, run = given
+    made = DiversityView(data, teacher, sets, films={"recovered": run}, points=60)
     yield made
     made.close()
 
@@ -68,17 +68,19 @@ def test_it_starts_with_the_first_set_on_the_pca_map(view, given) -> None:
 
 
 def test_frames_move_the_points_and_nothing_else(view, given) -> None:
-    film = given[3]
+    run = given[3]
     view.panel["images"].value = "recovered"
     last = places(view), view.sentence, view.picture.value
     assert "after step 12 " in last[1]
     real = trace(view, "real, not covered").x
     view.panel["frame"].value = 0
-    assert places(view) != last[0] and "after step 1 " in view.sentence and view.picture.value != last[2]
+    assert places(view) != last[0] and "after step 0 " in view.sentence and view.picture.value != last[2]
     assert len(trace(view, "real, not covered").x) + len(trace(view, "real, covered").x) == 60 and len(real) <= 60
     fitted = view.mapped.map("features", embeddings.Config())
     torch.testing.assert_close(torch.tensor(places(view)), fitted.films["recovered"][0], atol=2e-3, rtol=1e-3)
-    assert torch.equal(view.mapped.images(Shown("recovered", "features", 0)), film.images.frames[0].content)
+    assert torch.equal(
+        view.mapped.images(Shown("recovered", "features", 0)), given[0].to_uint8(run.frames[0].content.images)
+    )
 
 
 def test_a_point_moved_by_hand_becomes_the_nearest_real_image_of_its_class(view, given) -> None:
@@ -166,11 +168,11 @@ def test_sliders_without_use_are_greyed_out(view) -> None:
 
 
 def test_the_state_is_a_short_text(view, given) -> None:
-    data, teacher, sets, film = given
+    data, teacher, sets, run = given
     view.sliders.across.value = 0.9
     text = view.share_field.value
     assert "by hand" in text and len(text) < 80
-    other = DiversityView(data, teacher, sets, films={"recovered": film.images}, points=60, key="another")
+    other = DiversityView(data, teacher, sets, films={"recovered": run}, points=60, key="another")
     other.share_field.value = text
     assert other.hand == view.hand and places(other) == places(view)
     with pytest.raises(ddlab.DDLabError, match="hand must be numbers below 60"):
@@ -206,7 +208,7 @@ def test_closing_ends_the_thread_and_a_cell_run_again_closes_the_old_view(given)
 
 
 def test_bad_input(given) -> None:
-    data, teacher, sets, film = given
+    data, teacher, sets, run = given
     wrong: Any
     for wrong in (None, {}, {"a": data}, {BY_HAND: sets["random"]}, {"a": sets["random"], 3: sets["random"]}):
         with refuses("sets"):
@@ -216,10 +218,10 @@ def test_bad_input(given) -> None:
     with refuses("data"):
         DiversityView("digits", teacher, sets)  # type: ignore[arg-type]
     for wrong in (
-        {"nobody": film.images},
-        [film],
-        {"random": film.recording},
-        {"random": Recording()},
+        {"nobody": run},
+        [run],
+        {"random": run.frames},
+        {"random": Run(sre2l, run.config, run.inputs)},
         {"random": None},
     ):
         with refuses("films"):

@@ -27,12 +27,12 @@ from ddlab.explorers import (
     Explorer,
     LandscapeLab,
     LatentConflict,
-    LiveRecovery,
-    RecoveryFilm,
+    Live,
     RhoLab,
     Scrubber,
     SigmaLab,
     TrialCard,
+    film,
 )
 from ddlab.explorers.latents import pulls, start_points
 from ddlab.figures import encode_png, loss_curves
@@ -47,7 +47,7 @@ from ddlab.methods import directed_weight_adjustment as dwa
 from ddlab.methods import parameterised_self_supervised as boost
 from ddlab.methods import squeeze_recover_relabel as sre2l
 from ddlab.networks import Network
-from ddlab.runs import Frame
+from ddlab.runs import Frame, Keep, Run
 from tests.support import made_data
 
 CHANGES, SECONDS = 200, 2.0
@@ -86,9 +86,9 @@ def labels_against_images(data: ImageData, teacher: Network) -> Storm:
     return Storm(explorer, move, explorer.runner.join, shows)
 
 
-def live_recovery(data: ImageData, teacher: Network) -> Storm:
+def live_playing(data: ImageData, teacher: Network) -> Storm:
     """While the run plays: every change starts it anew."""
-    explorer = LiveRecovery(data, teacher, sre2l.Config.teaching(iterations=20))
+    explorer = Live("sre2l", data, teacher, sre2l.Config.teaching(iterations=20))
     explorer.buttons["play"].click()
 
     def move(number: int) -> None:
@@ -98,30 +98,35 @@ def live_recovery(data: ImageData, teacher: Network) -> Storm:
     def shows(number: int) -> bool:
         total = 10 * (1 + number % 30)
         stop = [stop for _, stop in explorer.panel["lambda_mean"].options][number % 20]
-        used = explorer.running_config.lambda_mean == stop and explorer.running_config.iterations == total
-        return used and explorer.sentence.startswith(f"Step {total} of {total}:")
+        used = explorer.run.config.lambda_mean == stop and explorer.run.config.iterations == total
+        return used and explorer.sentence.startswith(f"Step {total} of {total}, finished:")
 
-    return Storm(explorer, move, explorer.player.join, shows)
+    return Storm(explorer, move, explorer.runner.join, shows)
 
 
-def live_recovery_at_rest(data: ImageData, teacher: Network) -> Storm:
-    explorer = LiveRecovery(data, teacher, sre2l.Config.teaching(iterations=20))
+def live_at_rest(data: ImageData, teacher: Network) -> Storm:
+    explorer = Live(
+        "sre2l", data, teacher, sre2l.Config.teaching(iterations=20), first=("initialisation", "iterations")
+    )
 
     def move(number: int) -> None:
         explorer.panel["initialisation"].value = ("noise", "real")[number % 2]
         explorer.panel["iterations"].value = 10 * (1 + number % 30)
 
     def shows(number: int) -> bool:
-        said = f"Before the first update: {('noise', 'real images')[number % 2]}. Press Play to watch {10 * (1 + number % 30)} updates"
-        return explorer.sentence.startswith(said)
+        start, total = ("noise", "real")[number % 2], 10 * (1 + number % 30)
+        said = f"Before the first of {total} updates with initialisation {start}, iterations {total}: press Play."
+        images = explorer.run.frames[0].content.images
+        return explorer.sentence == said and bool(
+            (images == sre2l.init(explorer.run.config, explorer.inputs).images).all()
+        )
 
-    return Storm(explorer, move, explorer.player.join, shows)
+    return Storm(explorer, move, explorer.runner.join, shows)
 
 
-def film(data: ImageData, teacher: Network) -> Storm:
-    kept = RecoveryFilm(data, capacity=30)
-    ddlab.distill("sre2l", data, teacher, sre2l.Config.teaching(iterations=25), progress=False, on_step=kept)
-    return _scrubbed(kept.scrubber())
+def recorded(data: ImageData, teacher: Network) -> Storm:
+    inputs = ddlab.Inputs(data=data, teachers=(teacher,))
+    return _scrubbed(film(Run(sre2l, sre2l.Config.teaching(iterations=25), inputs, keep=Keep(30)).advance()))
 
 
 def scrubber(data: ImageData, teacher: Network) -> Storm:
@@ -138,15 +143,15 @@ def _scrubbed(explorer: Scrubber) -> Storm:
     def shows(number: int) -> bool:
         index, content = explorer._frames[number % frames].step, explorer._frames[number % frames].content
         marked = explorer.plot is not None and explorer.plot.cursor == index
-        return marked and bytes(explorer.picture.value) == content and explorer.sentence.startswith(f"Step {index} of ")
+        pictured = explorer.picture is not None and bytes(explorer.picture.value) == content
+        return marked and pictured and explorer.sentence.startswith(f"Step {index} of ")
 
     return Storm(explorer, move, lambda: None, shows)
 
 
 def diversity_view(data: ImageData, teacher: Network) -> Storm:
-    kept = RecoveryFilm(data, capacity=20)
-    made = ddlab.distill("sre2l", data, teacher, sre2l.Config.teaching(iterations=15), progress=False, on_step=kept)
-    explorer = DiversityView(data, teacher, {"recovered": made}, films={"recovered": kept.images}, points=30)
+    run = Run(sre2l, sre2l.Config.teaching(iterations=15), ddlab.Inputs(data=data, teachers=(teacher,)))
+    explorer = DiversityView(data, teacher, {"recovered": run.to_end()}, films={"recovered": run}, points=30)
     frames = explorer.panel["frame"].max + 1
 
     layers = ("features", "logits")
@@ -370,9 +375,9 @@ def self_supervised_lab(_data: ImageData, _teacher: Network) -> Storm:
 SMALL = "steps=40,seeds=2"
 EXPLORERS: dict[str, Callable[[ImageData, Network], Storm]] = {
     "labels against images": labels_against_images,
-    "live recovery, playing": live_recovery,
-    "live recovery, at rest": live_recovery_at_rest,
-    "recovery film": film,
+    "live, playing": live_playing,
+    "live, at rest": live_at_rest,
+    "film of a run": recorded,
     "scrubber": scrubber,
     "diversity view": diversity_view,
     "diversity lab": diversity_lab,

@@ -11,14 +11,23 @@ _WORDING = "a helper that words errors: its arguments, but for the value it judg
 _RECORD = "a record that ddlab fills and does not look at; bent ones are thrown at all functions that take one"
 _DRIVEN = "called by process.steps and process.run, which check config, inputs and state; called in every step"
 _DESCRIBES = "written in class bodies by authors of methods; what is wrong shows when the module is imported"
+_DECLARED = "written in the declaration of a laboratory by its author; what is wrong shows when it is made"
 _NO_ARGUMENTS = "it takes no arguments that it could be given wrongly"
 
 EXCEPTIONS: dict[str, str] = {
     **dict.fromkeys(("errors.fail", "errors.one_of", "errors.DDLabError", "errors.NonFiniteError"), _WORDING),
-    **dict.fromkeys(("parameters.Parameter", "parameters.parameter", "parameters.with_default"), _DESCRIBES),
+    **dict.fromkeys(("parameters.Parameter", "parameters.parameter", "parameters.with_default", "parameters.narrowed"), _DESCRIBES),
     "errors.all_finite": "asked about tensors that its caller has looked at; called in every check",
     "process.Process": "a protocol for type checkers, which nobody makes an instance of",
     "process.Step": _RECORD,
+    "runs.source": "a hash of the code of whatever it is given",
+    **dict.fromkeys(("runs.look", "runs.default_look"), _DRIVEN),
+    **{
+        f"explorers.{name}": _DECLARED
+        for name in (
+            "Change", "Chart", "Compute", "Html", "Known", "Lab", "Laboratory", "Row", "Strip", "Tabs", "Value",
+        )
+    },
     "explorers.Sentence": "a line of text, whose trait checks what it is given; its state is keyword arguments of ipywidgets",
     **dict.fromkeys(
         (
@@ -26,7 +35,8 @@ EXCEPTIONS: dict[str, str] = {
             "distilled.EpochLabels", "distilled.Representations", "bases.PrincipalBases", "storage_budget.Bill",
             "evaluation.Pretrained", "evaluation.Transfer",
             "evaluation.Evaluation", "evaluation.Probe", "evaluation.Architectures", "evaluation.Continual", "evaluation.Stage",
-            "records.Outcome", "embeddings.Density", "embeddings.Embedding", "explorers.Frame", "explorers.Shown", "lessons.Budget",
+            "records.Outcome", "embeddings.Density", "embeddings.Embedding", "runs.Frame", "runs.Number", "explorers.Shown",
+            "lessons.Budget",
             "lessons.Claim", "lessons.Verdict", "networks.Outputs", "optim.AdamState", "optim.SGDState",
             "self_supervised.Batch", "self_supervised.ObjectiveState", "theory.RestLossChange", "theory.VarianceParts",
             "theory.SimulatedErrors", "theory.MixtureInformation", "theory.RelabelledInformation", "theory.TableInformation",
@@ -41,7 +51,7 @@ for _record in ("DecisionBoundary", "DistilledSamples", "PredictiveRisk", "Proje
     EXCEPTIONS[f"theory.{_record}"] = _RECORD
 for _process in (training, pretraining, self_supervised, *(methods.get(name) for name in methods.names())):
     _room = _process.__name__.removeprefix("ddlab.")
-    EXCEPTIONS |= {f"{_room}.{name}": _DRIVEN for name in ("total_steps", "init", "update", "finish")}
+    EXCEPTIONS |= {f"{_room}.{name}": _DRIVEN for name in ("total_steps", "init", "update", "finish", "look")}
     EXCEPTIONS |= {f"{_room}.{name}": _RECORD for name in ("State", "Trace")}
 for _shared in ("total_steps", "State", "Trace"):  # Boost's are KRR-ST's
     del EXCEPTIONS[f"methods.parameterised_self_supervised.{_shared}"]
@@ -57,6 +67,7 @@ EXCEPTIONS |= {
         "inner_step",
         "outer_step",
         "pairs",
+        "phase_numbers",
         "unlabelled_set",
     )
 }
@@ -64,6 +75,7 @@ EXCEPTIONS |= {
     f"methods.parameterised_self_supervised.{name}": _DRIVEN
     for name in ("count_pairs", "factors", "image_start", "pairs", "representation_start")
 }
+EXCEPTIONS["methods.data_residual_matching.prefix"] = _DRIVEN
 EXCEPTIONS["methods.directed_weight_adjustment.Adjustment"] = _RECORD
 EXCEPTIONS["methods.realism_selection.Mosaics"] = _RECORD
 for _name, _value in public_api.callables().items():

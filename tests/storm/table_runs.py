@@ -103,6 +103,7 @@ RUNS: dict[str, Good] = {
     "process.require_teacher": Good(lambda g: {"name": "run", "inputs": g.inputs}),
     "training.Config": Good(lambda g: {}),
     "methods.get": Good(lambda g: {"name": "selection"}),
+    "process.check_process": Good(lambda g: {"argument": "process", "process": selection}),
     "methods.selection.Config": Good(lambda g: {}),
     "methods.selection.herding": Good(lambda g: {"features": g.tensor(6, 3), "count": 2}),
     "methods.selection.k_center": Good(lambda g: {"features": g.tensor(6, 3), "count": 2}),

@@ -6,10 +6,13 @@ from typing import Any
 
 import ipywidgets as widgets
 import numpy as np
+import torch
 
 from ddlab import figures
-from ddlab.explorers import Explorer, Player, Plot, Recording, Shown, Trial
+from ddlab.explorers import Explorer, Shown, Trial
 from ddlab.methods import selection
+from ddlab.methods import squeeze_recover_relabel as sre2l
+from ddlab.runs import Frame, Number, Run
 from ddlab.storage_budget import Factorised
 from tests.storm.good import Good
 
@@ -19,16 +22,6 @@ NAMES = ["one", "two"]
 
 def _figure() -> Any:
     return figures.start_figure(title="Title", x_label="x", y_label="y")
-
-
-def _recording() -> Recording[bytes]:
-    recording: Recording[bytes] = Recording()
-    recording.add(1, figures.encode_grid(PIXELS))
-    return recording
-
-
-def _player() -> Player:
-    return Player(lambda: iter(()), lambda step: None)
 
 
 def _trial() -> dict[str, Any]:
@@ -96,20 +89,24 @@ VIEWS: dict[str, Good] = {
         lambda g: {"bills": {"bases": Factorised().bill(3), "plain": {"images": 300}}, "budget": ("100 images", 307200)}
     ),
     "figures.classes_on_map": Good(lambda g: {"classes": {"a": [[0.0, 1.0], [1.0, 2.0]], "b": [[3.0, 1.0]]}}),
-    "explorers.LiveRecovery": Good(lambda g: {"data": g.data, "teacher": g.teacher, "config": g.recovery}),
+    "explorers.Live": Good(
+        lambda g: {"method": "sre2l", "data": g.data, "teacher": g.teacher, "config": g.recovery, "first": ["lambda_var"]}
+    ),
     "explorers.Picture": Good(lambda g: {"encoded": figures.encode_grid(PIXELS), "alt": "Four images."}),
-    "explorers.Player": Good(lambda g: {"make_run": lambda: iter(()), "show": lambda step: None, "recording": Recording()}),
     "explorers.Plot": Good(lambda g: {"figure": _figure(), "announce": False, "cursor": 1.0}),
     "explorers.Prediction": Good(lambda g: {"question": "Which?", "choices": ["one", "other"]}),
     "explorers.Trial": Good(lambda g: _trial()),
     "explorers.TrialCard": Good(lambda g: {"trial": Trial(**_trial()), "settings": "images_per_class=2", "key": "storm"}),
-    "explorers.Recording": Good(lambda g: {"capacity": 10}),
-    "explorers.RecoveryFilm": Good(lambda g: {"data": g.data, "capacity": 10, "scale": 2}),
-    "explorers.Scrubber": Good(lambda g: {"recording": _recording(), "curve": _figure(), "describe": lambda index: "fine"}),
-    "explorers.Worker": Good(lambda g: {"compute": lambda value, stale: value, "show": lambda result: None}),
-    "explorers.player_buttons": Good(
-        lambda g: {"player": _player(), "explorer": g.opened(Explorer("Title")), "plot": g.opened(Plot(_figure()))}
+    "explorers.Scrubber": Good(
+        lambda g: {"frames": [Frame(1, figures.encode_grid(PIXELS))], "curve": _figure(), "describe": lambda index: "fine"}
     ),
+    "explorers.Runner": Good(lambda g: {"work": lambda task, leave: None}),
+    "runs.Keep": Good(lambda g: {"steps": 3, "make": lambda *_: 1, "note": lambda *_: 1}),
+    "runs.Look": Good(lambda g: {"images": g.images(2), "labels": torch.tensor([0, 1]), "numbers": {"loss": Number(1.0)}}),
+    "runs.Run": Good(lambda g: {"process": sre2l, "config": g.recovery, "inputs": g.inputs}, left_out={"before": "made by Runs"}),
+    "runs.Runs": Good(lambda g: {"megabytes": 10}),
+    "explorers.film": Good(lambda g: {"run": Run(sre2l, g.recovery, g.inputs).begin()}),
+    "explorers.Worker": Good(lambda g: {"compute": lambda value, stale: value, "show": lambda result: None}),
     "explorers.replace": Good(lambda g: {"key": "storm", "explorer": g.opened(Explorer("Title"))}),
     "explorers.side_by_side": Good(lambda g: {"views": [widgets.HTML(), widgets.HTML()]}),
 }  # fmt: skip

@@ -30,7 +30,7 @@ import torch
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.errors import DDLabError
-from ddlab.explorers import Player, Worker, close_all
+from ddlab.explorers import Worker, close_all
 from ddlab.networks import Network
 from tests import public_api
 from tests.storm.exceptions import EXCEPTIONS
@@ -140,7 +140,7 @@ def tame(value: Any) -> bool:
 
 def sane(words: str, result: Any, *, nan_may_come_out: bool = False) -> None:
     """No NaN anywhere in the result; figures can be sent, widgets and threads end."""
-    if isinstance(result, (ipywidgets.Widget, Player, Worker)):
+    if isinstance(result, (ipywidgets.Widget, Worker)):
         result.close()
     elif isinstance(result, go.Figure):
         result.to_json()

@@ -31,7 +31,7 @@ from typing import Any
 from .. import arguments
 
 RESULTS = Path("test-results") / "benchmarks.json"
-MEASURED = ("all", "import", "player", "iteration", "outer-step", "resolutions", "toys", "sre2l")
+MEASURED = ("all", "import", "live", "iteration", "outer-step", "resolutions", "toys", "sre2l")
 
 
 def add(commands: Any) -> None:
@@ -87,8 +87,8 @@ def _measured(options: argparse.Namespace) -> list[dict[str, Any]]:
         return everything()
     if options.what == "import":
         return [importing()]
-    if options.what == "player":
-        return [player()]
+    if options.what == "live":
+        return [live()]
     if options.what == "toys":
         return toys()
     if options.what == "resolutions":
@@ -150,14 +150,14 @@ def importing() -> dict[str, Any]:
     }
 
 
-def player(steps: int = 400) -> dict[str, Any]:
+def live(steps: int = 400) -> dict[str, Any]:
     """Step rate of a recovery on digits through the live explorer against the plain loop, without a browser.
 
     Rounds alternate, so that both see the same load of the machine.
     """
     from ...data import load
     from ...distillation import train_teacher
-    from ...explorers import LiveRecovery
+    from ...explorers import Live
     from ...methods import squeeze_recover_relabel as sre2l
     from ...process import Inputs
     from ...process import steps as drive
@@ -165,7 +165,7 @@ def player(steps: int = 400) -> dict[str, Any]:
     data = load("digits")
     teacher = train_teacher(data, progress=False)
     config = sre2l.Config.teaching(iterations=steps)
-    explorer = LiveRecovery(data, teacher, config)
+    explorer = Live("sre2l", data, teacher, config)
     inputs = Inputs(data=data, teachers=(teacher,))
     plain, played = [], []
     for _ in range(5):
@@ -174,14 +174,15 @@ def player(steps: int = 400) -> dict[str, Any]:
             pass
         plain.append(steps / (time.perf_counter() - start))
         start = time.perf_counter()
-        explorer.player.play()
-        explorer.player.join(120)
+        explorer.buttons["play"].click()
+        explorer.runner.join(120)
         played.append(steps / (time.perf_counter() - start))
-        explorer.player.reset()
+        explorer.buttons["reset"].click()
+        explorer.runner.join()
     explorer.close()
     rates = statistics.median(plain), statistics.median(played)
     return {
-        "name": "live recovery, digits",
+        "name": "SRe2L live, digits",
         "steps_per_second_plain": round(rates[0], 1),
         "steps_per_second_played": round(rates[1], 1),
         "lost_fraction": round(1 - rates[1] / rates[0], 3),
@@ -222,7 +223,7 @@ def toys() -> list[dict[str, Any]]:
 
 def everything() -> list[dict[str, Any]]:
     """All small benchmarks, each in its own process."""
-    commands = [["import"], ["player"], ["toys"]]
+    commands = [["import"], ["live"], ["toys"]]
     commands += [
         ["iteration", "--images", str(images), "--precision", precision]
         for images in (10, 100)

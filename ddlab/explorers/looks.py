@@ -1,0 +1,145 @@
+"""What the looks of a run are drawn as: its images as one picture, a chart for each curve, its numbers in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import ipywidgets as widgets
+import numpy as np
+import plotly.graph_objects as go
+
+from ..data.images import denormalise
+from ..errors import DDLabError
+from ..figures import encode_grid, encode_png, finish_figure, loss_curves, start_figure
+from ..process import Inputs
+from ..runs import Frame, Look
+from .plot import Plot
+
+_HEIGHT = 330  # of the charts
+_MOST_IMAGES = 100
+_EMPTY = "The curves begin with the first update"
+
+
+def picture(inputs: Inputs, frame: Frame) -> tuple[bytes, str] | None:
+    """The images of a frame that holds a look, encoded, and an alt text; None where there are none to see."""
+    look: Look = frame.content
+    source = inputs.distilled if inputs.data is None else inputs.data
+    if look.images is None or source is None:
+        return None
+    if not len(look.images):
+        return encode_png(np.zeros((96, 96, 4), np.uint8)), "No images yet."
+    pixels = denormalise(look.images[:_MOST_IMAGES], source.mean, source.std).numpy()
+    columns = min(len(pixels), 5 if len(pixels) <= 25 else 10)
+    scale = max(1, round((96 if columns <= 5 else 48) / pixels.shape[-1]))
+    names = [] if look.labels is None else [source.class_names[label] for label in look.labels.tolist()]
+    classes = f", from class {names[0]} to {names[-1]}" if names else ""
+    return encode_grid(pixels, columns=columns, scale=scale), f"{len(pixels)} images after step {frame.step}{classes}."
+
+
+def words(look: Look) -> str:
+    """ "loss 0.31 nats, learning rate 0.001"."""
+    return ", ".join(f"{name} {number.value:.3g} {number.unit}".strip() for name, number in look.numbers.items())
+
+
+def chart_names(frames: Sequence[Frame]) -> list[str]:
+    """The curves that the numbers of these frames belong to, in their order."""
+    named = (number.curve or name for frame in frames for name, number in frame.content.numbers.items())
+    return list(dict.fromkeys(named))
+
+
+def cursor(frame: Frame, chart: str) -> float | None:
+    """Where a frame stands on the x axis of a chart, or None."""
+    for name, number in frame.content.numbers.items():
+        if (number.curve or name) == chart:
+            return float(frame.step if number.x is None else number.x)
+    return None
+
+
+def curve(frames: Sequence[Frame], chart: str | None, before: tuple[str, Sequence[Frame]] = ("", ())) -> go.Figure:
+    """One chart of the numbers in the looks of frames.
+
+    Args:
+        before: what an earlier run differs in, and its frames, of which the last number of the chart is drawn too.
+    """
+    drawn, shown = _series(frames, chart)
+    earlier, known = _series(before[1], chart)
+    for name in list(earlier)[-1:]:
+        drawn[f"{name} before ({before[0]})"] = earlier[name]
+    number = shown or known
+    if chart is None or number is None:
+        figure = start_figure(title=_EMPTY, x_label="update", y_label="value", height=_HEIGHT)
+        return finish_figure(figure, alt=f"{_EMPTY}.")
+    x = sorted({place for points in drawn.values() for place in points})
+    lines = {
+        name: np.interp(x, list(points), list(points.values()), left=np.nan, right=np.nan)
+        for name, points in drawn.items()
+    }
+    title = f"{chart[0].upper()}{chart[1:]} along the run"
+    unit = f"{chart} ({number.unit})" if number.unit and len(drawn) == 1 else chart
+    log = number.scale == "log"
+    return loss_curves(lines, x, title=title, x_label=number.x_label, y_label=unit, log_y=log, height=_HEIGHT)
+
+
+def _series(frames: Sequence[Frame], chart: str | None) -> tuple[dict[str, dict[float, float]], Any]:
+    """name -> x -> value of the numbers of a chart, and the last of them."""
+    found, last = {}, None
+    for frame in frames:
+        for name, number in frame.content.numbers.items():
+            if (number.curve or name) == chart:
+                found.setdefault(name, {})[float(frame.step if number.x is None else number.x)] = number.value
+                last = number
+    return found, last
+
+
+class Charts(widgets.VBox):
+    """One plot for several charts, of which buttons choose one.
+
+    Attributes:
+        plot: what is on show. buttons: the names of the charts; hidden where there is only one.
+    """
+
+    def __init__(self, draw: Callable[[str | None], tuple[go.Figure, float | None]], names: Sequence[str] = ()) -> None:
+        """
+        Args:
+            draw: name of a chart, None where there is none yet -> its figure and where its cursor stands.
+        """
+        self._draw_chart, self._offering = draw, False
+        figure, place = draw(next(iter(names), None))
+        self.plot = Plot(figure, announce=False, cursor=place)
+        self.buttons = widgets.ToggleButtons(options=list(names), tooltips=["Show this curve"] * len(names))
+        self.buttons.style.button_width = "auto"
+        super().__init__([self.buttons, self.plot])
+        self.show(names)
+        self.buttons.observe(lambda _change: None if self._offering else self.redraw(), "value")
+
+    def show(self, names: Sequence[str]) -> None:
+        """Offer these charts, draw the one on show; where some are new, the first of those is."""
+        known = list(self.buttons.options)
+        if known != list(names):
+            new = next((name for name in names if name not in known), None)
+            chosen = new or (self.buttons.value if self.buttons.value in names else next(iter(names), None))
+            self._offering = True  # new options choose the first of them, which is not drawn
+            self.buttons.options = list(names)
+            self.buttons.value, self._offering = chosen, False
+        self.buttons.layout.display = None if len(names) > 1 else "none"
+        self.redraw()
+
+    def redraw(self) -> None:
+        """Draw the chart on show anew."""
+        self.plot.figure, place = self._draw_chart(self.buttons.value)
+        self.plot.cursor = place
+
+
+def check_looks(argument: str, frames: Sequence[Frame]) -> Sequence[Frame]:
+    """The frames, if there are any and each holds a look.
+
+    Raises:
+        DDLabError: a run that was not advanced, or whose `Keep` makes something else.
+    """
+    if not frames or not all(isinstance(frame.content, Look) for frame in frames):
+        given = "none" if not frames else f"frames that hold a {type(frames[0].content).__name__}"
+        raise DDLabError(
+            f"{argument} must have frames that hold looks, as Run(...).advance() keeps them; given {given}."
+        )
+    return frames

@@ -1,0 +1,121 @@
+"""A method that somebody writes outside the package, the one in CONTRIBUTING: all that those of the house can do."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+import ddlab
+from ddlab import checkpoint, networks, training
+from ddlab.data import ImageData
+from ddlab.distilled import DistilledSet
+from ddlab.explorers import Live, film
+from ddlab.networks import Network
+from tests.support import assert_same, made_data, refuses
+
+CONTRIBUTING = Path(ddlab.__file__).parents[1] / "CONTRIBUTING.md"
+
+
+@pytest.fixture(scope="module")
+def mine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    text = CONTRIBUTING.read_text(encoding="utf-8")
+    found = re.search(r"`mine.py`.*?```python\n(.*?)```", text, re.DOTALL)
+    assert found is not None and len(found[1].splitlines()) < 60
+    file = tmp_path_factory.mktemp("own") / "mine.py"
+    file.write_text(found[1], encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("mine", file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["mine"] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["mine"]
+
+
+@pytest.fixture(scope="module")
+def given() -> tuple[ImageData, Network]:
+    data = made_data(size=8)
+    return data, networks.initialise(networks.spec("convnet", width=4).for_data(data), seed=0)
+
+
+def test_it_is_driven_and_evaluated(mine: Any, given: Any) -> None:
+    data, teacher = given
+    losses: list[float] = []
+    made = ddlab.distill(
+        mine, data, teacher, progress=False, on_step=lambda step: losses.append(float(step.trace.loss))
+    )
+    assert isinstance(made, DistilledSet) and made.complete and len(made) == data.classes
+    assert len(losses) == 20 and losses[-1] < losses[0]
+    student = training.Config.teaching(network=networks.spec("convnet", width=4), epochs=2, crop_pixels=0)
+    found = ddlab.evaluate(made, data, labels="stored", seeds=(0, 1), config=student)
+    assert 0 <= found.mean <= 1 and len(found.per_seed) == 2
+
+
+def test_it_trains_a_teacher_where_it_needs_one(mine: Any, given: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    trained = replace(given[1], provenance={"complete": True})
+    monkeypatch.setattr("ddlab.distillation.train_teacher", lambda data, *_, **__: asked.append(data) or trained)
+    assert ddlab.distill(mine, given[0], progress=False).complete and asked == [given[0]]
+
+
+def test_stopped_it_goes_on_from_its_file_bit_for_bit(mine: Any, given: Any, tmp_path: Path) -> None:
+    data, teacher = given
+    whole = ddlab.distill(mine, data, teacher, progress=False)
+    file = tmp_path / "mine.safetensors"
+
+    def interrupt(step: ddlab.Step) -> None:
+        if step.index == 7:
+            raise KeyboardInterrupt
+
+    partial = ddlab.distill(mine, data, teacher, progress=False, checkpoint=file, on_step=interrupt)
+    assert not partial.complete
+    inputs = ddlab.Inputs(data=data, teachers=(teacher,))
+    assert checkpoint.load(file, mine, mine.Config(), inputs).step == 7
+    assert_same(ddlab.distill(mine, data, teacher, progress=False, checkpoint=file), whole)
+
+
+def test_it_is_looked_at_and_played(mine: Any, given: Any) -> None:
+    data, teacher = given
+    run = ddlab.Run(mine, mine.Config(steps=6), ddlab.Inputs(data=data, teachers=(teacher,)))
+    assert run.to_end().complete
+    look = run.frames[3].content
+    assert torch.equal(look.images, run.state(3).images) and list(look.numbers) == ["loss"]
+    shown = film(run)
+    assert shown.sentence.startswith("Step 6 of 6: loss ")
+    shown.close()
+    live = Live(mine, data, teacher, mine.Config(steps=6))
+    assert list(live.panel) == ["steps", "rate"]
+    live.buttons["play"].click()
+    live.runner.join()
+    assert live.state == "finished" and torch.equal(live.run.state().images, run.state().images)
+    live.buttons["student"].click()
+    live.runner.join()
+    assert "random real images" in live.students
+    live.close()
+
+
+def test_an_object_with_the_same_parts_will_do(mine: Any, given: Any) -> None:
+    parts = ("NAME", "Config", "State", "total_steps", "init", "update", "finish")
+    bare = SimpleNamespace(**{name: getattr(mine, name) for name in parts})
+    assert_same(ddlab.distill(bare, *given, progress=False), ddlab.distill(mine, *given, progress=False))
+
+
+def test_what_is_missing_is_said_in_a_sentence(mine: Any, given: Any) -> None:
+    data, teacher = given
+    with refuses("method", "update, finish"):
+        half = {name: getattr(mine, name) for name in ("NAME", "Config", "State", "total_steps", "init")}
+        ddlab.distill(SimpleNamespace(**half), data, teacher)
+    with refuses("config", "moved_means"):
+        ddlab.distill(mine, data, teacher, training.Config())
+    with refuses("what training finishes with", "a DistilledSet"):
+        config = training.Config.teaching(network=networks.spec("convnet", width=4), epochs=1, crop_pixels=0)
+        ddlab.distill(training, data, teacher, config, progress=False)
