@@ -2,7 +2,6 @@
 
 Plot, Picture        views: a plotly figure, encoded images
 controls             sliders and buttons from a config
-Worker               computes the newest value in one thread
 Live                 any process, live: play, pause, images, curves, a student on a frame
 Scrubber, film       a slider over frames; over the looks that a run has kept
 Prediction           a question whose answer is locked before the result is seen
@@ -28,7 +27,6 @@ from .runner import Runner
 from .scrubber import Scrubber, film
 from .trial_card import ANSWERS, Shown, Trial, TrialCard
 from .views import Chart, Column, Html, Row, Strip, Tabs
-from .worker import Worker
 
 __all__ = [
     "ANSWERS",
@@ -58,7 +56,6 @@ __all__ = [
     "Trial",
     "TrialCard",
     "Value",
-    "Worker",
     "close_all",
     "controls",
     "film",

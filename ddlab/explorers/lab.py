@@ -19,6 +19,7 @@ settings first, stop and reset, progress and the time that is left, the slider o
 
 from __future__ import annotations
 
+import inspect
 import threading
 import time
 from collections import OrderedDict
@@ -133,7 +134,7 @@ class Lab:
 
     def __init__(self, title: str, world: Callable[..., Any], **declared: Any) -> None:
         self.title, self.world, self.declared = title, world, Declared(**declared)
-        self.__doc__ = world.__doc__
+        self.__doc__, self.__signature__ = world.__doc__, inspect.signature(world)  # what help shows
 
     def __call__(self, *arguments: Any, key: str | None = None, **options: Any) -> Laboratory:
         """The laboratory of `World(*arguments, **options)`; an earlier one of this `key` (default: the title) is closed."""

@@ -132,8 +132,9 @@ class Shown:
             self.widget.cursor = None if at is None else float(at)
 
     def _show(self, data: Any) -> None:
-        move = self.view.move if self.widget is not None else None
-        drawing = self._drawing(data) if move is None else move(self.widget.figure, *data)
+        widget: Any = self.widget
+        moved = self.view.move is not None and widget is not None
+        drawing = self.view.move(widget.figure, *data) if moved else self._drawing(data)  # type: ignore[misc]
         if self.place is not None and drawing is None:
             self.place.children, self.place.layout.display = (), "none"
             if self.widget is not None:

@@ -25,15 +25,15 @@ def frames():
 def test_starts_at_the_last_frame(frames):
     scrub = Scrubber(frames, loss_curves({"loss": np.arange(50.0)}))
     assert scrub.slider.label == "50" and scrub.plot is not None and scrub.plot.cursor == 50
-    assert bytes(scrub.picture.value) == frame(50)
-    assert "after step 50" in scrub.picture.alt and "Step 50 of 50" in scrub.sentence
+    assert scrub.picture is not None and bytes(scrub.picture.value) == frame(50)
+    assert scrub.picture is not None and "after step 50" in scrub.picture.alt and "Step 50 of 50" in scrub.sentence
     scrub.close()
 
 
 def test_everything_follows_the_slider(frames):
     scrub = Scrubber(frames, loss_curves({"loss": np.arange(50.0)}), describe=lambda index: f"loss {index - 1}.")
     scrub.slider.index = 1
-    assert bytes(scrub.picture.value) == frame(10)
+    assert scrub.picture is not None and bytes(scrub.picture.value) == frame(10)
     assert scrub.plot is not None and scrub.plot.cursor == 10
     assert scrub.sentence == "Step 10 of 50: loss 9."
     scrub.close()
@@ -42,7 +42,7 @@ def test_everything_follows_the_slider(frames):
 def test_without_a_curve(frames):
     scrub = Scrubber(frames)
     scrub.slider.index = 0
-    assert scrub.plot is None and bytes(scrub.picture.value) == frame(5)
+    assert scrub.plot is None and scrub.picture is not None and bytes(scrub.picture.value) == frame(5)
     scrub.close()
 
 

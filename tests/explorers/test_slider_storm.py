@@ -15,33 +15,17 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from ddlab.explorers.toys import ToyLab
 
 import ddlab
 from ddlab import networks, training
 from ddlab.data import ImageData
 from ddlab.errors import DDLabError
 from ddlab.explorers import (
-<<<<<<< ours
-    DiversityLab,
     DiversityView,
     Explorer,
-    LandscapeLab,
-    LatentConflict,
-    Live,
-    RhoLab,
-=======
-    BasesLab,
-    BudgetLab,
-    CropMaps,
-    DiversityView,
-    Explorer,
-    LabelsAgainstImages,
     Laboratory,
     LatentConflict,
-    LiveRecovery,
-    RecoveryFilm,
->>>>>>> theirs
+    Live,
     Scrubber,
     TrialCard,
     film,
@@ -53,12 +37,9 @@ from ddlab.lessons.bases_and_views import lab as bases_and_views
 from ddlab.lessons.bases_and_views.budget_lab import BudgetLab
 from ddlab.lessons.claims_on_trial import crop_lab, experiments
 from ddlab.lessons.data_residuals import lab as residuals
-<<<<<<< ours
-from ddlab.lessons.shared.labels_against_images import LabelsAgainstImages
-=======
 from ddlab.lessons.diversity import lab as diversity
 from ddlab.lessons.ideal_data import lab as toys
->>>>>>> theirs
+from ddlab.lessons.shared.labels_against_images import LabelsAgainstImages
 from ddlab.methods import data_residual_matching as fadrm
 from ddlab.methods import directed_weight_adjustment as dwa
 from ddlab.methods import parameterised_self_supervised as boost

@@ -25,7 +25,7 @@ EXCEPTIONS: dict[str, str] = {
     **{
         f"explorers.{name}": _DECLARED
         for name in (
-            "Change", "Chart", "Compute", "Html", "Known", "Lab", "Laboratory", "Row", "Strip", "Tabs", "Value",
+            "Change", "Chart", "Column", "Compute", "Html", "Known", "Lab", "Laboratory", "Row", "Strip", "Tabs", "Value",
         )
     },
     "explorers.Sentence": "a line of text, whose trait checks what it is given; its state is keyword arguments of ipywidgets",

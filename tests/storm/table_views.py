@@ -100,13 +100,12 @@ VIEWS: dict[str, Good] = {
     "explorers.Scrubber": Good(
         lambda g: {"frames": [Frame(1, figures.encode_grid(PIXELS))], "curve": _figure(), "describe": lambda index: "fine"}
     ),
-    "explorers.Runner": Good(lambda g: {"work": lambda task, leave: None}),
+    "explorers.Runner": Good(lambda g: {"work": lambda task, leave: None, "on_busy": lambda busy: None}),
     "runs.Keep": Good(lambda g: {"steps": 3, "make": lambda *_: 1, "note": lambda *_: 1}),
     "runs.Look": Good(lambda g: {"images": g.images(2), "labels": torch.tensor([0, 1]), "numbers": {"loss": Number(1.0)}}),
     "runs.Run": Good(lambda g: {"process": sre2l, "config": g.recovery, "inputs": g.inputs}, left_out={"before": "made by Runs"}),
     "runs.Runs": Good(lambda g: {"megabytes": 10}),
     "explorers.film": Good(lambda g: {"run": Run(sre2l, g.recovery, g.inputs).begin()}),
-    "explorers.Worker": Good(lambda g: {"compute": lambda value, stale: value, "show": lambda result: None}),
     "explorers.replace": Good(lambda g: {"key": "storm", "explorer": g.opened(Explorer("Title"))}),
     "explorers.side_by_side": Good(lambda g: {"views": [widgets.HTML(), widgets.HTML()]}),
 }  # fmt: skip

@@ -9,6 +9,8 @@ how much the views of a class vary about its mean, and how often near neighbours
 
 from __future__ import annotations
 
+from typing import Any
+
 import plotly.graph_objects as go
 
 from ...explorers.lab import Known, Lab, Value
@@ -66,7 +68,7 @@ def overlap(*found: tuple[float, Cropped]) -> go.Figure:
     return _bars(values, title="Overlap of the classes", y_label="overlap (1 = the same)", text_format=".2f")
 
 
-def _bars(values: dict[float, float], **words: str) -> go.Figure:
+def _bars(values: dict[float, float], **words: Any) -> go.Figure:
     names = [SCALES.get(area, f"{area:g}") for area in values]
     figure = bars(names, list(values.values()), x_label="least area", height=_BARS, **words)
     # Else plotly would take ".02" for a place on the axis, and "none" for none.
@@ -84,8 +86,9 @@ def sentence(world: World, settings: Settings, known: Known) -> str:
     views = f"Views of {settings.first} and {settings.second}"
     if found is None:
         return f"{views} are laid out ..."
-    plain = whole is None or whole is found
-    beside = "" if plain else f", {whole.within:.0f} and {whole.overlap:.2f} without augmentation"
+    beside = ""
+    if whole is not None and whole is not found:
+        beside = f", {whole.within:.0f} and {whole.overlap:.2f} without augmentation"
     return (
         f"{views} with {in_words(settings.least_area)}: the variance within the classes is {found.within:.0f} and their "
         f"overlap {found.overlap:.2f}{beside}."

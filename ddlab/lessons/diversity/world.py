@@ -146,7 +146,7 @@ class World:
         return student_accuracy(config, inputs, self.data, on_step=lambda step: watch(words, step.index / step.total))
 
 
-def real(config: dwa.Config) -> selection.Config:
+def real(config: Source) -> selection.Config:
     """As many real images of each class, drawn by the same seed: the very ones that a real start begins with."""
     return selection.Config(images_per_class=config.images_per_class, seed=config.seed)
 

@@ -304,7 +304,7 @@ def test_the_last_images_stay_on_show_until_there_are_others(explorer, monkeypat
     assert explorer.widget(picture_now).value == picture and "from real images" in explorer.sentence
     go_on.set()
     explorer.runner.join()
-    assert shown(explorer).source.initialisation == "noise" and shown(explorer, BEFORE).source == CONFIG
+    assert shown(explorer).source == CONFIG.replace(initialisation="noise") and shown(explorer, BEFORE).source == CONFIG
     assert explorer.widget(picture_now).value != picture and "from noise" in explorer.sentence
 
 
