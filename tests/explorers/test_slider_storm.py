@@ -24,25 +24,23 @@ from ddlab.explorers import (
     BasesLab,
     BudgetLab,
     CropMaps,
-    DiversityLab,
     DiversityView,
     Explorer,
     LabelsAgainstImages,
-    LandscapeLab,
+    Laboratory,
     LatentConflict,
     LiveRecovery,
     RecoveryFilm,
-    RhoLab,
     Scrubber,
-    SigmaLab,
     TrialCard,
 )
 from ddlab.explorers.latents import pulls, start_points
-from ddlab.explorers.toys import ToyLab
 from ddlab.figures import encode_png, loss_curves
 from ddlab.lessons import claims_on_trial
 from ddlab.lessons.bases_and_views import lab as bases_and_views
 from ddlab.lessons.data_residuals import lab as residuals
+from ddlab.lessons.diversity import lab as diversity
+from ddlab.lessons.ideal_data import lab as toys
 from ddlab.methods import data_residual_matching as fadrm
 from ddlab.methods import directed_weight_adjustment as dwa
 from ddlab.methods import parameterised_self_supervised as boost
@@ -169,7 +167,7 @@ def diversity_lab(data: ImageData, teacher: Network) -> Storm:
     """Settings that are known and new ones, which are recovered at once, mixed with the two maps."""
     student = training.Config.teaching(network=networks.spec("convnet", width=4), epochs=2)
     config = dwa.Config(images_per_class=2, iterations=3, roll_pixels=2)
-    explorer = DiversityLab(data, teacher, config, student=student, points=30, at_once=1e9)
+    explorer = diversity.DiversityLab(data, teacher, config, student=student, points=30, at_once=1e9)
 
     def move(number: int) -> None:
         explorer.panel["coupled"].value = number % 3 == 0
@@ -180,10 +178,11 @@ def diversity_lab(data: ImageData, teacher: Network) -> Storm:
     def shows(number: int) -> bool:
         stop = [stop for _, stop in explorer.panel["lambda_mean"].options][number % 15]
         said = f"λ_mean = {stop:g}, λ_var = {explorer.panel['lambda_var'].value:g}, adjustment directed, K = {number % 7}, "
-        used = explorer.shown.config == explorer.panel.value.config and "online labels" in explorer.sentence
+        shown = diversity.runs(explorer.world, explorer.settings, explorer._known())[2][0][0].source
+        used = shown == explorer.panel.value.config and "online labels" in explorer.sentence
         return used and explorer.sentence.startswith(said)
 
-    return Storm(explorer, move, explorer.worker.join, shows)
+    return Storm(explorer, move, explorer.runner.join, shows)
 
 
 def latent_conflict(_data: ImageData, _teacher: Network) -> Storm:
@@ -209,8 +208,8 @@ def latent_conflict(_data: ImageData, _teacher: Network) -> Storm:
     return Storm(explorer, move, lambda: None, shows)
 
 
-def toy_lab(lab: ToyLab, field: str) -> Storm:
-    """Every move trains all settings anew, in the worker's thread; the landscape comes and goes."""
+def toy_lab(lab: Laboratory, field: str) -> Storm:
+    """Every move trains all settings anew; the landscape comes and goes."""
 
     def move(number: int) -> None:
         lab.panel[field].value = 0.05 + number % 19 / 20
@@ -219,11 +218,12 @@ def toy_lab(lab: ToyLab, field: str) -> Storm:
 
     def shows(number: int) -> bool:
         value, momentum = 0.05 + number % 19 / 20, number % 90 / 100
-        used = lab.shown.view == lab.panel.value and lab.shown.view.momentum == momentum
-        drawn = (lab.landscape is None) == (number % 3 == 2)
-        return used and drawn and lab.sentence.startswith(f"{lab.sweep.symbol} = {value:g}: after 40 updates")
+        shown = toys.on_show(lab.world, lab.settings, lab._known())[0].settings
+        used = shown == lab.panel.value and shown.momentum == momentum
+        drawn = (lab.widget(toys.landscape) is None) == (number % 3 == 2)
+        return used and drawn and lab.sentence.startswith(f"{lab.world.sweep.symbol} = {value:g}: after 40 updates")
 
-    return Storm(lab, move, lab.worker.join, shows)
+    return Storm(lab, move, lab.runner.join, shows)
 
 
 def trial_card(_data: ImageData, _teacher: Network) -> Storm:
@@ -376,9 +376,9 @@ EXPLORERS: dict[str, Callable[[ImageData, Network], Storm]] = {
     "diversity view": diversity_view,
     "diversity lab": diversity_lab,
     "latent conflict": latent_conflict,
-    "sigma lab": lambda *_: toy_lab(SigmaLab(SMALL), "deviation"),
-    "rho lab": lambda *_: toy_lab(RhoLab(SMALL), "relabelling"),
-    "landscape lab": lambda *_: toy_lab(LandscapeLab(SMALL), "deviation"),
+    "sigma lab": lambda *_: toy_lab(toys.SigmaLab(SMALL), "deviation"),
+    "rho lab": lambda *_: toy_lab(toys.RhoLab(SMALL), "relabelling"),
+    "landscape lab": lambda *_: toy_lab(toys.LandscapeLab(SMALL), "deviation"),
     "trial card": trial_card,
     "crop maps": crop_maps,
     "residual lab": residual_lab,

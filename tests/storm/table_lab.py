@@ -53,7 +53,7 @@ LAB: dict[str, Good] = {
     "figures.one_class": Good(
         lambda g: {"images_by_method": {"one": (PIXELS, [0, 1, 0, 1]), "two": (PIXELS, [0, 0, 1, 1])}, "label": 1, "class_name": "b"}
     ),
-    "explorers.DiversityLab": Good(
+    "lessons.diversity.lab.DiversityLab": Good(
         lambda g: {"data": g.data, "teacher": g.teacher, "config": dwa.Config(images_per_class=2, iterations=1, roll_pixels=1),
                    "student": g.student, "points": 12},
         whole=("config", "student"), not_none=("config",), largest={"points": 100},

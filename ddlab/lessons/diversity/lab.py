@@ -50,8 +50,10 @@ def runs(world: World, settings: Settings, known: Known) -> tuple[World, str, tu
     found: dict[Source, Images] = {}
     for past in known.past:
         images = known(Value(world.images, past.config))
-        if images is not None and len(found) < _RUNS:
+        if images is not None:
             found[images.source] = images
+        if len(found) == _RUNS:
+            break
     shown = [*found.values()] or [known.now(world.images, world.start.config)]
     shown.append(known.now(world.images, real(shown[0].source)))
     scores = [tuple(known(Value(world.accuracy, one.source, labels)) for labels in LABELS) for one in shown]

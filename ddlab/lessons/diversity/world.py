@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -44,7 +45,7 @@ class Settings(dwa.Config):
     coupled: bool = parameter(False, help=_COUPLED, explorable=True)
     layer: str = parameter("features", choices=embeddings.LAYERS, help=_LAYER, explorable=True)
 
-    @property
+    @functools.cached_property
     def config(self) -> dwa.Config:
         """What the method is given."""
         return dwa.Config(**_fields(self))

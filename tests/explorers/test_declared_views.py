@@ -1,0 +1,131 @@
+"""What a laboratory's declaration can say of its views and jobs, on a laboratory of nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import plotly.graph_objects as go
+import pytest
+
+from ddlab.explorers import Chart, Column, Html, Lab, Laboratory, Row, Value
+from ddlab.explorers.lab import Compute
+from ddlab.figures import loss_curves
+from ddlab.parameters import Parameters, parameter
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Parameters):
+    """Two numbers."""
+
+    height: int = parameter(1, range=(0, 9), explorable=(0, 9), help="Of the curve; none at 0.")
+    seed: int = parameter(0, range=(0, 9), explorable=(0, 9), help="Of nothing.")
+
+
+class World:
+    """Where the settings start, and what was computed."""
+
+    def __init__(self) -> None:
+        self.start = Settings()
+        self.asked: list[int] = []
+
+    def work(self, height: int, *, watch: Callable[[str, float], None]) -> int:
+        self.asked.append(height)
+        return height
+
+
+def height(world: World, settings: Settings, known: Any) -> tuple[int]:
+    return (settings.height,)
+
+
+def curve(height: int) -> go.Figure:
+    return loss_curves({"loss": [0, height]})
+
+
+def folding(height: int) -> go.Figure | None:
+    return curve(height) if height else None
+
+
+def moved(figure: go.Figure, height: int) -> go.Figure:
+    figure.data[0].y = [0, height]
+    return figure
+
+
+def past(world: World, settings: Settings, known: Any) -> tuple[str]:
+    return (" ".join(f"{one.height}" for one in known.past),)
+
+
+def jobs(world: World, settings: Settings, known: Any = None) -> list[Value]:
+    return [Value(world.work, settings.height)]
+
+
+FOLDING, MOVING = Chart(height, folding, folds=True), Chart(height, curve, move=moved)
+Small = Lab(
+    "Nothing",
+    World,
+    controls=lambda world: ("height",),
+    more=("seed",),
+    kept=("seed",),
+    wanted=jobs,
+    at_once=lambda world, new, old, known: old is not None and new.height > old.height,
+    buttons=[Compute("Run", jobs)],
+    views=[Row(MOVING, FOLDING), Row(Column(Html(past, str)), wraps=False)],
+    sentence=lambda world, settings, known: f"height {settings.height}.",
+)
+
+
+@pytest.fixture
+def lab() -> Iterator[Laboratory]:
+    made = Small()
+    yield made
+    made.close()
+
+
+def test_a_view_folds_away_and_comes_back(lab: Laboratory) -> None:
+    first = lab.widget(folding)
+    place = next(shown.place for shown in lab._shown if shown.view is FOLDING)
+    assert place is not None and place.children == (first,) and place.layout.display is None
+    lab.panel["height"].value = 0
+    assert lab.widget(folding) is None and place.children == () and place.layout.display == "none"
+    assert first.comm is None, "closed, so that nothing is left in the page"
+    lab.panel["seed"].value = 3
+    lab.panel["height"].value = 1
+    assert list(lab.widget(folding).figure.data[0].y) == [0, 1] and place.children == (lab.widget(folding),)
+
+
+def test_a_figure_is_moved_in_place(lab: Laboratory) -> None:
+    figure = lab.widget(curve).figure
+    for value in (5, 2, 5):
+        lab.panel["height"].value = value
+        assert lab.widget(curve).figure is figure and list(figure.data[0].y) == [0, value]
+
+
+def test_the_settings_that_were_on_show(lab: Laboratory) -> None:
+    for value in (2, 3, 2):
+        lab.panel["height"].value = value
+    assert lab.widget(str).value == "2 3 1"
+
+
+def test_reset_leaves_what_is_kept(lab: Laboratory) -> None:
+    lab.panel.value = Settings(height=7, seed=5)
+    lab.reset_button.click()
+    assert lab.panel.value == Settings(height=1, seed=5)
+
+
+def test_what_waits_for_a_button_and_what_does_not(lab: Laboratory) -> None:
+    (run,) = lab.buttons.values()
+    assert lab.runner.thread is None and not run.disabled and lab.sentence == "height 1."
+    lab.panel["height"].value = 3  # higher: at once
+    lab.runner.join()
+    lab.panel["height"].value = 2  # lower: by the button
+    lab.runner.join()
+    assert lab.world.asked == [3]
+    lab.stop_button.click()
+    lab.runner.join()
+    assert lab.world.asked == [3]
+    run.click()
+    lab.runner.join()
+    assert lab.world.asked == [3, 2] and run.disabled
+    lab.panel["height"].value = 0
+    assert lab.run().world.asked == [3, 2, 0]
