@@ -124,6 +124,7 @@ class Run:
         self._first, self._state, self._trace = state, None, None
         self._frames: tuple[Frame, ...] = ()
         self._notes: list[Any] = []
+        self._sized: tuple[tuple[int, ...], int] = ((), 0)  # what was counted last, and at which step
         self._advancing = threading.RLock()
         self.seconds, self._updates, self.started = 0.0, 0, None
 
@@ -177,7 +178,11 @@ class Run:
     @property
     def nbytes(self) -> int:
         """What its own frames, notes and States take, in bytes."""
-        return _bytes([frame.content for frame in self._frames]) + _bytes(self._states) + _bytes(self._state)
+        now = self.step, len(self._frames), len(self._states)
+        if self._sized[0] != now:  # counted anew only where something came: `Runs` asks all its runs at every `get`
+            held = _bytes([frame.content for frame in self._frames]) + _bytes(self._states) + _bytes(self._state)
+            self._sized = now, held
+        return self._sized[1]
 
     # -- computing, in one thread at a time
 

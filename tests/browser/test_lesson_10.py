@@ -39,6 +39,7 @@ def test_lesson_10_as_a_reader_uses_it(open_notebook) -> None:
         )
         assert reader.sentence(name) != before, label
 
+    reader.press("SigmaLab", "More settings")
     for label in ("deviation of the samples", "gap between the means", "deviation of G", *TRAINING):
         move("SigmaLab", label)
     press("SigmaLab", "Other seeds")
@@ -53,6 +54,7 @@ def test_lesson_10_as_a_reader_uses_it(open_notebook) -> None:
     keep_picture(opened, reader.cells["SigmaLab"], "sigma_lab")
     press("SigmaLab", "hidden")
 
+    reader.press("RhoLab", "More settings")
     for label in ("share of the teacher", "teacher's deviation", "deviation of the samples"):
         move("RhoLab", label, presses=6)
     press("RhoLab", "posterior of the distilled")

@@ -44,6 +44,7 @@ def test_lesson_21_as_a_reader_uses_it(open_notebook) -> None:
     # The laboratory: every slider and switch is answered, by itself or by Run.
     lab = reader.cells["DiversityLab"]
     before = reader.sentence("DiversityLab")
+    reader.press("DiversityLab", "More settings")
     for label in (
         "λ_mean", "λ_var", "adjustment steps", "adjustment radius", "iterations", "seed", "images per class",
     ):  # fmt: skip

@@ -6,8 +6,8 @@ from tests.browser.reader import p95
 from tests.browser.test_widgets import note, summary, write_notebook
 
 VIEW = """
-from ddlab import explorers
-view = explorers.{lab}
+from ddlab.lessons.ideal_data.lab import LandscapeLab, RhoLab, SigmaLab
+view = {lab}
 view
 """
 KINDS = "() => [...document.querySelectorAll('.js-plotly-plot')].map((graph) => graph.data.map((trace) => trace.type))"
@@ -28,6 +28,7 @@ def sentence(page) -> str:
 
 def test_every_slider_of_the_sigma_lab_trains_everything_anew(open_notebook, tmp_path):
     page = opened_lab(open_notebook, tmp_path, "sigma_lab", "SigmaLab()", 2)
+    page.click("More settings")
     for label in (
         "deviation of the samples",
         "gap between the means",
