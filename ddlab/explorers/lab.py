@@ -19,6 +19,7 @@ settings first, stop and reset, progress and the time that is left, the slider o
 
 from __future__ import annotations
 
+import inspect
 import threading
 import time
 from collections import OrderedDict
@@ -91,8 +92,8 @@ class Declared:
     Attributes:
         controls, more: fields of the settings: those that are seen at once, and those that are folded away.
         views: of `explorers.views`, from top to bottom, or world -> these. sentence: (world, settings, known) -> what is seen, in words.
-        wanted: the jobs for these settings, the most interesting first. opens_with: how many of them are done before anything is on show, for
-            the first settings. watched: the `Run` that the slider of steps moves along.
+        wanted: the jobs for these settings, the most interesting first. watched: the `Run` that the slider of steps moves along.
+        opens_with: how many of the first settings' jobs are done before anything is on show.
         step_label: (world, settings, step) -> how the slider calls a step.
         check: raises `DDLabError` where settings cannot be; those before then stay on show.
         settle: (new, old) -> settings whose fields go together. unused: names of fields that play no part.
@@ -127,7 +128,7 @@ class Lab:
 
     def __init__(self, title: str, world: Callable[..., Any], **declared: Any) -> None:
         self.title, self.world, self.declared = title, world, Declared(**declared)
-        self.__doc__ = world.__doc__
+        self.__doc__, self.__signature__ = world.__doc__, inspect.signature(world)  # what help shows
 
     def __call__(self, *arguments: Any, key: str | None = None, **options: Any) -> Laboratory:
         """The laboratory of `World(*arguments, **options)`; an earlier one of this `key` (default: the title) is closed."""

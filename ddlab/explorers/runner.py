@@ -77,7 +77,7 @@ class Runner:
         with self._condition:
             if self._closed:
                 return
-            self._waiting, self._error = task, None
+            self._waiting = task
             if self._thread is None:
                 self._thread = threading.Thread(target=self._live, name=self._name, daemon=True)
                 self._thread.start()

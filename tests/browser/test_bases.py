@@ -10,7 +10,8 @@ from tests.browser.test_widgets import note, summary, write_notebook
 BASES = """
 import ddlab
 import torch
-from ddlab import explorers, networks, training
+from ddlab import networks, training
+from ddlab.lessons.bases_and_views.bases_lab import BasesLab, picture
 
 torch.set_num_threads(1)
 data = ddlab.data.load("shapes")
@@ -18,12 +19,12 @@ spec = networks.spec("convnet", width=16)
 teacher = ddlab.train_teacher(data, training.Config.for_data(data, "teacher", network=spec, epochs=1), progress=False)
 """
 LAB = """
-lab = explorers.BasesLab(data, teacher)
+lab = BasesLab(data, teacher)
 lab
 """
 BUDGET = """
-from ddlab import explorers
-lab = explorers.BudgetLab()
+from ddlab.lessons.bases_and_views.budget_lab import BudgetLab
+lab = BudgetLab()
 lab
 """
 
@@ -41,7 +42,7 @@ def press(page, label: str, which: int = 0) -> None:
 
 
 def settle(page) -> None:
-    of(page, "worker.join(120)")
+    of(page, "runner.join(120)")
     page.page.wait_for_timeout(400)
 
 
@@ -57,9 +58,11 @@ def test_bases_by_keyboard_in_time_and_in_both_themes(open_notebook, tmp_path):
     assert p95(taken) < 1000 and of(page, "panel.value.bases") != 50 and "bases of 16 x 16" in of(page, "sentence")
     taken = page.move_slider("page", presses=10, kind="picture")
     note("bases lab: another page to painted picture, ms (aim p95 100)", summary(taken))
+    press(page, "Representations")
     taken = page.move_slider("representation bases V", presses=10, kind="cursor")
     note("bases lab: V to moved line, ms (aim p95 100)", summary(taken))
     assert of(page, "panel.value.page") == 11 and of(page, "panel.value.representation_bases") > 20
+    page.click("More settings")
 
     for label, field, value in (
         ("training", "split", "training"),
@@ -68,10 +71,13 @@ def test_bases_by_keyboard_in_time_and_in_both_themes(open_notebook, tmp_path):
         ("stored", "image_mean", "stored"),
         ("lost", "image_mean", "lost"),
     ):
-        before = of(page, "sentence") + of(page, "picture.alt")
+        before = of(page, "sentence") + of(page, "widget(picture).alt")
         press(page, label)
         settle(page)
-        assert of(page, f"panel.value.{field}") == value and of(page, "sentence") + of(page, "picture.alt") != before
+        assert (
+            of(page, f"panel.value.{field}") == value
+            and of(page, "sentence") + of(page, "widget(picture).alt") != before
+        )
     press(page, "not centred", which=-1)  # that of the representations
     settle(page)
     assert of(page, "panel.value.representation_mean") == "not centred"
@@ -94,6 +100,7 @@ def test_the_budget_by_keyboard_in_time_and_in_both_themes(open_notebook, tmp_pa
     page.wait_for_plots(1)
     assert page.problems() == [] and "m = 114" in of(page, "sentence")
     page.screenshot("budget_lab_light", cell=0)
+    page.click("More settings")
     for label in ("budget in images N", "image bases U", "representation bases V", "hidden units h"):
         before = of(page, "sentence")
         taken = page.move_slider(label, presses=8, key="ArrowLeft")

@@ -34,9 +34,11 @@ def test_lesson_40_as_a_reader_uses_it(open_notebook) -> None:
     measured["bases, U"] = opened.move_slider(
         "image bases U", presses=10, key="ArrowLeft", kind="picture", cell=cells[BASES]
     )
+    reader.press(BASES, "Representations")
     measured["bases, V"] = opened.move_slider(
         "representation bases V", presses=10, key="ArrowLeft", kind="cursor", cell=cells[BASES]
     )
+    reader.press(BUDGET, "More settings")
     for explorer, label in (
         (BUDGET, "budget in images N"),
         (BUDGET, "hidden units h"),

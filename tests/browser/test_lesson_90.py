@@ -101,6 +101,6 @@ def test_lesson_90_as_a_reader_uses_it(open_notebook) -> None:
     reader.run_again("TrialCard R4")
     reader.wait_for_sentence("TrialCard R4", "Lock an answer")
     assert reader.cell("TrialCard R4").locator(".ddlab-verdict:visible").count() == 0
-    assert opened.kernel_threads() in ([], ["ddlab-crops"]) and opened.problems() == []  # one for the crops
+    assert opened.kernel_threads() in ([], ["ddlab-lab"]) and opened.problems() == []  # one for the crops
 
     keep_results("lesson_90", measured)

@@ -19,6 +19,11 @@ EXCEPTIONS: dict[str, str] = {
     "errors.all_finite": "asked about tensors that its caller has looked at; called in every check",
     "process.Process": "a protocol for type checkers, which nobody makes an instance of",
     "process.Step": _RECORD,
+    **dict.fromkeys(
+        [f"explorers.{name}" for name in ("Change", "Chart", "Compute", "Html", "Lab", "Row", "Strip", "Tabs", "Value")],
+        "written by authors of laboratories, whose arguments the storm is thrown at; what is wrong shows when one is opened",
+    ),
+    **dict.fromkeys(("explorers.Known", "explorers.Laboratory"), "made by a Lab, of what its author has declared"),
     "explorers.Sentence": "a line of text, whose trait checks what it is given; its state is keyword arguments of ipywidgets",
     **dict.fromkeys(
         (

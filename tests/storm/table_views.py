@@ -106,6 +106,7 @@ VIEWS: dict[str, Good] = {
     "explorers.Recording": Good(lambda g: {"capacity": 10}),
     "explorers.RecoveryFilm": Good(lambda g: {"data": g.data, "capacity": 10, "scale": 2}),
     "explorers.Scrubber": Good(lambda g: {"recording": _recording(), "curve": _figure(), "describe": lambda index: "fine"}),
+    "explorers.Runner": Good(lambda g: {"work": lambda task, leave: None, "on_busy": lambda busy: None}),
     "explorers.Worker": Good(lambda g: {"compute": lambda value, stale: value, "show": lambda result: None}),
     "explorers.player_buttons": Good(
         lambda g: {"player": _player(), "explorer": g.opened(Explorer("Title")), "plot": g.opened(Plot(_figure()))}

@@ -10,9 +10,12 @@ DDLAB_STORM=10 throws ten times as much.
 from __future__ import annotations
 
 import dataclasses
+import functools
+import importlib
 import inspect
 import itertools
 import os
+import pkgutil
 import urllib.error
 import urllib.request
 import zlib
@@ -27,10 +30,11 @@ import plotly.graph_objects as go
 import pytest
 import torch
 
+from ddlab import lessons
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.errors import DDLabError
-from ddlab.explorers import Player, Worker, close_all
+from ddlab.explorers import Explorer, Lab, Player, Runner, Worker, close_all
 from ddlab.networks import Network
 from tests import public_api
 from tests.storm.exceptions import EXCEPTIONS
@@ -78,8 +82,26 @@ def fenced(given: Given, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Ite
     given.open.clear()
 
 
+@functools.cache
+def called() -> dict[str, Any]:
+    """What the storm is thrown at: the public functions and classes, and the laboratories in the folders of lessons."""
+    found = dict(public_api.callables())
+    for module in pkgutil.walk_packages(lessons.__path__, "ddlab.lessons."):
+        if module.name.count(".") > 2:
+            own = vars(importlib.import_module(module.name))
+            room = module.name.removeprefix("ddlab.")
+            found |= {f"{room}.{name}": value for name, value in own.items() if _is_laboratory(value, module.name)}
+    return found
+
+
+def _is_laboratory(value: Any, module: str) -> bool:
+    return isinstance(value, Lab) or (
+        inspect.isclass(value) and issubclass(value, Explorer) and value.__module__ == module
+    )
+
+
 def test_nothing_is_missing() -> None:
-    known = public_api.callables().keys()
+    known = called().keys()
     entered = {name.split(":")[0] for name in TABLE}
     assert not entered & EXCEPTIONS.keys()
     assert known - entered - EXCEPTIONS.keys() == set(), "enter these in a table of tests/storm"
@@ -90,7 +112,7 @@ def test_nothing_is_missing() -> None:
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("name", TABLE)
 def test_every_wrong_value_is_refused_in_one_sentence_or_used(name: str, given: Given) -> None:
-    good, public = TABLE[name], public_api.callables()[name.split(":")[0]]
+    good, public = TABLE[name], called()[name.split(":")[0]]
     call = good.call or public
     sane(name, call(**good.make(given)))
     THROWN[name] = 0
@@ -140,7 +162,7 @@ def tame(value: Any) -> bool:
 
 def sane(words: str, result: Any, *, nan_may_come_out: bool = False) -> None:
     """No NaN anywhere in the result; figures can be sent, widgets and threads end."""
-    if isinstance(result, (ipywidgets.Widget, Player, Worker)):
+    if isinstance(result, (ipywidgets.Widget, Player, Runner, Worker)):
         result.close()
     elif isinstance(result, go.Figure):
         result.to_json()

@@ -1,4 +1,4 @@
-"""The explorer of bases, driven in Python: its errors are those of images made one by one, and what moves and what stays."""
+"""The laboratory of bases, driven in Python: its errors are those of images made one by one, and what moves and what stays."""
 
 from __future__ import annotations
 
@@ -17,8 +17,18 @@ from torch import Tensor
 from ddlab import bases, explorers, factorisation, networks
 from ddlab.data import ImageData
 from ddlab.errors import DDLabError
-from ddlab.explorers import BasesLab
-from ddlab.explorers.reconstructed import (
+from ddlab.explorers import Laboratory, Value
+from ddlab.explorers.stops import round_numbers
+from ddlab.figures import alt_text
+from ddlab.lessons.bases_and_views.bases_lab import (
+    BasesLab,
+    error_curves,
+    picture,
+    representation_errors,
+    representation_spectrum,
+    spectrum,
+)
+from ddlab.lessons.bases_and_views.bases_world import (
     HELD_OUT,
     LOST,
     NOT_CENTRED,
@@ -26,12 +36,11 @@ from ddlab.explorers.reconstructed import (
     STORED,
     TRAINING,
     WAYS,
-    Reconstructions,
+    Fitted,
+    World,
     errors_of_first,
     scales,
 )
-from ddlab.explorers.stops import round_numbers
-from ddlab.figures import alt_text
 from ddlab.networks import Network
 from tests.support import made_data, refuses
 
@@ -47,27 +56,37 @@ def teacher(data: ImageData) -> Network:
 
 
 @pytest.fixture
-def explorer(data: ImageData) -> Iterator[BasesLab]:
+def explorer(data: ImageData) -> Iterator[Laboratory]:
     made = BasesLab(data, settings="bases=7")
     yield made
     made.close()
 
 
 @pytest.fixture
-def taught(data: ImageData, teacher: Network) -> Iterator[BasesLab]:
+def taught(data: ImageData, teacher: Network) -> Iterator[Laboratory]:
     made = BasesLab(data, teacher, settings="bases=7,representation_bases=3")
     yield made
     made.close()
 
 
-def move(explorer: BasesLab, **values: Any) -> None:
+def move(explorer: Laboratory, **values: Any) -> None:
     for name, value in values.items():
         explorer.panel[name].value = value
-    explorer.worker.join()
+    explorer.runner.join()
 
 
-def pixels(explorer: BasesLab) -> np.ndarray:
-    return np.asarray(Image.open(io.BytesIO(bytes(explorer.picture.value))))
+def fitted(explorer: Laboratory, of: int | str, way: str) -> Fitted:
+    """What the laboratory has found, or finds now."""
+    known = explorer.values.get(Value(explorer.world.fitted, of, way))
+    return fit(explorer.world, of, way) if known is None else known
+
+
+def fit(world: World, of: int | str, way: str) -> Fitted:
+    return world.fitted(of, way, watch=lambda words, share: None)
+
+
+def pixels(explorer: Laboratory) -> np.ndarray:
+    return np.asarray(Image.open(io.BytesIO(bytes(explorer.widget(picture).value))))
 
 
 def one_by_one(points: Tensor, training: Tensor, way: str, scale: int, count: int) -> float:
@@ -88,8 +107,8 @@ def one_by_one(points: Tensor, training: Tensor, way: str, scale: int, count: in
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("scale", [1, 2, 4])
 def test_the_errors_are_those_of_images_made_one_by_one(data: ImageData, way: str, scale: int) -> None:
-    known = Reconstructions(data, None, 30)
-    found = known.of_images(scale, way)
+    known = World(data, images=30)
+    found = fit(known, scale, way)
     assert len(found.bases) == min(30 - (way != NOT_CENTRED), 192 // scale**2)
     for split in (TRAINING, HELD_OUT):
         for count in (1, 5, len(found.bases)):
@@ -112,7 +131,7 @@ def test_every_count_at_once_equals_each_alone_also_for_bases_that_are_not_ortho
 
 
 def test_the_images_are_drawn_from_all_of_a_split_and_the_same_each_time(data: ImageData) -> None:
-    one, other = (Reconstructions(data, None, 20).images for _ in range(2))
+    one, other = (World(data, images=20).images for _ in range(2))
     assert all(torch.equal(one[split], other[split]) and len(one[split]) == 20 for split in one)
     everything = {row.numpy().tobytes() for row in data.normalised()}
     drawn = {row.numpy().tobytes() for row in one[TRAINING]}
@@ -120,14 +139,14 @@ def test_the_images_are_drawn_from_all_of_a_split_and_the_same_each_time(data: I
 
 
 def test_large_images_are_fewer_and_it_is_said(data: ImageData, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ddlab.explorers.reconstructed._MOST_NUMBERS", 15 * 192 + 5)
+    monkeypatch.setattr("ddlab.lessons.bases_and_views.bases_world._MOST_NUMBERS", 15 * 192 + 5)
     lab = BasesLab(data, key="large")
-    assert len(lab.known.images[TRAINING]) == 15 and "from 15 of 36 training images" in lab.caption.value
-    assert "15 of 24 held-out images" in lab.caption.value and max(v for _, v in stops_of(lab, "bases")) <= 50
+    assert len(lab.world.images[TRAINING]) == 15 and "from 15 of 36 training images" in lab.widget(str).value
+    assert "15 of 24 held-out images" in lab.widget(str).value and max(v for _, v in stops_of(lab, "bases")) <= 50
     lab.close()
 
 
-def stops_of(lab: BasesLab, name: str) -> Any:
+def stops_of(lab: Laboratory, name: str) -> Any:
     return lab.panel[name].options
 
 
@@ -138,34 +157,37 @@ def test_scales_divide_both_sides_and_stops_are_round() -> None:
     assert round_numbers(5, 5000)[-5:] == [2000, 2500, 3000, 4000, 5000] and round_numbers(1, 1) == [1]
 
 
-def test_u_moves_the_picture_and_the_upright_lines_but_draws_no_curve_anew(explorer: BasesLab) -> None:
-    before, drawn = bytes(explorer.picture.value), (explorer.errors_plot.figure, explorer.spectrum.figure)
+def test_u_moves_the_picture_and_the_upright_lines_but_draws_no_curve_anew(explorer: Laboratory) -> None:
+    before, drawn = (
+        bytes(explorer.widget(picture).value),
+        (explorer.widget(error_curves).figure, explorer.widget(spectrum).figure),
+    )
     move(explorer, bases=20)
-    assert bytes(explorer.picture.value) != before and explorer.worker.thread is None
-    assert explorer.errors_plot.figure is drawn[0] and explorer.spectrum.figure is drawn[1]
-    assert explorer.errors_plot.cursor == explorer.spectrum.cursor == 20.0
+    assert bytes(explorer.widget(picture).value) != before and explorer.runner.thread is None
+    assert explorer.widget(error_curves).figure is drawn[0] and explorer.widget(spectrum).figure is drawn[1]
+    assert explorer.widget(error_curves).cursor == explorer.widget(spectrum).cursor == 20.0
 
 
-def test_the_sentence_has_the_numbers(explorer: BasesLab) -> None:
-    found = explorer.known.of_images(2, PROJECTED)
+def test_the_sentence_has_the_numbers(explorer: Laboratory) -> None:
+    found = fitted(explorer, 2, PROJECTED)
     assert explorer.sentence.startswith("7 of 35 bases of 4 x 4 pixels hold ")
     assert (
         f"squared error of {found.error(HELD_OUT, 7):.3g} on held-out images, {found.error(TRAINING, 7):.3g} on the "
         in (explorer.sentence)
     )
-    images = explorer.known.images[HELD_OUT]
+    images = explorer.world.images[HELD_OUT]
     again = factorisation.upsampled(factorisation.downsampled(images, scale=2), scale=2)
     alone = float(factorisation.relative_squared_error(images, again))
     assert f"scaling down and up alone leaves {alone:.3g}." in explorer.sentence
     assert f"effective rank is {found.effective_rank:.3g}; {WAYS[PROJECTED]}." in explorer.sentence
-    shown = bases.spectrum(factorisation.downsampled(explorer.known.images[TRAINING], scale=2))
+    shown = bases.spectrum(factorisation.downsampled(explorer.world.images[TRAINING], scale=2))
     assert f"hold {float(shown[:7].sum() / shown.sum()):.1%} of the variance" in explorer.sentence
     move(explorer, scale=1)
     assert "scaling" not in explorer.sentence
 
 
-def test_the_picture_is_what_the_bases_make(explorer: BasesLab) -> None:
-    found, known = explorer.known.of_images(2, PROJECTED), explorer.known
+def test_the_picture_is_what_the_bases_make(explorer: Laboratory) -> None:
+    found, known = fitted(explorer, 2, PROJECTED), explorer.world
     images = known.images[HELD_OUT][:10]
     given = factorisation.project(factorisation.downsampled(images, scale=2), found.bases)[:, :7]
     made = known.data.to_uint8(factorisation.decoded(given, found.bases[:7], scale=2))
@@ -178,34 +200,38 @@ def test_the_picture_is_what_the_bases_make(explorer: BasesLab) -> None:
     difference = rows[2 * 66 + 4 :: 8, left::8][:8, :8, :3].astype(int)
     wanted = 128 + (made[0].int() - known.data.to_uint8(images)[0].int()).div(2, rounding_mode="floor")
     np.testing.assert_array_equal(difference, wanted.permute(1, 2, 0).numpy())
-    assert explorer.picture.alt.startswith("10 held-out images, below them what 7 bases at scale 2 make of them")
+    assert explorer.widget(picture).alt.startswith(
+        "10 held-out images, below them what 7 bases at scale 2 make of them"
+    )
 
 
-def test_page_split_and_third_row(explorer: BasesLab) -> None:
-    assert explorer.panel["page"].max == 2
+def test_page_split_and_third_row(explorer: Laboratory) -> None:
+    assert [value for _, value in explorer.panel["page"].options] == [1, 2]
     before = pixels(explorer)
     move(explorer, page=2)
     assert not np.array_equal(pixels(explorer)[:64], before[:64])
     move(explorer, page=1, split=TRAINING)
-    assert "10 training images" in explorer.picture.alt and not np.array_equal(pixels(explorer)[:64], before[:64])
-    assert explorer.errors_plot.figure.data[0].name == "s = 2, training"
+    assert "10 training images" in explorer.widget(picture).alt and not np.array_equal(
+        pixels(explorer)[:64], before[:64]
+    )
+    assert explorer.widget(error_curves).figure.data[0].name == "s = 2, training"
     move(explorer, below="nothing")
-    assert pixels(explorer).shape[0] == 2 * 64 + 2 and "difference" not in explorer.picture.alt
+    assert pixels(explorer).shape[0] == 2 * 64 + 2 and "difference" not in explorer.widget(picture).alt
     move(explorer, below="last bases", bases=5)
-    assert "the bases up to number 5, each by its own range" in explorer.picture.alt
+    assert "the bases up to number 5, each by its own range" in explorer.widget(picture).alt
     move(explorer, bases=1)  # one picture in a row of ten
     assert pixels(explorer).shape[0] == 3 * 64 + 4 and explorer.error is None
 
 
-def test_another_scale_is_found_by_the_worker_and_then_known(explorer: BasesLab) -> None:
+def test_another_scale_is_found_by_the_worker_and_then_known(explorer: Laboratory) -> None:
     move(explorer, scale=4)
-    assert explorer.worker.thread is not None and explorer.sentence.startswith("7 of 12 bases of 2 x 2 pixels")
-    assert [one.name for one in explorer.errors_plot.figure.data][:3] == [
+    assert explorer.runner.thread is not None and explorer.sentence.startswith("7 of 12 bases of 2 x 2 pixels")
+    assert [one.name for one in explorer.widget(error_curves).figure.data][:3] == [
         "s = 4, held-out",
         "s = 4, training",
         "s = 2, held-out",
     ]
-    names = [one.name.split(":")[0] for one in explorer.spectrum.figure.data if one.mode == "lines"]
+    names = [one.name.split(":")[0] for one in explorer.widget(spectrum).figure.data if one.mode == "lines"]
     assert names == ["s = 4", "s = 2"]
     move(explorer, bases=20)
     assert "There are no more than 12 bases at this scale, so that U = 20 gives no other images." in explorer.sentence
@@ -213,23 +239,23 @@ def test_another_scale_is_found_by_the_worker_and_then_known(explorer: BasesLab)
     assert explorer.sentence.startswith("20 of 35"), "known: at once"
 
 
-def test_what_becomes_of_the_mean(explorer: BasesLab) -> None:
+def test_what_becomes_of_the_mean(explorer: Laboratory) -> None:
     move(explorer, image_mean=LOST, bases=30)
-    found = explorer.known.of_images(2, LOST)
-    assert found.error(HELD_OUT, 30) > explorer.known.of_images(2, STORED).error(HELD_OUT, 30)
+    found = fitted(explorer, 2, LOST)
+    assert found.error(HELD_OUT, 30) > fitted(explorer, 2, STORED).error(HELD_OUT, 30)
     assert WAYS[LOST] in explorer.sentence
     move(explorer, image_mean=NOT_CENTRED)
     assert "30 of 36 bases" in explorer.sentence
 
 
-def test_a_teacher_has_a_spectrum_beside_an_untrained_network(taught: BasesLab, teacher: Network) -> None:
-    images = taught.known.images
+def test_a_teacher_has_a_spectrum_beside_an_untrained_network(taught: Laboratory, teacher: Network) -> None:
+    images = taught.world.images
     others = {"teacher": teacher, "untrained": networks.initialise(teacher.spec, seed=0)}
     for name, network in others.items():
         features = networks.predict(network, images[TRAINING]).features
-        found = taught.known.of_representations(name, STORED)
-        spectrum = bases.spectrum(features)[: len(found.bases)]
-        np.testing.assert_allclose(found.shares, (spectrum / spectrum.sum()).numpy(), rtol=1e-6, atol=1e-9)
+        found = fitted(taught, name, STORED)
+        shares = bases.spectrum(features)[: len(found.bases)]
+        np.testing.assert_allclose(found.shares, (shares / shares.sum()).numpy(), rtol=1e-6, atol=1e-9)
         assert len(found.bases) == bases.rank(features)
         held_out = networks.predict(network, images[HELD_OUT]).features
         mean, kept = features.mean(0), found.bases[:3]
@@ -237,28 +263,34 @@ def test_a_teacher_has_a_spectrum_beside_an_untrained_network(taught: BasesLab, 
         error = float(factorisation.relative_squared_error(held_out, made))
         assert found.error(HELD_OUT, 3) == pytest.approx(error, abs=1e-6)
     assert "V = 3 bases leave" in taught.sentence and "(untrained: " in taught.sentence
-    drawn = [one.name.split(":")[0] for one in taught.representation_spectrum.figure.data if one.mode == "lines"]
-    assert drawn == ["teacher", "untrained"] and "effective rank" in alt_text(taught.representation_spectrum.figure)
+    drawn = [
+        one.name.split(":")[0] for one in taught.widget(representation_spectrum).figure.data if one.mode == "lines"
+    ]
+    assert drawn == ["teacher", "untrained"] and "effective rank" in alt_text(
+        taught.widget(representation_spectrum).figure
+    )
 
 
-def test_v_moves_its_own_lines_alone(taught: BasesLab) -> None:
-    drawn, picture = taught.representation_errors.figure, bytes(taught.picture.value)
+def test_v_moves_its_own_lines_alone(taught: Laboratory) -> None:
+    drawn, shown = taught.widget(representation_errors).figure, bytes(taught.widget(picture).value)
     move(taught, representation_bases=5)
-    assert taught.representation_errors.cursor == taught.representation_spectrum.cursor == 5.0
-    assert taught.errors_plot.cursor == 7.0 and bytes(taught.picture.value) == picture
-    assert taught.representation_errors.figure is drawn
+    assert taught.widget(representation_errors).cursor == taught.widget(representation_spectrum).cursor == 5.0
+    assert taught.widget(error_curves).cursor == 7.0 and bytes(taught.widget(picture).value) == shown
+    assert taught.widget(representation_errors).figure is drawn
     move(taught, representation_mean=LOST)
-    assert taught.representation_errors.figure is not drawn and WAYS[LOST] in taught.sentence
+    assert taught.widget(representation_errors).figure is not drawn and WAYS[LOST] in taught.sentence
 
 
-def test_a_view_is_shared_and_restored(explorer: BasesLab, data: ImageData) -> None:
+def test_a_view_is_shared_and_restored(explorer: Laboratory, data: ImageData) -> None:
     move(explorer, scale=4, bases=10, split=TRAINING)
     again = BasesLab(data, settings=explorer.share_field.value, key="another")
     assert again.panel.value.to_string() == explorer.panel.value.to_string()
-    assert again.sentence == explorer.sentence and bytes(again.picture.value) == bytes(explorer.picture.value)
+    assert again.sentence == explorer.sentence and bytes(again.widget(picture).value) == bytes(
+        explorer.widget(picture).value
+    )
     again.close()
     explorer.share_field.value = "bases=4"
-    explorer.worker.join()
+    explorer.runner.join()
     assert explorer.sentence.startswith("4 of 35 bases")
 
 
@@ -287,25 +319,57 @@ def test_a_teacher_of_other_images_and_images_that_are_all_one_are_refused(data:
         BasesLab(replace(data, train_images=one))
 
 
-def test_an_error_of_the_worker_is_shown(explorer: BasesLab, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: Any) -> None:
+def test_what_is_on_show_stays_while_bases_are_found(taught: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate, find = threading.Event(), bases.principal_bases
+    monkeypatch.setattr(bases, "principal_bases", lambda *given, **options: gate.wait(10) and find(*given, **options))
+    figures = [taught.widget(draw).figure for draw in (error_curves, spectrum, representation_errors)]
+    shown = bytes(taught.widget(picture).value)
+    taught.panel["scale"].value = 4
+    assert taught.sentence == "Bases at scale 4 are being found ..."
+    assert [taught.widget(draw).figure for draw in (error_curves, spectrum, representation_errors)] == figures
+    assert bytes(taught.widget(picture).value) == shown
+    gate.set()
+    taught.runner.join()
+    assert taught.sentence.startswith("7 of 12 bases of 2 x 2 pixels") and bytes(taught.widget(picture).value) != shown
+
+
+def test_three_of_the_ways_share_their_bases(data: ImageData, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[bool] = []
+    find = bases.principal_bases
+    monkeypatch.setattr(
+        bases, "principal_bases", lambda *given, **options: seen.append(options["centred"]) or find(*given, **options)
+    )
+    world = World(data, images=20)
+    for way in (*WAYS, *WAYS):
+        fit(world, 2, way)
+    assert seen == [True, False]
+
+
+def test_without_a_teacher_there_is_nothing_of_representations(explorer: Laboratory, taught: Laboratory) -> None:
+    of_representations = {"representation_bases", "representation_mean"}
+    assert not of_representations & set(explorer.panel) and of_representations <= set(taught.panel)
+    assert len(explorer._shown) == 4 and len(taught._shown) == 6
+
+
+def test_an_error_of_the_thread_is_shown(explorer: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_given: Any, **_options: Any) -> None:
         raise DDLabError("points must be whole; given none.")
 
-    monkeypatch.setattr(explorer.known, "of_images", broken)
+    monkeypatch.setattr(bases, "principal_bases", broken)
     explorer.panel["scale"].value = 4
     with pytest.raises(DDLabError, match="points must be whole"):
-        explorer.worker.join()
+        explorer.runner.join()
     assert str(explorer.error) == "points must be whole; given none."
 
 
 def test_closing_ends_the_thread_and_a_second_one_replaces_the_first(data: ImageData) -> None:
     def own() -> list[str]:
-        return [thread.name for thread in threading.enumerate() if thread.name == "ddlab-bases"]
+        return [thread.name for thread in threading.enumerate() if thread.name == "ddlab-lab"]
 
     first = BasesLab(data)
     move(first, scale=4)
     second = BasesLab(data)
-    assert own() == [] and first.worker.thread is None
+    assert own() == [] and first.runner.thread is None
     move(second, scale=1)
     explorers.close_all()
     assert own() == []

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 import torch
 
 import ddlab
 from ddlab import networks, training
+from ddlab import process as driver
 from ddlab.errors import DDLabError
-from ddlab.explorers import LabelsAgainstImages
+from ddlab.explorers import Laboratory
+from ddlab.lessons.shared.labels_against_images import LabelsAgainstImages, accuracy_table, curves, matrix, strip
 from ddlab.methods import selection
+from ddlab.networks import Network
+from ddlab.process import Inputs
 from tests.support import made_data
 
 
@@ -26,8 +31,12 @@ def given():
     return data, teacher, sets, training.Config.teaching(network=spec, epochs=20)
 
 
-def names(explorer: LabelsAgainstImages) -> list[str]:
-    return [trace.name for trace in explorer.curves.figure.data]
+def names(explorer: Laboratory) -> list[str]:
+    return [trace.name for trace in explorer.widget(curves).figure.data]
+
+
+def looks(explorer: Laboratory) -> tuple:
+    return bytes(explorer.widget(strip).value), explorer.widget(matrix).alt, explorer.widget(accuracy_table).alt
 
 
 def test_the_first_choice_is_learned_at_once(given) -> None:
@@ -39,12 +48,12 @@ def test_the_first_choice_is_learned_at_once(given) -> None:
 
 def test_a_choice_changes_every_view_and_earlier_curves_stay(given) -> None:
     explorer = LabelsAgainstImages(*given)
-    before = explorer.picture.value, explorer.matrix.alt, explorer.table.alt
+    before = looks(explorer)
     explorer.panel["images"].value = "noise"
-    explorer.worker.join()
+    explorer.runner.join()
     explorer.panel["labels"].value = "online"
-    explorer.worker.join()
-    assert explorer.picture.value != before[0] and explorer.matrix.alt != before[1] and explorer.table.alt != before[2]
+    explorer.runner.join()
+    assert all(one != other for one, other in zip(looks(explorer), before, strict=True))
     assert len(names(explorer)) == 3 and "noise images, online labels" in explorer.sentence
     explorer.close()
 
@@ -52,10 +61,10 @@ def test_a_choice_changes_every_view_and_earlier_curves_stay(given) -> None:
 def test_a_known_choice_is_shown_without_training(given, monkeypatch) -> None:
     explorer = LabelsAgainstImages(*given)
     explorer.panel["labels"].value = "stored"
-    explorer.worker.join()
+    explorer.runner.join()
     monkeypatch.setattr(training, "update", lambda *_: pytest.fail("trained again"))
     explorer.panel["labels"].value = "hard"
-    explorer.worker.join()
+    explorer.runner.join()
     assert explorer.sentence.startswith("From real images, hard labels")
     explorer.close()
 
@@ -64,7 +73,7 @@ def test_many_choices_end_on_the_last_one(given) -> None:
     explorer = LabelsAgainstImages(*given)
     for seed in range(1, 8):
         explorer.panel["seed"].value = seed
-    explorer.worker.join()
+    explorer.runner.join()
     assert explorer.sentence.startswith("From real images, hard labels, seed 7")
     explorer.close()
 
@@ -78,7 +87,7 @@ def test_a_failure_is_shown_and_raised(given, monkeypatch) -> None:
     monkeypatch.setattr(training, "update", broken)
     explorer.panel["images"].value = "noise"
     with pytest.raises(RuntimeError, match="no memory"):
-        explorer.worker.join()
+        explorer.runner.join()
     assert isinstance(explorer.error, RuntimeError)
     explorer.close()
 
@@ -95,7 +104,7 @@ def test_a_second_one_closes_the_first(given) -> None:
     before = set(threading.enumerate())
     first = LabelsAgainstImages(*given)
     first.panel["seed"].value = 1
-    first.worker.join()
+    first.runner.join()
     second = LabelsAgainstImages(*given)
     assert set(threading.enumerate()) <= before
     second.close()
@@ -123,12 +132,12 @@ def test_any_names_in_the_order_given(given) -> None:
     explorer = LabelsAgainstImages(data, teacher, {"SRe2L": sets["noise"], "k-means": sets["real"]}, config)
     assert explorer.sentence.startswith("From SRe2L images, hard labels")
     assert [label for label, _ in explorer.panel["images"].options] == ["SRe2L", "k-means"]
-    assert list(explorer.table.figure.layout.yaxis.ticktext) == ["SRe2L", "k-means"]
+    assert list(explorer.widget(accuracy_table).figure.layout.yaxis.ticktext) == ["SRe2L", "k-means"]
     explorer.panel["images"].value = "k-means"
-    explorer.worker.join()
+    explorer.runner.join()
     assert explorer.share_field.value == 'images="k-means"'
     explorer.share_field.value = 'labels="stored"'
-    explorer.worker.join()
+    explorer.runner.join()
     assert explorer.sentence.startswith("From SRe2L images, stored labels")
     with pytest.raises(DDLabError, match="must be one of 'SRe2L', 'k-means'; given 'real'"):
         explorer.share_field.value = 'images="real"'  # the state of another page
@@ -142,27 +151,78 @@ def test_many_images_are_shown_class_by_class_and_one_label_of_each(given) -> No
     order = torch.arange(len(by_class)).reshape(3, 8).T.flatten()  # one image of each class, then the next of each
     mixed = ddlab.from_images(by_class.images[order], by_class.labels[order], data, teacher)
     explorer = LabelsAgainstImages(data, teacher, {"one": by_class, "other": mixed}, config)
-    first, rows = explorer.picture.value, list(explorer.matrix.figure.layout.yaxis.ticktext)
+    first, rows = explorer.widget(strip).value, list(explorer.widget(matrix).figure.layout.yaxis.ticktext)
     explorer.panel["images"].value = "other"
-    explorer.worker.join()
-    assert rows == list(data.class_names) == list(explorer.matrix.figure.layout.yaxis.ticktext)
-    assert explorer.picture.value == first
+    explorer.runner.join()
+    assert rows == list(data.class_names) == list(explorer.widget(matrix).figure.layout.yaxis.ticktext)
+    assert explorer.widget(strip).value == first
     explorer.close()
 
 
 def test_the_state_travels_as_a_short_text(given) -> None:
     explorer = LabelsAgainstImages(*given)
     explorer.share_field.value = 'labels="online",seed=2'
-    explorer.worker.join()
+    explorer.runner.join()
     assert explorer.panel.value.labels == "online" and explorer.panel["seed"].value == 2
     explorer.close()
 
 
-def test_a_student_that_is_overtaken_draws_nothing_but_fills_the_table(given) -> None:
+def test_a_student_that_is_overtaken_is_left_and_resumed_where_it_stood(given, monkeypatch) -> None:
     explorer = LabelsAgainstImages(*given)
+    seen: list[tuple[str, int]] = []
+    update = training.update
+
+    def slow(config, inputs, state):
+        time.sleep(0.005)
+        seen.append((config.labels, state.step))
+        return update(config, inputs, state)
+
+    monkeypatch.setattr(training, "update", slow)
     explorer.panel["labels"].value = "online"
+    while len(seen) < 2:
+        time.sleep(0.002)
     explorer.panel["labels"].value = "hard"
-    explorer.worker.join()
-    assert explorer.sentence.startswith("From real images, hard labels") and names(explorer)[-1] == "real, hard"
-    assert "real, online" in explorer.table.alt
+    explorer.runner.join()
+    assert explorer.sentence.startswith("From real images, hard labels") and names(explorer) == ["real, hard"]
+    done = len(seen)
+    assert done < 20 and "real, online" not in explorer.widget(accuracy_table).alt
+    explorer.panel["labels"].value = "online"
+    explorer.runner.join()
+    assert [step for _, step in seen] == list(range(20)) and "real, online" in explorer.widget(accuracy_table).alt
+    explorer.close()
+
+
+def test_the_curve_is_seen_to_grow_beside_the_last_four(given, monkeypatch) -> None:
+    explorer = LabelsAgainstImages(*given)
+    for seed in range(1, 6):
+        explorer.panel["seed"].value = seed
+        explorer.runner.join()
+    assert names(explorer) == [f"real, hard, seed {seed}" for seed in range(1, 6)]
+    update = training.update
+    monkeypatch.setattr(training, "update", lambda *state: time.sleep(0.02) or update(*state))
+    lengths: list[int] = []
+    plot = explorer.widget(curves)
+    plot.observe(lambda _: lengths.append(len(plot.figure.data[-1].x)), "_figure")
+    explorer.panel["labels"].value = "online"
+    assert explorer.sentence.startswith("A student learns from real images, online labels, seed 5 ...")
+    explorer.runner.join()
+    assert lengths == sorted(lengths) and len(set(lengths)) > 2 and len(names(explorer)) == 5
+    assert names(explorer)[-1] == "real, online, seed 5" and lengths[-1] == 20
+    explorer.close()
+
+
+def test_the_accuracies_are_those_of_a_student_trained_alone(given) -> None:
+    data, teacher, sets, config = given
+    explorer = LabelsAgainstImages(*given)
+    explorer.panel["images"].value = "noise"
+    explorer.panel["labels"].value = "online"
+    explorer.runner.join()
+    inputs = Inputs(distilled=sets["noise"], teachers=(teacher,))
+    wanted, spec = [], config.network.for_data(data)
+    for step in driver.steps(training, config.replace(labels="online"), inputs):
+        logits = networks.predict(Network(spec=spec, weights=step.state.weights), data.normalised(split="test")).logits
+        wanted.append(float((logits.argmax(1) == data.test_labels).float().mean()))
+    trace = explorer.widget(curves).figure.data[-1]
+    assert [wanted[int(step) - 1] for step in trace.x] == list(trace.y) and trace.x[-1] == len(wanted) == 20
+    assert f"the student ends at {wanted[-1]:.0%} of the test images" in explorer.sentence
     explorer.close()
