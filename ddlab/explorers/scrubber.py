@@ -16,7 +16,7 @@ from typing import Any
 import ipywidgets as widgets
 import plotly.graph_objects as go
 
-from ..errors import check_function, check_instance, check_text, fail
+from ..errors import check_function, check_instance, check_integer, check_text, fail
 from ..runs import Frame, Run
 from . import looks
 from .images import Picture
@@ -48,6 +48,8 @@ class Scrubber(Explorer):
         """
         if not isinstance(frames, list | tuple) or not frames or not all(isinstance(one, Frame) for one in frames):
             fail("frames", "a list of Frames that is not empty", frames)
+        for frame in frames:
+            check_integer("a step of frames", frame.step, 0)
         for argument, function in (("describe", describe), ("places", places)):
             check_function(argument, function, optional=True)
         check_text("what", what, empty=False)
