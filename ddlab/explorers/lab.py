@@ -241,6 +241,11 @@ class Laboratory(Explorer):
             self._busy(False)
         return self
 
+    @property
+    def watched(self) -> Run | None:
+        """The run that the slider of steps moves along."""
+        return next(iter(self._watched()), None)
+
     def widget(self, draw: Callable[..., Any]) -> Any:
         """The widget of the view that `draw` draws."""
         return next(shown.widget for shown in self._shown if shown.view.draw is draw)
@@ -449,9 +454,11 @@ class Laboratory(Explorer):
         left = [run.left(max(spent, default=None)) for run in missing]
         if any(seconds is None for seconds in left):
             return "Being computed ..."
-        first, every = left[0] or 0.0, sum(seconds or 0.0 for seconds in left)
-        more = f", all {len(left)} that are missing take about {every:.0f} s" if len(left) > 1 else ""
-        return f"Being computed: this run takes about {first:.1f} s more{more}."
+        every = f"all {len(left)} that are missing take about {sum(seconds or 0.0 for seconds in left):.0f} s"
+        if missing[0] not in self._watched():
+            return f"Being computed: {every}."
+        first = f"this run takes about {left[0]:.1f} s more"
+        return f"Being computed: {first}, {every}." if len(left) > 1 else f"Being computed: {first}."
 
 
 def icon_button(icon: str, hint: str, words: str = "") -> widgets.Button:

@@ -372,17 +372,18 @@ class Runs:
         Raises:
             DDLabError: what `Run` refuses.
         """
-        check_call(process, config, inputs)
+        errors.check_instance("inputs", inputs, Inputs, "an Inputs")
         keep = Keep() if keep is None else keep
         where = (str(inputs.device), torch.__version__, torch.get_num_threads())
-        key = (process.NAME, source(process), config, inputs.fingerprint, where, keep)
+        key = (getattr(process, "NAME", None), source(process), config, inputs.fingerprint, where, keep)
         with self._lock:
-            if key not in self._runs:
+            if new := key not in self._runs:
                 self._runs[key] = Run(
                     process, config, inputs, keep=keep, before=self._beginning(process, config, inputs, keep)
                 )
             self._runs.move_to_end(key)
-            self._forget(key)
+            if new:
+                self._forget(key)
             return self._runs[key]
 
     def __iter__(self) -> Iterator[Run]:

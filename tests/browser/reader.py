@@ -24,14 +24,14 @@ _RUN_CELL = """(index) => { jupyterapp.shell.currentWidget.content.activeCellInd
 class Reader:
     """An open lesson. `cells`: the name of each explorer, and "scrubber" -> number of the cell that shows it.
 
-    Several explorers of one kind that show entries of a table are told apart by them: "TrialCard R4" for explorers.TrialCard(trials["R4"]).
+    Several explorers of one kind that show entries of a table are told apart by them: "TrialCard R4" for TrialCard(trials["R4"]).
     """
 
     def __init__(self, opened: Any) -> None:
         self.lab, self.page = opened, opened.page
         self.cells: dict[str, int] = {}
         for number, source in enumerate(self.page.evaluate(_SOURCES)):
-            shown = re.search(r"""^explorers\.(?!film\()(\w+)\((?:\w+\["([^"]+)"\])?""", source, re.MULTILINE)
+            shown = re.search(r"""^(?:explorers\.)?([A-Z]\w+)\((?:\w+\["([^"]+)"\])?""", source, re.MULTILINE)
             if shown or re.search(r"^\w+\.film\(", source, re.MULTILINE):
                 self.cells[" ".join(filter(None, shown.groups())) if shown else "scrubber"] = number
 

@@ -31,6 +31,7 @@ def test_lesson_30_as_a_reader_uses_it(open_notebook) -> None:
     # The laboratory: every slider and choice is answered with another sentence.
     lab = reader.cells[LAB]
     reader.cell(LAB).get_by_text("at rest").wait_for(timeout=240_000)
+    reader.press(LAB, "More settings")
     for label, key in (
         ("merges", "ArrowLeft"),
         ("merge ratio", "ArrowRight"),
@@ -57,5 +58,5 @@ def test_lesson_30_as_a_reader_uses_it(open_notebook) -> None:
 
     reader.cell(LAB).get_by_text("at rest").wait_for(timeout=240_000)
     plots = reader.in_both_themes("lesson_30")
-    reader.reload_and_run_again((LAB,), plots, workers=["ddlab-residuals"])
+    reader.reload_and_run_again((LAB,), plots, workers=["ddlab-lab"])
     keep_results("lesson_30", measured)

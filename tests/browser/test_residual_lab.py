@@ -8,7 +8,8 @@ from tests.browser.test_widgets import note, summary, write_notebook
 PREPARE = """
 import ddlab
 import torch
-from ddlab import explorers, networks, training
+from ddlab import networks, training
+from ddlab.lessons.data_residuals.lab import ResidualLab, score_table
 
 torch.set_num_threads(1)
 data = ddlab.data.load("shapes", size=64, train=600, test=100)
@@ -17,7 +18,7 @@ teacher = ddlab.train_teacher(data, training.Config.for_data(data, "teacher", ne
 student = training.Config.for_data(data, network=spec, epochs=2)
 """
 LAB = """
-lab = explorers.ResidualLab(data, teacher, student=student, seeds=2)
+lab = ResidualLab(data, teacher, student=student, seeds=2)
 lab
 """
 
@@ -28,8 +29,9 @@ def of(page, expression: str):
 
 
 def settle(page) -> None:
-    """Wait until nothing is computed."""
-    of(page, "worker.join(240)")
+    """Wait until nothing is computed; what was pressed last is on its way to the kernel."""
+    page.page.wait_for_timeout(300)
+    of(page, "runner.join(240)")
     page.page.wait_for_timeout(300)
 
 
@@ -42,7 +44,7 @@ def opened_lab(open_notebook, tmp_path):
 
 def test_a_run_is_watched_scrubbed_and_left(open_notebook, tmp_path):
     page = opened_lab(open_notebook, tmp_path)
-    assert page.kernel_threads() == ["ddlab-residuals"] and "Being computed" in of(page, "sentence")
+    assert page.kernel_threads() == ["ddlab-lab"] and "Being computed" in of(page, "sentence")
     drawn = page.plots()[0]["drawn"]
     page.wait_for("() => !document.body.innerText.includes('this run takes')", 60)
     assert page.plots()[0]["drawn"] > drawn, "the curve is seen to grow"
@@ -72,6 +74,7 @@ def test_a_run_is_watched_scrubbed_and_left(open_notebook, tmp_path):
     )
     note("residual lab: ratio between known runs to painted curve, ms (aim p95 150)", summary(taken))
 
+    page.click("More settings")
     for label, name in (("merges", "merges"), ("steps B", "iterations"), ("learning rate", "learning_rate")):
         of(page, "reset_button.click()")
         settle(page)  # else a picture of the setting before would be taken for the first one of this
@@ -90,22 +93,23 @@ def test_class_measure_students_and_both_themes(open_notebook, tmp_path):
     taken = page.move_slider("class", presses=8, key="ArrowRight", kind="picture")
     note("residual lab: another class to painted strip, ms (aim p95 150)", summary(taken))
     page.page.wait_for_timeout(500)
-    assert of(page, "panel.value.class_name") == of(page, "runs.data.class_names[8]")
-    assert of(page, "sentence").startswith(of(page, "runs.data.class_names[8]"))
+    assert of(page, "panel.value.class_name") == of(page, "world.data.class_names[8]")
+    assert of(page, "sentence").startswith(of(page, "world.data.class_names[8]"))
     page.click("distance to the patch")
     page.wait_for("() => document.querySelector('.js-plotly-plot').layout.yaxis.title.text.includes('distance')")
+    page.click("More settings")
     page.click("full size")
     page.wait_for("() => document.body.innerText.includes('steps at full size')")
     settle(page)
     page.page.get_by_role("button", name="Train students").focus()
     page.page.keyboard.press("Enter")
-    page.wait_for("() => document.body.innerText.includes('student 1 of 8')", 120)
+    page.wait_for("() => document.body.innerText.includes('student 1 on')", 120)
     page.click("Stop")
     page.wait_for("() => document.body.innerText.includes('at rest')", 60)
-    assert "not yet" in of(page, "students_table.value") and of(page, "error") is None
+    assert "not yet" in of(page, "widget(score_table).value") and of(page, "error") is None
     page.click("Train students")
     settle(page)
-    assert "not yet" not in of(page, "students_table.value")
+    assert "not yet" not in of(page, "widget(score_table).value")
     page.set_theme("dark")
     page.screenshot("residual_lab_dark", cell=1)
     page.set_theme("light")
@@ -116,6 +120,6 @@ def test_class_measure_students_and_both_themes(open_notebook, tmp_path):
     assert page.problems() == [] and page.page.locator(".ddlab-explorer img").count() == 1
     page.run_all()
     page.wait_for_plots(2)
-    assert page.kernel_threads() == ["ddlab-residuals"], "a cell that runs again closes the lab it replaces"
+    assert page.kernel_threads() == ["ddlab-lab"], "a cell that runs again closes the lab it replaces"
     of(page, "close()")
     assert page.kernel_threads() == []

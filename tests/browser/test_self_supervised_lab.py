@@ -10,7 +10,9 @@ from tests.browser.test_widgets import note, summary, write_notebook
 PREPARE = """
 import ddlab
 import torch
-from ddlab import explorers, networks
+from ddlab import networks
+from ddlab.lessons.bases_and_views.lab import SelfSupervisedLab, score_table
+from ddlab.lessons.bases_and_views.world import iteration
 from ddlab.records import setting
 
 torch.set_num_threads(1)
@@ -19,7 +21,7 @@ other = ddlab.data.aligned(ddlab.data.load("digits"), data)
 teacher = networks.load(setting.TEACHERS / "shapes16_self_supervised.safetensors")
 """
 LAB = """
-lab = explorers.SelfSupervisedLab(data, teacher, other=other, candidates=(1e-3,))
+lab = SelfSupervisedLab(data, teacher, other=other, candidates=(1e-3,))
 lab
 """
 
@@ -30,9 +32,10 @@ def of(page, expression: str):
 
 
 def settle(page) -> None:
-    """Wait until nothing is computed."""
-    of(page, "worker.join(300)")
-    of(page, "mapper.join(120)")
+    """Wait until nothing is computed; what was pressed last is on its way to the kernel."""
+    page.page.wait_for_timeout(300)
+    of(page, "runner.join(300)")
+    of(page, "beside.join(120)")
     page.page.wait_for_timeout(400)
 
 
@@ -58,6 +61,7 @@ def test_settings_show_at_once_by_keyboard(open_notebook, tmp_path):
     taken += page.move_slider("image bases U", presses=9, key="ArrowRight", kind="picture")
     note("self-supervised lab: U to painted picture, ms (aim p95 150)", summary(taken))
     assert p95(taken) < 2000
+    page.click("More settings")
     for label, name in (
         ("budget in images N", "budget"), ("representation bases V", "representation_bases"), ("hidden units h", "hidden"),
         ("outer learning rate", "learning_rate"), ("outer steps T", "iterations"),
@@ -80,27 +84,33 @@ def test_settings_show_at_once_by_keyboard(open_notebook, tmp_path):
         assert of(page, f"panel.value.{name}") == value, label
     press(page, "Boost")
     press(page, "1")  # 40 bases of 16 x 16 pixels: more than the budget of 20 images
-    page.wait_for("() => document.body.innerText.includes('These settings make no set')")
-    assert of(page, "run_button.disabled") and of(page, "error") is None
+    refused = "() => document.body.innerText.includes('image_bases must be')"
+    page.wait_for(refused)
+    assert of(page, "refusal") and of(page, "runner.thread") is None
     page.screenshot("self_supervised_lab_refused", cell=1)
     press(page, "Reset")
-    page.wait_for("() => !document.body.innerText.includes('These settings make no set')")
-    assert page.problems() == [] and of(page, "panel.value == __import__('__main__').lab.start")
+    page.wait_for("() => !document.body.innerText.includes('image_bases must be')")
+    assert (
+        of(page, "error") is None
+        and page.problems() == []
+        and of(page, "panel.value == __import__('__main__').lab.start")
+    )
     of(page, "close()")
 
 
 def test_a_run_is_watched_scrubbed_and_probed_in_both_themes(open_notebook, tmp_path):
     page = opened_lab(open_notebook, tmp_path)
+    page.click("More settings")
     press(page, "on")  # all views
     press(page, "Run")
     page.wait_for("() => document.body.innerText.includes('Boost: pool')", 60)
-    drawn = page.plots()[1]["drawn"]
+    drawn = page.plots()[0]["drawn"]
     page.wait_for("() => /Boost: step [2-9][0-9] of 300/.test(document.body.innerText)", 240)
-    assert page.plots()[1]["drawn"] > drawn, "the curve is seen to grow"
+    assert page.plots()[0]["drawn"] > drawn, "the curve is seen to grow"
     page.screenshot("self_supervised_lab_watched", cell=1)
     press(page, "Stop")
     page.wait_for("() => document.body.innerText.includes('at rest')", 60)
-    reached = of(page, "_run.iteration")
+    reached = page.in_kernel("iteration(lab.watched, lab.watched.step)")
     assert 20 <= reached < 300 and f"After outer step {reached} of 300" in of(page, "sentence")
     press(page, "Go on")
     settle(page)
@@ -124,7 +134,9 @@ def test_a_run_is_watched_scrubbed_and_probed_in_both_themes(open_notebook, tmp_
     page.page.wait_for_timeout(600)
     press(page, "Pre-train and probe")
     settle(page)
-    assert of(page, "views.worth_table.value").count("<tr>") == 5 and "untrained" in of(page, "views.worth_table.value")
+    assert of(page, "widget(score_table).value").count("<tr>") == 5 and "untrained" in of(
+        page, "widget(score_table).value"
+    )
     page.screenshot("self_supervised_lab_probed", cell=1)
     page.set_theme("dark")
     page.screenshot("self_supervised_lab_dark", cell=1)

@@ -40,7 +40,7 @@ def test_a_run_writes_the_record_and_the_tables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page, record, text = tmp_path / "CLAIMS.md", tmp_path / "verdicts.json", (command.ROOT / "CLAIMS.md").read_text()
-    page.write_text(text.replace("| holds |", "| false |"), encoding="utf-8")
+    page.write_text(text.replace("| R1 smallest |", "| otherwise |"), encoding="utf-8")
     (tmp_path / "README.md").write_text((command.ROOT / "README.md").read_text(encoding="utf-8"), encoding="utf-8")
     record.write_bytes(claims.RECORD.read_bytes())
     monkeypatch.setattr(command, "ROOT", tmp_path)

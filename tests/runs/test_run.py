@@ -226,7 +226,8 @@ def test_the_last_runs_stay_and_idle_ones_go_first(inputs: Inputs) -> None:
     idle = runs.get(sre2l, SMALL.replace(seed=2), inputs)
     runs.get(sre2l, SMALL, inputs)
     third = runs.get(sre2l, SMALL.replace(seed=3), inputs).advance()
-    runs.get(sre2l, SMALL.replace(seed=3), inputs)
+    assert set(runs) == {first, second, third}
+    runs.get(sre2l, SMALL.replace(seed=4), inputs)  # room is made when another one comes
     assert set(runs) == {first, third}, "the second was not asked for longest"
     assert runs.get(sre2l, SMALL.replace(seed=2), inputs) is not idle
     assert next(iter(runs)) is third and second.complete

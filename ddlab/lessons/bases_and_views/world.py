@@ -198,11 +198,8 @@ class World:
 
     def run(self, settings: Settings) -> Run:
         """The run of these settings, as far as it has come; its frames hold what is distilled, name -> tensor."""
-        config = settings.config
-        filling = krr.filling_steps(config)
-        return self._runs.get(
-            process_of(config), config, self.inputs, Keep(_kept(filling, config.iterations), _distilled, _noted)
-        )
+        config, keep = _what_runs(settings)
+        return self._runs.get(process_of(config), config, self.inputs, keep)
 
     def check(self, settings: Settings) -> None:
         """Make the set before any step, which refuses what the method refuses."""
@@ -310,9 +307,13 @@ def pool_losses(run: Run) -> tuple[tuple[float, ...], ...]:
     return tuple(map(tuple, losses))
 
 
-def _kept(filling: int, iterations: int) -> tuple[int, ...]:
-    """The updates after which the set is kept: none, the last outer step, and some outer steps between."""
-    return tuple(step + filling if step else 0 for step in kept_iterations(iterations))
+@functools.lru_cache(256)  # every view asks at every drawing
+def _what_runs(settings: Settings) -> tuple[krr.Config, Keep]:
+    """The config, and what is kept: the set before any step and after some outer steps, and every loss."""
+    config = settings.config
+    filling = krr.filling_steps(config)
+    steps = tuple(step + filling if step else 0 for step in kept_iterations(config.iterations))
+    return config, Keep(steps, _distilled, _noted)
 
 
 def kept_iterations(iterations: int) -> tuple[int, ...]:

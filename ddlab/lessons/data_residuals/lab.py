@@ -177,7 +177,7 @@ def students(world: World, settings: Settings, known: Known) -> list[Run | Value
 
 
 def _student(world: World, settings: Settings, seed: int, labels: str, made: str) -> Value:
-    return Value(world.student, made, settings.config(world.data.image_size), labels, seed)
+    return Value(world.student, made, world.whole_config(settings), labels, seed)
 
 
 def score_data(world: World, settings: Settings, known: Known) -> tuple:

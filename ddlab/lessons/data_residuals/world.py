@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -121,12 +122,20 @@ class World:
         self.edges = entropy.feature_edges(self._seen(found["real"]).last_conv)
         self._references: dict[fadrm.Config, Reference] = {}
         self._runs = Runs()
+        # Every view asks for them at every drawing.
+        self._checked = functools.lru_cache(self._check)
+        self.config = functools.lru_cache(512)(self._config)
+        self.whole_config = functools.lru_cache(64)(self._whole_config)
 
-    def config(self, settings: Settings, alpha: float | None = None) -> fadrm.Config:
+    def _config(self, settings: Settings, alpha: float | None = None) -> fadrm.Config:
         """What is watched: one image per class, and this ratio instead of that of the settings; without merges it is 1."""
         alpha = settings.merge_ratio if alpha is None else alpha
         ratio = alpha if settings.merges else 1.0
         return settings.config(self.data.image_size, images_per_class=1, merge_ratio=ratio)
+
+    def _whole_config(self, settings: Settings) -> fadrm.Config:
+        """What students learn from: all images of each class."""
+        return settings.config(self.data.image_size)
 
     def size_in_words(self, size: int) -> str:
         """ "48 px", or "full size"."""
@@ -134,8 +143,11 @@ class World:
 
     def check(self, settings: Settings) -> None:
         """Raise what the method says of settings that this teacher or these images do not allow; crops are not chosen."""
-        fadrm.init(self.config(settings).replace(patches="real"), self.inputs)
-        recovery.check_images_per_class(self.data, settings.images_per_class)
+        self._checked(self.config(settings).replace(patches="real", merge_ratio=1.0), settings.images_per_class)
+
+    def _check(self, config: fadrm.Config, images_per_class: int) -> None:
+        fadrm.init(config, self.inputs)
+        recovery.check_images_per_class(self.data, images_per_class)
 
     def run(self, settings: Settings, alpha: float | None = None) -> Run:
         """The run of a ratio, as far as it has come."""
@@ -168,7 +180,7 @@ class World:
 
     def recovery(self, settings: Settings) -> Run:
         """The run that makes the images of all classes for students."""
-        return self._runs.get(fadrm, settings.config(self.data.image_size), self.inputs, Keep(1))
+        return self._runs.get(fadrm, self.whole_config(settings), self.inputs, Keep(1))
 
     def student(
         self, made: str, config: fadrm.Config, labels: str, seed: int, *, watch: Callable[[str, float], None]
@@ -246,6 +258,7 @@ def allowed_sizes(data: ImageData, teacher: Network, given: Any) -> tuple[int, .
     return tuple(sorted(fitting, reverse=True))
 
 
+@functools.cache
 def merge_steps(iterations: int, merges: int) -> tuple[int, ...]:
     """The steps after which patches are mixed in.
 
@@ -256,6 +269,7 @@ def merge_steps(iterations: int, merges: int) -> tuple[int, ...]:
     return tuple(itertools.accumulate(lengths[:-1]))
 
 
+@functools.cache
 def kept_steps(iterations: int, merges: int) -> tuple[int, ...]:
     """The steps whose images are kept: the first, the last, some between them, and each merge with the step before it."""
     even = {round(iterations * part / _EVEN) for part in range(_EVEN + 1)}
