@@ -16,7 +16,7 @@ from typing import Any
 import ipywidgets as widgets
 import plotly.graph_objects as go
 
-from ..errors import check_function, check_instance, check_text, fail
+from .. import errors
 from ..runs import Frame, Run
 from . import looks
 from .images import Picture
@@ -47,10 +47,12 @@ class Scrubber(Explorer):
             key: name under which an earlier scrubber is closed.
         """
         if not isinstance(frames, list | tuple) or not frames or not all(isinstance(one, Frame) for one in frames):
-            fail("frames", "a list of Frames that is not empty", frames)
+            errors.fail("frames", "a list of Frames that is not empty", frames)
+        for frame in frames:
+            errors.check_integer("a step of frames", frame.step, 0)
         for argument, function in (("describe", describe), ("places", places)):
-            check_function(argument, function, optional=True)
-        check_text("what", what, empty=False)
+            errors.check_function(argument, function, optional=True)
+        errors.check_text("what", what, empty=False)
         self._frames, self._describe, self._what = tuple(frames), describe, what
         last = len(self._frames) - 1
         self.slider = widgets.SelectionSlider(
@@ -64,7 +66,8 @@ class Scrubber(Explorer):
         )
         first = self._frames[last].content
         self.picture = None if first is None else Picture(first, alt=self._alt(last))
-        curves = {"": curve} if isinstance(curve, go.Figure) else curve or {}
+        curves = {} if curve is None else {"": curve} if isinstance(curve, go.Figure) else curve
+        errors.check_instance("curve", curves, Mapping, "a plotly figure, or several by name")
         self._places = places or (lambda step, _name: float(step))
         self.charts = (
             looks.Charts(lambda name: self._chart(curves[str(name)], str(name)), list(curves)) if curves else None
@@ -100,7 +103,7 @@ def film(run: Run, *, title: str = "Back and forth through the run", key: str = 
     Raises:
         DDLabError: a run without a frame, or whose frames hold something else than looks.
     """
-    frames = looks.check_looks("run", check_instance("run", run, Run, "a Run").frames)
+    frames = looks.check_looks("run", errors.check_instance("run", run, Run, "a Run").frames)
     by_step = {frame.step: frame for frame in frames}
     drawn = [(frame.step, looks.picture(run.inputs, frame)) for frame in frames]
     return Scrubber(

@@ -61,6 +61,7 @@ class Look:
         if self.labels is not None:
             shown = [None if self.images is None else len(self.images)]
             errors.check_tensor("labels of a look", self.labels, shape=shown, dtype=torch.int64)
+        errors.check_instance("numbers of a look", self.numbers, Mapping, "a mapping of name to Number")
         for name, number in self.numbers.items():
             errors.check_instance(f"number {name!r} of a look", number, Number, "a Number")
 

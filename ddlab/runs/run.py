@@ -67,7 +67,8 @@ class Keep:
         """
         if isinstance(self.steps, tuple):
             return tuple(step for step in self.steps if step <= total)
-        return tuple(sorted({round(total * part / max(self.steps - 1, 1)) for part in range(self.steps)} | {total}))
+        count = min(self.steps, total + 1)
+        return tuple(sorted({round(total * part / max(count - 1, 1)) for part in range(count)} | {total}))
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +116,7 @@ class Run:
         self.kept = self.keep.of(self.total)
         self._make = self.keep.make or kept_look(process)
         self._wanted = frozenset(self.kept)
-        states = errors.check_integer("states", states, 0)
+        states = errors.check_integer("states", states, 0, 1000)
         self._held = {round(self.total * part / (states + 1)) for part in range(1, states + 1)}
         self._states: dict[int, Any] = {}
         self._before, self._shared = before if before is not None else (None, 0)
