@@ -9,7 +9,7 @@ import ipywidgets as widgets
 import pytest
 
 from ddlab.errors import DDLabError
-from ddlab.explorers import Explorer, Plot, Worker, controls
+from ddlab.explorers import Explorer, Plot, Runner, controls
 from ddlab.explorers.controls import label_of, plain_symbol
 from ddlab.figures import loss_curves
 from ddlab.parameters import Parameters, describe, parameter
@@ -229,7 +229,7 @@ def test_state_is_a_short_text_and_comes_back():
 
 def test_close_ends_threads_and_widgets():
     demo = Demo()
-    worker = demo.owns(Worker(lambda value, stale: value, lambda result: None, name="ddlab-demo-worker"))
+    worker = demo.owns(Runner(lambda task, leave: None, name="ddlab-demo-worker"))
     worker.submit(1)
     demo.close()
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("ddlab-demo")]
