@@ -16,30 +16,39 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0.dev0"
 
 _MODULES = (
-    "augmentation", "bases", "cache", "checkpoint", "data", "distilled", "entropy", "errors", "evaluation", "explorers",
-    "factorisation", "figures", "kernel_ridge", "lessons", "losses", "measures", "methods", "networks", "optim", "parameters",
-    "predefined_views", "pretraining", "process", "randomness", "records", "relabelling", "runs", "self_supervised",
-    "shift_models", "storage_budget", "theory", "training",
-)  # fmt: skip
+    "core",
+    "data",
+    "networks",
+    "distilled",
+    "runs",
+    "training",
+    "methods",
+    "evaluation",
+    "theory",
+    "records",
+    "figures",
+    "explorers",
+    "lessons",
+)
 _NAMES = {
-    "DDLabError": "errors",
-    "NonFiniteError": "errors",
+    "DDLabError": "core.errors",
+    "NonFiniteError": "core.errors",
     "ImageData": "data",
     "Network": "networks",
     "DistilledSet": "distilled",
-    "Inputs": "process",
-    "Step": "process",
-    "steps": "process",
-    "every": "process",
-    "run": "process",
+    "Inputs": "runs.process",
+    "Step": "runs.process",
+    "steps": "runs.process",
+    "every": "runs.process",
+    "run": "runs.process",
     "Run": "runs",
     "Keep": "runs",
     "Look": "runs",
     "Number": "runs",
-    "distill": "distillation",
-    "train_teacher": "distillation",
-    "from_images": "distillation",
-    "relabelled": "relabelling",
+    "distill": "methods.distillation",
+    "train_teacher": "methods.distillation",
+    "from_images": "methods.distillation",
+    "relabelled": "training.relabelling",
     "evaluate": "evaluation",
     "accuracy": "evaluation",
     "start": "lessons",
@@ -49,49 +58,30 @@ __all__ = sorted((*_MODULES, *_NAMES))
 
 if TYPE_CHECKING:
     from . import (
-        augmentation,
-        bases,
-        cache,
-        checkpoint,
+        core,
         data,
         distilled,
-        entropy,
-        errors,
         evaluation,
         explorers,
-        factorisation,
         figures,
-        kernel_ridge,
         lessons,
-        losses,
-        measures,
         methods,
         networks,
-        optim,
-        parameters,
-        predefined_views,
-        pretraining,
-        process,
-        randomness,
         records,
-        relabelling,
         runs,
-        self_supervised,
-        shift_models,
-        storage_budget,
         theory,
         training,
     )
+    from .core.errors import DDLabError, NonFiniteError
     from .data import ImageData
-    from .distillation import distill, from_images, train_teacher
     from .distilled import DistilledSet
-    from .errors import DDLabError, NonFiniteError
     from .evaluation import accuracy, evaluate
     from .lessons import start
+    from .methods.distillation import distill, from_images, train_teacher
     from .networks import Network
-    from .process import Inputs, Step, every, run, steps
-    from .relabelling import relabelled
     from .runs import Keep, Look, Number, Run
+    from .runs.process import Inputs, Step, every, run, steps
+    from .training.relabelling import relabelled
 
 
 def __getattr__(name: str) -> Any:

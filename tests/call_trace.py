@@ -16,10 +16,10 @@ from typing import Any
 import torch
 
 import ddlab
-from ddlab import networks, training
+from ddlab import networks
 from ddlab.lessons.data_residuals.lab import ResidualLab
-from ddlab.methods import data_residual_matching as fadrm
-from ddlab.methods import squeeze_recover_relabel as sre2l
+from ddlab.methods import fadrm, sre2l
+from ddlab.training import supervised
 from tests.support import made_data
 
 ROOT = Path(ddlab.__file__).parent
@@ -100,7 +100,7 @@ def first_gradient() -> list[str]:
 def main() -> None:
     """Print each way with its files."""
     torch.set_num_threads(1)
-    assert training.NAME  # what is loaded when first used is not on the way
+    assert supervised.NAME  # what is loaded when first used is not on the way
     for way, files in {**alpha_slider(), 'distill("sre2l") to its first gradient': first_gradient()}.items():
         print(f"{way}: {len(files)} files\n  " + "\n  ".join(files))
 

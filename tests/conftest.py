@@ -12,12 +12,14 @@ torch.set_num_threads(2)
 import hypothesis  # noqa: E402
 import pytest  # noqa: E402
 
-from ddlab import cache, data, networks, process, training  # noqa: E402
+from ddlab import data, networks  # noqa: E402
 from ddlab.data import ImageData  # noqa: E402
 from ddlab.distilled import DistilledSet  # noqa: E402
 from ddlab.methods import selection  # noqa: E402
 from ddlab.networks import Network  # noqa: E402
-from ddlab.process import Inputs  # noqa: E402
+from ddlab.runs import cache, process  # noqa: E402
+from ddlab.runs.process import Inputs  # noqa: E402
+from ddlab.training import supervised  # noqa: E402
 from tests.support import made_data  # noqa: E402
 
 # The same examples on every run; no time limit per example, because the first one imports and warms up.
@@ -28,10 +30,10 @@ TINY = networks.spec("convnet", width=8)
 
 
 def _trained(on: ImageData, seed: int = 0) -> Network:
-    config = training.Config.teaching(
+    config = supervised.Config.teaching(
         "teacher", network=TINY, epochs=20, batch_size=12, crop_pixels=0, learning_rate=0.02, seed=seed
     )
-    return process.run(training, config, Inputs(data=on))
+    return process.run(supervised, config, Inputs(data=on))
 
 
 @pytest.fixture(autouse=True)

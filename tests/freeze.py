@@ -29,25 +29,26 @@ import numpy as np
 import torch
 
 import ddlab
-from ddlab import evaluation, methods, networks, pretraining, process, randomness, records, self_supervised, training
+from ddlab import evaluation, methods, networks, records
 from ddlab.commands.claims import runs
+from ddlab.core import randomness
+from ddlab.core.storage import fingerprint
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.lessons import claims
-from ddlab.methods import directed_weight_adjustment as dwa
-from ddlab.methods import selection
-from ddlab.methods import squeeze_recover_relabel as sre2l
+from ddlab.methods import dwa, selection, sre2l
 from ddlab.networks import Network
-from ddlab.process import Inputs
 from ddlab.records import SWEEPS, Place
 from ddlab.records.runner import key
 from ddlab.records.self_supervised import SHIPPED as WITHOUT_LABELS
 from ddlab.records.setting import SHIPPED, TEACHERS
-from ddlab.storage import fingerprint
+from ddlab.runs import process
+from ddlab.runs.process import Inputs
+from ddlab.training import pretraining, self_supervised, supervised
 from tests import freeze_explorers
+from tests.contract.test_processes import CASES, bundle, states
 from tests.records.test_diversity import pictures
 from tests.support import leaves, made_data
-from tests.test_contract import CASES, bundle, states
 
 Entries = dict[str, Any]
 
@@ -117,10 +118,10 @@ def of_result(result: Network | DistilledSet) -> Entries:
 
 def trained(data: ImageData, seed: int = 0) -> Network:
     """A small teacher."""
-    config = training.Config.teaching(
+    config = supervised.Config.teaching(
         "teacher", network=TINY, epochs=20, batch_size=12, crop_pixels=0, learning_rate=0.02, seed=seed
     )
-    return process.run(training, config, Inputs(data=data, device="cpu"))
+    return process.run(supervised, config, Inputs(data=data, device="cpu"))
 
 
 # -- the sections
@@ -241,7 +242,7 @@ def of_training() -> Entries:
     """Teachers, students and sets by the public functions, and the files that they are kept in."""
     data, other = made_data(train=30), made_data(train=30, seed=5)
     quiet: dict[str, Any] = {"device": "cpu", "progress": False}
-    teaching = training.Config.teaching("teacher", network=TINY, epochs=3)
+    teaching = supervised.Config.teaching("teacher", network=TINY, epochs=3)
     teacher = ddlab.train_teacher(data, teaching, **quiet)
     small: dict[str, Any] = {"network": TINY, "projector_width": 6, "epochs": 3, "warmup_epochs": 1, "batch_size": 16}
     unlabelled = ddlab.train_teacher(data, self_supervised.Config(**small), **quiet)
@@ -258,7 +259,7 @@ def of_training() -> Entries:
     adjusted = dwa.Config.teaching(iterations=6, images_per_class=2)
     found |= under("dwa", of_result(ddlab.distill("dwa", data, teacher, adjusted, **quiet)))
     found |= under("random", of_result(ddlab.distill("selection", data, **quiet)))
-    student = training.Config.teaching(network=TINY, epochs=5)
+    student = supervised.Config.teaching(network=TINY, epochs=5)
     for labels in ("hard", "stored", "online"):
         tested = ddlab.evaluate(made, data, labels=labels, teacher=teacher, seeds=(0, 1), config=student, device="cpu")
         found[f"evaluate, {labels}"] = repr(tested.per_seed)

@@ -23,9 +23,9 @@ import numpy as np
 import torch
 
 import ddlab
-from ddlab import explorers, networks, training
+from ddlab import explorers, networks
+from ddlab.core.errors import DDLabError
 from ddlab.data import ImageData
-from ddlab.errors import DDLabError
 from ddlab.explorers import Explorer
 from ddlab.figures import encode_png, loss_curves
 from ddlab.lessons.bases_and_views.bases_lab import BasesLab
@@ -33,17 +33,18 @@ from ddlab.lessons.bases_and_views.budget_lab import BudgetLab
 from ddlab.lessons.bases_and_views.lab import SelfSupervisedLab
 from ddlab.lessons.claims_on_trial import experiments
 from ddlab.lessons.claims_on_trial.crop_lab import CropMaps
+from ddlab.lessons.claims_on_trial.trial_card import TrialCard
 from ddlab.lessons.data_residuals.lab import ResidualLab
 from ddlab.lessons.diversity.lab import DiversityLab
+from ddlab.lessons.diversity.latents import LatentConflict
 from ddlab.lessons.ideal_data.lab import LandscapeLab, RhoLab, SigmaLab
+from ddlab.lessons.shared.diversity_view import DiversityView
 from ddlab.lessons.shared.labels_against_images import LabelsAgainstImages
-from ddlab.methods import data_residual_matching as fadrm
-from ddlab.methods import directed_weight_adjustment as dwa
-from ddlab.methods import parameterised_self_supervised as boost
-from ddlab.methods import squeeze_recover_relabel as sre2l
+from ddlab.methods import boost, dwa, fadrm, sre2l
 from ddlab.networks import Network
-from ddlab.pretraining import Config as Pretraining
 from ddlab.runs import Frame
+from ddlab.training import supervised
+from ddlab.training.pretraining import Config as Pretraining
 from tests.support import made_data
 
 _TIME = re.compile(r"about [\d.,]+ (s|min|h|seconds|minutes|hours)\b")
@@ -237,7 +238,7 @@ def plain_world() -> tuple[ImageData, Network]:
 def taught_world() -> tuple[ImageData, Network]:
     """More of them, and a teacher that knows them."""
     data = made_data(train=30)
-    config = training.Config.teaching(
+    config = supervised.Config.teaching(
         "teacher", network=networks.spec("convnet", width=8), epochs=20, batch_size=12, crop_pixels=0
     )
     return data, ddlab.train_teacher(data, config, device="cpu", progress=False)
@@ -248,7 +249,7 @@ def labels_against_images() -> Visit:
     real = ddlab.distill("selection", data, teacher, device="cpu", progress=False)
     draw = torch.Generator().manual_seed(0)
     noise = ddlab.from_images(torch.randn(real.images.shape, generator=draw), real.labels, data, teacher)
-    config = training.Config.teaching(network=networks.spec("convnet", width=4), epochs=20)
+    config = supervised.Config.teaching(network=networks.spec("convnet", width=4), epochs=20)
     explorer = LabelsAgainstImages(data, teacher, {"real": real, "noise": noise, "recovered": real}, config)
     return explorer, [
         turn("images", "noise"),
@@ -298,7 +299,7 @@ def diversity_view() -> Visit:
     recovered = run.to_end()
     chosen = ddlab.distill("selection", data, teacher, device="cpu", progress=False)
     sets = {"random": chosen, "recovered": recovered}
-    explorer = explorers.DiversityView(data, teacher, sets, films={"recovered": run}, points=60)
+    explorer = DiversityView(data, teacher, sets, films={"recovered": run}, points=60)
     return explorer, [
         turn("images", "recovered"),
         turn("frame", 0),
@@ -312,7 +313,7 @@ def diversity_view() -> Visit:
 
 def diversity_lab() -> Visit:
     data, teacher = taught_world()
-    student = training.Config.teaching(network=networks.spec("convnet", width=8), epochs=3)
+    student = supervised.Config.teaching(network=networks.spec("convnet", width=8), epochs=3)
     config = dwa.Config(images_per_class=2, iterations=6, roll_pixels=2)
     explorer = DiversityLab(data, teacher, config, student=student, points=60, at_once=1e9)
     return explorer, [
@@ -327,7 +328,7 @@ def diversity_lab() -> Visit:
 
 
 def latent_conflict() -> Visit:
-    return explorers.LatentConflict(), [
+    return LatentConflict(), [
         turn("lambda_var", 1.0),
         turn("updates", 30),
         drag(2, 1.234, -2.0),
@@ -384,7 +385,7 @@ def residual_lab() -> Visit:
     config = fadrm.Config(
         images_per_class=2, iterations=12, merges=2, small_size=8, roll_pixels=1, candidates_per_class=8
     )
-    student = training.Config.teaching(network=networks.spec("convnet", width=4), epochs=2)
+    student = supervised.Config.teaching(network=networks.spec("convnet", width=4), epochs=2)
     explorer = ResidualLab(data, teacher, config, student=student, seeds=2)
     measures: Any = explorer.panel["measure"]
     return explorer, [
@@ -487,7 +488,7 @@ def self_supervised_lab() -> Visit:
 def trial_cards() -> Iterator[tuple[str, Visit]]:
     """Every trial: answered, then at three settings."""
     for name, trial in experiments.trials().items():
-        card = explorers.TrialCard(trial)
+        card = TrialCard(trial)
         answer = Move("answer", lambda card, trial=trial: card.commit(trial.verdict))
         some = experiments.some_settings(trial.parameters, 3)
         yield f"trial {name}", (card, [answer, *(restore(view.to_string()) for view in some)])

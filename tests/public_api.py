@@ -7,8 +7,9 @@ Public is
 - of a module or package with `__all__`: what stands there (a package speaks for the modules inside it);
 - of any other module: the functions and classes that are written in it;
 - of a class: its constructor, and the methods and properties that are written in ddlab;
-and nothing that begins with an underscore. The modules are those at the top of the package, and those that are looked up by name:
-methods, datasets and, for their Options alone, network families. The command line (`ddlab ...`) is no API.
+and nothing that begins with an underscore. The modules are the rooms, those that a room names in its `__all__`, the
+explorers of lessons, and those that are looked up by name: methods, datasets and, for their Options alone, network
+families. The command line (`ddlab ...`) is no API.
 """
 
 from __future__ import annotations
@@ -33,24 +34,58 @@ FILE = Path(__file__).with_name("public_names.txt")
 _LONGEST = 10  # characters of a default that is shown
 
 
+EXPLORERS = {
+    "lessons.bases_and_views.lab": ("SelfSupervisedLab",),
+    "lessons.claims_on_trial.trial_card": (
+        "ANSWERS",
+        "Shown",
+        "Trial",
+        "TrialCard",
+    ),
+    "lessons.data_residuals.lab": ("ResidualLab",),
+    "lessons.diversity.lab": ("DiversityLab",),
+    "lessons.diversity.latents": ("LatentConflict",),
+    "lessons.ideal_data.lab": (
+        "LandscapeLab",
+        "RhoLab",
+        "SigmaLab",
+    ),
+    "lessons.shared.diversity_view": ("DiversityView",),
+}
+"""What the folders of lessons offer: their explorers."""
+
+
 def modules() -> list[ModuleType]:
-    """Every public module, those of the top of the package first in the order of their names."""
-    top = [found.name for found in pkgutil.iter_modules(ddlab.__path__) if not found.name.startswith("_")]
-    looked_up = [f"methods.{name}" for name in methods.MODULES]
+    """Every public module, in the order of their names: rooms, the modules that a room offers, and those looked up."""
+    rooms = [found.name for found in pkgutil.iter_modules(ddlab.__path__) if not found.name.startswith("_")]
+    looked_up = [methods.get(name).__name__ for name in methods.names()]
+    looked_up += ["ddlab.methods.distillation", "ddlab.methods.kernel_ridge"]
     looked_up += [
-        f"data.{name}" for name in ("torchvision_sets", *data.NAMES) if name not in data.torchvision_sets.NAMES
+        f"ddlab.data.{name}" for name in ("torchvision_sets", *data.NAMES) if name not in data.torchvision_sets.NAMES
     ]
-    looked_up += [f"networks.{name}" for name in networks.FAMILIES.values()]
-    names = sorted([name for name in top if name != "commands"] + looked_up)
-    return [importlib.import_module(f"ddlab.{name}") for name in names]
+    looked_up += [f"ddlab.networks.{name}" for name in networks.FAMILIES.values()]
+    looked_up += [f"ddlab.{name}" for name in EXPLORERS]
+    found = [importlib.import_module(name) for name in looked_up]
+    for room in rooms:
+        if room != "commands":
+            found += _with_inner(importlib.import_module(f"ddlab.{room}"))
+    return sorted(found, key=lambda module: module.__name__)
+
+
+def _with_inner(module: ModuleType) -> list[ModuleType]:
+    """A module, and those that it names in `__all__`."""
+    inner = [getattr(module, name) for name in getattr(module, "__all__", ())]
+    return [module, *(one for part in inner if isinstance(part, ModuleType) for one in _with_inner(part))]
 
 
 def public(module: ModuleType) -> dict[str, Any]:
     """The public names of a module, in the order in which it lists or defines them."""
     if module.__name__.removeprefix("ddlab.networks.") in networks.FAMILIES.values():
         return {"Options": vars(module)["Options"]}
-    if hasattr(module, "__all__"):
-        return {name: getattr(module, name) for name in sorted(module.__all__)}
+    offered = EXPLORERS.get(module.__name__.removeprefix("ddlab."), getattr(module, "__all__", None))
+    if offered is not None:
+        found = {name: getattr(module, name) for name in sorted(offered)}
+        return {name: value for name, value in found.items() if not isinstance(value, ModuleType)}
     own = [(name, value) for name, value in vars(module).items() if not name.startswith("_")]
     return {
         name: value
@@ -63,10 +98,12 @@ def public(module: ModuleType) -> dict[str, Any]:
 def callables() -> dict[str, Any]:
     """Every public function and class by its dotted name without "ddlab."; the same object under one name only."""
     found: dict[str, Any] = {}
-    for module in modules():
-        for name, value in public(module).items():
-            if callable(value) and not any(value is other for other in found.values()):
-                found[f"{module.__name__}.{name}".removeprefix("ddlab.")] = value
+    shown = [(module.__name__, name, value) for module in modules() for name, value in public(module).items()]
+    for module, name, value in sorted(
+        shown, key=lambda one: getattr(one[2], "__module__", "") != one[0]
+    ):  # its own first
+        if callable(value) and not any(value is other for other in found.values()):
+            found[f"{module}.{name}".removeprefix("ddlab.")] = value
     return found
 
 

@@ -14,8 +14,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from ddlab.core.errors import DDLabError
 from ddlab.data import ImageData
-from ddlab.errors import DDLabError
 
 SENTENCE = re.compile(r"^\S.* must .*; given .*\.$")
 

@@ -16,12 +16,14 @@ import pytest
 import torch
 
 import ddlab
-from ddlab import checkpoint, methods, networks, process, training
+from ddlab import methods, networks
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.methods import selection
 from ddlab.networks import Network
-from ddlab.process import Inputs
+from ddlab.runs import checkpoint, process
+from ddlab.runs.process import Inputs
+from ddlab.training import supervised
 from tests.support import made_data, refuses
 
 
@@ -79,20 +81,20 @@ TABLE: dict[str, tuple[Call, list[str]]] = {
     "Inputs: device": (lambda g: Inputs(device="cpux"), ["device", "'auto', 'cpu' or 'cuda'", "'cpux'"]),
     "Inputs: device of a wrong type": (lambda g: Inputs(device=None), ["device"]),
     "Inputs: device of another maker": (lambda g: Inputs(data=g.data, device="mps"), ["device"]),
-    "steps: config": (lambda g: process.steps(selection, training.Config(), g.inputs), ["config", "selection"]),
+    "steps: config": (lambda g: process.steps(selection, supervised.Config(), g.inputs), ["config", "selection"]),
     "steps: inputs": (lambda g: process.steps(selection, g.config, g.data), ["inputs", "an Inputs"]),
     "steps: at once": (lambda g: process.steps(selection, g.config, Inputs()), ["data", "selection"]),
     "run: config": (lambda g: process.run(selection, None, g.inputs), ["config", "None"]),
     "run: inputs": (lambda g: process.run(selection, g.config, None), ["inputs", "None"]),
     "run: state of another process": (
-        lambda g: process.run(selection, g.config, g.inputs, state=training.init(training.Config(), g.inputs)),
+        lambda g: process.run(selection, g.config, g.inputs, state=supervised.init(supervised.Config(), g.inputs)),
         ["state", "selection"],
     ),
     "steps: state of a wrong type": (lambda g: process.steps(selection, g.config, g.inputs, state=3), ["state", "3"]),
     "every: 0": (lambda g: process.every(iter(()), 0), ["k", "at least 1"]),
     "every: None": (lambda g: process.every(iter(()), None), ["k"]),
-    "checkpoint.load: path": (lambda g: checkpoint.load(None, selection, g.config, g.inputs), ["path"]),
-    "checkpoint.load: config": (lambda g: checkpoint.load(g.folder / "x", selection, None, g.inputs), ["config"]),
+    "runs.checkpoint.load: path": (lambda g: checkpoint.load(None, selection, g.config, g.inputs), ["path"]),
+    "runs.checkpoint.load: config": (lambda g: checkpoint.load(g.folder / "x", selection, None, g.inputs), ["config"]),
     "networks.load: path": (lambda g: networks.load(5), ["path", "5"]),
     "DistilledSet.load: path": (lambda g: DistilledSet.load(None), ["path"]),
     "DistilledSet.save: path": (lambda g: g.distilled.save(3), ["path"]),
@@ -129,14 +131,14 @@ def test_a_teacher_that_was_cut_short_is_not_distilled_as_if_it_were_whole(
     given: Given, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """One Ctrl-C while the teacher trains ends the whole call."""
-    update = training.update
+    update = supervised.update
 
     def interrupted(config: Any, inputs: Any, state: Any) -> Any:
         if state.step == 1:
             raise KeyboardInterrupt
         return update(config, inputs, state)
 
-    monkeypatch.setattr(training, "update", interrupted)
+    monkeypatch.setattr(supervised, "update", interrupted)
     with pytest.raises(KeyboardInterrupt, match="teacher"):
         ddlab.distill("sre2l", given.data, config=methods.get("sre2l").Config.teaching(iterations=5), progress=False)
     assert "interrupted" in capsys.readouterr().out

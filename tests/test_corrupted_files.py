@@ -17,16 +17,18 @@ import pytest
 import torch
 from PIL import Image
 
-from ddlab import checkpoint, data, networks, records, shift_models, training
+from ddlab import data, networks, records
+from ddlab.core.errors import DDLabError
 from ddlab.data import ImageData
-from ddlab.distilled import DistilledSet, Representations
-from ddlab.errors import DDLabError
+from ddlab.distilled import DistilledSet, Representations, shift_models
 from ddlab.lessons import claims
 from ddlab.networks import Network
-from ddlab.process import Inputs
-from ddlab.relabelling import relabelled
+from ddlab.runs import checkpoint
+from ddlab.runs.process import Inputs
+from ddlab.training import supervised
+from ddlab.training.relabelling import relabelled
+from tests.data.test_torchvision_sets import write_cifar, write_mnist
 from tests.support import assert_sentence, leaves
-from tests.test_torchvision_sets import write_cifar, write_mnist
 
 PLACES = 100
 
@@ -57,10 +59,10 @@ class Given:
 
 
 def a_checkpoint(given: Given) -> Kind:
-    config = training.Config.teaching("teacher", network=networks.spec("convnet", width=4), epochs=1)
+    config = supervised.Config.teaching("teacher", network=networks.spec("convnet", width=4), epochs=1)
     inputs = Inputs(data=given.data)
-    file = checkpoint.save(given.folder / "checkpoint", training, config, inputs, training.init(config, inputs))
-    return Kind(file, lambda: checkpoint.load(file, training, config, inputs), head=1000)
+    file = checkpoint.save(given.folder / "checkpoint", supervised, config, inputs, supervised.init(config, inputs))
+    return Kind(file, lambda: checkpoint.load(file, supervised, config, inputs), head=1000)
 
 
 def a_network(given: Given) -> Kind:
@@ -77,7 +79,7 @@ def a_set_with_labels_of_each_epoch(given: Given) -> Kind:
     """Of two teachers, who are named in the description, as the views are."""
     both = (given.teacher, networks.initialise(given.teacher.spec, seed=1))
     made = relabelled(given.distilled, both, labels="online")
-    views = training.Config.teaching(batch_size=4)
+    views = supervised.Config.teaching(batch_size=4)
     file = relabelled(made, both, labels="epochs", views=views, epochs=2).save(given.folder / "epochs")
     return Kind(file, lambda: DistilledSet.load(file), head=2500)
 

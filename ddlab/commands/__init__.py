@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = parser().parse_args(arguments)
     except SystemExit as stop:  # argparse has shown the help, or said what is wrong
         return int(stop.code or 0)
-    from ..errors import DDLabError, NonFiniteError
+    from ..core.errors import DDLabError, NonFiniteError
 
     try:
         # What the library itself prints (an interrupt, progress) must not stand beside the object.

@@ -71,7 +71,7 @@ def pairs(argument: str, words: Sequence[str]) -> dict[str, Any]:
     >>> pairs("--config", ["iterations=50", "kind=k_means", '{"seed": 3}'])
     {'iterations': 50, 'kind': 'k_means', 'seed': 3}
     """
-    from .. import errors
+    from ..core import errors
 
     found: dict[str, Any] = {}
     for word in words:
@@ -83,8 +83,8 @@ def pairs(argument: str, words: Sequence[str]) -> dict[str, Any]:
 
 def changes(config: Any, argument: str, words: Sequence[str]) -> dict[str, Any]:
     """`pairs` for a class of configs: only its own fields, nested configs restored."""
-    from .. import errors
-    from ..parameters import describe
+    from ..core import errors
+    from ..core.parameters import describe
 
     known, found = describe(config), pairs(argument, words)
     for name, value in found.items():

@@ -40,7 +40,7 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     """List, show or run."""
-    from .. import errors
+    from ..core import errors
     from ..lessons.claims import CLAIMS
 
     if options.lesson:
@@ -84,19 +84,17 @@ def described(claim_id: str) -> dict[str, Any]:
 
 def runs() -> dict[str, Callable[[int], list[Verdict]]]:
     """Lesson -> what measures its claims with so many pairs."""
-    from ..lessons import (
-        bases,
-        bases_claims,
-        diversity_claims,
-        ideal_data_claims,
-        inverting_a_network,
-        residuals,
-        residuals_claims,
-        start_page,
-        theory_claims,
-    )
+    from ..lessons.bases_and_views import experiments as bases
+    from ..lessons.bases_and_views import measured as bases_claims
+    from ..lessons.claims_on_trial import measured as theory_claims
+    from ..lessons.data_residuals import experiments as residuals
+    from ..lessons.data_residuals import measured as residuals_claims
     from ..lessons.diversity import experiments as diversity
+    from ..lessons.diversity import measured as diversity_claims
     from ..lessons.ideal_data import experiments as ideal_data
+    from ..lessons.ideal_data import measured as ideal_data_claims
+    from ..lessons.inverting_a_network import experiments as inverting_a_network
+    from ..lessons.start_page import experiments as start_page
 
     return {
         start_page.NAME: start_page.verdicts,
@@ -162,7 +160,7 @@ def with_part(text: str, name: str, content: str) -> str:
     Raises:
         DDLabError: the marks are missing, or stand in the wrong order.
     """
-    from ..errors import DDLabError
+    from ..core.errors import DDLabError
 
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
     before, found_begin, rest = text.partition(begin)

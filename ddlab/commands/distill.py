@@ -42,8 +42,9 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     """Distil, and write the set."""
-    from .. import errors, methods, networks
-    from ..distillation import distill
+    from .. import methods, networks
+    from ..core import errors
+    from ..methods.distillation import distill
 
     method = methods.get(options.method)
     preset, _, dataset = options.preset.partition(":")
@@ -66,11 +67,11 @@ def run(options: argparse.Namespace) -> tuple[int, dict[str, Any]]:
 
 def _trained(options: argparse.Namespace, method: Any, data: Any, shown: dict[str, Any]) -> Any:
     """The teacher that the method asks for, with labels or without; written where the options say."""
-    from .. import self_supervised, training
-    from ..distillation import train_teacher
+    from ..methods.distillation import train_teacher
+    from ..training import self_supervised, supervised
 
     without_labels = getattr(method, "WITHOUT_LABELS", False)
-    kind = self_supervised.Config if without_labels else training.Config
+    kind = self_supervised.Config if without_labels else supervised.Config
     settings = arguments.changes(kind, "--teacher-config", options.teacher_config)
     config = kind.for_data(data, *(() if without_labels else ("teacher",)), **settings)
     beside = f"{options.checkpoint}.teacher" if options.checkpoint else None

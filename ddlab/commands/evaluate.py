@@ -56,7 +56,9 @@ def run(options: argparse.Namespace) -> tuple[int, dict[str, Any]]:
 
 def _evaluations(options: argparse.Namespace, distilled: Any, data: Any) -> Iterator[tuple[str, Any, bool]]:
     """Kind of labels, evaluation, and whether it was whole."""
-    from .. import errors, evaluation, networks, pretraining, training
+    from .. import evaluation, networks
+    from ..core import errors
+    from ..training import pretraining, supervised
 
     seeds = range(errors.check_integer("--seeds", options.seeds, 1))
     families = [networks.spec(family) for family in options.architectures or ()]
@@ -69,7 +71,7 @@ def _evaluations(options: argparse.Namespace, distilled: Any, data: Any) -> Iter
         for found in tested.transfers.values():
             yield "representations", found[data.name], tested.complete
         return
-    config = training.Config.for_data(data, **arguments.changes(training.Config, "--config", options.config))
+    config = supervised.Config.for_data(data, **arguments.changes(supervised.Config, "--config", options.config))
     teacher = networks.load(options.teacher) if options.teacher else None
     for labels in options.labels or [kind for kind in kinds if kind != "online" or teacher is not None]:
         for network in families or [config.network]:

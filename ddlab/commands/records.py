@@ -76,7 +76,7 @@ def command_of(options: argparse.Namespace) -> str:
 
 def make(options: argparse.Namespace, command: str) -> tuple[int, dict[str, Any]]:
     """Compute the missing points of a sweep and write its table when all are there (or what is there, with --partial)."""
-    from .. import errors
+    from ..core import errors
     from ..records import SWEEPS, Place, record, runner
 
     chosen = SWEEPS[errors.check_choice("NAME", options.name, tuple(SWEEPS))]

@@ -15,14 +15,14 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from .. import errors
-from . import torchvision_sets
+from ..core import errors
+from . import augmentation, predefined_views, torchvision_sets
 from .aligning import aligned
 from .images import ImageData
 
 NAMES = ("digits", "shapes", *torchvision_sets.NAMES, "folder")
 
-__all__ = ["NAMES", "ImageData", "aligned", "load"]
+__all__ = ["NAMES", "ImageData", "aligned", "augmentation", "load", "predefined_views"]
 
 
 def load(name: str, *arguments: Any, **options: Any) -> ImageData:

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .. import errors
+from ..core import errors
 from .images import ImageData
 
 

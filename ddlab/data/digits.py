@@ -8,8 +8,8 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 
-from .. import errors
-from ..errors import DDLabError
+from ..core import errors
+from ..core.errors import DDLabError
 from .images import ImageData
 
 NAME = "digits"

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .. import errors, randomness, storage
-from ..errors import DDLabError
+from ..core import errors, randomness, storage
+from ..core.errors import DDLabError
 from .images import ImageData
 
 NAME = "folder"

@@ -10,8 +10,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from .. import errors, storage
-from ..errors import DDLabError
+from ..core import errors, storage
+from ..core.errors import DDLabError
 
 Split = Literal["train", "test"]
 

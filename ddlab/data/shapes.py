@@ -17,9 +17,9 @@ images of a class       hard labels                 online labels
 The network of the first line is the teacher of the online labels. One image of a class with hard labels is not told from chance. The
 default 6,000 images take about one CPU-second. Measured with
     ours = {"network": networks.spec("convnet", width=64), "crop_pixels": 4, "flip": True}
-    teacher = train_teacher(data, training.Config.teaching("teacher", epochs=12, **ours))
+    teacher = train_teacher(data, supervised.Config.teaching("teacher", epochs=12, **ours))
     chosen = distill("selection", data, teacher, config=selection.Config(images_per_class=ipc))
-    evaluate(chosen, data, labels=labels, teacher=teacher, seeds=range(3), config=training.Config.teaching(epochs=60, **ours))
+    evaluate(chosen, data, labels=labels, teacher=teacher, seeds=range(3), config=supervised.Config.teaching(epochs=60, **ours))
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from .. import errors, randomness
+from ..core import errors, randomness
 from .images import ImageData
 
 NAME = "shapes"

@@ -20,8 +20,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .. import errors, storage
-from ..errors import DDLabError
+from ..core import errors, storage
+from ..core.errors import DDLabError
 from .images import ImageData
 
 CLASSES = {"mnist": "MNIST", "fashion-mnist": "FashionMNIST", "cifar10": "CIFAR10", "cifar100": "CIFAR100"}

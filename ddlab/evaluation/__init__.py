@@ -1,5 +1,6 @@
 """What a distilled set is worth: students from scratch, tested on real images. What features are worth: probes."""
 
+from . import embeddings, entropy, measures
 from .accuracy import accuracy
 from .architectures import Architectures, across
 from .continual import Continual, Stage, class_incremental, data_of, memory_of, teacher_of
@@ -26,10 +27,13 @@ __all__ = [
     "across",
     "class_incremental",
     "data_of",
+    "embeddings",
+    "entropy",
     "evaluate",
     "held_out_part",
     "interval",
     "logistic_predictions",
+    "measures",
     "memory_of",
     "neighbour_predictions",
     "pretrained",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from .. import errors, networks
+from .. import networks
+from ..core import errors
 from ..data import ImageData
 from ..networks import Network
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import torch
 
-from .. import errors, training
+from ..core import errors
 from ..data import ImageData
 from ..distilled import DistilledSet
 from ..networks import Network, NetworkSpec, spec
+from ..training import supervised
 from .students import Evaluation, evaluate
 
 
@@ -40,7 +41,7 @@ def across(
     labels: str,
     teacher: Network | None = None,
     seeds: Sequence[int] = (0, 1, 2, 3, 4),
-    config: training.Config | None = None,
+    config: supervised.Config | None = None,
     device: torch.device | str = "auto",
     progress: bool = False,
 ) -> Architectures:

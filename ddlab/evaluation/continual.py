@@ -14,13 +14,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .. import errors, randomness, training
+from ..core import errors, randomness
+from ..core.errors import DDLabError
 from ..data import ImageData
 from ..data.images import Split
 from ..distilled import DistilledSet, HardLabels, OnlineTeacher, StoredLabels, Targets
-from ..errors import DDLabError
 from ..networks import Network, NetworkSpec
 from ..networks.specification import hooked_layers
+from ..training import supervised
 from .students import Evaluation, evaluate
 
 
@@ -68,7 +69,7 @@ def class_incremental(
     network: NetworkSpec | None = None,
     seeds: Sequence[int] = (0, 1, 2, 3, 4),
     order_seed: int | None = None,
-    config: training.Config | None = None,
+    config: supervised.Config | None = None,
     device: torch.device | str = "auto",
     progress: bool = False,
 ) -> Continual:

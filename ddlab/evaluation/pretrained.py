@@ -15,12 +15,14 @@ from typing import Any
 
 import torch
 
-from .. import cache, errors, pretraining
-from .. import process as driver
-from .._interval import interval
+from ..core import errors
+from ..core.interval import interval
 from ..data import ImageData
 from ..distilled import DistilledSet
-from ..process import Inputs
+from ..runs import cache
+from ..runs import process as driver
+from ..runs.process import Inputs
+from ..training import pretraining
 from .probing import checked_reading, probe
 from .students import checked_seeds
 

@@ -16,11 +16,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .. import errors, randomness
-from .._interval import interval
+from ..core import errors, randomness
+from ..core.interval import interval
 from ..data import ImageData
 from ..networks import Network
-from ..self_supervised import representations
+from ..training.self_supervised import representations
 from .readers import (
     LEAST_STRENGTH,
     MOST_STRENGTH,

@@ -21,7 +21,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .. import errors
+from ..core import errors
 
 LEAST_STRENGTH, MOST_STRENGTH = 1e-12, 1e12  # between which float64 solves well
 _ITERATIONS = 5000

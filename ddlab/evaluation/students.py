@@ -10,14 +10,16 @@ from typing import Any
 
 import torch
 
-from .. import cache, errors, training
-from .. import process as driver
-from .._interval import interval
+from ..core import errors
+from ..core.interval import interval
 from ..data import ImageData
 from ..distilled import DistilledSet
 from ..networks import NetworkSpec
-from ..process import Inputs
-from ..relabelling import Teachers, as_teachers
+from ..runs import cache
+from ..runs import process as driver
+from ..runs.process import Inputs
+from ..training import supervised
+from ..training.relabelling import Teachers, as_teachers
 from .accuracy import accuracy
 
 
@@ -64,7 +66,7 @@ def evaluate(
     teacher: Teachers | None = None,
     network: NetworkSpec | None = None,
     seeds: Sequence[int] = (0, 1, 2, 3, 4),
-    config: training.Config | None = None,
+    config: supervised.Config | None = None,
     device: torch.device | str = "auto",
     on_student: Callable[[int, float], None] | None = None,
     progress: bool = False,
@@ -78,10 +80,10 @@ def evaluate(
         teacher: one network or several, needed for "online"; must be those that the set names, in any order.
         network: the students' architecture; default the config's.
         seeds: one student each; the same seeds pair two evaluations.
-        config: how students are trained; default `training.Config.for_data(data)`, a small ConvNet. Its labels and seed are replaced.
+        config: how students are trained; default `supervised.Config.for_data(data)`, a small ConvNet. Its labels and seed are replaced.
             With labels "epochs" its views are those of the labels, so that seeds differ in the weights alone, and it may have no more
             epochs than these.
-            The published ResNet-18 students are `training.Config.paper()`.
+            The published ResNet-18 students are `supervised.Config.paper()`.
         progress: one line per student on standard output.
         on_student: called with (seed, accuracy) after each student.
 
@@ -110,8 +112,8 @@ def evaluate(
             f"a set with mean {distilled.mean.tolist()}",
         )
     if config is None:
-        config = training.Config.for_data(data)
-    if not isinstance(config, training.Config):
+        config = supervised.Config.for_data(data)
+    if not isinstance(config, supervised.Config):
         errors.fail("config", "a training Config", config)
     config = config.replace(labels=labels, **({} if network is None else {"network": network}))
     inputs = Inputs(distilled=distilled, teachers=as_teachers(teacher, "teacher"), device=device)
@@ -151,7 +153,7 @@ def checked_seeds(given: Any) -> list[int]:
 
 
 def student_accuracy(
-    config: training.Config,
+    config: supervised.Config,
     inputs: Inputs,
     data: ImageData,
     *,
@@ -161,7 +163,7 @@ def student_accuracy(
     """The test accuracy of one student; known ones are found again (the number is kept, not the weights)."""
 
     def compute() -> float:
-        student = driver.run(training, config, inputs, progress=progress, on_step=on_step)
+        student = driver.run(supervised, config, inputs, progress=progress, on_step=on_step)
         if cache.is_partial(student):
             raise KeyboardInterrupt("the student was still being trained")
         return accuracy(student.to(inputs.device), data)

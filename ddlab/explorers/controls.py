@@ -20,8 +20,8 @@ from typing import Any
 import ipywidgets as widgets
 import traitlets
 
-from ..errors import DDLabError, check_boolean, check_choice, check_instance, check_text, fail
-from ..parameters import Parameter, Parameters, describe
+from ..core.errors import DDLabError, check_boolean, check_choice, check_instance, check_text, fail
+from ..core.parameters import Parameter, Parameters, describe
 
 # More choices than this do not fit a row of buttons.
 _MOST_BUTTONS = 5

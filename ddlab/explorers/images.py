@@ -11,7 +11,7 @@ from typing import Any
 import ipywidgets as widgets
 import traitlets
 
-from ..errors import fail
+from ..core.errors import fail
 
 
 class Picture(widgets.Image):

@@ -29,8 +29,8 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from ..errors import DDLabError
-from ..parameters import describe
+from ..core.errors import DDLabError
+from ..core.parameters import describe
 from ..runs import Run
 from .controls import controls
 from .layout import Explorer

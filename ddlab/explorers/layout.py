@@ -26,7 +26,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from ..errors import DDLabError, check_boolean, check_text, fail
+from ..core.errors import DDLabError, check_boolean, check_text, fail
 from .controls import Controls
 from .live import Sentence
 from .registry import Closable, replace

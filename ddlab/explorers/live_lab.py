@@ -1,7 +1,7 @@
 """Any process in front of the reader: sliders from its Config, play and pause, images, curves, and what they are worth.
 
     Live("sre2l", data, teacher)                       # every name of methods.names(), and their aliases
-    Live(ddlab.training, data)                         # a network that learns: curves alone
+    Live(ddlab.training.supervised, data)                         # a network that learns: curves alone
     Live(mine, data, teacher, mine.Config(steps=50))   # a process of your own; the docstring of `ddlab.runs` has one
 
 It starts paused, before any update. Moving a control starts the run again with the new setting and the same seed, and goes on playing if
@@ -19,13 +19,15 @@ from typing import Any
 import ipywidgets as widgets
 import torch
 
-from .. import errors, methods, training
+from .. import methods
+from ..core import errors
+from ..core.parameters import Parameters, describe
 from ..data import ImageData
 from ..distilled import DistilledSet
-from ..parameters import Parameters, describe
-from ..process import Inputs, Step
-from ..relabelling import Teachers, as_teachers
 from ..runs import Frame, Keep, Run
+from ..runs.process import Inputs, Step
+from ..training import supervised
+from ..training.relabelling import Teachers, as_teachers
 from . import looks
 from .controls import controls
 from .images import Picture
@@ -78,7 +80,8 @@ class Live(Explorer):
     ) -> None:
         """
         Args:
-            method: name or alias of a method, or a process: `ddlab.training`, `self_supervised.Teacher(objective)`, one of your own.
+            method: name or alias of a method, or a process: `ddlab.training.supervised`,
+                `self_supervised.Teacher(objective)`, one of your own.
             data: the images that it runs on; a distilled set for a process that trains on one.
             teacher: one network or several, for processes that need them.
             config: where the controls start; default the Config's preset for these data, or its teaching preset.
@@ -320,8 +323,8 @@ class Live(Explorer):
 
 def _first_config(process: Any, data: Any) -> Parameters:
     """The preset of a process for these data."""
-    if process is training and isinstance(data, ImageData):
-        return training.Config.for_data(data, "teacher")
+    if process is supervised and isinstance(data, ImageData):
+        return supervised.Config.for_data(data, "teacher")
     if hasattr(process.Config, "for_data"):
         return process.Config.for_data(data)
     return getattr(process.Config, "teaching", process.Config)()

@@ -7,15 +7,15 @@ from collections.abc import Callable
 
 import torch
 
-from .. import pretraining, process, training
 from ..data import ImageData
 from ..distilled import DistilledSet, Representations
 from ..evaluation import probe
 from ..evaluation.students import student_accuracy
-from ..methods import _recovery as recovery
-from ..methods import representation_selection
+from ..methods import recovery, representation_selection
 from ..methods._labelling import labelled_set
-from ..process import Inputs, Step, require_data
+from ..runs import process
+from ..runs.process import Inputs, Step, require_data
+from ..training import pretraining, supervised
 
 
 def accuracies(made: DistilledSet, inputs: Inputs, watch: Callable[[Step], None]) -> str:
@@ -37,7 +37,7 @@ def accuracies(made: DistilledSet, inputs: Inputs, watch: Callable[[Step], None]
             f"a probe of a network that learnt them finds {found[0]:.1%}, of as many random real images {found[1]:.1%}"
         )
     labels = "stored" if "stored" in kinds else "hard"
-    config = training.Config.for_data(data, labels=labels)
+    config = supervised.Config.for_data(data, labels=labels)
     found = []
     for each in (made, _real_images(made, inputs)):
         given = dataclasses.replace(inputs, data=None, distilled=each)

@@ -9,11 +9,11 @@ import ipywidgets as widgets
 import numpy as np
 import plotly.graph_objects as go
 
+from ..core.errors import DDLabError
 from ..data.images import denormalise
-from ..errors import DDLabError
 from ..figures import encode_grid, encode_png, finish_figure, loss_curves, start_figure
-from ..process import Inputs
 from ..runs import Frame, Look
+from ..runs.process import Inputs
 from .plot import Plot
 
 _HEIGHT = 330  # of the charts

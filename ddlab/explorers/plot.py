@@ -28,7 +28,7 @@ import plotly.graph_objects as go
 import traitlets
 from plotly.offline import get_plotlyjs_version
 
-from ..errors import check_boolean, check_number, check_text, fail
+from ..core.errors import check_boolean, check_number, check_text, fail
 from ..figures.theme import THEMES, alt_text, palette
 from .live import LiveWidget, front_end
 

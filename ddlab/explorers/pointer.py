@@ -14,7 +14,7 @@ import ipywidgets as widgets
 import torch
 from torch import Tensor
 
-from ..errors import fail
+from ..core.errors import fail
 
 _STEP = 0.02  # as a share of the plot
 

@@ -13,7 +13,7 @@ from typing import Any
 import ipywidgets as widgets
 import traitlets
 
-from .. import errors
+from ..core import errors
 
 
 class Prediction(widgets.VBox):

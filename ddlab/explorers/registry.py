@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Protocol, TypeVar
 
-from ..errors import check_function, fail
+from ..core.errors import check_function, fail
 
 
 class Closable(Protocol):

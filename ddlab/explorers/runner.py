@@ -20,7 +20,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import check_function, check_text
+from ..core.errors import check_function, check_text
 
 _NOTHING = object()
 

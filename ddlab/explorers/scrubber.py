@@ -16,7 +16,7 @@ from typing import Any
 import ipywidgets as widgets
 import plotly.graph_objects as go
 
-from .. import errors
+from ..core import errors
 from ..runs import Frame, Run
 from . import looks
 from .images import Picture

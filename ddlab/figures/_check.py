@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DDLabError, check_number, fail
+from ..core.errors import DDLabError, check_number, fail
 
 
 def as_array(argument: str, value: Any, *, dimensions: tuple[int, ...] = (1,)) -> np.ndarray:

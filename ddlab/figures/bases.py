@@ -12,8 +12,8 @@ import numpy as np
 import plotly.graph_objects as go
 import torch
 
-from ..bases import effective_rank
-from ..errors import check_integer, check_number, check_text, fail
+from ..core.errors import check_integer, check_number, check_text, fail
+from ..distilled.bases import effective_rank
 from . import alt as words
 from . import theme as look
 from ._check import as_array, as_series

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from ..errors import DDLabError, check_choice, check_instance, check_number, fail
+from ..core.errors import DDLabError, check_choice, check_instance, check_number, fail
 from . import alt as words
 from . import theme as look
 from ._check import as_array, as_extent, as_names
@@ -42,7 +42,8 @@ def embedding_map(
         real: [n, 2]. distilled: [m, 2].
         covered: [n], True where a distilled point is near (decided in feature space, not on the map).
         real_classes: the class of each real point, in words. distilled_classes: of each distilled one.
-        density: (x, y, rank) as `ddlab.embeddings.density` gives them, for contours around the densest 90, 60 and 30% of the points.
+        density: (x, y, rank) as `ddlab.evaluation.embeddings.density` gives them, for contours around the densest 90,
+            60 and 30% of the points.
         chosen: the index of a distilled point to be drawn with a ring.
         extent: (low, high) of both axes, so that the map stands still while points move; default: what the points need.
 

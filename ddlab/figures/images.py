@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from ..errors import DDLabError, check_choice, check_integer, check_text, fail
+from ..core.errors import DDLabError, check_choice, check_integer, check_text, fail
 from . import theme as look
 from ._check import as_names
 from .theme import ThemeName

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from ..errors import check_number, check_text, fail
+from ..core.errors import check_number, check_text, fail
 from . import alt as words
 from . import theme as look
 from .theme import ThemeName

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from ..errors import DDLabError, check_integer, fail
+from ..core.errors import DDLabError, check_integer, fail
 from . import theme as look
 from ._check import as_names
 from .images import as_pixels, compose_grid, encode_png

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from ..errors import check_integer, check_text, fail
+from ..core.errors import check_integer, check_text, fail
 from ..theory import printed_resolution_cost_ratio, resolution_cost_ratio, resolution_stages
 from . import alt as words
 from . import theme as look

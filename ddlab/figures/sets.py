@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from ..errors import check_integer, check_text, fail
+from ..core.errors import check_integer, check_text, fail
 from . import alt as words
 from . import theme as look
 from ._check import as_array, as_extent, as_names, as_pair
@@ -46,7 +46,8 @@ def sets_on_map(
         real: [n, 2], small and grey. sets: name -> [m, 2]; the first one is drawn over the others.
         real_classes: the class of each real point, in words: classes are named where they lie. set_classes: name of a set -> the class
             of each of its points, shown on hover.
-        density: (x, y, rank) as `ddlab.embeddings.density` gives them, for contours around the densest 90, 60 and 30% of the real points.
+        density: (x, y, rank) as `ddlab.evaluation.embeddings.density` gives them, for contours around the densest 90,
+            60 and 30% of the real points.
         extent: (low, high) of both axes, so that the map stands still; default: what the points need.
 
     Raises:
@@ -97,7 +98,7 @@ def distances_by_class(
     theme: ThemeName = "light",
     height: int = 320,
 ) -> go.Figure:
-    """The normalised feature distance of each class, one bar per method (DWA Fig 4; `ddlab.measures.feature_distance`).
+    """The normalised feature distance of each class, one bar per method (DWA Fig 4; `ddlab.evaluation.measures.feature_distance`).
 
     Args:
         class_names: one per class. distances: method -> [classes].
@@ -119,7 +120,7 @@ def class_bars(
     theme: ThemeName = "light",
     height: int = 360,
 ) -> go.Figure:
-    """A number of each class, one bar per set (FADRM Fig 3, right, of `ddlab.entropy.pixel_entropy`).
+    """A number of each class, one bar per set (FADRM Fig 3, right, of `ddlab.evaluation.entropy.pixel_entropy`).
 
     Args:
         values: set -> [classes], or (means, lows, highs) [classes] each for a bar with its interval. class_names: one per class.

@@ -7,7 +7,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from ..errors import check_number, check_text, fail
+from ..core.errors import check_number, check_text, fail
 from . import theme as look
 from ._check import as_pair
 from .theme import ThemeName

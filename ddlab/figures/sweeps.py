@@ -11,8 +11,8 @@ from typing import Any, Literal
 import numpy as np
 import plotly.graph_objects as go
 
-from .._interval import interval as students_interval
-from ..errors import DDLabError, check_boolean, check_choice, check_number, check_text, fail
+from ..core.errors import DDLabError, check_boolean, check_choice, check_number, check_text, fail
+from ..core.interval import interval as students_interval
 from . import alt as words
 from . import theme as look
 from ._check import as_array, as_names, as_pair

@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 import plotly.graph_objects as go
 
-from ..errors import check_boolean, check_choice, check_instance, check_integer, check_number, check_text
+from ..core.errors import check_boolean, check_choice, check_instance, check_integer, check_number, check_text
 
 ThemeName = Literal["light", "dark"]
 THEMES: tuple[ThemeName, ...] = ("light", "dark")

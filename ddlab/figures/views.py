@@ -7,7 +7,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from ..errors import fail
+from ..core.errors import fail
 from . import alt as words
 from . import theme as look
 from .embedding import as_plane, short

@@ -14,14 +14,16 @@ from typing import Any, TypeVar
 import torch
 import torch.nn.functional as F
 
-from .. import cache, errors, randomness, training
+from ..core import errors, randomness
 from ..data import ImageData, load
 from ..data.images import normalise
-from ..distillation import from_images
 from ..distilled import DistilledSet
 from ..methods import selection
+from ..methods.distillation import from_images
 from ..networks import Network
-from ..process import Inputs
+from ..runs import cache
+from ..runs.process import Inputs
+from ..training import supervised
 from .lesson import show
 
 PAIRS = 5
@@ -88,8 +90,8 @@ class Assignment:
     @property
     def teacher(self) -> Network:
         """A small network trained on all of `data`: trained once, then remembered."""
-        config = training.Config.for_data(self.data, "teacher", seed=self.seed)
-        return cache.run(training, config, Inputs(data=self.data))
+        config = supervised.Config.for_data(self.data, "teacher", seed=self.seed)
+        return cache.run(supervised, config, Inputs(data=self.data))
 
     def set_of(self, rule: Callable[[torch.Tensor, int], Sequence[int]], images_per_class: int = 1) -> DistilledSet:
         """The images that a selection rule takes from each class, with labels of all three kinds.

@@ -14,10 +14,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import errors
-from ..errors import DDLabError
-from .measured import Numbers, numbers_of
+from ..core import errors
+from ..core.errors import DDLabError
 from .register import CLAIMS, Claim
+from .shared.effects import Numbers, numbers_of
 
 RECORD = Path(__file__).with_name("verdicts.json")
 VERDICTS = ("holds", "holds when", "false", "not seen at this scale", "inconclusive")
@@ -166,7 +166,7 @@ def table(lesson: str | None = None) -> str:
 
 def save(verdicts: Sequence[Verdict], provenance: dict[str, Any], path: Path = RECORD) -> None:
     """Write these verdicts into the record; those of other lessons stay, each lesson with the provenance of its own run."""
-    from ..storage import write_atomically
+    from ..core.storage import write_atomically
 
     known = _record(path)
     lessons = {CLAIMS[verdict.claim].lesson for verdict in verdicts}

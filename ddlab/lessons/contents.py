@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import methods
-from ..errors import check_text
+from ..core.errors import check_text
 from .lesson import LESSONS
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from .. import errors
+from ..core import errors
 from ..explorers import Prediction
 from . import claims
 
@@ -60,7 +60,7 @@ LESSONS = {
         cpu_seconds=180,
         megabytes=1200,
         minutes=5,
-        module="start_page",
+        module="start_page.experiments",
     ),
     "10_ideal_data": Budget(
         title="Ideal data",
@@ -79,7 +79,7 @@ LESSONS = {
         cpu_seconds=180,
         megabytes=1200,
         minutes=40,
-        module="inverting_a_network",
+        module="inverting_a_network.experiments",
     ),
     "21_diversity": Budget(
         title="Diversity",
@@ -97,7 +97,7 @@ LESSONS = {
         cpu_seconds=180,
         megabytes=1200,
         minutes=40,
-        module="residuals",
+        module="data_residuals.experiments",
     ),
     "40_bases_and_views": Budget(
         title="Bases and views",
@@ -106,7 +106,7 @@ LESSONS = {
         cpu_seconds=180,
         megabytes=1200,
         minutes=40,
-        module="bases",
+        module="bases_and_views.experiments",
     ),
     "90_claims_on_trial": Budget(
         title="Claims on trial",

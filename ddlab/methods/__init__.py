@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from .. import errors
+from ..core import errors
 
 MODULES = {
     "squeeze_recover_relabel": ("sre2l",),
@@ -17,7 +17,8 @@ MODULES = {
     "parameterised_self_supervised": ("boost",),
     "representation_selection": (),
 }
-"""Module name -> its ALIASES (a test holds the two together; here so that a look-up does not import every method)."""
+"""NAME -> ALIASES (a test holds the two together; here so that a look-up does not import every method). The first alias is the
+name of the module; without one, NAME is."""
 
 
 def names() -> list[str]:
@@ -35,8 +36,8 @@ def get(name: Any) -> Any:
     'squeeze_recover_relabel'
     """
     if not isinstance(name, str):
-        from ..process import check_process
+        from ..runs.process import check_process
 
         return check_process("method", name)
-    by_alias = {alias: module for module, aliases in MODULES.items() for alias in (module, *aliases)}
+    by_alias = {alias: (*aliases, own)[0] for own, aliases in MODULES.items() for alias in (own, *aliases)}
     return importlib.import_module(f"{__name__}.{by_alias[errors.check_choice('method', name, tuple(by_alias))]}")

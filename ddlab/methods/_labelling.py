@@ -6,10 +6,10 @@ from typing import Any
 
 from torch import Tensor
 
+from ..core.errors import DDLabError
 from ..distilled import DistilledSet, HardLabels, OnlineTeacher, StoredLabels
-from ..errors import DDLabError
-from ..process import Inputs
-from ..relabelling import stored_logits
+from ..runs.process import Inputs
+from ..training.relabelling import stored_logits
 
 
 def labelled_set(

@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .. import errors
-from ..errors import DDLabError
+from ..core import errors
+from ..core.errors import DDLabError
 from ..networks.specification import LARGEST
 
 _LEAST_SIDE = 2  # px of a patch: torch's antialiased scaling to one column forgets to scale the rows (seen in 2.15)

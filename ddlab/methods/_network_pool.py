@@ -19,8 +19,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .. import errors, losses, networks, optim, randomness
+from .. import networks
+from ..core import errors, optimisers, randomness
 from ..networks import NetworkSpec
+from ..training import losses
 
 
 @dataclass(frozen=True)
@@ -87,10 +89,10 @@ def trained_once(
             outputs, buffers = networks.call(spec, {**weights, **laid}, laid_out(images), train=True)
         loss = losses.regression_loss(outputs.logits.to(targets.dtype), targets)
         slopes = torch.autograd.grad(loss, list(leaves.values()))
-    moved, state = optim.sgd_update(
+    moved, state = optimisers.sgd_update(
         {name: weights[name] for name in names},
         dict(zip(names, slopes, strict=True)),
-        optim.SGDState(0, _of(pool.velocity, index)),
+        optimisers.SGDState(0, _of(pool.velocity, index)),
         learning_rate=learning_rate,
         momentum=momentum,
         weight_decay=weight_decay,
@@ -116,7 +118,7 @@ def drawn_anew(
 def _with_new_weights(pool: Pool, spec: NetworkSpec, index: int, *, seed: int, device: torch.device | str) -> Pool:
     draw = randomness.derived_seed(seed, int(pool.births[index]), f"network {index} of the pool")
     weights = networks.initialise(spec, seed=draw).to(device).weights
-    velocity = optim.sgd_init({name: weights[name] for name in networks.parameter_names(spec)}).velocity
+    velocity = optimisers.sgd_init({name: weights[name] for name in networks.parameter_names(spec)}).velocity
     named = pool.weights | _named(index, weights), pool.velocity | _named(index, velocity)
     return Pool(*named, pool.trained, pool.births)
 

@@ -24,13 +24,14 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from .. import errors, networks, randomness
+from .. import networks
+from ..core import errors, randomness
+from ..core.parameters import Parameters, parameter
+from ..data.predefined_views import KINDS, NAMES, Kind, augmented
 from ..distilled import DistilledSet, Representations
-from ..parameters import Parameters, parameter
-from ..predefined_views import KINDS, NAMES, Kind, augmented
-from ..process import Inputs, require_data, require_teacher
 from ..runs.look import Look, Number
-from . import kernel_ridge_self_supervised as krr
+from ..runs.process import Inputs, require_data, require_teacher
+from . import krr_st
 from .selection import k_means
 
 NAME = "representation_selection"
@@ -118,10 +119,10 @@ def init(config: Config, inputs: Inputs) -> State:
     Raises:
         DDLabError: no data or teacher, a budget for no pair, or for more than there are images.
     """
-    krr.require_finite_teacher(NAME, inputs)
-    features, count = krr.teacher_features(inputs), _count(config, inputs)
+    krr_st.require_finite_teacher(NAME, inputs)
+    features, count = krr_st.teacher_features(inputs), _count(config, inputs)
     if config.kind == "random":
-        order = krr.real_indices(len(features), count, seed=config.seed)
+        order = krr_st.real_indices(len(features), count, seed=config.seed)
     else:
         order = k_means(features, count, seed=randomness.derived_seed(config.seed, 0, "k-means of all"))
     return State(0, order, features.new_zeros((len(NAMES[config.augmentation]), 0, features.shape[1])))
@@ -133,7 +134,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     views = augmented(require_data(NAME, inputs).normalised(taken[-1:], device=inputs.device), config.augmentation)
     seen = networks.predict(require_teacher(NAME, inputs), views.flatten(0, 1)).features.cpu()
     representations = torch.cat([state.representations.cpu(), seen[:, None]], 1)
-    features = krr.teacher_features(inputs)
+    features = krr_st.teacher_features(inputs)
     chosen = features[taken.cpu()].double()  # in float32 an image would be a little away from itself
     nearest = [torch.cdist(part.double(), chosen).min(1).values for part in features.split(4096)]
     return State(state.step + 1, state.order, representations), Trace(int(taken[-1]), torch.cat(nearest).mean().float())
@@ -142,7 +143,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     """The images as they are, and the teacher's representation of each view."""
     indices = state.order[: state.step].cpu()
-    return krr.unlabelled_set(
+    return krr_st.unlabelled_set(
         config,
         inputs,
         complete=state.step >= total_steps(config, inputs),
@@ -163,7 +164,7 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
 
 def _count(config: Config, inputs: Inputs) -> int:
     data, _ = require_data(NAME, inputs), require_teacher(NAME, inputs)
-    width = krr.teacher_features(inputs).shape[1]
+    width = krr_st.teacher_features(inputs).shape[1]
     image_floats = data.channels * data.image_size[0] * data.image_size[1]
     floats = width * len(NAMES[config.augmentation]) if config.targets_count else 0
     count = affordable(config.budget, image_floats=image_floats, representation_floats=floats)

@@ -25,13 +25,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .. import errors, networks, randomness
+from .. import networks
+from ..core import errors, randomness
+from ..core.parameters import Parameters, parameter
 from ..data import ImageData
 from ..distilled import DistilledSet
-from ..parameters import Parameters, parameter
-from ..process import Inputs, check_finite, require_data, require_teacher
 from ..runs.look import Look, Number
-from . import _recovery as recovery
+from ..runs.process import Inputs, check_finite, require_data, require_teacher
+from . import recovery
 from ._labelling import labelled_set
 
 NAME = "selection"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from ..parameters import Parameters, parameter
+from ..core.parameters import Parameters, parameter
 
 FAMILY = "alexnet"
 SMALLEST_IMAGE = 8

@@ -11,7 +11,7 @@ from functools import lru_cache
 import torch
 from torch import Tensor, nn
 
-from .. import errors
+from ..core import errors
 from .specification import LARGEST, Network, NetworkSpec, check_weights, hooked_layers, skeleton
 
 _PIXELS_AT_ONCE = 512 * 32 * 32

@@ -14,9 +14,9 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from .. import errors
-from ..errors import DDLabError
-from ..parameters import Parameters, parameter
+from ..core import errors
+from ..core.errors import DDLabError
+from ..core.parameters import Parameters, parameter
 
 FAMILY = "convnet"
 SMALLEST_IMAGE = 8

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from ..parameters import Parameters
+from ..core.parameters import Parameters
 from ._stems import is_small
 
 FAMILY = "densenet121"

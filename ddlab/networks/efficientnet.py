@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from ..parameters import Parameters
+from ..core.parameters import Parameters
 from ._stems import features_stem, last_of_features
 
 FAMILY = "efficientnet_b0"

@@ -8,7 +8,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from .. import errors
+from ..core import errors
 from .specification import NetworkSpec, check_weights
 
 EPSILON = 1e-5  # of torch's batch norm

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from ..parameters import Parameters, parameter
+from ..core.parameters import Parameters, parameter
 
 FAMILY = "lenet"
 SMALLEST_IMAGE = 12

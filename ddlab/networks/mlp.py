@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from torch import Tensor, nn
 
-from ..parameters import Parameters, parameter
+from ..core.parameters import Parameters, parameter
 
 FAMILY = "mlp"
 SMALLEST_IMAGE = 1

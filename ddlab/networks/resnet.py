@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from ..parameters import Parameters
+from ..core.parameters import Parameters
 from ._stems import resnet_stem
 
 FAMILY = "resnet18"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from ..parameters import Parameters
+from ..core.parameters import Parameters
 from ._stems import is_small, undo_strides
 
 FAMILY = "shufflenet_v2_x0_5"

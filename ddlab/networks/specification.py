@@ -15,9 +15,9 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
-from .. import errors, randomness, storage
-from ..errors import DDLabError
-from ..parameters import Parameters
+from ..core import errors, randomness, storage
+from ..core.errors import DDLabError
+from ..core.parameters import Parameters
 
 FAMILIES = {
     "convnet": "convnet",

@@ -14,7 +14,7 @@ from typing import cast
 
 from torch import Tensor, nn
 
-from ..parameters import Parameters
+from ..core.parameters import Parameters
 
 FAMILY = "vgg11"
 SMALLEST_IMAGE = 8

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from .. import errors
-from ..parameters import Parameters, parameter
+from ..core import errors
+from ..core.parameters import Parameters, parameter
 
 FAMILY = "vit"
 SMALLEST_IMAGE = 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from .. import errors
+from ..core import errors
 from . import diversity, residuals, self_supervised, setting, transfer
 from .sweep import Place, Point, Sweep
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import torch
 
-from .. import measures, networks, randomness
+from .. import networks
+from ..core import randomness
 from ..data import ImageData
-from ..evaluation import evaluate
+from ..evaluation import evaluate, measures
 from ..networks import Network
 from .setting import DWA, RANDOM, SRE2L, setting
 from .sweep import Place, Point

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
-from .. import errors, storage
-from ..errors import DDLabError
+from ..core import errors, storage
+from ..core.errors import DDLabError
 
 TABLES = Path(__file__).parent / "tables"
 PROVENANCE = ("command", "commit", "machine", "cores", "threads", "device", "python", "torch", "date", "cpu_seconds")

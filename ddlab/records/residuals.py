@@ -15,12 +15,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .. import entropy, process
-from ..distillation import from_images
 from ..distilled import DistilledSet
-from ..evaluation import class_incremental, evaluate
-from ..methods import data_residual_matching as fadrm
-from ..relabelling import relabelled
+from ..evaluation import class_incremental, entropy, evaluate
+from ..methods import fadrm
+from ..methods.distillation import from_images
+from ..runs import process
+from ..training.relabelling import relabelled
 from .setting import FADRM, RANDOM, RDED, SRE2L, Setting, setting
 from .sweep import Place, Point
 

@@ -16,9 +16,10 @@ from typing import Any
 
 import torch
 
-from .. import cache, errors, storage
-from ..errors import DDLabError
-from ..process import Progress
+from ..core import errors, storage
+from ..core.errors import DDLabError
+from ..runs import cache
+from ..runs.process import Progress
 from .provenance import of_machine, summary
 from .record import Record, read_json
 from .sweep import Place, Point, Sweep, checked_point

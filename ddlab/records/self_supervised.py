@@ -15,14 +15,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .. import cache, data, errors, methods, networks, pretraining, process, self_supervised, shift_models
+from .. import data, methods, networks
+from ..core import errors
 from ..data import ImageData, aligned
-from ..distilled import DistilledSet, Representations
+from ..distilled import DistilledSet, Representations, shift_models
+from ..distilled.storage_budget import Shift
 from ..evaluation import pretrained, probe
-from ..methods import parameterised_self_supervised as boost
+from ..methods import boost
 from ..networks import Network
-from ..process import Inputs
-from ..storage_budget import Shift
+from ..runs import cache, process
+from ..runs.process import Inputs
+from ..training import pretraining, self_supervised
 from .setting import SMOKE_IMAGES, TEACHERS, first_of_each_class, kept, loaded_images, one_thread, whole
 from .sweep import Place, Point
 

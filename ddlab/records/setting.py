@@ -18,12 +18,15 @@ from typing import Any
 
 import torch
 
-from .. import cache, data, errors, methods, networks, process, storage, training
+from .. import data, methods, networks
+from ..core import errors, storage
 from ..data import ImageData
 from ..data.images import Split
 from ..distilled import DistilledSet
 from ..networks import Network
-from ..process import Inputs
+from ..runs import cache, process
+from ..runs.process import Inputs
+from ..training import supervised
 from .sweep import Place, Point
 
 RANDOM, SRE2L, DWA, FADRM, RDED = "random real images", "SRe2L", "DWA", "FADRM", "RDED"
@@ -45,8 +48,8 @@ class Setting:
     """
 
     data: ImageData
-    teaching: training.Config
-    student: training.Config
+    teaching: supervised.Config
+    student: supervised.Config
     recovery: dict[str, Any]
     long: bool = False
     shipped: Path | None = None
@@ -56,7 +59,7 @@ class Setting:
         if self.shipped is not None:
             return networks.load(self.shipped)
         inputs = Inputs(data=self.data, device=place.device)
-        return kept(training, self.teaching, inputs, place, networks.load, long=self.long)
+        return kept(supervised, self.teaching, inputs, place, networks.load, long=self.long)
 
     def inputs(self, place: Place) -> Inputs:
         """Images and teacher on the place's device."""
@@ -108,8 +111,8 @@ def shapes(place: Place) -> Setting:
     short: dict[str, Any] = {"network": network} | ({"epochs": 2} if place.smoke else {})
     return Setting(
         data=images,
-        teaching=training.Config.for_data(images, "teacher", **short),
-        student=training.Config.for_data(images, **short),
+        teaching=supervised.Config.for_data(images, "teacher", **short),
+        student=supervised.Config.for_data(images, **short),
         recovery=ON_SHAPES | ({"iterations": 2} if place.smoke else {}),
     )
 
@@ -120,8 +123,8 @@ def shapes64(place: Place) -> Setting:
     network = networks.spec("convnet", width=4 if place.smoke else 16, depth=5, pooling="max", head="mean")
     return Setting(
         data=images,
-        teaching=training.Config.for_data(images, "teacher", network=network, epochs=1 if place.smoke else 8),
-        student=training.Config.for_data(images, network=network, epochs=2 if place.smoke else 100),
+        teaching=supervised.Config.for_data(images, "teacher", network=network, epochs=1 if place.smoke else 8),
+        student=supervised.Config.for_data(images, network=network, epochs=2 if place.smoke else 100),
         recovery={"iterations": 8 if place.smoke else 120},
         shipped=None if place.smoke else TEACHERS / "shapes64.safetensors",
     )
@@ -134,8 +137,8 @@ def cifar10_small(place: Place) -> Setting:
     epochs = {"teacher": 1, "student": 2} if place.smoke else {"teacher": 15, "student": 300}
     return Setting(
         data=images,
-        teaching=training.Config.teaching("teacher", epochs=epochs["teacher"], batch_size=128, **shared),
-        student=training.Config.teaching(epochs=epochs["student"], **shared),
+        teaching=supervised.Config.teaching("teacher", epochs=epochs["teacher"], batch_size=128, **shared),
+        student=supervised.Config.teaching(epochs=epochs["student"], **shared),
         recovery={"iterations": 2 if place.smoke else 200},
     )
 
@@ -146,8 +149,8 @@ def cifar10_paper(place: Place) -> Setting:
     short: dict[str, Any] = {"epochs": 1} if place.smoke else {}
     return Setting(
         data=images,
-        teaching=training.Config.paper(role="teacher", **short),
-        student=training.Config.paper(**short),
+        teaching=supervised.Config.paper(role="teacher", **short),
+        student=supervised.Config.paper(**short),
         recovery={"iterations": 4 if place.smoke else 1000},
         long=True,
     )
@@ -175,7 +178,7 @@ def train_shipped() -> list[Path]:
     with one_thread():
         for scale in SHIPPED:
             world = setting(scale, Place())
-            teacher = whole(process.run(training, world.teaching, Inputs(data=world.data)))
+            teacher = whole(process.run(supervised, world.teaching, Inputs(data=world.data)))
             files.append(teacher.save(TEACHERS / f"{scale}.safetensors"))
     return files
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .. import errors, storage
+from ..core import errors, storage
 from .record import check_plain
 
 Point = dict[str, Any]

@@ -8,7 +8,7 @@ is moved until a teacher is surer of it:
 >>> import torch
 >>> import ddlab
 >>> from ddlab import networks
->>> from ddlab.parameters import Parameters, parameter
+>>> from ddlab.core.parameters import Parameters, parameter
 >>> @dataclass(frozen=True, kw_only=True)
 ... class Config(Parameters):
 ...     steps: int = parameter(20, range=(1, None), help="Updates of the images.", explorable=(5, 100))
@@ -51,8 +51,22 @@ Now it is driven, checkpointed, looked at and evaluated like those of the house;
 A `look(config, inputs, state, trace)` of its own says what a reader sees of a step; see `Look`.
 """
 
+from . import cache, checkpoint, process
 from .look import Look, Number, default_look, look
 from .run import Frame, Keep, Run, Runs
 from .source import source
 
-__all__ = ["Frame", "Keep", "Look", "Number", "Run", "Runs", "default_look", "look", "source"]
+__all__ = [
+    "Frame",
+    "Keep",
+    "Look",
+    "Number",
+    "Run",
+    "Runs",
+    "cache",
+    "checkpoint",
+    "default_look",
+    "look",
+    "process",
+    "source",
+]

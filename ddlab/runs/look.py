@@ -17,7 +17,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from .. import errors
+from ..core import errors
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .. import errors, storage
-from ..process import Inputs, Progress, Step, check_call, check_finite
+from ..core import errors, storage
 from .look import look
+from .process import Inputs, Progress, Step, check_call, check_finite
 from .source import source
 
 Make = Callable[[Any, Inputs, Any, Any], Any]  # config, inputs, state, trace (None before the first update)
@@ -285,7 +285,7 @@ class Run:
         On a keyboard interrupt the run stops after the last whole update, the checkpoint is written and `finish` returns what
         there is, marked as not complete; a line on standard output says so.
         """
-        from .. import checkpoint as files
+        from . import checkpoint as files
 
         errors.check_function("on_step", on_step, optional=True)
         file = None if checkpoint is None else storage.checked_path(checkpoint, "checkpoint")

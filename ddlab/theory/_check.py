@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..errors import check_tensor, fail
+from ..core.errors import check_tensor, fail
 
 LARGEST = 1e6  # products of two gradients are fourth powers: far below what float32 can hold
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .. import errors
+from ..core import errors
 
 SMALLEST, LARGEST = 1e-6, 1e6  # of lengths: their fourth powers and quotients stay far from what float64 cannot hold
 

@@ -45,7 +45,9 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from .. import errors, networks, predefined_views
+from .. import networks
+from ..core import errors
+from ..data import predefined_views
 from ..networks import Network
 from ._check import LARGEST
 from .counted_ridge import drawn_view_counts, fitted_losses, view_counts

@@ -27,7 +27,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .. import errors, randomness
+from ..core import errors, randomness
 from ._check import check_points
 from ._normal import LARGEST, check_gap, check_spread, distribution
 

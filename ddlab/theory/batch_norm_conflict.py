@@ -36,7 +36,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .. import errors
+from ..core import errors
 from ._check import check_points, check_target
 
 

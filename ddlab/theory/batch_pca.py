@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .. import errors
+from ..core import errors
 from ._check import check_points
 
 

@@ -38,7 +38,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .. import errors, randomness
+from ..core import errors, randomness
 from ._normal import LARGEST, distribution
 from .relabelling_noise import check_problem, gradient_noise, mean_absolute_noise
 

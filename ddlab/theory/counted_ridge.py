@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .. import errors, randomness
+from ..core import errors, randomness
 from ._check import LARGEST
 
 MOST_ASSIGNMENTS = 100_000

@@ -29,7 +29,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .. import errors
+from ..core import errors
 from ._check import check_points
 from .gaussian_mixture import GaussianMixture, decision_boundary, mixture_sample
 from .residual_bounds import MOST_POINTS

@@ -32,7 +32,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .. import errors
+from ..core import errors
 from ._normal import check_gap, check_spread, distribution
 
 _REACH, _POINTS = 12.0, 100_001

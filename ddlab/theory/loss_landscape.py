@@ -22,7 +22,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from .. import errors, randomness
+from ..core import errors, randomness
 from ..networks import Network, parameter_names
 from .toy_network import MOST_NUMBERS, ToyNetworks, check_networks
 

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .. import errors
+from ..core import errors
 from ..networks import Network, call
 from .loss_landscape import network_at, parameter_row, plane_rows
 from .toy_experiment import ToyValidation, toy_validation

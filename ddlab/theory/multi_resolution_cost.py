@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from .. import errors
+from ..core import errors
 
 
 class ResolutionStage(NamedTuple):

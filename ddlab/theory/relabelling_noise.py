@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .. import errors
+from ..core import errors
 from ._normal import check_gap, check_spread, density, distribution
 
 

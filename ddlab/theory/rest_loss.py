@@ -22,7 +22,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .. import errors, networks
+from .. import networks
+from ..core import errors
 from ..data import ImageData
 from ..networks import Network
 from ..networks.specification import hooked_layers

@@ -32,7 +32,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .. import errors
+from ..core import errors
 from ._check import check_points
 
 _ROWS = 1024  # at a time, so that the distances of many points fit

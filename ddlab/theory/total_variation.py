@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .. import errors
+from ..core import errors
 from .gaussian_mixture import GaussianMixture
 
 _REACH = 8.5  # standard deviations; beyond lies less than 1e-16 of a component

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .. import errors
+from ..core import errors
 from .gaussian_mixture import check_points
 from .toy_network import MOST_NUMBERS, ToyNetworks, check_dtype, check_networks
 

@@ -39,7 +39,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .. import errors, randomness
+from ..core import errors, randomness
 from .gaussian_mixture import check_points, posterior, spread_points
 from .toy_config import TEACHERS, ToyConfig, check_configs
 from .toy_descent import expected_descent, recorded_steps, stochastic_descent

@@ -31,7 +31,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .. import errors, randomness
+from ..core import errors, randomness
 from .gaussian_mixture import check_points
 
 MOST_NUMBERS = 2 * 10**8  # weights of all frames, or outputs: 0.8 GB in float32

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .. import errors, networks, randomness
+from .. import networks
+from ..core import errors, randomness
 from ..networks import Network
 from ._check import check_points
 

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .. import errors
+from ..core import errors
 from ._check import check_points
 
 

@@ -10,13 +10,14 @@ from tests.browser.test_widgets import note, summary, write_notebook
 BASES = """
 import ddlab
 import torch
-from ddlab import networks, training
+from ddlab import networks
+from ddlab.training import supervised
 from ddlab.lessons.bases_and_views.bases_lab import BasesLab, picture
 
 torch.set_num_threads(1)
 data = ddlab.data.load("shapes")
 spec = networks.spec("convnet", width=16)
-teacher = ddlab.train_teacher(data, training.Config.for_data(data, "teacher", network=spec, epochs=1), progress=False)
+teacher = ddlab.train_teacher(data, supervised.Config.for_data(data, "teacher", network=spec, epochs=1), progress=False)
 """
 LAB = """
 lab = BasesLab(data, teacher)

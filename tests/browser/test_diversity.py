@@ -10,18 +10,20 @@ from tests.browser.test_widgets import note, summary, write_notebook
 
 PREPARE = """
 import ddlab
-from ddlab import explorers, networks, training
-from ddlab.methods import squeeze_recover_relabel as sre2l
+from ddlab import networks
+from ddlab.training import supervised
+from ddlab.lessons.shared.diversity_view import DiversityView
+from ddlab.methods import sre2l
 
 data = ddlab.data.load("digits")
 spec = networks.spec("convnet", width=32)
-teacher = ddlab.train_teacher(data, training.Config.teaching("teacher", network=spec, epochs=4, flip=False), progress=False)
+teacher = ddlab.train_teacher(data, supervised.Config.teaching("teacher", network=spec, epochs=4, flip=False), progress=False)
 run = ddlab.Run(sre2l, sre2l.Config.teaching(iterations=100), ddlab.Inputs(data=data, teachers=(teacher,)))
 recovered = run.to_end()
 chosen = ddlab.distill("selection", data, teacher, progress=False)
 """
 VIEW = """
-view = explorers.DiversityView(
+view = DiversityView(
     data, teacher, {"random": chosen, "recovered": recovered}, films={"recovered": run}
 )
 view

@@ -7,15 +7,16 @@ from tests.browser.test_widgets import note, summary, write_notebook
 PREPARE = """
 import ddlab
 import torch
-from ddlab import networks, training
+from ddlab import networks
+from ddlab.training import supervised
 from ddlab.lessons.diversity.lab import DiversityLab
-from ddlab.methods import directed_weight_adjustment as dwa
+from ddlab.methods import dwa
 
 torch.set_num_threads(1)
 data = ddlab.data.load("digits")
 spec = networks.spec("convnet", width=32)
-teacher = ddlab.train_teacher(data, training.Config.teaching("teacher", network=spec, epochs=4, flip=False), progress=False)
-student = training.Config.teaching(network=spec, epochs=30)
+teacher = ddlab.train_teacher(data, supervised.Config.teaching("teacher", network=spec, epochs=4, flip=False), progress=False)
+student = supervised.Config.teaching(network=spec, epochs=30)
 """
 LAB = """
 lab = DiversityLab(data, teacher, dwa.Config.teaching(images_per_class=2, iterations=50), student=student)

@@ -8,8 +8,8 @@ from tests.browser.reader import p95
 from tests.browser.test_widgets import note, summary, write_notebook
 
 VIEW = """
-from ddlab import explorers
-view = explorers.LatentConflict()
+from ddlab.lessons.diversity.latents import LatentConflict
+view = LatentConflict()
 view
 """
 # Where a latent is on the screen, and in units of the axes.

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from ddlab.explorers import ANSWERS
 from ddlab.lessons.claims_on_trial import experiments
+from ddlab.lessons.claims_on_trial.trial_card import ANSWERS
 from tests.browser.reader import NOTEBOOKS, Reader, keep_results
 
 LESSON = NOTEBOOKS / "90_claims_on_trial.ipynb"

@@ -8,14 +8,15 @@ from tests.browser.test_widgets import note, summary, write_notebook
 PREPARE = """
 import ddlab
 import torch
-from ddlab import networks, training
+from ddlab import networks
+from ddlab.training import supervised
 from ddlab.lessons.data_residuals.lab import ResidualLab, score_table
 
 torch.set_num_threads(1)
 data = ddlab.data.load("shapes", size=64, train=600, test=100)
 spec = networks.spec("convnet", width=16, depth=5, pooling="max", head="mean")
-teacher = ddlab.train_teacher(data, training.Config.for_data(data, "teacher", network=spec, epochs=2), progress=False)
-student = training.Config.for_data(data, network=spec, epochs=2)
+teacher = ddlab.train_teacher(data, supervised.Config.for_data(data, "teacher", network=spec, epochs=2), progress=False)
+student = supervised.Config.for_data(data, network=spec, epochs=2)
 """
 LAB = """
 lab = ResidualLab(data, teacher, student=student, seeds=2)

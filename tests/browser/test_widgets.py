@@ -19,7 +19,7 @@ import torch
 import ddlab
 from ddlab import figures
 from ddlab.explorers import Explorer, Live, Plot, Scrubber, controls
-from ddlab.parameters import Parameters, parameter
+from ddlab.core.parameters import Parameters, parameter
 from ddlab.runs import Frame
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,8 @@ import pytest
 
 from ddlab.commands import claims as command
 from ddlab.commands import main
-from ddlab.lessons import CLAIMS, claims, start_page
+from ddlab.lessons import CLAIMS, claims
+from ddlab.lessons.start_page import experiments as start_page
 
 
 def test_all_claims_are_listed_with_their_verdicts(capsys: pytest.CaptureFixture[str]) -> None:

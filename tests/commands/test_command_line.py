@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from ddlab import commands, errors
+from ddlab import commands
 from ddlab.commands import arguments, lessons, main
+from ddlab.core import errors
 from ddlab.methods import selection
 from tests.support import refuses
 from tests.test_imports import loaded_after

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ddlab import evaluation, methods, networks, training
+from ddlab import evaluation, methods, networks
 from ddlab.commands import main
 from ddlab.data import load
 from ddlab.distilled import DistilledSet
-from ddlab.methods import selection
-from ddlab.methods import squeeze_recover_relabel as sre2l
+from ddlab.methods import selection, sre2l
+from ddlab.training import supervised
 
 DATA = ["--data", "shapes", "size=16", "train=60", "test=20"]
 NETWORK = 'network={"family": "convnet", "options": {"width": 8}}'
@@ -86,7 +86,7 @@ def test_the_numbers_are_those_of_evaluate(folder: Path, capsys: pytest.CaptureF
     assert main(["evaluate", "a.safetensors", *DATA, *words, "--json"]) == 0
     (found,) = told(capsys)["results"]
     data = load("shapes", size=16, train=60, test=20)
-    config = training.Config.for_data(data, epochs=2, network=networks.spec("mlp"))
+    config = supervised.Config.for_data(data, epochs=2, network=networks.spec("mlp"))
     wanted = evaluation.evaluate(DistilledSet.load("a.safetensors"), data, labels="hard", seeds=(0, 1), config=config)
     assert found["per_seed"] == {str(seed): value for seed, value in wanted.per_seed.items()}
     assert (found["mean"], found["std"], found["interval"]) == (wanted.mean, wanted.std, list(wanted.interval or ()))
@@ -148,7 +148,7 @@ def test_an_interrupt_leaves_what_there_is_and_a_checkpoint_goes_on(
 def test_an_interrupt_while_the_teacher_is_trained_leaves_no_set(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    interrupted_after(0, training, monkeypatch)
+    interrupted_after(0, supervised, monkeypatch)
     assert main(["distill", "sre2l", *DATA, *TEACHER, "--save-teacher", "t.safetensors", "-o", "a.safetensors"]) == 130
     assert capsys.readouterr().err == "ddlab: interrupted: the teacher was still being trained\n"
     assert not list(folder.iterdir())
@@ -161,7 +161,7 @@ def test_an_interrupt_keeps_whole_students(
     capsys.readouterr()
     given = ["evaluate", "a.safetensors", *DATA, "--config", "epochs=2", "network=mlp", "seed=7", "--json"]
     # Two epochs of one batch each: the third student is not whole.
-    interrupted_after(5, training, monkeypatch)
+    interrupted_after(5, supervised, monkeypatch)
     assert main([*given, "--seeds", "3"]) == 130
     found = told(capsys)
     assert found["complete"] is False and [len(each["per_seed"]) for each in found["results"]] == [2]

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import ipywidgets as widgets
 import pytest
 
-from ddlab.errors import DDLabError
+from ddlab.core.errors import DDLabError
+from ddlab.core.parameters import Parameters, describe, parameter
 from ddlab.explorers import Explorer, Plot, Runner, controls
 from ddlab.explorers.controls import label_of, plain_symbol
 from ddlab.figures import loss_curves
-from ddlab.parameters import Parameters, describe, parameter
 
 
 @dataclass(frozen=True, kw_only=True)

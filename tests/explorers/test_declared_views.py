@@ -9,10 +9,10 @@ from typing import Any
 import plotly.graph_objects as go
 import pytest
 
+from ddlab.core.parameters import Parameters, parameter
 from ddlab.explorers import Chart, Column, Html, Lab, Laboratory, Row, Value
 from ddlab.explorers.lab import Compute
 from ddlab.figures import loss_curves
-from ddlab.parameters import Parameters, parameter
 
 
 @dataclass(frozen=True, kw_only=True)

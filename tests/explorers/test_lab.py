@@ -15,14 +15,14 @@ import plotly.graph_objects as go
 import pytest
 
 from ddlab import explorers
-from ddlab.errors import DDLabError, fail
+from ddlab.core.errors import DDLabError, fail
+from ddlab.core.parameters import Parameters, narrowed, parameter
 from ddlab.explorers import Change, Chart, Compute, Html, Known, Lab, Laboratory, Row, Strip, Tabs, Value
 from ddlab.explorers import lab as labs
 from ddlab.explorers.views import step_on_show
 from ddlab.figures import encode_grid, loss_curves
-from ddlab.parameters import Parameters, narrowed, parameter
-from ddlab.process import Inputs
 from ddlab.runs import Keep, Run
+from ddlab.runs.process import Inputs
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,16 +14,18 @@ import pytest
 import torch
 
 import ddlab
-from ddlab import networks, parameters, pretraining, self_supervised, training
+from ddlab import networks
+from ddlab.core import parameters
+from ddlab.core.errors import DDLabError, NonFiniteError
+from ddlab.core.parameters import Parameters, parameter
 from ddlab.data import ImageData
-from ddlab.errors import DDLabError, NonFiniteError
 from ddlab.explorers import Live, film
-from ddlab.methods import squeeze_recover_relabel as sre2l
+from ddlab.methods import sre2l
 from ddlab.networks import Network
-from ddlab.parameters import Parameters, parameter
 from ddlab.runs import Keep, Run
+from ddlab.training import pretraining, self_supervised, supervised
+from tests.contract.test_processes import CASES, bundle
 from tests.support import made_data, refuses
-from tests.test_contract import CASES, bundle
 
 CONFIG = sre2l.Config.teaching(iterations=20)
 CHANGES = [
@@ -279,7 +281,7 @@ def test_wrong_arguments_are_refused_at_once(given: Given) -> None:
     with refuses("teacher"):
         Live("sre2l", data)
     with refuses("config", "squeeze"):
-        Live("sre2l", data, teacher, training.Config())
+        Live("sre2l", data, teacher, supervised.Config())
     with refuses("first"):
         Live("sre2l", data, teacher, first=["alpha"])
 
@@ -414,14 +416,14 @@ def test_a_student_of_a_frame_beside_random_real_images(live: Live) -> None:
 
 def test_stop_leaves_a_student_and_the_run_as_it_was(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     press(live, "step")
-    update, begun = training.update, threading.Event()
+    update, begun = supervised.update, threading.Event()
 
     def slowly(*given: Any) -> Any:
         begun.set()
         time.sleep(0.02)
         return update(*given)
 
-    monkeypatch.setattr(training, "update", slowly)
+    monkeypatch.setattr(supervised, "update", slowly)
     live.buttons["student"].click()
     assert begun.wait(30) and not live.buttons["stop"].disabled and live.buttons["student"].disabled
     press(live, "stop")
@@ -464,7 +466,7 @@ def test_every_process_is_played_and_filmed(case: Any, teacher: Network, grey: I
     inputs = bundle(case, grey, teacher, distilled)
     data: Any = inputs.data or inputs.distilled
     explorer = Live(case.module, data, inputs.teachers, case.config)
-    assert (explorer.picture is None) == (case.module in (training, self_supervised, pretraining))
+    assert (explorer.picture is None) == (case.module in (supervised, self_supervised, pretraining))
     press(explorer, "step")
     said = explorer.sentence
     press(explorer, "play")
@@ -484,7 +486,7 @@ def test_presets_follow_the_data(given: Given) -> None:
     data, teacher = given
     for process, expected in (
         ("dwa", ddlab.methods.get("dwa").Config.teaching()),
-        (training, training.Config.for_data(data, "teacher")),
+        (supervised, supervised.Config.for_data(data, "teacher")),
         (self_supervised, self_supervised.Config.for_data(data)),
     ):
         config = Live(process, data, teacher)

@@ -17,35 +17,26 @@ import pytest
 import torch
 
 import ddlab
-from ddlab import networks, training
+from ddlab import networks
+from ddlab.core.errors import DDLabError
 from ddlab.data import ImageData
-from ddlab.errors import DDLabError
-from ddlab.explorers import (
-    DiversityView,
-    Explorer,
-    Laboratory,
-    LatentConflict,
-    Live,
-    Scrubber,
-    TrialCard,
-    film,
-)
-from ddlab.explorers.latents import pulls, start_points
+from ddlab.explorers import Explorer, Laboratory, Live, Scrubber, film
 from ddlab.figures import encode_png, loss_curves
 from ddlab.lessons.bases_and_views import bases_lab as bases
 from ddlab.lessons.bases_and_views import lab as bases_and_views
 from ddlab.lessons.bases_and_views.budget_lab import BudgetLab
 from ddlab.lessons.claims_on_trial import crop_lab, experiments
+from ddlab.lessons.claims_on_trial.trial_card import TrialCard
 from ddlab.lessons.data_residuals import lab as residuals
 from ddlab.lessons.diversity import lab as diversity
+from ddlab.lessons.diversity.latents import LatentConflict, pulls, start_points
 from ddlab.lessons.ideal_data import lab as toys
+from ddlab.lessons.shared.diversity_view import DiversityView
 from ddlab.lessons.shared.labels_against_images import LabelsAgainstImages
-from ddlab.methods import data_residual_matching as fadrm
-from ddlab.methods import directed_weight_adjustment as dwa
-from ddlab.methods import parameterised_self_supervised as boost
-from ddlab.methods import squeeze_recover_relabel as sre2l
+from ddlab.methods import boost, dwa, fadrm, sre2l
 from ddlab.networks import Network
 from ddlab.runs import Frame, Keep, Run
+from ddlab.training import supervised
 from tests.support import made_data
 
 CHANGES, SECONDS = 200, 2.0
@@ -69,7 +60,7 @@ class Storm:
 
 def labels_against_images(data: ImageData, teacher: Network) -> Storm:
     real = ddlab.distill("selection", data, teacher, progress=False)
-    student = training.Config.teaching(network=networks.spec("convnet", width=4), epochs=30)
+    student = supervised.Config.teaching(network=networks.spec("convnet", width=4), epochs=30)
     explorer = LabelsAgainstImages(data, teacher, dict.fromkeys(("real", "noise", "recovered"), real), student)
     kinds = ("hard", "stored", "online")
 
@@ -169,7 +160,7 @@ def diversity_view(data: ImageData, teacher: Network) -> Storm:
 
 def diversity_lab(data: ImageData, teacher: Network) -> Storm:
     """Settings that are known and new ones, which are recovered at once, mixed with the two maps."""
-    student = training.Config.teaching(network=networks.spec("convnet", width=4), epochs=2)
+    student = supervised.Config.teaching(network=networks.spec("convnet", width=4), epochs=2)
     config = dwa.Config(images_per_class=2, iterations=3, roll_pixels=2)
     explorer = diversity.DiversityLab(data, teacher, config, student=student, points=30, at_once=1e9)
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from ddlab.bases import effective_rank
+from ddlab.distilled.bases import effective_rank
+from ddlab.distilled.storage_budget import Factorised
 from ddlab.figures import (
     alt_text,
     basis_grid,
@@ -18,7 +19,6 @@ from ddlab.figures import (
     storage_bill,
 )
 from ddlab.figures.theme import THEMES, colour_map
-from ddlab.storage_budget import Factorised
 from tests.support import refuses
 
 EVERY = {

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from ddlab.errors import DDLabError
+from ddlab.core.errors import DDLabError
 from ddlab.figures import (
     alt_text,
     bars,

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from ddlab.errors import DDLabError
+from ddlab.core.errors import DDLabError
 from ddlab.figures import alt_text, encode_grid, encode_png, grid_alt, image_grid
 from ddlab.figures.images import as_pixels
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ddlab.errors import DDLabError
+from ddlab.core.errors import DDLabError
 from ddlab.figures import alt_text, encode_grid, image_panels
 
 ONE, OTHER = (np.random.default_rng(seed).integers(0, 256, (6, 3, 8, 8), dtype=np.uint8) for seed in (0, 1))

@@ -19,7 +19,7 @@ from ddlab.figures import (
     vanishing_curves,
 )
 from ddlab.figures.theme import THEMES, colour_map
-from ddlab.methods import data_residual_matching as fadrm
+from ddlab.methods import fadrm
 from tests.support import refuses
 
 EVERY = {

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from ddlab.errors import DDLabError
+from ddlab.core.errors import DDLabError
 from ddlab.figures import alt_text, finish_figure, loss_curves, recolour, series_style, start_figure
 from ddlab.figures.theme import THEMES, faint, neutral, palette
 

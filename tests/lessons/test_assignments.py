@@ -23,7 +23,7 @@ import torch
 import ddlab
 from ddlab.commands import main
 from ddlab.commands.lessons import NOTEBOOKS, build, grading, running
-from ddlab.errors import DDLabError
+from ddlab.core.errors import DDLabError
 from ddlab.lessons import assignment
 
 ROOT = NOTEBOOKS.parent

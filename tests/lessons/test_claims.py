@@ -9,7 +9,7 @@ import re
 import pytest
 
 from ddlab.commands import claims as command
-from ddlab.errors import DDLabError
+from ddlab.core.errors import DDLabError
 from ddlab.lessons import Claim, claims, index
 
 

@@ -9,12 +9,13 @@ import pytest
 import torch
 
 import ddlab
-from ddlab.errors import DDLabError
-from ddlab.lessons import LESSONS, Prediction, inverting_a_network
+from ddlab.core.errors import DDLabError
+from ddlab.lessons import LESSONS, Prediction
 from ddlab.lessons import lesson as frame
-from ddlab.lessons.inverting_a_network import CHECKS
+from ddlab.lessons.inverting_a_network import experiments as inverting_a_network
+from ddlab.lessons.inverting_a_network.experiments import CHECKS
 from ddlab.lessons.lesson import OverBudget, peak_megabytes
-from ddlab.methods import squeeze_recover_relabel as sre2l
+from ddlab.methods import sre2l
 
 NAME = "20_inverting_a_network"
 

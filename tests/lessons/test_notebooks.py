@@ -13,9 +13,9 @@ import torch
 
 from ddlab.commands import main
 from ddlab.commands.lessons import NOTEBOOKS, build
-from ddlab.errors import DDLabError
+from ddlab.core.errors import DDLabError
 from ddlab.lessons import LESSONS
-from ddlab.methods import _recovery as recovery
+from ddlab.methods import recovery
 
 SOLUTIONS = sorted((NOTEBOOKS / "solutions").glob("*.ipynb"))
 START = "00_start"  # read in five minutes: the rules that make a lesson long are relaxed for it, each where it stands
@@ -109,8 +109,7 @@ def test_check_notices_a_lesson_that_is_not_in_step(tmp_path, capsys) -> None:
 def test_stubs_run_and_never_raise(path: Path, capsys) -> None:
     import ddlab
     from ddlab import explorers
-    from ddlab.methods import selection
-    from ddlab.methods import squeeze_recover_relabel as sre2l
+    from ddlab.methods import selection, sre2l
 
     lesson = build.lesson_from(json.loads(path.read_text()))
     cells = ["".join(c["source"]) for c in lesson["cells"] if c["cell_type"] == "code"]

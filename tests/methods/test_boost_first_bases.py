@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 import torch
 
-from ddlab import cache, networks
-from ddlab.bases import principal_bases
+from ddlab import networks
 from ddlab.data import ImageData
-from ddlab.factorisation import downsampled
-from ddlab.methods import kernel_ridge_self_supervised as krr
-from ddlab.methods import parameterised_self_supervised as boost
-from ddlab.process import Inputs
+from ddlab.distilled.bases import principal_bases
+from ddlab.distilled.factorisation import downsampled
+from ddlab.methods import boost, krr_st
+from ddlab.runs import cache
+from ddlab.runs.process import Inputs
 from tests.support import made_data, refuses
 
 
@@ -29,7 +29,7 @@ def inputs(data: ImageData) -> Inputs:
 @pytest.mark.parametrize("scale", [1, 2, 4])
 def test_kept_components_are_those_found_anew(data: ImageData, inputs: Inputs, scale: int) -> None:
     small = downsampled(data.normalised(torch.arange(len(data.train_labels))), scale=scale)
-    features = krr.teacher_features(inputs)
+    features = krr_st.teacher_features(inputs)
     cache.clear()
     for count in (3, 1, 4, 3):
         config = boost.Config.teaching(scale=scale, image_bases=count, representation_bases=count)

@@ -8,7 +8,7 @@ from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.methods._labelling import labelled_set
 from ddlab.networks import Network
-from ddlab.process import Inputs
+from ddlab.runs.process import Inputs
 
 
 def test_labelled_set(grey: ImageData, teacher: Network) -> None:

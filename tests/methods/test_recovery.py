@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from ddlab import networks
 from ddlab.data import ImageData
-from ddlab.methods import _recovery as recovery
+from ddlab.methods import recovery
 from ddlab.networks import Network, convnet
 from tests.support import assert_unchanged, refuses, snapshot
 

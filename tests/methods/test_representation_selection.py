@@ -11,15 +11,17 @@ import torch
 from sklearn.cluster import KMeans
 from torch import Tensor
 
-from ddlab import networks, predefined_views, process, randomness
-from ddlab.data import ImageData
-from ddlab.methods import kernel_ridge_self_supervised as krr
+from ddlab import networks
+from ddlab.core import randomness
+from ddlab.data import ImageData, predefined_views
+from ddlab.data.predefined_views import Kind
+from ddlab.methods import krr_st
 from ddlab.methods import representation_selection as selected
 from ddlab.networks import Network
-from ddlab.predefined_views import Kind
-from ddlab.process import Inputs
-from tests.methods.test_kernel_ridge_self_supervised import relabelled_data
-from tests.methods.test_parameterised_self_supervised import wide
+from ddlab.runs import process
+from ddlab.runs.process import Inputs
+from tests.methods.test_boost import wide
+from tests.methods.test_krr_st import relabelled_data
 from tests.support import made_data, refuses
 
 
@@ -29,7 +31,7 @@ def inputs(grey: ImageData, teacher: Network) -> Inputs:
 
 
 def rows(inputs: Inputs) -> np.ndarray:
-    return krr.teacher_features(inputs).double().numpy()
+    return krr_st.teacher_features(inputs).double().numpy()
 
 
 def test_k_means_takes_the_image_nearest_to_each_centre(inputs: Inputs) -> None:
@@ -45,7 +47,7 @@ def test_k_means_takes_the_image_nearest_to_each_centre(inputs: Inputs) -> None:
 
 def test_random_images_are_those_that_krr_st_begins_with(inputs: Inputs, grey: ImageData) -> None:
     made = process.run(selected, selected.Config(budget=9, seed=4), inputs)
-    indices = krr.real_indices(36, 9, seed=4)
+    indices = krr_st.real_indices(36, 9, seed=4)
     assert made.provenance["indices"] == indices.tolist()
     assert torch.equal(made.images, grey.normalised(indices))
 

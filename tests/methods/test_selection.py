@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from ddlab import networks, process
+from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.methods import selection
 from ddlab.networks import Network
-from ddlab.process import Inputs
+from ddlab.runs import process
+from ddlab.runs.process import Inputs
 from tests.support import refuses
 
 KINDS = ("random", "average", "k_means", "herding", "k_center")

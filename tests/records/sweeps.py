@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from ddlab import randomness
+from ddlab.core import randomness
 from ddlab.records import Place, Sweep
 
 SETTINGS = [{"method": method, "x": x, "seed": seed} for method in ("a", "b") for x in (1.5, 3) for seed in range(2)]

@@ -14,14 +14,13 @@ import torch
 from PIL import Image
 
 import ddlab
-from ddlab import measures, methods, networks, records, training
+from ddlab import methods, networks, records
 from ddlab.commands import main
-from ddlab.evaluation import across, class_incremental, evaluate
-from ddlab.methods import directed_weight_adjustment as dwa
-from ddlab.methods import selection
-from ddlab.methods import squeeze_recover_relabel as sre2l
+from ddlab.evaluation import across, class_incremental, evaluate, measures
+from ddlab.methods import dwa, selection, sre2l
 from ddlab.records import SWEEPS, Place, catalogue, diversity, self_supervised, setting, transfer
 from ddlab.records.setting import DWA, RANDOM, RDED, SRE2L
+from ddlab.training import supervised
 from tests.support import refuses
 
 SMOKE = Place(smoke=True)
@@ -81,7 +80,7 @@ def built(point: dict[str, Any]) -> tuple[Any, Any, Any]:
     """Images of a point through `distill`, with all that the point says written out; with data and teacher."""
     images = ddlab.data.load("shapes", size=16, train=500, test=20)
     network = networks.spec("convnet", width=4)
-    teaching = training.Config.for_data(images, "teacher", network=network, epochs=2)
+    teaching = supervised.Config.for_data(images, "teacher", network=network, epochs=2)
     teacher = ddlab.train_teacher(images, teaching, progress=False)
     config: Any = selection.Config(images_per_class=2, seed=3)
     if point["method"] == SRE2L:
@@ -130,12 +129,12 @@ def test_what_a_point_measures(method: str, monkeypatch: pytest.MonkeyPatch) -> 
     # Students of a smoke run guess, so that their accuracy does not show the seed.
     assert asked == [("hard", (3,)), ("online", (3,))]
     made, images, teacher = built(point)
-    student = training.Config.for_data(images, network=networks.spec("convnet", width=4), epochs=2)
+    student = supervised.Config.for_data(images, network=networks.spec("convnet", width=4), epochs=2)
     for labels in ("hard", "online"):
         tested = evaluate(made, images, labels=labels, teacher=teacher, config=student, seeds=(3,))
         assert found[labels] == tested.per_seed[3]
     assert found["distance"] == pytest.approx(float(measures.feature_distance(made, teacher).mean()), rel=1e-5)
-    order = torch.randperm(500, generator=ddlab.randomness.generator(0, 0, "real images of a record"))
+    order = torch.randperm(500, generator=ddlab.core.randomness.generator(0, 0, "real images of a record"))
     real = networks.predict(teacher, images.normalised(order[:300])).features
     expected = naive_coverage(real.flatten(1), networks.predict(teacher, made.images).features.flatten(1))
     assert found["coverage"] == pytest.approx(expected, abs=1.5 / 300)
@@ -172,7 +171,7 @@ def test_the_other_tables_measure_what_evaluation_gives() -> None:
 
 
 def test_teacher_and_images_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ddlab.cache.clear()
+    ddlab.runs.cache.clear()
     place = Place(folder=tmp_path, smoke=True)
     point = a_point(SRE2L)
     first = diversity.measured(point, place, scale="shapes")
@@ -180,7 +179,7 @@ def test_teacher_and_images_are_read_again(tmp_path: Path, monkeypatch: pytest.M
         "squeeze_recover_relabel",
         "training",
     ]
-    ddlab.cache.clear()
+    ddlab.runs.cache.clear()
     monkeypatch.setattr(sre2l, "update", None)
     monkeypatch.setattr(setting.cache.driver, "start", lambda process, *rest: pytest.fail(f"{process.NAME} ran again"))
     world = setting.setting("shapes", place)
@@ -190,7 +189,7 @@ def test_teacher_and_images_are_read_again(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_long_run_goes_on_from_its_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ddlab.cache.clear()
+    ddlab.runs.cache.clear()
     place, point = Place(folder=tmp_path, smoke=True), a_point(SRE2L)
     world = dataclasses.replace(setting.setting("shapes", place), long=True)
     world.teacher(place)
@@ -252,7 +251,7 @@ def test_cifar10_runs_through_the_command_line(
 def test_the_settings_are_the_published_ones(tmp_path: Path) -> None:
     place = Place(data=pictures(tmp_path, 8, 2))
     world = setting.setting("cifar10_paper", place)
-    assert world.student == training.Config.paper() and world.teaching == training.Config.paper(role="teacher")
+    assert world.student == supervised.Config.paper() and world.teaching == supervised.Config.paper(role="teacher")
     assert world.recovery == {"iterations": 1000} and dwa.Config.paper().iterations == 1000
     small = setting.setting("cifar10_small", place)
     assert (small.student.epochs, small.student.network.title) == (300, "convnet(width=48)")

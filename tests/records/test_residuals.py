@@ -11,13 +11,16 @@ import torch
 from torch import Tensor
 
 import ddlab
-from ddlab import entropy, evaluation, networks, process, records, training
+from ddlab import evaluation, networks, records
 from ddlab.commands import main
-from ddlab.methods import data_residual_matching as fadrm
-from ddlab.process import Inputs
+from ddlab.evaluation import entropy
+from ddlab.methods import fadrm
 from ddlab.records import SWEEPS, Place, residuals, setting
 from ddlab.records.residuals import PULLED_BACK, STOPPED
 from ddlab.records.setting import FADRM, RANDOM, RDED, SRE2L
+from ddlab.runs import process
+from ddlab.runs.process import Inputs
+from ddlab.training import supervised
 from tests.records.test_diversity import pictures
 
 SMOKE = Place(smoke=True)
@@ -175,7 +178,7 @@ def test_the_shipped_teacher_is_the_records() -> None:
     assert real.shipped is not None
     teacher = networks.load(real.shipped)
     # What came to the config later has its default in the recipe.
-    recipe, plain = real.teaching.to_dict(), training.Config().to_dict()
+    recipe, plain = real.teaching.to_dict(), supervised.Config().to_dict()
     assert recipe == {**plain, **teacher.provenance["config"]}
     assert teacher.provenance["complete"] is True
     assert teacher.provenance["inputs"] == Inputs(data=real.data).fingerprint
@@ -186,7 +189,9 @@ def test_the_shipped_teacher_is_the_records() -> None:
 def test_shipped_teachers_are_trained_with_one_thread(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
     small = dataclasses.replace(
         world(),
-        teaching=training.Config.for_data(world().data, "teacher", network=networks.spec("convnet", width=4), epochs=1),
+        teaching=supervised.Config.for_data(
+            world().data, "teacher", network=networks.spec("convnet", width=4), epochs=1
+        ),
     )
     threads = []
     run = process.run

@@ -10,18 +10,17 @@ from typing import Any
 import pytest
 import torch
 
-from ddlab import cache, data, distill, networks, records, shift_models
-from ddlab import self_supervised as teaching
+from ddlab import data, distill, networks, records
 from ddlab.commands import main
-from ddlab.distilled import DistilledSet
+from ddlab.distilled import DistilledSet, shift_models
+from ddlab.distilled.storage_budget import Shift
 from ddlab.evaluation import pretrained, probe
-from ddlab.methods import kernel_ridge_self_supervised as krr
-from ddlab.methods import parameterised_self_supervised as boost
-from ddlab.methods import representation_selection
-from ddlab.process import Inputs
+from ddlab.methods import boost, krr_st, representation_selection
 from ddlab.records import SWEEPS, Place, self_supervised, setting
 from ddlab.records.self_supervised import BOOST, KRR_ST, SELECTED
-from ddlab.storage_budget import Shift
+from ddlab.runs import cache
+from ddlab.runs.process import Inputs
+from ddlab.training import self_supervised as teaching
 from tests.support import refuses
 
 SMOKE = Place(smoke=True)
@@ -71,7 +70,7 @@ def test_a_point_is_what_the_method_makes_of_its_columns(method: str) -> None:
         "seed": 2,
     }
     config: Any = {
-        KRR_ST: lambda: krr.Config.teaching(budget=20, reset=True, **short),
+        KRR_ST: lambda: krr_st.Config.teaching(budget=20, reset=True, **short),
         BOOST: lambda: boost.Config.teaching(budget=20, image_bases=40, representation_bases=40, **short),
         SELECTED: lambda: representation_selection.Config(budget=20, seed=2),
     }[method]()
@@ -190,7 +189,7 @@ def test_sets_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     (file,) = (tmp_path / "made").glob("kernel_ridge_self_supervised-*.safetensors")
     assert DistilledSet.load(file).fingerprint == made.fingerprint
     cache.clear()
-    monkeypatch.setattr(krr, "update", lambda *_: pytest.fail("it ran again"))
+    monkeypatch.setattr(krr_st, "update", lambda *_: pytest.fail("it ran again"))
     assert self_supervised.distilled(point, place).fingerprint == made.fingerprint
 
 

@@ -15,11 +15,13 @@ import pytest
 import torch
 
 import ddlab
-from ddlab import checkpoint, networks, training
+from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.explorers import Live, film
 from ddlab.networks import Network
+from ddlab.runs import checkpoint
+from ddlab.training import supervised
 from tests.support import assert_same, made_data, refuses
 
 CONTRIBUTING = Path(ddlab.__file__).parents[1] / "CONTRIBUTING.md"
@@ -55,7 +57,7 @@ def test_it_is_driven_and_evaluated(mine: Any, given: Any) -> None:
     )
     assert isinstance(made, DistilledSet) and made.complete and len(made) == data.classes
     assert len(losses) == 20 and losses[-1] < losses[0]
-    student = training.Config.teaching(network=networks.spec("convnet", width=4), epochs=2, crop_pixels=0)
+    student = supervised.Config.teaching(network=networks.spec("convnet", width=4), epochs=2, crop_pixels=0)
     found = ddlab.evaluate(made, data, labels="stored", seeds=(0, 1), config=student)
     assert 0 <= found.mean <= 1 and len(found.per_seed) == 2
 
@@ -63,7 +65,9 @@ def test_it_is_driven_and_evaluated(mine: Any, given: Any) -> None:
 def test_it_trains_a_teacher_where_it_needs_one(mine: Any, given: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
     trained = replace(given[1], provenance={"complete": True})
-    monkeypatch.setattr("ddlab.distillation.train_teacher", lambda data, *_, **__: asked.append(data) or trained)
+    monkeypatch.setattr(
+        "ddlab.methods.distillation.train_teacher", lambda data, *_, **__: asked.append(data) or trained
+    )
     assert ddlab.distill(mine, given[0], progress=False).complete and asked == [given[0]]
 
 
@@ -115,7 +119,7 @@ def test_what_is_missing_is_said_in_a_sentence(mine: Any, given: Any) -> None:
         half = {name: getattr(mine, name) for name in ("NAME", "Config", "State", "total_steps", "init")}
         ddlab.distill(SimpleNamespace(**half), data, teacher)
     with refuses("config", "moved_means"):
-        ddlab.distill(mine, data, teacher, training.Config())
+        ddlab.distill(mine, data, teacher, supervised.Config())
     with refuses("what training finishes with", "a DistilledSet"):
-        config = training.Config.teaching(network=networks.spec("convnet", width=4), epochs=1, crop_pixels=0)
-        ddlab.distill(training, data, teacher, config, progress=False)
+        config = supervised.Config.teaching(network=networks.spec("convnet", width=4), epochs=1, crop_pixels=0)
+        ddlab.distill(supervised, data, teacher, config, progress=False)

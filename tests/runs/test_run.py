@@ -10,13 +10,11 @@ import pytest
 import torch
 
 from ddlab import networks
+from ddlab.core.errors import NonFiniteError
 from ddlab.distilled import DistilledSet
-from ddlab.errors import NonFiniteError
-from ddlab.methods import data_residual_matching as fadrm
-from ddlab.methods import selection
-from ddlab.methods import squeeze_recover_relabel as sre2l
-from ddlab.process import Inputs, Step, steps
+from ddlab.methods import fadrm, selection, sre2l
 from ddlab.runs import Frame, Keep, Look, Number, Run, Runs, look, source
+from ddlab.runs.process import Inputs, Step, steps
 from tests.support import assert_same, made_data, refuses
 
 SMALL = sre2l.Config(images_per_class=2, iterations=6, roll_pixels=1)

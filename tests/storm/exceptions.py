@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 
-from ddlab import methods, pretraining, self_supervised, training
+from ddlab import methods
+from ddlab.training import pretraining, self_supervised, supervised
 from tests import public_api
 
 _WORDING = "a helper that words errors: its arguments, but for the value it judges, are written in ddlab's own source"
@@ -15,50 +16,100 @@ _DECLARED = "written in the declaration of a laboratory by its author; what is w
 _NO_ARGUMENTS = "it takes no arguments that it could be given wrongly"
 
 EXCEPTIONS: dict[str, str] = {
-    **dict.fromkeys(("errors.fail", "errors.one_of", "errors.DDLabError", "errors.NonFiniteError"), _WORDING),
-    **dict.fromkeys(("parameters.Parameter", "parameters.parameter", "parameters.with_default", "parameters.narrowed"), _DESCRIBES),
-    "errors.all_finite": "asked about tensors that its caller has looked at; called in every check",
-    "process.Process": "a protocol for type checkers, which nobody makes an instance of",
-    "process.Step": _RECORD,
+    **dict.fromkeys(
+        ("core.errors.fail", "core.errors.one_of", "core.errors.DDLabError", "core.errors.NonFiniteError"), _WORDING
+    ),
+    **dict.fromkeys(
+        (
+            "core.parameters.Parameter",
+            "core.parameters.parameter",
+            "core.parameters.with_default",
+            "core.parameters.narrowed",
+        ),
+        _DESCRIBES,
+    ),
+    "core.errors.all_finite": "asked about tensors that its caller has looked at; called in every check",
+    "runs.process.Process": "a protocol for type checkers, which nobody makes an instance of",
+    "runs.process.Step": _RECORD,
     "runs.source": "a hash of the code of whatever it is given",
     **dict.fromkeys(("runs.look", "runs.default_look"), _DRIVEN),
     **{
         f"explorers.{name}": _DECLARED
         for name in (
-            "Change", "Chart", "Column", "Compute", "Html", "Known", "Lab", "Laboratory", "Row", "Strip", "Tabs", "Value",
+            "Change",
+            "Chart",
+            "Column",
+            "Compute",
+            "Html",
+            "Known",
+            "Lab",
+            "Laboratory",
+            "Row",
+            "Strip",
+            "Tabs",
+            "Value",
         )
     },
     "explorers.Sentence": "a line of text, whose trait checks what it is given; its state is keyword arguments of ipywidgets",
     **dict.fromkeys(
         (
-            "augmentation.View", "distilled.HardLabels", "distilled.StoredLabels", "distilled.OnlineTeacher",
-            "distilled.EpochLabels", "distilled.Representations", "bases.PrincipalBases", "storage_budget.Bill",
-            "evaluation.Pretrained", "evaluation.Transfer",
-            "evaluation.Evaluation", "evaluation.Probe", "evaluation.Architectures", "evaluation.Continual", "evaluation.Stage",
-            "records.Outcome", "embeddings.Density", "embeddings.Embedding", "runs.Frame", "runs.Number", "explorers.Shown",
+            "data.augmentation.View",
+            "distilled.HardLabels",
+            "distilled.StoredLabels",
+            "distilled.OnlineTeacher",
+            "distilled.EpochLabels",
+            "distilled.Representations",
+            "distilled.bases.PrincipalBases",
+            "distilled.storage_budget.Bill",
+            "evaluation.Pretrained",
+            "evaluation.Transfer",
+            "evaluation.Evaluation",
+            "evaluation.Probe",
+            "evaluation.Architectures",
+            "evaluation.Continual",
+            "evaluation.Stage",
+            "records.Outcome",
+            "evaluation.embeddings.Density",
+            "evaluation.embeddings.Embedding",
+            "runs.Frame",
+            "runs.Number",
+            "lessons.claims_on_trial.trial_card.Shown",
             "lessons.Budget",
-            "lessons.Claim", "lessons.Verdict", "networks.Outputs", "optim.AdamState", "optim.SGDState",
-            "self_supervised.Batch", "self_supervised.ObjectiveState", "theory.RestLossChange", "theory.VarianceParts",
-            "theory.SimulatedErrors", "theory.MixtureInformation", "theory.RelabelledInformation", "theory.TableInformation",
-            "theory.LipschitzConstants", "theory.ResolutionStage", "theory.GeneralisationBound",
-            "theory.PrincipalComponents", "theory.LinearTransport",
+            "lessons.Claim",
+            "lessons.Verdict",
+            "networks.Outputs",
+            "core.optimisers.AdamState",
+            "core.optimisers.SGDState",
+            "training.self_supervised.Batch",
+            "training.self_supervised.ObjectiveState",
+            "theory.RestLossChange",
+            "theory.VarianceParts",
+            "theory.SimulatedErrors",
+            "theory.MixtureInformation",
+            "theory.RelabelledInformation",
+            "theory.TableInformation",
+            "theory.LipschitzConstants",
+            "theory.ResolutionStage",
+            "theory.GeneralisationBound",
+            "theory.PrincipalComponents",
+            "theory.LinearTransport",
         ),
         _RECORD,
     ),
-}  # fmt: skip
+}
 for _record in ("DecisionBoundary", "DistilledSamples", "PredictiveRisk", "Projection", "RandomViewGradients", "Surface",
                 "ToyValidation", "ViewObjective"):  # fmt: skip
     EXCEPTIONS[f"theory.{_record}"] = _RECORD
-for _process in (training, pretraining, self_supervised, *(methods.get(name) for name in methods.names())):
+for _process in (supervised, pretraining, self_supervised, *(methods.get(name) for name in methods.names())):
     _room = _process.__name__.removeprefix("ddlab.")
     EXCEPTIONS |= {f"{_room}.{name}": _DRIVEN for name in ("total_steps", "init", "update", "finish", "look")}
     EXCEPTIONS |= {f"{_room}.{name}": _RECORD for name in ("State", "Trace")}
 for _shared in ("total_steps", "State", "Trace"):  # Boost's are KRR-ST's
-    del EXCEPTIONS[f"methods.parameterised_self_supervised.{_shared}"]
-EXCEPTIONS |= {f"methods.squeeze_recover_relabel.{name}": _DRIVEN for name in ("image_step", "gradient_step")}
+    del EXCEPTIONS[f"methods.boost.{_shared}"]
+EXCEPTIONS |= {f"methods.sre2l.{name}": _DRIVEN for name in ("image_step", "gradient_step")}
 # What Boost takes over from KRR-ST, and the parts of the steps of both.
 EXCEPTIONS |= {
-    f"methods.kernel_ridge_self_supervised.{name}": _DRIVEN
+    f"methods.krr_st.{name}": _DRIVEN
     for name in (
         "advanced",
         "begun",
@@ -72,12 +123,12 @@ EXCEPTIONS |= {
     )
 }
 EXCEPTIONS |= {
-    f"methods.parameterised_self_supervised.{name}": _DRIVEN
+    f"methods.boost.{name}": _DRIVEN
     for name in ("count_pairs", "factors", "image_start", "pairs", "representation_start")
 }
-EXCEPTIONS["methods.data_residual_matching.prefix"] = _DRIVEN
-EXCEPTIONS["methods.directed_weight_adjustment.Adjustment"] = _RECORD
-EXCEPTIONS["methods.realism_selection.Mosaics"] = _RECORD
+EXCEPTIONS["methods.fadrm.prefix"] = _DRIVEN
+EXCEPTIONS["methods.dwa.Adjustment"] = _RECORD
+EXCEPTIONS["methods.rded.Mosaics"] = _RECORD
 for _name, _value in public_api.callables().items():
     if not public_api.parameters(_value) and not (inspect.isclass(_value) and issubclass(_value, BaseException)):
         EXCEPTIONS.setdefault(_name, _NO_ARGUMENTS)

@@ -10,13 +10,13 @@ from typing import Any
 import torch
 
 import ddlab
-from ddlab import networks, training
+from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
-from ddlab.methods import selection
-from ddlab.methods import squeeze_recover_relabel as sre2l
+from ddlab.methods import selection, sre2l
 from ddlab.networks import Network
-from ddlab.process import Inputs
+from ddlab.runs.process import Inputs
+from ddlab.training import supervised
 from tests.support import made_data
 
 
@@ -28,8 +28,8 @@ class Given:
         self.open: list[Any] = []
         self.spec = networks.spec("convnet", width=4)
         self.inputs = Inputs(data=data, teachers=(teacher,))
-        self.student = training.Config.teaching(network=self.spec, epochs=1, batch_size=4)
-        self.teaching = training.Config.teaching("teacher", network=self.spec, epochs=1, batch_size=12)
+        self.student = supervised.Config.teaching(network=self.spec, epochs=1, batch_size=4)
+        self.teaching = supervised.Config.teaching("teacher", network=self.spec, epochs=1, batch_size=12)
         self.chosen = selection.Config(images_per_class=1)
         self.recovery = sre2l.Config.teaching(iterations=2)
         other = networks.initialise(self.spec.for_data(made_data(classes=2, channels=3, size=9)), seed=0)
@@ -37,7 +37,7 @@ class Given:
         self.strangers: list[Any] = [
             data, made_data(classes=2, channels=3, size=9), distilled, self.inputs, Inputs(), teacher, other, self.spec,
             Network(spec=teacher.spec, weights=teacher.weights | broken), networks.spec("convnet", norm="none"),
-            self.student, self.chosen, self.recovery, selection, sre2l, training,
+            self.student, self.chosen, self.recovery, selection, sre2l, supervised,
         ]  # fmt: skip
 
     def tensor(self, *shape: int, seed: int = 0) -> torch.Tensor:
@@ -64,7 +64,7 @@ class Given:
 
     def state(self, process: Any, config: Any) -> Any:
         """The first state of a process."""
-        return ddlab.process.start(process, config, self.inputs)
+        return ddlab.runs.process.start(process, config, self.inputs)
 
 
 @dataclass(frozen=True)

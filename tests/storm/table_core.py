@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import torch
 
-from ddlab import networks, optim, self_supervised, shift_models
-from ddlab.augmentation import View
-from ddlab.distilled import HardLabels, OnlineTeacher, Representations, StoredLabels
-from ddlab.storage_budget import Factorised
+from ddlab import networks
+from ddlab.core import optimisers
+from ddlab.data.augmentation import View
+from ddlab.distilled import HardLabels, OnlineTeacher, Representations, StoredLabels, shift_models
+from ddlab.distilled.storage_budget import Factorised
+from ddlab.training import self_supervised
+from ddlab.training.self_supervised import barlow_twins
 from tests.storm.good import Given, Good
 from tests.support import made_data
 
@@ -23,13 +26,13 @@ def _written(g: Given) -> dict[str, object]:
 def _sgd(g: Given) -> dict[str, object]:
     parameters = {"weight": g.tensor(3, 2), "bias": g.tensor(2)}
     gradients = {"weight": g.tensor(3, 2, seed=1), "bias": g.tensor(2, seed=1)}
-    return {"parameters": parameters, "gradients": gradients, "state": optim.sgd_init(parameters), "learning_rate": 0.1,
+    return {"parameters": parameters, "gradients": gradients, "state": optimisers.sgd_init(parameters), "learning_rate": 0.1,
             "momentum": 0.9, "weight_decay": 0.1}  # fmt: skip
 
 
 def _adam(g: Given) -> dict[str, object]:
     given = {name: value for name, value in _sgd(g).items() if name not in ("momentum", "weight_decay")}
-    return {**given, "state": optim.adam_init(given["parameters"])}  # type: ignore[arg-type]
+    return {**given, "state": optimisers.adam_init(given["parameters"])}  # type: ignore[arg-type]
 
 
 def _pixels(g: Given) -> dict[str, object]:
@@ -64,197 +67,197 @@ def _view(g: Given) -> View:
 
 
 CORE: dict[str, Good] = {
-    "errors.describe": Good(lambda g: {"value": 3}),
-    "errors.check_choice": Good(lambda g: {"argument": "a", "value": "x", "choices": ("x", "y")}, only=("value",)),
-    "errors.check_integer": Good(lambda g: {"argument": "a", "value": 3, "low": 1, "high": 9}, only=("value",)),
-    "errors.check_number": Good(lambda g: {"argument": "a", "value": 3.0, "low": 1, "high": 9}, only=("value",)),
-    "errors.check_boolean": Good(lambda g: {"argument": "a", "value": True}, only=("value",)),
-    "errors.check_instance": Good(lambda g: {"argument": "a", "value": 3, "kind": int, "allowed": "an int"}, only=("value",)),
-    "errors.check_text": Good(lambda g: {"argument": "a", "value": "text"}, only=("value",)),
-    "errors.check_function": Good(lambda g: {"argument": "a", "value": print}, only=("value",)),
-    "errors.check_tensor": Good(lambda g: {"argument": "a", "value": g.tensor(2, 3), "shape": [2, None]}, only=("value",)),
-    "errors.checked_device": Good(lambda g: {"device": "cpu"}),
-    "storage.save": Good(
+    "core.errors.describe": Good(lambda g: {"value": 3}),
+    "core.errors.check_choice": Good(lambda g: {"argument": "a", "value": "x", "choices": ("x", "y")}, only=("value",)),
+    "core.errors.check_integer": Good(lambda g: {"argument": "a", "value": 3, "low": 1, "high": 9}, only=("value",)),
+    "core.errors.check_number": Good(lambda g: {"argument": "a", "value": 3.0, "low": 1, "high": 9}, only=("value",)),
+    "core.errors.check_boolean": Good(lambda g: {"argument": "a", "value": True}, only=("value",)),
+    "core.errors.check_instance": Good(lambda g: {"argument": "a", "value": 3, "kind": int, "allowed": "an int"}, only=("value",)),
+    "core.errors.check_text": Good(lambda g: {"argument": "a", "value": "text"}, only=("value",)),
+    "core.errors.check_function": Good(lambda g: {"argument": "a", "value": print}, only=("value",)),
+    "core.errors.check_tensor": Good(lambda g: {"argument": "a", "value": g.tensor(2, 3), "shape": [2, None]}, only=("value",)),
+    "core.errors.checked_device": Good(lambda g: {"device": "cpu"}),
+    "core.storage.save": Good(
         lambda g: {"path": g.folder / "file", "tensors": {"a": g.tensor(2)}, "description": {"note": 1}, "kind": "test"}
     ),
-    "storage.load": Good(_written, left_out={"kind": "written in ddlab's own source"}),
-    "storage.checked_path": Good(lambda g: {"path": g.folder / "file"}),
-    "storage.write_atomically": Good(lambda g: {"path": g.folder / "file", "content": b"bytes"}),
-    "storage.fingerprint": Good(lambda g: {"part": {"a": [1, g.tensor(2)]}}, call=lambda part: _fingerprint(part)),
-    "randomness.generator": Good(lambda g: {"seed": 1, "step": 2, "stream": "noise"}),
-    "randomness.numpy_generator": Good(lambda g: {"seed": 1, "step": 2, "stream": "noise"}),
-    "randomness.derived_seed": Good(lambda g: {"seed": 1, "step": 2, "stream": "noise"}),
-    "parameters.describe": Good(lambda g: {"config": g.student}),
-    "losses.soft_targets": Good(lambda g: {"logits": g.tensor(4, 3), "temperature": 2.0}, nan_passes=EVERY_STEP),
-    "losses.distillation_loss": Good(
+    "core.storage.load": Good(_written, left_out={"kind": "written in ddlab's own source"}),
+    "core.storage.checked_path": Good(lambda g: {"path": g.folder / "file"}),
+    "core.storage.write_atomically": Good(lambda g: {"path": g.folder / "file", "content": b"bytes"}),
+    "core.storage.fingerprint": Good(lambda g: {"part": {"a": [1, g.tensor(2)]}}, call=lambda part: _fingerprint(part)),
+    "core.randomness.generator": Good(lambda g: {"seed": 1, "step": 2, "stream": "noise"}),
+    "core.randomness.numpy_generator": Good(lambda g: {"seed": 1, "step": 2, "stream": "noise"}),
+    "core.randomness.derived_seed": Good(lambda g: {"seed": 1, "step": 2, "stream": "noise"}),
+    "core.parameters.describe": Good(lambda g: {"config": g.student}),
+    "training.losses.soft_targets": Good(lambda g: {"logits": g.tensor(4, 3), "temperature": 2.0}, nan_passes=EVERY_STEP),
+    "training.losses.distillation_loss": Good(
         lambda g: {"student_logits": g.tensor(4, 3), "targets": g.probabilities(4, 3), "temperature": 2.0}, nan_passes=EVERY_STEP
     ),
-    "measures.summed_squared_distances": Good(lambda g: {"features": g.tensor(4, 3)}),
-    "measures.feature_distance": Good(lambda g: {"distilled": g.distilled, "teacher": g.teacher}),
-    "entropy.histogram_entropy": Good(lambda g: {"counts": torch.tensor([[3, 0, 5], [1, 1, 2]]), "correction": "miller-madow"}),
-    "entropy.plug_in_shortfall": Good(lambda g: {"probabilities": g.probabilities(5), "draws": 7}, largest={"draws": 10_000}),
-    "entropy.pixel_entropy": Good(lambda g: {"images": g.data.train_images[:3]}),
-    "entropy.feature_edges": Good(lambda g: {"features": g.tensor(3, 2, 4), "bins": 5}),
-    "entropy.feature_entropy": Good(lambda g: {"features": g.tensor(3, 2, 4), "edges": torch.linspace(-1, 1, 6).double()}),
-    "entropy.reference_images": Good(lambda g: {"data": g.data, "count": 4, "seed": 0}),
-    "entropy.distance_to": Good(lambda g: {"images": g.images(), "patches": g.images()}),
-    "augmentation.augment": Good(
+    "evaluation.measures.summed_squared_distances": Good(lambda g: {"features": g.tensor(4, 3)}),
+    "evaluation.measures.feature_distance": Good(lambda g: {"distilled": g.distilled, "teacher": g.teacher}),
+    "evaluation.entropy.histogram_entropy": Good(lambda g: {"counts": torch.tensor([[3, 0, 5], [1, 1, 2]]), "correction": "miller-madow"}),
+    "evaluation.entropy.plug_in_shortfall": Good(lambda g: {"probabilities": g.probabilities(5), "draws": 7}, largest={"draws": 10_000}),
+    "evaluation.entropy.pixel_entropy": Good(lambda g: {"images": g.data.train_images[:3]}),
+    "evaluation.entropy.feature_edges": Good(lambda g: {"features": g.tensor(3, 2, 4), "bins": 5}),
+    "evaluation.entropy.feature_entropy": Good(lambda g: {"features": g.tensor(3, 2, 4), "edges": torch.linspace(-1, 1, 6).double()}),
+    "evaluation.entropy.reference_images": Good(lambda g: {"data": g.data, "count": 4, "seed": 0}),
+    "evaluation.entropy.distance_to": Good(lambda g: {"images": g.images(), "patches": g.images()}),
+    "data.augmentation.augment": Good(
         lambda g: {"images": g.images(), "crop_pixels": 1, "flip": True, "mixup_alpha": 0.8, "black": torch.zeros(1, 1, 1, 1),
                    "seed": 0, "step": 0},
         largest={"crop_pixels": 1000}, nan_passes=EVERY_STEP,
     ),
-    "augmentation.cutmix_box": Good(lambda g: {"height": 8, "width": 9, "row": 3, "column": 4, "share": 0.3}),
-    "augmentation.random_rectangle": Good(
+    "data.augmentation.cutmix_box": Good(lambda g: {"height": 8, "width": 9, "row": 3, "column": 4, "share": 0.3}),
+    "data.augmentation.random_rectangle": Good(
         lambda g: {"height": 8, "width": 9, "smallest_area": 0.3, "generator": torch.Generator()}
     ),
-    "augmentation.Views": Good(lambda g: {"teacher_mode": "train", "teacher_batch_size": 8}),
-    "bases.principal_bases": Good(lambda g: {"points": g.tensor(6, 2, 3), "count": 2, "solver": "randomised"}),
-    "bases.incremental_bases": Good(lambda g: {"batches": [g.tensor(4, 3), g.tensor(2, 3, seed=1)], "count": 2}),
-    "bases.spectrum": Good(lambda g: {"points": g.tensor(5, 3)}),
-    "bases.rank": Good(lambda g: {"points": g.tensor(5, 3)}),
-    "bases.effective_rank": Good(lambda g: {"values": torch.tensor([2.0, 1.0, 0.0])}),
-    "factorisation.project": Good(
+    "data.augmentation.Views": Good(lambda g: {"teacher_mode": "train", "teacher_batch_size": 8}),
+    "distilled.bases.principal_bases": Good(lambda g: {"points": g.tensor(6, 2, 3), "count": 2, "solver": "randomised"}),
+    "distilled.bases.incremental_bases": Good(lambda g: {"batches": [g.tensor(4, 3), g.tensor(2, 3, seed=1)], "count": 2}),
+    "distilled.bases.spectrum": Good(lambda g: {"points": g.tensor(5, 3)}),
+    "distilled.bases.rank": Good(lambda g: {"points": g.tensor(5, 3)}),
+    "distilled.bases.effective_rank": Good(lambda g: {"values": torch.tensor([2.0, 1.0, 0.0])}),
+    "distilled.factorisation.project": Good(
         lambda g: {"points": g.tensor(4, 3), "bases": g.tensor(2, 3, seed=1), "mean": g.tensor(3)}, nan_passes=EVERY_STEP
     ),
-    "factorisation.fitted": Good(lambda g: {"points": g.tensor(4, 3), "bases": g.tensor(2, 3, seed=1)}),
-    "factorisation.reconstruct": Good(
+    "distilled.factorisation.fitted": Good(lambda g: {"points": g.tensor(4, 3), "bases": g.tensor(2, 3, seed=1)}),
+    "distilled.factorisation.reconstruct": Good(
         lambda g: {"coefficients": g.tensor(4, 2), "bases": g.tensor(2, 3, seed=1), "mean": g.tensor(3)}, nan_passes=EVERY_STEP
     ),
-    "factorisation.decoded": Good(
+    "distilled.factorisation.decoded": Good(
         lambda g: {"coefficients": g.tensor(4, 2), "bases": g.tensor(2, 1, 3, 3, seed=1), "scale": 2, "mean": g.tensor(1, 3, 3)},
         largest={"scale": 50}, nan_passes=EVERY_STEP,
     ),
-    "kernel_ridge.gram": Good(lambda g: {"first": g.tensor(4, 3), "second": g.tensor(2, 3, seed=1)}, nan_passes=EVERY_STEP),
-    "kernel_ridge.trace_scaled": Good(lambda g: {"kernel": _kernel(g), "strength": 0.1}, nan_passes=EVERY_STEP),
-    "kernel_ridge.solve": Good(
+    "methods.kernel_ridge.gram": Good(lambda g: {"first": g.tensor(4, 3), "second": g.tensor(2, 3, seed=1)}, nan_passes=EVERY_STEP),
+    "methods.kernel_ridge.trace_scaled": Good(lambda g: {"kernel": _kernel(g), "strength": 0.1}, nan_passes=EVERY_STEP),
+    "methods.kernel_ridge.solve": Good(
         lambda g: {"kernel": _kernel(g), "targets": g.tensor(4, 2), "ridge": torch.tensor(0.1)}, nan_passes=EVERY_STEP
     ),
-    "kernel_ridge.predictions": Good(
+    "methods.kernel_ridge.predictions": Good(
         lambda g: {"real": g.tensor(5, 3), "distilled": g.tensor(4, 3, seed=1), "targets": g.tensor(4, 2), "strength": 0.1},
         nan_passes=EVERY_STEP,
     ),
-    "kernel_ridge.outer_loss": Good(
+    "methods.kernel_ridge.outer_loss": Good(
         lambda g: {"real": g.tensor(5, 3), "wanted": g.tensor(5, 2), "distilled": g.tensor(4, 3, seed=1),
                    "targets": g.tensor(4, 2), "strength": 0.1},
         nan_passes=EVERY_STEP,
     ),
-    "factorisation.relative_squared_error": Good(lambda g: {"points": g.tensor(4, 3), "made": g.tensor(4, 3, seed=1)}),
-    "factorisation.downsampled": Good(lambda g: {"images": g.images(), "scale": 2}, nan_passes=EVERY_STEP),
-    "factorisation.upsampled": Good(
+    "distilled.factorisation.relative_squared_error": Good(lambda g: {"points": g.tensor(4, 3), "made": g.tensor(4, 3, seed=1)}),
+    "distilled.factorisation.downsampled": Good(lambda g: {"images": g.images(), "scale": 2}, nan_passes=EVERY_STEP),
+    "distilled.factorisation.upsampled": Good(
         lambda g: {"images": g.images(), "scale": 2}, largest={"scale": 50}, nan_passes=EVERY_STEP
     ),
-    "predefined_views.augmented": Good(
+    "data.predefined_views.augmented": Good(
         lambda g: {"images": g.images(), "kind": "crop", "crop_share": 0.5}, nan_passes=EVERY_STEP
     ),
-    "predefined_views.augmented:rotation": Good(
+    "data.predefined_views.augmented:rotation": Good(
         lambda g: {"images": g.images(), "kind": "rotation"}, nan_passes=EVERY_STEP
     ),
-    "predefined_views.permutations": Good(
+    "data.predefined_views.permutations": Good(
         lambda g: {"kind": "jigsaw", "height": 4, "width": 6}, largest={"height": 100, "width": 100}
     ),
-    "predefined_views.inverses": Good(
+    "data.predefined_views.inverses": Good(
         lambda g: {"kind": "jigsaw", "height": 4, "width": 6}, largest={"height": 100, "width": 100}
     ),
-    "predefined_views.restored": Good(
+    "data.predefined_views.restored": Good(
         lambda g: {"views": g.tensor(4, 2, 1, 4, 4), "kind": "rotation"}, nan_passes=EVERY_STEP
     ),
-    "predefined_views.crop_boxes": Good(lambda g: {"height": 8, "width": 9, "share": 0.5}),
-    "shift_models.shifted": Good(lambda g: _shift(g, "networks"), nan_passes=EVERY_STEP),
-    "shift_models.shifted:bias": Good(lambda g: _shift(g, "bias"), nan_passes=EVERY_STEP),
-    "shift_models.predicted_shifts": Good(
+    "data.predefined_views.crop_boxes": Good(lambda g: {"height": 8, "width": 9, "share": 0.5}),
+    "distilled.shift_models.shifted": Good(lambda g: _shift(g, "networks"), nan_passes=EVERY_STEP),
+    "distilled.shift_models.shifted:bias": Good(lambda g: _shift(g, "bias"), nan_passes=EVERY_STEP),
+    "distilled.shift_models.predicted_shifts": Good(
         lambda g: {name: value for name, value in _shift(g, "networks").items() if name in ("coefficients", "tensors")},
         nan_passes=EVERY_STEP,
     ),
-    "shift_models.mean_shifts": Good(_seen),
-    "shift_models.fit": Good(
+    "distilled.shift_models.mean_shifts": Good(_seen),
+    "distilled.shift_models.fit": Good(
         lambda g: {**_seen(g), "shift": "networks", "hidden": 2, "seed": 0, "steps": 2, "learning_rate": 0.1},
         largest={"hidden": 50, "steps": 50},
     ),
-    "shift_models.fitted_networks": Good(
+    "distilled.shift_models.fitted_networks": Good(
         lambda g: {**_seen(g), "hidden": 2, "seed": 0, "steps": 2, "learning_rate": 0.1}, largest={"hidden": 50, "steps": 50}
     ),
-    "shift_models.first_networks": Good(
+    "distilled.shift_models.first_networks": Good(
         lambda g: {"views": 2, "bases": 3, "hidden": 2, "seed": 0}, largest={"views": 50, "bases": 50, "hidden": 50}
     ),
-    "shift_models.mean_squared_error": Good(
+    "distilled.shift_models.mean_squared_error": Good(
         lambda g: {**_seen(g), "tensors": _shift(g, "networks")["tensors"], "shift": "networks"}
     ),
-    "storage_budget.Factorised": Good(lambda g: {"image_bases": 20, "representation_bases": 20, "shift": "bias"}),
-    "storage_budget.Factorised:largest": Good(
+    "distilled.storage_budget.Factorised": Good(lambda g: {"image_bases": 20, "representation_bases": 20, "shift": "bias"}),
+    "distilled.storage_budget.Factorised:largest": Good(
         lambda g: {"budget": 500_000, "count": 3},
         call=lambda budget, count: (Factorised().largest_count(budget), Factorised().bill(count)),
     ),
-    "storage_budget.plain_floats": Good(lambda g: {"count": 3, "image_floats": 5, "representation_floats": 2}),
-    "storage_budget.saves": Good(lambda g: {"count": 3, "bases": 2, "basis_floats": 5, "floats": 7}),
-    "storage_budget.most_bases_that_save": Good(lambda g: {"count": 3, "basis_floats": 5, "floats": 7}),
-    "storage_budget.least_count_that_saves": Good(lambda g: {"bases": 2, "basis_floats": 5, "floats": 7}),
-    "relabelling.part_sizes": Good(lambda g: {"count": 17, "size": 8}, largest={"count": 1000}),
-    "relabelling.teacher_logits": Good(
+    "distilled.storage_budget.plain_floats": Good(lambda g: {"count": 3, "image_floats": 5, "representation_floats": 2}),
+    "distilled.storage_budget.saves": Good(lambda g: {"count": 3, "bases": 2, "basis_floats": 5, "floats": 7}),
+    "distilled.storage_budget.most_bases_that_save": Good(lambda g: {"count": 3, "basis_floats": 5, "floats": 7}),
+    "distilled.storage_budget.least_count_that_saves": Good(lambda g: {"bases": 2, "basis_floats": 5, "floats": 7}),
+    "training.relabelling.part_sizes": Good(lambda g: {"count": 17, "size": 8}, largest={"count": 1000}),
+    "training.relabelling.teacher_logits": Good(
         lambda g: {"teachers": (g.teacher, g.teacher), "images": g.images(), "teacher_mode": "train", "teacher_batch_size": 2},
         nan_passes=EVERY_STEP,
     ),
-    "relabelling.relabelled": Good(
+    "training.relabelling.relabelled": Good(
         lambda g: {"distilled": g.distilled, "teachers": (g.teacher,), "labels": "epochs", "views": g.student, "epochs": 1,
                    "device": "cpu", "progress": False},
         largest={"epochs": 20}, whole=("views",),
     ),
-    "optim.sgd_init": Good(lambda g: {"parameters": _sgd(g)["parameters"]}),
-    "optim.adam_init": Good(lambda g: {"parameters": _sgd(g)["parameters"]}),
-    "optim.sgd_update": Good(_sgd, nan_passes=EVERY_STEP),
-    "optim.begin": Good(lambda g: {"kind": "sgd", "parameters": _sgd(g)["parameters"]}, nan_passes=EVERY_STEP),
-    "optim.descend": Good(_sgd, nan_passes=EVERY_STEP),
-    "optim.adam_update": Good(_adam, nan_passes=EVERY_STEP),
-    "optim.adamw_update": Good(_adam, nan_passes=EVERY_STEP),
-    "optim.linear": Good(lambda g: {"step": 3, "total": 10, "base": 0.1, "final_fraction": 0.2}),
-    "optim.cosine": Good(lambda g: {"step": 3, "total": 10, "base": 0.1, "stretch": 2.0}),
-    "self_supervised.standardised": Good(lambda g: {"projections": g.tensor(4, 3), "epsilon": 1e-5}, nan_passes=EVERY_STEP),
-    "self_supervised.cross_correlation": Good(
+    "core.optimisers.sgd_init": Good(lambda g: {"parameters": _sgd(g)["parameters"]}),
+    "core.optimisers.adam_init": Good(lambda g: {"parameters": _sgd(g)["parameters"]}),
+    "core.optimisers.sgd_update": Good(_sgd, nan_passes=EVERY_STEP),
+    "core.optimisers.begin": Good(lambda g: {"kind": "sgd", "parameters": _sgd(g)["parameters"]}, nan_passes=EVERY_STEP),
+    "core.optimisers.descend": Good(_sgd, nan_passes=EVERY_STEP),
+    "core.optimisers.adam_update": Good(_adam, nan_passes=EVERY_STEP),
+    "core.optimisers.adamw_update": Good(_adam, nan_passes=EVERY_STEP),
+    "core.optimisers.linear": Good(lambda g: {"step": 3, "total": 10, "base": 0.1, "final_fraction": 0.2}),
+    "core.optimisers.cosine": Good(lambda g: {"step": 3, "total": 10, "base": 0.1, "stretch": 2.0}),
+    "training.self_supervised.standardised": Good(lambda g: {"projections": g.tensor(4, 3), "epsilon": 1e-5}, nan_passes=EVERY_STEP),
+    "training.self_supervised.cross_correlation": Good(
         lambda g: {"first": g.tensor(4, 3), "second": g.tensor(4, 3, seed=1), "epsilon": 1e-5}, nan_passes=EVERY_STEP
     ),
-    "self_supervised.barlow_twins_loss": Good(
+    "training.self_supervised.barlow_twins_loss": Good(
         lambda g: {"first": g.tensor(4, 3), "second": g.tensor(4, 3, seed=1), "off_diagonal_weight": 0.1, "epsilon": 1e-5},
         nan_passes=EVERY_STEP,
     ),
-    "self_supervised.projector_weights": Good(
+    "training.self_supervised.projector_weights": Good(
         lambda g: {"features": 5, "widths": (4, 4), "seed": 0, "stream": "mine"}, largest={"features": 1000}
     ),
-    "self_supervised.projected": Good(
+    "training.self_supervised.projected": Good(
         lambda g: {"weights": self_supervised.projector_weights(5, widths=(4, 4), seed=0), "features": g.tensor(4, 5)},
         nan_passes=EVERY_STEP,
     ),
-    "self_supervised.lars_direction": Good(
+    "training.self_supervised.lars_direction": Good(
         lambda g: {"parameters": _sgd(g)["parameters"], "gradients": _sgd(g)["gradients"], "weight_decay": 0.1, "trust": 0.01,
                    "bias_factor": 0.5},
         nan_passes=EVERY_STEP,
     ),
-    "self_supervised.warmed_cosine": Good(
+    "training.self_supervised.warmed_cosine": Good(
         lambda g: {"step": 3, "total": 10, "warmup": 2, "base": 0.1, "final_fraction": 0.01}
     ),
-    "self_supervised.with_brightness": Good(_pixels, nan_passes=EVERY_STEP),
-    "self_supervised.with_contrast": Good(_pixels, nan_passes=EVERY_STEP),
-    "self_supervised.with_saturation": Good(_pixels, nan_passes=EVERY_STEP),
-    "self_supervised.with_hue": Good(
+    "training.self_supervised.with_brightness": Good(_pixels, nan_passes=EVERY_STEP),
+    "training.self_supervised.with_contrast": Good(_pixels, nan_passes=EVERY_STEP),
+    "training.self_supervised.with_saturation": Good(_pixels, nan_passes=EVERY_STEP),
+    "training.self_supervised.with_hue": Good(
         lambda g: {"pixels": _pixels(g)["pixels"], "turns": torch.zeros(2)}, nan_passes=EVERY_STEP
     ),
-    "self_supervised.solarised": Good(lambda g: {"pixels": _pixels(g)["pixels"]}, nan_passes=EVERY_STEP),
-    "self_supervised.TwoViews": Good(lambda g: {}),
-    "self_supervised.TwoViews:pair": Good(
+    "training.self_supervised.solarised": Good(lambda g: {"pixels": _pixels(g)["pixels"]}, nan_passes=EVERY_STEP),
+    "training.self_supervised.TwoViews": Good(lambda g: {}),
+    "training.self_supervised.TwoViews:pair": Good(
         lambda g: {"images": g.images(), "mean": g.data.mean, "std": g.data.std, "step": 1},
         call=lambda images, mean, std, step: self_supervised.TwoViews().pair(images, mean=mean, std=std, step=step),
         nan_passes=EVERY_STEP,
     ),
-    "self_supervised.TwoViews:indices": Good(
+    "training.self_supervised.TwoViews:indices": Good(
         lambda g: {"count": 9, "step": 1}, call=lambda count, step: self_supervised.TwoViews(batch_size=4).indices(count, step),
         largest={"count": 1000},
     ),
-    "self_supervised.Config": Good(lambda g: {}),
-    "self_supervised.Training": Good(lambda g: {"loss": "mine"}),
-    "self_supervised.Teacher": Good(lambda g: {"objective": self_supervised.barlow_twins}),
-    "self_supervised.teacher_of": Good(lambda g: {"config": self_supervised.Config()}),
-    "self_supervised.followed": Good(
+    "training.self_supervised.Config": Good(lambda g: {}),
+    "training.self_supervised.Training": Good(lambda g: {"loss": "mine"}),
+    "training.self_supervised.Teacher": Good(lambda g: {"objective": barlow_twins}),
+    "training.self_supervised.teacher_of": Good(lambda g: {"config": self_supervised.Config()}),
+    "training.self_supervised.followed": Good(
         lambda g: {"target": {"a": g.tensor(3)}, "learnt": {"a": g.tensor(3, seed=1)}, "momentum": 0.9}, nan_passes=EVERY_STEP
     ),
-    "self_supervised.representations": Good(
+    "training.self_supervised.representations": Good(
         lambda g: {"network": g.teacher, "data": g.data, "split": "test", "batch_size": 4, "device": "cpu"}
     ),
     "data.ImageData": Good(
@@ -302,18 +305,18 @@ CORE: dict[str, Good] = {
                    "targets": (HardLabels(torch.arange(3)), StoredLabels(g.tensor(3, 3)), OnlineTeacher("f")), "kind": "images"},
     ),
     "distilled.DistilledSet:factorised": Good(_factors),
-    "training.online_targets": Good(
+    "training.supervised.online_targets": Good(
         lambda g: {"view": _view(g), "teacher": g.teacher, "temperature": 4.0, "teacher_mode": "train",
                    "teacher_batch_size": 2}, nan_passes=EVERY_STEP
     ),
-    "training.mixed_targets": Good(
+    "training.supervised.mixed_targets": Good(
         lambda g: {"view": _view(g), "targets": g.probabilities(4, 3)}, whole=("view",), nan_passes=EVERY_STEP
     ),
 }  # fmt: skip
 
 
 def _fingerprint(part: object) -> str:
-    from ddlab import storage
+    from ddlab.core import storage
 
     return storage.fingerprint(part)
 
@@ -331,7 +334,7 @@ def _folder(g: Given) -> object:
 
 
 def _mnist(g: Given) -> object:
-    from tests.test_torchvision_sets import write_mnist
+    from tests.data.test_torchvision_sets import write_mnist
 
     if not (g.folder / "MNIST").exists():
         write_mnist(g.folder)

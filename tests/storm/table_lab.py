@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ddlab import networks, pretraining
-from ddlab.methods import data_residual_matching as fadrm
-from ddlab.methods import directed_weight_adjustment as dwa
-from ddlab.methods import parameterised_self_supervised as boost
+from ddlab import networks
+from ddlab.methods import boost, dwa, fadrm
 from ddlab.networks import Network
+from ddlab.training import pretraining
 from tests.storm.good import Given, Good
 
 PIXELS = np.zeros((4, 1, 8, 8), np.uint8)

@@ -59,5 +59,5 @@ THEORY: dict[str, Good] = {
     "figures.move_latents": Good(lambda g: {"figure": figures.latent_arrows(**_latents(g)), **_latents(g)}),
     "figures.product_bars": Good(lambda g: {"products": g.tensor(3)}),
     "figures.raise_products": Good(lambda g: {"figure": figures.product_bars([1, -1, 2]), "products": g.tensor(3)}),
-    "explorers.LatentConflict": Good(lambda g: {"settings": "lambda_var=1,latents=4"}),
+    "lessons.diversity.latents.LatentConflict": Good(lambda g: {"settings": "lambda_var=1,latents=4"}),
 }  # fmt: skip

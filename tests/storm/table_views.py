@@ -9,11 +9,11 @@ import numpy as np
 import torch
 
 from ddlab import figures
-from ddlab.explorers import Explorer, Shown, Trial
-from ddlab.methods import selection
-from ddlab.methods import squeeze_recover_relabel as sre2l
+from ddlab.distilled.storage_budget import Factorised
+from ddlab.explorers import Explorer
+from ddlab.lessons.claims_on_trial.trial_card import Shown, Trial
+from ddlab.methods import selection, sre2l
 from ddlab.runs import Frame, Number, Run
-from ddlab.storage_budget import Factorised
 from tests.storm.good import Good
 
 PIXELS = np.zeros((4, 1, 8, 8), np.uint8)
@@ -40,14 +40,26 @@ VIEWS: dict[str, Good] = {
     "figures.add_reference": Good(lambda g: {"figure": _figure(), "name": "chance", "value": 0.1}),
     "figures.alt_text": Good(lambda g: {"figure": _figure()}),
     "figures.image_panels": Good(
-        lambda g: {"panels": {"a": PIXELS, "b": PIXELS}, "columns": 2, "title": "Title", "row_labels": NAMES, "scale": 2}
+        lambda g: {
+            "panels": {"a": PIXELS, "b": PIXELS},
+            "columns": 2,
+            "title": "Title",
+            "row_labels": NAMES,
+            "scale": 2,
+        }
     ),
     "figures.bars": Good(
         lambda g: {"names": NAMES, "values": [1.0, 2.0], "title": "Title", "y_label": "y", "reference": ("chance", 0.5)}
     ),
     "figures.cell_table": Good(
-        lambda g: {"values": [[0.1, 0.2], [0.3, float("nan")]], "column_names": NAMES, "row_names": NAMES, "title": "Title",
-                   "x_label": "x", "y_label": "y"},
+        lambda g: {
+            "values": [[0.1, 0.2], [0.3, float("nan")]],
+            "column_names": NAMES,
+            "row_names": NAMES,
+            "title": "Title",
+            "x_label": "x",
+            "y_label": "y",
+        },
     ),
     "figures.comparison": Good(lambda g: {**_three(), "seeds": [[0.1, 0.3], [0.3]], "reference": ("chance", 0.5)}),
     "figures.grouped_comparison": Good(
@@ -66,9 +78,18 @@ VIEWS: dict[str, Good] = {
         lambda g: {"count": 4, "rows": 2, "columns": 2, "title": "Title", "row_labels": NAMES, "column_labels": NAMES}
     ),
     "figures.image_grid": Good(
-        lambda g: {"images": PIXELS, "columns": 2, "title": "Title", "row_labels": NAMES, "column_labels": NAMES, "scale": 2}
+        lambda g: {
+            "images": PIXELS,
+            "columns": 2,
+            "title": "Title",
+            "row_labels": NAMES,
+            "column_labels": NAMES,
+            "scale": 2,
+        }
     ),
-    "figures.label_matrix": Good(lambda g: {"probabilities": [[1.0, 0.0], [0.3, 0.7]], "class_names": NAMES, "image_names": NAMES}),
+    "figures.label_matrix": Good(
+        lambda g: {"probabilities": [[1.0, 0.0], [0.3, 0.7]], "class_names": NAMES, "image_names": NAMES}
+    ),
     "figures.line_style": Good(lambda g: {"style": figures.series_style(0)}),
     "figures.loss_curves": Good(
         lambda g: {"series": {"loss": [2.0, 1.0]}, "steps": [1, 2], "bands": {"loss": ([1.0, 0.5], [3.0, 2.0])}}
@@ -76,8 +97,12 @@ VIEWS: dict[str, Good] = {
     "figures.recolour": Good(lambda g: {"text": "#0072B2", "source": "light", "target": "dark"}),
     "figures.series_style": Good(lambda g: {"index": 0}),
     "figures.start_figure": Good(lambda g: {"title": "Title", "x_label": "x", "y_label": "y"}),
-    "explorers.Controls": Good(lambda g: {"config": g.recovery, "names": ["iterations", "lambda_var"], "labels": {"iterations": "n"}}),
-    "explorers.controls": Good(lambda g: {"config": g.recovery, "names": ["iterations", "lambda_var"], "labels": {"iterations": "n"}}),
+    "explorers.Controls": Good(
+        lambda g: {"config": g.recovery, "names": ["iterations", "lambda_var"], "labels": {"iterations": "n"}}
+    ),
+    "explorers.controls": Good(
+        lambda g: {"config": g.recovery, "names": ["iterations", "lambda_var"], "labels": {"iterations": "n"}}
+    ),
     "explorers.Explorer": Good(lambda g: {"title": "Title", "controls": [widgets.HTML()], "views": [widgets.HTML()]}),
     "figures.basis_grid": Good(lambda g: {"bases": g.tensor(4, 1, 6, 6), "columns": 2, "most": 3, "scale": 2}),
     "figures.basis_pixels": Good(lambda g: {"bases": g.tensor(4, 1, 6, 6)}),
@@ -90,22 +115,38 @@ VIEWS: dict[str, Good] = {
     ),
     "figures.classes_on_map": Good(lambda g: {"classes": {"a": [[0.0, 1.0], [1.0, 2.0]], "b": [[3.0, 1.0]]}}),
     "explorers.Live": Good(
-        lambda g: {"method": "sre2l", "data": g.data, "teacher": g.teacher, "config": g.recovery, "first": ["lambda_var"]}
+        lambda g: {
+            "method": "sre2l",
+            "data": g.data,
+            "teacher": g.teacher,
+            "config": g.recovery,
+            "first": ["lambda_var"],
+        }
     ),
     "explorers.Picture": Good(lambda g: {"encoded": figures.encode_grid(PIXELS), "alt": "Four images."}),
     "explorers.Plot": Good(lambda g: {"figure": _figure(), "announce": False, "cursor": 1.0}),
     "explorers.Prediction": Good(lambda g: {"question": "Which?", "choices": ["one", "other"]}),
-    "explorers.Trial": Good(lambda g: _trial()),
-    "explorers.TrialCard": Good(lambda g: {"trial": Trial(**_trial()), "settings": "images_per_class=2", "key": "storm"}),
+    "lessons.claims_on_trial.trial_card.Trial": Good(lambda g: _trial()),
+    "lessons.claims_on_trial.trial_card.TrialCard": Good(
+        lambda g: {"trial": Trial(**_trial()), "settings": "images_per_class=2", "key": "storm"}
+    ),
     "explorers.Scrubber": Good(
-        lambda g: {"frames": [Frame(1, figures.encode_grid(PIXELS))], "curve": _figure(), "describe": lambda index: "fine"}
+        lambda g: {
+            "frames": [Frame(1, figures.encode_grid(PIXELS))],
+            "curve": _figure(),
+            "describe": lambda index: "fine",
+        }
     ),
     "explorers.Runner": Good(lambda g: {"work": lambda task, leave: None, "on_busy": lambda busy: None}),
     "runs.Keep": Good(lambda g: {"steps": 3, "make": lambda *_: 1, "note": lambda *_: 1}),
-    "runs.Look": Good(lambda g: {"images": g.images(2), "labels": torch.tensor([0, 1]), "numbers": {"loss": Number(1.0)}}),
-    "runs.Run": Good(lambda g: {"process": sre2l, "config": g.recovery, "inputs": g.inputs}, left_out={"before": "made by Runs"}),
+    "runs.Look": Good(
+        lambda g: {"images": g.images(2), "labels": torch.tensor([0, 1]), "numbers": {"loss": Number(1.0)}}
+    ),
+    "runs.Run": Good(
+        lambda g: {"process": sre2l, "config": g.recovery, "inputs": g.inputs}, left_out={"before": "made by Runs"}
+    ),
     "runs.Runs": Good(lambda g: {"megabytes": 10}),
     "explorers.film": Good(lambda g: {"run": Run(sre2l, g.recovery, g.inputs).begin()}),
     "explorers.replace": Good(lambda g: {"key": "storm", "explorer": g.opened(Explorer("Title"))}),
     "explorers.side_by_side": Good(lambda g: {"views": [widgets.HTML(), widgets.HTML()]}),
-}  # fmt: skip
+}

@@ -31,9 +31,9 @@ import pytest
 import torch
 
 from ddlab import lessons
+from ddlab.core.errors import DDLabError
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
-from ddlab.errors import DDLabError
 from ddlab.explorers import Explorer, Lab, Runner, close_all
 from ddlab.networks import Network
 from tests import public_api

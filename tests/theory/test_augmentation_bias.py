@@ -15,7 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from ddlab import kernel_ridge, networks, predefined_views
+from ddlab import networks
+from ddlab.data import predefined_views
+from ddlab.methods import kernel_ridge
 from ddlab.theory import (
     RandomViewGradients,
     ViewProblem,

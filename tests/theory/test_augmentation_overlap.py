@@ -14,7 +14,8 @@ from torch import Tensor
 from torchvision.transforms import RandomResizedCrop
 from torchvision.transforms.functional import resized_crop
 
-from ddlab import data, randomness, theory
+from ddlab import data, theory
+from ddlab.core import randomness
 from ddlab.theory.augmentation_overlap import _parts
 from tests.support import refuses
 

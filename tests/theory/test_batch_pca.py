@@ -7,7 +7,7 @@ import pytest
 import torch
 from sklearn.decomposition import PCA
 
-from ddlab.errors import DDLabError
+from ddlab.core.errors import DDLabError
 from ddlab.theory import batch_pca
 
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 from scipy import integrate, special, stats
 
-from ddlab.errors import DDLabError
+from ddlab.core.errors import DDLabError
 from ddlab.theory import (
     GaussianMixture,
     bimodal_mixture,

@@ -10,7 +10,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from ddlab import randomness, theory
+from ddlab import theory
+from ddlab.core import randomness
 from ddlab.theory import ToyConfig
 from tests.support import refuses
 

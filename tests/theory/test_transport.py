@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 from torch import Tensor
 
-from ddlab import networks, randomness, theory
+from ddlab import networks, theory
+from ddlab.core import randomness
 from ddlab.data import ImageData
 from ddlab.networks import Network
 from tests.support import refuses

@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> tuple[int, dict[str, Any]]:
 
 def reported(results: list[dict[str, Any]], out: Path | None) -> dict[str, Any]:
     """The results with what they were measured on: printed, and written to `out`."""
-    from ...storage import write_atomically
+    from ...core.storage import write_atomically
 
     found = {"machine": machine(), "results": results}
     text = json.dumps(found, indent=1)
@@ -156,11 +156,11 @@ def live(steps: int = 400) -> dict[str, Any]:
     Rounds alternate, so that both see the same load of the machine.
     """
     from ...data import load
-    from ...distillation import train_teacher
     from ...explorers import Live
-    from ...methods import squeeze_recover_relabel as sre2l
-    from ...process import Inputs
-    from ...process import steps as drive
+    from ...methods import sre2l
+    from ...methods.distillation import train_teacher
+    from ...runs.process import Inputs
+    from ...runs.process import steps as drive
 
     data = load("digits")
     teacher = train_teacher(data, progress=False)

@@ -7,16 +7,17 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ... import checkpoint, data, networks, training
-from ... import process as driver
+from ... import data, networks
 from ...evaluation import accuracy, evaluate
-from ...methods import selection
-from ...methods import squeeze_recover_relabel as sre2l
+from ...methods import selection, sre2l
+from ...runs import checkpoint
+from ...runs import process as driver
+from ...training import supervised
 from .. import arguments
 from . import peak_megabytes
 
 
-def settings(options: argparse.Namespace) -> tuple[training.Config, training.Config, sre2l.Config]:
+def settings(options: argparse.Namespace) -> tuple[supervised.Config, supervised.Config, sre2l.Config]:
     """How teacher, student and images are trained.
 
     With --small, settings for two cores (ConvNet of width 48, fewer images and iterations); the published ones otherwise.
@@ -24,14 +25,14 @@ def settings(options: argparse.Namespace) -> tuple[training.Config, training.Con
     epochs = {"epochs": options.teacher_epochs} if options.teacher_epochs else {}
     if options.small:
         common: dict[str, Any] = {"network": networks.spec("convnet", width=48)}
-        teaching = training.Config.teaching(
+        teaching = supervised.Config.teaching(
             "teacher", **{"crop_pixels": 4, "flip": True, "epochs": 15, "batch_size": 128} | common | epochs
         )
-        student = training.Config.teaching(crop_pixels=4, flip=True, epochs=options.student_epochs or 300, **common)
+        student = supervised.Config.teaching(crop_pixels=4, flip=True, epochs=options.student_epochs or 300, **common)
         recovery = sre2l.Config(images_per_class=options.images_per_class, iterations=options.iterations or 200)
     else:
-        teaching = training.Config.paper(role="teacher", **epochs)
-        student = training.Config.paper(**({"epochs": options.student_epochs} if options.student_epochs else {}))
+        teaching = supervised.Config.paper(role="teacher", **epochs)
+        student = supervised.Config.paper(**({"epochs": options.student_epochs} if options.student_epochs else {}))
         recovery = sre2l.Config.paper(images_per_class=options.images_per_class)
         if options.iterations:
             recovery = recovery.replace(iterations=options.iterations)
@@ -51,7 +52,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     teacher_file = None if folder is None else folder / "teacher-checkpoint.safetensors"
     start = time.perf_counter()
     teacher = driver.run(
-        training, teaching, driver.Inputs(data=loaded, device=options.device), progress=shown, checkpoint=teacher_file
+        supervised, teaching, driver.Inputs(data=loaded, device=options.device), progress=shown, checkpoint=teacher_file
     )
     teacher_seconds = time.perf_counter() - start
     inputs = driver.Inputs(data=loaded, teachers=(teacher,), device=options.device)

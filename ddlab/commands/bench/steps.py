@@ -16,7 +16,7 @@ def noise_inputs(images: int, size: int, device: str, teacher: Any = None) -> An
 
     from ... import networks
     from ...data import ImageData
-    from ...process import Inputs
+    from ...runs.process import Inputs
 
     draw = torch.Generator().manual_seed(0)
     pixels = torch.randint(0, 256, (images, 3, size, size), dtype=torch.uint8, generator=draw)
@@ -44,7 +44,7 @@ def iteration(
     import torch.nn.functional as F
 
     from ... import methods, networks
-    from ...methods import directed_weight_adjustment as dwa
+    from ...methods import dwa
 
     inputs = noise_inputs(images, size, device)
     data, labels = inputs.data, inputs.data.train_labels
@@ -90,7 +90,7 @@ def iteration(
 def resolutions(images: int, repeats: int = 9) -> dict[str, Any]:
     """FADRM's two sizes: CPU-seconds of an update at 48 and at 64 px, and what they make of a run of three merges beside eq 8."""
     from ... import theory
-    from ...methods import data_residual_matching as fadrm
+    from ...methods import fadrm
 
     inputs = noise_inputs(images, 64, "cpu")
     config = fadrm.Config(images_per_class=1, iterations=4, small_size=48)

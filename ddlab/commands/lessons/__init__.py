@@ -52,7 +52,7 @@ def _build(options: argparse.Namespace) -> tuple[int, dict[str, Any]]:
       ddlab lessons build            write what is not in step
       ddlab lessons build --check    exit 1 if one is not what its source gives
     """
-    from ...storage import write_atomically
+    from ...core.storage import write_atomically
     from . import build
 
     stale = build.stale(options.notebooks)
@@ -128,7 +128,7 @@ PARTS = {"build": _build, "html": _html, "time": _time, "grade": _grade, "slides
 
 def _names(options: argparse.Namespace) -> list[str]:
     """The lessons that were asked for, or all."""
-    from ... import errors
+    from ...core import errors
 
     known = sorted(path.stem for path in options.notebooks.glob("*.ipynb"))
     return [errors.check_choice("lesson", name, tuple(known)) for name in options.lessons] or known

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from ... import errors
+from ...core import errors
 
 WORDS = "Open in Binder"
 

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ...errors import DDLabError
+from ...core.errors import DDLabError
 from ..claims import with_part
 from . import binder
 

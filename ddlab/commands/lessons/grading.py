@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ... import errors
-from ...errors import DDLabError
+from ...core import errors
+from ...core.errors import DDLabError
 from . import running
 
 

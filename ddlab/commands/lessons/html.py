@@ -13,8 +13,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from ...core.storage import write_atomically
 from ...lessons.lesson import LESSONS, OverBudget
-from ...storage import write_atomically
 from . import NOTEBOOKS
 from .html_formulas import mathml
 from .html_stills import with_stills

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from ...core.storage import write_atomically
 from ...lessons.lesson import OverBudget
-from ...storage import write_atomically
 from . import NOTEBOOKS
 from .running import LessonFailed, run, without_errors
 

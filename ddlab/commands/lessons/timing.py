@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ... import errors
+from ...core import errors
 from ...lessons.lesson import LESSONS, Budget
 from . import NOTEBOOKS
 from .running import LessonFailed, errors_of, run

@@ -17,13 +17,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ... import bases as principal
-from ... import errors, factorisation, networks, randomness
-from ...bases import PrincipalBases
+from ... import networks
+from ...core import errors, randomness
+from ...core.parameters import Parameters, narrowed, parameter
 from ...data import ImageData
 from ...data.images import Split
+from ...distilled import bases as principal
+from ...distilled import factorisation
+from ...distilled.bases import PrincipalBases
 from ...networks import Network
-from ...parameters import Parameters, narrowed, parameter
 
 TRAINING, HELD_OUT = "training", "held-out"
 SPLITS: dict[str, Split] = {TRAINING: "train", HELD_OUT: "test"}

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from ... import predefined_views, storage_budget
-from ...errors import DDLabError
+from ...core.errors import DDLabError
+from ...core.parameters import Parameters, parameter
+from ...data import predefined_views
+from ...distilled import storage_budget
+from ...distilled.storage_budget import Bill, Factorised, Shift
 from ...explorers.tables import table
 from ...figures import storage_bill
-from ...parameters import Parameters, parameter
-from ...storage_budget import Bill, Factorised, Shift
 
 _MOST = 10**6
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from ... import errors
+from ...core import errors
 from ...explorers.controls import controls
 from ...explorers.layout import Explorer, side_by_side
 from ...explorers.plot import Plot

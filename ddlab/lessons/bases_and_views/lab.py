@@ -14,13 +14,13 @@ from itertools import accumulate
 import plotly.graph_objects as go
 import torch
 
-from ...errors import DDLabError
+from ...core.errors import DDLabError
+from ...data.predefined_views import NAMES
 from ...explorers.lab import Compute, Known, Lab, Value
 from ...explorers.tables import table
 from ...explorers.views import Chart, Html, Row, Strip, Tabs
 from ...figures import encode_grid, loss_curves, sets_on_map, storage_bill
-from ...methods import parameterised_self_supervised as boost
-from ...predefined_views import NAMES
+from ...methods import boost
 from ...runs import Frame, Run
 from .world import (
     BOOST,

@@ -13,24 +13,25 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ... import embeddings, errors, networks, pretraining, randomness
-from ... import process as driver
-from ...bases import rank
+from ... import networks
+from ...core import errors, randomness
+from ...core.parameters import narrowed, parameter, with_default
 from ...data import ImageData
+from ...data.predefined_views import NAMES
 from ...distilled import DistilledSet
-from ...evaluation import probe
+from ...distilled.bases import rank
+from ...evaluation import embeddings, probe
 from ...evaluation.probing import checked_reading
-from ...methods import kernel_ridge_self_supervised as krr
-from ...methods import parameterised_self_supervised as boost
+from ...methods import boost, krr_st
 from ...methods import representation_selection as selection
 from ...networks import Network, NetworkSpec
-from ...parameters import narrowed, parameter, with_default
-from ...predefined_views import NAMES
-from ...process import Inputs
 from ...runs import Frame, Keep, Run, Runs
+from ...runs import process as driver
+from ...runs.process import Inputs
+from ...training import pretraining
 
 KRR_ST, BOOST = "KRR-ST", "Boost"
-PROCESSES: dict[str, ModuleType] = {KRR_ST: krr, BOOST: boost}
+PROCESSES: dict[str, ModuleType] = {KRR_ST: krr_st, BOOST: boost}
 PCA, UMAP = "PCA", "UMAP"
 UNTRAINED = "untrained network"
 _FRAMES = 24  # of a run, its first not counted
@@ -53,7 +54,7 @@ _TEACHING = "teaching: 16 pixels, half a minute"
 Watch = Callable[[str, float], None]
 
 
-def _slider(default: int, low: int, high: int, *, of: type[krr.Config], name: str) -> Any:
+def _slider(default: int, low: int, high: int, *, of: type[krr_st.Config], name: str) -> Any:
     """A field of a method's config with a teaching default and a logarithmic slider."""
     field = with_default(of, name, default, source=_TEACHING)
     told = dataclasses.replace(field.metadata["parameter"], explorable=(low, high), scale="log")
@@ -70,16 +71,16 @@ class Settings(boost.Config):
         explorable=True,
         help="Whole images and representations, or bases, coefficients and views.",
     )
-    budget: int = _slider(20, 5, 100, of=krr.Config, name="budget")
+    budget: int = _slider(20, 5, 100, of=krr_st.Config, name="budget")
     image_bases: int = _slider(40, 1, 200, of=boost.Config, name="image_bases")
     representation_bases: int = _slider(24, 1, 200, of=boost.Config, name="representation_bases")
     hidden: int = _slider(4, 1, 64, of=boost.Config, name="hidden")
-    iterations: int = _slider(300, 10, 1000, of=krr.Config, name="iterations")
-    learning_rate: float = with_default(krr.Config, "learning_rate", 1e-2, source=_TEACHING)
+    iterations: int = _slider(300, 10, 1000, of=krr_st.Config, name="iterations")
+    learning_rate: float = with_default(krr_st.Config, "learning_rate", 1e-2, source=_TEACHING)
     network: NetworkSpec = parameter(_NETWORK, source=_TEACHING, help="Architecture of the inner networks.")
-    pool_size: int = with_default(krr.Config, "pool_size", 3, source=_TEACHING)
-    pool_steps: int = with_default(krr.Config, "pool_steps", 50, source=_TEACHING)
-    batch_size: int = with_default(krr.Config, "batch_size", 256, source=_TEACHING)
+    pool_size: int = with_default(krr_st.Config, "pool_size", 3, source=_TEACHING)
+    pool_steps: int = with_default(krr_st.Config, "pool_steps", 50, source=_TEACHING)
+    batch_size: int = with_default(krr_st.Config, "batch_size", 256, source=_TEACHING)
     all_views: bool = parameter(False, explorable=True, help="Whether the views of every image are shown below it.")
     layout: str = parameter(
         PCA,
@@ -92,7 +93,7 @@ class Settings(boost.Config):
     )
 
     @property
-    def config(self) -> krr.Config:
+    def config(self) -> krr_st.Config:
         """What the method is given. What plays no part has its default, so that equal runs are known to be equal."""
         process = PROCESSES[self.method]
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(process.Config)}
@@ -166,19 +167,19 @@ class World:
         self,
         data: ImageData,
         teacher: Network,
-        config: krr.Config | None = None,
+        config: krr_st.Config | None = None,
         *,
         other: ImageData | None = None,
         pretraining: pretraining.Config | None = None,
         candidates: Sequence[float] | None = None,
     ) -> None:
-        if config is not None and type(config) not in (krr.Config, boost.Config):
+        if config is not None and type(config) not in (krr_st.Config, boost.Config):
             allowed = "a Config of kernel_ridge_self_supervised or parameterised_self_supervised, or None"
             errors.fail("config", allowed, config)
         self.data = errors.check_instance("data", data, ImageData, "an ImageData")
         self.teacher = errors.check_instance("teacher", teacher, Network, "a Network")
         self.inputs = Inputs(data=data, teachers=(teacher,))
-        self.features = krr.teacher_features(self.inputs)
+        self.features = krr_st.teacher_features(self.inputs)
         draw = randomness.generator(0, 0, "real images on the map")
         self.sample = torch.randperm(len(self.features), generator=draw)[:_ON_MAP]
         self.start = first_settings(data, self.features, config)
@@ -209,17 +210,19 @@ class World:
 
     def real(self, run: Run) -> Tensor:
         """uint8 [m, c, h, w]: the real images that images or coefficients began as."""
-        return self.data.train_images[krr.real_indices(len(self.features), pairs(run), seed=run.config.seed)]
+        return self.data.train_images[krr_st.real_indices(len(self.features), pairs(run), seed=run.config.seed)]
 
-    def _looks(self, config: krr.Config, frame: Frame) -> Looks:
+    def _looks(self, config: krr_st.Config, frame: Frame) -> Looks:
         views = len(NAMES[config.augmentation]) if isinstance(config, boost.Config) else 1
         with torch.no_grad():
-            made = boost.pairs(config, frame.content) if isinstance(config, boost.Config) else krr.pairs(frame.content)
+            made = (
+                boost.pairs(config, frame.content) if isinstance(config, boost.Config) else krr_st.pairs(frame.content)
+            )
             images, targets = (part.unflatten(0, (views, -1)) for part in made)
         pixels = self.data.to_uint8(images.flatten(0, 1)).cpu().unflatten(0, (views, -1))
         return Looks(pixels, targets.cpu(), images[0].clone(), self.teacher)
 
-    def _places(self, config: krr.Config, frame: Frame, layout: str) -> Places:
+    def _places(self, config: krr_st.Config, frame: Frame, layout: str) -> Places:
         embedding, looks = self._map(layout), self.looks(config, frame)
         groups = (looks.targets[0], looks.targets[1:].flatten(0, 1), looks.representations.cpu())
         placed = embedding.transform(torch.cat(groups)).split([len(group) for group in groups])
@@ -273,12 +276,12 @@ class World:
         return Score(words, images, tuple(accuracies))
 
 
-def process_of(config: krr.Config) -> Any:
+def process_of(config: krr_st.Config) -> Any:
     """The method whose config this is."""
-    return boost if isinstance(config, boost.Config) else krr
+    return boost if isinstance(config, boost.Config) else krr_st
 
 
-def name_of(config: krr.Config) -> str:
+def name_of(config: krr_st.Config) -> str:
     """ "KRR-ST" or "Boost"."""
     return BOOST if isinstance(config, boost.Config) else KRR_ST
 
@@ -308,10 +311,10 @@ def pool_losses(run: Run) -> tuple[tuple[float, ...], ...]:
 
 
 @functools.lru_cache(256)  # every view asks at every drawing
-def _what_runs(settings: Settings) -> tuple[krr.Config, Keep]:
+def _what_runs(settings: Settings) -> tuple[krr_st.Config, Keep]:
     """The config, and what is kept: the set before any step and after some outer steps, and every loss."""
     config = settings.config
-    filling = krr.filling_steps(config)
+    filling = krr_st.filling_steps(config)
     steps = tuple(step + filling if step else 0 for step in kept_iterations(config.iterations))
     return config, Keep(steps, _distilled, _noted)
 
@@ -325,16 +328,16 @@ def kept_iterations(iterations: int) -> tuple[int, ...]:
     return tuple(sorted({round(iterations * part / _FRAMES) for part in range(_FRAMES + 1)}))
 
 
-def _distilled(config: krr.Config, inputs: Inputs, state: krr.State, trace: Any) -> dict[str, Tensor]:
+def _distilled(config: krr_st.Config, inputs: Inputs, state: krr_st.State, trace: Any) -> dict[str, Tensor]:
     return state.parameters
 
 
-def _noted(state: krr.State, trace: krr.Trace) -> tuple[str, int, float]:
+def _noted(state: krr_st.State, trace: krr_st.Trace) -> tuple[str, int, float]:
     driver.check_finite("the run", state.step, trace, state.parameters)
     return trace.phase, trace.network, float(trace.loss)
 
 
-def first_settings(data: ImageData, features: Tensor, config: krr.Config | None) -> Settings:
+def first_settings(data: ImageData, features: Tensor, config: krr_st.Config | None) -> Settings:
     """The settings that a config gives, or those of a reader who has none, which fit the images and their features [n, d]."""
     fitting = tuple(scale for scale in _SCALES if all(side % scale == 0 for side in data.image_size))
     kind = narrowed(Settings, scale=fitting)

@@ -9,9 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ... import embeddings, errors, theory
+from ... import theory
+from ...core import errors
+from ...core.parameters import Parameters, parameter
 from ...data import ImageData
-from ...parameters import Parameters, parameter
+from ...evaluation import embeddings
 
 SCALES = {0.02: ".02", 0.04: ".04", 0.08: ".08", 0.2: ".2", 0.5: ".5", 1.0: "none"}
 PICTURED = 8  # views of each class

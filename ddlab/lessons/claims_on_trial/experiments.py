@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ... import data, errors, randomness, theory
-from ...explorers.trial_card import FAILS, HOLDS, WHEN, Trial
-from ...parameters import Parameters, describe
-from .. import (
-    claims,
-    theory_claims_learned,
+from ... import data, theory
+from ...core import errors, randomness
+from ...core.parameters import Parameters, describe
+from .. import claims
+from . import (
+    measured_learned,
     trials_convergence,
     trials_fadrm,
     trials_generalisation,
@@ -22,6 +22,7 @@ from .. import (
     trials_merging,
     trials_overlap,
 )
+from .trial_card import FAILS, HOLDS, WHEN, Trial
 
 NAME = "90_claims_on_trial"
 # Results whose printed proof has a wrong line: does the conclusion survive?
@@ -72,8 +73,8 @@ def transports(*, seed: int) -> dict[tuple[str, str], dict[str, theory.LinearTra
     Returns:
         (source, target) -> layer -> what a linear map explains on test images that it was not fitted on.
     """
-    shapes = data.load("shapes", size=16, train=theory_claims_learned.TRAINING_IMAGES, test=600)
-    one, other, untrained = theory_claims_learned.trained_pair(shapes, seed)
+    shapes = data.load("shapes", size=16, train=measured_learned.TRAINING_IMAGES, test=600)
+    one, other, untrained = measured_learned.trained_pair(shapes, seed)
     images = shapes.normalised(split="test")
     pairs = {("trained", "another trained"): (one, other), ("not trained", "trained"): (untrained, other)}
     return {names: theory.transport_by_layer(*networks, images, seed=seed) for names, networks in pairs.items()}

@@ -14,7 +14,7 @@ import numpy as np
 import plotly.graph_objects as go
 from torch import Tensor
 
-from ..._interval import interval
+from ...core.interval import interval
 from ...explorers.lab import Compute, Known, Lab, Value
 from ...explorers.tables import table
 from ...explorers.views import Chart, Html, Strip, Tabs, step_on_show

@@ -13,19 +13,20 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ... import entropy, errors, networks, theory, training
-from ... import process as driver
+from ... import networks, theory
+from ...core import errors
+from ...core.parameters import narrowed, parameter, with_default
 from ...data import ImageData
 from ...data.images import normalise
 from ...distilled import DistilledSet
+from ...evaluation import entropy
 from ...evaluation.students import student_accuracy
-from ...methods import _recovery as recovery
-from ...methods import data_residual_matching as fadrm
-from ...methods import selection
+from ...methods import fadrm, recovery, selection
 from ...networks import Network
-from ...parameters import narrowed, parameter, with_default
-from ...process import Inputs
 from ...runs import Keep, Run, Runs
+from ...runs import process as driver
+from ...runs.process import Inputs
+from ...training import supervised
 
 ALPHAS = (0.0, 0.2, 0.4, 0.5, 0.6, 0.8, 1.0)  # Figure 4
 FEATURES, PIXELS, DISTANCE, LOSS = "feature entropy", "pixel entropy", "distance to the patch", "teacher's loss"
@@ -89,7 +90,7 @@ class World:
         data, teacher: whose images are recovered. All classes are recovered together, one image of each.
         config: where the controls start; default 100 steps, with the first of the small sizes.
         small_sizes: of the odd stages, in pixels of the shorter side; default three quarters and half, where the teacher takes them.
-        student: how students are trained; default `training.Config.for_data(data)`. seeds: how many of each kind.
+        student: how students are trained; default `supervised.Config.for_data(data)`. seeds: how many of each kind.
 
     Attributes:
         edges: of the bins between the features of real images, in which all feature entropies are counted.
@@ -105,16 +106,16 @@ class World:
         config: fadrm.Config | None = None,
         *,
         small_sizes: tuple[int, ...] | None = None,
-        student: training.Config | None = None,
+        student: supervised.Config | None = None,
         seeds: int = 3,
     ) -> None:
         self.data = errors.check_instance("data", data, ImageData, "an ImageData")
         errors.check_instance("teacher", teacher, Network, "a Network")
         errors.check_instance("config", config, (fadrm.Config, type(None)), "a data_residual_matching Config or None")
-        errors.check_instance("student", student, (training.Config, type(None)), "a training Config or None")
+        errors.check_instance("student", student, (supervised.Config, type(None)), "a training Config or None")
         self.inputs = Inputs(data=data, teachers=(teacher,))
         self.seeds = range(errors.check_integer("seeds", seeds, 1, 20))
-        self.learning = training.Config.for_data(data) if student is None else student
+        self.learning = supervised.Config.for_data(data) if student is None else student
         self.start = first_settings(data, allowed_sizes(data, teacher, small_sizes), config)
         fewest = int(torch.bincount(data.train_labels, minlength=data.classes).min())
         found = entropy.reference_images(data, min(_REFERENCES, fewest) * data.classes)

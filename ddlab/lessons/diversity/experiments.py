@@ -10,15 +10,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ... import cache, networks, randomness, records
+from ... import networks, records
+from ...core import randomness
 from ...data import ImageData
 from ...distilled import DistilledSet
-from ...methods import directed_weight_adjustment as dwa
-from ...methods import selection, squeeze_recover_relabel
-from ...methods._recovery import real_image_indices
+from ...methods import dwa, selection, sre2l
+from ...methods.recovery import real_image_indices
 from ...networks import Network
-from ...process import Inputs
 from ...records import setting
+from ...runs import cache
+from ...runs.process import Inputs
 from ...theory import rest_loss
 
 NAME = "21_diversity"
@@ -42,7 +43,7 @@ def config_of(method: str, *, images_per_class: int, seed: int, **changes: Any) 
     if method == RANDOM:
         return selection, selection.Config(**size)
     if method == SRE2L:
-        return squeeze_recover_relabel, squeeze_recover_relabel.Config(**setting.ON_SHAPES | size | changes)
+        return sre2l, sre2l.Config(**setting.ON_SHAPES | size | changes)
     kind = {NONE: "none", PERTURBED: "random", DIRECTED: "directed"}[method]
     return dwa, dwa.Config(perturbation=kind, **setting.ON_SHAPES | size | changes)
 

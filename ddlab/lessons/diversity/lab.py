@@ -19,7 +19,7 @@ from ...explorers.lab import Compute, Known, Lab, Value
 from ...explorers.tables import table
 from ...explorers.views import Chart, Column, Html, Row, Strip, Tabs
 from ...figures import cell_table, distances_by_class, encode_grid, sets_on_map
-from ...methods import directed_weight_adjustment as dwa
+from ...methods import dwa
 from ...runs import Run
 from .world import BEFORE, LABELS, NOW, REAL, Images, Settings, Source, World, real
 

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from ... import embeddings, errors, measures, training
+from ...core import errors
+from ...core.parameters import parameter, with_default
 from ...data import ImageData
+from ...evaluation import embeddings, measures
 from ...evaluation.students import student_accuracy
-from ...explorers.mapped import Map, MappedImages, Place
-from ...methods import _recovery as recovery
-from ...methods import directed_weight_adjustment as dwa
-from ...methods import selection
+from ...methods import dwa, recovery, selection
 from ...networks import Network
-from ...parameters import parameter, with_default
-from ...process import Inputs
 from ...runs import Keep, Run, Runs
+from ...runs.process import Inputs
+from ...training import supervised
+from ..shared.coverage import Map, MappedImages, Place
 
 LABELS = ("hard", "online")
 NOW, REAL, BEFORE = "this run", "random real", "run before"
@@ -80,7 +80,7 @@ class World:
     Args:
         data, teacher: what is distilled; the teacher's features are mapped.
         config: where the controls start; default 3 images per class and 100 iterations.
-        student: how students are trained; default `training.Config.for_data(data)`.
+        student: how students are trained; default `supervised.Config.for_data(data)`.
         points: how many real images are on the map, as many of each class as there are.
         at_once: seconds: images that take longer wait for the Run button.
 
@@ -97,17 +97,17 @@ class World:
         teacher: Network,
         config: dwa.Config | None = None,
         *,
-        student: training.Config | None = None,
+        student: supervised.Config | None = None,
         points: int = 300,
         at_once: float = 1.0,
     ) -> None:
         errors.check_instance("config", config, (dwa.Config, type(None)), "a directed_weight_adjustment Config or None")
-        errors.check_instance("student", student, (training.Config, type(None)), "a training Config or None")
+        errors.check_instance("student", student, (supervised.Config, type(None)), "a training Config or None")
         self.at_once = errors.check_number("at_once", at_once, 0)
         self.start = Settings() if config is None else Settings(**_fields(config))
         self.inputs = Inputs(data=data, teachers=(errors.check_instance("teacher", teacher, Network, "a Network"),))
         self.data, self.teacher = errors.check_instance("data", data, ImageData, "an ImageData"), teacher
-        self.student = training.Config.for_data(data) if student is None else student
+        self.student = supervised.Config.for_data(data) if student is None else student
         self._runs = Runs(megabytes=100)
         chosen = self.run(real(self.start.config)).advance().result()
         self.mapped = MappedImages(data, teacher, {"first": chosen}, points=points)

@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ... import randomness, theory
+from ... import theory
+from ...core import randomness
 from ...explorers import Scrubber
 from ...figures import encode_grid, setting_curves
 from ...runs import Frame

@@ -14,7 +14,8 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from ... import errors, figures
+from ... import figures
+from ...core import errors
 from ...explorers.lab import Change, Known, Lab, Value
 from ...explorers.tables import table
 from ...explorers.views import Chart, Html, Row, Tabs

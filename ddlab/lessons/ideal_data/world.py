@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from ... import errors, theory
-from ...parameters import parameter
+from ... import theory
+from ...core import errors
+from ...core.parameters import parameter
 from ...theory import ToyConfig, ToyRuns
 
 EXTENT = ((-1.0, 4.0), (-1.0, 4.0))  # of the plane that is drawn, around the middle between the means

@@ -16,17 +16,19 @@ import numpy as np
 import plotly.graph_objects as go
 import torch
 
-from ... import errors, losses, networks, training
+from ... import networks
+from ...core import errors
+from ...core.errors import DDLabError
+from ...core.parameters import Parameters, narrowed, parameter
 from ...data import ImageData
 from ...distilled import DistilledSet
-from ...errors import DDLabError
 from ...explorers.lab import Known, Lab
 from ...explorers.views import Chart, Row, Strip, Tabs
 from ...figures import cell_table, encode_grid, label_matrix, loss_curves
 from ...networks import Network
-from ...parameters import Parameters, narrowed, parameter
-from ...process import Inputs
 from ...runs import Keep, Run
+from ...runs.process import Inputs
+from ...training import losses, supervised
 
 LABELS = ("hard", "stored", "online")
 _LOOKS = 15  # how often a student is tested while it learns
@@ -53,7 +55,7 @@ class World:
     Args:
         data: where students are tested. teacher: gives stored and online labels.
         sets: name -> distilled set, shown in this order: at least two, of the same size, with stored labels.
-        config: how students are trained; default `training.Config.teaching()`.
+        config: how students are trained; default `supervised.Config.teaching()`.
 
     Raises:
         DDLabError: sets that are too few, not distilled sets, or not of one size.
@@ -64,12 +66,12 @@ class World:
         data: ImageData,
         teacher: Network,
         sets: Mapping[str, DistilledSet],
-        config: training.Config | None = None,
+        config: supervised.Config | None = None,
     ) -> None:
         self.data = errors.check_instance("data", data, ImageData, "an ImageData")
-        errors.check_instance("config", config, (training.Config, type(None)), "a training Config or None")
+        errors.check_instance("config", config, (supervised.Config, type(None)), "a training Config or None")
         self.teacher, self.sets = teacher, _checked(sets)
-        self.config = training.Config.teaching() if config is None else config
+        self.config = supervised.Config.teaching() if config is None else config
         # Five hundred images are enough for a curve and keep the looks cheap.
         self._test = data.normalised(slice(0, 500), "test"), data.test_labels[:500]
         self.start = narrowed(Settings, images=tuple(self.sets))()
@@ -81,10 +83,10 @@ class World:
         if settings not in self._runs:
             config = self.config.replace(labels=settings.labels, seed=settings.seed)
             inputs = Inputs(distilled=self.sets[settings.images], teachers=(self.teacher,))
-            total = training.total_steps(config, inputs)
+            total = supervised.total_steps(config, inputs)
             looks = range(max(1, total // _LOOKS), total, max(1, total // _LOOKS))
             return self._runs.setdefault(
-                settings, Run(training, config, inputs, keep=Keep((*looks, total), self._accuracy), states=0)
+                settings, Run(supervised, config, inputs, keep=Keep((*looks, total), self._accuracy), states=0)
             )
         return self._runs[settings]
 
@@ -93,7 +95,7 @@ class World:
         self._learned |= {each: run for each, run in list(self._runs.items()) if run.complete}
         return self._learned
 
-    def _accuracy(self, config: training.Config, inputs: Inputs, state: training.State, trace: Any) -> float:
+    def _accuracy(self, config: supervised.Config, inputs: Inputs, state: supervised.State, trace: Any) -> float:
         images, labels = self._test
         student = Network(spec=config.network.for_data(self.data), weights=state.weights)
         return float((networks.predict(student, images).logits.argmax(1) == labels).float().mean())

@@ -11,7 +11,7 @@ import pytest
 from ddlab.commands import main
 from ddlab.commands.claims import with_part
 from ddlab.commands.lessons import NOTEBOOKS, binder, build
-from ddlab.errors import DDLabError
+from ddlab.core.errors import DDLabError
 from tests.support import refuses
 
 ADDRESS = "https://github.com/OWNER/NAME"

@@ -18,6 +18,7 @@ from ddlab.commands.lessons import NOTEBOOKS, html, html_stills
 from ddlab.commands.lessons.html_formulas import mathml
 from ddlab.lessons import Prediction
 from ddlab.lessons.claims_on_trial import experiments
+from ddlab.lessons.claims_on_trial.trial_card import TrialCard
 from ddlab.runs import Frame
 
 LESSONS = sorted(NOTEBOOKS.glob("*.ipynb"))
@@ -119,7 +120,7 @@ def test_a_question_stands_there_with_its_answers() -> None:
 
 
 def test_a_trial_waits_with_its_formula_drawn() -> None:
-    card = explorers.TrialCard(experiments.trials()["R4"])
+    card = TrialCard(experiments.trials()["R4"])
     text = still(card)
     assert "<math " in text and "$" not in text and 'alttext="I_O = 2\\log 2' in text
     assert "holds when ..." in text and "Verdict" not in text and "ddlab-figure" not in text

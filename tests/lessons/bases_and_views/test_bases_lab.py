@@ -14,9 +14,10 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from ddlab import bases, explorers, factorisation, networks
+from ddlab import explorers, networks
+from ddlab.core.errors import DDLabError
 from ddlab.data import ImageData
-from ddlab.errors import DDLabError
+from ddlab.distilled import bases, factorisation
 from ddlab.explorers import Laboratory, Value
 from ddlab.explorers.stops import round_numbers
 from ddlab.figures import alt_text

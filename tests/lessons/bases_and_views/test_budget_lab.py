@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from ddlab import explorers, predefined_views
-from ddlab.errors import DDLabError
+from ddlab import explorers
+from ddlab.core.errors import DDLabError
+from ddlab.data import predefined_views
 from ddlab.figures import alt_text
 from ddlab.lessons.bases_and_views.budget import PRESETS, Settings, bought, counts_table, savings_table, sentence
 from ddlab.lessons.bases_and_views.budget_lab import BudgetLab

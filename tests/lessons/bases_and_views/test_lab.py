@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 import torch
 
-from ddlab import evaluation, networks, pretraining
-from ddlab import process as driver
+from ddlab import evaluation, networks
+from ddlab.core.errors import DDLabError
 from ddlab.data import ImageData
-from ddlab.errors import DDLabError
 from ddlab.explorers import Laboratory
 from ddlab.figures import alt_text, encode_grid
 from ddlab.lessons.bases_and_views.lab import (
@@ -39,12 +38,13 @@ from ddlab.lessons.bases_and_views.world import (
     pairs,
     pool_losses,
 )
-from ddlab.methods import kernel_ridge_self_supervised as krr
-from ddlab.methods import parameterised_self_supervised as boost
+from ddlab.methods import boost, krr_st
 from ddlab.methods import representation_selection as selection
 from ddlab.networks import Network
-from ddlab.process import Inputs
 from ddlab.runs import Run
+from ddlab.runs import process as driver
+from ddlab.runs.process import Inputs
+from ddlab.training import pretraining
 from tests.support import made_data, refuses
 
 INNER = networks.spec("convnet", width=2, depth=2)
@@ -52,7 +52,9 @@ SMALL = boost.Config(
     budget=12, image_bases=6, representation_bases=3, hidden=2, network=INNER, pool_size=2, pool_steps=4, iterations=6, batch_size=16,
     learning_rate=1e-2,
 )  # fmt: skip
-PLAIN = krr.Config(budget=6, network=INNER, pool_size=2, pool_steps=4, iterations=6, batch_size=16, learning_rate=1e-2)
+PLAIN = krr_st.Config(
+    budget=6, network=INNER, pool_size=2, pool_steps=4, iterations=6, batch_size=16, learning_rate=1e-2
+)
 PRETRAINING = pretraining.Config(network=INNER, epochs=3)
 
 
@@ -73,9 +75,9 @@ def lab(data: ImageData, teacher: Network) -> Iterator[Laboratory]:
     made.close()
 
 
-def by_itself(data: ImageData, teacher: Network, config: krr.Config) -> tuple[list[Any], list[driver.Step]]:
+def by_itself(data: ImageData, teacher: Network, config: krr_st.Config) -> tuple[list[Any], list[driver.Step]]:
     """The methods' own run: what is distilled after every outer step, and all steps."""
-    process: Any = boost if isinstance(config, boost.Config) else krr
+    process: Any = boost if isinstance(config, boost.Config) else krr_st
     inputs = Inputs(data=data, teachers=(teacher,))
     taken = list(driver.steps(process, config, inputs))
     first = driver.start(process, config, inputs)
@@ -88,8 +90,8 @@ def by_itself(data: ImageData, teacher: Network, config: krr.Config) -> tuple[li
 def test_settings_that_play_no_part_are_the_same_run() -> None:
     view = Settings()
     assert view.config == boost.Config.teaching(image_bases=40, representation_bases=24, budget=20)
-    assert view.replace(method=KRR_ST).config == krr.Config.teaching()
-    assert view.replace(method=KRR_ST, image_bases=7, hidden=9).config == krr.Config.teaching()
+    assert view.replace(method=KRR_ST).config == krr_st.Config.teaching()
+    assert view.replace(method=KRR_ST, image_bases=7, hidden=9).config == krr_st.Config.teaching()
     assert view.replace(shift="bias", hidden=9).config == view.replace(shift="bias").config
     assert view.replace(augmentation="none", shift="same").config == view.replace(augmentation="none").config
     assert view.replace(hidden=9).config != view.config != view.replace(shift="bias").config
@@ -108,7 +110,7 @@ def test_the_steps_that_are_kept(iterations: int) -> None:
 @pytest.mark.parametrize(
     "config", [SMALL, SMALL.replace(augmentation="none", shift="same"), PLAIN], ids=["boost", "no views", "krr"]
 )
-def test_frames_and_losses_are_the_methods_own(data: ImageData, teacher: Network, config: krr.Config) -> None:
+def test_frames_and_losses_are_the_methods_own(data: ImageData, teacher: Network, config: krr_st.Config) -> None:
     world = World(data, teacher, config)
     run, config = world.run(world.start).advance(), world.start.config  # what plays no part has its default
     wanted, taken = by_itself(data, teacher, config)
@@ -140,7 +142,7 @@ def test_what_a_frame_looks_like(data: ImageData, teacher: Network) -> None:
     assert torch.equal(looks.images.flatten(0, 1), data.to_uint8(images))
     assert torch.equal(looks.targets.flatten(0, 1), targets)
     torch.testing.assert_close(looks.representations, networks.predict(teacher, images[:m]).features)
-    chosen = krr.real_indices(len(data.train_labels), m, seed=0)
+    chosen = krr_st.real_indices(len(data.train_labels), m, seed=0)
     assert torch.equal(world.real(run), data.train_images[chosen])
     places = world.places(run.config, frame, "PCA")
     known = world.features[world.sample].double()
@@ -349,11 +351,11 @@ def test_controls_are_computed_once(lab: Laboratory, monkeypatch: pytest.MonkeyP
     assert learned == [selection.NAME, boost.NAME]
     moved(lab, method=KRR_ST)
     press()
-    assert learned == [selection.NAME, boost.NAME, krr.NAME]
+    assert learned == [selection.NAME, boost.NAME, krr_st.NAME]
     assert "KRR-ST, N 12, outer step 0" in lab.widget(score_table).value
     moved(lab, budget=15)
     press()
-    assert learned[3:] == [selection.NAME, krr.NAME] and "15 random real images" in lab.widget(score_table).value
+    assert learned[3:] == [selection.NAME, krr_st.NAME] and "15 random real images" in lab.widget(score_table).value
 
 
 def test_stop_keeps_what_there_is(lab: Laboratory) -> None:

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 import torch
 
-from ddlab import embeddings, explorers, theory
+from ddlab import explorers, theory
+from ddlab.core.errors import DDLabError
 from ddlab.data import ImageData
-from ddlab.errors import DDLabError
+from ddlab.evaluation import embeddings
 from ddlab.explorers import Laboratory
 from ddlab.figures import alt_text, classes_on_map
 from ddlab.lessons.claims_on_trial.crop_lab import CropMaps, class_map, overlap, spread, strip, value

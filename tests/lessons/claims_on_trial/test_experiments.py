@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from ddlab.errors import DDLabError
-from ddlab.explorers import ANSWERS
+from ddlab.core.errors import DDLabError
 from ddlab.lessons import claims
 from ddlab.lessons.claims_on_trial import experiments
 from ddlab.lessons.claims_on_trial.experiments import CHECKS, counts, register_counts, some_settings, surviving, sweep
-from ddlab.lessons.trials_convergence import Descent
-from ddlab.lessons.trials_fadrm import Softmax
-from ddlab.lessons.trials_information import Teacher
+from ddlab.lessons.claims_on_trial.trial_card import ANSWERS
+from ddlab.lessons.claims_on_trial.trials_convergence import Descent
+from ddlab.lessons.claims_on_trial.trials_fadrm import Softmax
+from ddlab.lessons.claims_on_trial.trials_information import Teacher
 
 TRIALS = experiments.trials()
 

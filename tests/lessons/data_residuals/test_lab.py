@@ -12,10 +12,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from ddlab import entropy, evaluation, networks, training
-from ddlab import process as driver
+from ddlab import evaluation, networks
+from ddlab.core.errors import DDLabError
 from ddlab.data import ImageData
-from ddlab.errors import DDLabError
+from ddlab.evaluation import entropy
 from ddlab.explorers import Laboratory
 from ddlab.figures import encode_grid
 from ddlab.lessons.data_residuals import world as worlds
@@ -33,10 +33,11 @@ from ddlab.lessons.data_residuals.world import (
     kept_steps,
     merge_steps,
 )
-from ddlab.methods import data_residual_matching as fadrm
-from ddlab.methods import selection
+from ddlab.methods import fadrm, selection
 from ddlab.networks import Network
-from ddlab.process import Inputs
+from ddlab.runs import process as driver
+from ddlab.runs.process import Inputs
+from ddlab.training import supervised
 from tests.support import made_data, refuses
 
 SMALL = fadrm.Config(images_per_class=2, iterations=12, merges=2, small_size=8, roll_pixels=1, candidates_per_class=8)
@@ -53,12 +54,12 @@ def teacher(data: ImageData) -> Network:
 
 
 @pytest.fixture
-def student() -> training.Config:
-    return training.Config.teaching(network=networks.spec("convnet", width=4), epochs=2)
+def student() -> supervised.Config:
+    return supervised.Config.teaching(network=networks.spec("convnet", width=4), epochs=2)
 
 
 @pytest.fixture
-def lab(data: ImageData, teacher: Network, student: training.Config) -> Iterator[Laboratory]:
+def lab(data: ImageData, teacher: Network, student: supervised.Config) -> Iterator[Laboratory]:
     made = ResidualLab(data, teacher, SMALL, student=student, seeds=2)
     made.runner.join()
     yield made
@@ -426,7 +427,7 @@ def test_what_the_worker_raises_is_shown_and_goes_away(lab: Laboratory, monkeypa
 
 
 def test_students_learn_from_the_images_and_from_real_ones(
-    lab: Laboratory, data: ImageData, teacher: Network, student: training.Config
+    lab: Laboratory, data: ImageData, teacher: Network, student: supervised.Config
 ) -> None:
     assert lab.widget(score_table).value.count("not yet") == 6 and lab.stop_button.disabled
     train(lab).click()
@@ -480,7 +481,7 @@ def test_accuracies_in_words() -> None:
 
 
 @pytest.mark.parametrize("how", ["stop", "setting", "budget", "close"])
-def test_students_are_given_up(data: ImageData, teacher: Network, student: training.Config, how: str) -> None:
+def test_students_are_given_up(data: ImageData, teacher: Network, student: supervised.Config, how: str) -> None:
     lab = ResidualLab(data, teacher, SMALL, student=student.replace(epochs=100_000))
     lab.runner.join()
     train(lab).click()
@@ -503,7 +504,7 @@ def test_students_are_given_up(data: ImageData, teacher: Network, student: train
     lab.close()
 
 
-def test_scrubbing_leaves_the_students_alone(data: ImageData, teacher: Network, student: training.Config) -> None:
+def test_scrubbing_leaves_the_students_alone(data: ImageData, teacher: Network, student: supervised.Config) -> None:
     lab = ResidualLab(data, teacher, SMALL, student=student, seeds=1)
     lab.runner.join()
     train(lab).click()

@@ -13,9 +13,10 @@ import torch
 from sklearn.decomposition import PCA
 
 import ddlab
-from ddlab import embeddings, measures, networks, training
+from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
+from ddlab.evaluation import embeddings, measures
 from ddlab.explorers import Laboratory, Value
 from ddlab.explorers import lab as labs
 from ddlab.figures import encode_grid
@@ -32,14 +33,13 @@ from ddlab.lessons.diversity.lab import (
     runs,
 )
 from ddlab.lessons.diversity.world import BEFORE, NOW, REAL, Images, Settings, real
-from ddlab.methods import directed_weight_adjustment as dwa
-from ddlab.methods import selection
-from ddlab.methods import squeeze_recover_relabel as sre2l
-from ddlab.process import Inputs
+from ddlab.methods import dwa, selection, sre2l
+from ddlab.runs.process import Inputs
+from ddlab.training import supervised
 from tests.support import assert_same, made_data, refuses
 
 SPEC = networks.spec("convnet", width=8)
-STUDENT = training.Config.teaching(network=SPEC, epochs=3)
+STUDENT = supervised.Config.teaching(network=SPEC, epochs=3)
 CONFIG = dwa.Config(images_per_class=2, iterations=6, roll_pixels=2)
 WORDS = re.compile(r"<[^>]*>")
 
@@ -47,7 +47,7 @@ WORDS = re.compile(r"<[^>]*>")
 @pytest.fixture(scope="module")
 def given() -> tuple[ImageData, Any]:
     data = made_data(train=30)
-    teacher_config = training.Config.teaching("teacher", network=SPEC, epochs=20, batch_size=12, crop_pixels=0)
+    teacher_config = supervised.Config.teaching("teacher", network=SPEC, epochs=20, batch_size=12, crop_pixels=0)
     return data, ddlab.train_teacher(data, teacher_config, progress=False)
 
 
@@ -125,7 +125,7 @@ def test_students_are_those_of_evaluate_for_both_kinds_of_labels_and_images(expl
     student = explorer.world.student = STUDENT.replace(epochs=40)  # long enough to differ
     explorer.panel["seed"].value = 3
     explorer.runner.join()
-    ddlab.cache.clear()
+    ddlab.runs.cache.clear()
     found = set()
     chosen = ddlab.distill("selection", data, teacher, selection.Config(images_per_class=2, seed=3), progress=False)
     said = explorer.sentence
@@ -361,7 +361,7 @@ def test_errors_are_shown_and_the_laboratory_goes_on(explorer, monkeypatch) -> N
     with refuses("images_per_class"):
         explorer.share_field.value = "images_per_class=31"
     assert "images_per_class" in str(explorer.error) and explorer.panel.value.images_per_class == 2
-    monkeypatch.setattr(explorer.world, "accuracy", lambda *_, **__: ddlab.errors.fail("labels", "known", "none"))
+    monkeypatch.setattr(explorer.world, "accuracy", lambda *_, **__: ddlab.core.errors.fail("labels", "known", "none"))
     explorer.panel["seed"].value = 7
     with refuses("labels must be known"):
         explorer.runner.join()

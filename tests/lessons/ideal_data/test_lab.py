@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from ddlab import theory
-from ddlab.errors import DDLabError
+from ddlab.core.errors import DDLabError
 from ddlab.explorers import Laboratory
 from ddlab.lessons.ideal_data import lab as labs
 from ddlab.lessons.ideal_data.lab import LandscapeLab, RhoLab, SigmaLab, curves, decisions, landscape, numbers, on_show

@@ -9,14 +9,15 @@ import pytest
 import torch
 
 import ddlab
-from ddlab import networks, training
-from ddlab import process as driver
-from ddlab.errors import DDLabError
+from ddlab import networks
+from ddlab.core.errors import DDLabError
 from ddlab.explorers import Laboratory
 from ddlab.lessons.shared.labels_against_images import LabelsAgainstImages, accuracy_table, curves, matrix, strip
 from ddlab.methods import selection
 from ddlab.networks import Network
-from ddlab.process import Inputs
+from ddlab.runs import process as driver
+from ddlab.runs.process import Inputs
+from ddlab.training import supervised
 from tests.support import made_data
 
 
@@ -24,11 +25,11 @@ from tests.support import made_data
 def given():
     data = made_data(size=8)
     spec = networks.spec("convnet", width=4)
-    teacher = ddlab.train_teacher(data, training.Config.teaching("teacher", network=spec, epochs=3), progress=False)
+    teacher = ddlab.train_teacher(data, supervised.Config.teaching("teacher", network=spec, epochs=3), progress=False)
     real = ddlab.distill("selection", data, teacher, progress=False)
     noise = ddlab.from_images(torch.randn(data.classes, 1, 8, 8), torch.arange(data.classes), data, teacher)
     sets = {"real": real, "noise": noise, "recovered": real}
-    return data, teacher, sets, training.Config.teaching(network=spec, epochs=20)
+    return data, teacher, sets, supervised.Config.teaching(network=spec, epochs=20)
 
 
 def names(explorer: Laboratory) -> list[str]:
@@ -62,7 +63,7 @@ def test_a_known_choice_is_shown_without_training(given, monkeypatch) -> None:
     explorer = LabelsAgainstImages(*given)
     explorer.panel["labels"].value = "stored"
     explorer.runner.join()
-    monkeypatch.setattr(training, "update", lambda *_: pytest.fail("trained again"))
+    monkeypatch.setattr(supervised, "update", lambda *_: pytest.fail("trained again"))
     explorer.panel["labels"].value = "hard"
     explorer.runner.join()
     assert explorer.sentence.startswith("From real images, hard labels")
@@ -84,7 +85,7 @@ def test_a_failure_is_shown_and_raised(given, monkeypatch) -> None:
     def broken(*_):
         raise RuntimeError("no memory")
 
-    monkeypatch.setattr(training, "update", broken)
+    monkeypatch.setattr(supervised, "update", broken)
     explorer.panel["images"].value = "noise"
     with pytest.raises(RuntimeError, match="no memory"):
         explorer.runner.join()
@@ -170,14 +171,14 @@ def test_the_state_travels_as_a_short_text(given) -> None:
 def test_a_student_that_is_overtaken_is_left_and_resumed_where_it_stood(given, monkeypatch) -> None:
     explorer = LabelsAgainstImages(*given)
     seen: list[tuple[str, int]] = []
-    update = training.update
+    update = supervised.update
 
     def slow(config, inputs, state):
         time.sleep(0.005)
         seen.append((config.labels, state.step))
         return update(config, inputs, state)
 
-    monkeypatch.setattr(training, "update", slow)
+    monkeypatch.setattr(supervised, "update", slow)
     explorer.panel["labels"].value = "online"
     while len(seen) < 2:
         time.sleep(0.002)
@@ -198,8 +199,8 @@ def test_the_curve_is_seen_to_grow_beside_the_last_four(given, monkeypatch) -> N
         explorer.panel["seed"].value = seed
         explorer.runner.join()
     assert names(explorer) == [f"real, hard, seed {seed}" for seed in range(1, 6)]
-    update = training.update
-    monkeypatch.setattr(training, "update", lambda *state: time.sleep(0.02) or update(*state))
+    update = supervised.update
+    monkeypatch.setattr(supervised, "update", lambda *state: time.sleep(0.02) or update(*state))
     lengths: list[int] = []
     plot = explorer.widget(curves)
     plot.observe(lambda _: lengths.append(len(plot.figure.data[-1].x)), "_figure")
@@ -219,7 +220,7 @@ def test_the_accuracies_are_those_of_a_student_trained_alone(given) -> None:
     explorer.runner.join()
     inputs = Inputs(distilled=sets["noise"], teachers=(teacher,))
     wanted, spec = [], config.network.for_data(data)
-    for step in driver.steps(training, config.replace(labels="online"), inputs):
+    for step in driver.steps(supervised, config.replace(labels="online"), inputs):
         logits = networks.predict(Network(spec=spec, weights=step.state.weights), data.normalised(split="test")).logits
         wanted.append(float((logits.argmax(1) == data.test_labels).float().mean()))
     trace = explorer.widget(curves).figure.data[-1]

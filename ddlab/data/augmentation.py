@@ -1,0 +1,231 @@
+"""Augmented views of a batch, for training; all draws are functions of (seed, step).
+
+Mixup: Zhang et al. 2018, arXiv 1710.09412. CutMix: Yun et al. 2019, arXiv 1905.04899.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ..core import errors, randomness
+from ..core.parameters import Parameters, describe, parameter
+
+
+class View(NamedTuple):
+    """An augmented batch: images [n, c, h, w], and how it was mixed: image i holds `share` of x_i and the rest of x_partner[i].
+
+    For mixup the share is of every pixel's value, for CutMix of the pixels.
+    """
+
+    images: Tensor
+    share: float
+    partner: Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class Views(Parameters):
+    """What is seen in training: which images make a batch, how they are augmented, and how teachers look at the batch.
+
+    A function of these fields and the step alone, so that labels can be given to views before a student sees them.
+    """
+
+    batch_size: int = parameter(128, range=(1, None), unit="images", help="Images per step.")
+    crop_pixels: int = parameter(
+        4, range=(0, None), unit="px", help="Random crop after padding by so many black pixels."
+    )
+    crop_area: float = parameter(
+        1.0,
+        range=(0, 1),
+        open_low=True,
+        help="Least share of an image that a random part of it keeps, scaled back to the whole size; 1 is off.",
+    )
+    flip: bool = parameter(True, help="Random horizontal flip (not for digits).")
+    mixup_alpha: float = parameter(
+        0.8,
+        symbol=r"\alpha",
+        range=(0, None),
+        help="Mixup share is drawn from Beta(alpha, alpha); 0 is off.",
+        explorable=(0, 2),
+    )
+    cutmix_alpha: float = parameter(
+        0.0,
+        symbol=r"\alpha_\mathrm{CutMix}",
+        range=(0, None),
+        help="CutMix share is drawn from Beta(alpha, alpha); 0 is off; not together with mixup.",
+    )
+    teacher_mode: str = parameter(
+        "eval",
+        choices=("eval", "train"),
+        help="Statistics of the online teacher's batch norm; the reference code forgot eval.",
+    )
+    teacher_batch_size: int | None = parameter(
+        None,
+        range=(2, None),
+        unit="images",
+        help="Images that share batch statistics where the teacher's mode is train; None: the whole batch.",
+    )
+    seed: int = parameter(0, range=(0, None), help="Of weights, order and views.")
+
+    def rules(self) -> None:
+        """A batch is mixed in one way, and only teachers in train mode care who else is in their batch."""
+        if self.mixup_alpha and self.cutmix_alpha:
+            errors.fail("cutmix_alpha", f"0 beside a mixup_alpha of {self.mixup_alpha:g}", self.cutmix_alpha)
+        if self.teacher_batch_size is not None and self.teacher_mode != "train":
+            errors.fail("teacher_batch_size", "None where teacher_mode is 'eval'", self.teacher_batch_size)
+
+    def views(self) -> Views:
+        """These fields alone, without those that a config adds to them."""
+        return Views(**{name: getattr(self, name) for name in describe(Views)})
+
+    def steps_per_epoch(self, count: int) -> int:
+        """Batches that `count` images make; a last smaller one counts."""
+        return math.ceil(errors.check_integer("count", count, 0) / self.batch_size)
+
+    def indices(self, count: int, step: int) -> Tensor:
+        """Which of `count` images are seen at `step`, int64 [at most batch_size]: each once per epoch, in a new order every epoch."""
+        epoch, number = divmod(errors.check_integer("step", step, 0), max(self.steps_per_epoch(count), 1))
+        order = torch.randperm(count, generator=randomness.generator(self.seed, epoch, "order"))
+        return order[number * self.batch_size : (number + 1) * self.batch_size]
+
+    def view(self, images: Tensor, *, mean: Tensor, std: Tensor, step: int) -> View:
+        """What is seen of these images [n, c, h, w], normalised with `mean` and `std` [c], at `step`."""
+        return augment(
+            images,
+            crop_pixels=self.crop_pixels,
+            flip=self.flip,
+            crop_area=self.crop_area,
+            mixup_alpha=self.mixup_alpha,
+            cutmix_alpha=self.cutmix_alpha,
+            black=(-mean / std)[None, :, None, None].to(images.device),
+            seed=self.seed,
+            step=step,
+        )
+
+
+def augment(
+    images: Tensor,
+    *,
+    crop_pixels: int,
+    flip: bool,
+    mixup_alpha: float,
+    black: Tensor,
+    seed: int,
+    step: int,
+    cutmix_alpha: float = 0.0,
+    crop_area: float = 1.0,
+) -> View:
+    """Random part, random crop after padding, flip, mixup or CutMix, in this order; all draws depend on (seed, step) alone.
+
+    Args:
+        images: float [n, c, h, w]. black: [1, c, 1, 1], the normalised value of the padding.
+        crop_pixels: padding on each side, at most the longer side of the images.
+        mixup_alpha, cutmix_alpha: 0 is off; at most one is on.
+        crop_area: each image is cut to a `random_rectangle` of at least this share, scaled back bilinearly; 1 is off.
+    """
+    errors.check_tensor("images", images, shape=[None] * 4, floating=True, finite=False)
+    errors.check_integer("crop_pixels", crop_pixels, 0, max(images.shape[2:]))
+    errors.check_boolean("flip", flip)
+    mixup_alpha = errors.check_number("mixup_alpha", mixup_alpha, 0)
+    cutmix_alpha = errors.check_number("cutmix_alpha", cutmix_alpha, 0)
+    if mixup_alpha and cutmix_alpha:
+        errors.fail("cutmix_alpha", f"0 beside a mixup_alpha of {mixup_alpha:g}", cutmix_alpha)
+    crop_area = errors.check_number("crop_area", crop_area, 0, 1, open_low=True)
+    errors.check_tensor("black", black, shape=[1, images.shape[1], 1, 1], dtype=images.dtype, finite=False)
+    count = len(images)
+    if crop_area < 1 and count:
+        images = _resized(images, crop_area, randomness.generator(seed, step, "random part"))
+    draw = randomness.generator(seed, step, "augment")
+    if crop_pixels:
+        images = _crop(images, crop_pixels, torch.randint(0, 2 * crop_pixels + 1, (2, count), generator=draw), black)
+    if flip:
+        flipped = (torch.rand(count, generator=draw) < 0.5).to(images.device)
+        images = torch.where(flipped[:, None, None, None], images.flip(3), images)
+    share, partner = 1.0, torch.arange(count)
+    if mixup_alpha:
+        share = float(randomness.numpy_generator(seed, step, "mixup").beta(mixup_alpha, mixup_alpha))
+        partner = torch.randperm(count, generator=draw)
+        images = share * images + (1 - share) * images[partner.to(images.device)]
+    elif cutmix_alpha:
+        partner = torch.randperm(count, generator=draw)
+        images, share = _cutmix(images, partner.to(images.device), cutmix_alpha, seed, step)
+    return View(images, share, partner.to(images.device))
+
+
+def random_rectangle(
+    height: int, width: int, *, smallest_area: float, generator: torch.Generator
+) -> tuple[int, int, int, int]:
+    """A part of an image, (top, left, rows, columns) in pixels, as torchvision's RandomResizedCrop draws it.
+
+    Its area is uniform between `smallest_area` and 1, as a share of the image's, its aspect ratio log-uniform between 3/4 and 4/3; after
+    ten draws that do not fit it is the whole image.
+    """
+    height, width = (errors.check_integer(name, n, 1) for name, n in (("height", height), ("width", width)))
+    smallest_area = errors.check_number("smallest_area", smallest_area, 0, 1, open_low=True)
+    errors.check_instance("generator", generator, torch.Generator, "a torch Generator")
+    for _ in range(10):
+        area, ratio = torch.rand(2, generator=generator).tolist()
+        area = height * width * (smallest_area + (1 - smallest_area) * area)
+        aspect = math.exp((2 * ratio - 1) * math.log(4 / 3))
+        columns, rows = round(math.sqrt(area * aspect)), round(math.sqrt(area / aspect))
+        if 0 < columns <= width and 0 < rows <= height:
+            top = int(torch.randint(0, height - rows + 1, (1,), generator=generator))
+            left = int(torch.randint(0, width - columns + 1, (1,), generator=generator))
+            return top, left, rows, columns
+    return 0, 0, height, width
+
+
+def cutmix_box(height: int, width: int, *, row: int, column: int, share: float) -> tuple[int, int, int, int]:
+    """The box that CutMix fills from another image: (top, left, bottom, right) in pixels, bottom and right excluded.
+
+    Its sides are those of the image times sqrt(1 - share), rounded down to even numbers; what lies outside the image is cut off,
+    so that it covers at most 1 - share of the pixels.
+
+    Args:
+        row, column: of its centre. share: of the pixels that are to be kept, in [0, 1].
+
+    Source: Yun et al. 2019, arXiv 1905.04899, eq 2, with the centre drawn anywhere.
+    """
+    height, width = (errors.check_integer(name, n, 1) for name, n in (("height", height), ("width", width)))
+    row, column = errors.check_integer("row", row, 0, height - 1), errors.check_integer("column", column, 0, width - 1)
+    side = math.sqrt(1 - errors.check_number("share", share, 0, 1))
+    rows, columns = int(height * side / 2), int(width * side / 2)
+    return max(row - rows, 0), max(column - columns, 0), min(row + rows, height), min(column + columns, width)
+
+
+def _cutmix(images: Tensor, partner: Tensor, alpha: float, seed: int, step: int) -> tuple[Tensor, float]:
+    """One box for the whole batch, and the share of the pixels that it left as they were."""
+    height, width = images.shape[2:]
+    draw = randomness.numpy_generator(seed, step, "cutmix")
+    drawn = float(draw.beta(alpha, alpha))
+    row, column = int(draw.integers(height)), int(draw.integers(width))
+    top, left, bottom, right = cutmix_box(height, width, row=row, column=column, share=drawn)
+    mixed = images.clone()
+    mixed[:, :, top:bottom, left:right] = images[partner, :, top:bottom, left:right]
+    return mixed, 1 - (bottom - top) * (right - left) / (height * width)
+
+
+def _resized(images: Tensor, smallest_area: float, generator: torch.Generator) -> Tensor:
+    """Of each image a part of its own, scaled back bilinearly, corners not aligned; [n, c, h, w] in and out."""
+    height, width = images.shape[2:]
+    scaled = []
+    for image in images.split(1):
+        top, left, rows, columns = random_rectangle(height, width, smallest_area=smallest_area, generator=generator)
+        part = image[:, :, top : top + rows, left : left + columns]
+        scaled.append(F.interpolate(part, size=(height, width), mode="bilinear", align_corners=False))
+    return torch.cat(scaled)
+
+
+def _crop(images: Tensor, pixels: int, offsets: Tensor, black: Tensor) -> Tensor:
+    """Pad by `pixels` black ones, then cut each image at its own offset; [n, c, h, w] in and out."""
+    _, _, height, width = images.shape
+    padded = F.pad(images - black, [pixels] * 4) + black
+    rows = (offsets[0][:, None] + torch.arange(height)).to(images.device)
+    columns = (offsets[1][:, None] + torch.arange(width)).to(images.device)
+    number = torch.arange(len(images), device=images.device)
+    return padded[number[:, None, None], :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)

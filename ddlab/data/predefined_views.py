@@ -1,0 +1,127 @@
+r"""Predefined augmentations: a fixed list of views tau_1 ... tau_A of every image, the same each time, differentiable.
+
+Yu, Yao & Chiu 2025 (Boost), section 3.3 and appendix A.8: drawn augmentations bias the outer loss, so that the views are fixed beforehand.
+
+X~_s = {X_s, tau_1(X_s), ..., tau_A(X_s)}    augmented     [A + 1, m, c, h, w], the images themselves first
+
+rotation    A = 3: by 90, 180 and 270 degrees, counter-clockwise (the paper does not say which way)
+jigsaw      A = 3: of four patches, left and right swapped, top and bottom swapped, both
+crop        A = 5: four corners and the centre, 20 of 32 pixels, scaled back (bilinearly; the paper does not name the filter)
+none        A = 0: Table 12 compares with it
+
+Rotation and jigsaw move whole pixels: each view is a permutation of them (`permutations`), which `restored` undoes exactly.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ..core import errors
+
+Kind = Literal["none", "rotation", "jigsaw", "crop"]
+NAMES: dict[str, tuple[str, ...]] = {
+    "none": ("as it is",),
+    "rotation": ("as it is", "turned by 90°", "turned by 180°", "turned by 270°"),
+    "jigsaw": ("as it is", "left and right swapped", "top and bottom swapped", "both swapped"),
+    "crop": ("as it is", "top left", "top right", "bottom left", "bottom right", "centre"),
+}
+"""What each kind's views are called, in their order."""
+KINDS = tuple(NAMES)
+PERMUTATIONS = ("none", "rotation", "jigsaw")
+"""The kinds whose views move whole pixels."""
+
+
+def augmented(images: Tensor, kind: Kind, *, crop_share: float = 0.625) -> Tensor:
+    """All views of all images: [n, c, h, w] -> [A + 1, n, c, h, w], the images themselves first.
+
+    Args:
+        crop_share: of height and width that a crop keeps; of crops alone.
+
+    Raises:
+        DDLabError: images that are not square, where they are turned, or cannot be halved, where their patches are swapped.
+    """
+    errors.check_tensor("images", images, shape=[None] * 4, floating=True, finite=False)
+    errors.check_choice("kind", kind, KINDS)
+    crop_share = errors.check_number("crop_share", crop_share, 0, 1, open_low=True)
+    height, width = images.shape[2:]
+    _check_size("images", kind, images, height, width)
+    if kind == "crop":
+        return torch.stack([images, *(_cropped(images, box) for box in crop_boxes(height, width, share=crop_share))])
+    return _moved(images[None], permutations(kind, height, width))
+
+
+def permutations(kind: Kind, height: int, width: int) -> Tensor:
+    """Where each view takes its pixels from, int64 [A + 1, h w]: pixel t of view a is pixel p[a, t] of the image, counted row by row."""
+    errors.check_choice("kind", kind, PERMUTATIONS)
+    height, width = errors.check_integer("height", height, 1), errors.check_integer("width", width, 1)
+    _check_size("height and width", kind, (height, width), height, width)
+    places = torch.arange(height * width).reshape(height, width)
+    views = [places]
+    if kind == "rotation":
+        views = [places.rot90(turns) for turns in range(4)]
+    elif kind == "jigsaw":
+        shifts = [(0, 0), (0, width // 2), (height // 2, 0), (height // 2, width // 2)]
+        views = [places.roll(shift, (0, 1)) for shift in shifts]
+    return torch.stack([view.flatten() for view in views])
+
+
+def inverses(kind: Kind, height: int, width: int) -> Tensor:
+    """What undoes each of `permutations`, int64 [A + 1, h w]."""
+    return permutations(kind, height, width).argsort(1)
+
+
+def restored(views: Tensor, kind: Kind) -> Tensor:
+    """Each view put back: [A + 1, n, c, h, w] -> [A + 1, n, c, h, w], A + 1 times the images where `augmented` made the views.
+
+    Crops have lost pixels and cannot be put back.
+    """
+    errors.check_choice("kind", kind, PERMUTATIONS)
+    errors.check_tensor("views", views, shape=[len(NAMES[kind]), None, None, None, None], floating=True, finite=False)
+    height, width = views.shape[3:]
+    _check_size("views", kind, views, height, width)
+    return _moved(views, inverses(kind, height, width))
+
+
+def crop_boxes(height: int, width: int, *, share: float = 0.625) -> list[tuple[int, int, int, int]]:
+    """The four corners and the centre, (top, left, rows, columns) in pixels, in the order of `NAMES`.
+
+    Rows and columns are rounded to whole pixels; where the centre cannot be in the middle it is half a pixel up or left of it.
+
+    Args:
+        share: of height and width that is kept, in (0, 1]; 20 of 32 pixels in the paper.
+    """
+    height, width = (
+        errors.check_integer(name, side, 1, 10**6) for name, side in (("height", height), ("width", width))
+    )
+    share = errors.check_number("share", share, 0, 1, open_low=True)
+    rows, columns = max(1, round(share * height)), max(1, round(share * width))
+    down, right = height - rows, width - columns
+    corners = [(0, 0), (0, right), (down, 0), (down, right), (down // 2, right // 2)]
+    return [(top, left, rows, columns) for top, left in corners]
+
+
+def _cropped(images: Tensor, box: tuple[int, int, int, int]) -> Tensor:
+    """One part of all images, scaled back to their size: [n, c, h, w] in and out."""
+    top, left, rows, columns = box
+    part = images[:, :, top : top + rows, left : left + columns]
+    return F.interpolate(part, size=images.shape[2:], mode="bilinear", align_corners=False)
+
+
+def _moved(views: Tensor, places: Tensor) -> Tensor:
+    """Pixel t of view a from place places[a, t]: views [1 or a, n, c, h, w], places [a, h w] -> [a, n, c, h, w]."""
+    flat = views.expand(len(places), *views.shape[1:]).flatten(3)
+    index = places.to(views.device)[:, None, None].expand_as(flat)
+    return flat.gather(3, index).reshape(len(places), *views.shape[1:])
+
+
+def _check_size(argument: str, kind: Kind, given: object, height: int, width: int) -> None:
+    if isinstance(given, Tensor) and 0 in given.shape[-3:]:
+        errors.fail(argument, "of at least one pixel", given)
+    if kind == "rotation" and height != width:
+        errors.fail(argument, "square where images are turned", given)
+    if kind == "jigsaw" and (height % 2 or width % 2):
+        errors.fail(argument, "even, height and width, where patches are swapped", given)

@@ -1,0 +1,21 @@
+"""Distilled sets: what every method returns, its targets, and what sets of bases and coefficients are made of and take to store."""
+
+from . import bases, factorisation, shift_models, storage_budget
+from .distilled_set import DECODERS, DistilledSet
+from .representations import Representations
+from .targets import EpochLabels, HardLabels, OnlineTeacher, StoredLabels, Targets
+
+__all__ = [
+    "DECODERS",
+    "DistilledSet",
+    "EpochLabels",
+    "HardLabels",
+    "OnlineTeacher",
+    "Representations",
+    "StoredLabels",
+    "Targets",
+    "bases",
+    "factorisation",
+    "shift_models",
+    "storage_budget",
+]

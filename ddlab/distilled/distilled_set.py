@@ -1,0 +1,259 @@
+"""`DistilledSet`: what every method returns: few tensors that decode to training images, and targets for them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..core import errors, storage
+from ..core.errors import DDLabError
+from ..data import predefined_views
+from ..data.images import denormalise
+from . import factorisation
+from . import targets as _targets
+from .representations import Representations
+from .targets import EpochLabels, HardLabels, OnlineTeacher, StoredLabels, Targets
+
+__all__ = [
+    "DECODERS",
+    "DistilledSet",
+    "EpochLabels",
+    "HardLabels",
+    "OnlineTeacher",
+    "Representations",
+    "StoredLabels",
+    "Targets",
+]
+
+_LARGEST_SCALE = 64
+_ALL_TARGETS = "HardLabels, StoredLabels, OnlineTeacher, EpochLabels and Representations"
+
+
+def _plain(tensors: dict[str, Tensor], settings: dict[str, Any]) -> Tensor:
+    if "images" not in tensors:
+        errors.fail("tensors", "a dict that holds 'images'", sorted(tensors))
+    if settings:
+        errors.fail("settings", "empty for a set of kind 'images'", settings)
+    return tensors["images"]
+
+
+def _factorised(tensors: dict[str, Tensor], settings: dict[str, Any]) -> Tensor:
+    """X_s = D(C^x B^x, s) (Yu, Yao & Chiu 2025, section 3.2)."""
+    needed = {"image_bases", "image_coefficients"}
+    if not needed <= set(tensors) <= needed | {"image_mean"}:
+        errors.fail("tensors", f"a dict of {sorted(needed)} (and 'image_mean')", sorted(tensors))
+    if set(settings) != {"scale"}:
+        errors.fail("settings", "{'scale': a whole number} for a set of kind 'factorised'", settings)
+    scale = errors.check_integer("settings['scale']", settings["scale"], 1, _LARGEST_SCALE)
+    bases = errors.check_tensor("image_bases", tensors["image_bases"], shape=[None] * 4, dtype=torch.float32)
+    coefficients = errors.check_tensor(
+        "image_coefficients", tensors["image_coefficients"], shape=[None, len(bases)], dtype=torch.float32
+    )
+    mean = tensors.get("image_mean")
+    if mean is not None:
+        errors.check_tensor("image_mean", mean, shape=list(bases.shape[1:]), dtype=torch.float32)
+    return factorisation.decoded(coefficients, bases, scale=scale, mean=mean)
+
+
+DECODERS: dict[str, Callable[[dict[str, Tensor], dict[str, Any]], Tensor]] = {
+    "images": _plain,
+    "factorised": _factorised,
+}
+"""How each kind of set turns its tensors and settings into images, float32 [n, channels, height, width]."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DistilledSet:
+    """A distilled dataset.
+
+    Attributes:
+        kind: a key of `DECODERS`. "images": the tensor "images" is what it says, normalised float32 [n, channels, h, w]. "factorised":
+            "image_bases" [U, channels, h / s, w / s] and "image_coefficients" [n, U], on request "image_mean" [channels, h / s, w / s].
+        tensors: what is stored, by name, float32.
+        targets: what a network is to say of the images, at most one of each kind; hard labels or representations always.
+        class_names: one name per class; a set without labels may have none.
+        mean, std: float32 [channels], of the dataset whose normalisation the images carry.
+        complete: False when the run was interrupted; the images are then those reached so far.
+        provenance: method, config, data and teacher fingerprints, steps done (JSON types).
+        settings: of the decoder, JSON types: {"scale": s} of kind "factorised" (s from 1 to 64), else none.
+
+    Raises:
+        DDLabError: an unknown kind, wrong shapes or dtypes, non-finite values, labels outside the classes.
+    """
+
+    tensors: dict[str, Tensor]
+    targets: tuple[Targets, ...]
+    class_names: tuple[str, ...]
+    mean: Tensor
+    std: Tensor
+    kind: str = "images"
+    complete: bool = True
+    provenance: dict[str, Any] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        errors.check_choice("kind", self.kind, tuple(DECODERS))
+        self._check_types()
+        for name, value in self.tensors.items():
+            errors.check_tensor(f"tensors[{name!r}]", value)
+        images = errors.check_tensor(
+            "images", self.images, shape=[None, len(self.mean), None, None], dtype=torch.float32
+        )
+        _targets.check_targets(self.targets, len(images), self.classes)
+        for target in self.targets:
+            if isinstance(
+                target, Representations
+            ):  # not every image can be turned or swapped: known now, not in training
+                predefined_views.augmented(images.new_zeros((1, *images.shape[1:])), target.augmentation)
+
+    def _check_types(self) -> None:
+        if not isinstance(self.tensors, dict):
+            errors.fail("tensors", "a dict of tensors", self.tensors)
+        if not all(isinstance(name, str) for name in self.tensors):
+            errors.fail("tensors", "a dict of tensors by name", self.tensors)
+        if not isinstance(self.targets, tuple) or not all(isinstance(target, Targets) for target in self.targets):
+            errors.fail("targets", f"a tuple of {_ALL_TARGETS}", self.targets)
+        if not isinstance(self.class_names, tuple) or not all(isinstance(name, str) for name in self.class_names):
+            errors.fail("class_names", "a tuple of strings", self.class_names)
+        errors.check_tensor("mean", self.mean, shape=[None], dtype=torch.float32)
+        errors.check_tensor("std", self.std, shape=[len(self.mean)], dtype=torch.float32)
+        if len(self.std) and float(self.std.detach().min()) <= 0:
+            raise DDLabError(f"std must be above 0 in every channel; given {self.std.tolist()}.")
+        errors.check_boolean("complete", self.complete)
+        for name in ("provenance", "settings"):
+            errors.check_instance(name, getattr(self, name), dict, "a dict of JSON types")
+
+    @cached_property
+    def images(self) -> Tensor:
+        """The training images, float32 [n, channels, height, width], normalised with the original data's mean and std."""
+        return DECODERS[self.kind](self.tensors, self.settings)
+
+    @property
+    def labels(self) -> Tensor:
+        """The class numbers, int64 [n].
+
+        Raises:
+            DDLabError: a set without labels, which has representations.
+        """
+        return self.target("hard").classes
+
+    @property
+    def classes(self) -> int:
+        """Number of classes."""
+        return len(self.class_names)
+
+    @property
+    def channels(self) -> int:
+        """1 for grey, 3 for colour."""
+        return self.images.shape[1]
+
+    @property
+    def image_size(self) -> tuple[int, int]:
+        """(height, width) in pixels."""
+        return (self.images.shape[2], self.images.shape[3])
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of images and targets."""
+        # In one order: a file does not keep the order in which labels were added.
+        ordered = sorted(self.targets, key=lambda target: _targets.KINDS.index(target.kind))
+        targets = [_targets.identity(target) for target in ordered]
+        parts = [self.kind, self.tensors, targets, self.class_names, self.mean, self.std]
+        # Without settings a set has the fingerprint that it had before there were any.
+        return storage.fingerprint(*parts, *([self.settings] if self.settings else []))
+
+    def target(self, kind: str) -> Any:
+        """What the set has of one kind: "hard", "stored", "online", "epochs" or "representations".
+
+        Raises:
+            DDLabError: an unknown kind, or one that this set does not have.
+        """
+        errors.check_choice("labels", kind, _targets.KINDS)
+        for target in self.targets:
+            if target.kind == kind:
+                return target
+        raise DDLabError(f"labels must be of a kind this set has ({[t.kind for t in self.targets]}); given {kind!r}.")
+
+    def with_targets(self, *targets: Targets) -> DistilledSet:
+        """A copy in which `targets` replace those of the same kind or join them."""
+        if not all(isinstance(target, Targets) for target in targets):
+            errors.fail("targets", f"of {_ALL_TARGETS}", targets)
+        new = [target.kind for target in targets]
+        return replace(self, targets=(*(t for t in self.targets if t.kind not in new), *targets))
+
+    def storage_floats(self) -> int:
+        """What the set takes, in floats: every stored tensor and every target counts, a class number as one, a float16 as half."""
+        return sum(value.numel() for value in self.tensors.values()) + sum(t.storage_floats() for t in self.targets)
+
+    def pairs(self) -> tuple[Tensor, Tensor]:
+        """All views of all images and their representations: [(A + 1) n, c, h, w] and [(A + 1) n, d], one view after another.
+
+        The images themselves come first; row a n + i is view a of image i. Made once: do not change them in place.
+
+        Raises:
+            DDLabError: a set without representations.
+        """
+        return self._pairs
+
+    @cached_property
+    def _pairs(self) -> tuple[Tensor, Tensor]:
+        target = self.target("representations")
+        views = predefined_views.augmented(self.images, target.augmentation)
+        return views.flatten(0, 1), target.values.flatten(0, 1)
+
+    def as_dataset(self) -> torch.utils.data.TensorDataset:
+        """For any PyTorch training loop: (image, class number) pairs, or, of a set without labels, (view, representation) pairs."""
+        labelled = any(isinstance(target, HardLabels) for target in self.targets)
+        return torch.utils.data.TensorDataset(*((self.images, self.labels) if labelled else self.pairs()))
+
+    def to_uint8(self) -> Tensor:
+        """The images as bytes [n, channels, height, width], for showing."""
+        return denormalise(self.images, self.mean, self.std)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write to one safetensors file."""
+        tensors = {f"tensors/{name}": value for name, value in self.tensors.items()} | {
+            "mean": self.mean,
+            "std": self.std,
+        }
+        described: dict[str, Any] = {"class_names": list(self.class_names), "set_kind": self.kind}
+        described |= {"complete": self.complete, "provenance": self.provenance}
+        described |= {"settings": self.settings} if self.settings else {}
+        of_targets, about = _targets.written(self.targets)
+        return storage.save(path, tensors | of_targets, described | about, "distilled set")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> DistilledSet:
+        """Read what `save` wrote.
+
+        Raises:
+            DDLabError: missing, truncated or foreign file.
+        """
+        tensors, header = storage.load(path, "distilled set")
+        try:
+            targets = _targets.read(tensors, header)
+            return cls(
+                kind=header["set_kind"],
+                tensors={n.removeprefix("tensors/"): v for n, v in tensors.items() if n.startswith("tensors/")},
+                targets=targets,
+                class_names=tuple(header["class_names"]),
+                mean=tensors["mean"],
+                std=tensors["std"],
+                complete=header["complete"],
+                provenance=header["provenance"],
+                settings=header.get("settings", {}),
+            )
+        except KeyError as missing:
+            raise DDLabError(
+                f"path must hold a whole distilled set; given {str(path)!r} without {missing}."
+            ) from missing

@@ -1,0 +1,116 @@
+"""A teacher's representations as the targets of a distilled set: as they are, or as bases and coefficients, for every predefined view."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from ..core import errors
+from ..data import predefined_views
+from . import factorisation, shift_models
+from .storage_budget import SHIFTS, Shift
+
+_PLAIN = {"representations"}
+_FACTORS, _OPTIONAL = {"bases", "coefficients"}, {"mean"}
+
+
+@dataclass(frozen=True, eq=False)
+class Representations:
+    """What a teacher without labels says of each image and of each of its views; the targets of a regression.
+
+    Attributes:
+        tensors: float32, by name. Plain: {"representations": [A + 1, m, d]}, the images' own first; [1, m, d] where a view has its image's
+            (shift "same"). As factors: {"bases": [V, d], "coefficients": [m, V]}, on request "mean" [d], and what the shift stores
+            (`shift_models.TENSORS`).
+        augmentation: which views: a kind of `predefined_views`; A follows from it.
+        shift: how the views' representations follow from the images' own; plain ones know "stored" and "same".
+    """
+
+    tensors: dict[str, Tensor]
+    augmentation: predefined_views.Kind = "none"
+    shift: Shift = "stored"
+    kind: ClassVar[str] = "representations"
+
+    @property
+    def views(self) -> int:
+        """A, beside the image itself."""
+        return len(predefined_views.NAMES[self.augmentation]) - 1
+
+    @property
+    def size(self) -> int:
+        """d, the numbers in one representation."""
+        return self.tensors["representations" if self.plain else "bases"].shape[-1]
+
+    @property
+    def plain(self) -> bool:
+        """Whether they are stored as they are, not as factors."""
+        return "representations" in self.tensors
+
+    @cached_property
+    def values(self) -> Tensor:
+        """The representations of all views, float32 [A + 1, m, d], the images' own first."""
+        if self.plain:
+            values = self.tensors["representations"]
+            return values.expand(self.views + 1, -1, -1) if self.shift == "same" else values
+        stored = {name: self.tensors[name] for name in shift_models.TENSORS[self.shift]}
+        coefficients = shift_models.shifted(self.tensors["coefficients"], stored, self.shift, views=self.views)
+        flat = factorisation.reconstruct(
+            coefficients.flatten(0, 1), self.tensors["bases"], mean=self.tensors.get("mean")
+        )
+        return flat.unflatten(0, coefficients.shape[:2])
+
+    def storage_floats(self) -> int:
+        """Every stored number counts."""
+        return sum(value.numel() for value in self.tensors.values())
+
+
+def check_representations(target: Representations, images: int) -> None:
+    """Raise if these are not the representations of so many images."""
+    errors.check_choice("augmentation", target.augmentation, predefined_views.KINDS)
+    errors.check_choice("shift", target.shift, SHIFTS)
+    tensors = errors.check_instance("representations", target.tensors, dict, "a dict of tensors")
+    _check_names(target, set(tensors))
+    for name, value in tensors.items():
+        errors.check_tensor(f"representations[{name!r}]", value, dtype=torch.float32)
+    if target.plain:
+        stored = 1 if target.shift == "same" else target.views + 1
+        errors.check_tensor("representations", tensors["representations"], shape=[stored, images, None])
+    else:
+        bases = errors.check_tensor("representations['bases']", tensors["bases"], shape=[None, None])
+        errors.check_tensor("representations['coefficients']", tensors["coefficients"], shape=[images, len(bases)])
+    if not target.size:
+        errors.fail("representations", "of at least one number", tensors[next(iter(tensors))])
+    # Made once and kept; factors of finite numbers can overflow.
+    errors.check_tensor("the representations that are made", target.values, dtype=torch.float32)
+
+
+def _check_names(target: Representations, given: set[str]) -> None:
+    factors = _FACTORS | set(shift_models.TENSORS[target.shift])
+    plain = target.shift in ("stored", "same") and given == _PLAIN
+    if not plain and not factors <= given <= factors | _OPTIONAL:
+        wanted = f"of {sorted(factors)} (and {sorted(_OPTIONAL)})"
+        wanted += f", or {sorted(_PLAIN)} alone" if target.shift in ("stored", "same") else ""
+        errors.fail("representations", f"a dict {wanted} for the shift {target.shift!r}", [str(name) for name in given])
+
+
+def written(target: Representations) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The tensors and the JSON of a file that say what they are."""
+    tensors = {f"targets/representations/{name}": value for name, value in target.tensors.items()}
+    return tensors, {"augmentation": target.augmentation, "shift": target.shift}
+
+
+def read(tensors: Mapping[str, Tensor], described: Any) -> Representations:
+    """What `written` gave.
+
+    Raises:
+        KeyError: a part of the description is missing. DDLabError: a description of another form.
+    """
+    about = errors.check_instance("representations", described, Mapping, "a description of augmentation and shift")
+    prefix = "targets/representations/"
+    found = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+    return Representations(found, about["augmentation"], about["shift"])

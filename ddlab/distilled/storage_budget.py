@@ -1,0 +1,159 @@
+r"""What a set of bases and coefficients takes, in floats, and how many pairs a budget buys.
+
+Yu, Yao & Chiu 2025 (Boost), section 4 and appendix A.1: a budget of N images is N c h w floats; what is stored must fit into it.
+
+convention                     floats
+U image bases                  U d_b, d_b = c (h / s) (w / s)
+image coefficients             m U
+V representation bases         V d_y, and d_y more where the mean of the representations is stored
+representation coefficients    m V
+shifts of the A views          "networks" A (2 V H + H + V): Q_a is V -> H -> V with biases;  "bias" A V: one vector for each view;
+                               "same" 0: a view has its image's representation;  "stored" A m V: all coefficients (Table 11)
+
+Class numbers, means and standard deviations of the pixels, and the few settings are not counted, here or for plain pairs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ..core import errors
+from ..core.parameters import Parameters, parameter
+
+Shift = Literal["same", "bias", "networks", "stored"]
+SHIFTS = ("same", "bias", "networks", "stored")
+_MOST = 10**9  # of anything that is counted
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bill:
+    """Floats of each part of a set; made by `Factorised.bill`."""
+
+    image_bases: int
+    image_coefficients: int
+    representation_bases: int
+    representation_coefficients: int
+    representation_mean: int
+    shifts: int
+
+    @property
+    def images(self) -> int:
+        """Image bases and coefficients."""
+        return self.image_bases + self.image_coefficients
+
+    @property
+    def representations(self) -> int:
+        """All that the targets are made from, those of the views included."""
+        return self.total - self.images
+
+    @property
+    def total(self) -> int:
+        """All parts."""
+        return sum(vars(self).values())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Factorised(Parameters):
+    """The sizes of a set that is stored as {B^x, C^x, B^y, C^y, Q_a}; the defaults are Boost's for CIFAR and N = 100 (Table 5)."""
+
+    channels: int = parameter(3, symbol="c", range=(1, _MOST), help="Of an image.")
+    height: int = parameter(32, symbol="h", range=(1, _MOST), unit="px", help="Of an image.")
+    width: int = parameter(32, symbol="w", range=(1, _MOST), unit="px", help="Of an image.")
+    scale: int = parameter(
+        2, symbol="s", range=(1, _MOST), help="By how much image bases are smaller on each side.", source="Boost, A.1"
+    )
+    image_bases: int = parameter(200, symbol="U", range=(1, _MOST), help="How many.", source="Boost, Table 5")
+    representation_size: int = parameter(512, symbol="d_y", range=(1, _MOST), help="Numbers in a representation.")
+    representation_bases: int = parameter(200, symbol="V", range=(1, _MOST), help="How many.", source="Boost, Table 5")
+    representation_mean: bool = parameter(False, help="Whether the mean of the representations is stored too.")
+    views: int = parameter(3, symbol="A", range=(0, _MOST), help="Of an image, beside itself.", source="Boost, A.1")
+    shift: Shift = parameter(
+        "networks",
+        choices=SHIFTS,
+        help="How targets of the views follow from those of the images.",
+        source="Boost, A.7",
+    )
+    hidden: int = parameter(
+        4, symbol="H", range=(1, _MOST), help="Hidden units of each approximation network.", source="Boost, A.1"
+    )
+
+    def rules(self) -> None:
+        """Bases of whole pixels, and no more of them than dimensions."""
+        if self.height % self.scale or self.width % self.scale:
+            allowed = f"a divisor of the height, {self.height}, and of the width, {self.width}"
+            errors.fail("Factorised.scale", allowed, self.scale)
+        errors.check_integer("Factorised.image_bases", self.image_bases, 1, self.basis_floats)
+        errors.check_integer("Factorised.representation_bases", self.representation_bases, 1, self.representation_size)
+
+    @property
+    def image_floats(self) -> int:
+        """d_x, of one plain image."""
+        return self.channels * self.height * self.width
+
+    @property
+    def basis_floats(self) -> int:
+        """d_b, of one image basis."""
+        return self.image_floats // self.scale**2
+
+    def bill(self, count: int) -> Bill:
+        """What `count` pairs (m) take; none are allowed, the bases remain."""
+        count = errors.check_integer("count", count, 0)
+        bases = self.representation_bases
+        networks = self.views * (2 * bases * self.hidden + self.hidden + bases)
+        shifts = {"same": 0, "bias": self.views * bases, "networks": networks, "stored": self.views * count * bases}
+        return Bill(
+            image_bases=self.image_bases * self.basis_floats,
+            image_coefficients=count * self.image_bases,
+            representation_bases=bases * self.representation_size,
+            representation_coefficients=count * bases,
+            representation_mean=self.representation_size if self.representation_mean else 0,
+            shifts=shifts[self.shift],
+        )
+
+    def largest_count(self, budget: int) -> int:
+        """The largest number of pairs (m) whose bill is at most `budget` floats.
+
+        Raises:
+            DDLabError: a budget that does not buy one pair; the message names one that does.
+        """
+        budget = errors.check_integer("budget", budget)
+        bases, one = self.bill(0).total, self.bill(1).total
+        if budget < one:
+            images = -(-one // self.image_floats)
+            allowed = f"at least {one} floats, {images} images, for these bases and one pair"
+            errors.fail("budget", allowed, budget)
+        return (budget - bases) // (one - bases)
+
+
+def plain_floats(count: int, *, image_floats: int, representation_floats: int = 0) -> int:
+    """What `count` pairs take that are stored as they are: m (d_x + d_y); for all A views of targets d_y is (A + 1) times as large."""
+    count = errors.check_integer("count", count, 0)
+    image_floats = errors.check_integer("image_floats", image_floats, 1)
+    return count * (image_floats + errors.check_integer("representation_floats", representation_floats, 0))
+
+
+def saves(count: int, *, bases: int, basis_floats: int, floats: int) -> bool:
+    """Whether k bases of d_b floats and m k coefficients take less than m plain things of d floats: k (d_b + m) < m d.
+
+    Args:
+        count: m. bases: k. basis_floats: d_b. floats: d, of one plain thing, an image or a representation.
+    """
+    count, bases, basis_floats, floats = _sizes(count=count, bases=bases, basis_floats=basis_floats, floats=floats)
+    return bases * (basis_floats + count) < count * floats
+
+
+def most_bases_that_save(count: int, *, basis_floats: int, floats: int) -> int:
+    """The largest k with k (d_b + m) < m d, at least 0; of the same arguments as `saves`."""
+    count, basis_floats, floats = _sizes(count=count, basis_floats=basis_floats, floats=floats)
+    return (count * floats - 1) // (basis_floats + count)
+
+
+def least_count_that_saves(*, bases: int, basis_floats: int, floats: int) -> int | None:
+    """The smallest m with k (d_b + m) < m d, that is m > k d_b / (d - k); None where k >= d: there is none."""
+    bases, basis_floats, floats = _sizes(bases=bases, basis_floats=basis_floats, floats=floats)
+    return None if bases >= floats else bases * basis_floats // (floats - bases) + 1
+
+
+def _sizes(**given: int) -> list[int]:
+    return [errors.check_integer(name, value, 1) for name, value in given.items()]

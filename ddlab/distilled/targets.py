@@ -1,0 +1,173 @@
+"""The kinds of labels and other targets that a distilled set comes with, and how they are written to its file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from ..core import errors
+from ..data.augmentation import Views
+from . import representations
+from .representations import Representations
+
+
+@dataclass(frozen=True, eq=False)
+class HardLabels:
+    """One class number per image: int64 [n]."""
+
+    classes: Tensor
+    kind: ClassVar[str] = "hard"
+
+    def storage_floats(self) -> int:
+        """A class number counts as one float."""
+        return self.classes.numel()
+
+
+@dataclass(frozen=True, eq=False)
+class StoredLabels:
+    """Teachers' logits for each image as it is, without augmentation, their mean where they are several: float32 [n, classes]."""
+
+    logits: Tensor
+    kind: ClassVar[str] = "stored"
+
+    def storage_floats(self) -> int:
+        """Every logit counts."""
+        return self.logits.numel()
+
+
+@dataclass(frozen=True)
+class OnlineTeacher:
+    """Teachers are asked during student training, for each augmented view; the set only names them, by fingerprint.
+
+    `others` are those beside the first, whose logits are averaged with its own.
+    """
+
+    fingerprint: str
+    others: tuple[str, ...] = ()
+    kind: ClassVar[str] = "online"
+
+    @property
+    def fingerprints(self) -> tuple[str, ...]:
+        """All teachers."""
+        return (self.fingerprint, *self.others)
+
+    def storage_floats(self) -> int:
+        """The teachers' weights are not part of the set: 0. (They are a cost all the same, and larger than the images.)"""
+        return 0
+
+
+@dataclass(frozen=True, eq=False)
+class EpochLabels:
+    """Teachers' logits for every view that a student will see, epoch by epoch (FKD: Shen & Xing 2022, arXiv 2112.01528).
+
+    Attributes:
+        logits: float16 [epochs, n, classes]; row i is of the view that shows image i, mixed ones included.
+        views: which views these are; a student that learns from these labels sees them and no others, whatever its own seed.
+        teachers: by fingerprint.
+    """
+
+    logits: Tensor
+    views: Views
+    teachers: tuple[str, ...]
+    kind: ClassVar[str] = "epochs"
+
+    @property
+    def epochs(self) -> int:
+        """How many are stored."""
+        return len(self.logits)
+
+    def storage_floats(self) -> int:
+        """Every logit of every epoch counts as half a float, for it has half the bytes; rounded up. The views' few settings do not."""
+        return (self.logits.numel() + 1) // 2
+
+
+Targets = HardLabels | StoredLabels | OnlineTeacher | EpochLabels | Representations
+KINDS = ("hard", "stored", "online", "epochs", "representations")
+
+
+def check_targets(targets: tuple[Targets, ...], images: int, classes: int) -> None:
+    """Raise if shapes, dtypes or values are not those of labels for so many images and classes."""
+    kinds = [target.kind for target in targets]
+    if not {"hard", "representations"} & set(kinds) or len(set(kinds)) != len(kinds):
+        errors.fail("targets", "at most one of each kind, hard labels or representations among them", kinds)
+    for target in targets:
+        if isinstance(target, HardLabels):
+            errors.check_tensor("hard labels", target.classes, shape=[images], dtype=torch.int64)
+            if images and not 0 <= int(target.classes.min()) <= int(target.classes.max()) < classes:
+                errors.fail("hard labels", f"class numbers from 0 to {classes - 1}", target.classes.tolist())
+        elif isinstance(target, StoredLabels):
+            errors.check_tensor("stored labels", target.logits, shape=[images, classes], dtype=torch.float32)
+        elif isinstance(target, OnlineTeacher):
+            _check_names("online teachers", target.fingerprints if isinstance(target.others, tuple) else target.others)
+        elif isinstance(target, Representations):
+            representations.check_representations(target, images)
+        else:
+            shape = [None, images, classes]
+            errors.check_tensor("labels of each epoch", target.logits, shape=shape, dtype=torch.float16)
+            errors.check_integer("epochs of the labels", target.epochs, 1)
+            errors.check_instance("views of the labels", target.views, Views, "Views")
+            _check_names("teachers of the labels", target.teachers)
+
+
+def _check_names(argument: str, names: Any) -> None:
+    if not isinstance(names, tuple) or not names or not all(isinstance(name, str) for name in names):
+        errors.fail(argument, "a tuple of fingerprints", names)
+
+
+def identity(target: Targets) -> dict[str, Any]:
+    """What makes it this one, for a fingerprint. A single online teacher has the same as before there could be several."""
+    found = {field.name: getattr(target, field.name) for field in fields(target)}
+    return {name: value for name, value in found.items() if name != "others" or value}
+
+
+def written(targets: tuple[Targets, ...]) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The tensors and the JSON of a file that say what the targets are."""
+    tensors: dict[str, Tensor] = {}
+    described: dict[str, Any] = {}
+    for target in targets:
+        if isinstance(target, OnlineTeacher):
+            described["online"] = [*target.fingerprints] if target.others else target.fingerprint
+        elif isinstance(target, HardLabels):
+            tensors["targets/hard"] = target.classes
+        elif isinstance(target, Representations):
+            stored, described["representations"] = representations.written(target)
+            tensors |= stored
+        else:
+            tensors[f"targets/{target.kind}"] = target.logits
+        if isinstance(target, EpochLabels):
+            described["epochs"] = {"views": target.views.to_dict(), "teachers": [*target.teachers]}
+    return tensors, described
+
+
+def read(tensors: Mapping[str, Tensor], described: Mapping[str, Any]) -> tuple[Targets, ...]:
+    """What `written` gave, and what files held before there were several teachers.
+
+    Raises:
+        KeyError: a part of a description is missing. DDLabError: a description of another form.
+    """
+    targets: list[Targets] = []
+    if "targets/hard" in tensors:
+        targets.append(HardLabels(tensors["targets/hard"]))
+    if "targets/stored" in tensors:
+        targets.append(StoredLabels(tensors["targets/stored"]))
+    if "online" in described:
+        named = described["online"]
+        names = _names("online", [named] if isinstance(named, str) else named)
+        targets.append(OnlineTeacher(names[0], names[1:]))
+    if "targets/epochs" in tensors:
+        about = errors.check_instance("epochs", described["epochs"], Mapping, "a description of its views and teachers")
+        views = errors.check_instance("views", about["views"], Mapping, "a description of views")
+        targets.append(EpochLabels(tensors["targets/epochs"], Views(**views), _names("teachers", about["teachers"])))
+    if "representations" in described:
+        targets.append(representations.read(tensors, described["representations"]))
+    return tuple(targets)
+
+
+def _names(argument: str, given: Any) -> tuple[str, ...]:
+    names = tuple(errors.check_instance(argument, given, list, "a list of fingerprints"))
+    _check_names(argument, names)
+    return names

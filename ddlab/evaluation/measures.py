@@ -1,0 +1,103 @@
+r"""Numbers about a `DistilledSet`.
+
+feature_distance             D_fea^c = sum_ij || g(s_i^c) - g(s_j^c) ||^2     (Du et al. 2024, DWA, arXiv 2409.17612, eq 21)
+nearest_neighbour_coverage   share of real points t_i with some s_j in B(t_i, r_i), r_i the distance to t_i's k-th nearest real
+                             point                                           (Naeem et al. 2020, arXiv 2002.09797, eq 6)
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from .. import networks
+from ..core import errors
+from ..distilled import DistilledSet
+from ..networks import Network
+
+
+def summed_squared_distances(features: Tensor) -> Tensor:
+    r"""sum_i sum_j || f_i - f_j ||^2 over all ordered pairs of rows; features [n, d], result a scalar (eq 21 for one class).
+
+    Computed as 2 n sum_i || f_i - mean ||^2, which equals it without n^2 differences.
+    """
+    errors.check_tensor("features", features, shape=[None, None], floating=True)
+    return 2 * len(features) * (features - features.mean(0)).square().sum()
+
+
+def feature_distance(distilled: DistilledSet, teacher: Network, *, normalised: bool = True) -> Tensor:
+    """How far apart the images of each class lie in the teacher's last convolutional features (DWA eq 21).
+
+    Args:
+        normalised: divide by the number of ordered pairs of different images, n (n - 1), and by the mean squared length of all
+            features, so that sets of different size, and networks of different scale, can be compared. The paper normalises its
+            figure and does not say how; plain eq 21 is `normalised=False`.
+
+    Returns:
+        float32 [classes]; 0 for a class of one image.
+    """
+    if not isinstance(distilled, DistilledSet):
+        errors.fail("distilled", "a DistilledSet", distilled)
+    errors.check_boolean("normalised", normalised)
+    features = networks.predict(teacher, distilled.images).last_conv.flatten(1)
+    if not len(features):
+        return features.new_zeros(distilled.classes)
+    scale = features.square().sum(1).mean().clamp_min(torch.finfo(features.dtype).tiny)
+    distances = []
+    for label in range(distilled.classes):
+        members = features[distilled.labels == label]
+        value = summed_squared_distances(members) if len(members) else features.new_zeros(())
+        pairs = max(len(members) * (len(members) - 1), 1)
+        distances.append(value / (pairs * scale) if normalised else value)
+    return torch.stack(distances)
+
+
+def neighbourhood_radii(real: Tensor, *, neighbours: int = 5) -> Tensor:
+    """The distance from each point to its k-th nearest other point: real [n, d] -> [n].
+
+    Raises:
+        DDLabError: fewer than neighbours + 1 points, or points that are not finite.
+    """
+    errors.check_tensor("real", real, shape=[None, None], floating=True)
+    errors.check_integer("neighbours", neighbours, 1)
+    if len(real) <= neighbours:
+        raise errors.DDLabError(
+            f"neighbours must be less than the number of real points, {len(real)}; given {neighbours}."
+        )
+    # A point's distance to itself, 0, is the first of its sorted distances; the k-th other one has index k.
+    radii = [_distances(part, real).kthvalue(neighbours + 1, dim=1).values for part in real.split(_ROWS)]
+    return torch.cat(radii)
+
+
+def covered(real: Tensor, radii: Tensor, points: Tensor) -> Tensor:
+    """Which real points have one of `points` in their neighbourhood: real [n, d], radii [n], points [m, d] -> bool [n]."""
+    errors.check_tensor("real", real, shape=[None, None], floating=True)
+    errors.check_tensor("radii", radii, shape=[len(real)])
+    errors.check_tensor("points", points, shape=[None, real.shape[1]], dtype=real.dtype)
+    if not len(points):
+        return torch.zeros(len(real), dtype=torch.bool, device=real.device)
+    nearest = torch.cat([_distances(part, points).amin(1) for part in real.split(_ROWS)])
+    return nearest <= radii
+
+
+def nearest_neighbour_coverage(real: Tensor, points: Tensor, *, neighbours: int = 5) -> float:
+    """The share of real points that have one of `points` among them: a number in [0, 1] (Naeem et al. 2020, eq 6).
+
+    A real point is covered if some point of `points` is not farther than its k-th nearest real neighbour. One point covers about k
+    real ones, so compare sets of the same size only; as many random real images are the reference.
+
+    Args:
+        real: [n, d], features of real images. points: [m, d], of a distilled set; the same dtype.
+        neighbours: k; 5 in the paper.
+    """
+    return float(covered(real, neighbourhood_radii(real, neighbours=neighbours), points).double().mean())
+
+
+_ROWS = 1024  # at a time: the distances of 50,000 points to each other are 10 GB
+
+
+def _distances(some: Tensor, others: Tensor) -> Tensor:
+    if some.dtype.itemsize < 4:  # torch has no distances of half-precision numbers
+        some, others = some.float(), others.float()
+    # Without matrix products: rounding must not move a point out of the neighbourhood that it defines.
+    return torch.cdist(some, others, compute_mode="donot_use_mm_for_euclid_dist")

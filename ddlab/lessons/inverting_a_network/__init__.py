@@ -1,0 +1,1 @@
+"""Lesson 20, inverting a network."""

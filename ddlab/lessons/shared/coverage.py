@@ -1,0 +1,258 @@
+"""What the diversity view knows: the points of real and distilled images, which real ones are covered, and their maps. No widgets.
+
+points = MappedImages(data, teacher, {"random": chosen, "recovered": recovered}, films={"recovered": run})
+points.coverage(Shown("recovered", "features", frame=3))
+points.map("features", embeddings.Config(kind="t_sne")).films["recovered"][3]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ... import networks
+from ...core import errors, randomness
+from ...data import ImageData
+from ...data.images import normalise
+from ...distilled import DistilledSet
+from ...evaluation import embeddings, measures
+from ...explorers.looks import check_looks
+from ...networks import Network
+from ...runs import Frame, Run
+
+BY_HAND = "by hand"
+_DRAWS = 20  # of as many random real images
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Which points: of a set, of one frame of its film, or real ones chosen by hand (positions in the pool)."""
+
+    name: str
+    layer: str
+    frame: int | None = None
+    hand: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Map:
+    """One fitted map: where the real points [n, 2], each set [m, 2] and each film [frames, m, 2] lie, and what is drawn below them."""
+
+    real: Tensor
+    sets: dict[str, Tensor]
+    films: dict[str, Tensor]
+    density: embeddings.Density
+    extent: tuple[tuple[float, float], tuple[float, float]]
+    kept_variance: float | None
+    place: Callable[[Tensor], Tensor]  # features [k, d] -> [k, 2], on this map
+
+
+@dataclass(frozen=True)
+class Place:
+    """Images on a map: where they lie [m, 2], (low, high) of both axes around them, and the share of the real ones that they cover."""
+
+    points: Tensor
+    extent: tuple[tuple[float, float], tuple[float, float]]
+    coverage: float
+
+
+class MappedImages:
+    """Points in feature space and on maps; everything is computed once.
+
+    Attributes:
+        pool: training-set indices [n] of the real images. labels: their classes [n]. frames: name -> its run's, as uint8 [m, c, h, w].
+    """
+
+    def __init__(
+        self,
+        data: ImageData,
+        teacher: Network,
+        sets: Mapping[str, DistilledSet],
+        films: Mapping[str, Run] | None = None,
+        points: int = 300,
+    ) -> None:
+        """Arguments as of `DiversityView`."""
+        self.data, self.teacher, self.sets = data, teacher, _checked_sets(sets, data)
+        self.frames = _checked_films(films or {}, self.sets, data)
+        self.pool = _balanced(data, errors.check_integer("points", points, 3 * data.classes))
+        self.labels = data.train_labels[self.pool]
+        self._points = self._seen()
+        self._radii = {
+            layer: measures.neighbourhood_radii(seen["real"], neighbours=min(5, len(self.pool) - 1))
+            for layer, seen in self._points.items()
+        }
+        self._covered: dict[Shown, Tensor] = {}
+        self._chance: dict[tuple[str, int], float] = {}
+        self._maps: dict[tuple[str, embeddings.Config], Map] = {}
+
+    def place(self, distilled: DistilledSet, config: embeddings.Config) -> dict[str, Place]:
+        """Layer -> where other images lie on the map of these settings, which stands still, and what they cover."""
+        output, found = networks.predict(self.teacher, distilled.images.float()), {}
+        for layer in self._points:
+            points = getattr(output, layer).float().cpu()
+            at, covered = self.map(layer, config).place(points), self._covered_by(layer, points)
+            found[layer] = Place(at, _extent(at, margin=0.06), float(covered.double().mean()))
+        return found
+
+    def points(self, shown: Shown) -> tuple[Tensor, Tensor]:
+        """Points [m, d] in feature space, and labels [m]."""
+        seen = self._points[shown.layer]
+        if shown.name == BY_HAND:
+            rows = torch.tensor(shown.hand)
+            return seen["real"][rows], self.labels[rows]
+        if shown.frame is None:
+            return seen[f"set {shown.name}"], self.sets[shown.name].labels
+        each = len(self.frames[shown.name][shown.frame].content)
+        film = seen[f"film {shown.name}"].view(len(self.frames[shown.name]), each, -1)
+        # A frame holds the batch that is being made: one image per class, in order.
+        return film[shown.frame], torch.arange(each)
+
+    def images(self, shown: Shown) -> Tensor:
+        """uint8 [m, c, h, w]."""
+        if shown.name == BY_HAND:
+            return self.data.train_images[self.pool[torch.tensor(shown.hand)]]
+        if shown.frame is None:
+            return self.sets[shown.name].to_uint8()
+        return self.frames[shown.name][shown.frame].content
+
+    def positions(self, on: Map, shown: Shown) -> Tensor:
+        """Where the points lie on a map, [m, 2]."""
+        if shown.name == BY_HAND:
+            return on.real[torch.tensor(shown.hand)]
+        return on.sets[shown.name] if shown.frame is None else on.films[shown.name][shown.frame]
+
+    def covered(self, shown: Shown) -> Tensor:
+        """Which real images are covered, bool [n]."""
+        if shown not in self._covered:
+            self._covered[shown] = self._covered_by(shown.layer, self.points(shown)[0])
+        return self._covered[shown]
+
+    def coverage(self, shown: Shown) -> float:
+        """The share of the real images that is covered."""
+        return float(self.covered(shown).double().mean())
+
+    def chance(self, layer: str, each: int) -> float:
+        """What `each` random real images of each class cover, mean of several draws."""
+        known = (layer, each)
+        if known not in self._chance:
+            total = 0.0
+            for draw in range(_DRAWS):
+                order = torch.randperm(len(self.pool), generator=randomness.generator(draw, 0, "diversity view"))
+                rows = torch.cat([order[self.labels[order] == label][:each] for label in range(self.data.classes)])
+                total += float(self._covered_by(layer, self._points[layer]["real"][rows]).double().mean())
+            self._chance[known] = total / _DRAWS
+        return self._chance[known]
+
+    def nearest_real(self, shown: Shown) -> tuple[int, ...]:
+        """For each image the real one of its class that is nearest by the teacher's features: positions in the pool."""
+        points, labels = self.points(Shown(shown.name, "features", shown.frame, shown.hand))
+        distances = torch.cdist(points, self._points["features"]["real"])
+        distances[labels[:, None] != self.labels[None]] = torch.inf
+        return tuple(distances.argmin(1).tolist())
+
+    def nearest_on(self, on: Map, label: int, x: float, y: float) -> int:
+        """The real image of a class that lies nearest to (x, y) on a map: its position in the pool."""
+        members = (self.labels == label).nonzero().flatten()
+        return int(members[(on.real[members] - torch.tensor([x, y])).norm(dim=1).argmin()])
+
+    def known_map(self, layer: str, config: embeddings.Config) -> Map | None:
+        """The map if it has been fitted already."""
+        return self._maps.get((layer, config))
+
+    def map(self, layer: str, config: embeddings.Config, announce: Callable[[str], Any] | None = None) -> Map:
+        """Fit all points once; a recording's frames are placed on the map that this gives."""
+        known = self.known_map(layer, config)
+        if known is not None:
+            return known
+        seen = self._points[layer]
+        fitted = embeddings.fit(
+            {name: points for name, points in seen.items() if not name.startswith("film")}, config, announce=announce
+        )
+        films = {
+            name: fitted.transform(seen[f"film {name}"]).view(len(frames), -1, 2)
+            for name, frames in self.frames.items()
+        }
+        real = fitted.positions["real"]
+        sets = {name: fitted.positions[f"set {name}"] for name in self.sets}
+        every = torch.cat([real, *sets.values(), *(film.flatten(0, 1) for film in films.values())])
+        made = Map(
+            real,
+            sets,
+            films,
+            embeddings.density(real),
+            _extent(every, margin=0.06),
+            fitted.kept_variance,
+            fitted.transform,
+        )
+        self._maps[layer, config] = made
+        return made
+
+    def _covered_by(self, layer: str, points: Tensor) -> Tensor:
+        return measures.covered(self._points[layer]["real"], self._radii[layer], points)
+
+    def _seen(self) -> dict[str, dict[str, Tensor]]:
+        """layer -> "real", each set and each film (its frames one after another) -> points [n, d]."""
+        images = {"real": self.data.normalised(self.pool)}
+        images |= {f"set {name}": chosen.images.float() for name, chosen in self.sets.items()}
+        for name, frames in self.frames.items():
+            film = torch.cat([frame.content for frame in frames])
+            images[f"film {name}"] = normalise(film, self.data.mean, self.data.std)
+        outputs = {name: networks.predict(self.teacher, one) for name, one in images.items()}
+        return {
+            layer: {name: getattr(output, layer).float().cpu() for name, output in outputs.items()}
+            for layer in embeddings.LAYERS
+        }
+
+
+def _extent(points: Tensor, *, margin: float) -> tuple[tuple[float, float], tuple[float, float]]:
+    """(low, high) of both axes around points [n, 2], with a margin as a share of their width."""
+    low, high = points.amin(0), points.amax(0)
+    edge = margin * (high - low)
+    x, y = zip((low - edge).tolist(), (high + edge).tolist(), strict=True)
+    return x, y
+
+
+def _checked_sets(sets: Any, data: ImageData) -> dict[str, DistilledSet]:
+    if not isinstance(data, ImageData):
+        errors.fail("data", "an ImageData", data)
+    if not isinstance(sets, Mapping) or not sets:
+        errors.fail("sets", "a mapping of name to DistilledSet that is not empty", sets)
+    shape = list(data.train_images.shape[1:])
+    for name, chosen in sets.items():
+        if not isinstance(name, str) or name == BY_HAND:
+            errors.fail("a name in sets", f"a text other than {BY_HAND!r}", name)
+        if not isinstance(chosen, DistilledSet):
+            errors.fail(f"sets[{name!r}]", "a DistilledSet", chosen)
+        if list(chosen.images.shape[1:]) != shape or not len(chosen) or chosen.classes != data.classes:
+            allowed = f"of shape {shape} and {data.classes} classes, at least one"
+            errors.fail(f"the images of sets[{name!r}]", allowed, chosen.images)
+    return dict(sets)
+
+
+def _checked_films(films: Any, sets: Mapping[str, DistilledSet], data: ImageData) -> dict[str, list[Frame]]:
+    """name -> the frames of its run, each with one image of every class, as bytes."""
+    if not isinstance(films, Mapping):
+        errors.fail("films", "a mapping of name to Run", films)
+    found = {}
+    for name, run in films.items():
+        errors.check_choice("a name in films", name, tuple(sets))
+        errors.check_instance(f"films[{name!r}]", run, Run, "a Run")
+        shape = [sets[name].classes, *sets[name].images.shape[1:]]
+        for frame in check_looks(f"films[{name!r}]", run.frames):
+            errors.check_tensor(f"a frame of films[{name!r}]", frame.content.images, shape=shape)
+        found[name] = [Frame(frame.step, data.to_uint8(frame.content.images)) for frame in run.frames]
+    return found
+
+
+def _balanced(data: ImageData, points: int) -> Tensor:
+    """Training-set indices, as equally many of each class as there are, in a fixed random order."""
+    rows = []
+    for label in range(data.classes):
+        members = data.of_class(label)
+        order = torch.randperm(len(members), generator=randomness.generator(0, label, "diversity pool"))
+        rows.append(members[order[: points // data.classes]])
+    return torch.cat(rows)

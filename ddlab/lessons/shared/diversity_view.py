@@ -1,0 +1,301 @@
+"""The diversity view: real and distilled images on one map, moved by a recorded run or by hand, with the share of the real ones covered.
+
+run = ddlab.Run(sre2l, config, ddlab.Inputs(data=data, teachers=(teacher,)))
+recovered = run.to_end()
+DiversityView(data, teacher, {"random": chosen, "recovered": recovered}, films={"recovered": run})
+
+The map is fitted once to all points and then stands still: the frames of a recording are placed on it. What a reader moves by hand
+becomes the real image of the same class that lies nearest on the map, so that it has features, and a coverage, like every other.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import ipywidgets as widgets
+import plotly.graph_objects as go
+
+from ...core import errors
+from ...core.parameters import Parameters, parameter
+from ...data import ImageData
+from ...distilled import DistilledSet
+from ...evaluation import embeddings
+from ...explorers.controls import controls
+from ...explorers.images import Picture
+from ...explorers.layout import Explorer, side_by_side
+from ...explorers.plot import Plot
+from ...explorers.pointer import PointSliders
+from ...explorers.runner import Runner
+from ...figures import coverage_bars, embedding_map, encode_grid, move_points, raise_bars
+from ...figures.embedding import DISTILLED
+from ...networks import Network
+from ...runs import Run
+from .coverage import BY_HAND, MappedImages, Shown
+
+_KINDS = {"PCA": "pca", "t-SNE": "t_sne", "UMAP": "umap"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class View(Parameters):
+    """What is shown; `images` and `frame` get their choices from the sets of one explorer."""
+
+    images: str = parameter(BY_HAND, help="Whose points are shown large.")
+    map: str = parameter("PCA", choices=tuple(_KINDS), help="How the points are laid out.", explorable=True)
+    layer: str = parameter(
+        "features", choices=embeddings.LAYERS, help="What the teacher says of an image that is mapped.", explorable=True
+    )
+    frame: int = parameter(0, range=(0, None), help="Which frame of the recording.")
+    perplexity: float = parameter(
+        30.0, range=(2, 100), explorable=(5, 60), step=5, help="t-SNE only: how many neighbours each point keeps close."
+    )
+    neighbours: int = parameter(
+        15, range=(2, 100), explorable=(5, 60), help="UMAP only: how many neighbours each point is tied to."
+    )
+    seed: int = parameter(0, range=(0, 999), help="Of t-SNE and UMAP.")
+    hand: str = parameter("", help="The real images chosen by hand, as numbers joined by dots.")
+
+    @property
+    def map_config(self) -> embeddings.Config:
+        """The settings of the map; what the chosen kind does not use stays at its default, so that equal maps are equal."""
+        used = {"PCA": (), "t-SNE": ("perplexity", "seed"), "UMAP": ("neighbours", "seed")}[self.map]
+        return embeddings.Config(kind=_KINDS[self.map], **{name: getattr(self, name) for name in used})
+
+
+class DiversityView(Explorer):
+    """Real and distilled images on one map; see the module.
+
+    Attributes:
+        mapped: the points, their maps and what they cover. hand: the real images chosen by hand, positions in `mapped.pool`.
+    """
+
+    def __init__(
+        self,
+        data: ImageData,
+        teacher: Network,
+        sets: Mapping[str, DistilledSet],
+        *,
+        films: Mapping[str, Run] | None = None,
+        points: int = 300,
+        key: str = "diversity view",
+    ) -> None:
+        """
+        Args:
+            data: whose training images are the real points. teacher: its features or logits are mapped.
+            sets: name -> distilled set. films: for some of them the run that made it, whose frames hold looks with one image of each class.
+            points: how many real images, as many of each class as there are.
+        """
+        self.mapped = MappedImages(data, teacher, sets, films, points)
+        self._first = next(iter(self.mapped.sets))
+        longest = max((len(frames) for frames in self.mapped.frames.values()), default=1)
+        start = _view_class(tuple(self.mapped.sets), longest)()
+        # A few dozen points have no thirty neighbours each.
+        most = max(2, (len(self.mapped.pool) - 1) // 3)
+        start = start.replace(perplexity=min(start.perplexity, most), neighbours=min(start.neighbours, most))
+        frame = ["frame"] if self.mapped.frames else []
+        self.panel = controls(
+            start, ["images", "map", "layer", *frame, "perplexity", "neighbours"], labels={"layer": "teacher's"}
+        )
+        self.map = self.mapped.map(start.layer, start.map_config)
+        self.hand = self._nearest_to_first()
+        # What the figures show: as long as it stays the same they are changed in place, which is ten times faster.
+        self._drawing = threading.RLock()
+        self._drawn_map: Any = None
+        self._drawn_shares: Any = None
+        self._bars_top = 0.0
+        self.plot = Plot(self._map_figure(), announce=False, draggable=DISTILLED)
+        self.bars = Plot(self._bars_figure(*self._shares()), announce=False)
+        self.picture = Picture(self._grid(), alt=self._alt())
+        self.seed_button = widgets.Button(
+            description="Other seed", tooltip="Lay the same points out again with another seed (t-SNE, UMAP)"
+        )
+        self.sliders = PointSliders(self._move, self.guard)
+        super().__init__(
+            "Where do the distilled images lie among the real ones?",
+            controls=[self.panel, widgets.HBox([self.seed_button])],
+            views=[side_by_side([self.plot, widgets.VBox([self.bars, self.picture])]), self.sliders],
+            key=key,
+        )
+        self.runner = self.owns(Runner(self._fit, on_error=self.show_error, name="ddlab-diversity"))
+        # First: the plot is sent before the text that can be shared.
+        self.panel.observe(self.guard(self._moved), "value")
+        self.share(self.panel)
+        self.plot.observe(self.guard(self._dragged), "dragged")
+        self.seed_button.on_click(self.guard(lambda _button: self._other_seed()))
+        self._redraw()
+
+    # -- what the reader does
+
+    def _moved(self, change: Any) -> None:
+        old, view = change["old"], change["new"]
+        if view.hand != old.hand and view.hand != _joined(self.hand):
+            self.hand = self._hand_from(view.hand)
+        known = self.mapped.known_map(view.layer, view.map_config)
+        if known is None:
+            self._enable(view)
+            self.say(f"{view.map} lays the points out ...")
+            self.runner.submit(view)
+        else:
+            self.map = known
+            self._redraw()
+
+    def _fit(self, view: View, leave: Callable[[], None]) -> None:
+        # A map cannot be given up halfway; the runner takes the newest view next.
+        fitted = self.mapped.map(view.layer, view.map_config, announce=self.say)
+        leave()
+        view = self.panel.value
+        if self.mapped.known_map(view.layer, view.map_config) is fitted:
+            self.map = fitted
+            self._redraw()
+
+    def _other_seed(self) -> None:
+        view = self.panel.value
+        if view.map == "PCA":
+            self.say("PCA has no chance in it: every seed gives this map. Choose t-SNE or UMAP.")
+        else:
+            self.panel.value = view.replace(seed=(view.seed + 1) % 1000)
+
+    def _dragged(self, change: Any) -> None:
+        moved = change["new"]
+        if moved:
+            self._move(int(moved["point"]), float(moved["x"]), float(moved["y"]))
+
+    def _move(self, point: int, x: float, y: float) -> None:
+        """Move a distilled point to the real image of its class that lies nearest to (x, y) on the map."""
+        view, shown = self.panel.value, self._shown()
+        labels = self.mapped.points(shown)[1]
+        errors.check_choice("point", point, range(len(labels)))
+        hand = list(self.hand if shown.name == BY_HAND else self.mapped.nearest_real(shown))
+        hand[point] = self.mapped.nearest_on(self.map, int(labels[point]), x, y)
+        self.hand = tuple(hand)
+        self.sliders.point.value = point
+        self.panel.value = view.replace(images=BY_HAND, hand=_joined(self.hand))
+
+    def _nearest_to_first(self) -> tuple[int, ...]:
+        return self.mapped.nearest_real(Shown(self._first, "features"))
+
+    def _hand_from(self, text: str) -> tuple[int, ...]:
+        """What `View.hand` says; where it says nothing, what is nearest to the first set."""
+        if not text:
+            return self._nearest_to_first()
+        parts, count = text.split("."), len(self.mapped.pool)
+        if not all(part.isascii() and part.isdecimal() and len(part) < 10 and int(part) < count for part in parts):
+            errors.fail("hand", f"numbers below {count} joined by dots", text)
+        return tuple(int(part) for part in parts)
+
+    # -- views
+
+    def _shown(self, name: str | None = None) -> Shown:
+        """What the view asks for; with a name, the finished set of that name."""
+        view = self.panel.value
+        if (name or view.images) == BY_HAND:
+            return Shown(BY_HAND, view.layer, hand=self.hand)
+        if name is not None or view.images not in self.mapped.frames:
+            return Shown(name or view.images, view.layer)
+        return Shown(view.images, view.layer, min(view.frame, len(self.mapped.frames[view.images]) - 1))
+
+    def _redraw(self) -> None:
+        with self._drawing:
+            self.plot.figure = self._map_figure()
+            shares = self._shares()
+            if shares != self._drawn_shares:
+                self.bars.figure = self._bars_figure(*shares)
+        self.picture.show_bytes(self._grid(), alt=self._alt())
+        self._enable(self.panel.value)
+        self._follow()
+        self.say(self._words())
+
+    def _follow(self) -> None:
+        shown, names = self._shown(), self.mapped.data.class_names
+        labels = self.mapped.points(shown)[1].tolist()
+        self.sliders.follow([names[label] for label in labels], self.mapped.positions(self.map, shown), self.map.extent)
+
+    def _enable(self, view: View) -> None:
+        """Grey out the sliders that do nothing now."""
+        used = {"perplexity": view.map == "t-SNE", "neighbours": view.map == "UMAP"}
+        if self.mapped.frames:
+            used["frame"] = view.images in self.mapped.frames
+        for name, on in used.items():
+            setattr(self.panel[name], "disabled", not on)  # noqa: B010
+
+    def _map_figure(self) -> go.Figure:
+        view, shown, names = self.panel.value, self._shown(), self.mapped.data.class_names
+        points: dict[str, Any] = {
+            "real": self.map.real, "distilled": self.mapped.positions(self.map, shown), "covered": self.mapped.covered(shown),
+            "real_classes": [names[label] for label in self.mapped.labels.tolist()],
+            "distilled_classes": [names[label] for label in self.mapped.points(shown)[1].tolist()],
+        }  # fmt: skip
+        drawn = id(self.map), shown.name, len(points["distilled"])
+        if drawn == self._drawn_map:
+            return move_points(self.plot.figure, **points)
+        self._drawn_map = drawn
+        figure = embedding_map(
+            **points, density=(self.map.density.x, self.map.density.y, self.map.density.rank), extent=self.map.extent,
+            title=f"{view.map} of the teacher's {view.layer}: {view.images}",
+        )  # fmt: skip
+        # A reader's zoom is kept while points move, and let go when the map is another one.
+        figure.layout.uirevision = f"{view.layer} {view.map_config.to_string()}"
+        return figure
+
+    def _shares(self) -> tuple[dict[str, float], float]:
+        """What each set covers, and what as many random real images do."""
+        view = self.panel.value
+        shares = {name: self.mapped.coverage(self._shown(name)) for name in (*self.mapped.sets, BY_HAND)}
+        shares[view.images] = self.mapped.coverage(self._shown())
+        return shares, self._chance()
+
+    def _bars_figure(self, shares: dict[str, float], chance: float) -> go.Figure:
+        before, self._drawn_shares = self._drawn_shares, (shares, chance)
+        top = max([*shares.values(), chance])
+        if before is not None and before[1] == chance and before[0].keys() == shares.keys() and top <= self._bars_top:
+            return raise_bars(self.bars.figure, list(shares.values()), text_format=".1%")
+        self._bars_top = top
+        return coverage_bars(shares, chance=chance, height=260)
+
+    def _chance(self) -> float:
+        shown = self._shown()
+        each = max(1, round(len(self.mapped.points(shown)[1]) / self.mapped.data.classes))
+        return self.mapped.chance(shown.layer, each)
+
+    def _grid(self) -> bytes:
+        images = self.mapped.images(self._shown())[:100].cpu().numpy()
+        return encode_grid(images, columns=5 if len(images) <= 20 else 10, scale=max(1, round(48 / images.shape[-1])))
+
+    def _alt(self) -> str:
+        shown = self._shown()
+        return f"The {len(self.mapped.images(shown))} images whose points are shown: {shown.name}."
+
+    def _words(self) -> str:
+        view, shown = self.panel.value, self._shown()
+        when = "" if shown.frame is None else f" after step {self.mapped.frames[shown.name][shown.frame].step}"
+        map_of = f"{view.map} of the {view.layer}"
+        if self.map.kept_variance is not None:
+            map_of += f" (shows {self.map.kept_variance:.0%} of their variance)"
+        count, pool = len(self.mapped.images(shown)), len(self.mapped.pool)
+        return (
+            f"{map_of}: the {count} images {shown.name}{when} cover {self.mapped.coverage(shown):.1%} of {pool} real images; as many "
+            f"real ones drawn at random cover {self._chance():.1%} on average."
+        )
+
+
+def _view_class(names: tuple[str, ...], frames: int) -> type[View]:
+    """The View of one explorer: its sets are the choices."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class SetsView(View):
+        """What is shown, among the given sets."""
+
+        images: str = parameter(
+            names[0], choices=(*names, BY_HAND), help="Whose points are shown large.", explorable=True
+        )
+        frame: int = parameter(
+            frames - 1, range=(0, frames - 1), explorable=(0, max(frames - 1, 1)), help="Which frame of the recording."
+        )
+
+    return SetsView
+
+
+def _joined(hand: tuple[int, ...]) -> str:
+    return ".".join(map(str, hand))

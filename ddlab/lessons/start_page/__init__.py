@@ -1,0 +1,1 @@
+"""Lesson 00, dataset distillation in five minutes."""

@@ -1,0 +1,157 @@
+"""The start page: three ways to get fifty images, three kinds of labels, and the check of its exercise."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ... import networks
+from ...data import ImageData
+from ...distilled import DistilledSet
+from ...evaluation import evaluate, interval
+from ...methods import selection, sre2l
+from ...networks import Network
+from ...runs import cache
+from ...runs.process import Inputs
+from ...training import supervised
+from .. import claims
+
+NAME = "00_start"
+SETTING = "shapes 16 px, ConvNet-3 of width 32, 5 images per class, one teacher"
+IMAGES_PER_CLASS = 5
+IMAGES = ("random", "k-means", "SRe2L")
+LABELS = ("hard", "online")  # stored ones are in the explorer; nine more students would take too long
+
+# Half as wide as the teaching preset's, so that a click trains a student in a second or two. All other settings are the preset's.
+NETWORK = networks.spec("convnet", width=32)
+
+Found = dict[tuple[str, str], list[float]]
+
+
+def by_class(images: DistilledSet, each: int) -> Tensor:
+    """The first `each` images of each class as bytes, uint8 [classes, each, channels, height, width]."""
+    pixels = images.to_uint8()
+    return torch.stack([pixels[images.labels == label][:each] for label in range(images.classes)])
+
+
+def three_sets(data: ImageData, teacher: Network, *, seed: int, progress: bool = False) -> dict[str, DistilledSet]:
+    """Five images per class three ways, with the teacher's labels: drawn, nearest to k-means centres, recovered by SRe2L.
+
+    Args:
+        progress: one line on standard output while images are recovered, which takes some seconds.
+
+    Raises:
+        KeyboardInterrupt: the run was interrupted before the images were whole.
+    """
+    inputs = Inputs(data=data, teachers=(teacher,))
+    size: dict[str, Any] = {"images_per_class": IMAGES_PER_CLASS, "seed": seed}
+    recovery = sre2l.Config.teaching(**size)
+    made = {
+        "random": cache.run(selection, selection.Config.teaching(**size), inputs),
+        "k-means": cache.run(selection, selection.Config.teaching(kind="k_means", **size), inputs),
+        "SRe2L": cache.run(sre2l, recovery, inputs, progress=progress),
+    }
+    if not all(images.complete for images in made.values()):
+        raise KeyboardInterrupt("images were still being made")
+    return made
+
+
+def accuracies(
+    data: ImageData,
+    teacher: Network,
+    *,
+    pairs: int,
+    conditions: Sequence[tuple[str, str]] = tuple(itertools.product(IMAGES, LABELS)),
+    student: supervised.Config | None = None,
+    progress: bool = False,
+) -> Found:
+    """(images, labels) -> test accuracy, a fraction in [0, 1], of one student per pair.
+
+    Pair s uses seed s for the draw of the images and for the student; all pairs share the teacher.
+
+    Args:
+        student: how students are trained; default the teaching preset for these images with `NETWORK`.
+        progress: one line per pair on standard output.
+    """
+    config = supervised.Config.for_data(data, network=NETWORK) if student is None else student
+    found: Found = {condition: [] for condition in conditions}
+    for seed in range(pairs):
+        sets = three_sets(data, teacher, seed=seed)
+        for (images, labels), values in found.items():
+            tested = evaluate(sets[images], data, labels=labels, teacher=teacher, seeds=(seed,), config=config)
+            values.append(tested.mean)
+        if progress:
+            print(f"pair {seed + 1} of {pairs}: {len(found)} students trained and tested", flush=True)
+    return found
+
+
+def labels_effect(found: Found) -> list[float]:
+    """Claim X1 shapes labels: for each pair, what online labels add to hard ones on the same random images."""
+    return _differences(found["random", "online"], found["random", "hard"])
+
+
+def images_effect(found: Found) -> list[float]:
+    """Claim X1 shapes images: for each pair, what SRe2L's images add to random ones, both with online labels."""
+    return _differences(found["SRe2L", "online"], found["random", "online"])
+
+
+def table(found: Mapping[tuple[str, str], Sequence[float]]) -> str:
+    """Images by labels as a Markdown table: mean accuracy and 95% interval over the pairs."""
+    columns = list(dict.fromkeys(labels for _, labels in found))
+    lines = [
+        "| images | " + " | ".join(f"{labels} labels" for labels in columns) + " |",
+        "|---" * (len(columns) + 1) + "|",
+    ]
+    for images in dict.fromkeys(images for images, _ in found):
+        lines.append(f"| {images} | " + " | ".join(_cell(found[images, labels]) for labels in columns) + " |")
+    return "\n".join(lines)
+
+
+def _cell(values: Sequence[float]) -> str:
+    mean, span = statistics.fmean(values), interval(values)
+    return f"**{mean:.2f}**" + ("" if span is None else f" ({max(span[0], 0):.2f} to {min(span[1], 1):.2f})")
+
+
+def _differences(first: Sequence[float], second: Sequence[float]) -> list[float]:
+    return [a - b for a, b in zip(first, second, strict=True)]
+
+
+def check_average(answer: Any) -> tuple[bool, str]:
+    """The exercise: mean images, five per class, labelled by the teacher."""
+    if not isinstance(answer, DistilledSet):
+        return False, 'Give a DistilledSet: ddlab.distill("selection", data, teacher, selection.Config(...)).'
+    rule = answer.provenance.get("config", {})
+    if rule.get("kind") != "average":
+        return False, 'These are not averages. The Config has a field `kind`; it takes "average".'
+    if len(answer) != IMAGES_PER_CLASS * answer.classes:
+        return False, f"Compare at equal budget: images_per_class={IMAGES_PER_CLASS}; yours holds {len(answer)} images."
+    if "online" not in [target.kind for target in answer.targets]:
+        return False, "They have hard labels only. Pass the teacher to `distill` as well."
+    return True, "Blurred images with a teacher's labels: now see what they teach, beside single random images."
+
+
+CHECKS = {"average": check_average}
+
+
+def trained_on_shapes() -> tuple[ImageData, Network]:
+    """The page's data and teacher, for the recorded run of its claims."""
+    from ...data import load
+
+    data = load("shapes", size=16)
+    return data, cache.run(supervised, supervised.Config.for_data(data, "teacher", network=NETWORK), Inputs(data=data))
+
+
+def verdicts(pairs: int) -> list[claims.Verdict]:
+    """All claims of the page, each on so many pairs."""
+    data, teacher = trained_on_shapes()
+    conditions = [("random", "hard"), ("random", "online"), ("SRe2L", "online")]
+    found = accuracies(data, teacher, pairs=pairs, conditions=conditions)
+    return [
+        claims.judge("X1 shapes labels", labels_effect(found), setting=SETTING),
+        claims.judge("X1 shapes images", images_effect(found), setting=SETTING),
+    ]

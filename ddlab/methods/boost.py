@@ -1,0 +1,324 @@
+r"""Boost: KRR-ST on bases and coefficients, with predefined views of every image (Yu, Yao & Chiu 2025, ICLR).
+
+KRR-ST stores whole images and whole representations, and has to leave augmentation out, because random views would bias its outer
+gradient. Here images and representations are sums of few bases, every image comes with the same fixed views, and small networks say
+how a view's representation differs from its image's, so that this need not be stored.
+
+Symbol       In code                                       Shape                 What
+B^x, U       parameters["image_bases"], image_bases        [U, c, h/s, w/s]
+C^x          parameters["image_coefficients"]              [m, U]
+B^y, V       parameters["representation_bases"], ...       [V, d_y]
+C^y, C^y_a   parameters["representation_coefficients"]     [A + 1, m, V]         that of the images first
+s            scale                                                               image bases are so much smaller on each side
+tau_a, A     augmentation, views                                                 predefined_views
+Q_a, h       shift, hidden                                                       shift_models: V -> h -> V
+N, m         budget, pairs                                                       storage_budget: m is what the budget buys
+
+Equation or step                                             Function
+X_s = D(C^x B^x, s), Y_s = C^y B^y, Y_a = C^y_a B^y          pairs; factorisation.decoded, reconstruct
+X~_s = {X_s, tau_1(X_s), ..., tau_A(X_s)}                    predefined_views.augmented
+B = first principal components                               image_start, representation_start; bases.principal_bases
+C = projections of m random real images                      factorisation.fitted
+C^y_a = projection of g_phi(tau_a(X_s))                      init
+eq 3 and eq 2 on all (A + 1) m rows                          krr_st.advanced
+Q_a: least squares of Q_a(C^y) and C^y_a - C^y               finish; shift_models.fit
+
+It stands on `krr_st`: another way to make the pairs, the same steps.
+
+What the paper leaves open
+- The mean. Image bases are centred, coefficients are projections of the images themselves, no mean is stored: the bases hold most of it
+  (`factorisation` has the figures). Representations behind a ReLU are far from 0: their bases are not centred, or, with
+  `representation_mean`, centred with the mean stored and counted.
+- How Q_a is trained: `shift_models.fit`.
+- "Same" and "Bias" of Table 11: here, as the networks, they are fitted after the distillation, in which every view has coefficients of
+  its own. Only so are they ways to *store* one result.
+- m, which follows from the budget: 114 pairs for CIFAR and N = 100. `pairs` sets it by hand, for Table 11's "ideal" row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+
+from .. import networks
+from ..core import errors, randomness
+from ..core.parameters import parameter
+from ..data import ImageData
+from ..data.predefined_views import KINDS, NAMES, Kind, augmented
+from ..distilled import DistilledSet, Representations, shift_models
+from ..distilled.bases import LARGEST_FULL, principal_bases, rank
+from ..distilled.factorisation import decoded, downsampled, fitted, reconstruct
+from ..distilled.storage_budget import SHIFTS, Factorised, Shift
+from ..runs import cache
+from ..runs.look import Look
+from ..runs.process import Inputs, require_data, require_teacher
+from . import krr_st
+from .krr_st import Parameterised, State, Trace, total_steps
+
+__all__ = [
+    "ALIASES", "NAME", "NEEDS_TEACHER", "WITHOUT_LABELS", "Config", "State", "Trace", "count_pairs", "factors", "finish",
+    "image_start", "init", "look", "pairs", "representation_start", "total_steps", "update",
+]  # fmt: skip
+
+NAME = "parameterised_self_supervised"
+ALIASES = ("boost",)
+NEEDS_TEACHER = True
+WITHOUT_LABELS = True
+STARTS = ("principal", "real", "random")
+_FEW = 10**7  # numbers: 40 MB
+_BATCH = 5000  # real images at a time on their way to a smaller size
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(krr_st.Config):
+    """What a set is made of; the defaults are those for CIFAR-100 and N = 100 (A.1, Table 5)."""
+
+    scale: int = parameter(
+        2, symbol="s", range=(1, 224), help="How much smaller image bases are on each side.", source="Boost, A.1",
+        explorable=(1, 4),
+    )  # fmt: skip
+    image_bases: int = parameter(
+        200, symbol="U", range=(1, None), help="How many image bases.", source="Boost, Table 5", explorable=(2, 200)
+    )
+    representation_bases: int = parameter(
+        200, symbol="V", range=(1, None), help="How many representation bases.", source="Boost, Table 5",
+        explorable=(2, 200),
+    )  # fmt: skip
+    augmentation: Kind = parameter(
+        "rotation", choices=KINDS, help="The views of every image.", source="Boost, Table 12", explorable=True
+    )
+    shift: Shift = parameter(
+        "networks", choices=SHIFTS, help="How representations of the views are stored.", source="Boost, Table 11",
+        explorable=True,
+    )  # fmt: skip
+    hidden: int = parameter(
+        4, symbol="h", range=(1, 10**4), help="Width of the approximation networks.", source="Boost, A.1",
+        explorable=(1, 16),
+    )  # fmt: skip
+    representation_mean: bool = parameter(False, help="Centre the representation bases and store the mean too.")
+    bases_start: str = parameter(
+        "principal", choices=STARTS, help="What the bases begin as: principal components, real images, noise.",
+        source="Boost, Table 4", explorable=True,
+    )  # fmt: skip
+    coefficients_start: str = parameter(
+        "projection", choices=("projection", "random"), source="Boost, Table 4", explorable=True,
+        help="What the coefficients begin as: those of real images, or noise.",
+    )  # fmt: skip
+    pairs: int | None = parameter(
+        None, symbol="m", range=(1, None), help="How many images; None is as many as the budget buys."
+    )
+
+    @classmethod
+    def teaching(cls, **changes: Any) -> Self:
+        """KRR-ST's teaching preset with twice as many bases as images, for images of 16 px and a teacher of about a hundred features."""
+        small: dict[str, Any] = {"image_bases": 40, "representation_bases": 40}
+        return super().teaching(**small | changes)
+
+    @classmethod
+    def paper(cls, dataset: str = "cifar100", *, budget: int | None = None, **changes: Any) -> Self:
+        """The published settings (A.1, Table 5).
+
+        Args:
+            dataset: "cifar10", "cifar100", "tiny-imagenet" or "imagenet" (both at 64 px).
+            budget: N; 25, 50, 100, 1000 or 5000 for CIFAR, 50, 100 or 200 for Tiny ImageNet, 250 for ImageNet; None is the default one.
+        """
+        errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "tiny-imagenet", "imagenet"))
+        known = TABLE_5["cifar100" if dataset == "cifar10" else dataset]
+        default = {"tiny-imagenet": 200, "imagenet": 250}.get(dataset, 100)
+        chosen = default if budget is None else int(errors.check_choice("budget", budget, tuple(known)))
+        image_bases, representation_bases = known[chosen]
+        found: dict[str, Any] = {
+            "budget": chosen, "image_bases": image_bases, "representation_bases": representation_bases,
+        }  # fmt: skip
+        if not dataset.startswith("cifar"):
+            found |= {"scale": 4, "hidden": 16}
+        return super().paper(dataset, **found | changes)
+
+
+TABLE_5: dict[str, dict[int, tuple[int, int]]] = {
+    "cifar100": {25: (50, 50), 50: (100, 100), 100: (200, 200), 1000: (500, 500), 5000: (700, 500)},
+    "tiny-imagenet": {50: (100, 100), 100: (200, 200), 200: (400, 400)},
+    "imagenet": {250: (500, 500)},
+}
+"""Dataset -> budget N -> (U, V)."""
+
+
+def factors(config: Config, inputs: Inputs) -> Factorised:
+    """The sizes of the set, from which follow its bill and m."""
+    data, _ = require_data(NAME, inputs), require_teacher(NAME, inputs)
+    height, width = data.image_size
+    return Factorised(
+        channels=data.channels,
+        height=height,
+        width=width,
+        scale=config.scale,
+        image_bases=config.image_bases,
+        representation_size=krr_st.teacher_features(inputs).shape[1],
+        representation_bases=config.representation_bases,
+        representation_mean=config.representation_mean,
+        views=_views(config),
+        shift=config.shift,
+        hidden=config.hidden,
+    )
+
+
+def count_pairs(config: Config, inputs: Inputs) -> int:
+    """m: what the config says, or as many as the budget buys.
+
+    Raises:
+        DDLabError: a budget that buys no pair; the message names one that does.
+    """
+    sizes = factors(config, inputs)
+    budget = config.budget * sizes.channels * sizes.height * sizes.width
+    return sizes.largest_count(budget) if config.pairs is None else config.pairs
+
+
+def pairs(config: Config, parameters: Parameterised) -> tuple[Tensor, Tensor]:
+    """X~_s and Y~_s: all views of all images [(A + 1) m, c, h, w], view after view, and their representations [(A + 1) m, d_y]."""
+    images = decoded(parameters["image_coefficients"], parameters["image_bases"], scale=config.scale)
+    coefficients = parameters["representation_coefficients"].flatten(0, 1)
+    targets = reconstruct(coefficients, parameters["representation_bases"], mean=parameters.get("representation_mean"))
+    return augmented(images, config.augmentation).flatten(0, 1), targets
+
+
+def image_start(config: Config, inputs: Inputs, chosen: Tensor) -> tuple[Tensor, Tensor]:
+    """B^x [U, c, h/s, w/s] and C^x [m, U] before the first step; `chosen` are the m real images that coefficients are taken from.
+
+    Raises:
+        DDLabError: a scale that does not divide the images' sides, or more bases than the rank of the images.
+    """
+    small = _scaled_down(require_data(NAME, inputs), config.scale)
+    bases = _first_bases(config, small, config.image_bases, "image bases", centred=True)
+    return bases, _coefficients(config, small[chosen], bases, "image coefficients")
+
+
+def representation_start(config: Config, inputs: Inputs) -> tuple[Tensor, Tensor | None]:
+    """B^y [V, d_y] before the first step, and the mean [d_y] where it is stored."""
+    wanted = krr_st.teacher_features(inputs)
+    mean = wanted.mean(0) if config.representation_mean else None
+    points, count = wanted if mean is None else wanted - mean, config.representation_bases
+    return _first_bases(config, points, count, "representation bases", centred=False), mean
+
+
+def init(config: Config, inputs: Inputs) -> State:
+    """Bases and coefficients, and an untrained pool.
+
+    Raises:
+        DDLabError: a budget that buys no pair, more bases than the rank, images that the scale or the views cannot take, or more pairs
+            than there are images.
+    """
+    krr_st.require_finite_teacher(NAME, inputs)
+    teacher, wanted = require_teacher(NAME, inputs), krr_st.teacher_features(inputs)
+    count = count_pairs(config, inputs)
+    if count > len(wanted):
+        argument, given = ("budget", config.budget) if config.pairs is None else ("pairs", config.pairs)
+        errors.fail(argument, f"small enough for {len(wanted)} pairs, one for each training image", given)
+    chosen = krr_st.real_indices(len(wanted), count, seed=config.seed)
+    image_bases, image_coefficients = image_start(config, inputs, chosen)
+    representation_bases, mean = representation_start(config, inputs)
+    images = decoded(image_coefficients, image_bases, scale=config.scale)
+    # Of the images that the set holds, not of the real ones; the first row is that of the real images, as the paper says.
+    views = augmented(images, config.augmentation)[1:]
+    seen = [networks.predict(teacher, view.to(inputs.device)).features.cpu() for view in views]
+    shifted = torch.cat([wanted[chosen], *seen])
+    shifted = shifted if mean is None else shifted - mean
+    coefficients = _coefficients(config, shifted, representation_bases, "representation coefficients")
+    parameters = {
+        "image_bases": image_bases,
+        "image_coefficients": image_coefficients,
+        "representation_bases": representation_bases,
+        "representation_coefficients": coefficients.unflatten(0, (len(views) + 1, count)),
+    }
+    if mean is not None:
+        parameters["representation_mean"] = mean
+    return krr_st.begun(config, inputs, {name: value.to(inputs.device) for name, value in parameters.items()})
+
+
+def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
+    """One step of a network of the pool while it is filled, then one outer iteration."""
+    return krr_st.advanced(config, inputs, state, lambda parameters: pairs(config, parameters))
+
+
+def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
+    """{B^x, C^x, B^y, C^y, Q_a}: the shift model is fitted here."""
+    parameters = {name: value.detach().cpu().contiguous() for name, value in state.parameters.items()}
+    coefficients, *views = parameters["representation_coefficients"]
+    shift: Shift = config.shift if views else "same"  # without views nothing shifts
+    others = torch.stack(views) if views else coefficients.new_zeros((0, *coefficients.shape))
+    shifts = shift_models.fit(coefficients, others, shift, hidden=config.hidden, seed=config.seed)
+    tensors = {"bases": parameters["representation_bases"], "coefficients": coefficients.contiguous()} | shifts
+    if "representation_mean" in parameters:
+        tensors["mean"] = parameters["representation_mean"]
+    return krr_st.unlabelled_set(
+        config,
+        inputs,
+        kind="factorised",
+        tensors={name: parameters[name] for name in ("image_bases", "image_coefficients")},
+        settings={"scale": config.scale},
+        targets=Representations(tensors=tensors, augmentation=config.augmentation, shift=shift),
+        complete=state.step >= total_steps(config, inputs),
+        provenance={"method": NAME, "step": state.step},
+    )
+
+
+def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
+    """The images that bases and coefficients make, without their views; the loss of the phase over its own steps."""
+    parameters = state.parameters
+    images = decoded(parameters["image_coefficients"], parameters["image_bases"], scale=config.scale)
+    return Look(images, None, krr_st.phase_numbers(config, state, trace))
+
+
+def _views(config: Config) -> int:
+    return len(NAMES[config.augmentation]) - 1
+
+
+def _scaled_down(data: ImageData, scale: int) -> Tensor:
+    """All training images, float32 [n, c, h/s, w/s]; kept where they are few, because sliders ask again and again."""
+
+    def compute() -> Tensor:
+        every = torch.arange(len(data.train_labels))
+        return torch.cat([downsampled(data.normalised(rows), scale=scale) for rows in every.split(_BATCH)])
+
+    numbers = data.train_images.numel() // scale**2
+    return cache.remember(compute, "scaled-down images", data.fingerprint, scale) if numbers <= _FEW else compute()
+
+
+def _first_bases(config: Config, points: Tensor, count: int, stream: str, *, centred: bool) -> Tensor:
+    """The first `count` bases [count, *shape] for points [n, *shape]; `centred` says how principal components are taken."""
+    field = stream.replace(" ", "_")
+    if config.bases_start == "principal":
+        return _principal(points, count, field, centred=centred, seed=config.seed)
+    draw = randomness.generator(config.seed, 0, stream)
+    if config.bases_start == "random":
+        return torch.randn((count, *points.shape[1:]), generator=draw)
+    errors.check_integer(field, count, 1, len(points))
+    return points[torch.randperm(len(points), generator=draw)[:count]]
+
+
+def _principal(points: Tensor, count: int, name: str, *, centred: bool, seed: int) -> Tensor:
+    """`principal_bases`, kept: where all components are found together anyway, another U or V only cuts them (sliders move U and V)."""
+    rows, width = len(points), points[0].numel()
+    most = min(rows, width)
+
+    def compute() -> Tensor:
+        try:
+            return principal_bases(points, count=most, centred=centred, solver="full").bases
+        except errors.DDLabError:  # fewer: the points have no such rank
+            return principal_bases(points, count=rank(points, centred=centred), centred=centred, solver="full").bases
+
+    if rows * width * most <= LARGEST_FULL:
+        found = cache.remember(compute, "all principal bases", points, centred)
+        if count > len(found):
+            errors.fail(name, f"an integer in [1, {len(found)}], the rank of these {rows} points", count)
+        return found[:count].clone()
+    return principal_bases(points, count=count, centred=centred, seed=seed).bases
+
+
+def _coefficients(config: Config, points: Tensor, bases: Tensor, stream: str) -> Tensor:
+    """The first coefficients [m, k]: those of points [m, *shape], or standard normal numbers."""
+    if config.coefficients_start == "projection":
+        return fitted(points, bases)
+    return torch.randn((len(points), len(bases)), generator=randomness.generator(config.seed, 0, stream))

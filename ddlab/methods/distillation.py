@@ -1,0 +1,112 @@
+"""`distill`: a dataset in, a distilled set out, by the name of a method."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .. import methods
+from ..core import errors
+from ..data import ImageData
+from ..distilled import DistilledSet
+from ..networks import Network
+from ..runs import process as driver
+from ..runs.process import Inputs
+from ..training import self_supervised, supervised
+from ._labelling import labelled_set
+
+
+def train_teacher(
+    data: ImageData,
+    config: supervised.Config | self_supervised.Training | None = None,
+    *,
+    device: torch.device | str = "auto",
+    progress: bool = True,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> Network:
+    """Train a network on the training images of `data`, with their labels or, by a config of `self_supervised`, without.
+
+    Args:
+        config: default `supervised.Config.for_data(data, "teacher")`, a small ConvNet that learns the labels.
+        progress: one line on standard output.
+
+    Raises:
+        DDLabError: wrong types, or a network that does not fit the images.
+    """
+    if not isinstance(data, ImageData):
+        errors.fail("data", "an ImageData", data)
+    config = supervised.Config.for_data(data, "teacher") if config is None else config
+    process = self_supervised.teacher_of(config) if isinstance(config, self_supervised.Training) else supervised
+    return driver.run(process, config, Inputs(data=data, device=device), progress=progress, checkpoint=checkpoint)
+
+
+def from_images(images: Tensor, labels: Tensor, data: ImageData, teacher: Network | None = None) -> DistilledSet:
+    """A distilled set of any images: what a method of your own made, noise, or hand-picked ones.
+
+    Args:
+        images: float32 [n, channels, height, width], normalised like `data`. labels: int64 [n].
+        teacher: adds stored and online labels to the hard ones.
+
+    Raises:
+        DDLabError: shapes or dtypes that do not fit the data.
+    """
+    if not isinstance(data, ImageData):
+        errors.fail("data", "an ImageData", data)
+    errors.check_tensor("images", images, shape=[None, data.channels, *data.image_size], dtype=torch.float32)
+    errors.check_tensor("labels", labels, shape=[len(images)], dtype=torch.int64)
+    inputs = Inputs(data=data, teachers=() if teacher is None else (teacher,))
+    return labelled_set(images, labels, inputs, complete=True, provenance={"method": "from_images"})
+
+
+def distill(
+    method: Any,
+    data: ImageData,
+    teacher: Network | None = None,
+    config: Any = None,
+    device: torch.device | str = "auto",
+    *,
+    checkpoint: str | os.PathLike[str] | None = None,
+    progress: bool = True,
+    on_step: Callable[[driver.Step], None] | None = None,
+) -> DistilledSet:
+    """Distil a dataset.
+
+    Args:
+        method: name or alias of a method (`ddlab.methods.names()`), or a module of your own with the same parts (`ddlab.runs` shows one).
+        data: the dataset.
+        teacher: a trained network; where the method needs one and none is given, one is trained visibly, without labels for a method
+            that reads none.
+        config: the method's Config; default its `Config.teaching()`, or `Config()` where it has no presets.
+        device: "auto", "cpu" or "cuda".
+        checkpoint: a file to go on from and to write to; a teacher trained here has its own beside it, with ".teacher" added.
+        progress: one line on standard output. on_step: called after every update (a recording, say).
+
+    Returns:
+        A `DistilledSet`. After a keyboard interrupt it holds what was reached, with `complete=False`, and a line says so.
+
+    Raises:
+        DDLabError: an unknown method, a config of another method, a teacher that does not fit, a method that makes something else.
+        KeyboardInterrupt: while the teacher was still being trained: there is no set yet, but its checkpoint is valid.
+    """
+    module = methods.get(method)
+    if not isinstance(data, ImageData):
+        errors.fail("data", "an ImageData", data)
+    if teacher is not None and not isinstance(teacher, Network):
+        errors.fail("teacher", "a Network", teacher)
+    config = getattr(module.Config, "teaching", module.Config)() if config is None else config
+    if type(config) is not module.Config:  # not isinstance: a method's Config may extend another's
+        errors.fail("config", f"a {module.NAME} Config", config)
+    if teacher is None and getattr(module, "NEEDS_TEACHER", False):
+        beside = None if checkpoint is None else f"{os.fspath(checkpoint)}.teacher"
+        own = self_supervised.Config.for_data(data) if getattr(module, "WITHOUT_LABELS", False) else None
+        teacher = train_teacher(data, own, device=device, progress=progress, checkpoint=beside)
+        if not teacher.provenance["complete"]:
+            # Nothing has been distilled yet, and going on from half a teacher is not what an interrupt asks for.
+            raise KeyboardInterrupt("the teacher was still being trained")
+    inputs = Inputs(data=data, teachers=() if teacher is None else (teacher,), device=device)
+    made = driver.run(module, config, inputs, checkpoint=checkpoint, progress=progress, on_step=on_step)
+    return errors.check_instance(f"what {module.NAME} finishes with", made, DistilledSet, "a DistilledSet")

@@ -1,0 +1,313 @@
+r"""FADRM: fast and accurate data residual matching (Cui, Bi, Luo, Zhao, Liu & Shen 2025, arXiv 2506.24125).
+
+Images that are optimised for long against a frozen network forget the real images that they began with. FADRM mixes those back in
+a few times on the way (the adjustable residual connection), and takes every second part of the way at a smaller size, which is cheaper.
+
+Symbol      In code                          Shape                       Unit
+x           images                           [classes, channels, h, w]   normalised pixels
+P           patches, real ones               [classes, channels, H, W]   normalised pixels, always of full size
+alpha       merge_ratio
+k           merges
+B           iterations
+b           floor(B / (k + 1))                                           steps of a stage
+D_ds        small_size                                                   pixels of the shorter side
+D_orig      data.image_size                  (H, W)                      pixels
+
+Equation or line of Algorithm 1                                               Function
+lines 3, 4, 11    k stages of b steps and a last one of B - k b               stage_of
+lines 3, 8        stage i (from 1) at D_ds where i is odd, at D_orig else     stage_size
+eq 5, 6, 54       bilinear resampling                                         resampled
+eq 9, 10, line 9  x <- alpha x + (1 - alpha) Resample(P, D)                   merged_with_residual
+lines 6, 12       GradStep: SRe2L's loss and image update                     sre2l.gradient_step
+FADRM+            one network per step, in turn                               network_of
+
+Several networks make it FADRM+: `Inputs(teachers=...)`. Each stage has a fresh Adam; one cosine spans all B steps. With alpha = 1 and
+no resizing it is SRe2L from real images whose Adam is reset k times, bit for bit.
+
+Deviations
+- For even k, 0 included, Algorithm 1 ends at D_ds. The result is then resampled to D_orig, without further steps.
+- The weights of the gaps (.01, the first layer ten times) and the circular shift are the reference code's; the paper prints neither.
+- The paper halves precision to float16; here it is bfloat16, and float32 by default. Statistics, losses and the images are float32.
+- A batch holds one image of every class; the paper takes at most 100 classes at a time.
+- The defaults mix in a whole real image of the class, drawn at random. `patches="crop"` and `"mosaic"` take RDED's best parts instead,
+  one or 2 x 2 to an image (1 x 1 and 2 x 2 in Table 3; the paper does not say how its patches are chosen).
+- The labels stored are the networks' mean in evaluation mode; the paper's in training mode, for every view: `relabelling.relabelled`.
+- `initialisation="noise"` begins elsewhere than at P, which is what is merged all the same: is it the start or the residual that helps?
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from .. import networks
+from ..core import errors, optimisers
+from ..core.errors import NonFiniteError
+from ..core.parameters import parameter, with_default
+from ..distilled import DistilledSet
+from ..runs import cache
+from ..runs.look import Look
+from ..runs.process import Inputs, require_data, require_teacher
+from . import rded, recovery, sre2l
+from ._labelling import labelled_set
+
+NAME = "data_residual_matching"
+ALIASES = ("fadrm",)
+NEEDS_TEACHER = True
+_FACTORS = {"crop": 1, "mosaic": 2}  # parts of real images along each side
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(sre2l.Config):
+    """SRe2L's hyper-parameters and those of the stages. The defaults are the CIFAR-100 ones of the paper."""
+
+    iterations: int = with_default(sre2l.Config, "iterations", 2000, source="FADRM, Table 8")
+    initialisation: str = with_default(sre2l.Config, "initialisation", "real", source="FADRM, Algorithm 1")
+    crop: str = with_default(sre2l.Config, "crop", "always", source="FADRM, Table 8")
+    merge_ratio: float = parameter(
+        0.5,
+        symbol=r"\alpha",
+        range=(0, 1),
+        help="Share of the optimised image in a merge; the real patch has the rest.",
+        source="FADRM, Table 8",
+        explorable=(0, 1.0),
+        step=0.05,
+    )
+    merges: int = parameter(
+        3,
+        symbol="k",
+        range=(0, 1000),
+        help="How often the real patches are mixed in; one stage more than that.",
+        source="FADRM, Table 8",
+        explorable=(0, 6),
+    )
+    small_size: int | None = parameter(
+        None,
+        symbol=r"D_\mathrm{ds}",
+        range=(1, None),
+        unit="px",
+        help="Shorter side of the images in the odd stages, 1 the first; None keeps full size.",
+        source="FADRM, Table 8: none up to 64 px",
+    )
+    patches: str = parameter(
+        "real",
+        choices=("real", *_FACTORS),
+        help="What is mixed in: a whole real image of the class, RDED's best crop of one, or a mosaic of four.",
+        source="FADRM, Table 3: 1 x 1 or 2 x 2",
+        explorable=True,
+    )
+    candidates_per_class: int = with_default(rded.Config, "candidates_per_class", 300, source="RDED")
+
+    @classmethod
+    def paper(cls, dataset: str = "cifar100", **changes: Any) -> Self:
+        """The published settings for "cifar10", "cifar100", "tiny-imagenet" or "imagenet" (both need a large GPU)."""
+        errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "tiny-imagenet", "imagenet"))
+        published: dict[str, Any] = {"precision": "bfloat16"}
+        if dataset == "imagenet":
+            published |= {"small_size": 200, "roll_pixels": 32}
+        return cls(**published | changes)
+
+    def rules(self) -> None:
+        if self.merges + 1 > self.iterations:
+            errors.fail("merges", f"below the number of iterations ({self.iterations})", self.merges)
+        if self.patches in _FACTORS:
+            _selection(self)
+
+
+@dataclass(frozen=True)
+class State(sre2l.State):
+    """SRe2L's; `images` has the size of the stage, `done` is of full size."""
+
+
+@dataclass(frozen=True)
+class Trace(sre2l.Trace):
+    """SRe2L's, and the stage of this update (from 1) and its network (from 0)."""
+
+    stage: int
+    network: int
+
+
+def stage_of(iteration: int, *, iterations: int, merges: int) -> int:
+    """The stage, from 1 to merges + 1, of an iteration (from 0): floor(B / (k + 1)) each, and the last takes what is left.
+
+    >>> [stage_of(iteration, iterations=8, merges=2) for iteration in range(8)]
+    [1, 1, 2, 2, 3, 3, 3, 3]
+    """
+    iterations = errors.check_integer("iterations", iterations, 1)
+    merges = errors.check_integer("merges", merges, 0, iterations - 1)
+    iteration = errors.check_integer("iteration", iteration, 0, iterations - 1)
+    return min(iteration // (iterations // (merges + 1)), merges) + 1
+
+
+def stage_size(stage: int, *, image_size: tuple[int, int], small_size: int | None) -> tuple[int, int]:
+    """(height, width) in a stage (from 1): the shorter side is `small_size` pixels in the odd ones, the other in proportion.
+
+    >>> [stage_size(stage, image_size=(224, 224), small_size=200) for stage in (1, 2, 3)]
+    [(200, 200), (224, 224), (200, 200)]
+    """
+    stage = errors.check_integer("stage", stage, 1)
+    height, width = _checked_size("image_size", image_size)
+    if small_size is None:
+        return height, width
+    small, shorter = errors.check_integer("small_size", small_size, 1), min(height, width)
+    if small >= shorter:
+        errors.fail("small_size", f"below the image size of {shorter} px, or None", small)
+    return (round(height * small / shorter), round(width * small / shorter)) if stage % 2 else (height, width)
+
+
+def resampled(images: Tensor, size: tuple[int, int]) -> Tensor:
+    """Images [n, channels, h, w] at another size (height, width): eq 54, bilinear between pixel centres, without smoothing first."""
+    errors.check_tensor("images", images, shape=[None] * 4, floating=True, finite=False)
+    size = _checked_size("size", size)
+    if tuple(images.shape[2:]) == size:
+        return images
+    return F.interpolate(images, size=size, mode="bilinear", align_corners=False)
+
+
+def merged_with_residual(images: Tensor, patches: Tensor, merge_ratio: float) -> Tensor:
+    """Eq 9: alpha x + (1 - alpha) Resample(P, size of x).
+
+    Args:
+        images: [n, channels, h, w]. patches: [n, channels, H, W], real images of any size. merge_ratio: alpha in [0, 1].
+    """
+    errors.check_tensor("images", images, shape=[None] * 4, floating=True, finite=False)
+    wanted = [*images.shape[:2], None, None]
+    errors.check_tensor("patches", patches, shape=wanted, dtype=images.dtype, finite=False)
+    merge_ratio = errors.check_number("merge_ratio", merge_ratio, 0, 1)
+    height, width = images.shape[2:]
+    return merge_ratio * images + (1 - merge_ratio) * resampled(patches, (height, width))
+
+
+def network_of(iteration: int, *, networks: int) -> int:
+    """FADRM+: which network (from 0) takes an iteration (from 0), each in its turn.
+
+    >>> [network_of(iteration, networks=3) for iteration in range(5)]
+    [0, 1, 2, 0, 1]
+    """
+    return errors.check_integer("iteration", iteration, 0) % errors.check_integer("networks", networks, 1)
+
+
+def total_steps(config: Config, inputs: Inputs) -> int:
+    """Image updates of the whole run, at either size: one batch of one image per class after another."""
+    return sre2l.total_steps(config, inputs)
+
+
+def prefix(config: Config) -> tuple[int, Config]:
+    """The updates of a run that are the same for every merge ratio, those before the first merge, and the config that shares them."""
+    first = (
+        config.iterations // (config.merges + 1) - 1 if config.merges else config.images_per_class * config.iterations
+    )
+    return first, config.replace(merge_ratio=1.0)
+
+
+def init(config: Config, inputs: Inputs) -> State:
+    """The first batch before its first update, at the size of its first stage.
+
+    Raises:
+        DDLabError: no data, no teacher, one without batch norm, more images per class than a class has, a small size that is not
+            below the images' or that a teacher cannot take.
+    """
+    data, _ = require_data(NAME, inputs), require_teacher(NAME, inputs)
+    recovery.check_images_per_class(data, config.images_per_class)
+    size = stage_size(1, image_size=data.image_size, small_size=config.small_size)
+    if config.roll_pixels >= min(size):
+        errors.fail("roll_pixels", f"below the smallest image size of {min(size)} px", config.roll_pixels)
+    for teacher in inputs.teachers:
+        recovery.require_batch_norm_teacher(NAME, teacher)
+        if not networks.takes_size(teacher.spec, size):
+            wanted = f"a network that takes {size[0]} x {size[1]} pixels as well (small_size), one with global pooling"
+            errors.fail("teacher", wanted, f"{teacher.spec.title} for {data.image_size[0]} x {data.image_size[1]}")
+    images = _first_images(config, inputs, batch=0)
+    done = images.new_zeros((0, *images.shape[:2], *data.image_size))
+    return State(0, images, optimisers.adam_init({"images": images}), done)
+
+
+def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
+    """One image update of the batch under work; the last one of a stage merges, that of a batch starts the next batch."""
+    require_teacher(NAME, inputs)
+    batch, iteration = divmod(state.step, config.iterations)
+    stage = stage_of(iteration, iterations=config.iterations, merges=config.merges)
+    network = network_of(iteration, networks=len(inputs.teachers))
+    state, trace = sre2l.gradient_step(config, inputs, state, teacher=inputs.teachers[network])
+    trace = Trace(**vars(trace), stage=stage, network=network)
+    if iteration + 1 == config.iterations:
+        return _next_batch(config, inputs, state, batch), trace
+    if stage_of(iteration + 1, iterations=config.iterations, merges=config.merges) > stage:
+        state = _next_stage(config, inputs, state, batch, stage + 1)
+    return state, trace
+
+
+def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
+    """Relabel by all networks. An interrupted run gives the batches done and the one under work, at full size."""
+    complete = state.step >= total_steps(config, inputs)
+    size = require_data(NAME, inputs).image_size
+    batches = state.done if complete else torch.cat([state.done, resampled(state.images, size)[None]])
+    labels = torch.arange(batches.shape[1]).repeat(len(batches))
+    provenance = {"method": NAME, "config": config.to_dict(), "step": state.step}
+    return labelled_set(batches.flatten(0, 1), labels, inputs, complete=complete, provenance=provenance)
+
+
+def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
+    """SRe2L's; the images of the small stages are scaled up."""
+    full = resampled(state.images, require_data(NAME, inputs).image_size)
+    return replace(sre2l.look(config, inputs, state, trace), images=full)
+
+
+def _next_stage(config: Config, inputs: Inputs, state: State, batch: int, stage: int) -> State:
+    """The other size, the patches merged in, a fresh optimiser."""
+    data = require_data(NAME, inputs)
+    size = stage_size(stage, image_size=data.image_size, small_size=config.small_size)
+    patches = _patches(config, inputs, batch).to(state.images.dtype)
+    images = merged_with_residual(resampled(state.images, size), patches, config.merge_ratio)
+    return replace(state, images=images, optimiser=optimisers.adam_init({"images": images}))
+
+
+def _next_batch(config: Config, inputs: Inputs, state: State, batch: int) -> State:
+    full = resampled(state.images, require_data(NAME, inputs).image_size)
+    first = functools.partial(_first_images, config, inputs)
+    return recovery.next_batch(state, batch, full, count=config.images_per_class, first=first)
+
+
+def _first_images(config: Config, inputs: Inputs, batch: int) -> Tensor:
+    """What a batch begins with, at the size of the first stage."""
+    data = require_data(NAME, inputs)
+    size = stage_size(1, image_size=data.image_size, small_size=config.small_size)
+    if config.initialisation == "real":
+        return resampled(_patches(config, inputs, batch), size)
+    noise = recovery.noise_images(data, data.classes, seed=config.seed, batch=batch, device=inputs.device)
+    return resampled(noise, size)
+
+
+def _patches(config: Config, inputs: Inputs, batch: int) -> Tensor:
+    """P: one real image, crop or mosaic of each class, a different one in each batch."""
+    data = require_data(NAME, inputs)
+    if config.patches in _FACTORS:
+        # The first network chooses. The choice is a function of config and inputs, so it is looked up, not kept in every state.
+        try:
+            made = cache.run(rded, _selection(config), replace(inputs, teachers=inputs.teachers[:1]))
+        except NonFiniteError as problem:
+            words = f"{NAME} must stay finite; given NaN or infinity from the teacher that chooses the {config.patches}s, at step 0."
+            raise NonFiniteError(words) from problem
+        if cache.is_partial(made):
+            raise KeyboardInterrupt("the patches were still being chosen")
+        return made.images.unflatten(0, (data.classes, -1))[:, batch].to(inputs.device)
+    indices = recovery.real_image_indices(data, config.images_per_class, seed=config.seed)[batch]
+    return data.normalised(indices, device=inputs.device)
+
+
+def _selection(config: Config) -> rded.Config:
+    """RDED's settings for crops or mosaics; the best of each class go to the first batch."""
+    shared = {name: getattr(config, name) for name in ("images_per_class", "candidates_per_class", "seed")}
+    return rded.Config(factor=_FACTORS[config.patches], **shared)
+
+
+def _checked_size(argument: str, size: Any) -> tuple[int, int]:
+    if not isinstance(size, (tuple, list)) or len(size) != 2:
+        errors.fail(argument, "(height, width)", size)
+    height, width = (errors.check_integer(argument, side, 1, 10**5) for side in size)
+    return height, width

@@ -1,0 +1,261 @@
+"""The step driver: what a process is, and the loops that drive every process alike.
+
+A process is a module with
+
+    NAME                                    its name
+    Config, State, Trace                    frozen dataclasses
+    total_steps(config, inputs) -> int      how many updates a whole run has
+    init(config, inputs) -> State           the state before the first update
+    update(config, inputs, state) -> (State, Trace)
+    finish(config, inputs, state) -> result
+
+`State` is all that is needed to go on and has an int field `step`; `Trace` is what figures need. Functions change nothing in place
+and draw all randomness from `randomness.generator(seed, step, stream)`, so a run can be replayed, paused, cancelled and resumed bit
+for bit. A method is a process whose `finish` returns a `DistilledSet`; training a network is a process whose `finish` returns a
+`Network`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from ..core import errors, storage
+from ..core.errors import DDLabError, NonFiniteError
+from ..core.parameters import Parameters
+from ..data import ImageData
+from ..distilled import DistilledSet
+from ..networks import Network
+
+
+class Process(Protocol):
+    """What a process module offers; see the module's docstring."""
+
+    NAME: str
+    Config: type[Parameters]
+    State: type
+    Trace: type
+
+    def total_steps(self, config: Any, inputs: Inputs) -> int: ...
+    def init(self, config: Any, inputs: Inputs) -> Any: ...
+    def update(self, config: Any, inputs: Inputs, state: Any) -> tuple[Any, Any]: ...
+    def finish(self, config: Any, inputs: Inputs, state: Any) -> Any: ...
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Inputs:
+    """What a run is given and never changes.
+
+    Attributes:
+        data: the original dataset.
+        teachers: trained networks, for methods that need them.
+        distilled: a distilled set, for processes that train on one.
+        device: "cpu", "cuda", ..., or "auto" (CUDA when there is one).
+
+    Raises:
+        DDLabError: a wrong type, a device that is not there, or teachers of another shape than the data.
+    """
+
+    data: ImageData | None = None
+    teachers: tuple[Network, ...] = ()
+    distilled: DistilledSet | None = None
+    device: torch.device | str = "cpu"
+
+    def __post_init__(self) -> None:
+        for name, kind, words in (("data", ImageData, "an ImageData"), ("distilled", DistilledSet, "a DistilledSet")):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, kind):
+                errors.fail(name, words, value)
+        if not isinstance(self.teachers, tuple) or not all(isinstance(t, Network) for t in self.teachers):
+            errors.fail("teachers", "a tuple of Networks", self.teachers)
+        source = self.data or self.distilled
+        for teacher in self.teachers:
+            spec = teacher.spec
+            if source is not None and (spec.channels, spec.classes) != (source.channels, source.classes):
+                wanted = f"a network for {source.channels} channels and {source.classes} classes"
+                errors.fail("teacher", wanted, f"{spec.title} for {spec.channels} channels and {spec.classes} classes")
+            if source is not None and spec.image_size != tuple(source.image_size):
+                errors.fail("teacher", f"a network for images of {tuple(source.image_size)} pixels", spec.image_size)
+        object.__setattr__(self, "device", errors.checked_device(self.device))
+        on_device = tuple(teacher.to(self.device) for teacher in self.teachers)
+        object.__setattr__(self, "teachers", on_device)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of data, teachers and distilled set (not of the device)."""
+        parts = [None if part is None else part.fingerprint for part in (self.data, self.distilled)]
+        return storage.fingerprint(parts, [teacher.fingerprint for teacher in self.teachers])
+
+
+@dataclass(frozen=True)
+class Step:
+    """One update of a run: `index` updates of `total` are done, `state` is where the run stands, `trace` what happened."""
+
+    index: int
+    total: int
+    state: Any
+    trace: Any
+
+
+def steps(process: Any, config: Any, inputs: Inputs, state: Any = None) -> Iterator[Step]:
+    """Drive a process, one `Step` per update, from `state` (default: the start) to the end.
+
+    Arguments are checked at once, not at the first step. The consumer may stop at any time.
+    """
+    check_call(process, config, inputs, state)
+    return _steps(process, config, inputs, start(process, config, inputs) if state is None else state)
+
+
+def start(process: Any, config: Any, inputs: Inputs) -> Any:
+    """The state before the first update, after checking that the config is the process's own."""
+    check_call(process, config, inputs)
+    return process.init(config, inputs)
+
+
+def check_call(process: Any, config: Any, inputs: Any, state: Any = None) -> None:
+    """Raise if these do not belong together: a process, a config of its own, inputs, and a state of its own if one is given."""
+    check_process("process", process)
+    if type(config) is not process.Config:  # not isinstance: a method's Config may extend another's
+        errors.fail("config", f"a {process.NAME} Config", config)
+    if not isinstance(inputs, Inputs):
+        errors.fail("inputs", "an Inputs", inputs)
+    if state is not None:
+        errors.check_instance("state", state, process.State, f"a State of {process.NAME}")
+        errors.check_integer("state.step", state.step, 0)
+
+
+def check_process(argument: str, process: Any) -> Any:
+    """Return `process` if it has what every process has; the error names what is missing."""
+    parts = ("NAME", "Config", "State", "total_steps", "init", "update", "finish")
+    missing = [name for name in parts if not hasattr(process, name)]
+    if missing:
+        beside = "" if len(missing) == len(parts) else f", with {', '.join(missing)} as well"
+        errors.fail(
+            argument,
+            f"a process module (ddlab.methods.get(name), ddlab.training.supervised, your own){beside}",
+            process,
+        )
+    return process
+
+
+def _steps(process: Any, config: Any, inputs: Inputs, state: Any) -> Iterator[Step]:
+    total = process.total_steps(config, inputs)
+    while state.step < total:
+        state, trace = process.update(config, inputs, state)
+        yield Step(state.step, total, state, trace)
+
+
+def every(run: Iterator[Step], k: int) -> Iterator[Step]:
+    """Each k-th step of a run, and the last."""
+    errors.check_instance("run", run, Iterable, "the steps of a run")
+    k = errors.check_integer("k", k, 1)
+    taken = (errors.check_instance("run", step, Step, "the steps of a run") for step in run)
+    return (step for step in taken if step.index % k == 0 or step.index == step.total)
+
+
+def check_finite(name: str, step: int, *parts: Any) -> None:
+    """Raise `NonFiniteError` with the step and the term if a tensor inside these dataclasses is not finite.
+
+    Called at frames, checkpoints and the end, never in the inner loop: it waits for the device.
+    """
+    for part in parts:
+        for term, value in _tensors(part):
+            if value.is_floating_point() and not bool(torch.isfinite(value).all()):
+                raise NonFiniteError(f"{name} must stay finite; given NaN or infinity in {term} at step {step}.")
+
+
+def _tensors(part: Any, name: str = "") -> Iterator[tuple[str, Tensor]]:
+    if isinstance(part, Tensor):
+        yield name, part
+    elif isinstance(part, Mapping):
+        for key, value in part.items():
+            yield from _tensors(value, f"{name}.{key}" if name else str(key))
+    elif dataclasses.is_dataclass(part) and not isinstance(part, type):
+        for field in dataclasses.fields(part):
+            yield from _tensors(getattr(part, field.name), f"{name}.{field.name}" if name else field.name)
+
+
+def run(
+    process: Any,
+    config: Any,
+    inputs: Inputs,
+    *,
+    state: Any = None,
+    on_step: Callable[[Step], None] | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_seconds: float = 30.0,
+    progress: bool = False,
+) -> Any:
+    """Drive a process to its end and return what `finish` makes of it.
+
+    Args:
+        state: where to start; default the checkpoint if it exists, else the beginning.
+        on_step: called after every update.
+        checkpoint: file that is written every `checkpoint_seconds`, on interrupt and at the end; when it exists the run goes on there.
+        progress: write one line of progress to standard output.
+
+    On a keyboard interrupt the run stops after the last whole update, the checkpoint is written and `finish` returns what there
+    is, marked as not complete; a line on standard output says so.
+    """
+    from . import Keep, Run
+
+    run = Run(process, config, inputs, state=state, keep=Keep(()), states=0)
+    options: dict[str, Any] = {"checkpoint_seconds": checkpoint_seconds, "progress": progress, "on_step": on_step}
+    return run.to_end(checkpoint=checkpoint, **options)
+
+
+class Progress:
+    """One line on standard output, rewritten at most four times a second (standard error would look like a failure in a notebook)."""
+
+    def __init__(self, name: str, total: int, shown: bool) -> None:
+        self.name, self.total = errors.check_text("name", name), errors.check_integer("total", total, 0)
+        self.shown = errors.check_boolean("progress", shown)
+        self.start = self.last = time.monotonic()
+
+    def show(self, index: int) -> None:
+        """Say how far the run is."""
+        now = time.monotonic()
+        if self.shown and (now - self.last > 0.25 or index == self.total):
+            self.last, spent = now, now - self.start
+            left = spent / index * (self.total - index) if index else 0
+            self._write(f"\r{self.name}: step {index} of {self.total}, {spent:.0f} s, {left:.0f} s left ")
+
+    def close(self, stopped: bool, index: int) -> None:
+        """End the line."""
+        if stopped:
+            self._write(
+                f"\n{self.name}: interrupted after step {index} of {self.total}; the result is marked complete=False.\n"
+            )
+        elif self.shown:
+            self._write("\n")
+
+    def _write(self, text: str) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            sys.stdout.write(text)
+            sys.stdout.flush()
+
+
+def require_data(name: str, inputs: Inputs) -> ImageData:
+    """The data of `inputs`, or the error that it is missing."""
+    errors.check_instance("inputs", inputs, Inputs, "an Inputs")
+    if inputs.data is None:
+        raise DDLabError(f"data must be given to {name}; given None.")
+    return inputs.data
+
+
+def require_teacher(name: str, inputs: Inputs) -> Network:
+    """The first teacher of `inputs`, or the error that it is missing."""
+    errors.check_instance("inputs", inputs, Inputs, "an Inputs")
+    if not inputs.teachers:
+        raise DDLabError(f"teacher must be given to {name}; given none.")
+    return inputs.teachers[0]

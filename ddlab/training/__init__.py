@@ -1,0 +1,12 @@
+"""Training, each kind a process: with labels, without labels, and on a distilled set without labels.
+
+supervised        teachers and students
+self_supervised   teachers without labels
+pretraining       networks that learn the representations of a distilled set
+losses            what these and the methods share
+relabelling       labels from one or several teachers, for a set of any method
+"""
+
+from . import losses, pretraining, relabelling, self_supervised, supervised
+
+__all__ = ["losses", "pretraining", "relabelling", "self_supervised", "supervised"]

@@ -1,0 +1,201 @@
+r"""Pre-training a network on the pairs of a distilled set, as a process: it learns to say of each view what the teacher said.
+
+KRR-ST (Lee et al. 2024, arXiv 2310.06511) and Yu, Yao & Chiu 2025 (Boost), equation 2 and appendix A.1. What the network is worth is then
+asked by a probe of its features on a labelled dataset (`evaluation.pretrained`).
+
+One step
+x, y = a batch of the views and their representations                  DistilledSet.pairs, `rows`
+l = mean of (network(x) - y)^2                                         losses.regression_loss
+theta <- SGD with momentum, or AdamW                                   optim
+
+The network's last linear layer has as many outputs as a representation has numbers (`NetworkSpec.classes`).
+
+| deviation from the paper | why |
+|---|---|
+| equation 2 sums the squares of a row, the loss here is their mean | the public code of KRR-ST, to which the rate of .1 belongs |
+| no image is drawn anew: neither crops nor flips | the views of the set are what there is |
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .. import networks
+from ..core import errors, optimisers, randomness
+from ..core.errors import DDLabError
+from ..core.parameters import Parameters, parameter
+from ..distilled import DistilledSet
+from ..networks import Network, NetworkSpec
+from ..runs.look import Look, Number
+from ..runs.process import Inputs
+from . import losses
+from .trained import trained_network
+
+NAME = "pretraining"
+_PAPER = "Boost, A.1"
+# Boost, Table 5: dataset -> budget in images -> weight decay.
+_WEIGHT_DECAYS: dict[str, dict[int, float]] = {
+    "cifar100": {25: 1e-3, 50: 1e-3, 100: 1e-3, 1000: 1e-4, 5000: 1e-4},
+    "tiny-imagenet": {50: 5e-3, 100: 5e-3, 200: 5e-3},
+    "imagenet": {250: 5e-3},
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(Parameters):
+    """Hyper-parameters. The defaults are the published ones for CIFAR-100 and a budget of 100 images."""
+
+    network: NetworkSpec = parameter(networks.spec("convnet", width=128, growth=2), help="Architecture.", source=_PAPER)
+    epochs: int = parameter(1000, range=(1, None), help="Passes over all views.", source=_PAPER, explorable=(10, 1000))
+    batch_size: int = parameter(256, range=(1, None), unit="views", help="Views per step.", source=_PAPER)
+    optimiser: str = parameter("sgd", choices=("sgd", "adamw"), help="SGD with momentum, or AdamW.", source=_PAPER)
+    learning_rate: float = parameter(
+        0.1, symbol=r"\mathrm{lr}", range=(0, 1e3), open_low=True, scale="log", explorable=(1e-4, 1),
+        help="At the start.", source=_PAPER,
+    )  # fmt: skip
+    final_fraction: float = parameter(
+        1.0, range=(0, 1), help="Where a cosine ends, as a fraction of its start; 1: the rate stays.", source=_PAPER
+    )
+    momentum: float = parameter(0.9, range=(0, 0.9999), help="Of SGD.", source=_PAPER)
+    weight_decay: float = parameter(
+        1e-3, range=(0, 1e3), help="Decoupled for AdamW, in the gradient for SGD.", source="Boost, Table 5"
+    )
+    seed: int = parameter(0, range=(0, None), help="Of weights and order.")
+
+    @classmethod
+    def teaching(cls, **changes: Any) -> Config:
+        """Two CPU cores, seconds, 16-pixel digits: a ConvNet of width 32."""
+        small: dict[str, Any] = {"network": networks.spec("convnet", width=32), "epochs": 100, "batch_size": 64}
+        return cls(**small | changes)
+
+    @classmethod
+    def paper(cls, dataset: str = "cifar100", budget: int = 100, **changes: Any) -> Config:
+        """The published settings, with the weight decay of Table 5.
+
+        Args:
+            dataset: the source: "cifar100", "tiny-imagenet" or "imagenet" (at 64 px).
+            budget: N, in images, one of those that the table has for it: 25, 50, 100, 1000 and 5000; 50, 100 and 200; 250.
+        """
+        decays = _WEIGHT_DECAYS[errors.check_choice("dataset", dataset, tuple(_WEIGHT_DECAYS))]
+        published: dict[str, Any] = {"weight_decay": decays[errors.check_choice("budget", budget, tuple(decays))]}
+        if dataset != "cifar100":  # four blocks at 64 px, with as many channels in the last
+            published["network"] = networks.spec("convnet", width=64, growth=2)
+        return cls(**published | changes)
+
+
+@dataclass(frozen=True)
+class State:
+    """`step` updates done; weights and buffers by name; the optimiser's state."""
+
+    step: int
+    weights: dict[str, Tensor]
+    optimiser: optimisers.SGDState | optimisers.AdamState
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One update: the loss before it [], the learning rate."""
+
+    loss: Tensor
+    learning_rate: float
+
+
+def rows(count: int, step: int, *, batch_size: int, seed: int) -> Tensor:
+    """Which of `count` views are seen at `step`, int64 [at most batch_size]: each once per epoch, in a new order every epoch."""
+    count = errors.check_integer("count", count, 1)
+    batch_size = min(errors.check_integer("batch_size", batch_size, 1), count)
+    epoch, number = divmod(errors.check_integer("step", step, 0), -(-count // batch_size))
+    order = torch.randperm(count, generator=randomness.generator(seed, epoch, "order"))
+    return order[number * batch_size : (number + 1) * batch_size]
+
+
+def total_steps(config: Config, inputs: Inputs) -> int:
+    """Epochs times batches per epoch; a last smaller batch counts.
+
+    Raises:
+        DDLabError: no set, or one without representations or images; a batch of one view, of which batch norm has no variance.
+    """
+    count = len(_pairs(inputs)[0])
+    if not count:
+        raise DDLabError("distilled must hold at least one image to train on; given an empty set.")
+    if 1 in (count, config.batch_size, count % config.batch_size) and networks.batch_norm_layers(_spec(config, inputs)):
+        allowed = f"so that no batch of the {count} views is a single one, of which batch norm has no variance"
+        errors.fail("batch_size", allowed, config.batch_size)
+    return config.epochs * -(-count // config.batch_size)
+
+
+def init(config: Config, inputs: Inputs) -> State:
+    """Fresh weights for the seed.
+
+    Raises:
+        DDLabError: as `total_steps`, or a network that does not fit the images.
+    """
+    total_steps(config, inputs)
+    spec = _spec(config, inputs)
+    weights = networks.initialise(spec, seed=config.seed).to(inputs.device).weights
+    trained = {name: weights[name] for name in networks.parameter_names(spec)}
+    return State(0, weights, optimisers.begin(config.optimiser, trained))
+
+
+def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
+    """One step on one batch."""
+    spec, (views, representations) = _spec(config, inputs), _pairs(inputs)
+    seen = rows(len(views), state.step, batch_size=config.batch_size, seed=config.seed)
+    images, targets = views[seen].to(inputs.device), representations[seen].to(inputs.device)
+    leaves = {name: state.weights[name].detach().requires_grad_() for name in networks.parameter_names(spec)}
+    with torch.enable_grad():
+        outputs, buffers = networks.call(spec, {**state.weights, **leaves}, images, train=True)
+        loss = losses.regression_loss(outputs.logits, targets)
+        slopes = torch.autograd.grad(loss, list(leaves.values()))
+    gradients = dict(zip(leaves, slopes, strict=True))
+    rate = optimisers.cosine(
+        state.step, total_steps(config, inputs), config.learning_rate, final_fraction=config.final_fraction
+    )
+    current = {name: state.weights[name] for name in leaves}
+    moved, optimiser = optimisers.descend(
+        current,
+        gradients,
+        state.optimiser,
+        learning_rate=rate,
+        momentum=config.momentum,
+        weight_decay=config.weight_decay,
+    )
+    return State(state.step + 1, {**moved, **buffers}, optimiser), Trace(loss.detach(), rate)
+
+
+def finish(config: Config, inputs: Inputs, state: State) -> Network:
+    """The network with its weights; `provenance` says how it came about and whether its training was complete."""
+    return trained_network(
+        _spec(config, inputs), state.weights, process=NAME, config=config, inputs=inputs, step=state.step,
+        total=total_steps(config, inputs), classifier="representations",
+    )  # fmt: skip
+
+
+def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
+    """The loss of the last batch before its update; there are no images to see."""
+    if trace is None:
+        return Look()
+    return Look(
+        numbers={"loss": Number(trace.loss, scale="log"), "learning rate": Number(trace.learning_rate, scale="log")}
+    )
+
+
+def _distilled(inputs: Inputs) -> DistilledSet:
+    if inputs.distilled is None:
+        raise DDLabError("distilled must be given to pretraining; given None.")
+    return inputs.distilled
+
+
+def _pairs(inputs: Inputs) -> tuple[Tensor, Tensor]:
+    return _distilled(inputs).pairs()
+
+
+def _spec(config: Config, inputs: Inputs) -> NetworkSpec:
+    source = _distilled(inputs)
+    size = source.target("representations").size
+    return dataclasses.replace(config.network, channels=source.channels, classes=size, image_size=source.image_size)

@@ -1,0 +1,81 @@
+"""Teachers without labels: training a network on two views of each image, as a process, and its features.
+
+    config = ddlab.training.self_supervised.Config.for_data(data)
+    teacher = ddlab.run(ddlab.training.self_supervised, config, ddlab.Inputs(data=data))
+    features = ddlab.training.self_supervised.representations(teacher, data)
+    print(ddlab.evaluation.probe(teacher, data, kind="linear"))
+
+The package itself is the process by Barlow Twins; `Teacher(objective)` is the process by any other. An objective is a file (`objective.py`
+says of what form): which of its tensors the gradient trains, which follow by momentum, and which are only written.
+
+| objective | trained | target | buffers | its loss is made of |
+|---|---|---|---|---|
+| Barlow Twins, SimCLR, VICReg | | | | both projections |
+| SimSiam | predictor | | | predictions, and projections without gradient |
+| BYOL | predictor | network, projector | | predictions, and the target's projections |
+| MoCo | | network, projector | queue, its next row | projections, the target's, the queue |
+| SwAV | prototypes (`follow` gives them length 1) | | queue, if any | Sinkhorn's assignment of one view for the other |
+| DINO | prototypes | network, projector, prototypes | centre | the target's probabilities, centred |
+
+Two things that some of them publish have no place yet: a predictor's own learning rate (SimSiam), and more than two views (DINO, SwAV).
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from ...core import errors
+from . import barlow_twins
+from .barlow_twins import Config, barlow_twins_loss, cross_correlation, standardised
+from .features import representations
+from .objective import Batch, ObjectiveState, Training, followed
+from .optimising import lars_direction, warmed_cosine
+from .projector import projected, projector_weights
+from .teacher import NAME, State, Teacher, Trace
+from .views import TwoViews, solarised, with_brightness, with_contrast, with_hue, with_saturation
+
+OBJECTIVES: dict[str, ModuleType] = {barlow_twins.NAME: barlow_twins}
+_by_barlow_twins = Teacher(barlow_twins)
+total_steps, init = _by_barlow_twins.total_steps, _by_barlow_twins.init
+update, finish = _by_barlow_twins.update, _by_barlow_twins.finish
+look = _by_barlow_twins.look
+
+
+def teacher_of(config: Training) -> Teacher:
+    """The process by the one of `OBJECTIVES` that a config names; for an objective of your own it is `Teacher(objective)`."""
+    errors.check_instance("config", config, Training, "the Config of an objective")
+    return Teacher(OBJECTIVES[errors.check_choice("config.loss", config.loss, tuple(OBJECTIVES))])
+
+
+__all__ = [
+    "NAME",
+    "OBJECTIVES",
+    "Batch",
+    "Config",
+    "ObjectiveState",
+    "State",
+    "Teacher",
+    "Trace",
+    "Training",
+    "TwoViews",
+    "barlow_twins_loss",
+    "cross_correlation",
+    "finish",
+    "followed",
+    "init",
+    "lars_direction",
+    "look",
+    "projected",
+    "projector_weights",
+    "representations",
+    "solarised",
+    "standardised",
+    "teacher_of",
+    "total_steps",
+    "update",
+    "warmed_cosine",
+    "with_brightness",
+    "with_contrast",
+    "with_hue",
+    "with_saturation",
+]

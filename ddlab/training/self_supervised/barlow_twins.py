@@ -1,0 +1,118 @@
+r"""Barlow Twins: what two views of an image agree on, and nothing twice.
+
+Zbontar, Jing, Misra, LeCun & Deny 2021, arXiv 2103.03230. Two views of each image of a batch are projected; the correlation of every
+coordinate of the first with every coordinate of the second is to be the identity matrix: a coordinate says the same of both views
+(diagonal 1), and no two coordinates say the same (off the diagonal 0).
+
+| symbol | here | shape |
+|---|---|---|
+| $z^A, z^B$ | `first`, `second`: projections of the views | [n, d] |
+| $\mathcal{C}$ | `cross_correlation` | [d, d], entries in [-1, 1] |
+| $\lambda$ | `off_diagonal_weight` | |
+
+| equation | here |
+|---|---|
+| 2: $\mathcal{C}_{ij} = \sum_b z^A_{bi} z^B_{bj} / (\lVert z^A_i \rVert \lVert z^B_j \rVert)$, centred | `cross_correlation` |
+| 1: $\sum_i (1 - \mathcal{C}_{ii})^2 + \lambda \sum_{i \neq j} \mathcal{C}_{ij}^2$ | `barlow_twins_loss` |
+
+Deviation from the paper, as in the authors' code: a small number is added to each variance, as batch norm does. A coordinate that is the
+same for all images, 0/0 in equation 2, then correlates with nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+
+from ...core import errors
+from ...core.parameters import parameter
+from .objective import Batch, ObjectiveState, Training
+
+NAME = "barlow_twins"
+EPSILON = 1e-5  # of torch's batch norm, with which the authors' code standardises
+_LARGEST = 1e30
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(Training):
+    """Hyper-parameters. The defaults are those on ImageNet."""
+
+    loss: str = parameter(NAME, choices=(NAME,), help="What is asked of the projections of two views.")
+    off_diagonal_weight: float = parameter(
+        5e-3, symbol=r"\lambda", range=(0, 1e3), scale="log", explorable=(1e-4, 1),
+        help="Weight of coordinates that repeat each other, beside views that disagree.", source="Zbontar et al. 2021, section 2.2",
+    )  # fmt: skip
+
+    @classmethod
+    def paper(cls, dataset: str = "imagenet", **changes: Any) -> Self:
+        """Barlow Twins' own settings, for a ResNet-18.
+
+        Args:
+            dataset: "imagenet"; or "cifar10", "cifar100" or "tiny-imagenet", for which its authors give none, and KRR-ST's code has trained
+                teachers alone: batches of 256 and a projector of width 2048, those of solo-learn's CIFAR run (da Costa et al. 2022,
+                JMLR 23), and all else as on ImageNet.
+        """
+        errors.check_choice("dataset", dataset, ("imagenet", "cifar10", "cifar100", "tiny-imagenet"))
+        small: dict[str, Any] = {"batch_size": 256, "projector_width": 2048} if dataset != "imagenet" else {}
+        return cls(**small | changes)
+
+
+def standardised(projections: Tensor, *, epsilon: float = EPSILON) -> Tensor:
+    """Each coordinate of projections [n, d] with mean 0 and variance 1 over the batch; a constant one becomes 0.
+
+    Args:
+        epsilon: added to the variance (with 1/n), above 0.
+
+    Raises:
+        DDLabError: fewer than two rows, or an epsilon that is not positive.
+    """
+    errors.check_tensor("projections", projections, shape=[None, None], floating=True, finite=False)
+    epsilon = errors.check_number("epsilon", epsilon, 0, _LARGEST, open_low=True)
+    if len(projections) < 2:
+        errors.fail("projections", "those of at least two images", projections)
+    centred = projections - projections.mean(0)
+    return centred / (centred.square().mean(0) + epsilon).sqrt()
+
+
+def cross_correlation(first: Tensor, second: Tensor, *, epsilon: float = EPSILON) -> Tensor:
+    """Of each coordinate of `first` [n, d] with each of `second` [n, d] over the batch: [d, d]. Equation 2.
+
+    Raises:
+        DDLabError: two tensors that differ in shape, dtype or device, fewer than two rows, or an epsilon that is not positive.
+    """
+    errors.check_tensor("first", first, shape=[None, None], floating=True, finite=False)
+    errors.check_tensor("second", second, shape=first.shape, dtype=first.dtype, finite=False)
+    if first.device != second.device:
+        errors.fail("second", f"on the device of the first, {first.device}", str(second.device))
+    return standardised(first, epsilon=epsilon).T @ standardised(second, epsilon=epsilon) / len(first)
+
+
+def barlow_twins_loss(first: Tensor, second: Tensor, *, off_diagonal_weight: float, epsilon: float = EPSILON) -> Tensor:
+    """The squared distance of the cross-correlation from the identity, off the diagonal times a weight: []. Equation 1.
+
+    Args:
+        first, second: projections [n, d] of two views of the same n images, in the same order.
+        off_diagonal_weight: lambda, at least 0.
+
+    Raises:
+        DDLabError: as `cross_correlation`, or a negative weight.
+    """
+    weight = errors.check_number("off_diagonal_weight", off_diagonal_weight, 0, _LARGEST)
+    correlation = cross_correlation(first, second, epsilon=epsilon)
+    diagonal = correlation.diagonal()
+    invariance = (1 - diagonal).square().sum()
+    redundancy = (correlation - torch.diag(diagonal)).square().sum()
+    return invariance + weight * redundancy
+
+
+def init(config: Config, encoder: dict[str, Tensor]) -> ObjectiveState:
+    """It keeps nothing."""
+    return ObjectiveState()
+
+
+def loss(config: Config, state: ObjectiveState, batch: Batch) -> tuple[Tensor, ObjectiveState]:
+    """Equation 1 on the projections of a batch."""
+    return barlow_twins_loss(*batch.projections, off_diagonal_weight=config.off_diagonal_weight), state

@@ -1,0 +1,57 @@
+"""What a network says of the images of a dataset, computed once."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ... import networks
+from ...core import errors
+from ...data import ImageData
+from ...networks import Network
+from ...runs import cache
+
+
+def representations(
+    network: Network,
+    data: ImageData,
+    split: str = "train",
+    *,
+    batch_size: int = 512,
+    device: torch.device | str = "auto",
+    keep: bool = True,
+) -> Tensor:
+    """The input of the network's last linear layer for each image of a split, in evaluation mode: float32 [n, d] on the CPU.
+
+    The same network, data and split are found again (`ddlab.runs.cache`): the tensor is shared, so do not change it in place.
+
+    Args:
+        split: "train" or "test". batch_size: images at a time. device: where the network runs.
+        keep: False computes them anew and forgets them, for networks that are asked once: those of many images are large.
+
+    Raises:
+        DDLabError: data of another shape than the network's images, or features that are not finite.
+    """
+    errors.check_instance("network", network, Network, "a Network")
+    errors.check_instance("data", data, ImageData, "an ImageData")
+    errors.check_choice("split", split, ("train", "test"))
+    batch_size = errors.check_integer("batch_size", batch_size, 1)
+    found = errors.checked_device(device)
+    errors.check_boolean("keep", keep)
+    if (network.spec.channels, network.spec.image_size) != (data.channels, data.image_size):
+        wanted = f"of {network.spec.channels} channels and {network.spec.image_size} pixels, like the network's images"
+        errors.fail("data", wanted, (data.channels, data.image_size))
+
+    def compute() -> Tensor:
+        runner, count = network.to(found), len(data.images(split))  # type: ignore[arg-type]
+        parts = [
+            networks.predict(runner, data.normalised(indices, split, found)).features.cpu()  # type: ignore[arg-type]
+            for indices in torch.arange(count).split(min(batch_size, count))
+        ]
+        return errors.check_tensor("the network's features", torch.cat(parts))
+
+    if not keep:
+        return compute()
+    # The batch size is part of it: sums in another order have other last bits.
+    where = [str(found), torch.__version__, torch.get_num_threads(), batch_size]
+    return cache.remember(compute, "representations", network.fingerprint, data.fingerprint, split, where)

@@ -1,0 +1,143 @@
+"""What an objective is: the file that says what is asked of two views, and the tensors that it keeps for that.
+
+    NAME                                         its name, and the only value of its Config's `loss`
+    Config                                       a `Training` with the objective's own numbers and presets
+    init(config, encoder) -> ObjectiveState      what it keeps before the first update
+    loss(config, state, batch) -> (loss [], ObjectiveState)
+    follow(config, state, learnt, progress) -> ObjectiveState      after the optimiser's step; may be left out
+
+`Teacher(objective)` is the process that trains by it. An encoder is a network with its projector, as one dict: "network.<name>" for all
+weights and buffers, "projector.<name>". `learnt` is what the optimiser has just moved, of these names and "objective.<name>" for `trained`;
+`progress` is the part of the run that is done, in (0, 1]. As everywhere nothing is changed in place, and draws come from
+`randomness.generator`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from torch import Tensor
+
+from ... import networks
+from ...core import errors
+from ...core.parameters import parameter
+from ...data import ImageData
+from ...networks import NetworkSpec
+from .views import TwoViews
+
+RATE_BATCH = 256  # learning rates are said for so many images in a batch, and grow in proportion
+_PAPER = "Zbontar et al. 2021, section 2.2"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training(TwoViews):
+    """The two views, and how a network learns from them, by any objective. The defaults are Barlow Twins' on ImageNet."""
+
+    network: NetworkSpec = parameter(networks.spec("resnet18"), help="Architecture.")
+    loss: str = parameter(help="The objective's NAME; each has a Config that says it.")
+    projector_width: int = parameter(
+        8192, range=(1, 10**5), help="Outputs of each layer of the projector.", source=_PAPER, explorable=(16, 512)
+    )
+    projector_depth: int = parameter(3, range=(1, 10), help="Linear layers of the projector.", source=_PAPER)
+    epochs: int = parameter(1000, range=(1, None), help="Passes over the images.", source=_PAPER, explorable=(5, 100))
+    warmup_epochs: int = parameter(10, range=(0, None), help="In which the learning rate rises from 0.", source=_PAPER)
+    optimiser: str = parameter("lars", choices=("lars", "adamw"), help="LARS on SGD with momentum, or AdamW.")
+    learning_rate: float = parameter(
+        0.2, symbol=r"\mathrm{lr}", range=(0, 1e3), open_low=True, scale="log", explorable=(1e-4, 1),
+        help=f"After the warm-up, for {RATE_BATCH} images in a batch; grows in proportion.", source=_PAPER,
+    )  # fmt: skip
+    bias_learning_rate: float = parameter(
+        0.0048, range=(0, 1e3), source=_PAPER,
+        help="LARS only: the same for biases and for batch norm's scales and shifts.",
+    )  # fmt: skip
+    final_fraction: float = parameter(
+        1e-3, range=(0, 1), help="Where the cosine ends, as a fraction of its start.", source=_PAPER
+    )
+    momentum: float = parameter(0.9, range=(0, 0.9999), help="LARS only.")
+    trust: float = parameter(
+        1e-3, symbol=r"\eta", range=(0, 1e3), source="the authors' code",
+        help="LARS only: the length of a layer's step, as a part of the length of its weights.",
+    )  # fmt: skip
+    weight_decay: float = parameter(
+        1.5e-6, range=(0, 1e3), help="Decoupled for AdamW, in the gradient of weights for LARS.", source=_PAPER
+    )
+
+    def rules(self) -> None:
+        """The warm-up is a part of the run."""
+        if self.warmup_epochs >= self.epochs:
+            errors.fail("warmup_epochs", f"below the number of epochs, {self.epochs}", self.warmup_epochs)
+
+    def projector_widths(self) -> tuple[int, ...]:
+        """The outputs of each layer of the projector; for an objective whose last layer is another to say otherwise."""
+        return (self.projector_width,) * self.projector_depth
+
+    @classmethod
+    def teaching(cls, **changes: Any) -> Self:
+        """Two CPU cores, seconds, 16-pixel digits: a ConvNet of width 32 and a small projector, with AdamW."""
+        small: dict[str, Any] = {
+            "network": networks.spec("convnet", width=32), "projector_width": 128, "projector_depth": 2,
+            "epochs": 20, "warmup_epochs": 1, "batch_size": 128, "optimiser": "adamw", "learning_rate": 4e-3, "weight_decay": 1e-4,
+            "crop_area": 0.4, "flip": False, "second_solarise_probability": 0.0,
+        }  # fmt: skip
+        return cls(**small | changes)
+
+    @classmethod
+    def for_data(cls, data: ImageData, **changes: Any) -> Self:
+        """The teaching preset for these images: for colour images flips (digits must not be mirrored) and strong changes of colour.
+
+        Features keep what two views agree on, which need not be what tells the classes. With the published colours and smaller parts
+        (`teaching`), those of a teacher of `shapes` told fewer classes than an untrained network's: compare with one always.
+        """
+        errors.check_instance("data", data, ImageData, "an ImageData")
+        strong: dict[str, Any] = {
+            "flip": True, "crop_area": 0.7, "brightness": 0.8, "contrast": 0.8, "saturation": 1.0, "hue": 0.5, "grey_probability": 0.5,
+        }  # fmt: skip
+        return cls.teaching(**(strong if data.channels == 3 else {}) | changes)
+
+
+@dataclass(frozen=True)
+class ObjectiveState:
+    """What an objective keeps between updates, by name.
+
+    Attributes:
+        trained: what the optimiser trains with the network: a predictor, prototypes.
+        target: a copy, or a part of one, that follows by momentum.
+        buffers: what is only written: a queue, a centre.
+    """
+
+    trained: dict[str, Tensor] = field(default_factory=dict)
+    target: dict[str, Tensor] = field(default_factory=dict)
+    buffers: dict[str, Tensor] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What an objective sees of one update.
+
+    Attributes:
+        views: two of each image, [n, c, h, w]. projections: those of the network that learns, [n, d], with their gradients.
+        encode: (encoder, images) -> (projections, the encoder with its buffers after the pass), in training mode.
+        step, total: updates done, and of the whole run.
+    """
+
+    views: tuple[Tensor, Tensor]
+    projections: tuple[Tensor, Tensor]
+    encode: Callable[[Mapping[str, Tensor], Tensor], tuple[Tensor, dict[str, Tensor]]]
+    step: int
+    total: int
+
+
+def followed(target: Mapping[str, Tensor], learnt: Mapping[str, Tensor], *, momentum: float) -> dict[str, Tensor]:
+    r"""$\xi \leftarrow m \xi + (1 - m) \theta$ for the names that both have; what is not learnt (buffers) stays as it is."""
+    momentum = errors.check_number("momentum", momentum, 0, 1)
+    errors.check_instance("learnt", learnt, Mapping, "a mapping of name to tensor")
+    for name, value in errors.check_instance("target", target, Mapping, "a mapping of name to tensor").items():
+        errors.check_tensor(f"target[{name!r}]", value, finite=False)
+        if name in learnt:
+            errors.check_tensor(f"learnt[{name!r}]", learnt[name], shape=value.shape, dtype=value.dtype, finite=False)
+    return {
+        name: momentum * value + (1 - momentum) * learnt[name] if name in learnt else value
+        for name, value in target.items()
+    }

@@ -1,0 +1,347 @@
+r"""Training a network, as a process: teachers on a dataset, students on a distilled set.
+
+What it trains on is what the inputs hold: `inputs.distilled` if given, else the training images of `inputs.data`. What it learns
+from is `config.labels`: hard class numbers, the soft labels stored with a distilled set, the teachers asked for every augmented
+view, or what they said of every view before. In the last case the views are those that come with the labels.
+
+One step (sources: SRe2L's relabelling, Yin et al. 2023, arXiv 2306.13092; mixup, Zhang et al. 2018, arXiv 1710.09412)
+view x' = mixup(flip(crop(x))), or CutMix (arXiv 1905.04899)          augmentation.augment
+p = one-hot | softmax(stored / T), mixed like the views               mixed_targets
+p = softmax(mean over the teachers of their logits for x' / T)        online_targets
+p = softmax(stored for x' / T)                                        losses.soft_targets
+l = KL(p || softmax(student(x') / T)); T = 1 for hard labels          losses.distillation_loss
+theta <- SGD or AdamW, cosine learning rate                           optim
+
+FADRM's eq 57, lr = base / 2 (1 + cos(pi e / (eta E))), has the epoch e, and its code keeps the rate through an epoch; here it falls with
+every update, as everywhere in the house.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from .. import networks
+from ..core import errors, optimisers
+from ..core.errors import DDLabError
+from ..core.parameters import parameter
+from ..data import ImageData
+from ..data.augmentation import View, Views
+from ..distilled import DistilledSet, EpochLabels, OnlineTeacher, Targets
+from ..networks import Network, NetworkSpec
+from ..runs.look import Look, Number
+from ..runs.process import Inputs, require_teacher
+from . import losses, recipes
+from .relabelling import Teachers, as_teachers, teacher_logits
+from .trained import trained_network
+
+NAME = "training"
+_RESNET = networks.spec("resnet18")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(Views):
+    """Hyper-parameters: the views, and how a network learns from them. The defaults train a student as SRe2L's CIFAR code does.
+
+    With labels "epochs" the fields of `Views` are those that came with the labels, whatever stands here; `seed` draws the weights alone.
+    """
+
+    network: NetworkSpec = parameter(_RESNET, help="Architecture.")
+    labels: str = parameter(
+        "hard",
+        choices=("hard", "stored", "online", "epochs"),
+        help="Class numbers, stored soft labels, the teachers asked for every view, or what they said of it before.",
+    )
+    epochs: int = parameter(400, range=(1, None), help="Passes over the images.", explorable=(10, 400), step=10)
+    optimiser: str = parameter("adamw", choices=("adamw", "sgd"), help="AdamW, or SGD with momentum.")
+    learning_rate: float = parameter(
+        1e-3,
+        symbol=r"\mathrm{lr}",
+        range=(0, None),
+        open_low=True,
+        scale="log",
+        help="At the start of the cosine.",
+        explorable=(1e-4, 1e-1),
+    )
+    final_fraction: float = parameter(0.0, range=(0, 1), help="Where the cosine ends, as a fraction of its start.")
+    stretch: float = parameter(
+        1.0,
+        symbol=r"\eta",
+        range=(1, 1e6),
+        help="The cosine is cut off after this part of its way: with 2 the rate ends at half.",
+        source="FADRM, eq 57",
+    )
+    momentum: float = parameter(0.9, range=(0, 0.9999), help="Of SGD.")
+    weight_decay: float = parameter(0.01, range=(0, None), help="Decoupled for AdamW, in the gradient for SGD.")
+    temperature: float = parameter(
+        30.0,
+        symbol="T",
+        range=(0, None),
+        open_low=True,
+        scale="log",
+        help="Softens stored and online labels.",
+        explorable=(1, 50),
+    )
+
+    def rules(self) -> None:
+        """Those of the views, and one word on where the learning rate ends."""
+        super().rules()
+        if self.stretch > 1 and self.final_fraction > 0:
+            errors.fail(
+                "stretch",
+                f"1 beside a final_fraction of {self.final_fraction:g}: both say where the rate ends",
+                self.stretch,
+            )
+
+    @classmethod
+    def teaching(cls, role: str = "student", **changes: Any) -> Config:
+        """Two CPU cores, seconds, 16-pixel digits: a ConvNet of width 64, as "student" or "teacher"."""
+        errors.check_choice("role", role, ("student", "teacher"))
+        common = {"network": networks.spec("convnet", width=64), "crop_pixels": 1, "flip": False}
+        special = {
+            "student": {"epochs": 100, "learning_rate": 5e-3, "temperature": 4.0},
+            "teacher": {"epochs": 10, "learning_rate": 5e-3, "batch_size": 64, "mixup_alpha": 0.0},
+        }
+        return cls(**common | special[role] | changes)
+
+    @classmethod
+    def for_data(cls, data: ImageData | DistilledSet, role: str = "student", **changes: Any) -> Config:
+        """The teaching preset for these images: crops of 4 pixels above 16 px, flips for colour (digits must not be mirrored)."""
+        fitting: dict[str, Any] = {"flip": data.channels == 3}
+        if min(data.image_size) > 16:
+            fitting["crop_pixels"] = 4
+        return cls.teaching(role, **fitting | changes)
+
+    @classmethod
+    def paper(
+        cls,
+        dataset: str = "cifar10",
+        role: str = "student",
+        *,
+        recipe: str = "sre2l",
+        images_per_class: int | None = None,
+        **changes: Any,
+    ) -> Config:
+        """The published settings of a student, or of the ResNet-18 teacher that SRe2L distils from.
+
+        Args:
+            dataset: "cifar10" or "cifar100"; recipe "fadrm": "cifar100", "tiny-imagenet", "imagenette", "imagewoof" or "imagenet"; recipe
+                "rded": "cifar10", "cifar100", "tiny-imagenet" or "imagenet".
+            recipe: whose student: "sre2l", "fadrm" (its labels: `relabelling.relabelled`, "epochs") or "rded".
+            images_per_class: 1, 10 or 50, on which the settings of "fadrm" and "rded" depend; None for "sre2l".
+        """
+        errors.check_choice("recipe", recipe, ("sre2l", "fadrm", "rded"))
+        errors.check_choice("role", role, ("student", "teacher") if recipe == "sre2l" else ("student",))
+        if recipe != "sre2l":
+            find = recipes.fadrm_student if recipe == "fadrm" else recipes.rded_student
+            network = errors.check_instance("network", changes.get("network", _RESNET), NetworkSpec, "a NetworkSpec")
+            return cls(**find(dataset, images_per_class, network.family) | changes)
+        errors.check_choice("dataset", dataset, ("cifar10", "cifar100"))
+        if images_per_class is not None:
+            errors.fail("images_per_class", "None for the recipe 'sre2l', the same for any number", images_per_class)
+        teacher = {"epochs": 200, "optimiser": "sgd", "learning_rate": 0.1, "weight_decay": 5e-4, "mixup_alpha": 0.0}
+        return cls(**({} if role == "student" else teacher) | changes)
+
+
+@dataclass(frozen=True)
+class State:
+    """`step` updates done; weights and buffers by name; the optimiser's state."""
+
+    step: int
+    weights: dict[str, Tensor]
+    optimiser: optimisers.SGDState | optimisers.AdamState
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One update: the loss before it [], the share of the batch classified right before it [], the learning rate."""
+
+    loss: Tensor
+    accuracy_fraction: Tensor
+    learning_rate: float
+
+
+def online_targets(
+    view: View, teacher: Teachers, *, temperature: float, teacher_mode: str, teacher_batch_size: int | None = None
+) -> Tensor:
+    """softmax(teacher(x') / T) for the views themselves, mixed ones included: [n, classes]; of several teachers the mean logits.
+
+    `teacher_mode` and `teacher_batch_size` are those of `relabelling.teacher_logits`.
+    """
+    errors.check_instance("view", view, View, "a View of augment")
+    teachers = as_teachers(teacher, "teacher")
+    logits = teacher_logits(teachers, view.images, teacher_mode=teacher_mode, teacher_batch_size=teacher_batch_size)
+    return losses.soft_targets(logits, temperature)
+
+
+def mixed_targets(view: View, targets: Tensor) -> Tensor:
+    """Targets [n, classes] of the images, mixed as the views were: share p_i + (1 - share) p_partner[i]."""
+    count = len(errors.check_instance("view", view, View, "a View of augment").images)
+    errors.check_tensor("targets", targets, shape=[count, None], floating=True, finite=False)
+    return view.share * targets + (1 - view.share) * targets[view.partner]
+
+
+def total_steps(config: Config, inputs: Inputs) -> int:
+    """Epochs times batches per epoch; a last smaller batch counts.
+
+    Every run asks for it first, resumed ones too, so the labels are checked here.
+    """
+    _check_labels(config, inputs)
+    return config.epochs * _views(config, inputs).steps_per_epoch(_count(inputs))
+
+
+def init(config: Config, inputs: Inputs) -> State:
+    """Fresh weights for the seed.
+
+    Raises:
+        DDLabError: nothing to train on, labels that the inputs do not have, a teacher that is not the one that made the set.
+    """
+    source = _source(inputs)
+    total_steps(config, inputs)
+    crop_pixels = _views(config, inputs).crop_pixels
+    if crop_pixels >= min(source.image_size):
+        errors.fail("crop_pixels", f"below the image size of {min(source.image_size)} px", crop_pixels)
+    weights = networks.initialise(config.network.for_data(source), seed=config.seed).to(inputs.device).weights
+    trained = {name: weights[name] for name in networks.parameter_names(config.network.for_data(source))}
+    return State(0, weights, optimisers.begin(config.optimiser, trained))
+
+
+def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
+    """One step on one batch."""
+    source = _source(inputs)
+    spec = config.network.for_data(source)
+    indices = _batch(config, inputs, state.step)
+    images, labels, stored = _examples(config, inputs, indices, state.step)
+    view = _views(config, inputs).view(images, mean=source.mean, std=source.std, step=state.step)
+    targets = _targets_of(config, inputs, view, labels, stored)
+    names = networks.parameter_names(spec)
+    leaves = {name: state.weights[name].detach().requires_grad_() for name in names}
+    with torch.enable_grad():
+        outputs, buffers = networks.call(spec, {**state.weights, **leaves}, view.images, train=True)
+        temperature = 1.0 if config.labels == "hard" else config.temperature
+        loss = losses.distillation_loss(outputs.logits, targets, temperature=temperature)
+        slopes = torch.autograd.grad(loss, list(leaves.values()))
+    learning_rate = optimisers.cosine(
+        state.step,
+        total_steps(config, inputs),
+        config.learning_rate,
+        final_fraction=config.final_fraction,
+        stretch=config.stretch,
+    )
+    current = {name: state.weights[name] for name in names}
+    gradients = dict(zip(names, slopes, strict=True))
+    moved, optimiser = optimisers.descend(
+        current,
+        gradients,
+        state.optimiser,
+        learning_rate=learning_rate,
+        momentum=config.momentum,
+        weight_decay=config.weight_decay,
+    )
+    right = (outputs.logits.detach().argmax(1) == targets.argmax(1)).float().mean()
+    return State(state.step + 1, {**moved, **buffers}, optimiser), Trace(loss.detach(), right, learning_rate)
+
+
+def finish(config: Config, inputs: Inputs, state: State) -> Network:
+    """The network with its weights, and whether its training was complete in `provenance`."""
+    return trained_network(
+        config.network.for_data(_source(inputs)), state.weights, process=NAME, config=config, inputs=inputs, step=state.step,
+        total=total_steps(config, inputs),
+    )  # fmt: skip
+
+
+def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
+    """How well the last batch was known before its update; there are no images to see."""
+    if trace is None:
+        return Look()
+    numbers = {
+        "loss": Number(trace.loss, "nats", scale="log"),
+        "accuracy on the batch": Number(trace.accuracy_fraction),
+        "learning rate": Number(trace.learning_rate, scale="log"),
+    }
+    return Look(numbers=numbers)
+
+
+def _source(inputs: Inputs) -> ImageData | DistilledSet:
+    source = inputs.distilled if inputs.distilled is not None else inputs.data
+    if source is None:
+        raise DDLabError("data or distilled must be given to training; given neither.")
+    return source
+
+
+def _count(inputs: Inputs) -> int:
+    source = _source(inputs)
+    count = len(source) if isinstance(source, DistilledSet) else len(source.train_labels)
+    if count == 0:
+        raise DDLabError("distilled must hold at least one image to train on; given an empty set.")
+    return count
+
+
+def _views(config: Config, inputs: Inputs) -> Views:
+    """What the student sees: the config says it, or, where labels were given to views before, these labels."""
+    if config.labels == "epochs" and inputs.distilled is not None:
+        return inputs.distilled.target("epochs").views
+    return config
+
+
+def _check_labels(config: Config, inputs: Inputs) -> None:
+    if config.labels in ("stored", "epochs"):
+        if inputs.distilled is None:
+            raise DDLabError(
+                f"labels must be 'hard' or 'online' to train on a dataset; given {config.labels!r}, which a distilled set has."
+            )
+        target = inputs.distilled.target(config.labels)
+        if isinstance(target, EpochLabels) and config.epochs > target.epochs:
+            errors.fail("epochs", f"at most {target.epochs}, for which the set has labels", config.epochs)
+    if config.labels == "online":
+        require_teacher("training with online labels", inputs)
+        named = next((target for target in _targets(inputs) if isinstance(target, OnlineTeacher)), None)
+        given = [teacher.fingerprint for teacher in inputs.teachers]
+        if named is not None and sorted(named.fingerprints) != sorted(given):
+            one = len(named.fingerprints) == 1
+            raise DDLabError(
+                f"teacher must be the {'one' if one else 'ones'} that made the set ({', '.join(named.fingerprints)}); "
+                f"given {', '.join(given)}."
+            )
+
+
+def _targets_of(config: Config, inputs: Inputs, view: View, labels: Tensor, stored: Tensor | None) -> Tensor:
+    if config.labels == "online":
+        require_teacher("training with online labels", inputs)
+        return online_targets(
+            view,
+            inputs.teachers,
+            temperature=config.temperature,
+            teacher_mode=config.teacher_mode,
+            teacher_batch_size=config.teacher_batch_size,
+        )
+    if stored is None:
+        return mixed_targets(view, F.one_hot(labels, _source(inputs).classes).to(view.images.dtype))
+    soft = losses.soft_targets(stored, config.temperature)
+    # Labels of each epoch were given to the mixed view itself.
+    return soft if config.labels == "epochs" else mixed_targets(view, soft)
+
+
+def _targets(inputs: Inputs) -> tuple[Targets, ...]:
+    return () if inputs.distilled is None else inputs.distilled.targets
+
+
+def _batch(config: Config, inputs: Inputs, step: int) -> Tensor:
+    return _views(config, inputs).indices(_count(inputs), step)
+
+
+def _examples(config: Config, inputs: Inputs, indices: Tensor, step: int) -> tuple[Tensor, Tensor, Tensor | None]:
+    source, device = _source(inputs), inputs.device
+    if isinstance(source, ImageData):
+        return source.normalised(indices, device=device), source.train_labels[indices].to(device), None
+    stored = None
+    if config.labels == "stored":
+        stored = source.target("stored").logits[indices].to(device)
+    elif config.labels == "epochs":
+        epoch = step // _views(config, inputs).steps_per_epoch(_count(inputs))
+        stored = source.target("epochs").logits[epoch, indices].to(device).float()
+    return source.images[indices].to(device), source.labels[indices].to(device), stored

@@ -1,0 +1,78 @@
+"""Randomness is a function of position, not of history."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ddlab.core import randomness
+from tests.support import global_randomness, refuses
+
+POSITION = {"seed": st.integers(0, 2**80), "step": st.integers(0, 2**40), "stream": st.text()}
+
+
+def draws(seed: int, step: int = 0, stream: str = "", count: int = 8) -> list[float]:
+    return torch.rand(count, generator=randomness.generator(seed, step, stream), dtype=torch.float64).tolist()
+
+
+@given(**POSITION)
+def test_independent_of_history(seed: int, step: int, stream: str) -> None:
+    first = draws(seed, step, stream)
+    numbers = randomness.numpy_generator(seed, step, stream).random(4).tolist()
+    torch.rand(5)
+    np.random.rand(5)
+    random.random()
+    draws(seed + 1, step, stream)
+    assert draws(seed, step, stream) == first
+    assert randomness.numpy_generator(seed, step, stream).random(4).tolist() == numbers
+    assert randomness.derived_seed(seed, step, stream) == randomness.derived_seed(seed, step, stream)
+    assert 0 <= randomness.derived_seed(seed, step, stream) < 2**32
+
+
+def test_global_generators_are_left_alone() -> None:
+    before = global_randomness()
+    draws(0)
+    randomness.numpy_generator(0).random(3)
+    randomness.derived_seed(0)
+    assert global_randomness() == before
+
+
+def test_each_position_has_its_own_draws() -> None:
+    positions = [(seed, step, stream) for seed in range(8) for step in range(8) for stream in ("", "a", "b", "roll")]
+    assert len({tuple(draws(*position)) for position in positions}) == len(positions)
+    assert draws(1, 0) != draws(0, 1)
+
+
+def test_all_bits_of_a_seed_count() -> None:
+    """torch's own CPU generator ignores all but the lowest 32."""
+    seeds = [5 + (1 << bit) for bit in range(3, 70)]
+    assert len({tuple(draws(seed)) for seed in seeds}) == len(seeds)
+
+
+def place(name: str, number: int) -> tuple[int, int]:
+    return (number, 0) if name == "seed" else (0, number)
+
+
+def test_neighbouring_positions_are_not_correlated() -> None:
+    for name in ("seed", "step"):
+        rows = torch.tensor([draws(*place(name, n), count=500) for n in range(40)])
+        correlations = torch.corrcoef(rows) - torch.eye(40, dtype=torch.float64)
+        assert float(correlations.abs().max()) < 0.25
+        firsts = torch.tensor([draws(*place(name, n), count=1)[0] for n in range(2000)])
+        assert abs(float(firsts.mean()) - 0.5) < 0.03 and abs(float(firsts.var()) - 1 / 12) < 0.01
+
+
+@pytest.mark.parametrize("make", [randomness.generator, randomness.numpy_generator, randomness.derived_seed])
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [((-1,), "seed"), ((1.5,), "seed"), (("a",), "seed"), ((True,), "seed"), ((0, -1), "step"), ((0, None), "step"), ((0, 0, 3), "stream")],
+)  # fmt: skip
+def test_bad_input(make: Any, arguments: tuple[Any, ...], word: str) -> None:
+    with refuses(word):
+        make(*arguments)

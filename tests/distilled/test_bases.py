@@ -1,0 +1,306 @@
+"""Principal bases against eigenvectors of a covariance that loops make, and against scikit-learn's PCA."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from ddlab.distilled import bases, factorisation
+from tests.support import assert_same, draw_globally, refuses
+
+SHAPES = {"rows": st.integers(3, 12), "width": st.integers(1, 6), "seed": st.integers(0, 999)}
+
+
+def cloud(*shape: int, seed: int = 0, shift: float = 0.0) -> Tensor:
+    """Points whose variances differ: column j is scaled by 1 / (1 + j)."""
+    points = torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return points / (1 + torch.arange(shape[-1])) + shift
+
+
+def low_rank(rows: int, width: int, dimensions: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    return (cloud(rows, dimensions) @ cloud(dimensions, width, seed=1)).to(dtype)
+
+
+def looped_moments(points: Tensor, centred: bool) -> np.ndarray:
+    """The matrix of mean products, entry by entry."""
+    rows = points.flatten(1).tolist()
+    width = len(rows[0])
+    mean = [sum(row[j] for row in rows) / len(rows) if centred else 0.0 for j in range(width)]
+    entry = [
+        [math.fsum((row[i] - mean[i]) * (row[j] - mean[j]) for row in rows) / len(rows) for j in range(width)]
+        for i in range(width)
+    ]
+    return np.array(entry)
+
+
+def natural(rows: int = 300, size: int = 8) -> Tensor:
+    """Smooth random images [n, 1, size, size], whose spectrum falls as that of photographs does."""
+    noise = torch.randn((rows, 1, size, size), generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    frequency = torch.fft.fftfreq(size, dtype=torch.float64)
+    damping = 1 / (0.05 + (frequency[:, None] ** 2 + frequency**2).sqrt()) ** 2
+    return torch.fft.ifft2(torch.fft.fft2(noise) * damping).real
+
+
+@given(**SHAPES, centred=st.booleans(), shift=st.sampled_from([0.0, 3.0]))
+def test_are_the_eigenvectors_of_the_looped_covariance(
+    rows: int, width: int, seed: int, centred: bool, shift: float
+) -> None:
+    points = cloud(rows, width, seed=seed, shift=shift)
+    count = min(rows - centred, width)
+    found = bases.principal_bases(points, count=count, centred=centred)
+    values, vectors = np.linalg.eigh(looped_moments(points, centred))
+    np.testing.assert_allclose(found.variances, values[::-1][:count], rtol=1e-7, atol=1e-12)
+    assert found.total_variance == pytest.approx(values.sum())
+    for row, vector, value in zip(found.bases.numpy(), vectors.T[::-1], values[::-1], strict=False):
+        others = np.delete(values, np.argmin(abs(values - value)))
+        if len(others) == 0 or abs(others - value).min() > 1e-3:  # else the direction is not well defined
+            np.testing.assert_allclose(abs(row @ vector), 1, rtol=1e-8)
+    np.testing.assert_allclose(found.bases @ found.bases.T, np.eye(count), atol=1e-12)
+    torch.testing.assert_close(found.mean, points.mean(0))
+    assert (found.points, found.centred) == (rows, centred)
+
+
+@pytest.mark.parametrize("solver", ["full", "randomised"])
+def test_agree_with_scikit_learn(solver: Any) -> None:
+    from sklearn.decomposition import PCA
+
+    points = natural()
+    reference = PCA(6, svd_solver="full").fit(points.flatten(1).numpy())
+    found = bases.principal_bases(points, count=6, solver=solver)
+    assert found.bases.shape == (6, 1, 8, 8) and found.mean.shape == (1, 8, 8)
+    # scikit-learn divides by n - 1.
+    np.testing.assert_allclose(found.variances, reference.explained_variance_ * 299 / 300, rtol=1e-3)
+    np.testing.assert_allclose(found.explained, reference.explained_variance_ratio_, rtol=1e-3)
+    if solver == "full":
+        signs = np.sign((reference.components_ * found.bases.flatten(1).numpy()).sum(1))
+        np.testing.assert_allclose(found.bases.flatten(1), signs[:, None] * reference.components_, atol=1e-8)
+
+
+@pytest.mark.parametrize("solver", ["full", "randomised"])
+@pytest.mark.parametrize("centred", [True, False])
+def test_the_sign_is_that_of_the_largest_entry(solver: Any, centred: bool) -> None:
+    points = natural()
+    found = bases.principal_bases(points, count=5, solver=solver, centred=centred)
+    flat = found.bases.flatten(1)
+    assert (flat.gather(1, flat.abs().argmax(1, keepdim=True)) > 0).all()
+    torch.testing.assert_close(
+        bases.principal_bases(-points, count=5, solver=solver, centred=centred).bases, found.bases
+    )
+
+
+def test_of_entries_alike_the_first_is_positive() -> None:
+    """A direction (1, -1): rounding must not choose."""
+    points = torch.tensor([[1.0, -1.0], [-1.0, 1.0 + 2e-7], [0.5, -0.5]])
+    for turned in (points, points.flip(1), -points):
+        assert bases.principal_bases(turned, count=1).bases[0, 0] > 0
+
+
+def test_the_randomised_solver_depends_on_its_seed_alone() -> None:
+    points = natural()
+    first = bases.principal_bases(points, count=4, solver="randomised", seed=1)
+    draw_globally()
+    assert_same(first, bases.principal_bases(points, count=4, solver="randomised", seed=1))
+    other = bases.principal_bases(points, count=4, solver="randomised", seed=2)
+    assert not torch.equal(first.bases, other.bases), "another seed draws other directions to begin with"
+    torch.testing.assert_close(first.bases, other.bases, rtol=0, atol=1e-3)
+
+
+def test_auto_is_full_for_little_and_randomised_for_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = natural()
+    chosen = {solver: bases.principal_bases(points, count=4, solver=solver) for solver in ("full", "randomised")}
+    assert_same(bases.principal_bases(points, count=4), chosen["full"])
+    monkeypatch.setattr(bases, "LARGEST_FULL", 300 * 64 * 64 - 1)
+    assert_same(bases.principal_bases(points, count=4), chosen["randomised"])
+
+
+@given(rows=st.integers(24, 60), count=st.integers(1, 4), seed=st.integers(0, 99), cuts=st.lists(st.integers(1, 59)))
+def test_batches_of_any_length_give_the_same_bases(rows: int, count: int, seed: int, cuts: list[int]) -> None:
+    """Six dimensions are never more than the 2 count + 10 that are kept: nothing is lost."""
+    points = cloud(rows, 6, seed=seed, shift=2.0)
+    ends = sorted({0, rows, *(cut for cut in cuts if cut < rows)})
+    batches = [points[low:high] for low, high in itertools.pairwise(ends)]
+    found, full = bases.incremental_bases(iter(batches), count=count), bases.principal_bases(points, count=count)
+    torch.testing.assert_close(found.variances, full.variances, rtol=1e-9, atol=0)
+    torch.testing.assert_close(found.mean, full.mean)
+    assert found.total_variance == pytest.approx(full.total_variance)
+    assert (found.points, found.centred) == (rows, True)
+    gaps = bases.spectrum(points)[: count + 1].diff().abs()
+    if float(gaps.min()) > 1e-3:
+        torch.testing.assert_close(found.bases, full.bases, rtol=0, atol=1e-7)
+
+
+def test_batches_lose_little_where_variances_fall_fast() -> None:
+    points = natural(600)
+    found, full = bases.incremental_bases(points.split(50), count=5), bases.principal_bases(points, count=5)
+    assert found.bases.shape == (5, 1, 8, 8) and found.mean.shape == (1, 8, 8)
+    torch.testing.assert_close(found.variances, full.variances, rtol=1e-2, atol=0)
+    assert found.total_variance == pytest.approx(full.total_variance), "exact, though 44 of 64 directions are dropped"
+    overlap = (found.bases.flatten(1) @ full.bases.flatten(1).T).square().sum() / 5
+    assert float(overlap) > 0.99
+
+
+def test_nothing_reconstructs_better() -> None:
+    """The error left is the variance left, and random orthonormal bases leave more (Eckart & Young 1936)."""
+    points = natural(100)
+    found = bases.principal_bases(points, count=7)
+    centred = points - found.mean
+
+    def left(vectors: Tensor) -> Tensor:
+        return factorisation.relative_squared_error(
+            centred, factorisation.reconstruct(factorisation.project(centred, vectors), vectors)
+        )
+
+    torch.testing.assert_close(left(found.bases), 1 - found.explained.sum())
+    for seed in range(5):
+        turned = torch.linalg.qr(found.bases.flatten(1).T + 0.1 * cloud(64, 7, seed=seed)).Q.T.reshape(7, 1, 8, 8)
+        assert left(turned) > left(found.bases)
+
+
+def test_the_spectrum_is_that_of_the_covariance() -> None:
+    points = cloud(9, 5, shift=1.0)
+    for centred in (True, False):
+        eigenvalues = np.linalg.eigvalsh(looped_moments(points, centred))[::-1]
+        np.testing.assert_allclose(bases.spectrum(points, centred=centred), eigenvalues, rtol=1e-9)
+    assert bases.spectrum(points[:3]).shape == (3,), "two directions and a 0"
+    assert float(bases.spectrum(points[:3])[-1]) < 1e-28
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("shift", [0.0, 100.0])
+def test_the_rank_is_that_without_rounding(dtype: torch.dtype, shift: float) -> None:
+    points = (low_rank(60, 20, 7, torch.float64) + shift).to(dtype)
+    assert bases.rank(points) == 7
+    assert bases.rank(points, centred=False) == (8 if shift else 7)
+    assert bases.rank(points[:5]) == 4 and bases.rank(points[:5], centred=False) == 5
+    assert bases.rank(points[:1]) == 0 and bases.rank(torch.zeros(3, 2)) == 0
+    assert bases.rank(cloud(60, 20).to(dtype)) == 20
+
+
+@pytest.mark.parametrize("solver", ["full", "randomised", "incremental"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_more_bases_than_the_rank_are_refused(solver: Any, dtype: torch.dtype) -> None:
+    points = low_rank(60, 40, 7, dtype)
+
+    def found(count: int) -> bases.PrincipalBases:
+        if solver == "incremental":
+            return bases.incremental_bases(points.split(11), count=count)
+        return bases.principal_bases(points, count=count, solver=solver)
+
+    assert len(found(7).bases) == 7 and found(7).bases.dtype == dtype
+    assert float(found(7).explained.sum()) == pytest.approx(1)
+    for count in (8, 40, 41, 10**6):
+        with refuses("count", "[1, 7]", "the rank of these 60 points less their mean", str(count)):
+            found(count)
+
+
+def test_few_points_have_few_bases() -> None:
+    points = cloud(4, 9)
+    assert len(bases.principal_bases(points, count=4, centred=False).bases) == 4
+    with refuses("count", "[1, 4]", "the rank of these 4 points;"):
+        bases.principal_bases(points, count=5, centred=False)
+    with refuses("count", "[1, 3]", "less their mean"):
+        bases.principal_bases(points, count=4)
+
+
+def test_points_that_do_not_differ_have_none() -> None:
+    same = torch.full((5, 3), 0.1)
+    for solver in ("full", "randomised"):
+        with refuses("points", "two points that differ"):
+            bases.principal_bases(same, count=1, solver=solver)
+        assert len(bases.principal_bases(same, count=1, solver=solver, centred=False).bases) == 1
+        with refuses("points", "not all 0"):
+            bases.principal_bases(same * 0, count=1, solver=solver, centred=False)
+        with refuses("points", "two points that differ"):
+            bases.principal_bases(same[:1], count=1, solver=solver)
+    with refuses("points", "two points that differ"):  # their squares are 0 in float64
+        bases.principal_bases(cloud(5, 3) * 1e-200, count=1)
+    with refuses("batches", "two points that differ"):
+        bases.incremental_bases([same, same], count=1)
+    with refuses("batches", "two points together", "1"):
+        bases.incremental_bases([same[:1]], count=1)
+    with refuses("batches", "two points together", "0"):
+        bases.incremental_bases([], count=1)
+
+
+def test_float32_points_give_float32_bases_and_no_gradient() -> None:
+    points = natural()
+    single = points.float().requires_grad_()
+    found, exact = bases.principal_bases(single, count=5), bases.principal_bases(points, count=5)
+    assert found.bases.dtype == found.mean.dtype == torch.float32 and found.variances.dtype == torch.float64
+    assert not found.bases.requires_grad and not found.mean.requires_grad
+    torch.testing.assert_close(found.bases, exact.bases.float(), rtol=0, atol=1e-5)
+
+
+@given(values=st.lists(st.floats(0, 1e6), min_size=1, max_size=8).filter(lambda values: max(values) > 1e-3))
+def test_effective_rank_is_the_exponential_of_the_entropy(values: list[float]) -> None:
+    shares = [value / math.fsum(values) for value in values]
+    expected = math.exp(-math.fsum(share * math.log(share) for share in shares if share))
+    found = bases.effective_rank(torch.tensor(values, dtype=torch.float64))
+    assert found == pytest.approx(expected, rel=1e-9)
+    assert 1 - 1e-12 <= found <= len(values) + 1e-9
+    assert bases.effective_rank(7 * torch.tensor([*values, 0.0], dtype=torch.float64)) == pytest.approx(found)
+
+
+def test_effective_rank_by_hand() -> None:
+    assert bases.effective_rank(torch.ones(5)) == pytest.approx(5)
+    assert bases.effective_rank(torch.tensor([0.0, 3.0, 0.0])) == pytest.approx(1)
+    assert bases.effective_rank(torch.tensor([2.0, 1.0, 1.0])) == pytest.approx(2**1.5)
+
+
+def test_a_collapsed_representation_has_a_smaller_effective_rank() -> None:
+    points = torch.randn((400, 16), generator=torch.Generator().manual_seed(0))
+    spread = bases.effective_rank(bases.spectrum(points))
+    collapsed = bases.effective_rank(bases.spectrum(points * 0.5 ** torch.arange(16)))
+    assert spread > 15 and collapsed < 2.5, "all variances alike, and variances that fall by 4"
+
+
+@pytest.mark.parametrize(
+    "points",
+    [None, [[1.0]], torch.zeros(3), torch.zeros(0, 3), torch.zeros(3, 0), torch.ones(2, 2).long(), torch.ones(2, 2).half(),
+     torch.full((2, 2), torch.nan), torch.full((2, 2), 1e16)],
+)  # fmt: skip
+def test_bad_points(points: Any) -> None:
+    for call in (bases.spectrum, bases.rank, lambda wrong: bases.principal_bases(wrong, count=1)):
+        with refuses("points"):
+            call(points)
+    with refuses("batches"):
+        bases.incremental_bases([points], count=1)
+
+
+def test_bad_input() -> None:
+    points = cloud(5, 3)
+    for wrong in (0, 1.0, True, None):
+        with refuses("count"):
+            bases.principal_bases(points, count=wrong)  # type: ignore[arg-type]
+        with refuses("count"):
+            bases.incremental_bases([points], count=wrong)  # type: ignore[arg-type]
+    with refuses("solver", "'full'"):
+        bases.principal_bases(points, count=1, solver="ful")  # type: ignore[arg-type]
+    with refuses("centred", "True or False"):
+        bases.principal_bases(points, count=1, centred=1)  # type: ignore[arg-type]
+    with refuses("seed"):
+        bases.principal_bases(points, count=1, seed=-1)
+    for other in (cloud(5, 4), cloud(5, 3).float()):
+        with refuses("batches"):
+            bases.incremental_bases([points, other], count=1)
+    for wrong in (3, None, torch.ones(4, 3, 2), torch.tensor(1.0)):
+        with refuses("batches", "an iterable of tensors"):
+            bases.incremental_bases(wrong, count=1)  # type: ignore[arg-type]
+    for values in (
+        torch.zeros(3),
+        torch.tensor([1.0, -0.1]),
+        torch.zeros(0),
+        torch.ones(2, 2),
+        torch.ones(2).long(),
+        None,
+    ):
+        with refuses("values"):
+            bases.effective_rank(values)  # type: ignore[arg-type]

@@ -1,0 +1,234 @@
+"""Products of bases and coefficients, and D, against loops; gradients by gradcheck."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from ddlab.distilled import bases, factorisation
+from tests.support import refuses
+
+SIZES = {"count": st.integers(0, 4), "k": st.integers(1, 3), "seed": st.integers(0, 999), "with_mean": st.booleans()}
+
+
+def normal(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+@given(**SIZES)
+def test_project_and_reconstruct_equal_the_loops(count: int, k: int, seed: int, with_mean: bool) -> None:
+    points, vectors = normal(count, 2, 3, seed=seed), normal(k, 2, 3, seed=seed + 1)
+    mean = normal(2, 3, seed=seed + 2) if with_mean else None
+    shift = [0.0] * 6 if mean is None else mean.flatten().tolist()
+    rows, directions = points.flatten(1).tolist(), vectors.flatten(1).tolist()
+    expected = [
+        [sum((x - m) * b for x, m, b in zip(row, shift, basis, strict=True)) for basis in directions] for row in rows
+    ]
+    found = factorisation.project(points, vectors, mean=mean)
+    torch.testing.assert_close(found, torch.tensor(expected, dtype=torch.float64).reshape(count, k))
+    made = factorisation.reconstruct(found, vectors, mean=mean)
+    back = [
+        [m + sum(c * basis[j] for c, basis in zip(row, directions, strict=True)) for j, m in enumerate(shift)]
+        for row in expected
+    ]
+    torch.testing.assert_close(made, torch.tensor(back, dtype=torch.float64).reshape(count, 2, 3))
+
+
+def test_gradients() -> None:
+    points, vectors, mean = (
+        value.requires_grad_() for value in (normal(3, 2, 2, 2), normal(2, 2, 2, 2, seed=1), normal(2, 2, 2, seed=2))
+    )
+    coefficients = normal(3, 2, seed=3).requires_grad_()
+
+    def projected(points: Tensor, vectors: Tensor, mean: Tensor) -> Tensor:
+        return factorisation.project(points, vectors, mean=mean)
+
+    def decoded(coefficients: Tensor, vectors: Tensor, mean: Tensor) -> Tensor:
+        return factorisation.decoded(coefficients, vectors, scale=2, mean=mean)
+
+    assert torch.autograd.gradcheck(projected, (points, vectors, mean))
+    assert torch.autograd.gradcheck(decoded, (coefficients, vectors, mean))
+    assert torch.autograd.gradcheck(lambda images: factorisation.downsampled(images, scale=2), (points,))
+    assert torch.autograd.gradcheck(lambda images: factorisation.upsampled(images, scale=3), (points,))
+    assert torch.autograd.gradcheck(factorisation.relative_squared_error, (points, normal(3, 2, 2, 2).requires_grad_()))
+
+
+def test_as_many_bases_as_dimensions_lose_nothing() -> None:
+    points = normal(9, 5) + 3
+    kept = bases.principal_bases(points, count=5)
+    for mean in (None, kept.mean):
+        coefficients = factorisation.project(points, kept.bases, mean=mean)
+        made = factorisation.reconstruct(coefficients, kept.bases, mean=mean)
+        assert float(factorisation.relative_squared_error(points, made)) < 1e-28
+
+
+def test_fitted_coefficients_of_orthonormal_bases_are_projections() -> None:
+    points = normal(7, 2, 3)
+    kept = bases.principal_bases(points, count=4).bases
+    torch.testing.assert_close(factorisation.fitted(points, kept), factorisation.project(points, kept))
+    found = factorisation.fitted(points.float().requires_grad_(), kept.float())
+    assert found.dtype == torch.float32 and not found.requires_grad
+
+
+@pytest.mark.parametrize("k", [1, 3, 6, 9, 40])
+def test_fitted_coefficients_are_numpys_least_squares(k: int) -> None:
+    """Bases that are not orthonormal; with more of them than numbers the solution of least length."""
+    points, vectors = normal(5, 2, 3, seed=1), normal(k, 2, 3, seed=2)
+    if k > 1:
+        vectors[-1] = vectors[0]  # and one of them twice
+    columns = vectors.flatten(1).T.numpy()
+    expected = np.linalg.lstsq(columns, points.flatten(1).T.numpy(), rcond=None)[0].T
+    found = factorisation.fitted(points, vectors)
+    np.testing.assert_allclose(found.numpy(), expected, atol=1e-10)
+    if k > 6:
+        made = factorisation.reconstruct(found, vectors)
+        assert float(factorisation.relative_squared_error(points, made)) < 1e-24
+        np.testing.assert_allclose(found.numpy(), (np.linalg.pinv(columns) @ points.flatten(1).T.numpy()).T, atol=1e-10)
+
+
+def test_what_becomes_of_the_mean() -> None:
+    """The four ways of the table, each with the error that follows from its algebra."""
+    points = normal(50, 6) / (1 + torch.arange(6)) + torch.tensor([0, 0, 0, 1.0, 2, 3])
+    kept, raw = bases.principal_bases(points, count=2), bases.principal_bases(points, count=2, centred=False)
+
+    def error(found: bases.PrincipalBases, taken: bool, added: bool) -> float:
+        mean = found.mean
+        coefficients = factorisation.project(points, found.bases, mean=mean if taken else None)
+        made = factorisation.reconstruct(coefficients, found.bases, mean=mean if added else None)
+        return float(factorisation.relative_squared_error(points, made))
+
+    size = float(points.square().sum(1).mean())
+    residual = kept.total_variance - float(kept.variances.sum())
+    mean_square = float(kept.mean.square().sum())
+    mean_inside = float((kept.bases @ kept.mean).square().sum())
+    assert error(kept, taken=True, added=True) == pytest.approx(residual / size)
+    assert error(kept, taken=False, added=False) == pytest.approx((residual + mean_square - mean_inside) / size)
+    assert error(kept, taken=True, added=False) == pytest.approx((residual + mean_square) / size)
+    assert error(raw, taken=False, added=False) == pytest.approx(1 - float(raw.explained.sum()))
+    assert error(kept, True, True) < error(raw, False, False) < error(kept, False, False) < error(kept, True, False)
+
+
+def looped_means(image: Tensor, scale: int) -> list[list[float]]:
+    height, width = image.shape
+    return [
+        [
+            sum(float(image[row * scale + i, column * scale + j]) for i in range(scale) for j in range(scale))
+            / scale**2
+            for column in range(width // scale)
+        ]
+        for row in range(height // scale)
+    ]
+
+
+def looped_bilinear(image: Tensor, scale: int) -> list[list[float]]:
+    """Each new pixel's centre falls between four old ones; outside of them the nearest counts."""
+    height, width = image.shape
+
+    def nearby(place: int, length: int) -> tuple[int, int, float]:
+        centre = max((place + 0.5) / scale - 0.5, 0)
+        low = min(int(centre), length - 1)
+        return low, min(low + 1, length - 1), centre - low
+
+    made = []
+    for row in range(height * scale):
+        top, bottom, down = nearby(row, height)
+        line = []
+        for column in range(width * scale):
+            left, right, along = nearby(column, width)
+            upper = (1 - along) * float(image[top, left]) + along * float(image[top, right])
+            lower = (1 - along) * float(image[bottom, left]) + along * float(image[bottom, right])
+            line.append((1 - down) * upper + down * lower)
+        made.append(line)
+    return made
+
+
+@given(height=st.integers(1, 3), width=st.integers(1, 3), scale=st.integers(1, 4), seed=st.integers(0, 99))
+def test_scaling_equals_the_loops(height: int, width: int, scale: int, seed: int) -> None:
+    small, large = normal(2, 3, height, width, seed=seed), normal(2, 3, height * scale, width * scale, seed=seed)
+    down, up = factorisation.downsampled(large, scale=scale), factorisation.upsampled(small, scale=scale)
+    assert down.shape == small.shape and up.shape == large.shape
+    for n in range(2):
+        for c in range(3):
+            expected = [looped_means(large[n, c], scale), looped_bilinear(small[n, c], scale)]
+            torch.testing.assert_close(down[n, c], torch.tensor(expected[0], dtype=torch.float64))
+            torch.testing.assert_close(up[n, c], torch.tensor(expected[1], dtype=torch.float64))
+
+
+def test_scaling_by_two_is_bilinear_both_ways() -> None:
+    images = normal(2, 3, 8, 6)
+    bilinear = F.interpolate(images, scale_factor=0.5, mode="bilinear", align_corners=False)
+    torch.testing.assert_close(factorisation.downsampled(images, scale=2), bilinear)
+
+
+def test_scaling_by_one_changes_nothing_and_constants_stay() -> None:
+    images = normal(2, 3, 4, 6)
+    for scaled in (factorisation.downsampled, factorisation.upsampled):
+        torch.testing.assert_close(scaled(images, scale=1), images, rtol=0, atol=0)
+        torch.testing.assert_close(scaled(torch.full((1, 1, 4, 4), 0.3), scale=2).unique(), torch.tensor([0.3]))
+
+
+def test_decoded_images_are_combinations_of_upsampled_bases() -> None:
+    """D is linear: D(C B) = C D(B)."""
+    coefficients, vectors, mean = normal(4, 3), normal(3, 2, 4, 5, seed=1), normal(2, 4, 5, seed=2)
+    found = factorisation.decoded(coefficients, vectors, scale=2)
+    assert found.shape == (4, 2, 8, 10)
+    torch.testing.assert_close(
+        found, factorisation.reconstruct(coefficients, factorisation.upsampled(vectors, scale=2))
+    )
+    moved = factorisation.decoded(coefficients, vectors, scale=2, mean=mean)
+    torch.testing.assert_close(moved - found, factorisation.upsampled(mean[None], scale=2).expand(4, -1, -1, -1))
+
+
+def test_relative_squared_error_by_hand() -> None:
+    points, made = torch.tensor([[3.0, 4.0], [0.0, 0.0]]), torch.tensor([[3.0, 3.0], [0.0, 2.0]])
+    assert float(factorisation.relative_squared_error(points, made)) == pytest.approx(5 / 25)
+    assert float(factorisation.relative_squared_error(points * 1e30, made * 1e30)) == pytest.approx(5 / 25)
+    assert float(factorisation.relative_squared_error(points, points)) == 0
+
+
+@pytest.mark.parametrize("scale", [3, 8, 0, -2, 2.0, True, None])
+def test_a_scale_that_does_not_divide_is_refused(scale: Any) -> None:
+    with refuses("scale"):
+        factorisation.downsampled(torch.zeros(1, 1, 4, 4), scale=scale)
+    with refuses("scale", "divisor of the height, 4, and of the width, 6", "4"):
+        factorisation.downsampled(torch.zeros(1, 1, 4, 6), scale=4)
+    with refuses("scale", "divisor", "4"):
+        factorisation.downsampled(torch.zeros(1, 1, 6, 4), scale=4)
+
+
+def test_bad_input() -> None:
+    points, vectors, coefficients = torch.ones(2, 3), torch.ones(4, 3), torch.ones(2, 4)
+    for wrong in (None, torch.ones(3), torch.ones(2, 4), points.double(), points.long()):
+        with refuses("points"):
+            factorisation.project(wrong, vectors)  # type: ignore[arg-type]
+    for wrong in (None, torch.ones(2, 3), coefficients.double()):
+        with refuses("coefficients"):
+            factorisation.reconstruct(wrong, vectors)  # type: ignore[arg-type]
+    for wrong in (None, torch.ones(3), torch.ones(()), vectors.long()):
+        with refuses("bases"):
+            factorisation.project(points, wrong)  # type: ignore[arg-type]
+        with refuses("bases"):
+            factorisation.decoded(coefficients, wrong, scale=2)  # type: ignore[arg-type]
+    for wrong in (0.0, torch.ones(4), torch.ones(1, 3), torch.ones(3).double()):
+        with refuses("mean"):
+            factorisation.project(points, vectors, mean=wrong)  # type: ignore[arg-type]
+        with refuses("mean"):
+            factorisation.reconstruct(coefficients, vectors, mean=wrong)  # type: ignore[arg-type]
+    with refuses("bases"):
+        factorisation.decoded(coefficients, vectors, scale=2)
+    for images in (None, torch.zeros(1, 4, 4), torch.zeros(1, 1, 0, 4), torch.zeros(1, 1, 4, 4).long()):
+        with refuses("images"):
+            factorisation.downsampled(images, scale=1)  # type: ignore[arg-type]
+        with refuses("images"):
+            factorisation.upsampled(images, scale=1)  # type: ignore[arg-type]
+    with refuses("points", "not 0 everywhere"):
+        factorisation.relative_squared_error(torch.zeros(2, 3), points)
+    with refuses("made"):
+        factorisation.relative_squared_error(points, points[:1])

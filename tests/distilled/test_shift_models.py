@@ -1,0 +1,207 @@
+"""Models of the views' representations, against torch's own modules and optimisers and against closed forms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from ddlab.distilled import shift_models, storage_budget
+from tests.support import global_randomness, refuses
+
+ROWS, BASES, VIEWS, HIDDEN = 7, 5, 3, 4
+
+
+def drawn(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+C, OTHERS = drawn(ROWS, BASES), drawn(VIEWS, ROWS, BASES, seed=1)
+NETWORKS = {
+    "first_weights": drawn(VIEWS, HIDDEN, BASES, seed=2), "first_biases": drawn(VIEWS, HIDDEN, seed=3),
+    "second_weights": drawn(VIEWS, BASES, HIDDEN, seed=4), "second_biases": drawn(VIEWS, BASES, seed=5),
+}  # fmt: skip
+STORED: dict[str, dict[str, Tensor]] = {
+    "same": {}, "bias": {"biases": drawn(VIEWS, BASES, seed=6)}, "networks": NETWORKS, "stored": {"view_coefficients": OTHERS}
+}  # fmt: skip
+
+
+def module(view: int, tensors: dict[str, Tensor]) -> torch.nn.Sequential:
+    """Torch's own network with the weights of one view."""
+    first, second = torch.nn.Linear(BASES, HIDDEN), torch.nn.Linear(HIDDEN, BASES)
+    made = torch.nn.Sequential(first, torch.nn.ReLU(), second).double()
+    with torch.no_grad():
+        for name, value in zip(
+            ("first_weights", "first_biases", "second_weights", "second_biases"), made.parameters(), strict=True
+        ):
+            value.copy_(tensors[name][view])
+    return made
+
+
+def test_networks_are_torchs() -> None:
+    found = shift_models.predicted_shifts(C, NETWORKS)
+    assert found.shape == (VIEWS, ROWS, BASES)
+    for view in range(VIEWS):
+        torch.testing.assert_close(found[view], module(view, NETWORKS)(C), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("shift", storage_budget.SHIFTS)
+def test_shifted(shift: Any) -> None:
+    found = shift_models.shifted(C, STORED[shift], shift, views=VIEWS)
+    assert found.shape == (VIEWS + 1, ROWS, BASES) and torch.equal(found[0], C)
+    for view in range(VIEWS):
+        for row in range(ROWS):
+            wanted = {
+                "same": C[row],
+                "bias": C[row] + STORED["bias"]["biases"][view],
+                "networks": C[row] + module(view, NETWORKS)(C[row]).detach(),
+                "stored": OTHERS[view, row],
+            }[shift]
+            torch.testing.assert_close(found[view + 1, row], wanted, rtol=1e-12, atol=1e-12)
+    if shift != "same":
+        assert torch.equal(shift_models.shifted(C, STORED[shift], shift), found)
+        with refuses(shift_models.TENSORS[shift][0], f"[{VIEWS + 1}, "):
+            shift_models.shifted(C, STORED[shift], shift, views=VIEWS + 1)
+
+
+@pytest.mark.parametrize("shift", storage_budget.SHIFTS)
+def test_gradients(shift: Any) -> None:
+    names = shift_models.TENSORS[shift]
+
+    def through(coefficients: Tensor, *values: Tensor) -> Tensor:
+        return shift_models.shifted(coefficients, dict(zip(names, values, strict=True)), shift, views=VIEWS)
+
+    leaves = [value.clone().requires_grad_() for value in (C, *(STORED[shift][name] for name in names))]
+    assert torch.autograd.gradcheck(through, leaves)
+
+
+def test_no_views_are_the_images_alone() -> None:
+    none = {name: value[:0] for name, value in NETWORKS.items()}
+    assert torch.equal(shift_models.shifted(C, {}, "same", views=0), C[None])
+    assert torch.equal(shift_models.shifted(C, none, "networks"), C[None])
+    fitted = shift_models.fit(C, OTHERS[:0], "networks", steps=2)
+    assert {name: len(value) for name, value in fitted.items()} == dict.fromkeys(NETWORKS, 0)
+
+
+def test_the_bias_is_the_least_squares_one() -> None:
+    """By least squares on a column of ones, and no nearby vector is better."""
+    found = shift_models.fit(C, OTHERS, "bias")
+    ones = torch.ones(ROWS, 1, dtype=torch.float64)
+    for view in range(VIEWS):
+        wanted = torch.linalg.lstsq(ones, OTHERS[view] - C).solution[0]
+        torch.testing.assert_close(found["biases"][view], wanted, rtol=1e-10, atol=1e-12)
+    best = shift_models.mean_squared_error(C, OTHERS, found, "bias")
+    for seed in range(5):
+        moved = {"biases": found["biases"] + 1e-3 * drawn(VIEWS, BASES, seed=seed)}
+        assert shift_models.mean_squared_error(C, OTHERS, moved, "bias") > best
+
+
+def test_networks_are_fitted_as_torch_would() -> None:
+    """Each view alone, by torch.optim.Adam under torch's cosine, from the same first weights, in float64."""
+    steps, rate = 60, 0.03
+    found = shift_models.fit(C, OTHERS, "networks", hidden=HIDDEN, seed=3, steps=steps, learning_rate=rate)
+    first = {
+        name: value.double() for name, value in shift_models.first_networks(VIEWS, BASES, hidden=HIDDEN, seed=3).items()
+    }
+    for view in range(VIEWS):
+        network = module(view, first)
+        optimiser = torch.optim.Adam(network.parameters(), lr=rate)
+        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
+        for _ in range(steps):
+            optimiser.zero_grad()
+            torch.nn.functional.mse_loss(network(C), OTHERS[view] - C).backward()
+            optimiser.step()
+            schedule.step()
+        for name, value in zip(NETWORKS, network.parameters(), strict=True):
+            torch.testing.assert_close(found[name][view], value.detach(), rtol=1e-9, atol=1e-10)
+
+
+def test_first_networks() -> None:
+    before = global_randomness()
+    many = shift_models.first_networks(VIEWS, 50, hidden=40, seed=0)
+    assert global_randomness() == before
+    for name, value in many.items():
+        bound = (50 if name.startswith("first") else 40) ** -0.5
+        assert value.dtype == torch.float32 and float(value.abs().max()) <= bound
+        # Of n uniform draws the largest is above .9 of the bound but for a chance of .9^n.
+        assert float(value.abs().max()) > 0.9 * bound
+    assert abs(float(many["first_weights"].mean())) < 4 * 50**-0.5 / (3 * 6000) ** 0.5  # four standard errors
+    assert not torch.equal(many["first_weights"][0], many["first_weights"][1])
+    other = shift_models.first_networks(VIEWS, 50, hidden=40, seed=1)
+    assert not torch.equal(many["first_weights"], other["first_weights"])
+
+
+def test_what_is_stored_is_what_the_bill_says() -> None:
+    """Coefficients and bases apart; the bill knows the number of images only through "stored"."""
+    for shift in storage_budget.SHIFTS:
+        sizes = storage_budget.Factorised(
+            image_bases=1, representation_size=9, representation_bases=BASES, views=VIEWS, shift=shift, hidden=HIDDEN
+        )
+        fitted = shift_models.fit(C, OTHERS, shift, hidden=HIDDEN, steps=1)
+        assert sum(value.numel() for value in fitted.values()) == sizes.bill(ROWS).shifts
+        assert set(fitted) == set(shift_models.TENSORS[shift])
+
+
+def test_mean_squared_error() -> None:
+    assert float(shift_models.mean_squared_error(C, OTHERS, STORED["stored"], "stored")) == 0
+    wanted = sum(
+        float((OTHERS[a, i, v] - C[i, v]) ** 2) for a in range(VIEWS) for i in range(ROWS) for v in range(BASES)
+    )
+    found = shift_models.mean_squared_error(C, OTHERS, {}, "same")
+    assert float(found) == pytest.approx(wanted / (VIEWS * ROWS * BASES), rel=1e-12)
+
+
+def test_a_shift_that_networks_can_hold_is_found() -> None:
+    """Q with as many hidden units as made the shifts: nearly nothing is left."""
+    c = drawn(200, 3)
+    made = {name: value[:1] for name, value in shift_models.first_networks(1, 3, hidden=2, seed=9).items()}
+    others = c + shift_models.predicted_shifts(c, {name: value.double() for name, value in made.items()})
+    left = [
+        shift_models.mean_squared_error(c, others, shift_models.fit(c, others, shift, hidden=8), shift)
+        for shift in ("bias", "networks")
+    ]
+    assert left[1] < 1e-3 * left[0]
+
+
+def test_fitting_leaves_what_it_is_given_and_carries_no_graph() -> None:
+    leaf, before = C.clone().requires_grad_(), OTHERS.clone()
+    for shift in storage_budget.SHIFTS:
+        fitted = shift_models.fit(leaf, OTHERS, shift, steps=2)
+        assert not any(value.requires_grad for value in fitted.values())
+    assert torch.equal(OTHERS, before) and torch.equal(leaf.detach(), C) and leaf.grad is None
+    kept = shift_models.fit(C, OTHERS, "stored")["view_coefficients"]
+    assert torch.equal(kept, OTHERS) and kept.data_ptr() != OTHERS.data_ptr()
+
+
+WRONG: dict[str, tuple[Any, list[str]]] = {
+    "unknown shift": (lambda: shift_models.shifted(C, {}, "sane"), ["shift", "nearest: 'same'"]),  # type: ignore[arg-type]
+    "no number of views": (lambda: shift_models.shifted(C, {}, "same"), ["views", "None"]),
+    "another number of views": (lambda: shift_models.shifted(C, STORED["bias"], "bias", views=2), ["biases", "[2, 5]"]),
+    "names": (lambda: shift_models.shifted(C, STORED["bias"], "networks"), ["tensors", "first_weights", "biases"]),
+    "not a mapping": (lambda: shift_models.shifted(C, [C], "bias"), ["tensors", "biases"]),  # type: ignore[arg-type]
+    "flat coefficients": (lambda: shift_models.shifted(C[0], {}, "same", views=1), ["coefficients", "[any, any]"]),
+    "another width": (lambda: shift_models.shifted(C[:, :4], STORED["bias"], "bias"), ["biases", "[any, 4]"]),
+    "another dtype": (lambda: shift_models.shifted(C.float(), STORED["bias"], "bias"), ["biases", "float32"]),
+    "hidden of two sizes": (
+        lambda: shift_models.predicted_shifts(C, NETWORKS | {"first_biases": drawn(VIEWS, 3)}), ["first_biases", "[3, 4]"]
+    ),
+    "views of other images": (lambda: shift_models.fit(C, OTHERS[:, :6], "bias"), ["view_coefficients", "[any, 7, 5]"]),
+    "no image": (lambda: shift_models.fit(C[:0], OTHERS[:, :0], "bias"), ["coefficients", "at least one image"]),
+    "half precision": (lambda: shift_models.fit(C.half(), OTHERS.half(), "bias"), ["coefficients", "float32 or float64"]),
+    "not finite": (lambda: shift_models.fit(C / 0, OTHERS, "same"), ["coefficients", "finite"]),
+    "diverged": (lambda: shift_models.fit(C.float(), OTHERS.float(), "networks", steps=5, learning_rate=1e30), ["must be finite"]),
+    "too large to be squared": (lambda: shift_models.fit(C, OTHERS * 1e16, "networks", steps=1), ["view_coefficients", "1e+15"]),
+    "no hidden unit": (lambda: shift_models.fit(C, OTHERS, "networks", hidden=0), ["hidden", "1"]),
+    "steps": (lambda: shift_models.fit(C, OTHERS, "networks", steps=-1), ["steps", "0"]),
+    "rate": (lambda: shift_models.fit(C, OTHERS, "networks", learning_rate=-1.0), ["learning_rate"]),
+    "error of no view": (lambda: shift_models.mean_squared_error(C, OTHERS[:0], {}, "same"), ["view_coefficients", "one view"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_arguments(name: str) -> None:
+    call, words = WRONG[name]
+    with refuses(*words):
+        call()

@@ -1,0 +1,217 @@
+"""Entropies against scipy and loops, the counted one's shortfall against Monte Carlo, and the images to compare with."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from torch import Tensor
+
+from ddlab import networks
+from ddlab.data import ImageData
+from ddlab.evaluation import entropy
+from ddlab.networks import Network
+from tests.support import refuses
+
+HISTOGRAMS = st.lists(st.integers(0, 10**6), min_size=1, max_size=9).filter(any)
+SKEWED = torch.tensor([0.5, 0.25, 0.125, 0.0625, 0.0625, 0.0], dtype=torch.float64)
+
+
+def counted(values: np.ndarray, bins: int, correction: str) -> float:
+    """Entropy of whole numbers, by scipy and the definition of the correction."""
+    counts = np.bincount(values.ravel(), minlength=bins)
+    bits = float(stats.entropy(counts, base=2))
+    return bits + (correction != "none") * ((counts > 0).sum() - 1) / (2 * counts.sum() * math.log(2))
+
+
+@given(counts=HISTOGRAMS)
+def test_a_histogram_has_the_entropy_that_scipy_gives(counts: list[int]) -> None:
+    bits = float(entropy.histogram_entropy(torch.tensor(counts), correction="none"))
+    assert bits == pytest.approx(float(stats.entropy(counts, base=2)), abs=1e-12)
+    assert 0 <= bits <= math.log2(len(counts)) + 1e-12 and math.copysign(1, bits) == 1
+    occupied, total = sum(count > 0 for count in counts), sum(counts)
+    corrected = float(entropy.histogram_entropy(torch.tensor(counts), correction="miller-madow"))
+    assert corrected == pytest.approx(bits + (occupied - 1) / (2 * total * math.log(2)), abs=1e-12)
+
+
+def test_histograms_stand_in_any_shape_and_a_single_bin_has_none() -> None:
+    counts = torch.tensor([[[4, 4, 0, 0], [9, 0, 0, 0]], [[1, 1, 1, 1], [0, 0, 3, 1]]])
+    bits = entropy.histogram_entropy(counts, correction="none")
+    torch.testing.assert_close(bits, torch.tensor([[1, 0], [2, 0.8112781244591328]], dtype=torch.float64))
+    for correction in entropy.CORRECTIONS:
+        single = entropy.histogram_entropy(torch.tensor([[7], [1]]), correction=correction)
+        assert single.tolist() == [0, 0] and not single.signbit().any()
+
+
+@pytest.mark.parametrize("probabilities", [SKEWED, torch.full((16,), 1 / 16)], ids=["skewed", "even"])
+@pytest.mark.parametrize("draws", [1, 4, 20, 200])
+def test_the_shortfall_is_that_of_samples(probabilities: Tensor, draws: int) -> None:
+    """The mean over 20,000 histograms lies within 4 standard errors; that of the corrected entropy is nearer to the truth."""
+    exact = probabilities.double().numpy() / float(probabilities.sum())
+    counts = torch.from_numpy(np.random.default_rng(draws).multinomial(draws, exact, size=20_000))
+    truth = float(stats.entropy(exact, base=2))
+    found = truth - entropy.histogram_entropy(counts, correction="none")
+    expected = entropy.plug_in_shortfall(probabilities, draws=draws)
+    error = float(found.std()) / math.sqrt(len(found))
+    assert abs(float(found.mean()) - expected) <= 4 * error + 1e-6
+    left = float((truth - entropy.histogram_entropy(counts, correction="miller-madow")).mean())
+    assert draws == 1 or abs(left) < expected
+
+
+def test_the_shortfall_in_closed_form_and_to_first_order() -> None:
+    assert entropy.plug_in_shortfall(SKEWED, draws=1) == pytest.approx(1.875), "one draw: all of the entropy"
+    half = torch.tensor([0.5, 0.5])
+    assert entropy.plug_in_shortfall(half, draws=2) == pytest.approx(0.5), "0 or 1 bit, each half of the time"
+    assert entropy.plug_in_shortfall(torch.tensor([0.0, 1.0]), draws=9) == 0
+    draws = 100_000
+    first_order = (5 - 1) / (2 * draws * math.log(2))
+    assert entropy.plug_in_shortfall(SKEWED, draws=draws) == pytest.approx(first_order, rel=1e-3)
+
+
+@pytest.mark.parametrize("correction", entropy.CORRECTIONS)
+def test_pixels_are_counted_by_image_and_channel(correction: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = np.random.default_rng(0)
+    images = np.stack([draw.integers(0, top, (3, 7, 5)) for top in (2, 256, 40)]).astype(np.uint8)
+    expected = [np.mean([counted(channel, 256, correction) for channel in image]) for image in images]
+    found = entropy.pixel_entropy(torch.from_numpy(images), correction=correction)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    monkeypatch.setattr(entropy, "_AT_ONCE", 1)  # one image at a time
+    assert torch.equal(entropy.pixel_entropy(torch.from_numpy(images), correction=correction), found)
+
+
+@pytest.mark.parametrize("correction", entropy.CORRECTIONS)
+def test_features_are_counted_between_the_same_edges(correction: Any) -> None:
+    draw = torch.Generator().manual_seed(0)
+    real, other = torch.randn((6, 4, 3, 3), generator=draw), 2 * torch.randn((5, 4, 3, 3), generator=draw)
+    edges = entropy.feature_edges(real, bins=10)
+    ruler = np.histogram_bin_edges(real.double().numpy(), 10)
+    np.testing.assert_allclose(edges, ruler, rtol=1e-12)
+    expected = []
+    for image in other.double().flatten(1).numpy():
+        counts, _ = np.histogram(image.clip(ruler[0], ruler[-1]), ruler)
+        expected.append(counted(np.repeat(np.arange(10), counts), 10, correction))
+    np.testing.assert_allclose(entropy.feature_entropy(other, edges, correction=correction), expected, rtol=1e-12)
+
+
+def test_an_edge_belongs_to_the_bin_above_it_and_the_last_to_the_last_bin() -> None:
+    edges = torch.tensor([0.0, 1.0, 2.0])
+    bits = entropy.feature_entropy(
+        torch.tensor([[1.0, 2.0], [0.0, 1.0], [-9.0, 0.5], [9.0, 0.9]]), edges, correction="none"
+    )
+    assert bits.tolist() == [0, 1, 0, 1]
+
+
+def test_features_of_a_network(grey: ImageData, teacher: Network) -> None:
+    """A constant image is no constant in the features of a network that pads; entropy stays a number either way."""
+    references = entropy.reference_images(grey, 6)
+    shown = {name: (images / 255 - grey.mean[0]) / grey.std[0] for name, images in references.items()}
+    features = {name: networks.predict(teacher, images).last_conv for name, images in shown.items()}
+    edges = entropy.feature_edges(features["real"])
+    assert len(edges) == 65
+    for found in (entropy.feature_entropy(outputs, edges) for outputs in features.values()):
+        assert found.shape == (6,) and found.isfinite().all() and (found >= 0).all()
+
+
+def test_references_are_what_their_names_say(colour: ImageData) -> None:
+    found = entropy.reference_images(colour, 5, seed=3)
+    assert list(found) == ["real", "shuffled", "constant", "noise"]
+    assert {(images.shape, images.dtype) for images in found.values()} == {((5, 3, 8, 8), torch.uint8)}
+    rows = [row.tolist() for row in colour.train_images.flatten(1)]
+    indices = [rows.index(image.tolist()) for image in found["real"].flatten(1)]
+    assert colour.train_labels[indices].tolist() == [0, 1, 0, 1, 0] and len(set(indices)) == 5
+    for real, shuffled, constant in zip(found["real"], found["shuffled"], found["constant"], strict=True):
+        colours, others = (sorted(image.flatten(1).T.tolist()) for image in (real, shuffled))
+        assert colours == others and not torch.equal(real, shuffled), "the same colours elsewhere"
+        assert constant.flatten(1).T.unique(dim=0).tolist() == [real.double().mean((1, 2)).round().tolist()]
+    values = found["noise"].double()
+    assert values.min() < 10 and values.max() > 245 and abs(float(values.mean()) - 127.5) < 4 * 74 / math.sqrt(960)
+    orders = [shuffled.flatten().tolist() for shuffled in found["shuffled"]]
+    assert len({tuple(order) for order in orders}) == 5
+    again = entropy.reference_images(colour, 5, seed=3)
+    assert all(torch.equal(found[name], again[name]) for name in found)
+    other = entropy.reference_images(colour, 5, seed=4)
+    assert not any(torch.equal(found[name], other[name]) for name in found)
+
+
+def test_what_pixel_entropy_says_of_the_references(digits: ImageData) -> None:
+    """The control: shuffling does not change it, a colour has none, and noise has more than any real image."""
+    bits = {name: entropy.pixel_entropy(images) for name, images in entropy.reference_images(digits, 50).items()}
+    assert torch.equal(bits["real"], bits["shuffled"])
+    assert bits["constant"].tolist() == [0] * 50 and not bits["constant"].signbit().any()
+    assert bits["noise"].min() > bits["real"].max()
+
+
+def test_noise_has_as_many_bits_as_its_shortfall_leaves() -> None:
+    """64 pixels in 256 bins: 8 bits are counted as fewer than 6, and the correction gives back 0.6 of more than 2."""
+    noise = torch.randint(256, (4000, 1, 8, 8), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
+    found = entropy.pixel_entropy(noise, correction="none")
+    shortfall = entropy.plug_in_shortfall(torch.full((256,), 1 / 256), draws=64)
+    assert abs(8 - float(found.mean()) - shortfall) < 4 * float(found.std()) / math.sqrt(4000)
+    assert 2.2 < shortfall < 2.3 and 0.5 < float((entropy.pixel_entropy(noise) - found).mean()) < 0.7
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.uint8])
+def test_distance_is_the_root_mean_square(dtype: torch.dtype) -> None:
+    draw = np.random.default_rng(0)
+    one, other = (draw.integers(0, 256, (3, 2, 4, 5)) for _ in range(2))
+    expected = [float(np.sqrt(np.mean((a - b) ** 2.0))) for a, b in zip(one, other, strict=True)]
+    found = entropy.distance_to(*(torch.from_numpy(images).to(dtype) for images in (one, other)))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert entropy.distance_to(torch.ones(2, 1, 2, 2), torch.ones(2, 1, 2, 2)).tolist() == [0, 0]
+
+
+def test_no_images_have_no_entropies() -> None:
+    nothing = torch.zeros((0, 1, 2, 2))
+    edges = torch.tensor([0.0, 1.0])
+    found = [entropy.pixel_entropy(nothing.to(torch.uint8)), entropy.feature_entropy(nothing, edges)]
+    assert all(bits.shape == (0,) for bits in [*found, entropy.distance_to(nothing, nothing)])
+
+
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (
+            lambda: entropy.histogram_entropy(torch.tensor([1, 2]), correction="jackknife"),  # type: ignore[arg-type]
+            ("correction", "'miller-madow'"),
+        ),
+        (lambda: entropy.histogram_entropy(torch.tensor([0.5, 0.5]), correction="none"), ("counts", "int64")),
+        (lambda: entropy.histogram_entropy(torch.tensor([[1, 2], [0, 0]]), correction="none"), ("counts", "above 0")),
+        (lambda: entropy.histogram_entropy(torch.tensor([3, -1]), correction="none"), ("counts", "at least 0")),
+        (lambda: entropy.histogram_entropy(torch.tensor(3), correction="none"), ("counts", "[..., bins]")),
+        (lambda: entropy.plug_in_shortfall(torch.tensor([0.5, 0.4]), draws=3), ("probabilities", "sum 1")),
+        (lambda: entropy.plug_in_shortfall(torch.tensor([1.5, -0.5]), draws=3), ("probabilities", "sum 1")),
+        (lambda: entropy.plug_in_shortfall(torch.tensor([1.0]), draws=0), ("draws", "[1, 1e+06]")),
+        (lambda: entropy.pixel_entropy(torch.zeros(2, 1, 4, 4)), ("images", "uint8")),
+        (lambda: entropy.pixel_entropy(torch.zeros(2, 1, 0, 4, dtype=torch.uint8)), ("images", "one number in each")),
+        (lambda: entropy.feature_edges(torch.zeros(2, 3)), ("features", "from 0 to 0")),
+        (lambda: entropy.feature_edges(torch.zeros(0, 3)), ("features", "one image at least")),
+        (lambda: entropy.feature_edges(torch.tensor([[1e16, 1e16 + 4]], dtype=torch.float64), bins=9), ("features", "9 bins")),
+        (lambda: entropy.feature_edges(torch.tensor([[-1e308, 1e308]], dtype=torch.float64)), ("features", "1e+308")),
+        (lambda: entropy.feature_edges(torch.tensor([[torch.nan, 1.0]])), ("features", "finite")),
+        (lambda: entropy.feature_entropy(torch.ones(2, 3), torch.tensor([0.0, 0.0, 1.0])), ("edges", "rising")),
+        (lambda: entropy.feature_entropy(torch.ones(2, 3), torch.tensor([0.0])), ("edges", "two at least")),
+        (lambda: entropy.feature_entropy(torch.ones(3), torch.tensor([0.0, 1.0])), ("features", "[n, ...]")),
+        (lambda: entropy.distance_to(torch.ones(1, 1, 2, 2), torch.ones(1, 1, 3, 3)), ("patches", "[1, 1, 2, 2]")),
+        (lambda: entropy.distance_to(torch.ones(1, 1, 2, 2).int(), torch.ones(1, 1, 2, 2).int()), ("images", "uint8")),
+        (lambda: entropy.distance_to(torch.ones(1, 1, 0, 2), torch.ones(1, 1, 0, 2)), ("images", "one number in each")),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_sentence_that_names_the_argument(call: Any, words: tuple[str, ...]) -> None:
+    with refuses(*words):
+        call()
+
+
+def test_references_need_enough_images_of_each_class(grey: ImageData) -> None:
+    assert len(entropy.reference_images(grey, 36)["real"]) == 36
+    with refuses("count", "at most 36", "12 training images"):
+        entropy.reference_images(grey, 37)
+    with refuses("data", "an ImageData"):
+        entropy.reference_images("digits", 3)  # type: ignore[arg-type]
+    with refuses("seed"):
+        entropy.reference_images(grey, 3, seed=-1)

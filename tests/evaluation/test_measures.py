@@ -1,0 +1,184 @@
+"""Feature distance (DWA eq 21) against a double loop."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from ddlab import networks
+from ddlab.data import ImageData
+from ddlab.distilled import DistilledSet, HardLabels
+from ddlab.evaluation import measures
+from ddlab.networks import Network
+from tests.methods.test_recovery import plain_module
+from tests.support import refuses
+
+CLOUDS = {"rows": st.integers(1, 7), "width": st.integers(1, 5), "seed": st.integers(0, 999)}
+
+
+def cloud(rows: int, width: int, seed: int) -> Tensor:
+    return torch.randn((rows, width), generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def double_loop(features: Tensor) -> float:
+    rows = features.tolist()
+    return sum((a - b) ** 2 for one in rows for other in rows for a, b in zip(one, other, strict=True))
+
+
+@given(**CLOUDS)
+def test_equals_the_double_loop(rows: int, width: int, seed: int) -> None:
+    features = cloud(rows, width, seed)
+    assert float(measures.summed_squared_distances(features)) == pytest.approx(
+        double_loop(features), rel=1e-10, abs=1e-10
+    )
+
+
+@given(**CLOUDS, shift=st.floats(-50, 50), scale=st.floats(-5, 5))
+def test_invariances(rows: int, width: int, seed: int, shift: float, scale: float) -> None:
+    features = cloud(rows, width, seed)
+    distance = measures.summed_squared_distances(features)
+    torch.testing.assert_close(measures.summed_squared_distances(features + shift), distance, rtol=1e-6, atol=1e-8)
+    torch.testing.assert_close(measures.summed_squared_distances(scale * features), scale**2 * distance)
+    order = torch.randperm(rows, generator=torch.Generator().manual_seed(seed))
+    torch.testing.assert_close(measures.summed_squared_distances(features[order].flip(1)), distance)
+    twice = torch.cat([features, features])
+    torch.testing.assert_close(measures.summed_squared_distances(twice), 4 * distance)
+
+
+def test_gradient() -> None:
+    assert torch.autograd.gradcheck(measures.summed_squared_distances, (cloud(4, 3, 0).requires_grad_(),))
+
+
+def test_few_rows() -> None:
+    assert float(measures.summed_squared_distances(cloud(1, 3, 0))) == 0
+    assert float(measures.summed_squared_distances(torch.zeros(0, 3))) == 0
+
+
+def made(data: ImageData, indices: list[int], labels: list[int]) -> DistilledSet:
+    return DistilledSet(
+        tensors={"images": data.normalised(indices)},
+        targets=(HardLabels(torch.tensor(labels)),),
+        class_names=data.class_names,
+        mean=data.mean,
+        std=data.std,
+    )
+
+
+def test_feature_distance_per_class(grey: ImageData, teacher: Network) -> None:
+    distilled = made(grey, [0, 12, 1, 2, 13], [0, 1, 0, 0, 1])
+    module, kept = plain_module(teacher), {}
+    module.get_submodule("blocks.2.activation").register_forward_hook(
+        lambda _, __, out: kept.__setitem__("x", out.flatten(1))
+    )
+    module(distilled.images.double())
+    features = kept["x"]
+    plain = [double_loop(features[[0, 2, 3]]), double_loop(features[[1, 4]]), 0.0]
+    found = measures.feature_distance(distilled, teacher, normalised=False)
+    torch.testing.assert_close(found, torch.tensor(plain), rtol=1e-4, atol=1e-5)
+    length = float(features.square().sum(1).mean())
+    expected = torch.tensor([plain[0] / 6 / length, plain[1] / 2 / length, 0.0])
+    torch.testing.assert_close(measures.feature_distance(distilled, teacher), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_normalised_does_not_depend_on_copies_much(grey: ImageData, teacher: Network) -> None:
+    """Twice the same images: the mean over pairs changes only by the pairs of an image with its copy."""
+    one = made(grey, [*range(12)], [0] * 12)
+    two = made(grey, [*range(12), *range(12)], [0] * 24)
+    distances = [float(measures.feature_distance(d, teacher)[0]) for d in (one, two)]
+    assert distances[1] == pytest.approx(distances[0] * 22 / 23, rel=1e-3)
+
+
+def test_same_images_have_no_distance(grey: ImageData, teacher: Network) -> None:
+    found = measures.feature_distance(made(grey, [3, 3, 3], [0, 0, 0]), teacher)
+    torch.testing.assert_close(found, torch.zeros(3), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "features", [None, [[1.0]], torch.zeros(3), torch.zeros(2, 3, 1), torch.full((2, 2), torch.nan)]
+)
+def test_bad_features(features: Any) -> None:
+    with refuses("features"):
+        measures.summed_squared_distances(features)
+
+
+def test_bad_input(grey: ImageData, distilled: DistilledSet, teacher: Network, colour_teacher: Network) -> None:
+    with refuses("distilled", "a DistilledSet"):
+        measures.feature_distance(grey, teacher)  # type: ignore[arg-type]
+    with refuses("network"):
+        measures.feature_distance(distilled, "teacher")  # type: ignore[arg-type]
+    with refuses("images", "[n, 3, 8, 8]"):
+        measures.feature_distance(distilled, colour_teacher)
+    bare = networks.initialise(networks.spec("convnet", width=4, norm="none").for_data(grey), seed=0)
+    assert measures.feature_distance(distilled, bare).isfinite().all()
+    empty = dataclasses.replace(
+        distilled, tensors={"images": distilled.images[:0]}, targets=(HardLabels(distilled.labels[:0]),)
+    )
+    assert measures.feature_distance(empty, teacher).tolist() == [0, 0, 0]
+
+
+def looped_coverage(real: list[list[float]], points: list[list[float]], neighbours: int) -> float:
+    def distance(a: list[float], b: list[float]) -> float:
+        return sum((x - y) ** 2 for x, y in zip(a, b, strict=True)) ** 0.5
+
+    near = 0
+    for index, one in enumerate(real):
+        radius = sorted(distance(one, other) for at, other in enumerate(real) if at != index)[neighbours - 1]
+        near += any(distance(one, point) <= radius for point in points)
+    return near / len(real)
+
+
+@given(
+    rows=st.integers(7, 20),
+    count=st.integers(1, 6),
+    width=st.integers(1, 4),
+    seed=st.integers(0, 999),
+    k=st.integers(1, 6),
+)
+def test_coverage_equals_the_loops(rows: int, count: int, width: int, seed: int, k: int) -> None:
+    real, points = cloud(rows, width, seed), cloud(count, width, seed + 1)
+    expected = looped_coverage(real.tolist(), points.tolist(), k)
+    assert measures.nearest_neighbour_coverage(real, points, neighbours=k) == pytest.approx(expected)
+
+
+@given(rows=st.integers(8, 20), seed=st.integers(0, 999), shift=st.floats(-20, 20), scale=st.floats(0.1, 10))
+def test_coverage_invariances(rows: int, seed: int, shift: float, scale: float) -> None:
+    real, points = cloud(rows, 3, seed), cloud(4, 3, seed + 1)
+    coverage = measures.nearest_neighbour_coverage(real, points)
+    turn = torch.linalg.qr(cloud(3, 3, seed + 2)).Q
+    assert measures.nearest_neighbour_coverage(scale * real @ turn + shift, scale * points @ turn + shift) == coverage
+    more = torch.cat([points, cloud(3, 3, seed + 3)])
+    assert measures.nearest_neighbour_coverage(real, more) >= coverage, "more points never cover less"
+    assert measures.nearest_neighbour_coverage(real, real) == 1
+
+
+def test_a_real_point_covers_those_whose_neighbour_it_is() -> None:
+    """Ties count: rounding must not lose the neighbour that defines a neighbourhood."""
+    real = cloud(300, 64, 0).float()
+    for index in (0, 17, 250):
+        distances = torch.cdist(real.double(), real.double())
+        ranks = distances.argsort(1).argsort(1)[:, index]
+        assert measures.nearest_neighbour_coverage(real, real[index : index + 1]) == pytest.approx(
+            float((ranks <= 5).double().mean())
+        )
+
+
+def test_bad_coverage_input() -> None:
+    real = cloud(8, 3, 0)
+    assert measures.nearest_neighbour_coverage(real, real[:0]) == 0
+    with refuses("neighbours", "less than", "8"):
+        measures.nearest_neighbour_coverage(real, real, neighbours=8)
+    with refuses("neighbours"):
+        measures.nearest_neighbour_coverage(real, real, neighbours=0)
+    for wrong in (real[:, :2], real.float(), None, torch.full((2, 3), torch.nan, dtype=torch.float64)):
+        with refuses("points"):
+            measures.nearest_neighbour_coverage(real, wrong)  # type: ignore[arg-type]
+    with refuses("real"):
+        measures.nearest_neighbour_coverage(real[0], real)
+    with refuses("radii"):
+        measures.covered(real, real[:3, 0], real)

@@ -1,0 +1,254 @@
+"""evaluate: the same students for the same seeds, and an interval that says what it should."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import statistics
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from ddlab import networks
+from ddlab.data import ImageData
+from ddlab.distilled import DistilledSet, HardLabels
+from ddlab.evaluation import Evaluation, accuracy, evaluate, interval
+from ddlab.networks import Network
+from ddlab.runs import process
+from ddlab.runs.process import Inputs
+from ddlab.training import supervised
+from tests.support import assert_same, made_data, refuses
+
+CONFIG = supervised.Config.teaching(network=networks.spec("convnet", width=4), epochs=3)
+
+
+@pytest.fixture(autouse=True)
+def _empty(no_cache: None) -> None:
+    """No student from another test."""
+
+
+@given(values=st.lists(st.floats(0, 1), min_size=2, max_size=12), confidence=st.floats(0.01, 0.99))
+def test_interval_equals_scipys(values: list[float], confidence: float) -> None:
+    found = interval(values, confidence)
+    assert found is not None
+    scale = stats.sem(values)
+    if scale == 0 or len(set(values)) == 1:
+        assert found == pytest.approx((values[0], values[0]))
+        return
+    expected: Any = stats.t.interval(confidence, len(values) - 1, loc=statistics.fmean(values), scale=scale)
+    assert found == pytest.approx(tuple(expected), rel=1e-6, abs=1e-9)
+
+
+def test_interval_of_few_values() -> None:
+    assert interval([0.5]) is None and interval([]) is None
+    assert interval([0.4, 0.6]) == pytest.approx((0.5 - 12.7062 * 0.1, 0.5 + 12.7062 * 0.1), rel=1e-4)
+
+
+@pytest.mark.parametrize("confidence", [0, 1.1, math.nan, "0.95"])
+def test_bad_confidence(confidence: Any) -> None:
+    with refuses("confidence"):
+        interval([0.1, 0.2], confidence)
+
+
+def plain_accuracy(network: Network, data: ImageData, split: str = "test") -> float:
+    logits = networks.predict(network, data.normalised(split=split)).logits  # type: ignore[arg-type]
+    return float((logits.argmax(1) == data.labels(split)).double().mean())  # type: ignore[arg-type]
+
+
+def test_accuracy(grey: ImageData, teacher: Network) -> None:
+    for split in ("train", "test"):
+        assert accuracy(teacher, grey, split) == pytest.approx(plain_accuracy(teacher, grey, split))
+        assert accuracy(teacher, grey, split, batch_size=5) == pytest.approx(plain_accuracy(teacher, grey, split))
+
+
+@pytest.mark.parametrize("labels", ["hard", "stored", "online"])
+def test_the_last_weights_count(labels: str, grey: ImageData, distilled: DistilledSet, teacher: Network) -> None:
+    seen: list[tuple[int, float]] = []
+    found = evaluate(
+        distilled,
+        grey,
+        labels=labels,
+        teacher=teacher,
+        seeds=(3, 7),
+        config=CONFIG,
+        on_student=lambda *pair: seen.append(pair),
+    )
+    expected = {}
+    for seed in (3, 7):
+        inputs = Inputs(distilled=distilled, teachers=(teacher,))
+        expected[seed] = plain_accuracy(process.run(supervised, CONFIG.replace(labels=labels, seed=seed), inputs), grey)
+    assert found.per_seed == pytest.approx(expected) and seen == list(found.per_seed.items())
+    values = list(expected.values())
+    assert found.mean == pytest.approx(statistics.fmean(values)) and found.std == pytest.approx(
+        statistics.stdev(values)
+    )
+    assert found.interval == pytest.approx(interval(values)) and found.complete and found.cpu_seconds > 0
+    assert (found.labels, found.network) == (labels, "convnet(width=4)")
+
+
+def test_nothing_of_the_test_set_reaches_a_student(
+    grey: ImageData, distilled: DistilledSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another test set changes the accuracy and nothing else."""
+    students = []
+    run = supervised.finish
+
+    def keep(*arguments: Any) -> Network:
+        students.append(run(*arguments))
+        return students[-1]
+
+    monkeypatch.setattr(supervised, "finish", keep)
+    from ddlab.runs import cache
+
+    for data in (
+        grey,
+        dataclasses.replace(grey, test_images=255 - grey.test_images, test_labels=grey.test_labels.flip(0)),
+    ):
+        cache.clear()
+        evaluate(distilled, data, labels="hard", seeds=(0,), config=CONFIG)
+    assert_same(students[0].weights, students[1].weights)
+
+
+def test_same_seeds_same_result(grey: ImageData, distilled: DistilledSet) -> None:
+    from ddlab.runs import cache
+
+    one = evaluate(distilled, grey, labels="stored", seeds=(0, 1), config=CONFIG)
+    torch.rand(3)
+    cache.clear()
+    two = evaluate(distilled, grey, labels="stored", seeds=[1, 0], config=CONFIG.replace(seed=9, labels="hard"))
+    assert dict(sorted(two.per_seed.items())) == one.per_seed and two.mean == pytest.approx(one.mean)
+
+
+def test_one_seed_has_no_interval(grey: ImageData, distilled: DistilledSet) -> None:
+    found = evaluate(distilled, grey, labels="hard", seeds=(0,), config=CONFIG)
+    assert found.std is None and found.interval is None and "interval" not in str(found)
+
+
+def test_another_architecture(grey: ImageData, distilled: DistilledSet) -> None:
+    found = evaluate(
+        distilled,
+        grey,
+        labels="hard",
+        seeds=(0,),
+        config=CONFIG,
+        network=networks.spec("convnet", width=5, norm="group"),
+    )
+    assert found.network == 'convnet(width=5,norm="group")'
+
+
+def test_an_interrupt_stops_after_the_student_under_work(
+    grey: ImageData, distilled: DistilledSet, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    update = supervised.update
+
+    def interrupted(config: Any, inputs: Any, state: Any) -> Any:
+        if config.seed == 1 and state.step == 2:
+            raise KeyboardInterrupt
+        return update(config, inputs, state)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(supervised, "update", interrupted)
+        found = evaluate(distilled, grey, labels="hard", seeds=(0, 1, 2), config=CONFIG)
+    assert not found.complete and list(found.per_seed) == [0] and str(found).endswith("interrupted")
+    assert "interrupted" in capsys.readouterr().out
+    again = evaluate(distilled, grey, labels="hard", seeds=(0, 1, 2), config=CONFIG)
+    assert again.complete and list(again.per_seed) == [0, 1, 2]
+
+
+def test_words() -> None:
+    found = Evaluation(
+        mean=0.5,
+        std=0.1,
+        interval=(0.4, 0.6),
+        per_seed={0: 0.4, 1: 0.6},
+        cpu_seconds=1.0,
+        labels="hard",
+        network="convnet",
+    )
+    assert str(found) == "accuracy 0.500 over 2 seeds, 95% interval 0.400 to 0.600, hard labels, convnet"
+
+
+def test_labels_have_no_default(grey: ImageData, distilled: DistilledSet) -> None:
+    with pytest.raises(TypeError, match="labels"):
+        evaluate(distilled, grey)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"labels": "soft"}, ["labels", "one of 'hard', 'stored', 'online'"]),
+        ({"labels": None}, ["labels"]),
+        ({"seeds": ()}, ["seeds"]),
+        ({"seeds": (0, 0)}, ["seeds", "all different"]),
+        ({"seeds": 5}, ["seeds", "5"]),
+        ({"seeds": (0, -1)}, ["seeds"]),
+        ({"seeds": ("a",)}, ["seeds"]),
+        ({"config": 3}, ["config"]),
+        ({"network": "convnet"}, ["network"]),
+        ({"teacher": "teacher"}, ["teacher"]),
+        ({"device": "gpu"}, ["device", "'auto', 'cpu' or 'cuda'"]),
+        ({"device": None}, ["device"]),
+        ({"distilled": None}, ["distilled", "a DistilledSet"]),
+        ({"data": None}, ["data", "an ImageData"]),
+        ({"data": made_data(classes=2)}, ["distilled", "2 classes"]),
+        ({"data": made_data(channels=3)}, ["distilled", "3 channels"]),
+        ({"data": made_data(size=9)}, ["distilled", "(9, 9)"]),
+    ],
+)
+def test_bad_input(changes: dict[str, Any], words: list[str], grey: ImageData, distilled: DistilledSet) -> None:
+    arguments: dict[str, Any] = {"distilled": distilled, "data": grey, "labels": "hard", "config": CONFIG} | changes
+    with refuses(*words):
+        evaluate(arguments.pop("distilled"), arguments.pop("data"), **arguments)
+
+
+def test_bad_labels_for_the_set(grey: ImageData, distilled: DistilledSet, other_teacher: Network) -> None:
+    bare = dataclasses.replace(distilled, targets=(HardLabels(distilled.labels),))
+    with refuses("labels", "['hard']"):
+        evaluate(bare, grey, labels="stored", config=CONFIG)
+    with refuses("teacher"):
+        evaluate(distilled, grey, labels="online", config=CONFIG)
+    with refuses("teacher", "made the set"):
+        evaluate(distilled, grey, labels="online", teacher=other_teacher, config=CONFIG)
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"network": None}, "network"),
+        ({"data": None}, "data"),
+        ({"split": "valid"}, "split"),
+        ({"batch_size": 0}, "batch_size"),
+    ],
+)
+def test_bad_accuracy(changes: dict[str, Any], word: str, grey: ImageData, teacher: Network) -> None:
+    arguments: dict[str, Any] = {"network": teacher, "data": grey} | changes
+    with refuses(word):
+        accuracy(**arguments)
+
+
+def test_an_interrupt_before_the_first_student_is_whole_goes_through(
+    grey: ImageData, distilled: DistilledSet, monkeypatch
+) -> None:
+    def interrupted(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(supervised, "update", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(distilled, grey, labels="hard", seeds=(7, 8), config=CONFIG)
+
+
+def test_another_normalisation_is_refused(grey: ImageData, distilled: DistilledSet) -> None:
+    other = dataclasses.replace(grey, mean=grey.mean + 0.1)
+    with refuses("distilled", "normalised like the data"):
+        evaluate(distilled, other, labels="hard", seeds=(0,), config=CONFIG)
+
+
+def test_seeds_come_back_as_plain_integers(grey: ImageData, distilled: DistilledSet) -> None:
+    seeds: Any = list(np.arange(1))
+    found = evaluate(distilled, grey, labels="hard", seeds=seeds, config=CONFIG)
+    assert [type(seed) for seed in found.per_seed] == [int]

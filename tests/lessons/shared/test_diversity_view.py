@@ -1,0 +1,231 @@
+"""The diversity view, driven in Python: what moves, what is said, and that the numbers are those of the features."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+import torch
+
+import ddlab
+from ddlab import networks
+from ddlab.data import ImageData
+from ddlab.evaluation import embeddings, measures
+from ddlab.figures.embedding import DISTILLED
+from ddlab.lessons.shared.coverage import BY_HAND, Shown
+from ddlab.lessons.shared.diversity_view import DiversityView
+from ddlab.methods import selection, sre2l
+from ddlab.runs import Run
+from ddlab.training import supervised
+from tests.support import made_data, refuses
+
+# Numba, on which UMAP runs, looks at functions that newer versions of other packages call old.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
+
+@pytest.fixture(scope="module")
+def given() -> tuple[ImageData, Any, dict[str, Any], Any]:
+    data = made_data(train=30)
+    spec = networks.spec("convnet", width=8)
+    teacher = ddlab.train_teacher(data, supervised.Config.teaching("teacher", network=spec, epochs=4), progress=False)
+    run = Run(sre2l, sre2l.Config.teaching(iterations=12), ddlab.Inputs(data=data, teachers=(teacher,)))
+    recovered = run.to_end()
+    chosen = ddlab.distill("selection", data, teacher, progress=False)
+    return data, teacher, {"random": chosen, "recovered": recovered}, run
+
+
+@pytest.fixture
+def view(given):
+    data, teacher, sets, run = given
+    made = DiversityView(data, teacher, sets, films={"recovered": run}, points=60)
+    yield made
+    made.close()
+
+
+def trace(view: DiversityView, name: str) -> Any:
+    return next(one for one in view.plot.figure.data if one.name == name)
+
+
+def places(view: DiversityView) -> list[tuple[float, float]]:
+    drawn = trace(view, DISTILLED)
+    return list(zip(drawn.x, drawn.y, strict=True))
+
+
+def test_it_starts_with_the_first_set_on_the_pca_map(view, given) -> None:
+    data, teacher, sets, _ = given
+    assert view.panel.value.images == "random" and "PCA of the features" in view.sentence
+    real = embeddings.features_of(teacher, data.normalised(view.mapped.pool))
+    points = embeddings.features_of(teacher, sets["random"].images)
+    expected = measures.nearest_neighbour_coverage(real, points)
+    assert f"the 3 images random cover {expected:.1%} of 60 real images" in view.sentence
+    assert list(view.bars.figure.data[0].x) == ["random", "recovered", BY_HAND]
+    assert view.bars.figure.data[0].y[0] == pytest.approx(expected)
+    joint = torch.cat([real, points, embeddings.features_of(teacher, sets["recovered"].images)])
+    fitted = embeddings.fit({"all": joint}).positions["all"]
+    torch.testing.assert_close(torch.tensor(places(view)), fitted[60:63], atol=2e-3, rtol=1e-3)
+    shown = len(trace(view, "real, covered").x), len(trace(view, "real, not covered").x)
+    assert shown[0] == round(60 * expected) and sum(shown) == 60
+
+
+def test_frames_move_the_points_and_nothing_else(view, given) -> None:
+    run = given[3]
+    view.panel["images"].value = "recovered"
+    last = places(view), view.sentence, view.picture.value
+    assert "after step 12 " in last[1]
+    real = trace(view, "real, not covered").x
+    view.panel["frame"].value = 0
+    assert places(view) != last[0] and "after step 0 " in view.sentence and view.picture.value != last[2]
+    assert len(trace(view, "real, not covered").x) + len(trace(view, "real, covered").x) == 60 and len(real) <= 60
+    fitted = view.mapped.map("features", embeddings.Config())
+    torch.testing.assert_close(torch.tensor(places(view)), fitted.films["recovered"][0], atol=2e-3, rtol=1e-3)
+    assert torch.equal(
+        view.mapped.images(Shown("recovered", "features", 0)), given[0].to_uint8(run.frames[0].content.images)
+    )
+
+
+def test_a_point_moved_by_hand_becomes_the_nearest_real_image_of_its_class(view, given) -> None:
+    data = given[0]
+    target = int((view.mapped.labels == 1).nonzero()[5])
+    x, y = view.map.real[target].tolist()
+    view.plot.dragged = {"count": 1, "point": 1, "x": x, "y": y, "done": False}
+    assert view.panel.value.images == BY_HAND and view.hand[1] == target
+    assert view.mapped.labels[list(view.hand)].tolist() == [0, 1, 2]
+    assert places(view)[1] == pytest.approx((x, y), abs=2e-3)
+    assert torch.equal(view.mapped.images(view._shown())[1], data.train_images[view.mapped.pool[target]])
+    expected = view.mapped.coverage(Shown(BY_HAND, "features", hand=view.hand))
+    assert f"by hand cover {expected:.1%}" in view.sentence
+    assert view.bars.figure.data[0].y[2] == pytest.approx(expected)
+
+
+def test_sliders_do_what_the_mouse_does(view) -> None:
+    sliders = view.sliders
+    assert [name for name, _ in sliders.point.options] == ["1: a", "2: b", "3: c"]
+    sliders.selected_index = 0
+    sliders.point.value = 2
+    (low, high), _ = view.map.extent
+    at = places(view)[2]
+    assert sliders.across.value == pytest.approx((at[0] - low) / (high - low), abs=0.011), (
+        "they begin where the point is"
+    )
+    sliders.across.value, sliders.up.value = 0.2, 0.6
+    wanted = [a + share * (b - a) for share, (a, b) in zip((0.2, 0.6), view.map.extent, strict=True)]
+    assert view.hand[2] == view.mapped.nearest_on(view.map, 2, *wanted)
+    assert (sliders.across.value, sliders.up.value) == (0.2, 0.6), "the point snaps, the sliders stay"
+    assert view.panel.value.images == BY_HAND
+    view.panel["images"].value = "recovered"
+    assert view.panel.value.images == "recovered", "following the points is no move"
+
+
+def test_maps_layers_and_seeds(view) -> None:
+    before = places(view)
+    view.panel["layer"].value = "logits"
+    assert "teacher's logits" in view.plot.figure.layout.title.text or view.runner.join() is None
+    view.runner.join()
+    assert "logits" in view.sentence and places(view) != before
+    view.panel["perplexity"].value = 10
+    view.panel["map"].value = "t-SNE"
+    view.runner.join()
+    assert view.sentence.startswith("t-SNE of the logits") and view.error is None
+    first = places(view)
+    view.seed_button.click()
+    view.runner.join()
+    assert view.panel.value.seed == 1 and places(view) != first
+    view.panel["map"].value = "PCA"
+    view.seed_button.click()
+    assert "no chance" in view.sentence and view.panel.value.seed == 1
+
+
+@pytest.mark.slow
+def test_umap_says_that_it_takes_a_while(view, monkeypatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(embeddings, "_umap_compiled", False)
+    monkeypatch.setattr(view, "say", said.append)
+    view.panel["neighbours"].value = 6
+    view.panel["map"].value = "UMAP"
+    view.runner.join()
+    assert embeddings.UMAP_WAIT in said and said[-1].startswith("UMAP of the features")
+
+
+def test_a_map_that_cannot_be_made_is_explained_and_the_view_goes_on(view) -> None:
+    view.panel["perplexity"].value = 60
+    view.panel["map"].value = "t-SNE"
+    with refuses("perplexity"):
+        view.runner.join()
+    assert "perplexity must be at most" in str(view.error)
+    view.panel["perplexity"].value = 10
+    view.runner.join()
+    assert view.error is None and view.sentence.startswith("t-SNE")
+
+
+def test_sliders_without_use_are_greyed_out(view) -> None:
+    disabled = lambda: {name for name in ("frame", "perplexity", "neighbours") if view.panel[name].disabled}  # noqa: E731
+    assert disabled() == {"frame", "perplexity", "neighbours"}
+    view.panel["images"].value = "recovered"
+    assert disabled() == {"perplexity", "neighbours"}
+    view.panel["map"].value = "t-SNE"
+    assert disabled() == {"neighbours"}
+    view.runner.join()
+
+
+def test_the_state_is_a_short_text(view, given) -> None:
+    data, teacher, sets, run = given
+    view.sliders.across.value = 0.9
+    text = view.share_field.value
+    assert "by hand" in text and len(text) < 80
+    other = DiversityView(data, teacher, sets, films={"recovered": run}, points=60, key="another")
+    other.share_field.value = text
+    assert other.hand == view.hand and places(other) == places(view)
+    with pytest.raises(ddlab.DDLabError, match="hand must be numbers below 60"):
+        other.share_field.value = 'images="by hand",hand="1.999"'
+    assert other.hand == view.hand and "numbers below 60" in str(other.error)
+    other.close()
+
+
+def test_without_films_and_with_several_images_per_class(given) -> None:
+    data, teacher, _, _ = given
+    many = ddlab.distill("selection", data, teacher, selection.Config(images_per_class=4), progress=False)
+    view = DiversityView(data, teacher, {"many": many}, points=60)
+    assert "frame" not in view.panel and "the 12 images many" in view.sentence
+    assert len(view.sliders.point.options) == 12 and view.panel.value.perplexity == 19, (
+        "60 points have no 30 neighbours"
+    )
+    view.close()
+
+
+def test_more_real_images_by_chance_cover_more(view) -> None:
+    shares = [view.mapped.chance("features", each) for each in (1, 2, 5, 20)]
+    assert shares == sorted(shares) and shares[-1] == 1
+
+
+def test_closing_ends_the_thread_and_a_cell_run_again_closes_the_old_view(given) -> None:
+    data, teacher, sets, _ = given
+    view = DiversityView(data, teacher, sets, points=60)
+    view.panel["perplexity"].value = 10
+    view.panel["map"].value = "t-SNE"
+    DiversityView(data, teacher, sets, points=60).close()
+    assert not [thread for thread in threading.enumerate() if thread.name == "ddlab-diversity"]
+    assert view.comm is None
+
+
+def test_bad_input(given) -> None:
+    data, teacher, sets, run = given
+    wrong: Any
+    for wrong in (None, {}, {"a": data}, {BY_HAND: sets["random"]}, {"a": sets["random"], 3: sets["random"]}):
+        with refuses("sets"):
+            DiversityView(data, teacher, wrong)
+    with refuses("images of sets['random']"):
+        DiversityView(made_data(size=6), teacher, sets)
+    with refuses("data"):
+        DiversityView("digits", teacher, sets)  # type: ignore[arg-type]
+    for wrong in (
+        {"nobody": run},
+        [run],
+        {"random": run.frames},
+        {"random": Run(sre2l, run.config, run.inputs)},
+        {"random": None},
+    ):
+        with refuses("films"):
+            DiversityView(data, teacher, sets, films=wrong)
+    with refuses("points"):
+        DiversityView(data, teacher, sets, points=8)

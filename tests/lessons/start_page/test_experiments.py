@@ -1,0 +1,152 @@
+"""The start page: its experiments at a small scale, its table, its exercise, the index."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import types
+from typing import Any
+
+import pytest
+import torch
+
+import ddlab
+from ddlab import networks
+from ddlab.commands.lessons import NOTEBOOKS
+from ddlab.lessons import LESSONS, index
+from ddlab.lessons.start_page import experiments as start_page
+from ddlab.methods import selection, sre2l
+from ddlab.training import supervised
+from tests.support import made_data
+
+
+@pytest.fixture(scope="module")
+def small() -> tuple[Any, Any, supervised.Config]:
+    """Data, teacher and student settings that take no time."""
+    data = made_data(train=12)
+    spec = networks.spec("convnet", width=4)
+    teacher = ddlab.train_teacher(data, supervised.Config.teaching("teacher", network=spec, epochs=3), progress=False)
+    return data, teacher, supervised.Config.teaching(network=spec, epochs=2)
+
+
+@pytest.fixture(autouse=True)
+def quick_recovery(monkeypatch) -> None:
+    usual = sre2l.Config.teaching
+    quick = classmethod(lambda _cls, **changes: usual(**{"iterations": 2} | changes))
+    monkeypatch.setattr(sre2l.Config, "teaching", quick)
+
+
+def test_the_sets_are_of_one_size_and_drawn_anew_for_each_seed(small) -> None:
+    data, teacher, _ = small
+    one, same, other = (start_page.three_sets(data, teacher, seed=seed) for seed in (1, 1, 2))
+    assert tuple(one) == start_page.IMAGES
+    assert {len(images) for images in one.values()} == {start_page.IMAGES_PER_CLASS * data.classes}
+    for name, images in one.items():
+        assert {target.kind for target in images.targets} == {"hard", "stored", "online"}
+        assert torch.equal(images.images, same[name].images)
+    assert not torch.equal(one["random"].images, other["random"].images)
+    assert not torch.equal(one["SRe2L"].images, other["SRe2L"].images)
+
+
+def test_an_interrupt_is_not_taken_for_a_whole_set(small, monkeypatch) -> None:
+    data, teacher, _ = small
+    whole = start_page.three_sets(data, teacher, seed=0)["random"]
+    partial = dataclasses.replace(whole, complete=False)
+    monkeypatch.setattr(start_page.cache, "run", lambda *_arguments, **_options: partial)
+    with pytest.raises(KeyboardInterrupt):
+        start_page.three_sets(data, teacher, seed=0)
+
+
+def test_a_part_of_the_table_is_the_same_as_in_the_whole(small, capsys) -> None:
+    data, teacher, student = small
+    whole = start_page.accuracies(data, teacher, pairs=2, student=student, progress=True)
+    assert list(whole) == [(images, labels) for images in start_page.IMAGES for labels in start_page.LABELS]
+    assert "pair 2 of 2: 6 students" in capsys.readouterr().out
+    part = start_page.accuracies(data, teacher, pairs=2, conditions=[("random", "online")], student=student)
+    assert part["random", "online"] == whole["random", "online"]
+
+
+def test_a_pair_shares_its_seed(small, monkeypatch) -> None:
+    data, teacher, student = small
+    asked = []
+
+    def note(images: Any, _data: Any, *, seeds: tuple[int, ...], labels: str, **_: Any) -> Any:
+        asked.append((images.fingerprint, labels, seeds))
+        return types.SimpleNamespace(mean=0.5)
+
+    monkeypatch.setattr(start_page, "evaluate", note)
+    start_page.accuracies(data, teacher, pairs=2, student=student)
+    sets = [start_page.three_sets(data, teacher, seed=seed) for seed in range(2)]
+    assert asked == [
+        (sets[seed][images].fingerprint, labels, (seed,))
+        for seed in range(2)
+        for images in start_page.IMAGES
+        for labels in start_page.LABELS
+    ]
+
+
+def test_effects_are_differences_within_pairs() -> None:
+    found = {("random", "hard"): [0.1, 0.2], ("random", "online"): [0.4, 0.3], ("SRe2L", "online"): [0.2, 0.3]}
+    assert start_page.labels_effect(found) == pytest.approx([0.3, 0.1])
+    assert start_page.images_effect(found) == pytest.approx([-0.2, 0.0])
+
+
+def test_the_table_shows_mean_and_interval() -> None:
+    found = {
+        ("a", "hard"): [0.1, 0.2, 0.3],
+        ("a", "online"): [0.5],
+        ("b", "hard"): [0.0, 0.1],
+        ("b", "online"): [1.0, 1.0],
+    }
+    assert start_page.table(found).splitlines() == [
+        "| images | hard labels | online labels |",
+        "|---|---|---|",
+        "| a | **0.20** (0.00 to 0.45) | **0.50** |",
+        "| b | **0.05** (0.00 to 0.69) | **1.00** (1.00 to 1.00) |",
+    ]
+
+
+def test_images_are_sorted_by_class_whatever_the_method_returns(small) -> None:
+    data, _, _ = small
+    pixels, labels = data.normalised(), data.train_labels
+    order = torch.arange(len(labels)).reshape(3, 12).T.flatten()
+    mixed = ddlab.from_images(pixels[order], labels[order], data)
+    shown = start_page.by_class(mixed, 2)
+    assert shown.shape == (3, 2, 1, 8, 8) and shown.dtype == torch.uint8
+    assert torch.equal(shown[1], data.train_images[data.of_class(1)[:2]])
+
+
+def test_the_exercise_takes_the_right_answer_and_gives_hints_for_wrong_ones(small, capsys) -> None:
+    data, teacher, _ = small
+    lesson = ddlab.start("00_start")
+
+    def made(with_teacher: bool = True, **changes: Any) -> Any:
+        settings: dict[str, Any] = {"images_per_class": start_page.IMAGES_PER_CLASS} | changes
+        rule = selection.Config(**settings)
+        return ddlab.distill("selection", data, teacher if with_teacher else None, rule, progress=False)
+
+    assert lesson.check("average", made(kind="average"))
+    wrong = [None, 3, made(), made(kind="average", images_per_class=2), made(False, kind="average")]
+    said = []
+    for answer in wrong:
+        capsys.readouterr()
+        assert not lesson.check("average", answer)
+        said.append(capsys.readouterr().out)
+    assert all(hint.startswith("Not yet: ") for hint in said) and len(set(said)) == len(wrong), said
+
+
+def test_the_index_names_every_lesson_and_its_links_lead_to_notebooks() -> None:
+    rows = index().splitlines()[2:]
+    assert len(rows) == len(LESSONS)
+    for row, (name, lesson) in zip(rows, LESSONS.items(), strict=True):
+        assert lesson.title in row and lesson.finds in row and f"{lesson.minutes} min" in row
+        (link,) = re.findall(r"\]\((.*?)\)", row)
+        assert link == f"{name}.ipynb" and (NOTEBOOKS / link).exists()
+    assert "](notebooks/00_start.ipynb)" in index("notebooks/")
+
+
+def test_a_lesson_is_headed_by_its_title_in_the_catalogue() -> None:
+    for name, lesson in LESSONS.items():
+        cells = json.loads((NOTEBOOKS / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
+        assert "".join(cells[0]["source"]).startswith(f"# {lesson.title}\n")

@@ -1,0 +1,270 @@
+"""DWA against a plain PyTorch loop in float64, and against SRe2L where both are the same."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import math
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ddlab import networks
+from ddlab.core import optimisers
+from ddlab.core.errors import NonFiniteError
+from ddlab.data import ImageData
+from ddlab.methods import dwa, recovery, sre2l
+from ddlab.networks import Network
+from ddlab.runs import checkpoint, process
+from ddlab.runs.process import Inputs
+from tests.methods.test_recovery import hooked_gaps, in_double, plain_module
+from tests.support import assert_same, assert_unchanged, refuses, snapshot
+
+
+@pytest.fixture
+def inputs(colour: ImageData, colour_teacher: Network) -> Inputs:
+    return Inputs(data=colour, teachers=(colour_teacher,))
+
+
+def settings(**changes: Any) -> dwa.Config:
+    small: dict[str, Any] = {"images_per_class": 2, "iterations": 3, "roll_pixels": 0, "seed": 3}
+    return dwa.Config(**small | changes)
+
+
+def real_batch(config: dwa.Config, data: ImageData, batch: int) -> tuple[Tensor, Tensor]:
+    indices = recovery.real_image_indices(data, config.images_per_class, seed=config.seed)[batch]
+    return data.normalised(indices).double(), data.train_labels[indices]
+
+
+def plainly_adjusted(
+    module: nn.Module, images: Tensor, labels: Tensor, steps: int, radius: float, raw: bool
+) -> tuple[nn.Module, list[float]]:
+    """Algorithm 1 as a script would have it: a copied module whose parameters are moved uphill in place."""
+    module, losses = copy.deepcopy(module).requires_grad_(True), []
+    for _ in range(steps):
+        module.zero_grad()
+        loss = F.cross_entropy(module(images), labels)
+        loss.backward()
+        gradients = [value.grad for value in module.parameters() if value.grad is not None]
+        length = 1.0 if raw else math.sqrt(sum(float(gradient.square().sum()) for gradient in gradients)) + 1e-12
+        with torch.no_grad():
+            for value, gradient in zip(module.parameters(), gradients, strict=True):
+                value += radius / steps * gradient / length
+        losses.append(float(loss.detach()))
+    return module.requires_grad_(False), losses
+
+
+@pytest.mark.parametrize("gradient", ["normalised", "raw"])
+@pytest.mark.parametrize(("steps", "radius"), [(1, 0.3), (7, 0.05), (12, 2.0)])
+def test_directed_adjustment_is_algorithm_1(
+    gradient: str, steps: int, radius: float, colour: ImageData, colour_teacher: Network
+) -> None:
+    teacher, module = in_double(colour_teacher), plain_module(colour_teacher)
+    before = snapshot(teacher)
+    images, labels = real_batch(settings(), colour, 0)
+    found = dwa.directed_adjustment(teacher, images, labels, steps=steps, radius=radius, gradient=gradient)
+    expected, losses = plainly_adjusted(module, images, labels, steps, radius, gradient == "raw")
+    for name, value in expected.named_parameters():
+        torch.testing.assert_close(teacher.weights[name] + found.weights[name], value, rtol=1e-10, atol=1e-12)
+    assert found.losses.tolist() == pytest.approx(losses, rel=1e-10)
+    squares = sum(float(value.square().sum()) for value in found.weights.values())
+    assert float(found.length) == pytest.approx(math.sqrt(squares))
+    if gradient == "normalised":
+        assert 0 < found.length <= radius * (1 + 1e-9)
+    assert_unchanged(before, teacher)
+
+
+def test_the_adjustment_goes_uphill(colour: ImageData, colour_teacher: Network) -> None:
+    images, labels = real_batch(settings(), colour, 0)
+    found = dwa.directed_adjustment(in_double(colour_teacher), images, labels, steps=8, radius=0.02)
+    assert (found.losses.diff() > 0).all()
+
+
+def test_several_images_of_each_class_are_a_batch_too(colour: ImageData, colour_teacher: Network) -> None:
+    images, labels = (
+        torch.cat(parts) for parts in zip(*(real_batch(settings(), colour, b) for b in (0, 1)), strict=True)
+    )
+    found = dwa.directed_adjustment(in_double(colour_teacher), images, labels, steps=1, radius=0.1)
+    assert float(found.length) == pytest.approx(0.1)
+
+
+def test_a_large_batch_is_taken_in_parts(
+    colour: ImageData, colour_teacher: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Memory is a matter of the parts; the adjustment is that of the whole batch."""
+    images, labels = (torch.cat(p) for p in zip(*(real_batch(settings(), colour, b) for b in (0, 1)), strict=True))
+    whole = dwa.directed_adjustment(in_double(colour_teacher), images, labels, steps=3, radius=0.5)
+    seen, real = [], networks.call
+    monkeypatch.setattr(
+        networks, "call", lambda s, w, some, *a, **k: seen.append(len(some)) or real(s, w, some, *a, **k)
+    )
+    monkeypatch.setattr(dwa, "AT_ONCE", 3)
+    parts = dwa.directed_adjustment(in_double(colour_teacher), images, labels, steps=3, radius=0.5)
+    assert seen == [3, 1] * 3
+    for one, other in zip(
+        (*whole.weights.values(), whole.losses), (*parts.weights.values(), parts.losses), strict=True
+    ):
+        torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-12)
+
+
+def test_random_adjustment_has_the_length_and_no_direction(teacher: Network) -> None:
+    one, same, other = (dwa.random_adjustment(teacher, length=0.7, seed=seed, batch=1) for seed in (0, 0, 1))
+    assert_same(one, same)
+    flat, others = (torch.cat([value.flatten() for value in found.weights.values()]) for found in (one, other))
+    assert float(flat.norm()) == pytest.approx(0.7) == float(one.length)
+    assert list(one.weights) == networks.parameter_names(teacher.spec)
+    # A Gaussian direction: every weight has the same spread, and two draws have next to nothing in common.
+    cosine = float(flat @ others) / 0.49
+    assert abs(cosine) < 5 / math.sqrt(len(flat))
+    spread = flat / flat.std()
+    assert abs(float(spread.mean())) < 5 / math.sqrt(len(flat)) and float(spread.pow(4).mean()) == pytest.approx(
+        3, abs=0.5
+    )
+
+
+@pytest.mark.parametrize("weights", ["adjusted", "original"])
+@pytest.mark.parametrize("start", ["noise", "real"])
+def test_updates_equal_a_plain_loop(weights: str, start: str, colour: ImageData, colour_teacher: Network) -> None:
+    """Both batches: the adjustment of the second begins at the untouched teacher."""
+    config = settings(batch_norm_weights=weights, initialisation=start, adjustment_steps=4, adjustment_radius=0.4)
+    inputs = Inputs(data=colour, teachers=(in_double(colour_teacher),))
+    original, low_high = plain_module(colour_teacher), colour.valid_range()
+    for batch in (0, 1):
+        start_images = sre2l._first_images(config, inputs, batch).double()
+        state = dwa.State(
+            batch * config.iterations,
+            start_images,
+            optimisers.adam_init({"images": start_images}),
+            start_images.new_zeros((batch, *start_images.shape)),
+            **dwa._adjustment(config, inputs, batch),
+        )
+        adjusted, _ = plainly_adjusted(original, *real_batch(config, colour, batch), 4, 0.4, False)
+        images = start_images.clone().requires_grad_()
+        optimiser = torch.optim.Adam([images], lr=0.25, betas=(0.5, 0.9), eps=1e-8)
+        for iteration in range(config.iterations):
+            optimiser.param_groups[0]["lr"] = 0.25 * (1 + math.cos(math.pi * iteration / config.iterations)) / 2
+            logits = adjusted(images)
+            if weights == "original":
+                _, means, variances = hooked_gaps(original, images)
+            else:
+                logits, means, variances = _gaps_against(adjusted, original, images)
+            loss = F.cross_entropy(logits, torch.arange(2))
+            loss = loss + 0.01 * (means.sum() + 9 * means[0]) + 0.11 * (variances.sum() + 9 * variances[0])
+            (images.grad,) = torch.autograd.grad(loss, images)
+            optimiser.step()
+            with torch.no_grad():
+                images.copy_(recovery.clamp_to_valid(images, *(value.double() for value in low_high)))
+            state, trace = dwa.update(config, inputs, state)
+            torch.testing.assert_close(trace.total_loss, loss.detach(), rtol=1e-9, atol=1e-9)
+        torch.testing.assert_close(state.done[batch], images.detach(), rtol=1e-9, atol=1e-9)
+
+
+def _gaps_against(adjusted: nn.Module, original: nn.Module, images: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Statistics of the adjusted module's activations against the original's buffers, which are the adjusted module's as well."""
+    for one, other in zip(adjusted.buffers(), original.buffers(), strict=True):
+        assert torch.equal(one, other)
+    return hooked_gaps(adjusted, images)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"adjustment_radius": 0.0}, {"adjustment_steps": 0}, {"perturbation": "none"}], ids=str
+)
+def test_without_adjustment_it_is_sre2l_bit_for_bit(changes: dict[str, Any], inputs: Inputs) -> None:
+    shared: dict[str, Any] = {"initialisation": "noise", "lambda_mean": 0.03, "lambda_var": 0.03, "roll_pixels": 2}
+    config = settings(**shared, **changes)
+    alike = sre2l.Config(images_per_class=2, iterations=3, seed=3, **shared)
+    ours, theirs = list(process.steps(dwa, config, inputs)), list(process.steps(sre2l, alike, inputs))
+    for one, other in zip(ours, theirs, strict=True):
+        for part in dataclasses.fields(sre2l.State):
+            assert_same(getattr(one.state, part.name), getattr(other.state, part.name))
+        for part in dataclasses.fields(sre2l.Trace):
+            assert_same(getattr(one.trace, part.name), getattr(other.trace, part.name))
+    assert_same(process.run(dwa, config, inputs).tensors, process.run(sre2l, alike, inputs).tensors)
+
+
+def test_original_weights_for_the_gaps_change_nothing_without_adjustment(inputs: Inputs) -> None:
+    one, other = (
+        process.run(dwa, settings(perturbation="none", batch_norm_weights=w), inputs) for w in ("adjusted", "original")
+    )
+    assert_same(one.images, other.images)
+
+
+def test_each_batch_is_adjusted_from_the_untouched_teacher(inputs: Inputs) -> None:
+    """The second batch is what a run that begins there gives: perturbations do not pile up, and no optimiser state leaks."""
+    config = settings(adjustment_radius=0.5)
+    whole = list(process.steps(dwa, config, inputs))
+    second = whole[config.iterations - 1].state
+    assert_same(second.adjusted, dwa._adjustment(config, inputs, 1)["adjusted"])
+    lengths = [float(step.trace.adjustment_length) for step in whole]
+    assert lengths[0] == lengths[2] != lengths[3] == lengths[5] and max(lengths) <= 0.5 * (1 + 1e-6)
+
+
+def test_random_is_as_long_as_directed(inputs: Inputs) -> None:
+    one, other = (
+        dwa.init(settings(perturbation=kind, adjustment_gradient="raw"), inputs) for kind in ("random", "directed")
+    )
+    assert float(one.adjustment_length) == pytest.approx(float(other.adjustment_length))
+    assert not torch.equal(*(next(iter(state.adjusted.values())) for state in (one, other)))
+
+
+def test_labels_and_result_come_from_the_untouched_teacher(inputs: Inputs, colour_teacher: Network) -> None:
+    made = process.run(dwa, settings(adjustment_radius=3.0), inputs)
+    assert torch.equal(made.target("stored").logits, networks.predict(colour_teacher, made.images).logits)
+    assert made.provenance["method"] == dwa.NAME and made.provenance["config"]["adjustment_radius"] == 3.0
+
+
+def test_a_checkpoint_holds_the_adjusted_weights(inputs: Inputs, tmp_path: Any) -> None:
+    config = settings(perturbation="random")
+    steps = list(process.steps(dwa, config, inputs))
+    file = checkpoint.save(tmp_path / "run", dwa, config, inputs, steps[3].state)
+    restored = checkpoint.load(file, dwa, config, inputs)
+    assert_same(restored, steps[3].state)
+    assert_same(dwa.update(config, inputs, restored)[0], steps[4].state)
+
+
+def test_bad_input(inputs: Inputs, colour: ImageData, colour_teacher: Network) -> None:
+    for changes, words in (
+        ({"adjustment_steps": -1}, ("adjustment_steps", "at least 0", "-1")),
+        ({"adjustment_steps": 1.5}, ("adjustment_steps", "integer", "1.5")),
+        ({"adjustment_radius": math.nan}, ("adjustment_radius", "finite", "nan")),
+        ({"adjustment_radius": math.inf}, ("adjustment_radius", "finite", "inf")),
+        ({"adjustment_radius": -0.1}, ("adjustment_radius", "at least 0", "-0.1")),
+        ({"perturbation": "directd"}, ("perturbation", "'directed'")),
+    ):
+        with refuses(*words):
+            settings(**changes)
+    with refuses("dataset", "'cifar10'"):
+        dwa.Config.paper("cifar")
+    bare = networks.initialise(networks.spec("convnet", width=4, norm="none").for_data(colour), seed=0)
+    with refuses("teacher", "BatchNorm2d", dwa.NAME):
+        dwa.init(settings(), dataclasses.replace(inputs, teachers=(bare,)))
+    with refuses("teacher", dwa.NAME):
+        dwa.init(settings(), Inputs(data=colour))
+    with refuses("images_per_class", "at most 8", "9"):
+        dwa.init(settings(images_per_class=9, initialisation="noise"), inputs)
+    with refuses("config", "squeeze_recover_relabel Config"):
+        process.run(sre2l, settings(), inputs)
+    images, labels = real_batch(settings(), colour, 0)
+    for wrong in ([0, 0], [0, 2], [-1, 0]):
+        with refuses("labels", "from 0 to 1", str(wrong)):
+            dwa.directed_adjustment(in_double(colour_teacher), images, torch.tensor(wrong), steps=1, radius=0.1)
+    with refuses("labels", "equally often"):
+        dwa.directed_adjustment(in_double(colour_teacher), images[:0], labels[:0], steps=1, radius=0.1)
+    with refuses("steps", "-1"):
+        dwa.directed_adjustment(in_double(colour_teacher), images, labels, steps=-1, radius=0.1)
+    with pytest.raises(NonFiniteError, match=r"at step \d of 3, with radius=1e\+25"):
+        dwa.directed_adjustment(colour_teacher, images.float(), labels, steps=3, radius=1e25)
+    with refuses("length", "nan"):
+        dwa.random_adjustment(colour_teacher, length=math.nan, seed=0)
+
+
+def test_published_settings() -> None:
+    paper = dwa.Config.paper()
+    assert (paper.initialisation, paper.lambda_mean, paper.lambda_var) == ("real", 0.01, 0.11)
+    assert (paper.adjustment_steps, paper.adjustment_radius, paper.iterations) == (12, 0.015, 1000)
+    assert dwa.Config.paper("imagenet").lambda_var == 0.02
+    assert dwa.Config.paper("tiny-imagenet").learning_rate == 0.1
+    assert sre2l.Config().lambda_var == 0.01 and sre2l.Config().initialisation == "noise"

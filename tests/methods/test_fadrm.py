@@ -1,0 +1,365 @@
+"""FADRM against Algorithm 1 as a plain float64 loop, and against SRe2L where both are the same."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import ndimage
+from torch import Tensor, nn
+
+from ddlab import methods, networks, theory
+from ddlab.core import optimisers
+from ddlab.data import ImageData
+from ddlab.methods import fadrm, recovery, sre2l
+from ddlab.networks import Network, shufflenet
+from ddlab.runs import process
+from ddlab.runs.process import Inputs, Step
+from tests.methods.test_recovery import draw, hooked_gaps, in_double
+from tests.support import assert_same, made_data, refuses
+
+DATA = made_data(classes=2, channels=3, size=12, train=8, test=4, seed=1)
+
+
+def pooled(seed: int) -> Network:
+    """A network that takes any size, with statistics of the data to remember."""
+    network = networks.initialise(networks.spec("shufflenet_v2_x0_5").for_data(DATA), seed=seed)
+    weights, images = network.weights, DATA.normalised()
+    for _ in range(10):
+        weights = weights | networks.call(network.spec, weights, images, train=True)[1]
+    return dataclasses.replace(network, weights=weights)
+
+
+@pytest.fixture(scope="module")
+def teachers() -> tuple[Network, Network]:
+    return pooled(0), pooled(1)
+
+
+@pytest.fixture
+def inputs(colour: ImageData, colour_teacher: Network) -> Inputs:
+    return Inputs(data=colour, teachers=(colour_teacher,))
+
+
+def settings(**changes: Any) -> fadrm.Config:
+    small: dict[str, Any] = {"images_per_class": 2, "iterations": 7, "merges": 2, "roll_pixels": 2, "seed": 3}
+    return fadrm.Config(**small | changes)
+
+
+def written_out(iterations: int, merges: int) -> list[int]:
+    """The stage of each step, by the two loops of Algorithm 1."""
+    each, stages = iterations // (merges + 1), []
+    for stage in range(1, merges + 1):
+        for _ in range(each):
+            stages.append(stage)
+    for _ in range(iterations - merges * each):
+        stages.append(merges + 1)
+    return stages
+
+
+@given(iterations=st.integers(1, 60), merges=st.integers(0, 59))
+def test_stages_are_those_of_algorithm_1(iterations: int, merges: int) -> None:
+    merges = min(merges, iterations - 1)
+    found = [fadrm.stage_of(t, iterations=iterations, merges=merges) for t in range(iterations)]
+    assert found == written_out(iterations, merges)
+
+
+@given(iterations=st.integers(1, 60), merges=st.integers(0, 9), small=st.integers(1, 15))
+def test_the_schedule_costs_what_the_theory_says(iterations: int, merges: int, small: int) -> None:
+    """Eq 7's units, step by step, against the closed form for every number of merges."""
+    merges, spent = min(merges, iterations - 1), 0
+    for iteration in range(iterations):
+        stage = fadrm.stage_of(iteration, iterations=iterations, merges=merges)
+        height, width = fadrm.stage_size(stage, image_size=(16, 16), small_size=small)
+        spent += height * width
+    ratio = theory.resolution_cost_ratio(budget=iterations, merges=merges, small_side=small, side=16)
+    assert spent / (iterations * 16 * 16) == pytest.approx(ratio, rel=1e-12)
+
+
+def test_sizes_of_stages() -> None:
+    sizes = [fadrm.stage_size(stage, image_size=(12, 18), small_size=8) for stage in (1, 2, 3, 4)]
+    assert sizes == [(8, 12), (12, 18), (8, 12), (12, 18)]
+    assert fadrm.stage_size(1, image_size=(12, 18), small_size=None) == (12, 18)
+
+
+@pytest.mark.parametrize(("old", "new"), [((8, 8), (6, 6)), ((6, 6), (8, 8)), ((5, 9), (13, 4)), ((1, 3), (4, 2))])
+def test_resampling_is_bilinear_between_pixel_centres(old: tuple[int, int], new: tuple[int, int]) -> None:
+    """Against scipy's spline of order 1 at the centres of the new pixels."""
+    images = draw(2, 3, *old)
+    centres = [(np.arange(n) + 0.5) * o / n - 0.5 for o, n in zip(old, new, strict=True)]
+    places = np.meshgrid(*centres, indexing="ij")
+    expected = [
+        [ndimage.map_coordinates(channel.numpy(), places, order=1, mode="nearest") for channel in image]
+        for image in images
+    ]
+    found = fadrm.resampled(images, new)
+    torch.testing.assert_close(found, torch.from_numpy(np.array(expected)), rtol=1e-12, atol=1e-12)
+    assert torch.autograd.gradcheck(lambda x: fadrm.resampled(x, new), (images.requires_grad_(),))
+
+
+def test_resampling_to_the_same_size_changes_nothing() -> None:
+    images = draw(2, 3, 5, 7)
+    assert torch.equal(fadrm.resampled(images, (5, 7)), images)
+
+
+@pytest.mark.parametrize("ratio", [0.0, 0.3, 0.5, 1.0])
+def test_merging_is_equation_9(ratio: float) -> None:
+    images, patches = draw(2, 3, 6, 6), draw(2, 3, 8, 8, seed=1)
+    resampled = F.interpolate(patches, size=(6, 6), mode="bilinear", align_corners=False)
+    expected = ratio * images.numpy() + (1 - ratio) * resampled.numpy()
+    found = fadrm.merged_with_residual(images, patches, ratio)
+    torch.testing.assert_close(found, torch.from_numpy(expected), rtol=1e-14, atol=1e-14)
+    if ratio in (0.0, 1.0):
+        assert torch.equal(found, images if ratio else resampled)
+    arguments = (images.requires_grad_(), patches.requires_grad_())
+    assert torch.autograd.gradcheck(lambda x, p: fadrm.merged_with_residual(x, p, ratio), arguments)
+
+
+def test_networks_take_turns() -> None:
+    assert [fadrm.network_of(t, networks=4) for t in range(9)] == [0, 1, 2, 3, 0, 1, 2, 3, 0]
+    assert {fadrm.network_of(t, networks=1) for t in range(5)} == {0}
+
+
+def plain_shufflenet(network: Network) -> nn.Module:
+    module = shufflenet.build(3, 2, DATA.image_size, shufflenet.Options()).double()
+    module.load_state_dict(in_double(network).weights)
+    return module.eval().requires_grad_(False)
+
+
+def algorithm_1(config: fadrm.Config, teachers: tuple[Network, ...], patches: Tensor, batch: int) -> list[Tensor]:
+    """One batch as a script would have it: the images after each step, with what follows a stage done, and the result."""
+    modules, low_high = [plain_shufflenet(teacher) for teacher in teachers], DATA.valid_range()
+    small, full, steps = config.small_size or 12, 12, config.iterations
+    each, frames = steps // (config.merges + 1), []
+
+    def resample(x: Tensor, side: int) -> Tensor:
+        return F.interpolate(x, size=(side, side), mode="bilinear", align_corners=False)
+
+    def grad_steps(x: Tensor, count: int) -> Tensor:
+        x = x.clone().requires_grad_()
+        optimiser = torch.optim.Adam([x], lr=config.learning_rate, betas=(0.5, 0.9), eps=1e-8)
+        for _ in range(count):
+            t = len(frames)
+            optimiser.param_groups[0]["lr"] = config.learning_rate * (1 + math.cos(math.pi * t / steps)) / 2
+            place = {"seed": config.seed, "step": batch * steps + t}
+            view = recovery.random_resized_crop_and_flip(x, 0.08, **place)
+            view = recovery.circular_shift(view, config.roll_pixels, **place)
+            logits, means, variances = hooked_gaps(modules[t % len(modules)], view)
+            gaps = config.lambda_mean * (means.sum() + 9 * means[0])
+            gaps = gaps + config.lambda_var * (variances.sum() + 9 * variances[0])
+            (x.grad,) = torch.autograd.grad(F.cross_entropy(logits, torch.arange(2)) + gaps, x)
+            optimiser.step()
+            with torch.no_grad():
+                x.copy_(recovery.clamp_to_valid(x, *(value.double() for value in low_high)))
+            frames.append(x.detach().clone())
+        return x.detach()
+
+    x = resample(patches, small)
+    for _ in range(config.merges):
+        x = grad_steps(x, each)
+        x = resample(x, full if x.shape[-1] == small else small)
+        x = config.merge_ratio * x + (1 - config.merge_ratio) * resample(patches, x.shape[-1])
+        frames[-1] = x.clone()
+    x = grad_steps(x, steps - config.merges * each)
+    return [*frames[:-1], resample(x, full)]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"small_size": 9},
+        {"small_size": 9, "merges": 3, "merge_ratio": 0.2},
+        {"small_size": 8, "merges": 0},
+        {"merges": 1, "merge_ratio": 0.8, "lambda_mean": 0.5, "lambda_var": 0.2},
+    ],
+    ids=str,
+)
+def test_updates_are_algorithm_1(changes: dict[str, Any], teachers: tuple[Network, Network]) -> None:
+    """Both batches, with one network and with two in turn: every image on the way and the result at full size."""
+    for some in (teachers[:1], teachers):
+        config = settings(**{"lambda_mean": 0.05, "lambda_var": 0.02} | changes)
+        inputs = Inputs(data=DATA, teachers=tuple(in_double(teacher) for teacher in some))
+        for batch in (0, 1):
+            patches = fadrm._patches(config, inputs, batch).double()
+            start = fadrm.resampled(patches, fadrm.stage_size(1, image_size=(12, 12), small_size=config.small_size))
+            done = start.new_zeros((batch, 2, 3, 12, 12))
+            state = fadrm.State(batch * config.iterations, start, optimisers.adam_init({"images": start}), done)
+            expected = algorithm_1(config, some, patches, batch)
+            for frame in expected[:-1]:
+                state, _ = fadrm.update(config, inputs, state)
+                torch.testing.assert_close(state.images, frame, rtol=1e-8, atol=1e-8)
+            state, _ = fadrm.update(config, inputs, state)
+            torch.testing.assert_close(state.done[-1], expected[-1], rtol=1e-8, atol=1e-8)
+
+
+def test_without_merges_it_is_sre2l_from_real_images(inputs: Inputs) -> None:
+    config = settings(merges=0, lambda_var=0.03)
+    alike = sre2l.Config(
+        images_per_class=2, iterations=7, roll_pixels=2, seed=3, initialisation="real", crop="always", lambda_var=0.03
+    )
+    ours, theirs = list(process.steps(fadrm, config, inputs)), list(process.steps(sre2l, alike, inputs))
+    for one, other in zip(ours, theirs, strict=True):
+        _assert_shared_parts_same(one, other)
+    assert_same(process.run(fadrm, config, inputs).tensors, process.run(sre2l, alike, inputs).tensors)
+
+
+def test_merging_nothing_is_sre2l_with_a_fresh_adam_in_each_stage(inputs: Inputs) -> None:
+    config = settings(merges=2, merge_ratio=1.0)
+    alike = sre2l.Config(images_per_class=2, iterations=7, roll_pixels=2, seed=3, initialisation="real", crop="always")
+    state = sre2l.init(alike, inputs)
+    for step in process.steps(fadrm, config, inputs):
+        state, trace = sre2l.update(alike, inputs, state)
+        if step.index % 7 in (2, 4):  # floor(7 / 3) = 2 steps, 2 steps, 3 steps
+            state = dataclasses.replace(state, optimiser=optimisers.adam_init({"images": state.images}))
+        _assert_shared_parts_same(step, Step(step.index, step.total, state, trace))
+
+
+def _assert_shared_parts_same(one: Step, other: Step) -> None:
+    for part in dataclasses.fields(sre2l.State):
+        assert_same(getattr(one.state, part.name), getattr(other.state, part.name))
+    for part in dataclasses.fields(sre2l.Trace):
+        assert_same(getattr(one.trace, part.name), getattr(other.trace, part.name))
+
+
+def test_merging_all_returns_to_the_patches(teachers: tuple[Network, Network]) -> None:
+    """alpha = 0: a stage begins at the resampled patches, whatever the last one found, with a fresh Adam."""
+    config, inputs = settings(merge_ratio=0.0, small_size=9), Inputs(data=DATA, teachers=teachers)
+    whole = list(process.steps(fadrm, config, inputs))
+    for batch in (0, 1):
+        patches = fadrm._patches(config, inputs, batch)
+        for merge, size in ((2, 12), (4, 9)):
+            state = whole[7 * batch + merge - 1].state
+            assert torch.equal(state.images, fadrm.resampled(patches, (size, size)))
+            assert state.optimiser.step == 0 and not state.optimiser.first["images"].any()
+
+
+def test_sizes_stages_and_networks_of_a_run(teachers: tuple[Network, Network]) -> None:
+    config, inputs = settings(small_size=9, images_per_class=1), Inputs(data=DATA, teachers=teachers)
+    assert fadrm.init(config, inputs).images.shape[2:] == (9, 9)
+    whole = list(process.steps(fadrm, config, inputs))
+    assert [step.trace.stage for step in whole] == [1, 1, 2, 2, 3, 3, 3]
+    assert [step.trace.network for step in whole] == [0, 1, 0, 1, 0, 1, 0]
+    assert [step.state.images.shape[-1] for step in whole] == [9, 12, 12, 9, 9, 9, 9]
+    for step in whole:
+        made = fadrm.finish(config, inputs, step.state)
+        assert made.images.shape == (2, 3, 12, 12) and made.complete is (step.index == step.total)
+        low, high = DATA.valid_range()
+        assert (made.images >= low - 1e-5).all() and (made.images <= high + 1e-5).all()
+
+
+def test_patches_are_images_of_the_class_and_new_in_each_batch(inputs: Inputs, colour: ImageData) -> None:
+    seen, everything = [], colour.normalised()
+    for batch in (0, 1):
+        for label, patch in enumerate(fadrm._patches(settings(), inputs, batch)):
+            (index,) = torch.nonzero((everything == patch).flatten(1).all(1)).flatten().tolist()
+            assert int(colour.train_labels[index]) == label
+            seen.append(index)
+    assert len(set(seen)) == 4
+
+
+@pytest.mark.parametrize(("patches", "factor"), [("crop", 1), ("mosaic", 2)])
+def test_crops_and_mosaics_are_those_of_rded(patches: str, factor: int, teachers: tuple[Network, Network]) -> None:
+    """Chosen by the first network whatever comes after it; the best of each class go to the first batch."""
+    inputs, config = Inputs(data=DATA, teachers=teachers), settings(patches=patches, seed=5)
+    rded = methods.get("rded")
+    wanted = process.run(
+        rded, rded.Config(images_per_class=2, factor=factor, seed=5), Inputs(data=DATA, teachers=teachers[:1])
+    )
+    start = fadrm.init(config, inputs)
+    assert_same(start.images, torch.stack([wanted.images[0], wanted.images[2]]))
+    # With alpha = 0 every merge gives the patches back, in the second batch its own.
+    returned = [step.state.images for step in process.steps(fadrm, config.replace(merge_ratio=0.0), inputs)]
+    assert_same(returned[1], start.images)
+    assert_same(returned[config.iterations + 1], torch.stack([wanted.images[1], wanted.images[3]]))
+
+
+def test_noise_is_only_where_it_begins(inputs: Inputs) -> None:
+    """The first images differ; what is merged does not: with alpha = 0 all is the same from the first merge on."""
+    real, noise = (
+        list(process.steps(fadrm, settings(merge_ratio=0.0, initialisation=start), inputs))
+        for start in ("real", "noise")
+    )
+    assert not torch.equal(real[0].state.images, noise[0].state.images)
+    assert_same(real[3].state.images, noise[3].state.images)
+
+
+def test_in_bfloat16_images_and_statistics_stay_float32(inputs: Inputs) -> None:
+    config = settings(precision="bfloat16", images_per_class=1)
+    full = list(process.steps(fadrm, config.replace(precision="float32"), inputs))
+    half = list(process.steps(fadrm, config, inputs))
+    assert half[-1].state.images.dtype == half[-1].state.optimiser.first["images"].dtype == torch.float32
+    assert half[0].trace.layer_mean_gaps.dtype == half[0].trace.total_loss.dtype == torch.float32
+    torch.testing.assert_close(
+        half[0].trace.layer_variance_gaps, full[0].trace.layer_variance_gaps, rtol=0.1, atol=0.05
+    )
+
+
+def test_the_stored_labels_are_the_networks_mean(teachers: tuple[Network, Network]) -> None:
+    inputs = Inputs(data=DATA, teachers=teachers)
+    made = process.run(fadrm, settings(small_size=9, merges=1), inputs)
+    mean = sum(networks.predict(each, made.images).logits for each in teachers) / 2
+    torch.testing.assert_close(made.target("stored").logits, mean)
+    assert made.target("online").fingerprints == tuple(each.fingerprint for each in teachers)
+    assert made.labels.tolist() == [0, 1, 0, 1] and made.provenance["method"] == fadrm.NAME
+
+
+def test_bad_input(inputs: Inputs, colour: ImageData, colour_teacher: Network, teachers: tuple[Network, ...]) -> None:
+    for changes, words in (
+        ({"merge_ratio": -0.1}, ("merge_ratio", "[0, 1]", "-0.1")),
+        ({"merge_ratio": 1.5}, ("merge_ratio", "[0, 1]", "1.5")),
+        ({"merge_ratio": math.nan}, ("merge_ratio", "finite", "nan")),
+        ({"merges": -1}, ("merges", "[0, 1000]", "-1")),
+        ({"merges": 7}, ("merges", "below the number of iterations (7)", "7")),
+        ({"small_size": 0}, ("small_size", "at least 1", "0")),
+        ({"patches": "whole"}, ("patches", "'real'", "'mosaic'", "'whole'")),
+        (
+            {"patches": "mosaic", "images_per_class": 2, "candidates_per_class": 7},
+            ("images_per_class", "at most 1", "2"),
+        ),
+    ):
+        with refuses(*words):
+            settings(**changes)
+    settings(merges=6)
+    with refuses("dataset", "'imagenet'"):
+        fadrm.Config.paper("cifar")
+    for size in (8, 9):
+        with refuses("small_size", "below the image size of 8 px", str(size)):
+            fadrm.init(settings(small_size=size), inputs)
+    with refuses("teacher", "6 x 6 pixels", "convnet"):
+        fadrm.init(settings(small_size=6), inputs)
+    with refuses("roll_pixels", "smallest image size of 2 px"):
+        fadrm.init(settings(small_size=2), Inputs(data=DATA, teachers=teachers))
+    with refuses("data", fadrm.NAME):
+        fadrm.init(settings(), Inputs(teachers=(colour_teacher,)))
+    with refuses("teacher", fadrm.NAME):
+        fadrm.init(settings(), Inputs(data=colour))
+    state = fadrm.init(settings(), inputs)
+    with refuses("teacher", fadrm.NAME):
+        fadrm.update(settings(), Inputs(data=colour), state)
+    with refuses("images_per_class", "at most 8", "9"):
+        fadrm.init(settings(images_per_class=9, initialisation="noise"), inputs)
+    other = networks.initialise(networks.spec("convnet", width=4).for_data(made_data(classes=3, channels=3)), seed=0)
+    with refuses("teacher", "2 classes", "3 classes"):
+        Inputs(data=colour, teachers=(colour_teacher, other))
+    bare = networks.initialise(networks.spec("convnet", width=4, norm="none").for_data(colour), seed=0)
+    with refuses("teacher", "BatchNorm2d", fadrm.NAME):
+        fadrm.init(settings(), Inputs(data=colour, teachers=(colour_teacher, bare)))
+    with refuses("iteration", "[0, 6]", "7"):
+        fadrm.stage_of(7, iterations=7, merges=2)
+    with refuses("patches", "[2, 3, any, any]"):
+        fadrm.merged_with_residual(torch.zeros(2, 3, 6, 6), torch.zeros(2, 1, 8, 8), 0.5)
+
+
+def test_published_settings() -> None:
+    paper, large = fadrm.Config.paper(), fadrm.Config.paper("imagenet")
+    assert (paper.iterations, paper.merges, paper.merge_ratio, paper.small_size) == (2000, 3, 0.5, None)
+    assert (paper.learning_rate, paper.beta1, paper.beta2, paper.crop) == (0.25, 0.5, 0.9, "always")
+    assert (paper.lambda_mean, paper.lambda_var, paper.first_layer_multiplier) == (0.01, 0.01, 10.0)
+    assert (large.small_size, large.roll_pixels) == (200, 32)
+    assert methods.get("fadrm") is fadrm

@@ -1,0 +1,131 @@
+"""Computed once, kept by content, and never kept when partial."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from ddlab import networks
+from ddlab.data import ImageData
+from ddlab.distilled import DistilledSet
+from ddlab.methods import selection
+from ddlab.networks import Network
+from ddlab.runs import cache, process
+from ddlab.runs.process import Inputs, Step
+from ddlab.training import supervised
+from tests.support import assert_same, refuses
+
+CONFIG = supervised.Config.teaching("teacher", network=networks.spec("convnet", width=4), epochs=2)
+
+
+@pytest.fixture(autouse=True)
+def _empty(no_cache: None) -> None:
+    """Each test starts with an empty cache."""
+
+
+class Counter:
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self, *_: Any) -> int:
+        self.calls += 1
+        return self.calls
+
+
+def test_same_parts_are_computed_once() -> None:
+    count = Counter()
+    parts = (torch.ones(2), CONFIG, {"a": [1, None]})
+    assert (
+        cache.remember(count, *parts) == cache.remember(count, torch.ones(2), CONFIG.replace(), {"a": [1, None]}) == 1
+    )
+    for other in ((torch.zeros(2), *parts[1:]), (parts[0], CONFIG.replace(seed=1), parts[2]), parts[:2]):
+        assert cache.remember(count, *other) == count.calls
+    assert count.calls == 4
+    cache.clear()
+    assert cache.remember(count, *parts) == 5
+
+
+def test_what_fails_is_not_kept() -> None:
+    def fails() -> None:
+        raise RuntimeError("once")
+
+    with pytest.raises(RuntimeError):
+        cache.remember(fails, "key")
+    assert cache.remember(lambda: 3, "key") == 3
+
+
+def test_the_oldest_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "MEMORY", 2)
+    count = Counter()
+    for key in ("a", "b", "a", "c"):
+        cache.remember(count, key)
+    assert count.calls == 3
+    cache.remember(count, "a")
+    assert count.calls == 3
+    cache.remember(count, "b")
+    assert count.calls == 4
+
+
+def test_many_threads() -> None:
+    found: list[int] = []
+    threads = [
+        threading.Thread(target=lambda n=n: found.append(cache.remember(lambda: n % 7, "thread", n % 7)))
+        for n in range(50)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == sorted(n % 7 for n in range(50))
+
+
+def test_a_run_is_done_once(grey: ImageData, colour: ImageData) -> None:
+    count = Counter()
+    first = cache.run(supervised, CONFIG, Inputs(data=grey), on_step=count)
+    steps = count.calls
+    assert (
+        steps > 0 and cache.run(supervised, CONFIG, Inputs(data=grey), on_step=count) is first and count.calls == steps
+    )
+    assert cache.run(supervised, CONFIG, Inputs(data=colour), on_step=count) is not first
+    assert cache.run(supervised, CONFIG.replace(seed=1), Inputs(data=grey), on_step=count) is not first
+    assert_same(first, process.run(supervised, CONFIG, Inputs(data=grey)))
+
+
+@pytest.mark.parametrize("kind", ["set", "network"])
+def test_partial_results_are_given_and_not_kept(kind: str, grey: ImageData, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupt(step: Step) -> None:
+        raise KeyboardInterrupt
+
+    module, config = (selection, selection.Config(images_per_class=1)) if kind == "set" else (supervised, CONFIG)
+    partial: Any = cache.run(module, config, Inputs(data=grey), on_step=interrupt)
+    assert cache.is_partial(partial) and partial.provenance["step"] == 1
+    whole = cache.run(module, config, Inputs(data=grey))
+    assert not cache.is_partial(whole)
+    assert_same(whole, process.run(module, config, Inputs(data=grey)))
+    assert "interrupted" in capsys.readouterr().out
+
+
+def test_on_disk(grey: ImageData, teacher: Network, tmp_path: Path) -> None:
+    count, inputs = Counter(), Inputs(data=grey, teachers=(teacher,))
+    options: Any = {"folder": tmp_path / "kept", "load": DistilledSet.load, "on_step": count}
+    config = selection.Config(images_per_class=1)
+    first = cache.run(selection, config, inputs, **options)
+    (file,) = (tmp_path / "kept").iterdir()
+    cache.clear()
+    assert_same(cache.run(selection, config, inputs, **options), first)
+    assert count.calls == 3
+    cache.clear()
+    file.write_bytes(file.read_bytes()[:100])
+    assert_same(cache.run(selection, config, inputs, **options), first)
+    assert count.calls == 6
+    cache.clear()
+    assert_same(DistilledSet.load(file), first)
+
+
+def test_unknown_parts() -> None:
+    with refuses("fingerprint"):
+        cache.remember(lambda: 1, object())

@@ -1,0 +1,154 @@
+"""Checkpoints: any State in one file, tied to its config and inputs."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from ddlab import networks
+from ddlab.core import optimisers, storage
+from ddlab.data import ImageData
+from ddlab.methods import selection
+from ddlab.networks import Network
+from ddlab.runs import checkpoint, process
+from ddlab.runs.process import Inputs
+from ddlab.training import supervised
+from tests.support import assert_same, refuses
+
+
+@dataclass(frozen=True)
+class Inner:
+    rate: float
+    values: dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class State:
+    step: int
+    inner: Inner
+    optimiser: optimisers.SGDState | optimisers.AdamState
+    maybe: Tensor | None
+    note: str
+    flag: bool
+
+
+def state(optimiser: Any, maybe: Tensor | None) -> State:
+    values = {"blocks.0.weight": torch.ones(2, 3).t(), "scalar": torch.tensor(2, dtype=torch.int64)}
+    return State(4, Inner(0.1, values), optimiser, maybe, "ü", True)
+
+
+PROCESS = SimpleNamespace(NAME="toy", State=State)
+CONFIG = selection.Config()
+
+
+@pytest.mark.parametrize("maybe", [None, torch.zeros(0, 2)])
+@pytest.mark.parametrize("init", [optimisers.sgd_init, optimisers.adam_init])
+def test_nested_states(maybe: Tensor | None, init: Any, tmp_path: Path) -> None:
+    whole = state(init({"a.b": torch.ones(2), "c": torch.ones(())}), maybe)
+    file = checkpoint.save(tmp_path / "x", PROCESS, CONFIG, Inputs(), whole)
+    assert_same(checkpoint.load(file, PROCESS, CONFIG, Inputs()), whole)
+
+
+def test_empty_dicts(tmp_path: Path) -> None:
+    whole = state(optimisers.adam_init({}), None)
+    file = checkpoint.save(tmp_path / "x", PROCESS, CONFIG, Inputs(), whole)
+    assert_same(checkpoint.load(file, PROCESS, CONFIG, Inputs()), whole)
+
+
+@pytest.mark.parametrize("lost", ["inner/values/scalar", "maybe", "optimiser/first/a"])
+def test_a_file_without_some_tensor(lost: str, tmp_path: Path) -> None:
+    whole = state(optimisers.adam_init({"a": torch.ones(2)}), torch.ones(2))
+    file = checkpoint.save(tmp_path / "x", PROCESS, CONFIG, Inputs(), whole)
+    tensors, header = storage.load(file, "checkpoint")
+    del tensors[lost]
+    storage.save(file, tensors, header, "checkpoint")
+    if "/" in lost:  # a dict holds what is there; a State of fixed fields does not
+        loaded = checkpoint.load(file, PROCESS, CONFIG, Inputs())
+        with pytest.raises(AssertionError):
+            assert_same(loaded, whole)
+    else:
+        with refuses("checkpoint", "whole", lost):
+            checkpoint.load(file, PROCESS, CONFIG, Inputs())
+
+
+@pytest.mark.parametrize("lost", ["process", "config", "inputs", "plain"])
+def test_a_header_without_some_part(lost: str, tmp_path: Path) -> None:
+    file = checkpoint.save(tmp_path / "x", PROCESS, CONFIG, Inputs(), state(optimisers.adam_init({}), None))
+    tensors, header = storage.load(file, "checkpoint")
+    storage.save(file, tensors, {key: value for key, value in header.items() if key != lost}, "checkpoint")
+    with refuses("checkpoint", "whole", lost):
+        checkpoint.load(file, PROCESS, CONFIG, Inputs())
+
+
+def test_the_error_says_which_parameters_differ(tmp_path: Path) -> None:
+    config = supervised.Config.teaching(network=networks.spec("convnet", width=4))
+    file = checkpoint.save(tmp_path / "x", supervised, config, Inputs(), state(optimisers.adam_init({}), None))
+    with refuses("checkpoint", "epochs=100", "seed=0") as _:
+        checkpoint.load(file, supervised, config.replace(epochs=3, seed=1), Inputs())
+    with refuses("checkpoint", "network=", "'width': 4"):
+        checkpoint.load(file, supervised, config.replace(network=networks.spec("convnet", width=5)), Inputs())
+
+
+def test_files_of_other_kinds(tmp_path: Path, teacher: Network) -> None:
+    with refuses("path", "ddlab checkpoint file", "holds network"):
+        checkpoint.load(teacher.save(tmp_path / "teacher"), PROCESS, CONFIG, Inputs())
+    with refuses("path", "existing"):
+        checkpoint.load(tmp_path / "none", PROCESS, CONFIG, Inputs())
+
+
+@pytest.fixture
+def run(grey: ImageData) -> tuple[supervised.Config, Inputs]:
+    config = supervised.Config.teaching("teacher", network=networks.spec("convnet", width=4), epochs=2, batch_size=12)
+    return config, Inputs(data=grey)
+
+
+def test_truncated_anywhere(run: tuple[supervised.Config, Inputs], tmp_path: Path) -> None:
+    file = checkpoint.save(tmp_path / "x", supervised, *run, supervised.init(*run))
+    content = file.read_bytes()
+    for place in range(100):
+        file.write_bytes(content[: len(content) * place // 100])
+        with refuses("path", "complete ddlab checkpoint"):
+            process.run(supervised, *run, checkpoint=file)
+
+
+def test_a_run_writes_now_and_then(run: tuple[supervised.Config, Inputs], tmp_path: Path) -> None:
+    seen = []
+    file = tmp_path / "x"
+
+    def look(step: process.Step) -> None:
+        seen.append(checkpoint.load(file, supervised, *run).step if file.exists() else 0)
+
+    process.run(supervised, *run, checkpoint=file, checkpoint_seconds=0.0, on_step=look)
+    assert seen == [0, 1, 2, 3, 4, 5] and checkpoint.load(file, supervised, *run).step == 6
+
+
+def test_a_given_state_goes_before_the_file(run: tuple[supervised.Config, Inputs], tmp_path: Path) -> None:
+    file = tmp_path / "x"
+    process.run(supervised, *run, checkpoint=file)
+    seen: list[int] = []
+    process.run(
+        supervised, *run, checkpoint=file, state=supervised.init(*run), on_step=lambda step: seen.append(step.index)
+    )
+    assert seen == [1, 2, 3, 4, 5, 6]
+
+
+def test_an_error_in_the_consumer_is_not_hidden(run: tuple[supervised.Config, Inputs], tmp_path: Path) -> None:
+    def fails(step: process.Step) -> None:
+        raise RuntimeError("mine")
+
+    with pytest.raises(RuntimeError, match="mine"):
+        process.run(supervised, *run, on_step=fails)
+
+
+def test_the_device_is_not_part_of_the_fingerprint(grey: ImageData) -> None:
+    assert Inputs(data=grey).fingerprint == Inputs(data=grey, device="auto").fingerprint
+    assert Inputs(data=grey).fingerprint != Inputs().fingerprint
+    renamed = dataclasses.replace(grey, class_names=("x", "y", "z"))
+    assert Inputs(data=grey).fingerprint != Inputs(data=renamed).fingerprint

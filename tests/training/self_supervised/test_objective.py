@@ -1,0 +1,215 @@
+"""An objective of one's own: what is trained, what follows, what is only written; and what it must consist of."""
+
+from __future__ import annotations
+
+import itertools
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+import ddlab
+from ddlab import networks
+from ddlab.data import ImageData
+from ddlab.runs import checkpoint, process
+from ddlab.runs.process import Inputs, Step
+from ddlab.training import self_supervised
+from ddlab.training.self_supervised import Batch, ObjectiveState, Teacher, barlow_twins, followed
+from tests.support import assert_same, draw_globally, global_randomness, refuses
+from tests.training.self_supervised import toy_objective as toy
+
+TOY = Teacher(toy)
+SMALL: dict[str, Any] = {
+    "network": networks.spec("convnet", width=4), "projector_width": 6, "epochs": 3, "warmup_epochs": 1, "batch_size": 8,
+    "crop_area": 0.5,
+}  # fmt: skip
+
+
+def config(**changes: Any) -> toy.Config:
+    return toy.Config.teaching(**SMALL | {"optimiser": "lars", "learning_rate": 3.0, "trust": 0.02} | changes)
+
+
+def run(given: toy.Config, data: ImageData) -> list[Step]:
+    """The state before the first update as a step 0, then all updates."""
+    inputs = Inputs(data=data)
+    return [Step(0, 0, TOY.init(given, inputs), None), *process.steps(TOY, given, inputs)]
+
+
+def objective(**parts: Any) -> Any:
+    """Barlow Twins with other parts, as a module of one's own; None leaves a part out."""
+    module = types.ModuleType("mine")
+    vars(module).update({name: getattr(barlow_twins, name) for name in ("NAME", "Config", "init", "loss")} | parts)
+    for name in [name for name, value in parts.items() if value is None]:
+        delattr(module, name)
+    return module
+
+
+@pytest.mark.parametrize("optimiser", ["lars", "adamw"])
+def test_what_is_trained_what_follows_and_what_is_written(optimiser: str, grey: ImageData) -> None:
+    given = config(optimiser=optimiser, learning_rate=3.0 if optimiser == "lars" else 0.1)
+    steps = run(given, grey)
+    total = TOY.total_steps(given, Inputs(data=grey))
+    for before, after in itertools.pairwise(steps[1:]):  # the first update has a learning rate of 0
+        old, new = before.state.objective, after.state.objective
+        assert all(not torch.equal(old.trained[name], value) for name, value in new.trained.items())
+        m = 1 - (1 - given.target_momentum) * (1 - after.index / total)
+        network = networks.parameter_names(given.network.for_data(grey))
+        learnt = {f"network.{name}": after.state.weights[name] for name in network if "classifier" not in name}
+        learnt |= {f"projector.{name}": value for name, value in after.state.projector.items()}
+        for name, value in new.target.items():
+            if name in learnt:
+                assert torch.equal(value, m * old.target[name] + (1 - m) * learnt[name]), name
+            else:  # running statistics come from the target's own passes; its last layer stays
+                assert torch.equal(value, old.target[name]) is ("classifier" in name), name
+        assert learnt.keys() < new.target.keys()
+        assert torch.equal(new.buffers["queue"][8:], old.buffers["queue"][:-8])
+        torch.testing.assert_close(new.buffers["queue"].norm(dim=1), torch.ones(given.queue_length))
+    assert len(steps) == total + 1
+    assert all(not value.requires_grad for part in vars(new).values() for value in part.values())
+
+
+@pytest.mark.parametrize("momentum", [0.0, 1.0])
+def test_limits_of_the_momentum(momentum: float, grey: ImageData, monkeypatch: pytest.MonkeyPatch) -> None:
+    """1: the target stays as it began. 0: it is the network."""
+    monkeypatch.setattr(toy, "momentum", lambda *_: momentum)
+    steps = run(config(), grey)
+    first, last = steps[0].state, steps[-1].state
+    assert all(
+        torch.equal(last.objective.target[f"projector.{name}"], (first if momentum else last).projector[name])
+        and not torch.equal(value, first.projector[name])
+        for name, value in last.projector.items()
+    )
+
+
+def test_the_last_layer_of_the_projector_is_the_objectives(grey: ImageData) -> None:
+    state = TOY.init(config(), Inputs(data=grey))
+    assert [state.projector[f"linear.{n}"].shape[0] for n in (0, 1)] == [6, 5]
+    assert not torch.equal(state.objective.trained["linear.1"], state.projector["linear.1"])  # a stream of its own
+
+
+def test_what_is_trained_is_trained_by_the_optimiser(grey: ImageData) -> None:
+    """A loss of a vector alone: AdamW as torch has it, and a network without gradient."""
+    start = torch.tensor([1.0, -2.0, 3.0])
+    mine = objective(
+        init=lambda config, encoder: ObjectiveState(trained={"vector": start}),
+        loss=lambda config, state, batch: (state.trained["vector"].square().sum(), state),
+    )
+    given = barlow_twins.Config.teaching(**SMALL, weight_decay=0.0)
+    steps = list(process.steps(Teacher(mine), given, Inputs(data=grey)))
+    vector = start.clone().requires_grad_()
+    solver = torch.optim.AdamW([vector], weight_decay=0.0)
+    for step in steps:
+        solver.param_groups[0]["lr"] = step.trace.learning_rate
+        vector.grad = 2 * vector.detach()
+        solver.step()
+        torch.testing.assert_close(step.state.objective.trained["vector"], vector.detach())
+    assert_same(steps[-1].state.projector, Teacher(mine).init(given, Inputs(data=grey)).projector)
+
+
+def test_resumes_bit_for_bit_from_a_file(grey: ImageData, tmp_path: Path) -> None:
+    given, inputs = config(), Inputs(data=grey)
+    randomness = global_randomness()
+    steps, file = run(given, grey), tmp_path / "state"
+    assert global_randomness() == randomness
+    draw_globally()
+    assert_same(run(given, grey), steps)
+    for step in steps[1:-1:3]:
+        checkpoint.save(file, TOY, given, inputs, step.state)
+        loaded = checkpoint.load(file, TOY, given, inputs)
+        assert_same(loaded, step.state)
+        assert_same(list(process.steps(TOY, given, inputs, loaded))[-1].state, steps[-1].state)
+    with refuses("config", "temperature"):
+        checkpoint.load(file, TOY, given.replace(temperature=1.0), inputs)
+
+
+def test_the_result_is_a_network_that_names_the_objective(grey: ImageData) -> None:
+    network = process.run(TOY, config(), Inputs(data=grey))
+    assert network.provenance["config"]["loss"] == "toy" and network.provenance["complete"]
+    assert toy.Config.from_string(config().to_string()) == config()
+
+
+def test_the_package_is_the_process_by_barlow_twins(grey: ImageData) -> None:
+    given = self_supervised.Config.teaching(**SMALL)
+    one, two = (
+        process.run(by, given, Inputs(data=grey)) for by in (self_supervised, self_supervised.teacher_of(given))
+    )
+    assert_same(one.weights, two.weights)
+    assert_same(ddlab.train_teacher(grey, given, progress=False).weights, one.weights)
+    assert all(name == module.NAME for name, module in self_supervised.OBJECTIVES.items())
+
+
+def test_followed_is_the_moving_average() -> None:
+    target = {"a": torch.tensor([1.0, 2.0]), "count": torch.tensor(3)}
+    found = followed(target, {"a": torch.tensor([3.0, 0.0]), "b": torch.ones(1)}, momentum=0.75)
+    assert found["a"].tolist() == [1.5, 1.5] and found["count"] is target["count"] and len(found) == 2
+    with refuses("momentum", "[0, 1]"):
+        followed(target, {}, momentum=1.1)
+    with refuses("learnt['a']", "[2]"):
+        followed(target, {"a": torch.ones(3)}, momentum=0.5)
+
+
+class TestBadObjectives:
+    @pytest.mark.parametrize("part", ["NAME", "Config", "init", "loss"])
+    def test_a_part_is_missing(self, part: str) -> None:
+        with refuses("objective", f"has no {part}"):
+            Teacher(objective(**{part: None}))
+
+    @pytest.mark.parametrize(
+        ("parts", "words"),
+        [
+            ({"Config": self_supervised.TwoViews}, ["objective.Config", "self_supervised.Training", "TwoViews"]),
+            ({"Config": 3}, ["objective.Config"]),
+            ({"NAME": "mine"}, ["objective.Config.loss", "'mine'", "'barlow_twins'"]),
+        ],
+    )
+    def test_parts_that_do_not_fit(self, parts: dict[str, Any], words: list[str]) -> None:
+        with refuses(*words):
+            Teacher(objective(**parts))
+
+    @staticmethod
+    def _loss(answer: Any) -> Any:
+        def loss(config: Any, state: ObjectiveState, batch: Batch) -> Any:
+            return answer(batch.projections[0].mean(), state)
+
+        return loss
+
+    @pytest.mark.parametrize(
+        ("answer", "words"),
+        [
+            (lambda loss, state: loss, ["answer of barlow_twins.loss", "(loss, ObjectiveState)"]),
+            (lambda loss, state: (loss, {}), ["state", "ObjectiveState"]),
+            (lambda loss, state: (0.5, state), ["loss of barlow_twins", "tensor"]),
+            (lambda loss, state: (loss[None], state), ["loss of barlow_twins", "shape []"]),
+            (lambda loss, state: (loss.detach(), state), ["loss of barlow_twins", "gradients"]),
+        ],
+    )
+    def test_answers_that_train_nothing(self, answer: Any, words: list[str], grey: ImageData) -> None:
+        given = barlow_twins.Config.teaching(**SMALL)
+        with refuses(*words):
+            process.run(Teacher(objective(loss=self._loss(answer))), given, Inputs(data=grey))
+
+    def test_states_of_another_kind(self, grey: ImageData) -> None:
+        given = barlow_twins.Config.teaching(**SMALL)
+        for part in ("init", "follow"):
+            with refuses("state", "ObjectiveState"):
+                process.run(Teacher(objective(**{part: lambda *_: None})), given, Inputs(data=grey))
+
+    def test_configs_of_others(self, grey: ImageData) -> None:
+        with refuses("config", "Config"):
+            process.run(TOY, self_supervised.Config.teaching(**SMALL), Inputs(data=grey))
+        with refuses("config.loss", "'barlow_twins'", "'toy'"):
+            ddlab.train_teacher(grey, config(), progress=False)
+
+
+def test_gradients_of_the_target_are_cut(grey: ImageData) -> None:
+    """An objective that forgets `no_grad`: what it keeps carries no graph all the same."""
+
+    def loss(config: Any, state: ObjectiveState, batch: Batch) -> tuple[Tensor, ObjectiveState]:
+        return batch.projections[0].mean(), ObjectiveState(buffers={"kept": batch.projections[1]})
+
+    given = barlow_twins.Config.teaching(**SMALL)
+    step = next(process.steps(Teacher(objective(loss=loss)), given, Inputs(data=grey)))
+    assert not step.state.objective.buffers["kept"].requires_grad

@@ -1,0 +1,103 @@
+"""LARS against the loop of a script in float64, and the learning rate against its formula."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from ddlab.core import optimisers
+from ddlab.training.self_supervised import lars_direction, warmed_cosine
+from tests.support import refuses
+
+SHAPES = {"weight": (4, 3), "kernel": (2, 3, 3, 3), "bias": (4,)}
+
+
+def drawn(seed: int) -> dict[str, Tensor]:
+    draw = torch.Generator().manual_seed(seed)
+    return {name: torch.randn(shape, generator=draw, dtype=torch.float64) for name, shape in SHAPES.items()}
+
+
+def test_descent_equals_a_script() -> None:
+    """Five steps with two learning rates, as two groups of parameters would be given."""
+    weight_rate, bias_rate, momentum, decay, trust = 0.4, 0.03, 0.9, 0.01, 0.05
+    found, state = drawn(0), optimisers.sgd_init(drawn(0))
+    values = {name: value.numpy().copy() for name, value in drawn(0).items()}
+    velocities = {name: 0 * value for name, value in values.items()}
+    for step in range(5):
+        fade = 1 - step / 10
+        direction = lars_direction(
+            found, drawn(step + 1), weight_decay=decay, trust=trust, bias_factor=bias_rate / weight_rate
+        )
+        found, state = optimisers.sgd_update(
+            found, direction, state, learning_rate=fade * weight_rate, momentum=momentum
+        )
+        for name, value in values.items():
+            slope, rate = drawn(step + 1)[name].numpy(), fade * bias_rate
+            if value.ndim > 1:
+                slope, rate = slope + decay * value, fade * weight_rate
+                slope = slope * trust * math.sqrt((value**2).sum() / (slope**2).sum())
+            velocities[name] = momentum * velocities[name] + slope
+            values[name] = value - rate * velocities[name]
+    for name, value in values.items():
+        torch.testing.assert_close(found[name], torch.from_numpy(value), msg=name)
+
+
+def test_a_layers_step_has_a_fixed_length() -> None:
+    parameters, gradients = drawn(0), drawn(1)
+    for factor in (1e-6, 1.0, 1e6):
+        scaled = {name: factor * value for name, value in gradients.items()}
+        direction = lars_direction(parameters, scaled, weight_decay=0.0, trust=0.02, bias_factor=0.5)
+        for name in ("weight", "kernel"):
+            assert float(direction[name].norm()) == pytest.approx(0.02 * float(parameters[name].norm()))
+        torch.testing.assert_close(direction["bias"], 0.5 * scaled["bias"])
+
+
+def test_layers_of_zeros_and_zero_gradients() -> None:
+    zeros = {name: torch.zeros(shape) for name, shape in SHAPES.items()}
+    ones = {name: torch.ones(shape) for name, shape in SHAPES.items()}
+    for parameters, gradients, expected in ((zeros, ones, 1.0), (ones, zeros, 0.0), (zeros, zeros, 0.0)):
+        direction = lars_direction(parameters, gradients, weight_decay=0.0, trust=0.1)
+        assert all(torch.equal(value, torch.full_like(value, expected)) for value in direction.values())
+
+
+def test_learning_rate() -> None:
+    options: dict[str, Any] = {"total": 30, "warmup": 10, "base": 0.8, "final_fraction": 0.01}
+    found = [warmed_cosine(step, **options) for step in range(31)]
+    for step, rate in enumerate(found):
+        share = (1 + math.cos(math.pi * (step - 10) / 20)) / 2
+        expected = 0.8 * step / 10 if step < 10 else 0.8 * (share + 0.01 * (1 - share))
+        assert rate == pytest.approx(expected)
+    assert found[0] == 0 and max(found) == found[10] == 0.8 and found[30] == pytest.approx(0.008)
+    assert warmed_cosine(0, total=1, warmup=0, base=0.5, final_fraction=0.0) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [({"warmup": 30}, "warmup"), ({"step": -1}, "step"), ({"base": -1.0}, "base"), ({"final_fraction": 2.0}, "final_fraction")],
+)  # fmt: skip
+def test_bad_learning_rate(changes: dict[str, Any], word: str) -> None:
+    good: dict[str, Any] = {"step": 3, "total": 30, "warmup": 10, "base": 0.8, "final_fraction": 0.01}
+    with refuses(word):
+        warmed_cosine(**good | changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"gradients": {}}, "gradients"),
+        ({"gradients": {**drawn(1), "bias": torch.zeros(3).double()}}, "bias"),
+        ({"gradients": {**drawn(1), "bias": torch.zeros(4)}}, "bias"),
+        ({"parameters": 3}, "parameters"),
+        ({"trust": -1.0}, "trust"),
+        ({"weight_decay": math.nan}, "weight_decay"),
+        ({"bias_factor": -0.1}, "bias_factor"),
+    ],
+)
+def test_bad_direction(changes: dict[str, Any], word: str) -> None:
+    good: dict[str, Any] = {"parameters": drawn(0), "gradients": drawn(1), "weight_decay": 0.1, "trust": 0.1}
+    with refuses(word):
+        lars_direction(**good | changes)

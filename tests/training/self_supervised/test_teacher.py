@@ -1,0 +1,264 @@
+"""The teacher against a plain PyTorch loop; what is trained, what is dropped, what is never looked at."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from ddlab import networks
+from ddlab.data import ImageData
+from ddlab.networks import Network
+from ddlab.runs import cache, process
+from ddlab.runs.process import Inputs
+from ddlab.training import self_supervised
+from ddlab.training.self_supervised import projected, projector_weights, representations
+from ddlab.training.self_supervised.teacher import _learning_rate
+from tests.networks.test_networks import plain
+from tests.support import assert_same, made_data, refuses
+
+SMALL: dict[str, Any] = {
+    "network": networks.spec("convnet", width=4), "projector_width": 6, "projector_depth": 3, "epochs": 4, "warmup_epochs": 1,
+    "batch_size": 8, "crop_area": 0.5,
+}  # fmt: skip
+
+
+def config(**changes: Any) -> self_supervised.Config:
+    return self_supervised.Config(**SMALL | changes)
+
+
+def module_of(weights: dict[str, Tensor], depth: int) -> nn.Sequential:
+    """The projector as a script has it."""
+    layers: list[nn.Module] = []
+    for number in range(depth):
+        linear = nn.Linear(*reversed(weights[f"linear.{number}"].shape), bias=False)
+        linear.weight.data = weights[f"linear.{number}"].clone()
+        layers.append(linear)
+        if number < depth - 1:
+            norm = nn.BatchNorm1d(linear.out_features)
+            norm.weight.data, norm.bias.data = weights[f"scale.{number}"].clone(), weights[f"shift.{number}"].clone()
+            layers += [norm, nn.ReLU()]
+    return nn.Sequential(*layers)
+
+
+class TestProjector:
+    @pytest.mark.parametrize("depth", [1, 2, 3])
+    def test_equals_torchs_layers(self, depth: int) -> None:
+        draw = torch.Generator().manual_seed(0)
+        weights = projector_weights(5, widths=(4, 3, 2)[:depth], seed=0)
+        moved = {name: value + 0.1 * torch.randn(value.shape, generator=draw) for name, value in weights.items()}
+        features = torch.randn((7, 5), generator=draw)
+        torch.testing.assert_close(projected(moved, features), module_of(moved, depth)(features))
+
+    def test_is_drawn_as_torch_draws(self) -> None:
+        """Uniform in plus and minus 1 / sqrt(inputs), each layer for itself."""
+        weights = projector_weights(400, widths=(100,) * 3, seed=3)
+        assert [name for name in weights if name.startswith("linear")] == ["linear.0", "linear.1", "linear.2"]
+        for number, inputs in enumerate((400, 100, 100)):
+            drawn, bound = weights[f"linear.{number}"], inputs**-0.5
+            assert drawn.shape == (100, inputs) and drawn.abs().max() <= bound
+            error = bound / (3 * drawn.numel()) ** 0.5
+            assert abs(float(drawn.mean())) < 4 * error and float(drawn.std()) == pytest.approx(
+                bound / 3**0.5, rel=0.02
+            )
+        assert not torch.equal(weights["linear.1"], weights["linear.2"])
+        assert_same(weights, projector_weights(400, widths=(100,) * 3, seed=3))
+        assert not torch.equal(weights["linear.0"], projector_weights(400, widths=(100,) * 3, seed=4)["linear.0"])
+        assert all((weights[f"scale.{n}"] == 1).all() and (weights[f"shift.{n}"] == 0).all() for n in (0, 1))
+
+    @pytest.mark.parametrize(
+        ("changes", "word"),
+        [
+            ({"features": torch.ones(4, 3)}, "linear.0"),
+            ({"features": torch.ones(4, 5).double()}, "linear.0"),
+            ({"weights": {}}, "weights"),
+            ({"weights": None}, "weights"),
+            ({"weights": {"linear.0": torch.ones(4, 5), "another": torch.ones(4)}}, "another"),
+            ({"features": torch.ones(1, 5)}, "at least two"),
+        ],
+    )
+    def test_bad_input(self, changes: dict[str, Any], word: str) -> None:
+        good: dict[str, Any] = {
+            "weights": projector_weights(5, widths=(4, 4), seed=0),
+            "features": torch.ones(4, 5),
+        }
+        with refuses(word):
+            projected(**good | changes)
+
+
+def plain_training(
+    given: self_supervised.Config, data: ImageData, module: Any, projector: Any, steps: int
+) -> list[Any]:
+    """The loop of a script; order, views and learning rates are the library's, which stand tested apart."""
+    seen: dict[str, Tensor] = {}
+    module.classifier.register_forward_pre_hook(lambda _, inputs: seen.update(features=inputs[0]))
+    normalise, losses = nn.BatchNorm1d(given.projector_width, affine=False), []
+    learnt = [p for name, p in module.named_parameters() if not name.startswith("classifier")] + list(
+        projector.parameters()
+    )
+    matrices, vectors = [p for p in learnt if p.ndim > 1], [p for p in learnt if p.ndim == 1]
+    ratio = given.bias_learning_rate / given.learning_rate
+    if given.optimiser == "adamw":
+        solver: Any = torch.optim.AdamW(learnt, weight_decay=given.weight_decay)
+        scales = [1.0]
+    else:
+        solver = torch.optim.SGD([{"params": matrices}, {"params": vectors}], lr=0.1, momentum=given.momentum)
+        scales = [1.0, ratio]
+    inputs = Inputs(data=data)
+    total = self_supervised.total_steps(given, inputs)
+    for step in range(steps):
+        rate = _learning_rate(given, inputs, step, total)
+        for group, scale in zip(solver.param_groups, scales, strict=True):
+            group["lr"] = rate * scale
+        images = data.normalised(given.indices(len(data.train_labels), step))
+        projections = []
+        for view in given.pair(images, mean=data.mean, std=data.std, step=step):
+            module.train()(view)
+            projections.append(projector(seen["features"]))
+        correlation = normalise(projections[0]).T @ normalise(projections[1]) / len(images)
+        difference = (correlation - torch.eye(given.projector_width)) ** 2
+        diagonal = difference.diagonal().sum()
+        loss = diagonal + given.off_diagonal_weight * (difference.sum() - diagonal)
+        solver.zero_grad()
+        loss.backward()
+        for value in matrices if given.optimiser == "lars" else ():
+            assert value.grad is not None
+            decayed = value.grad + given.weight_decay * value.detach()
+            value.grad = decayed * given.trust * value.detach().norm() / decayed.norm()
+        solver.step()
+        losses.append((loss.detach(), correlation.diagonal().mean().detach()))
+    return losses
+
+
+@pytest.mark.parametrize("optimiser", ["lars", "adamw"])
+@pytest.mark.parametrize("colours", [1, 3])
+def test_updates_equal_a_plain_loop(optimiser: str, colours: int) -> None:
+    data = made_data(channels=colours, train=8)
+    changes = {"learning_rate": 3.0, "trust": 0.02} if optimiser == "lars" else {"learning_rate": 0.3}
+    given = config(optimiser=optimiser, weight_decay=0.01, off_diagonal_weight=0.1, seed=5, **changes)
+    inputs = Inputs(data=data)
+    state = self_supervised.init(given, inputs)
+    module = plain(Network(spec=given.network.for_data(data), weights=state.weights))
+    projector: Any = module_of(state.projector, 3)
+    expected = plain_training(given, data, module, projector, 5)
+    for step in process.steps(self_supervised, given, inputs):
+        loss, agreement = expected[step.index - 1]
+        torch.testing.assert_close(step.trace.loss, loss, rtol=2e-4, atol=1e-5)
+        torch.testing.assert_close(step.trace.agreement, agreement, rtol=2e-4, atol=1e-5)
+        state = step.state
+        if step.index == 5:
+            break
+    for name, value in module.state_dict().items():
+        if name.endswith(("convolution.bias", "running_mean")):
+            continue  # before batch norm a bias has no gradient but rounding errors, which Adam scales up
+        torch.testing.assert_close(state.weights[name], value, rtol=2e-3, atol=2e-4, msg=name)
+    for number in range(3):
+        found, wanted = state.projector[f"linear.{number}"], projector[3 * number].weight.detach()
+        torch.testing.assert_close(found, wanted, rtol=2e-3, atol=2e-4)
+
+
+def test_what_is_trained_and_what_is_dropped(grey: ImageData) -> None:
+    inputs, given = Inputs(data=grey), config(optimiser="adamw", learning_rate=0.1)
+    before = self_supervised.init(given, inputs).weights
+    network = process.run(self_supervised, given, inputs)
+    assert network.weights.keys() == before.keys() and network.spec == given.network.for_data(grey)
+    for name, value in network.weights.items():
+        assert torch.equal(value, before[name]) is name.startswith("classifier."), name
+    assert network.provenance["classifier"] == "untrained" and network.provenance["complete"]
+    assert self_supervised.Config.from_string(given.to_string()) == given
+    assert network.provenance["config"]["projector_width"] == 6
+
+
+def test_labels_are_never_read(grey: ImageData) -> None:
+    other = dataclasses.replace(grey, train_labels=grey.train_labels.roll(5), test_labels=grey.test_labels.roll(1))
+    one, two = (process.run(self_supervised, config(), Inputs(data=data)) for data in (grey, other))
+    assert_same(one.weights, two.weights)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_views_come_to_agree(seed: int, grey: ImageData) -> None:
+    given = config(optimiser="adamw", learning_rate=0.3, epochs=20, seed=seed)
+    traces = [step.trace for step in process.steps(self_supervised, given, Inputs(data=grey))]
+    first, last = traces[:8], traces[-8:]
+    for name, rises in (("agreement", True), ("loss", False)):
+        start, end = (sum(float(getattr(trace, name)) for trace in part) for part in (first, last))
+        assert (end > start) is rises, name
+
+
+def test_fewer_images_than_a_batch(grey: ImageData) -> None:
+    given = config(batch_size=1000, epochs=2, warmup_epochs=0)
+    assert self_supervised.total_steps(given, Inputs(data=grey)) == 2
+    assert process.run(self_supervised, given, Inputs(data=grey)).provenance["complete"]
+
+
+class TestRepresentations:
+    def test_equal_the_networks_features(self, grey: ImageData, teacher: Network, no_cache: None) -> None:
+        for split in ("train", "test"):
+            found = representations(teacher, grey, split, batch_size=5)
+            torch.testing.assert_close(found, networks.predict(teacher, grey.normalised(split=split)).features)
+
+    def test_are_computed_once(self, grey: ImageData, teacher: Network, no_cache: None, monkeypatch: Any) -> None:
+        calls, predict = [], networks.predict
+        monkeypatch.setattr(networks, "predict", lambda *given: calls.append(1) or predict(*given))
+        one, two = representations(teacher, grey), representations(dataclasses.replace(teacher), grey)
+        assert one is two and len(calls) == 1
+        other = dataclasses.replace(grey, train_images=255 - grey.train_images)
+        assert not torch.equal(representations(teacher, other), one) and len(calls) == 2
+        cache.clear()
+        assert torch.equal(representations(teacher, grey), one) and len(calls) == 3
+
+    @pytest.mark.parametrize(
+        ("changes", "word"),
+        [
+            ({"network": None}, "network"),
+            ({"data": None}, "data"),
+            ({"split": "valid"}, "split"),
+            ({"batch_size": 0}, "batch_size"),
+            ({"device": "gpu"}, "device"),
+            ({"data": made_data(channels=3)}, "1 channels"),
+            ({"data": made_data(size=9)}, "(8, 8)"),
+        ],
+    )
+    def test_bad_input(self, changes: dict[str, Any], word: str, grey: ImageData, teacher: Network) -> None:
+        with refuses(word):
+            representations(**{"network": teacher, "data": grey} | changes)
+
+    def test_features_that_are_not_finite(self, grey: ImageData, teacher: Network) -> None:
+        broken = {name: value * torch.nan if value.ndim == 4 else value for name, value in teacher.weights.items()}
+        with refuses("features", "finite"):
+            representations(dataclasses.replace(teacher, weights=broken), grey)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: config(warmup_epochs=4), ["warmup_epochs", "4"]),
+        (lambda: config(loss="simclr"), ["loss", "'barlow_twins'"]),
+        (lambda: config(off_diagonal_weight=-1.0), ["off_diagonal_weight"]),
+        (lambda: config(projector_depth=0), ["projector_depth"]),
+        (lambda: config(optimiser="adam"), ["optimiser", "'lars'"]),
+        (lambda: self_supervised.Config.paper("mnist"), ["dataset", "cifar10"]),
+        (lambda: self_supervised.Config.for_data(None), ["data"]),  # type: ignore[arg-type]
+        (lambda: process.start(self_supervised, config(), Inputs()), ["data"]),
+        (
+            lambda: process.start(self_supervised, config(), Inputs(data=made_data(classes=1, train=1))),
+            ["data", "at least two"],
+        ),
+    ],
+)
+def test_bad_input(call: Callable[[], Any], words: list[str]) -> None:
+    with refuses(*words):
+        call()
+
+
+def test_presets() -> None:
+    published = self_supervised.Config.paper()
+    assert published == self_supervised.Config()
+    assert (published.learning_rate, published.bias_learning_rate, published.weight_decay) == (0.2, 0.0048, 1.5e-6)
+    small = self_supervised.Config.paper("cifar100", seed=3)
+    assert (small.batch_size, small.projector_width, small.seed) == (256, 2048, 3)
+    assert self_supervised.Config.for_data(made_data(channels=3)).flip and not self_supervised.Config.teaching().flip

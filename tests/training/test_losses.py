@@ -1,0 +1,87 @@
+"""Shared losses against independent float64 references."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from ddlab.training import losses
+from tests.support import refuses
+
+CASES = {
+    "rows": st.integers(1, 5),
+    "classes": st.integers(1, 6),
+    "temperature": st.floats(0.2, 50),
+    "seed": st.integers(0, 999),
+}
+
+
+def logits(rows: int, classes: int, seed: int) -> Tensor:
+    return 3 * torch.randn((rows, classes), generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def plain_softmax(row: list[float], temperature: float) -> list[float]:
+    powers = [math.exp((value - max(row)) / temperature) for value in row]
+    return [power / sum(powers) for power in powers]
+
+
+@given(**CASES)
+def test_soft_targets(rows: int, classes: int, temperature: float, seed: int) -> None:
+    given_logits = logits(rows, classes, seed)
+    found = losses.soft_targets(given_logits, temperature)
+    expected = [plain_softmax(row, temperature) for row in given_logits.tolist()]
+    torch.testing.assert_close(found, torch.tensor(expected, dtype=torch.float64))
+    torch.testing.assert_close(losses.soft_targets(given_logits + 7, temperature), found)
+
+
+@given(**CASES)
+def test_distillation_loss(rows: int, classes: int, temperature: float, seed: int) -> None:
+    """KL(p || q), summed over classes, mean over rows, without the factor T^2."""
+    student, targets = logits(rows, classes, seed), losses.soft_targets(logits(rows, classes, seed + 1), temperature)
+    found = losses.distillation_loss(student, targets, temperature=temperature)
+    total = 0.0
+    for row, wanted in zip(student.tolist(), targets.tolist(), strict=True):
+        given_share = plain_softmax(row, temperature)
+        total += sum(p * math.log(p / q) for p, q in zip(wanted, given_share, strict=True) if p > 0)
+    assert float(found) == pytest.approx(total / rows, rel=1e-9, abs=1e-9)
+    assert float(found) >= -1e-12
+    own = losses.soft_targets(student, temperature)
+    assert float(losses.distillation_loss(student, own, temperature=temperature)) == pytest.approx(0, abs=1e-12)
+
+
+def test_hard_targets_give_cross_entropy() -> None:
+    student, classes = logits(6, 4, 0), torch.arange(6) % 4
+    one_hot = torch.nn.functional.one_hot(classes, 4).double()
+    expected = torch.nn.functional.cross_entropy(student, classes)
+    torch.testing.assert_close(losses.distillation_loss(student, one_hot, temperature=1.0), expected)
+
+
+def test_gradient() -> None:
+    student, targets = logits(3, 4, 0).requires_grad_(), losses.soft_targets(logits(3, 4, 1), 2.0)
+    assert torch.autograd.gradcheck(lambda s: losses.distillation_loss(s, targets, temperature=2.0), (student,))
+    assert torch.autograd.gradcheck(lambda s: losses.soft_targets(s, 2.0), (student,))
+
+
+@pytest.mark.parametrize("temperature", [0, -1, math.nan, math.inf, "4", None])
+def test_bad_temperature(temperature: Any) -> None:
+    with refuses("temperature", "at least 1e-06"):
+        losses.soft_targets(logits(2, 3, 0), temperature)
+    with refuses("temperature", "at least 1e-06"):
+        losses.distillation_loss(logits(2, 3, 0), logits(2, 3, 0).softmax(1), temperature=temperature)
+
+
+@pytest.mark.parametrize("bad", [None, [[0.1, 0.9]], torch.zeros(3), torch.zeros(1, 3), torch.zeros(2, 4)])
+def test_bad_tensors(bad: Any) -> None:
+    with refuses("targets"):
+        losses.distillation_loss(logits(2, 3, 0), bad, temperature=1.0)
+    if not (isinstance(bad, Tensor) and bad.ndim == 2):
+        with refuses("logits"):
+            losses.soft_targets(bad, 1.0)
+        with refuses("student_logits"):
+            losses.distillation_loss(bad, torch.zeros(2, 3), temperature=1.0)

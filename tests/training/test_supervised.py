@@ -1,0 +1,413 @@
+"""Training against a plain PyTorch loop, and the properties of its views and targets."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from ddlab import networks
+from ddlab.data import ImageData, augmentation
+from ddlab.distilled import DistilledSet, HardLabels
+from ddlab.evaluation import accuracy
+from ddlab.networks import Network
+from ddlab.runs import process
+from ddlab.runs.process import Inputs
+from ddlab.training import supervised
+from tests.networks.test_networks import plain
+from tests.support import assert_same, made_data, refuses
+
+BLACK = torch.full((1, 1, 1, 1), -1.5)
+
+
+def images(count: int = 4, channels: int = 1, size: int = 6, seed: int = 0) -> Tensor:
+    return torch.rand((count, channels, size, size), generator=torch.Generator().manual_seed(seed))
+
+
+def view(given_images: Tensor, **changes: Any) -> augmentation.View:
+    off: dict[str, Any] = {"crop_pixels": 0, "flip": False, "mixup_alpha": 0.0, "black": BLACK, "seed": 0, "step": 0}
+    return augmentation.augment(given_images, **off | changes)
+
+
+SEEDS = {"seed": st.integers(0, 2**40), "step": st.integers(0, 10**6)}
+
+
+class TestAugment:
+    def test_off(self) -> None:
+        found = view(images())
+        assert torch.equal(found.images, images()) and found.share == 1 and found.partner.tolist() == [0, 1, 2, 3]
+
+    @given(**SEEDS, pixels=st.integers(1, 4), channels=st.sampled_from([1, 3]), size=st.integers(5, 9))
+    def test_crop_is_a_window_of_the_padded_image(
+        self, seed: int, step: int, pixels: int, channels: int, size: int
+    ) -> None:
+        given_images, black = images(3, channels, size), torch.arange(-1.0, -1.0 - channels, -1).view(1, -1, 1, 1)
+        found = view(given_images, crop_pixels=pixels, black=black, seed=seed, step=step).images
+        for image, original in zip(found, given_images, strict=True):
+            canvas = black[0].expand(-1, size + 2 * pixels, size + 2 * pixels).clone()
+            canvas[:, pixels : pixels + size, pixels : pixels + size] = original
+            windows = [
+                canvas[:, y : y + size, x : x + size] for y in range(2 * pixels + 1) for x in range(2 * pixels + 1)
+            ]
+            assert any(torch.allclose(image, window, atol=1e-6) for window in windows)
+
+    def test_every_offset_occurs_and_differs_between_images(self) -> None:
+        marked = torch.full((2, 1, 7, 7), -1.5)
+        marked[:, 0, 3, 3] = 1
+        offsets = [
+            torch.nonzero(view(marked, crop_pixels=1, step=step).images > 0)[:, 2:].tolist() for step in range(100)
+        ]
+        assert {tuple(o[0]) for o in offsets} == {(y, x) for y in (2, 3, 4) for x in (2, 3, 4)}
+        assert any(o[0] != o[1] for o in offsets)
+
+    @given(**SEEDS)
+    def test_flip_mirrors_some_images(self, seed: int, step: int) -> None:
+        given_images = images(8)
+        for image, original in zip(
+            view(given_images, flip=True, seed=seed, step=step).images, given_images, strict=True
+        ):
+            assert torch.equal(image, original) or torch.equal(image, original.flip(2))
+
+    def test_half_of_the_images_are_flipped(self) -> None:
+        given_images = images(400)
+        found = view(given_images, flip=True).images
+        share = sum(torch.equal(a, b) for a, b in zip(found, given_images, strict=True)) / 400
+        assert 0.4 < share < 0.6
+
+    @given(**SEEDS, alpha=st.floats(0.1, 4))
+    def test_mixup_is_a_mean_of_two_images(self, seed: int, step: int, alpha: float) -> None:
+        given_images = images(5)
+        found = view(given_images, mixup_alpha=alpha, seed=seed, step=step)
+        assert 0 <= found.share <= 1 and sorted(found.partner.tolist()) == [0, 1, 2, 3, 4]
+        expected = found.share * given_images + (1 - found.share) * given_images[found.partner]
+        torch.testing.assert_close(found.images, expected)
+
+    def test_mixup_shares_follow_beta(self) -> None:
+        from scipy import stats
+
+        shares = [view(images(2), mixup_alpha=0.8, step=step).share for step in range(400)]
+        assert stats.kstest(shares, stats.beta(0.8, 0.8).cdf).pvalue > 0.01
+
+    @given(**SEEDS)
+    def test_a_function_of_seed_and_step(self, seed: int, step: int) -> None:
+        options: dict[str, Any] = {"crop_pixels": 2, "flip": True, "mixup_alpha": 1.0}
+        one, two = (view(images(), seed=seed, step=step, **options) for _ in range(2))
+        assert torch.equal(one.images, two.images) and one.share == two.share
+        assert not torch.equal(one.images, view(images(), seed=seed, step=step + 1, **options).images)
+        assert not torch.equal(one.images, view(images(), seed=seed + 1, step=step, **options).images)
+
+
+class TestTargets:
+    mixed = augmentation.View(images(3), 0.25, torch.tensor([1, 2, 0]))
+    labels = torch.tensor([0, 2, 1])
+
+    def test_hard(self) -> None:
+        expected = torch.tensor([[0.25, 0, 0.75], [0, 0.75, 0.25], [0.75, 0.25, 0]])
+        found = supervised.mixed_targets(self.mixed, F.one_hot(self.labels, 3).float())
+        torch.testing.assert_close(found, expected)
+
+    def test_stored(self) -> None:
+        soft = (torch.randn(3, 3, generator=torch.Generator().manual_seed(0)) / 3).softmax(1)
+        torch.testing.assert_close(supervised.mixed_targets(self.mixed, soft), 0.25 * soft + 0.75 * soft[[1, 2, 0]])
+
+    @pytest.mark.parametrize("mode", ["eval", "train"])
+    def test_online(self, mode: str, teacher: Network) -> None:
+        mixed = self.mixed._replace(images=images(3, size=8))
+        found = supervised.online_targets(mixed, teacher, temperature=3.0, teacher_mode=mode)
+        module = plain(teacher).train(mode == "train")
+        torch.testing.assert_close(found, (module(mixed.images) / 3).softmax(1).detach())
+        assert not found.requires_grad
+
+
+def test_a_resumed_run_without_its_teacher_is_refused(distilled: DistilledSet, teacher: Network) -> None:
+    config = supervised.Config(network=networks.spec("convnet", width=4), labels="online", epochs=2, crop_pixels=0)
+    state = supervised.init(config, Inputs(distilled=distilled, teachers=(teacher,)))
+    with refuses("teacher"):
+        list(process.steps(supervised, config, Inputs(distilled=distilled), state))
+
+
+def plain_training(
+    config: supervised.Config, source: Any, module: nn.Module, teacher: Network | None, steps: int
+) -> list[Tensor]:
+    """The loop of a script; order and views are the library's, which stand tested above."""
+    if config.optimiser == "adamw":
+        solver: Any = torch.optim.AdamW(module.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay)
+    else:
+        solver = torch.optim.SGD(
+            module.parameters(), lr=config.learning_rate, momentum=config.momentum, weight_decay=config.weight_decay
+        )
+    kind = "distilled" if isinstance(source, DistilledSet) else "data"
+    given_to: dict[str, Any] = {"teachers": () if teacher is None else (teacher,), kind: source}
+    inputs = Inputs(**given_to)
+    everything = source.images if isinstance(source, DistilledSet) else source.normalised()
+    labels = source.labels if isinstance(source, DistilledSet) else source.train_labels
+    guide = None if teacher is None else plain(teacher).eval()
+    total, losses = supervised.total_steps(config, inputs), []
+    for step in range(steps):
+        solver.param_groups[0]["lr"] = config.learning_rate * (
+            config.final_fraction + (1 - config.final_fraction) * (1 + math.cos(math.pi * step / total)) / 2
+        )
+        rows = supervised._batch(config, inputs, step)
+        black = (0 - source.mean) / source.std
+        found = augmentation.augment(
+            everything[rows], crop_pixels=config.crop_pixels, flip=config.flip, mixup_alpha=config.mixup_alpha,
+            black=black[None, :, None, None], seed=config.seed, step=step,
+        )  # fmt: skip
+        logits = module.train()(found.images)
+        if config.labels == "hard":
+            first, second = (F.cross_entropy(logits, target) for target in (labels[rows], labels[rows][found.partner]))
+            loss = found.share * first + (1 - found.share) * second
+        else:
+            if config.labels == "online":
+                assert guide is not None
+                soft = (guide(found.images) / config.temperature).softmax(1).detach()
+            else:
+                soft = (source.target("stored").logits[rows] / config.temperature).softmax(1)
+                soft = found.share * soft + (1 - found.share) * soft[found.partner]
+            loss = F.kl_div((logits / config.temperature).log_softmax(1), soft, reduction="sum") / len(rows)
+        solver.zero_grad()
+        loss.backward()
+        solver.step()
+        losses.append(loss.detach())
+    return losses
+
+
+@pytest.mark.parametrize("optimiser", ["adamw", "sgd"])
+@pytest.mark.parametrize("labels", ["hard", "stored", "online"])
+@pytest.mark.parametrize("on", ["data", "set"])
+def test_updates_equal_a_plain_loop(
+    optimiser: str, labels: str, on: str, colour: ImageData, grey: ImageData, teacher: Network, distilled: DistilledSet
+) -> None:
+    if on == "data" and labels == "stored":
+        return
+    config = supervised.Config(
+        network=networks.spec("convnet", width=4), labels=labels, optimiser=optimiser, epochs=4, batch_size=4, learning_rate=0.01,
+        final_fraction=0.1, weight_decay=0.05, crop_pixels=1, mixup_alpha=0.0 if labels == "hard" else 0.8, temperature=3.0, seed=5,
+    )  # fmt: skip
+    source: Any = distilled if on == "set" else grey
+    inputs = Inputs(teachers=(teacher,), **{"distilled" if on == "set" else "data": source})
+    state = supervised.init(config, inputs)
+    spec = config.network.for_data(source)
+    module = plain(Network(spec=spec, weights=state.weights))
+    losses = plain_training(config, source, module, teacher, 6)
+    found = []
+    for step in process.steps(supervised, config, inputs):
+        found.append(step.trace.loss)
+        state = step.state
+        if step.index == 6:
+            break
+    torch.testing.assert_close(torch.stack(found), torch.stack(losses), rtol=2e-4, atol=1e-5)
+    expected = dict(module.state_dict())
+    assert state.weights.keys() == expected.keys()
+    for name, value in expected.items():
+        if optimiser == "adamw" and name.endswith(("convolution.bias", "running_mean")):
+            # Before batch norm a bias has no gradient but rounding errors, which Adam scales up to whole steps.
+            continue
+        torch.testing.assert_close(
+            state.weights[name], value, rtol=2e-3, atol=2e-4, msg=lambda text, name=name: f"{name}: {text}"
+        )
+
+
+def test_mixed_hard_labels_are_mixed_cross_entropy(grey: ImageData) -> None:
+    """KL to a mixture differs from mixed cross-entropies by the entropy of the mixture, which has no gradient."""
+    plain_net = networks.spec("convnet", width=4, norm="none")
+    config = supervised.Config(network=plain_net, mixup_alpha=1.0, epochs=1, batch_size=36, flip=False, crop_pixels=0)
+    (step,) = process.steps(supervised, config, Inputs(data=grey))
+    module = plain(networks.initialise(config.network.for_data(grey), seed=0))
+    (loss,) = plain_training(config, grey, module, None, 1)
+    assert float(step.trace.loss) <= float(loss) + 1e-6
+    for name, value in module.state_dict().items():
+        if value.is_floating_point() and "running" not in name:
+            # The first step of AdamW is nearly the sign of the gradient: where that is nearly 0 it may differ.
+            assert float((step.state.weights[name] - value).abs().median()) < 1e-5, name
+
+
+@pytest.mark.parametrize(
+    ("count", "batch_size", "per_epoch"), [(6, 4, 2), (6, 6, 1), (6, 100, 1), (6, 1, 6), (6, 5, 2)]
+)
+def test_every_image_is_seen_once_per_epoch(
+    count: int, batch_size: int, per_epoch: int, distilled: DistilledSet
+) -> None:
+    config = supervised.Config(epochs=3, batch_size=batch_size)
+    inputs = Inputs(distilled=distilled)
+    assert supervised.total_steps(config, inputs) == 3 * per_epoch
+    epochs = [
+        torch.cat([supervised._batch(config, inputs, e * per_epoch + b) for b in range(per_epoch)]) for e in range(3)
+    ]
+    assert all(sorted(epoch.tolist()) == list(range(count)) for epoch in epochs)
+    assert len({tuple(epoch.tolist()) for epoch in epochs}) > 1
+
+
+def test_a_teacher_learns(digits: ImageData) -> None:
+    config = supervised.Config.teaching("teacher", epochs=3, network=networks.spec("convnet", width=16))
+    teacher = process.run(supervised, config, Inputs(data=digits))
+    assert accuracy(teacher, digits) > 0.85
+    assert teacher.provenance["complete"] and teacher.provenance["config"] == config.to_dict()
+
+
+def test_trace(grey: ImageData) -> None:
+    config = supervised.Config(
+        network=networks.spec("convnet", width=4), epochs=2, batch_size=36, mixup_alpha=0.0, crop_pixels=0, flip=False
+    )
+    first, second = (step.trace for step in process.steps(supervised, config, Inputs(data=grey)))
+    assert first.learning_rate == config.learning_rate and second.learning_rate == pytest.approx(
+        config.learning_rate / 2
+    )
+    assert 0 <= float(first.accuracy_fraction) <= 1
+    network = networks.initialise(config.network.for_data(grey), seed=0)
+    logits = networks.call(network.spec, network.weights, grey.normalised(), train=True)[0].logits
+    assert float(first.accuracy_fraction) == pytest.approx(
+        float((logits.argmax(1) == grey.train_labels).float().mean())
+    )
+
+
+def test_the_set_goes_before_the_data(grey: ImageData, distilled: DistilledSet) -> None:
+    config = supervised.Config(network=networks.spec("convnet", width=4), epochs=1)
+    both, alone = (process.run(supervised, config, Inputs(distilled=distilled, data=d)) for d in (grey, None))
+    assert_same(both.weights, alone.weights)
+
+
+# dataset, students' network -> learning rate and eta for 1, 10 and 50 images per class: Tables 9 to 18 of FADRM.
+FADRM: dict[tuple[str, str], list[tuple[float, float]]] = {
+    ("cifar100", "resnet18"): [(5e-4, 2), (1e-3, 2), (1e-3, 1)],
+    ("cifar100", "resnet50"): [(1e-3, 1), (1e-3, 2), (1e-3, 1)],
+    ("tiny-imagenet", "resnet18"): [(1e-3, 2), (1e-3, 2), (1e-3, 1)],
+    ("tiny-imagenet", "resnet50"): [(5e-4, 2), (5e-4, 2), (5e-4, 1)],
+    ("imagenette", "resnet18"): [(5e-4, 2), (5e-4, 1), (5e-4, 2)],
+    ("imagenette", "resnet50"): [(5e-4, 2), (5e-4, 1), (5e-4, 1)],
+    ("imagewoof", "resnet18"): [(5e-4, 2), (5e-4, 1), (1e-3, 2)],
+    ("imagewoof", "resnet50"): [(5e-4, 2), (5e-4, 1), (5e-4, 1)],
+    ("imagenet", "resnet18"): [(1e-3, 2), (1e-3, 2), (1e-3, 1)],
+    ("imagenet", "resnet50"): [(5e-4, 2), (1e-3, 2), (1e-3, 1)],
+}
+
+
+class TestRecipes:
+    @pytest.mark.parametrize(("dataset", "family"), FADRM)
+    def test_fadrm(self, dataset: str, family: str) -> None:
+        for count, (rate, eta) in zip((1, 10, 50), FADRM[dataset, family], strict=True):
+            config = supervised.Config.paper(
+                dataset, recipe="fadrm", images_per_class=count, network=networks.spec(family), seed=3
+            )
+            epochs = 1000 if dataset == "cifar100" or (dataset, count) == ("tiny-imagenet", 1) else 300
+            assert (config.learning_rate, config.stretch, config.epochs) == (rate, eta, epochs)
+            assert (config.batch_size, config.teacher_mode, config.teacher_batch_size) == (16, "train", 8)
+            assert (config.temperature, config.weight_decay, config.optimiser) == (20, 0.01, "adamw")
+            assert (config.mixup_alpha, config.cutmix_alpha, config.seed) == (0, 1, 3)
+            assert (config.crop_area, config.crop_pixels, config.flip) == (0.08, 0, True)
+
+    def test_rded(self) -> None:
+        sizes = {
+            "cifar10": (10, 50, 100),
+            "cifar100": (20, 100, 200),
+            "tiny-imagenet": (100,) * 3,
+            "imagenet": (20, 100, 200),
+        }
+        for dataset, expected in sizes.items():
+            for count, batch_size in zip((1, 10, 50), expected, strict=True):
+                config = supervised.Config.paper(dataset, recipe="rded", images_per_class=count)
+                assert config.batch_size == batch_size and (config.epochs, config.learning_rate) == (300, 1e-3)
+                assert (config.stretch, config.temperature, config.cutmix_alpha, config.mixup_alpha) == (2, 20, 1, 0)
+                assert config.teacher_mode == "eval" and config.crop_pixels == 0
+                assert config.crop_area == (0.5 if dataset == "imagenet" else 1)
+        small = supervised.Config.paper(
+            "cifar10", recipe="rded", images_per_class=1, network=networks.spec("mobilenet_v2")
+        )
+        assert small.learning_rate == 2.5e-3
+
+    def test_sre2ls_are_as_they_were(self) -> None:
+        assert supervised.Config.paper("cifar100") == supervised.Config() == supervised.Config.paper(recipe="sre2l")
+        assert supervised.Config().stretch == 1 and supervised.Config().cutmix_alpha == 0
+
+    @pytest.mark.parametrize(
+        ("given", "words"),
+        [
+            ({"recipe": "dwa"}, ["recipe", "one of 'sre2l', 'fadrm', 'rded'"]),
+            ({"recipe": "fadrm", "images_per_class": 10}, ["dataset", "'cifar100'", "'cifar10'"]),
+            ({"recipe": "fadrm", "dataset": "cifar100"}, ["images_per_class", "one of 1, 10, 50", "None"]),
+            ({"recipe": "rded", "images_per_class": 7}, ["images_per_class", "one of 1, 10, 50", "7"]),
+            ({"recipe": "rded", "images_per_class": 1, "role": "teacher"}, ["role", "'student'"]),
+            ({"recipe": "rded", "images_per_class": 1, "network": networks.spec("lenet")}, ["network", "'resnet18'"]),
+            ({"recipe": "rded", "images_per_class": 1, "network": "resnet18"}, ["network", "a NetworkSpec"]),
+            ({"images_per_class": 10}, ["images_per_class", "None"]),
+        ],
+    )
+    def test_bad_input(self, given: dict[str, Any], words: list[str]) -> None:
+        with refuses(*words):
+            supervised.Config.paper(**given)
+
+
+def test_a_stretched_cosine_ends_at_half(grey: ImageData) -> None:
+    config = supervised.Config(
+        network=networks.spec("convnet", width=4), epochs=4, batch_size=36, stretch=2.0, flip=False
+    )
+    rates = [step.trace.learning_rate for step in process.steps(supervised, config, Inputs(data=grey))]
+    expected = [config.learning_rate * (1 + math.cos(math.pi * epoch / 8)) / 2 for epoch in range(4)]
+    assert rates == pytest.approx(expected)
+    with refuses("stretch", "1 beside a final_fraction of 0.1", "2.0"):
+        supervised.Config(stretch=2.0, final_fraction=0.1)
+
+
+class TestBadInput:
+    config = supervised.Config(network=networks.spec("convnet", width=4), epochs=1)
+
+    def test_nothing_to_train_on(self) -> None:
+        with refuses("data or distilled", "training"):
+            process.run(supervised, self.config, Inputs())
+
+    def test_labels_that_are_not_there(self, grey: ImageData, distilled: DistilledSet, teacher: Network) -> None:
+        with refuses("labels", "'stored'"):
+            process.run(supervised, self.config.replace(labels="stored"), Inputs(data=grey, teachers=(teacher,)))
+        with refuses("labels", "'epochs'"):
+            process.run(supervised, self.config.replace(labels="epochs"), Inputs(data=grey))
+        with refuses("labels", "['hard', 'stored', 'online']", "'epochs'"):
+            process.run(supervised, self.config.replace(labels="epochs"), Inputs(distilled=distilled))
+        bare = dataclasses.replace(distilled, targets=(HardLabels(distilled.labels),))
+        with refuses("labels", "['hard']", "'stored'"):
+            process.run(supervised, self.config.replace(labels="stored"), Inputs(distilled=bare))
+        for inputs in (Inputs(data=grey), Inputs(distilled=distilled)):
+            with refuses("teacher", "online"):
+                process.run(supervised, self.config.replace(labels="online"), inputs)
+
+    def test_another_teacher(self, distilled: DistilledSet, other_teacher: Network) -> None:
+        with refuses("teacher", "made the set", other_teacher.fingerprint):
+            process.run(
+                supervised, self.config.replace(labels="online"), Inputs(distilled=distilled, teachers=(other_teacher,))
+            )
+
+    def test_an_empty_set(self, distilled: DistilledSet) -> None:
+        empty = dataclasses.replace(
+            distilled, tensors={"images": distilled.images[:0]}, targets=(HardLabels(distilled.labels[:0]),)
+        )
+        with refuses("distilled", "at least one image"):
+            process.run(supervised, self.config, Inputs(distilled=empty))
+
+    def test_crop_larger_than_the_image(self, grey: ImageData) -> None:
+        with refuses("crop_pixels", "below the image size of 8 px"):
+            process.run(supervised, self.config.replace(crop_pixels=8), Inputs(data=grey))
+
+    def test_images_that_are_too_small(self) -> None:
+        with refuses("image_size", "at least 8"):
+            process.run(supervised, self.config.replace(crop_pixels=0), Inputs(data=made_data(size=4)))
+
+    def test_a_last_batch_of_one_image_in_batch_norm(self, distilled: DistilledSet) -> None:
+        """ResNet-18 has one pixel left at 8 px: one image alone has no variance there."""
+        config = self.config.replace(network=networks.spec("resnet18"), batch_size=5)
+        with refuses("batch_size"):
+            process.run(supervised, config, Inputs(distilled=distilled))
+
+    @pytest.mark.parametrize(
+        "changes", [{"role": "Teacher"}, {"epochs": 0}, {"labels": "soft"}, {"network": "convnet"}, {"epoch": 3}]
+    )
+    def test_presets(self, changes: dict[str, Any]) -> None:
+        with refuses(next(iter(changes))):
+            supervised.Config.teaching(**changes)
+        with refuses(next(iter(changes))):
+            supervised.Config.paper(**changes)
