@@ -18,6 +18,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -83,7 +84,7 @@ class Run:
     """One run of a process; see the module. One thread advances it, any number may read.
 
     Attributes:
-        process, config, inputs: what runs. total: updates of the whole run. kept: the steps of which frames are made.
+        process, config, inputs: what runs.
         frames: so far, in order. notes: what `keep.note` gave of each update so far.
         seconds: spent on updates. started: when the first one began (of `time.monotonic`), or None.
     """
@@ -112,12 +113,9 @@ class Run:
         check_call(process, config, inputs, state)
         self.process, self.config, self.inputs = process, config, inputs
         self.keep = errors.check_instance("keep", Keep() if keep is None else keep, Keep, "a Keep")
-        self.total = int(process.total_steps(config, inputs))
-        self.kept = self.keep.of(self.total)
         self._make = self.keep.make or kept_look(process)
-        self._wanted = frozenset(self.kept)
-        states = errors.check_integer("states", states, 0, 1000)
-        self._held = {round(self.total * part / (states + 1)) for part in range(1, states + 1)}
+        self._spread = errors.check_integer("states", states, 0, 1000)
+        self._held: set[int] = set()  # steps from which another run goes on
         self._states: dict[int, Any] = {}
         self._before, self._shared = before if before is not None else (None, 0)
         if self._before is not None:
@@ -130,6 +128,24 @@ class Run:
         self.seconds, self._updates, self.started = 0.0, 0, None
 
     # -- reading, in any thread
+
+    @cached_property
+    def total(self) -> int:
+        """Updates of the whole run; asked for after `init`, which says more clearly what is wrong with the inputs."""
+        return int(self.process.total_steps(self.config, self.inputs))
+
+    @cached_property
+    def kept(self) -> tuple[int, ...]:
+        """The steps of which frames are made."""
+        return self.keep.of(self.total)
+
+    @cached_property
+    def _wanted(self) -> frozenset[int]:
+        return frozenset(self.kept)
+
+    @cached_property
+    def _spread_steps(self) -> frozenset[int]:
+        return frozenset(round(self.total * part / (self._spread + 1)) for part in range(1, self._spread + 1))
 
     @property
     def step(self) -> int:
@@ -202,12 +218,13 @@ class Run:
         Raises:
             NonFiniteError: a State or Trace at a kept step that is not finite; the run stays as it was before that update.
         """
-        until = self.total if until is None else min(errors.check_integer("until", until, 0), self.total)
+        until = None if until is None else errors.check_integer("until", until, 0)
         if seconds is not None:
             seconds = errors.check_number("seconds", seconds, 0) + time.monotonic()
         errors.check_function("watch", watch, optional=True)
         with self._advancing:
             self._begin(until, seconds, watch)
+            until = self.total if until is None else min(until, self.total)
             while self._state is not None and self._state.step < until:
                 begun = time.monotonic()
                 self.started = self.started or begun
@@ -290,7 +307,6 @@ class Run:
         errors.check_function("on_step", on_step, optional=True)
         file = None if checkpoint is None else storage.checked_path(checkpoint, "checkpoint")
         errors.check_number("checkpoint_seconds", checkpoint_seconds, 0)
-        line = Progress(self.process.NAME, self.total, progress)
         saved = time.monotonic()
 
         def save() -> None:
@@ -309,14 +325,12 @@ class Run:
 
         if file is not None and not self.begun and self._first is None and os.path.exists(file):
             self._first = files.load(file, self.process, self.config, self.inputs)
-        stopped = False
+        self.begin()
+        line, stopped = Progress(self.process.NAME, self.total, progress), False
         try:
-            self.begin()
             save()  # a place that cannot be written to is known before the work, not after it
             self.advance(watch=watch)
         except KeyboardInterrupt:
-            if not self.begun:
-                raise
             stopped = not self.complete
         save()
         line.close(stopped, self.step)
@@ -332,14 +346,20 @@ class Run:
         check_finite(self.process.NAME, self.step, self._trace, state)
         return self.process.finish(self.config, self.inputs, state)
 
-    def _begin(self, until: int, deadline: float | None, watch: Callable[[Run], None] | None) -> None:
+    def _begin(self, until: int | None, deadline: float | None, watch: Callable[[Run], None] | None) -> None:
         if self._state is not None:
             return
         if self._before is not None:
             seconds = None if deadline is None else max(deadline - time.monotonic(), 0.0)
             watched = None if watch is None else lambda _run: watch(self)
-            self._before.advance(min(until, self._shared), seconds=seconds, watch=watched)
-            if self._before.step >= self._shared and until > self._shared:
+            self._before.advance(
+                self._shared if until is None else min(until, self._shared), seconds=seconds, watch=watched
+            )
+            if (
+                self._before.step >= self._shared
+                and (until is None or until > self._shared)
+                and self._shared < self.total
+            ):
                 self._state = self._before.state(self._shared)
             return
         state = self._first if self._first is not None else self.process.init(self.config, self.inputs)
@@ -354,7 +374,7 @@ class Run:
             self._frames = (*self._frames, Frame(step, self._make(self.config, self.inputs, state, trace)))
         if trace is not None and self.keep.note is not None:
             self._notes.append(note)
-        if step in self._held:
+        if step in self._held or step in self._spread_steps:
             self._states[step] = state
         self._state, self._trace = state, trace
 

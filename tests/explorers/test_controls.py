@@ -63,7 +63,7 @@ def test_kinds_of_controls(panel):
         "iterations": widgets.IntSlider,
         "batch_size": widgets.SelectionSlider,
         "labels": widgets.ToggleButtons,
-        "model": widgets.Dropdown,
+        "model": widgets.SelectionSlider,
         "flip": widgets.ToggleButtons,
     }
 
