@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from ..core.errors import DDLabError
 from ..data.images import denormalise
-from ..figures import encode_grid, encode_png, finish_figure, loss_curves, start_figure
+from ..figures import encode_grid, encode_png, loss_curves
 from ..runs import Frame, Look
 from ..runs.process import Inputs
 from .plot import Plot
@@ -68,8 +68,8 @@ def curve(frames: Sequence[Frame], chart: str | None, before: tuple[str, Sequenc
         drawn[f"{name} before ({before[0]})"] = earlier[name]
     number = shown or known
     if chart is None or number is None:
-        figure = start_figure(title=_EMPTY, x_label="update", y_label="value", height=_HEIGHT)
-        return finish_figure(figure, alt=f"{_EMPTY}.")
+        nothing = {"no update yet": [float("nan")]}
+        return loss_curves(nothing, title=_EMPTY, x_label="update", y_label="value", height=_HEIGHT)
     x = sorted({place for points in drawn.values() for place in points})
     lines = {
         name: np.interp(x, list(points), list(points.values()), left=np.nan, right=np.nan)
