@@ -134,7 +134,8 @@ def test_it_starts_paused_before_any_update(slow: Any) -> None:
     explorer.runner.join()
     assert explorer.state == "paused" and (explorer.process.begun, explorer.process.updates) == (1, 0)
     assert explorer.sentence.startswith("Before the first of 100 updates with steps 100")
-    assert explorer.runner.thread is None and curves(explorer) == ["no update yet"] and "begin" in explorer.plot.alt
+    assert explorer.runner.thread is None and curves(explorer) == ["no update yet"]
+    assert "begin" in str(explorer.plot.figure.layout.title.text)
     assert {name for name, button in explorer.buttons.items() if button.disabled} == {"pause", "stop"}
 
 
