@@ -184,7 +184,7 @@ def cosine(step: int, total: int, base: float, *, final_fraction: float = 0.0, s
 
 def linear(step: int, total: int, base: float, *, final_fraction: float = 0.0) -> float:
     """The learning rate before update `step` (0-based) of `total`: a line from `base` down to `base * final_fraction`."""
-    total = errors.check_integer("total", total, 1)
+    total = errors.check_integer("total", total, 1, 10**15)
     base = errors.check_number("base", base, -_LARGEST, _LARGEST)
     final_fraction = errors.check_number("final_fraction", final_fraction, 0, 1)
     return base * (1 - (1 - final_fraction) * min(errors.check_integer("step", step, 0), total) / total)

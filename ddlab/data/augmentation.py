@@ -165,7 +165,7 @@ def random_rectangle(
     Its area is uniform between `smallest_area` and 1, as a share of the image's, its aspect ratio log-uniform between 3/4 and 4/3; after
     ten draws that do not fit it is the whole image.
     """
-    height, width = (errors.check_integer(name, n, 1) for name, n in (("height", height), ("width", width)))
+    height, width = (errors.check_integer(name, n, 1, 10**6) for name, n in (("height", height), ("width", width)))
     smallest_area = errors.check_number("smallest_area", smallest_area, 0, 1, open_low=True)
     errors.check_instance("generator", generator, torch.Generator, "a torch Generator")
     for _ in range(10):
@@ -191,7 +191,7 @@ def cutmix_box(height: int, width: int, *, row: int, column: int, share: float) 
 
     Source: Yun et al. 2019, arXiv 1905.04899, eq 2, with the centre drawn anywhere.
     """
-    height, width = (errors.check_integer(name, n, 1) for name, n in (("height", height), ("width", width)))
+    height, width = (errors.check_integer(name, n, 1, 10**6) for name, n in (("height", height), ("width", width)))
     row, column = errors.check_integer("row", row, 0, height - 1), errors.check_integer("column", column, 0, width - 1)
     side = math.sqrt(1 - errors.check_number("share", share, 0, 1))
     rows, columns = int(height * side / 2), int(width * side / 2)

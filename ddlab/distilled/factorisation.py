@@ -59,6 +59,8 @@ def fitted(points: Tensor, bases: Tensor) -> Tensor:
     """
     _check_bases(bases, None)
     errors.check_tensor("points", points, shape=[None, *bases.shape[1:]], dtype=bases.dtype)
+    if not len(points):
+        errors.fail("points", "at least one", points)
     columns, wanted = (part.detach().flatten(1).T.double().cpu() for part in (bases, points))
     return torch.linalg.lstsq(columns, wanted, driver="gelsd").solution.T.to(points)
 

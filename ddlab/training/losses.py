@@ -28,6 +28,8 @@ def distillation_loss(student_logits: Tensor, targets: Tensor, *, temperature: f
     errors.check_tensor("student_logits", student_logits, shape=[None, None], floating=True, finite=False)
     # Another shape would be broadcast and give a wrong number in silence.
     errors.check_tensor("targets", targets, shape=student_logits.shape, floating=True, finite=False)
+    if targets.device.type == "cpu" and bool((targets < 0).any()):  # a GPU must not be waited for in a step
+        errors.fail("targets", "probabilities, none below 0", targets)
     temperature = errors.check_number("temperature", temperature, COLDEST)
     return F.kl_div((student_logits / temperature).log_softmax(1), targets, reduction="batchmean")
 
