@@ -109,7 +109,7 @@ def test_fields_of_a_dataclass() -> None:
         def __post_init__(self) -> None:
             check_fields(self)
 
-    fields = {"images": torch.rand(2, 3, dtype=torch.float64), "targets": torch.rand(2)}
+    fields: dict[str, Any] = {"images": torch.rand(2, 3, dtype=torch.float64), "targets": torch.rand(2)}
     assert isinstance(Problem(**fields, strength=3).strength, float)
     for wrong in ({"strength": -1}, {"targets": torch.rand(3)}, {"images": torch.rand(2, 3)}):
         with pytest.raises(DDLabError, match=next(iter(wrong))):
