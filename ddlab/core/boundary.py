@@ -44,21 +44,23 @@ def checked(function: Function) -> Function:
     Raises (from the call):
         DDLabError: an argument that its annotation does not allow. TypeError: a name that the function does not have, as ever.
     """
-    signature = inspect.signature(function)
+    parameters = [each for each in inspect.signature(function).parameters.values() if each.kind not in _MANY]
+    positional = [each.name for each in parameters if each.kind is not inspect.Parameter.KEYWORD_ONLY]
 
     @functools.cache
     def rules() -> dict[str, Rule]:  # when first called: an annotation may name what stands further down
-        found = {name: each.annotation for name, each in signature.parameters.items() if each.kind not in _MANY}
-        return _rules(found, function.__globals__)
+        return _rules({each.name: each.annotation for each in parameters}, function.__globals__)
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        given = signature.bind(*args, **kwargs)
-        settled: Settled = {}
-        for name, rule in rules().items():
-            if name in given.arguments:
-                given.arguments[name] = rule(name, given.arguments[name], settled)
-        return function(*given.args, **given.kwargs)
+        values, settled = list(args), {}
+        for place, name in enumerate(positional[: len(args)]):
+            if name in rules():
+                values[place] = rules()[name](name, values[place], settled)
+        for name, rule in rules().items():  # in the signature's order: earlier arguments settle lengths for later ones
+            if name in kwargs:
+                kwargs[name] = rule(name, kwargs[name], settled)
+        return function(*values, **kwargs)
 
     return typing.cast(Function, call)
 
