@@ -138,7 +138,7 @@ class NotebookPage:
     # -- looking
 
     def plots(self) -> list[dict[str, Any]]:
-        """Every plot that a reader sees (not those of a folded view): title, traces (0: not drawn), points, times drawn, cursor, alt text, colour of the text, width."""
+        """Every plot of no folded view: title, traces (0: not drawn), points, times drawn, cursor, alt text, colour of the text, width."""
         return self.page.evaluate(_PLOTS)
 
     def wait_for_plots(self, count: int, timeout: float = 20) -> float:
