@@ -17,7 +17,15 @@ from ddlab.methods import selection
 from ddlab.networks import Network
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
+from tests.storm.good import Good
 from tests.support import refuses
+
+STORM: dict[str, Good] = {
+    "herding": Good(lambda g: {"features": g.tensor(6, 3), "count": 2}),
+    "k_center": Good(lambda g: {"features": g.tensor(6, 3), "count": 2}),
+    "k_means": Good(lambda g: {"features": g.tensor(6, 3), "count": 2, "seed": 0}),
+    "average": Good(lambda g: {"images": g.images(), "count": 2, "generator": torch.Generator()}),
+}
 
 KINDS = ("random", "average", "k_means", "herding", "k_center")
 

@@ -19,6 +19,11 @@ from ddlab.runs.process import Inputs
 from ddlab.training import supervised
 from tests.support import made_data
 
+EVERY_STEP = "called in every step, where looking for NaN would wait for the device; whole runs are looked at"
+BUNDLE = "a bundle of what it is given"
+RECORD = "a record that ddlab fills and does not look at; bent ones are thrown at all functions that take one"
+DRIVEN = "called by process.steps and process.run, which check config, inputs and state; called in every step"
+
 
 class Given:
     """Right things of every kind, and strangers: whole and valid, but at the wrong place nearly everywhere."""
