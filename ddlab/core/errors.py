@@ -116,12 +116,12 @@ def check_tensor(
     argument: str,
     value: Any,
     *,
-    shape: Sequence[int | None] | None = None,
+    shape: Sequence[int | str | None] | None = None,
     dtype: torch.dtype | None = None,
     floating: bool = False,
     finite: bool = True,
 ) -> torch.Tensor:
-    """Return `value` if it is a dense tensor of this shape (None matches any length) and dtype, without NaN or infinity.
+    """Return `value` if it is a dense tensor of this shape (None or a name matches any length) and dtype, without NaN or infinity.
 
     `floating` asks for any floating-point dtype. Cheap with `finite=False`; else it waits for the device.
     """
@@ -129,7 +129,9 @@ def check_tensor(
     fits = fits and (dtype is None or value.dtype == dtype) and (not floating or value.is_floating_point())
     if fits and shape is not None:
         found = value.shape
-        fits = len(found) == len(shape) and all(n is None or n == m for n, m in zip(shape, found, strict=True))
+        fits = len(found) == len(shape) and all(
+            isinstance(n, str | None) or n == m for n, m in zip(shape, found, strict=True)
+        )
     if not fits:
         wanted = "" if shape is None else f" of shape [{', '.join('any' if n is None else str(n) for n in shape)}]"
         kind = "float " if floating else "" if dtype is None else f"{str(dtype).removeprefix('torch.')} "

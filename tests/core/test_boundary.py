@@ -1,0 +1,121 @@
+"""The boundary: what annotations let through, and the sentence for what they do not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from ddlab.core import errors
+from ddlab.core.boundary import check_fields, checked, floats, integers, typed, within
+from ddlab.core.errors import DDLabError
+
+
+def even(argument: str, value: Any) -> Any:
+    """A rule of a caller's own."""
+    return value if value % 2 == 0 else errors.fail(argument, "even", value)
+
+
+@checked
+def everything(
+    images: Annotated[Tensor, floats("n c h w")],
+    labels: Annotated[Tensor, integers("n")],
+    wanted: Annotated[Tensor, floats("... 3 k")] | None = None,
+    *,
+    ratio: Annotated[float, within(0, 1, open_low=True)] = 1,
+    steps: Annotated[int, within(1), even] = 2,
+    kind: Literal["mean", "sum"] = "mean",
+    progress: Callable[[int], None] | None = None,
+    title: str = "",
+    squared: bool = False,
+    later: Later | None = None,
+    rest: list[int] | tuple[int, ...] = (),
+) -> dict[str, Any]:
+    return dict(locals())
+
+
+anything: Any = everything  # wrong calls are what is tested
+
+
+class Later:
+    """Named by an annotation that stands above it."""
+
+
+def given() -> dict[str, Any]:
+    return {"images": torch.rand(4, 1, 2, 2), "labels": torch.arange(4)}
+
+
+def test_what_is_allowed_arrives_with_numbers_as_int_and_float() -> None:
+    got = anything(**given(), ratio=np.float32(0.5), steps=np.int64(4), later=Later(), wanted=torch.rand(2, 3, 5))
+    assert (type(got["ratio"]), type(got["steps"])) == (float, int)
+    assert everything(torch.rand(0, 1, 2, 2), torch.arange(0), None)["wanted"] is None
+    assert anything.__name__ == "everything"
+
+
+@pytest.mark.parametrize(
+    "wrong, sentence",
+    [
+        (
+            {"images": torch.rand(4, 2, 2)},
+            r"images must be a float tensor of shape \[n, c, h, w\]; given .* \[4, 2, 2\]",
+        ),
+        ({"images": torch.full((4, 1, 2, 2), torch.nan)}, "images must be finite everywhere"),
+        ({"images": [1.0]}, "images must be a float tensor"),
+        ({"labels": torch.arange(5)}, r"labels must be a int64 tensor of shape \[4\]; given .* \[5\]"),
+        ({"labels": torch.rand(4)}, "labels must be a int64 tensor"),
+        ({"wanted": torch.rand(2, 5)}, r"wanted must be a float32 tensor of shape \[3, k\]"),
+        ({"wanted": torch.rand(3, 5).double()}, "wanted must be a float32 tensor"),
+        ({"ratio": 0}, r"ratio must be a finite number in \(0, 1\]; given 0"),
+        ({"ratio": True}, "ratio must be a finite number"),
+        ({"steps": 1.0}, "steps must be an integer of at least 1"),
+        ({"steps": 3}, "steps must be even; given 3"),
+        ({"kind": "men"}, r"kind must be one of 'mean', 'sum' \(nearest: 'mean'\)"),
+        ({"progress": 3}, "progress must be a function"),
+        ({"title": 3}, "title must be a text"),
+        ({"squared": 1}, "squared must be True or False"),
+        ({"later": 3}, "later must be a Later; given 3"),
+    ],
+)
+def test_what_is_not_allowed_gets_a_sentence(wrong: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(DDLabError, match=sentence):
+        anything(**given() | wrong)
+
+
+def test_a_name_that_is_wrong_or_given_twice_is_pythons_own_error() -> None:
+    with pytest.raises(TypeError, match="multiple values for argument 'images'"):
+        anything(given()["images"], **given())
+    with pytest.raises(TypeError, match="unexpected keyword argument 'step'"):
+        anything(**given() | {"step": 3})
+
+
+def test_one_name_is_one_length_within_a_shape_too() -> None:
+    @checked
+    def square(kernel: Annotated[Tensor, floats("n n")]) -> Tensor:
+        return kernel
+
+    square(torch.eye(3))
+    with pytest.raises(DDLabError, match=r"kernel must be a tensor of shape \[n, n\]"):
+        square(torch.rand(3, 2))
+
+
+def test_fields_of_a_dataclass() -> None:
+    @dataclass(frozen=True)
+    class Problem:
+        images: Annotated[Tensor, typed("n d", torch.float64)]
+        targets: Annotated[Tensor, floats("n")]
+        strength: Annotated[float, within(0)] = 1
+
+        def __post_init__(self) -> None:
+            check_fields(self)
+
+    fields: dict[str, Any] = {"images": torch.rand(2, 3, dtype=torch.float64), "targets": torch.rand(2)}
+    assert isinstance(Problem(**fields, strength=3).strength, float)
+    wrongs: list[dict[str, Any]] = [{"strength": -1}, {"targets": torch.rand(3)}, {"images": torch.rand(2, 3)}]
+    for wrong in wrongs:
+        with pytest.raises(DDLabError, match=next(iter(wrong))):
+            Problem(**dict(fields | wrong))
