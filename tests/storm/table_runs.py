@@ -56,6 +56,7 @@ RUNS: dict[str, Good] = {
         lambda g: {"outputs": g.tensor(4, 3), "targets": g.tensor(4, 3, seed=1)}, nan_passes=EVERY_STEP
     ),
     "training.pretraining.rows": Good(lambda g: {"count": 9, "step": 2, "batch_size": 4, "seed": 0}, largest={"count": 1000}),
+    "runs.process.start": Good(_run),
     "runs.process.steps:state": Good(
         lambda g: {**_run(g), "state": g.state(selection, g.chosen)}, only=("state",), whole=("state",)
     ),
