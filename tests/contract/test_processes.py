@@ -56,7 +56,7 @@ class Case:
     """
 
     name: str
-    module: ModuleType
+    module: Any
     config: Any
     runs_on: str
 

@@ -57,6 +57,11 @@ class Given:
         """float32 [count, channels, h, w] of the data's shape."""
         return self.tensor(count, self.data.channels, *self.data.image_size)
 
+    def any_size(self) -> Network:
+        """A teacher that takes images of any size."""
+        spec = networks.spec("convnet", width=4, depth=2, head="mean").for_data(self.data)
+        return networks.initialise(spec, seed=0)
+
     def opened(self, widget: Any) -> Any:
         """A widget that is closed after the test."""
         self.open.append(widget)
