@@ -239,31 +239,6 @@ def test_other_seeds_and_back_with_the_same(lab: Laboratory) -> None:
     assert lab.panel.value == Settings.from_string(QUICK).replace(first_seed=3)
 
 
-def test_a_shared_text_restores_the_view(lab: Laboratory) -> None:
-    moved(lab, momentum=0.9, deviation=0.2)
-    again = SigmaLab(lab.share_field.value, key="other")
-    assert again.panel.value == lab.panel.value and again.sentence == lab.sentence
-    again.close()
-
-
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ("deviation=0", ("deviation", "0")),
-        ("deviation=-1", ("deviation", "-1")),
-        ("relabelling=1.5", ("relabelling", "1.5")),
-        ("steps=0", ("steps", "0")),
-        ("steps=100000", ("steps", "1000", "100000")),
-        ("dimensions=3", ("dimensions", "3")),
-        ("momentum=NaN", ("momentum",)),
-        ("sigma=1", ("parameter of", "sigma")),
-    ],
-)
-def test_settings_that_are_none(settings: str, words: tuple[str, ...]) -> None:
-    with refuses(*words):
-        SigmaLab(settings)
-
-
 def test_what_cannot_be_trained_is_said_and_the_last_picture_stays(
     lab: Laboratory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
