@@ -197,6 +197,31 @@ def test_presets(name: str, dataset: str) -> None:
     assert config.paper(dataset=dataset, seed=5).seed == config.teaching(seed=5).seed == 5
 
 
+@pytest.mark.parametrize("name", methods.names())
+def test_what_a_method_needs_is_asked_for(name: str, grey: ImageData, teacher: Network) -> None:
+    module = methods.get(name)
+    for begin in (process.start, process.steps):
+        with refuses("data", name):
+            begin(module, module.SMALL, Inputs(teachers=(teacher,)))
+        if module.NEEDS_TEACHER:
+            with refuses("teacher", name):
+                begin(module, module.SMALL, Inputs(data=grey))
+    if name != "selection":  # the same for every dataset
+        with refuses("dataset", "'cifar10'"):
+            module.Config.paper("mnist")
+
+
+@pytest.mark.parametrize("module", PROCESSES, ids=lambda module: module.NAME)
+def test_every_setting_is_held_to_what_it_may_be(module: Any) -> None:
+    for name, described in parameters.describe(module.Config).items():
+        wrong: list[Any] = ["none such", *({float: (torch.nan, torch.inf), int: (1.5,)}.get(described.type, ()))]
+        for end, away in zip(described.range or (None, None), (-1, 1), strict=True):
+            wrong += [] if end is None else [described.type(end + away)]
+        for value in wrong:
+            with refuses(name):
+                module.SMALL.replace(**{name: value})
+
+
 def test_two_runs_are_bit_identical(case: Case, inputs: Inputs, whole: list[Step]) -> None:
     second = []
     for step in process.steps(case.module, case.config, inputs):

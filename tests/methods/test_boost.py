@@ -305,7 +305,7 @@ def test_labels_are_never_read(inputs: Inputs, many: ImageData) -> None:
     assert_same(list(one), list(two))
 
 
-def test_wrong_numbers_and_things_are_named(inputs: Inputs, many: ImageData, teacher: Network) -> None:
+def test_wrong_numbers_are_named(inputs: Inputs) -> None:
     for name, wrong, words in (
         ("image_bases", 17, ["image_bases", "[1, 16]", "17"]),  # more than a basis has numbers
         ("representation_bases", 9, ["representation_bases", "[1, 8]", "9"]),
@@ -316,13 +316,6 @@ def test_wrong_numbers_and_things_are_named(inputs: Inputs, many: ImageData, tea
             boost.init(config(**{name: wrong}), inputs)
     with refuses("budget", "90 pairs"):
         boost.init(config(pairs=None, budget=1000), inputs)
-    with refuses("teacher", boost.NAME):
-        boost.count_pairs(config(), Inputs(data=many))
-    for function in (boost.init, boost.count_pairs):
-        with refuses("data", boost.NAME):
-            function(config(), Inputs(teachers=(teacher,)))
-        with refuses("teacher", boost.NAME):
-            function(config(), Inputs(data=many))
 
 
 def test_more_bases_than_the_rank_are_named_by_the_config(teacher: Network) -> None:

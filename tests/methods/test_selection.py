@@ -146,13 +146,11 @@ def test_one_average_is_the_class_mean(colour: ImageData) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_bad_input(kind: str, grey: ImageData, teacher: Network) -> None:
+def test_bad_input(kind: str, grey: ImageData) -> None:
     with refuses("images_per_class", "at most 12", "'a'", "13"):
         process.run(selection, selection.Config(kind=kind, images_per_class=13), Inputs(data=grey))
     with refuses("teacher", "features"):
         process.run(selection, selection.Config(kind=kind, space="features"), Inputs(data=grey))
-    with refuses("data", "selection"):
-        process.run(selection, selection.Config(kind=kind), Inputs(teachers=(teacher,)))
 
 
 def test_ipc_is_held_against_the_smallest_class(grey: ImageData) -> None:

@@ -223,18 +223,12 @@ def test_interrupted_run_holds_the_batch_under_work(inputs: Inputs) -> None:
         assert made.complete is (step.index == step.total)
 
 
-def test_bad_input(inputs: Inputs, colour: ImageData, colour_teacher: Network) -> None:
-    with refuses("data", sre2l.NAME):
-        sre2l.init(settings(), Inputs(teachers=(colour_teacher,)))
-    with refuses("teacher", sre2l.NAME):
-        sre2l.init(settings(), Inputs(data=colour))
+def test_bad_input(inputs: Inputs, colour: ImageData) -> None:
     with refuses("images_per_class", "at most 8", "9"):
         sre2l.init(settings(initialisation="real", images_per_class=9), inputs)
     sre2l.init(settings(initialisation="noise", images_per_class=9), inputs)
     with refuses("roll_pixels", "below the image size of 8 px", "8"):
         sre2l.init(settings(roll_pixels=8), inputs)
-    with refuses("dataset", "'cifar10'"):
-        sre2l.Config.paper("cifar")
     bare = networks.initialise(networks.spec("convnet", width=4, norm="none").for_data(colour), seed=0)
     with refuses("teacher", "BatchNorm2d"):
         sre2l.init(settings(), dataclasses.replace(inputs, teachers=(bare,)))
