@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 import torch
 
+pytest.importorskip("ipywidgets")  # the contract of processes is run where there are none, too
+
 from ddlab.core.errors import DDLabError
 from ddlab.core.parameters import describe
 from ddlab.data import ImageData
