@@ -185,7 +185,14 @@ def _between(low: float | None, high: float | None, open_low: bool = False) -> s
     if low is None and high is None:
         return ""
     if high is None:
-        return f" {'above' if open_low else 'of at least'} {low:g}"
+        return f" {'above' if open_low else 'of at least'} {_end(low)}"
     if low is None:
-        return f" of at most {high:g}"
-    return f" in {'(' if open_low else '['}{low:g}, {high:g}]"
+        return f" of at most {_end(high)}"
+    return f" in {'(' if open_low else '['}{_end(low)}, {_end(high)}]"
+
+
+def _end(number: float | None) -> str:
+    try:
+        return f"{number:g}"
+    except OverflowError:  # a whole number too large for a float: another field that is one
+        return f"{'-' if number < 0 else ''}10^{int(math.log10(abs(number)))}"  # type: ignore[operator]

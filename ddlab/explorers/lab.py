@@ -90,7 +90,7 @@ class Declared:
     """The fields of a `Lab` after its title and world; the functions take (world, settings) unless another signature is given.
 
     Attributes:
-        controls, more: fields of the settings: those that are seen at once (or world -> these), and those that are folded away.
+        controls, more: fields of the settings, or world -> these: those that are seen at once, and those that are folded away.
         views: of `explorers.views`, from top to bottom, or world -> these. sentence: (world, settings, known) -> what is seen, in words.
         wanted: the jobs for these settings, the most interesting first. opens_with: how many of them are done before anything is on
             show, for the first settings.
@@ -110,7 +110,7 @@ class Declared:
     controls: Sequence[str] | Callable[[Any], Sequence[str]]
     views: Sequence[Any] | Callable[[Any], Sequence[Any]]
     sentence: Callable[[Any, Any, Known], str]
-    more: Sequence[str] = ()
+    more: Sequence[str] | Callable[[Any], Sequence[str]] = ()
     wanted: Callable[[Any, Any], Jobs] = lambda world, settings: []
     opens_with: int = 0
     at_once: Callable[[Any, Any, Any, Known], bool] = lambda world, new, old, known: True
@@ -422,9 +422,9 @@ class Laboratory(Explorer):
         lab = self.lab
         choices = {name: described.choices for name, described in describe(self.start).items()}
         # A choice of one thing is none.
-        seen = lab.controls(self.world) if callable(lab.controls) else lab.controls
-        names = [name for name in (*seen, *lab.more) if len(choices[name] or "ab") > 1]
-        more = [name for name in lab.more if name in names]
+        seen, folded = (part(self.world) if callable(part) else part for part in (lab.controls, lab.more))
+        names = [name for name in (*seen, *folded) if len(choices[name] or "ab") > 1]
+        more = [name for name in folded if name in names]
         labels = {name: words for name, words in lab.labels.items() if name in names}
         said = lab.choice_words(self.world)
         self.panel = controls(self.start, names, labels=labels, more=more, stacked=True, choice_words=said)

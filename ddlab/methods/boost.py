@@ -322,3 +322,17 @@ def _coefficients(config: Config, points: Tensor, bases: Tensor, stream: str) ->
     if config.coefficients_start == "projection":
         return fitted(points, bases)
     return torch.randn((len(points), len(bases)), generator=randomness.generator(config.seed, 0, stream))
+
+
+SMALL = Config(  # for the contract tests
+    network=networks.spec("convnet", width=3),
+    budget=4,
+    image_bases=3,
+    representation_bases=2,
+    pairs=4,
+    shift="stored",
+    pool_size=2,
+    pool_steps=2,
+    iterations=4,
+    batch_size=8,
+)

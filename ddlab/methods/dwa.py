@@ -299,3 +299,6 @@ def _check_every_class(labels: Tensor, classes: int) -> None:
     if not fits or bool((counts != counts[0]).any()):
         allowed = f"classes from 0 to {classes - 1}, each of them equally often and at least once"
         errors.fail("labels", allowed, labels.tolist())
+
+
+SMALL = Config(images_per_class=2, iterations=3, roll_pixels=2)  # for the contract tests

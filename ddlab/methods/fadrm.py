@@ -311,3 +311,6 @@ def _checked_size(argument: str, size: Any) -> tuple[int, int]:
         errors.fail(argument, "(height, width)", size)
     height, width = (errors.check_integer(argument, side, 1, 10**5) for side in size)
     return height, width
+
+
+SMALL = Config(images_per_class=2, iterations=4, roll_pixels=2, merges=2)  # for the contract tests

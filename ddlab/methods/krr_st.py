@@ -365,3 +365,8 @@ def _network_to_fill(config: Config, step: int) -> int | None:
 
 def _learning_rate(config: Config, iteration: int) -> float:
     return optimisers.linear(iteration, config.iterations, config.learning_rate)
+
+
+SMALL = Config(  # for the contract tests
+    budget=4, network=networks.spec("convnet", width=3), pool_size=2, pool_steps=2, iterations=4, batch_size=8
+)

@@ -303,3 +303,6 @@ def _check_enough(images_per_class: int, factor: int, count: int, words: str) ->
     if images_per_class * factor**2 > count:
         allowed = f"at most {count // factor**2} for mosaics of {factor} x {factor} from {count} {words}"
         errors.fail("images_per_class", allowed, images_per_class)
+
+
+SMALL = Config(images_per_class=2, crops_per_image=2)  # for the contract tests

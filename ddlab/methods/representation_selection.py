@@ -171,3 +171,6 @@ def _count(config: Config, inputs: Inputs) -> int:
     if count > len(data.train_labels):
         errors.fail("budget", f"at most {len(data.train_labels)}, the number of training images", config.budget)
     return count
+
+
+SMALL = Config(budget=5)  # for the contract tests

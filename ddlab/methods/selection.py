@@ -220,3 +220,6 @@ def _features(config: Config, inputs: Inputs, images: Tensor) -> Tensor:
     if config.space == "features":
         return networks.predict(require_teacher(NAME, inputs), images).features
     return images.flatten(1)
+
+
+SMALL = Config(images_per_class=2)  # for the contract tests

@@ -343,3 +343,6 @@ def _first_images(config: Config, inputs: Inputs, batch: int) -> Tensor:
         return recovery.noise_images(data, data.classes, seed=config.seed, batch=batch, device=inputs.device)
     indices = recovery.real_image_indices(data, config.images_per_class, seed=config.seed)
     return data.normalised(indices[batch], device=inputs.device)
+
+
+SMALL = Config(images_per_class=2, iterations=3, roll_pixels=2)  # for the contract tests

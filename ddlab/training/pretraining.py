@@ -199,3 +199,8 @@ def _spec(config: Config, inputs: Inputs) -> NetworkSpec:
     source = _distilled(inputs)
     size = source.target("representations").size
     return dataclasses.replace(config.network, channels=source.channels, classes=size, image_size=source.image_size)
+
+
+SMALL = Config(  # for the contract tests
+    network=networks.spec("convnet", width=4), epochs=2, batch_size=9, learning_rate=0.01
+)

@@ -345,3 +345,13 @@ def _examples(config: Config, inputs: Inputs, indices: Tensor, step: int) -> tup
         epoch = step // _views(config, inputs).steps_per_epoch(_count(inputs))
         stored = source.target("epochs").logits[epoch, indices].to(device).float()
     return source.images[indices].to(device), source.labels[indices].to(device), stored
+
+
+SMALL = Config(  # for the contract tests
+    network=networks.spec("convnet", width=4),
+    epochs=3,
+    batch_size=4,
+    crop_pixels=1,
+    learning_rate=0.01,
+    temperature=4.0,
+)

@@ -20,11 +20,13 @@ from ddlab.core import parameters
 from ddlab.core.errors import NonFiniteError
 from ddlab.data import ImageData, predefined_views
 from ddlab.distilled import DistilledSet, Representations
+from ddlab.methods import fadrm, selection
 from ddlab.networks import Network
 from ddlab.runs import checkpoint, look, process
 from ddlab.runs.process import Inputs, Step
 from ddlab.training import pretraining, self_supervised, supervised
 from ddlab.training.relabelling import relabelled
+from ddlab.training.self_supervised import barlow_twins
 from tests.support import (
     assert_same,
     assert_sentence,
@@ -37,35 +39,11 @@ from tests.support import (
     snapshot,
 )
 
-SELF_SUPERVISED: dict[str, Any] = {
-    "budget": 4, "network": networks.spec("convnet", width=3), "pool_size": 2, "pool_steps": 2, "iterations": 4, "batch_size": 8,
-}  # fmt: skip
-# A new method needs a line here: values that make its run a few steps long on three classes of 8 px.
-SMALL: dict[str, dict[str, Any]] = {
-    "squeeze_recover_relabel": {"images_per_class": 2, "iterations": 3, "roll_pixels": 2},
-    "directed_weight_adjustment": {"images_per_class": 2, "iterations": 3, "roll_pixels": 2},
-    "data_residual_matching": {"images_per_class": 2, "iterations": 4, "roll_pixels": 2, "merges": 2},
-    "realism_selection": {"images_per_class": 2, "crops_per_image": 2},
-    "selection": {"images_per_class": 2},
-    "kernel_ridge_self_supervised": SELF_SUPERVISED,
-    "parameterised_self_supervised": SELF_SUPERVISED
-    | {"image_bases": 3, "representation_bases": 2, "pairs": 4, "shift": "stored"},
-    "representation_selection": {"budget": 5},
-}
 ANY_SIZE = "data and two teachers of any size"
 SEVERAL = "set and two teachers"
 LABELLED_VIEWS = "set with labels of each epoch"
 REPRESENTED = "set with representations of every view"
-TRAINING: dict[str, Any] = {
-    "network": networks.spec("convnet", width=4),
-    "epochs": 3,
-    "batch_size": 4,
-    "crop_pixels": 1,
-    "learning_rate": 0.01,
-    "temperature": 4.0,
-}
-
-
+PLAIN = networks.spec("convnet", width=4, norm="none")
 BATCH_SPECIFIC: dict[str, Any] = {
     "mixup_alpha": 0.0, "cutmix_alpha": 1.0, "crop_area": 0.3, "stretch": 2.0, "teacher_mode": "train", "teacher_batch_size": 2,
 }  # fmt: skip
@@ -78,84 +56,62 @@ class Case:
     """
 
     name: str
-    module: ModuleType
+    module: Any
     config: Any
     runs_on: str
 
 
 def method_cases() -> Iterator[Case]:
-    """Each method as it is, and once for each value of each of its choices."""
+    """Each method's `SMALL` as it is, and once for each value of each of its choices."""
     for name in methods.names():
         module = methods.get(name)
-        plain = module.Config(**SMALL[name])
-        yield Case(name, module, plain, "data and teacher")
+        yield Case(name, module, module.SMALL, "data and teacher")
         for field, described in parameters.describe(module.Config).items():
             for choice in described.choices or ():
-                changed = module.Config(**SMALL[name] | {field: choice})
-                if choice != getattr(plain, field):
+                if choice != getattr(module.SMALL, field):
+                    changed = module.SMALL.replace(**{field: choice})
                     yield Case(f"{name}-{field}-{choice}", module, changed, "data and teacher")
         if not module.NEEDS_TEACHER:
-            yield Case(f"{name}-without-teacher", module, module.Config(**SMALL[name]), "data")
-    selection = methods.get("selection")
+            yield Case(f"{name}-without-teacher", module, module.SMALL, "data")
     for kind in ("average", "k_means", "herding", "k_center"):
-        config = selection.Config(**SMALL["selection"] | {"kind": kind, "space": "features"})
+        config = selection.SMALL.replace(kind=kind, space="features")
         yield Case(f"selection-features-{kind}", selection, config, "data and teacher")
-    fadrm = methods.get("data_residual_matching")
-    resized = fadrm.Config(**SMALL[fadrm.NAME] | {"small_size": 6})
-    yield Case("data_residual_matching-small-size", fadrm, resized, ANY_SIZE)
-
-
-def training_config(**changes: Any) -> supervised.Config:
-    return supervised.Config(**TRAINING | changes)
+    yield Case("data_residual_matching-small-size", fadrm, fadrm.SMALL.replace(small_size=6), ANY_SIZE)
 
 
 def training_cases() -> Iterator[Case]:
     """Training as teacher and as student, on every kind of labels, with both optimisers."""
+    small = supervised.SMALL
     for optimiser in ("adamw", "sgd"):
         for labels in ("hard", "online"):
-            config = training_config(optimiser=optimiser, labels=labels, batch_size=16, epochs=2)
+            config = small.replace(optimiser=optimiser, labels=labels, batch_size=16, epochs=2)
             yield Case(f"teacher-{labels}-{optimiser}", supervised, config, "data and teacher")
         for labels in ("hard", "stored", "online"):
-            config = training_config(optimiser=optimiser, labels=labels)
+            config = small.replace(optimiser=optimiser, labels=labels)
             yield Case(f"student-{labels}-{optimiser}", supervised, config, "set and teacher")
-    config = training_config(labels="online", teacher_mode="train")
+    config = small.replace(labels="online", teacher_mode="train")
     yield Case("student-teacher-mode-train", supervised, config, "set and teacher")
     # As FADRM's students learn: CutMix, a cosine that is cut off, teachers in train mode on parts of a batch.
-    config = training_config(**BATCH_SPECIFIC)
-    yield Case("student-epochs", supervised, config.replace(labels="epochs"), LABELLED_VIEWS)
-    yield Case("student-several-teachers", supervised, config.replace(labels="online"), SEVERAL)
-    config = training_config(network=networks.spec("convnet", width=4, norm="none"), mixup_alpha=0.0)
-    yield Case("student-plain", supervised, config, "set and teacher")
+    yield Case("student-epochs", supervised, small.replace(**BATCH_SPECIFIC, labels="epochs"), LABELLED_VIEWS)
+    yield Case("student-several-teachers", supervised, small.replace(**BATCH_SPECIFIC, labels="online"), SEVERAL)
+    yield Case("student-plain", supervised, small.replace(network=PLAIN, mixup_alpha=0.0), "set and teacher")
 
 
-def self_supervised_cases() -> Iterator[Case]:
-    """The teacher without labels, with each optimiser."""
-    small: dict[str, Any] = {
-        "network": networks.spec("convnet", width=4), "projector_width": 6, "projector_depth": 2, "epochs": 2, "warmup_epochs": 1,
-        "batch_size": 16, "crop_area": 0.5,
-    }  # fmt: skip
-    for optimiser in ("lars", "adamw"):
-        config = self_supervised.Config(**small, optimiser=optimiser)
-        yield Case(f"self-supervised-{optimiser}", self_supervised, config, "data")
-
-
-def pretraining_cases() -> Iterator[Case]:
-    """Pre-training, with each optimiser and without batch norm."""
-    small: dict[str, Any] = {
-        "network": networks.spec("convnet", width=4),
-        "epochs": 2,
-        "batch_size": 9,
-        "learning_rate": 0.01,
-    }
+def other_training_cases() -> Iterator[Case]:
+    """The teacher without labels by every objective, and pre-training, with each optimiser; pre-training without batch norm."""
+    for name, objective in self_supervised.OBJECTIVES.items():
+        own = objective is barlow_twins  # the package itself
+        for optimiser in ("lars", "adamw"):
+            process = self_supervised if own else self_supervised.Teacher(objective)
+            config = objective.SMALL.replace(optimiser=optimiser)
+            yield Case(f"self-supervised-{optimiser}{'' if own else f'-{name}'}", process, config, "data")
+    small = pretraining.SMALL
     for optimiser in ("sgd", "adamw"):
-        yield Case(
-            f"pretraining-{optimiser}", pretraining, pretraining.Config(**small, optimiser=optimiser), REPRESENTED
-        )
-    plain = small | {"network": networks.spec("convnet", width=4, norm="none"), "final_fraction": 0.1}
-    yield Case("pretraining-plain", pretraining, pretraining.Config(**plain), REPRESENTED)
+        yield Case(f"pretraining-{optimiser}", pretraining, small.replace(optimiser=optimiser), REPRESENTED)
+    yield Case("pretraining-plain", pretraining, small.replace(network=PLAIN, final_fraction=0.1), REPRESENTED)
 
 
-CASES = [*method_cases(), *training_cases(), *self_supervised_cases(), *pretraining_cases()]
+CASES = [*method_cases(), *training_cases(), *other_training_cases()]
 NETWORKS = (supervised, self_supervised, pretraining)  # processes that finish with a network
 PROCESSES = [*map(methods.get, methods.names()), *NETWORKS]
 
@@ -174,7 +130,7 @@ def bundle(case: Case, data: ImageData, teacher: Network, distilled: DistilledSe
     if case.runs_on == "set and teacher":
         return Inputs(distilled=distilled, teachers=(teacher,))
     if case.runs_on == LABELLED_VIEWS:
-        views = training_config(**BATCH_SPECIFIC)
+        views = supervised.SMALL.replace(**BATCH_SPECIFIC)
         return Inputs(distilled=relabelled(distilled, teacher, labels="epochs", views=views, epochs=3))
     if case.runs_on == REPRESENTED:
         views = predefined_views.augmented(distilled.images, "rotation")
@@ -208,8 +164,7 @@ def states(case: Case, inputs: Inputs, state: Any = None) -> list[Step]:
     return list(process.steps(case.module, case.config, inputs, state))
 
 
-def test_every_method_is_in_the_table() -> None:
-    assert set(SMALL) == set(methods.names())
+def test_every_method_has_its_names() -> None:
     for name, aliases in methods.MODULES.items():
         module = methods.get(name)
         assert name == module.NAME and tuple(aliases) == tuple(module.ALIASES)
@@ -240,6 +195,31 @@ def test_offers_what_a_process_is(case: Case, inputs: Inputs, whole: list[Step])
 def test_presets(name: str, dataset: str) -> None:
     config = methods.get(name).Config
     assert config.paper(dataset=dataset, seed=5).seed == config.teaching(seed=5).seed == 5
+
+
+@pytest.mark.parametrize("name", methods.names())
+def test_what_a_method_needs_is_asked_for(name: str, grey: ImageData, teacher: Network) -> None:
+    module = methods.get(name)
+    for begin in (process.start, process.steps):
+        with refuses("data", name):
+            begin(module, module.SMALL, Inputs(teachers=(teacher,)))
+        if module.NEEDS_TEACHER:
+            with refuses("teacher", name):
+                begin(module, module.SMALL, Inputs(data=grey))
+    if name != "selection":  # the same for every dataset
+        with refuses("dataset", "'cifar10'"):
+            module.Config.paper("mnist")
+
+
+@pytest.mark.parametrize("module", PROCESSES, ids=lambda module: module.NAME)
+def test_every_setting_is_held_to_what_it_may_be(module: Any) -> None:
+    for name, described in parameters.describe(module.Config).items():
+        wrong: list[Any] = ["none such", *({float: (torch.nan, torch.inf), int: (1.5,)}.get(described.type, ()))]
+        for end, away in zip(described.range or (None, None), (-1, 1), strict=True):
+            wrong += [] if end is None else [described.type(end + away)]
+        for value in wrong:
+            with refuses(name):
+                module.SMALL.replace(**{name: value})
 
 
 def test_two_runs_are_bit_identical(case: Case, inputs: Inputs, whole: list[Step]) -> None:

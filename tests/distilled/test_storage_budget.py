@@ -147,8 +147,6 @@ def test_bad_input() -> None:
         Factorised(image_bases=769)
     with refuses("Factorised.representation_bases", "512", "513"):
         Factorised(representation_bases=513)
-    with refuses("Factorised.shift", "'networks'"):
-        Factorised(shift="network")  # type: ignore[arg-type]
     with refuses("budget", "at least 261812 floats, 86 images", "1000"):
         Factorised().largest_count(1000)
     one = Factorised().bill(1).total
@@ -162,15 +160,3 @@ def test_bad_input() -> None:
     for wrong in (-1, 1.0, None):
         with refuses("count"):
             Factorised().bill(wrong)  # type: ignore[arg-type]
-        with refuses("count"):
-            budget.plain_floats(wrong, image_floats=3)  # type: ignore[arg-type]
-    with refuses("image_floats"):
-        budget.plain_floats(1, image_floats=0)
-    with refuses("representation_floats"):
-        budget.plain_floats(1, image_floats=1, representation_floats=-1)
-    with refuses("bases"):
-        budget.saves(1, bases=0, basis_floats=1, floats=1)
-    with refuses("floats"):
-        budget.most_bases_that_save(1, basis_floats=1, floats=0)
-    with refuses("basis_floats"):
-        budget.least_count_that_saves(bases=1, basis_floats=0, floats=1)

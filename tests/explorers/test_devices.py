@@ -20,7 +20,6 @@ from ddlab.lessons.shared import labels_against_images
 from ddlab.methods import boost, dwa, fadrm, sre2l
 from ddlab.networks import Network
 from ddlab.training import pretraining, supervised
-from tests.contract.test_processes import SELF_SUPERVISED
 from tests.stand_in_device import stand_in_device
 from tests.support import leaves
 
@@ -43,8 +42,7 @@ def test_explorers_and_the_worlds_of_laboratories(
     device: torch.device, grey: ImageData, distilled: DistilledSet, teacher: Network, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(supervised.Config, "for_data", lambda data, labels: STUDENT.replace(labels=labels))
-    recovery: dict[str, Any] = {"images_per_class": 2, "iterations": 3, "roll_pixels": 2}
-    live = explorers.Live("sre2l", grey, teacher, sre2l.Config(**recovery))
+    live = explorers.Live("sre2l", grey, teacher, sre2l.SMALL)
     assert live.inputs.device == device
     made = live.run.advance().result()
     assert "random real images" in live_students.accuracies(made, live.inputs, _unwatched)
@@ -54,7 +52,7 @@ def test_explorers_and_the_worlds_of_laboratories(
     run = labels.run(labels.start).advance()
     assert run.inputs.device == device and 0 <= run.frames[-1].content <= 1
 
-    varied = diversity.World(grey, teacher, dwa.Config(**recovery), student=STUDENT, points=12)
+    varied = diversity.World(grey, teacher, dwa.SMALL, student=STUDENT, points=12)
     assert varied.inputs.device == device and len(varied.images(varied.start.config).pixels) == 6
     assert 0 <= varied.accuracy(varied.start.config, "online", watch=_unwatched) <= 1
 
@@ -67,13 +65,7 @@ def test_explorers_and_the_worlds_of_laboratories(
     for kind in (data_residuals.RECOVERED, data_residuals.REAL):
         assert 0 <= merged.student(kind, whole, "hard", 0, watch=_unwatched) <= 1
 
-    small: dict[str, Any] = SELF_SUPERVISED | {
-        "image_bases": 3,
-        "representation_bases": 2,
-        "pairs": 4,
-        "shift": "stored",
-    }
-    views = bases_and_views.World(grey, teacher, boost.Config(**small), pretraining=PRETRAINING, candidates=(1e-2,))
+    views = bases_and_views.World(grey, teacher, boost.SMALL, pretraining=PRETRAINING, candidates=(1e-2,))
     run = views.run(views.start).advance()
     frame = run.frames[-1]
     assert run.inputs.device == device and type(views.looks(run.config, frame).images) is Tensor

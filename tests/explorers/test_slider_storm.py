@@ -1,11 +1,11 @@
 """Two hundred changes in two seconds, as a reader does who drags a slider to and fro: every explorer ends on the last value.
 
-A new explorer is one line in `EXPLORERS`: a function that makes a `Storm` of small things.
+Of laboratories that are declared the contract says the same (tests/contract/test_labs.py). An explorer that is none is one line in
+`EXPLORERS`: a function that makes a `Storm` of small things.
 """
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -18,25 +18,17 @@ import torch
 
 import ddlab
 from ddlab import networks
-from ddlab.core.errors import DDLabError
 from ddlab.data import ImageData
-from ddlab.explorers import Explorer, Laboratory, Live, Scrubber, film
+from ddlab.explorers import Explorer, Live, Scrubber, film
 from ddlab.figures import encode_png, loss_curves
-from ddlab.lessons.bases_and_views import bases_lab as bases
-from ddlab.lessons.bases_and_views import lab as bases_and_views
 from ddlab.lessons.bases_and_views.budget_lab import BudgetLab
-from ddlab.lessons.claims_on_trial import crop_lab, experiments
+from ddlab.lessons.claims_on_trial import experiments
 from ddlab.lessons.claims_on_trial.trial_card import TrialCard
-from ddlab.lessons.data_residuals import lab as residuals
-from ddlab.lessons.diversity import lab as diversity
 from ddlab.lessons.diversity.latents import LatentConflict, pulls, start_points
-from ddlab.lessons.ideal_data import lab as toys
 from ddlab.lessons.shared.diversity_view import DiversityView
-from ddlab.lessons.shared.labels_against_images import LabelsAgainstImages
-from ddlab.methods import boost, dwa, fadrm, sre2l
+from ddlab.methods import sre2l
 from ddlab.networks import Network
 from ddlab.runs import Frame, Keep, Run
-from ddlab.training import supervised
 from tests.support import made_data
 
 CHANGES, SECONDS = 200, 2.0
@@ -56,23 +48,6 @@ class Storm:
     move: Callable[[int], Any]
     settled: Callable[[], Any]
     shows: Callable[[int], bool]
-
-
-def labels_against_images(data: ImageData, teacher: Network) -> Storm:
-    real = ddlab.distill("selection", data, teacher, progress=False)
-    student = supervised.Config.teaching(network=networks.spec("convnet", width=4), epochs=30)
-    explorer = LabelsAgainstImages(data, teacher, dict.fromkeys(("real", "noise", "recovered"), real), student)
-    kinds = ("hard", "stored", "online")
-
-    def move(number: int) -> None:
-        explorer.panel["labels"].value = kinds[number % 3]
-        explorer.panel["seed"].value = number % 10
-
-    def shows(number: int) -> bool:
-        seed = f", seed {number % 10}" if number % 10 else ""
-        return explorer.sentence.startswith(f"From real images, {kinds[number % 3]} labels{seed}:")
-
-    return Storm(explorer, move, explorer.runner.join, shows)
 
 
 def live_playing(data: ImageData, teacher: Network) -> Storm:
@@ -158,28 +133,6 @@ def diversity_view(data: ImageData, teacher: Network) -> Storm:
     return Storm(explorer, move, explorer.runner.join, shows)
 
 
-def diversity_lab(data: ImageData, teacher: Network) -> Storm:
-    """Settings that are known and new ones, which are recovered at once, mixed with the two maps."""
-    student = supervised.Config.teaching(network=networks.spec("convnet", width=4), epochs=2)
-    config = dwa.Config(images_per_class=2, iterations=3, roll_pixels=2)
-    explorer = diversity.DiversityLab(data, teacher, config, student=student, points=30, at_once=1e9)
-
-    def move(number: int) -> None:
-        explorer.panel["coupled"].value = number % 3 == 0
-        explorer.panel["lambda_mean"].value = [stop for _, stop in explorer.panel["lambda_mean"].options][number % 15]
-        explorer.panel["layer"].value = ("features", "logits")[number % 2]
-        explorer.panel["adjustment_steps"].value = number % 7
-
-    def shows(number: int) -> bool:
-        stop = [stop for _, stop in explorer.panel["lambda_mean"].options][number % 15]
-        said = f"λ_mean = {stop:g}, λ_var = {explorer.panel['lambda_var'].value:g}, adjustment directed, K = {number % 7}, "
-        shown = diversity.runs(explorer.world, explorer.settings, explorer._known())[2][0][0].source
-        used = shown == explorer.panel.value.config and "online labels" in explorer.sentence
-        return used and explorer.sentence.startswith(said)
-
-    return Storm(explorer, move, explorer.runner.join, shows)
-
-
 def latent_conflict(_data: ImageData, _teacher: Network) -> Storm:
     explorer = LatentConflict()
 
@@ -203,24 +156,6 @@ def latent_conflict(_data: ImageData, _teacher: Network) -> Storm:
     return Storm(explorer, move, lambda: None, shows)
 
 
-def toy_lab(lab: Laboratory, field: str) -> Storm:
-    """Every move trains all settings anew; the landscape comes and goes."""
-
-    def move(number: int) -> None:
-        lab.panel[field].value = 0.05 + number % 19 / 20
-        lab.panel["momentum"].value = number % 90 / 100
-        lab.panel["landscape"].value = ("contours", "3-D", "hidden")[number % 3]
-
-    def shows(number: int) -> bool:
-        value, momentum = 0.05 + number % 19 / 20, number % 90 / 100
-        shown = toys.on_show(lab.world, lab.settings, lab._known())[0].settings
-        used = shown == lab.panel.value and shown.momentum == momentum
-        drawn = (lab.widget(toys.landscape) is None) == (number % 3 == 2)
-        return used and drawn and lab.sentence.startswith(f"{lab.world.sweep.symbol} = {value:g}: after 40 updates")
-
-    return Storm(lab, move, lab.runner.join, shows)
-
-
 def trial_card(_data: ImageData, _teacher: Network) -> Storm:
     """The one that simulates: a new simulation for each of fifty rates, found again after."""
     explorer = TrialCard(experiments.trials()["R3"]).commit("holds")
@@ -235,75 +170,6 @@ def trial_card(_data: ImageData, _teacher: Network) -> Storm:
         return moved and drawn and explorer.sentence.startswith(f"After {1 + number % 100} steps")
 
     return Storm(explorer, move, lambda: None, shows)
-
-
-def crop_maps(data: ImageData, _teacher: Network) -> Storm:
-    explorer = crop_lab.CropMaps(data, images=4, views=2)
-    scales = (0.02, 0.04, 0.08, 0.2, 0.5, 1.0)
-
-    def move(number: int) -> None:
-        explorer.panel["least_area"].value = scales[number % 6]
-        explorer.panel["second"].value = data.class_names[1 + number % 2]
-
-    def shows(number: int) -> bool:
-        view = explorer.panel.value
-        asked = (view.least_area, view.second) == (scales[number % 6], data.class_names[1 + number % 2])
-        found = explorer.values[crop_lab.value(explorer.world, view, view.least_area)]
-        drawn = list(explorer.widget(crop_lab.class_map).figure.data[0].x) == found.positions[0][:, 0].tolist()
-        return asked and drawn and f"overlap {found.overlap:.2f}" in explorer.sentence
-
-    return Storm(explorer, move, explorer.runner.join, shows)
-
-
-def residual_lab(data: ImageData, _teacher: Network) -> Storm:
-    """New settings, which start a run each, mixed with other ratios and steps."""
-    teacher = networks.initialise(networks.spec("convnet", width=4, depth=2, head="mean").for_data(data), seed=0)
-    explorer = residuals.ResidualLab(
-        data, teacher, fadrm.Config(images_per_class=1, iterations=8, roll_pixels=1, small_size=6)
-    )
-
-    def move(number: int) -> None:
-        explorer.panel["merges"].value = number % 4
-        explorer.panel["merge_ratio"].value = number % 5 / 4
-        explorer.slider.index = number % 9
-
-    def shows(number: int) -> bool:
-        view, (_, step) = explorer.panel.value, explorer.slider.options[number % 9]
-        asked = (view.merges, view.merge_ratio, view.step) == (number % 4, number % 5 / 4, None if step == 8 else step)
-        said = explorer.sentence.startswith(f"a, α = {number % 5 / 4:g}, {number % 4} merge")
-        words = f"after step {step} the feature entropy is" in explorer.sentence and "computed" not in explorer.sentence
-        drawn = (
-            "not computed" not in explorer.widget(residuals.strip).alt
-            and explorer.widget(residuals.curves).cursor == step
-        )
-        return asked and drawn and said and words
-
-    return Storm(explorer, move, explorer.runner.join, shows)
-
-
-def bases_lab(data: ImageData, teacher: Network) -> Storm:
-    """Scales and ways with the mean that are new for the worker, mixed with numbers of bases, which are shown at once."""
-    explorer = bases.BasesLab(data, teacher, images=20)
-    stops = [stop for _, stop in explorer.panel["bases"].options]
-    ways = ("projected", "stored", "not centred", "lost")
-
-    def move(number: int) -> None:
-        explorer.panel["scale"].value = (1, 2, 4)[number // 8 % 3]
-        explorer.panel["image_mean"].value = ways[number // 12 % 4]
-        explorer.panel["bases"].value = stops[number % len(stops)]
-        explorer.panel["representation_bases"].value = 1 + number % 3
-
-    def shows(number: int) -> bool:
-        view, scale = explorer.panel.value, (1, 2, 4)[number // 8 % 3]
-        asked = (view.scale, view.bases, view.image_mean) == (scale, stops[number % len(stops)], ways[number // 12 % 4])
-        found = explorer.values[bases.wanted(explorer.world, view)[0]]
-        said = f"{found.used(view.bases)} of {len(found.bases)} bases of {8 // scale} x {8 // scale} pixels"
-        placed = explorer.widget(bases.error_curves).cursor == view.bases
-        drawn = placed and f"V = {1 + number % 3} bases leave" in explorer.sentence
-        pictured = f"what {found.used(view.bases)} bases at scale {scale} make" in explorer.widget(bases.picture).alt
-        return asked and drawn and pictured and explorer.sentence.startswith(said)
-
-    return Storm(explorer, move, explorer.runner.join, shows)
 
 
 def budget_lab(_data: ImageData, _teacher: Network) -> Storm:
@@ -324,64 +190,15 @@ def budget_lab(_data: ImageData, _teacher: Network) -> Storm:
     return Storm(explorer, move, lambda: None, shows)
 
 
-def self_supervised_lab(_data: ImageData, _teacher: Network) -> Storm:
-    """Settings that are new, refused, or known, while a run goes on; KRR-ST and Boost in turn."""
-    data = made_data(size=8, train=60)
-    network = networks.spec("convnet", width=2, depth=2)
-    teacher = networks.initialise(networks.spec("convnet", width=4, depth=2).for_data(data), seed=0)
-    config = boost.Config(
-        budget=12, image_bases=6, representation_bases=3, hidden=2, network=network, pool_size=2, pool_steps=3, iterations=30,
-        batch_size=16,
-    )  # fmt: skip
-    explorer = bases_and_views.SelfSupervisedLab(data, teacher, config)
-    stops = [stop for _, stop in explorer.panel["image_bases"].options][:8]
-    next(button for button in explorer.buttons.values() if button.description == "Run").click()
-
-    def move(number: int) -> None:
-        wanted = {
-            "method": ("KRR-ST", "Boost")[number // 9 % 2],
-            "scale": (2, 4, 1)[number // 7 % 3],
-            "image_bases": stops[number % len(stops)],
-        }
-        for name, value in wanted.items():
-            with contextlib.suppress(DDLabError):  # settings that make no set
-                explorer.panel[name].value = value
-
-    def shows(number: int) -> bool:
-        method, scale, bases = (
-            ("KRR-ST", "Boost")[number // 9 % 2],
-            (2, 4, 1)[number // 7 % 3],
-            stops[number % len(stops)],
-        )
-        view = explorer.panel.value
-        asked = (view.method, view.scale, view.image_bases) == (method, scale, bases)
-        refused = method == "Boost" and bases > 64 // scale**2
-        said = refused or explorer.sentence.startswith(f"{method}: a budget of 12 images")
-        grey = all(button.disabled for button in explorer.buttons.values())
-        return asked and said and bool(explorer.refusal) == refused == grey == (explorer.error is not None)
-
-    return Storm(explorer, move, explorer.runner.join, shows)
-
-
-SMALL = "steps=40,seeds=2"
 EXPLORERS: dict[str, Callable[[ImageData, Network], Storm]] = {
-    "labels against images": labels_against_images,
     "live, playing": live_playing,
     "live, at rest": live_at_rest,
     "film of a run": recorded,
     "scrubber": scrubber,
     "diversity view": diversity_view,
-    "diversity lab": diversity_lab,
     "latent conflict": latent_conflict,
-    "sigma lab": lambda *_: toy_lab(toys.SigmaLab(SMALL), "deviation"),
-    "rho lab": lambda *_: toy_lab(toys.RhoLab(SMALL), "relabelling"),
-    "landscape lab": lambda *_: toy_lab(toys.LandscapeLab(SMALL), "deviation"),
     "trial card": trial_card,
-    "crop maps": crop_maps,
-    "residual lab": residual_lab,
-    "bases lab": bases_lab,
     "budget lab": budget_lab,
-    "self-supervised lab": self_supervised_lab,
 }
 
 

@@ -22,7 +22,12 @@ from ddlab.networks import Network
 from ddlab.runs import cache, process
 from ddlab.runs.process import Inputs
 from tests.methods.test_krr_st import doubled, relabelled_data
+from tests.storm.good import DRIVEN
 from tests.support import assert_same, made_data, refuses
+
+STORM: dict[str, str] = {
+    **dict.fromkeys(["count_pairs", "factors", "image_start", "pairs", "representation_start"], DRIVEN),
+}
 
 SMALL: dict[str, Any] = {
     "network": networks.spec("convnet", width=3, growth=2, depth=2), "pool_size": 2, "pool_steps": 3, "iterations": 4, "batch_size": 40,
@@ -300,7 +305,7 @@ def test_labels_are_never_read(inputs: Inputs, many: ImageData) -> None:
     assert_same(list(one), list(two))
 
 
-def test_wrong_numbers_and_things_are_named(inputs: Inputs, many: ImageData, teacher: Network) -> None:
+def test_wrong_numbers_are_named(inputs: Inputs) -> None:
     for name, wrong, words in (
         ("image_bases", 17, ["image_bases", "[1, 16]", "17"]),  # more than a basis has numbers
         ("representation_bases", 9, ["representation_bases", "[1, 8]", "9"]),
@@ -311,13 +316,6 @@ def test_wrong_numbers_and_things_are_named(inputs: Inputs, many: ImageData, tea
             boost.init(config(**{name: wrong}), inputs)
     with refuses("budget", "90 pairs"):
         boost.init(config(pairs=None, budget=1000), inputs)
-    with refuses("teacher", boost.NAME):
-        boost.count_pairs(config(), Inputs(data=many))
-    for function in (boost.init, boost.count_pairs):
-        with refuses("data", boost.NAME):
-            function(config(), Inputs(teachers=(teacher,)))
-        with refuses("teacher", boost.NAME):
-            function(config(), Inputs(data=many))
 
 
 def test_more_bases_than_the_rank_are_named_by_the_config(teacher: Network) -> None:

@@ -23,7 +23,18 @@ from ddlab.networks import Network, shufflenet
 from ddlab.runs import process
 from ddlab.runs.process import Inputs, Step
 from tests.methods.test_recovery import draw, hooked_gaps, in_double
+from tests.storm.good import EVERY_STEP, Good
 from tests.support import assert_same, made_data, refuses
+
+STORM: dict[str, Good] = {
+    "stage_of": Good(lambda g: {"iteration": 3, "iterations": 8, "merges": 2}),
+    "stage_size": Good(lambda g: {"stage": 1, "image_size": (8, 10), "small_size": 6}),
+    "resampled": Good(lambda g: {"images": g.images(), "size": (6, 7)}, largest={"size": 100}, nan_passes=EVERY_STEP),
+    "merged_with_residual": Good(
+        lambda g: {"images": g.tensor(2, 1, 6, 6), "patches": g.images(2), "merge_ratio": 0.5}, nan_passes=EVERY_STEP
+    ),
+    "network_of": Good(lambda g: {"iteration": 3, "networks": 2}),
+}
 
 DATA = made_data(classes=2, channels=3, size=12, train=8, test=4, seed=1)
 
@@ -311,13 +322,7 @@ def test_the_stored_labels_are_the_networks_mean(teachers: tuple[Network, Networ
 
 def test_bad_input(inputs: Inputs, colour: ImageData, colour_teacher: Network, teachers: tuple[Network, ...]) -> None:
     for changes, words in (
-        ({"merge_ratio": -0.1}, ("merge_ratio", "[0, 1]", "-0.1")),
-        ({"merge_ratio": 1.5}, ("merge_ratio", "[0, 1]", "1.5")),
-        ({"merge_ratio": math.nan}, ("merge_ratio", "finite", "nan")),
-        ({"merges": -1}, ("merges", "[0, 1000]", "-1")),
         ({"merges": 7}, ("merges", "below the number of iterations (7)", "7")),
-        ({"small_size": 0}, ("small_size", "at least 1", "0")),
-        ({"patches": "whole"}, ("patches", "'real'", "'mosaic'", "'whole'")),
         (
             {"patches": "mosaic", "images_per_class": 2, "candidates_per_class": 7},
             ("images_per_class", "at most 1", "2"),
@@ -326,8 +331,6 @@ def test_bad_input(inputs: Inputs, colour: ImageData, colour_teacher: Network, t
         with refuses(*words):
             settings(**changes)
     settings(merges=6)
-    with refuses("dataset", "'imagenet'"):
-        fadrm.Config.paper("cifar")
     for size in (8, 9):
         with refuses("small_size", "below the image size of 8 px", str(size)):
             fadrm.init(settings(small_size=size), inputs)
@@ -335,10 +338,6 @@ def test_bad_input(inputs: Inputs, colour: ImageData, colour_teacher: Network, t
         fadrm.init(settings(small_size=6), inputs)
     with refuses("roll_pixels", "smallest image size of 2 px"):
         fadrm.init(settings(small_size=2), Inputs(data=DATA, teachers=teachers))
-    with refuses("data", fadrm.NAME):
-        fadrm.init(settings(), Inputs(teachers=(colour_teacher,)))
-    with refuses("teacher", fadrm.NAME):
-        fadrm.init(settings(), Inputs(data=colour))
     state = fadrm.init(settings(), inputs)
     with refuses("teacher", fadrm.NAME):
         fadrm.update(settings(), Inputs(data=colour), state)

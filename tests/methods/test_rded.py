@@ -23,7 +23,27 @@ from ddlab.methods import rded
 from ddlab.networks import Network
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
+from tests.storm.good import RECORD, Good
 from tests.support import assert_same, assert_sentence, made_data, refuses
+
+STORM: dict[str, Good | str] = {
+    "candidate_indices": Good(lambda g: {"data": g.data, "label": 0, "count": 3, "seed": 0}),
+    "realism_losses": Good(lambda g: {"logits": g.tensor(4, 3), "label": 2}),
+    "best_crops": Good(lambda g: {"losses": g.tensor(4, 3), "count": 2}),
+    "class_mosaics": Good(
+        lambda g: {
+            "images": g.images(),
+            "label": 1,
+            "teacher": g.teacher,
+            "images_per_class": 1,
+            "factor": 2,
+            "generator": torch.Generator(),
+            "crops_per_image": 2,
+        },
+        largest={"crops_per_image": 50},
+    ),
+    "Mosaics": RECORD,
+}
 
 WHOLE: dict[str, Any] = {"smallest_area": 1.0, "largest_area": 1.0}
 
@@ -292,20 +312,14 @@ def test_presets_and_alias(grey: ImageData, teacher: Network) -> None:
     assert rded.Config.paper("imagenet", images_per_class=50).images_per_class == 50
     made = ddlab.distill("rded", grey, teacher, config=rded.Config.teaching(factor=2), progress=False)
     assert len(made) == 3 and made.provenance["method"] == "realism_selection"
-    with refuses("dataset", "'imagenet'"):
-        rded.Config.paper("mnist")
 
 
 class TestBadInput:
     @pytest.mark.parametrize(
         ("changes", "words"),
         [
-            ({"factor": 3}, ["factor", "1, 2", "3"]),
-            ({"factor": True}, ["factor"]),
             ({"smallest_area": 0.0}, ["smallest_area", "(0, 1]"]),
-            ({"largest_area": 1.2}, ["largest_area", "(0, 1]", "1.2"]),
             ({"smallest_area": 0.5, "largest_area": 0.4}, ["smallest_area", "(0, 0.4]", "0.5"]),
-            ({"crops_per_image": 0}, ["crops_per_image"]),
             ({"candidates_per_class": 9}, ["images_per_class", "at most 9", "9 candidates_per_class", "given 10"]),
             ({"images_per_class": 100, "factor": 2}, ["images_per_class", "at most 75", "2 x 2", "300", "given 100"]),
         ],
@@ -319,10 +333,6 @@ class TestBadInput:
         with refuses("images_per_class", "at most 3", "2 x 2", "'a'", "12 images", "given 4"):
             process.start(rded, rded.Config(images_per_class=4, factor=2), inputs)
         process.start(rded, rded.Config(images_per_class=3, factor=2), inputs)
-        with refuses("teacher", "realism_selection", "none"):
-            process.start(rded, rded.Config(), Inputs(data=grey))
-        with refuses("data", "realism_selection"):
-            process.start(rded, rded.Config(), Inputs(teachers=(teacher,)))
         odd = made_data(size=9)
         network = networks.initialise(networks.spec("convnet", width=4).for_data(odd), seed=0)
         with refuses("factor", "(9, 9)", "given 2"):
@@ -332,18 +342,12 @@ class TestBadInput:
         ("changes", "words"),
         [
             ({"images_per_class": 4, "factor": 2}, ["images_per_class", "at most 3", "12 images", "given 4"]),
-            ({"images_per_class": 0}, ["images_per_class"]),
-            ({"images_per_class": 10**400}, ["images_per_class", "at most 12"]),
-            ({"factor": 4}, ["factor", "1, 2"]),
             ({"label": 3}, ["label", "[0, 2]", "3"]),
-            ({"teacher": "resnet18"}, ["teacher"]),
             ({"images": torch.zeros(0, 1, 8, 8)}, ["images"]),
             ({"images": torch.full((12, 1, 8, 8), torch.nan)}, ["images", "finite"]),
             ({"images": torch.zeros(12, 1, 6, 8)}, ["images", "[n, 1, 8, 8]", "6"]),
             ({"images": torch.zeros(12, 1, 7, 7), "factor": 2}, ["factor", "(7, 7)"]),
-            ({"images": torch.zeros(12, 1, 8, 8, dtype=torch.float64)}, ["images", "float32"]),
             ({"largest_area": 0.05}, ["smallest_area", "0.08"]),
-            ({"generator": 3}, ["generator"]),
         ],
     )
     def test_mosaics(self, changes: dict[str, Any], words: list[str], grey: ImageData, teacher: Network) -> None:

@@ -22,7 +22,12 @@ from ddlab.runs import process
 from ddlab.runs.process import Inputs
 from tests.methods.test_boost import wide
 from tests.methods.test_krr_st import relabelled_data
+from tests.storm.good import Good
 from tests.support import made_data, refuses
+
+STORM: dict[str, Good] = {
+    "affordable": Good(lambda g: {"budget": 3, "image_floats": 64, "representation_floats": 80}),
+}
 
 
 @pytest.fixture
@@ -101,18 +106,11 @@ def test_labels_are_never_read(kind: str, inputs: Inputs, grey: ImageData) -> No
     assert all(torch.equal(one, two) for one, two in zip(*found, strict=True))
 
 
-def test_wrong_numbers_and_things_are_named(inputs: Inputs, grey: ImageData, teacher: Network) -> None:
+def test_wrong_numbers_are_named(inputs: Inputs) -> None:
     with refuses("budget", "36", "37"):
         selected.init(selected.Config(budget=37), inputs)
     narrow: dict[str, Any] = {"image_floats": 64, "representation_floats": 80}
     with refuses("budget", "at least 3 images", "given 2"):
         selected.affordable(2, **narrow)
     assert selected.affordable(3, **narrow) == 1
-    for function in (selected.init, selected.total_steps):
-        with refuses("teacher", selected.NAME):
-            function(selected.Config(), Inputs(data=grey))
-        with refuses("data", selected.NAME):
-            function(selected.Config(), Inputs(teachers=(teacher,)))
-    with refuses("kind", "k_means"):
-        selected.Config(kind="kmeans")
     assert [selected.Config.paper(name).budget for name in ("cifar10", "tiny-imagenet", "imagenet")] == [100, 200, 250]

@@ -621,24 +621,16 @@ class TestSpec:
         ("family", "options", "words"),
         [
             ("convnett", {}, ["family", "nearest: 'convnet'"]),
-            (None, {}, ["family"]),
-            (3, {}, ["family"]),
             ("convnet", {"with": 3}, ["a parameter of", "nearest: 'width'"]),
             ("convnet", {"width": 0}, ["width"]),
-            ("convnet", {"width": 2.0}, ["width"]),
             ("convnet", {"norm": "batchnorm"}, ["norm", "'batch'"]),
-            ("convnet", {"activation": None}, ["activation"]),
             ("convnet", {"depth": 9}, ["depth"]),
             ("resnet18", {"width": 3}, ["a parameter of"]),
             ("mobilenet_v2", {"dropout": 0.2}, ["a parameter of"]),
-            ("mlp", {"depth": 0}, ["depth"]),
-            ("mlp", {"width": True}, ["width"]),
             ("lenet", {"pooling": "none"}, ["pooling", "'max'"]),
             ("convnet", {"growth": 5}, ["growth", "[1, 4]"]),
-            ("convnet", {"growth": 0}, ["growth"]),
             ("alexnet", {"norm": "instance"}, ["norm", "'batch'"]),
             ("vit", {"heads": 3}, ["heads", "a divisor of width, 128", "given 3"]),
-            ("vit", {"patch_size": 0}, ["patch_size"]),
             ("vit", {"dropout": 0.1}, ["a parameter of"]),
             ("resnet", {}, ["family", "nearest: 'resnet50', 'resnet18'"]),
         ],
@@ -667,8 +659,7 @@ class TestSpec:
 class TestBadCalls:
     @pytest.mark.parametrize(
         "images",
-        [torch.zeros(2, 3, 8, 8), torch.zeros(2, 1, 9, 8), torch.zeros(1, 8, 8), torch.zeros(2, 64),
-            torch.zeros(2, 1, 8, 8, dtype=torch.uint8), [[0.0]], None],
+        [torch.zeros(2, 3, 8, 8), torch.zeros(2, 1, 9, 8), torch.zeros(1, 8, 8), torch.zeros(2, 1, 8, 8, dtype=torch.uint8)],
     )  # fmt: skip
     def test_images(self, images: Any, teacher: Network) -> None:
         with refuses("images", "[n, 1, 8, 8]"):
@@ -676,18 +667,9 @@ class TestBadCalls:
         with refuses("images"):
             networks.predict(teacher, images)
 
-    def test_specs_and_seeds(self, teacher: Network) -> None:
+    def test_a_spec_that_is_not_filled_in(self) -> None:
         with refuses("spec", "for_data"):
             networks.initialise(networks.spec("convnet"), seed=0)
-        with refuses("spec", "NetworkSpec"):
-            networks.initialise("convnet", seed=0)  # type: ignore[arg-type]
-        for seed in (-1, 0.5, None):
-            with refuses("seed"):
-                networks.initialise(teacher.spec, seed=seed)  # type: ignore[arg-type]
-        with refuses("network"):
-            networks.predict("teacher", batch())  # type: ignore[arg-type]
-        with refuses("batch_size"):
-            networks.predict(teacher, batch(), batch_size=0)
 
     def test_weights_that_do_not_fit(self, teacher: Network) -> None:
         for weights in (
@@ -697,10 +679,6 @@ class TestBadCalls:
         ):
             with refuses("weights", "convnet(width=8)"):
                 Network(spec=teacher.spec, weights=weights)
-        with refuses("weights"):
-            Network(spec=teacher.spec, weights=None)  # type: ignore[arg-type]
-        with refuses("spec"):
-            Network(spec="convnet", weights=teacher.weights)  # type: ignore[arg-type]
 
 
 class TestFiles:
@@ -784,8 +762,6 @@ def test_what_cannot_be_folded_stays_as_it_is(spec: NetworkSpec) -> None:
 
 
 def test_what_is_no_network_is_not_folded(teacher: Network) -> None:
-    with refuses("spec", "NetworkSpec"):
-        networks.folded("convnet", teacher.weights)  # type: ignore[arg-type]
     with refuses("weights"):
         networks.folded(teacher.spec, {})
     with refuses("spec", "for_data"):

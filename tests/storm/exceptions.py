@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import inspect
 
-from ddlab import methods
-from ddlab.training import pretraining, self_supervised, supervised
 from tests import public_api
+from tests.storm.good import DRIVEN, RECORD
 
 _WORDING = "a helper that words errors: its arguments, but for the value it judges, are written in ddlab's own source"
-_RECORD = "a record that ddlab fills and does not look at; bent ones are thrown at all functions that take one"
-_DRIVEN = "called by process.steps and process.run, which check config, inputs and state; called in every step"
 _DESCRIBES = "written in class bodies by authors of methods; what is wrong shows when the module is imported"
 _DECLARED = "written in the declaration of a laboratory by its author; what is wrong shows when it is made"
 _NO_ARGUMENTS = "it takes no arguments that it could be given wrongly"
@@ -30,9 +27,9 @@ EXCEPTIONS: dict[str, str] = {
     ),
     "core.errors.all_finite": "asked about tensors that its caller has looked at; called in every check",
     "runs.process.Process": "a protocol for type checkers, which nobody makes an instance of",
-    "runs.process.Step": _RECORD,
+    "runs.process.Step": RECORD,
     "runs.source": "a hash of the code of whatever it is given",
-    **dict.fromkeys(("runs.look", "runs.default_look"), _DRIVEN),
+    **dict.fromkeys(("runs.look", "runs.default_look"), DRIVEN),
     **{
         f"explorers.{name}": _DECLARED
         for name in (
@@ -94,41 +91,12 @@ EXCEPTIONS: dict[str, str] = {
             "theory.PrincipalComponents",
             "theory.LinearTransport",
         ),
-        _RECORD,
+        RECORD,
     ),
 }
 for _record in ("DecisionBoundary", "DistilledSamples", "PredictiveRisk", "Projection", "RandomViewGradients", "Surface",
                 "ToyValidation", "ViewObjective"):  # fmt: skip
-    EXCEPTIONS[f"theory.{_record}"] = _RECORD
-for _process in (supervised, pretraining, self_supervised, *(methods.get(name) for name in methods.names())):
-    _room = _process.__name__.removeprefix("ddlab.")
-    EXCEPTIONS |= {f"{_room}.{name}": _DRIVEN for name in ("total_steps", "init", "update", "finish", "look")}
-    EXCEPTIONS |= {f"{_room}.{name}": _RECORD for name in ("State", "Trace")}
-for _shared in ("total_steps", "State", "Trace"):  # Boost's are KRR-ST's
-    del EXCEPTIONS[f"methods.boost.{_shared}"]
-EXCEPTIONS |= {f"methods.sre2l.{name}": _DRIVEN for name in ("image_step", "gradient_step")}
-# What Boost takes over from KRR-ST, and the parts of the steps of both.
-EXCEPTIONS |= {
-    f"methods.krr_st.{name}": _DRIVEN
-    for name in (
-        "advanced",
-        "begun",
-        "filling_steps",
-        "inner_spec",
-        "inner_step",
-        "outer_step",
-        "pairs",
-        "phase_numbers",
-        "unlabelled_set",
-    )
-}
-EXCEPTIONS |= {
-    f"methods.boost.{name}": _DRIVEN
-    for name in ("count_pairs", "factors", "image_start", "pairs", "representation_start")
-}
-EXCEPTIONS["methods.fadrm.prefix"] = _DRIVEN
-EXCEPTIONS["methods.dwa.Adjustment"] = _RECORD
-EXCEPTIONS["methods.rded.Mosaics"] = _RECORD
+    EXCEPTIONS[f"theory.{_record}"] = RECORD
 for _name, _value in public_api.callables().items():
     if not public_api.parameters(_value) and not (inspect.isclass(_value) and issubclass(_value, BaseException)):
         EXCEPTIONS.setdefault(_name, _NO_ARGUMENTS)

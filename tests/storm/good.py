@@ -19,6 +19,11 @@ from ddlab.runs.process import Inputs
 from ddlab.training import supervised
 from tests.support import made_data
 
+EVERY_STEP = "called in every step, where looking for NaN would wait for the device; whole runs are looked at"
+BUNDLE = "a bundle of what it is given"
+RECORD = "a record that ddlab fills and does not look at; bent ones are thrown at all functions that take one"
+DRIVEN = "called by process.steps and process.run, which check config, inputs and state; called in every step"
+
 
 class Given:
     """Right things of every kind, and strangers: whole and valid, but at the wrong place nearly everywhere."""
@@ -51,6 +56,11 @@ class Given:
     def images(self, count: int = 4) -> torch.Tensor:
         """float32 [count, channels, h, w] of the data's shape."""
         return self.tensor(count, self.data.channels, *self.data.image_size)
+
+    def any_size(self) -> Network:
+        """A teacher that takes images of any size."""
+        spec = networks.spec("convnet", width=4, depth=2, head="mean").for_data(self.data)
+        return networks.initialise(spec, seed=0)
 
     def opened(self, widget: Any) -> Any:
         """A widget that is closed after the test."""

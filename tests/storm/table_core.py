@@ -11,11 +11,8 @@ from ddlab.distilled import HardLabels, OnlineTeacher, Representations, StoredLa
 from ddlab.distilled.storage_budget import Factorised
 from ddlab.training import self_supervised
 from ddlab.training.self_supervised import barlow_twins
-from tests.storm.good import Given, Good
+from tests.storm.good import BUNDLE, EVERY_STEP, Given, Good
 from tests.support import made_data
-
-EVERY_STEP = "called in every step, where looking for NaN would wait for the device; whole runs are looked at"
-BUNDLE = "a bundle of what it is given"
 
 
 def _written(g: Given) -> dict[str, object]:
@@ -250,7 +247,6 @@ CORE: dict[str, Good] = {
         lambda g: {"count": 9, "step": 1}, call=lambda count, step: self_supervised.TwoViews(batch_size=4).indices(count, step),
         largest={"count": 1000},
     ),
-    "training.self_supervised.Config": Good(lambda g: {}),
     "training.self_supervised.Training": Good(lambda g: {"loss": "mine"}),
     "training.self_supervised.Teacher": Good(lambda g: {"objective": barlow_twins}),
     "training.self_supervised.teacher_of": Good(lambda g: {"config": self_supervised.Config()}),

@@ -1,24 +1,13 @@
-"""Right arguments for sweeps, sets beside each other, and the laboratory of diversity."""
+"""Right arguments for charts of sweeps and of sets beside each other."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ddlab import networks
-from ddlab.methods import boost, dwa, fadrm
-from ddlab.networks import Network
-from ddlab.training import pretraining
-from tests.storm.good import Given, Good
+from tests.storm.good import Good
 
 PIXELS = np.zeros((4, 1, 8, 8), np.uint8)
 GRID = {"rows": [4, 12], "columns": [0.01, 0.02], "row_label": "K", "column_label": "ρ"}
-_TINY = networks.spec("convnet", width=2, depth=1)
-
-
-def _of_any_size(given: Given) -> Network:
-    spec = networks.spec("convnet", width=4, depth=2, head="mean").for_data(given.data)
-    return networks.initialise(spec, seed=0)
-
 
 LAB: dict[str, Good] = {
     "figures.sweep_bands": Good(
@@ -51,32 +40,5 @@ LAB: dict[str, Good] = {
     ),
     "figures.one_class": Good(
         lambda g: {"images_by_method": {"one": (PIXELS, [0, 1, 0, 1]), "two": (PIXELS, [0, 0, 1, 1])}, "label": 1, "class_name": "b"}
-    ),
-    "lessons.diversity.lab.DiversityLab": Good(
-        lambda g: {"data": g.data, "teacher": g.teacher, "config": dwa.Config(images_per_class=2, iterations=1, roll_pixels=1),
-                   "student": g.student, "points": 12},
-        whole=("config", "student"), not_none=("config",), largest={"points": 100},
-    ),
-    "lessons.data_residuals.lab.ResidualLab": Good(
-        lambda g: {"data": g.data, "teacher": _of_any_size(g), "config": fadrm.Config(images_per_class=1, iterations=3, merges=2,
-                   roll_pixels=1), "small_sizes": (6, 4), "student": g.student, "seeds": 1},
-        whole=("config", "student"), not_none=("config",), largest={"seeds": 5},
-    ),
-    "lessons.bases_and_views.lab.SelfSupervisedLab": Good(
-        lambda g: {"data": g.data, "teacher": g.teacher, "config": boost.Config(budget=4, image_bases=4, representation_bases=2, hidden=2,
-                   network=_TINY, pool_size=2, pool_steps=2, iterations=2, batch_size=8), "other": g.data,
-                   "pretraining": pretraining.Config(network=_TINY, epochs=1), "candidates": (0.1,)},
-        whole=("config", "pretraining", "other"), not_none=("config",),
-    ),
-    "lessons.bases_and_views.bases_lab.BasesLab": Good(
-        lambda g: {"data": g.data, "teacher": g.teacher, "images": 8, "settings": "bases=4"}, largest={"images": 30}
-    ),
-    "lessons.bases_and_views.budget_lab.BudgetLab": Good(lambda g: {"settings": "images=50"}),
-    "lessons.claims_on_trial.crop_lab.CropMaps": Good(
-        lambda g: {"data": g.data, "classes": (0, 1), "images": 3, "views": 2}, largest={"images": 5, "views": 5}
-    ),
-    "lessons.shared.labels_against_images.LabelsAgainstImages": Good(
-        lambda g: {"data": g.data, "teacher": g.teacher, "sets": dict.fromkeys(("real", "noise", "recovered"), g.distilled),
-                   "config": g.student},
     ),
 }  # fmt: skip

@@ -10,12 +10,9 @@ DDLAB_STORM=10 throws ten times as much.
 from __future__ import annotations
 
 import dataclasses
-import functools
-import importlib
 import inspect
 import itertools
 import os
-import pkgutil
 import urllib.error
 import urllib.request
 import zlib
@@ -30,19 +27,19 @@ import plotly.graph_objects as go
 import pytest
 import torch
 
-from ddlab import lessons
 from ddlab.core.errors import DDLabError
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
-from ddlab.explorers import Explorer, Lab, Runner, close_all
+from ddlab.explorers import Runner, close_all
 from ddlab.networks import Network
 from tests import public_api
-from tests.storm.exceptions import EXCEPTIONS
+from tests.storm import exceptions
 from tests.storm.good import Given, Good
 from tests.storm.table_closed_forms import CLOSED_FORMS
 from tests.storm.table_core import CORE
 from tests.storm.table_lab import LAB
 from tests.storm.table_maps import MAPS
+from tests.storm.table_processes import OWN, called
 from tests.storm.table_records import RECORDS
 from tests.storm.table_runs import RUNS
 from tests.storm.table_theory import THEORY
@@ -52,6 +49,8 @@ from tests.storm.wrong import wrong
 from tests.support import assert_sentence
 
 TABLE: dict[str, Good] = CORE | RUNS | VIEWS | MAPS | LAB | RECORDS | THEORY | CLOSED_FORMS | TOYS
+TABLE |= {name: entry for name, entry in OWN.items() if isinstance(entry, Good)}
+EXCEPTIONS = exceptions.EXCEPTIONS | {name: entry for name, entry in OWN.items() if isinstance(entry, str)}
 PER_ARGUMENT = 10 * int(os.environ.get("DDLAB_STORM", "1"))
 AT_LEAST = 4000
 THROWN: dict[str, int] = {}
@@ -80,24 +79,6 @@ def fenced(given: Given, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Ite
     for widget in given.open:
         widget.close()
     given.open.clear()
-
-
-@functools.cache
-def called() -> dict[str, Any]:
-    """What the storm is thrown at: the public functions and classes, and the laboratories in the folders of lessons."""
-    found = dict(public_api.callables())
-    for module in pkgutil.walk_packages(lessons.__path__, "ddlab.lessons."):
-        if module.name.count(".") > 2:
-            own = vars(importlib.import_module(module.name))
-            room = module.name.removeprefix("ddlab.")
-            found |= {f"{room}.{name}": value for name, value in own.items() if _is_laboratory(value, module.name)}
-    return found
-
-
-def _is_laboratory(value: Any, module: str) -> bool:
-    return isinstance(value, Lab) or (
-        inspect.isclass(value) and issubclass(value, Explorer) and value.__module__ == module
-    )
 
 
 def test_nothing_is_missing() -> None:

@@ -178,8 +178,8 @@ RhoLab = Lab(
 LandscapeLab = Lab(
     "Which way do the networks go?",
     _plane,
-    controls=lambda world: (*world.sweep.controls, "plane", "landscape"),
-    more=("learning_rate", "momentum", "steps", "exact_gradient"),
+    controls=lambda world: (*world.sweep.controls[:2], "plane", "landscape"),
+    more=lambda world: (*world.sweep.controls[2:], "learning_rate", "momentum", "steps", "exact_gradient"),
     views=[Row(_LANDSCAPE, _DECISIONS), _LEARNING],
     **_SHARED,
 )

@@ -26,7 +26,7 @@ from types import ModuleType
 
 from ...core import errors
 from . import barlow_twins
-from .barlow_twins import Config, barlow_twins_loss, cross_correlation, standardised
+from .barlow_twins import SMALL, Config, barlow_twins_loss, cross_correlation, standardised
 from .features import representations
 from .objective import Batch, ObjectiveState, Training, followed
 from .optimising import lars_direction, warmed_cosine
@@ -50,6 +50,7 @@ def teacher_of(config: Training) -> Teacher:
 __all__ = [
     "NAME",
     "OBJECTIVES",
+    "SMALL",
     "Batch",
     "Config",
     "ObjectiveState",

@@ -27,6 +27,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
+from ... import networks
 from ...core import errors
 from ...core.parameters import parameter
 from .objective import Batch, ObjectiveState, Training
@@ -116,3 +117,14 @@ def init(config: Config, encoder: dict[str, Tensor]) -> ObjectiveState:
 def loss(config: Config, state: ObjectiveState, batch: Batch) -> tuple[Tensor, ObjectiveState]:
     """Equation 1 on the projections of a batch."""
     return barlow_twins_loss(*batch.projections, off_diagonal_weight=config.off_diagonal_weight), state
+
+
+SMALL = Config(  # for the contract tests
+    network=networks.spec("convnet", width=4),
+    projector_width=6,
+    projector_depth=2,
+    epochs=2,
+    warmup_epochs=1,
+    batch_size=16,
+    crop_area=0.5,
+)

@@ -14,8 +14,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from ddlab import explorers, networks
-from ddlab.core.errors import DDLabError
+from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.distilled import bases, factorisation
 from ddlab.explorers import Laboratory, Value
@@ -43,7 +42,14 @@ from ddlab.lessons.bases_and_views.bases_world import (
     scales,
 )
 from ddlab.networks import Network
+from tests.storm.good import Good
 from tests.support import made_data, refuses
+
+STORM = {
+    "BasesLab": Good(
+        lambda g: {"data": g.data, "teacher": g.teacher, "images": 8, "settings": "bases=4"}, largest={"images": 30}
+    ),
+}
 
 
 @pytest.fixture(scope="module")
@@ -282,34 +288,10 @@ def test_v_moves_its_own_lines_alone(taught: Laboratory) -> None:
     assert taught.widget(representation_errors).figure is not drawn and WAYS[LOST] in taught.sentence
 
 
-def test_a_view_is_shared_and_restored(explorer: Laboratory, data: ImageData) -> None:
-    move(explorer, scale=4, bases=10, split=TRAINING)
-    again = BasesLab(data, settings=explorer.share_field.value, key="another")
-    assert again.panel.value.to_string() == explorer.panel.value.to_string()
-    assert again.sentence == explorer.sentence and bytes(again.widget(picture).value) == bytes(
-        explorer.widget(picture).value
-    )
-    again.close()
-    explorer.share_field.value = "bases=4"
-    explorer.runner.join()
-    assert explorer.sentence.startswith("4 of 35 bases")
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"images": 1}, "images must be"),
-        ({"images": 5000}, "images must be"),
-        ({"settings": "scale=3"}, "scale must be"),
-        ({"settings": "bases=0"}, "bases must be"),
-        ({"settings": "page=9"}, "page must be"),
-        ({"settings": 3}, "settings must be"),
-        ({"teacher": "none"}, "teacher must be a Network or None"),
-    ],
-)
-def test_wrong_settings_are_refused(data: ImageData, settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(DDLabError, match=message):
-        BasesLab(data, **settings)
+@pytest.mark.parametrize("settings", ["scale=3", "page=9"])
+def test_settings_that_the_data_do_not_allow_are_refused(data: ImageData, settings: str) -> None:
+    with refuses(settings.partition("=")[0]):
+        BasesLab(data, settings=settings)
 
 
 def test_a_teacher_of_other_images_and_images_that_are_all_one_are_refused(data: ImageData, teacher: Network) -> None:
@@ -350,27 +332,3 @@ def test_without_a_teacher_there_is_nothing_of_representations(explorer: Laborat
     of_representations = {"representation_bases", "representation_mean"}
     assert not of_representations & set(explorer.panel) and of_representations <= set(taught.panel)
     assert len(explorer._shown) == 4 and len(taught._shown) == 6
-
-
-def test_an_error_of_the_thread_is_shown(explorer: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_given: Any, **_options: Any) -> None:
-        raise DDLabError("points must be whole; given none.")
-
-    monkeypatch.setattr(bases, "principal_bases", broken)
-    explorer.panel["scale"].value = 4
-    with pytest.raises(DDLabError, match="points must be whole"):
-        explorer.runner.join()
-    assert str(explorer.error) == "points must be whole; given none."
-
-
-def test_closing_ends_the_thread_and_a_second_one_replaces_the_first(data: ImageData) -> None:
-    def own() -> list[str]:
-        return [thread.name for thread in threading.enumerate() if thread.name == "ddlab-lab"]
-
-    first = BasesLab(data)
-    move(first, scale=4)
-    second = BasesLab(data)
-    assert own() == [] and first.runner.thread is None
-    move(second, scale=1)
-    explorers.close_all()
-    assert own() == []

@@ -14,6 +14,11 @@ from ddlab.data import predefined_views
 from ddlab.figures import alt_text
 from ddlab.lessons.bases_and_views.budget import PRESETS, Settings, bought, counts_table, savings_table, sentence
 from ddlab.lessons.bases_and_views.budget_lab import BudgetLab
+from tests.storm.good import Good
+
+STORM = {
+    "BudgetLab": Good(lambda g: {"settings": "images=50"}),
+}
 
 
 @pytest.fixture

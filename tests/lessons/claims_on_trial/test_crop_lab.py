@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from ddlab import explorers, theory
+from ddlab import theory
 from ddlab.core.errors import DDLabError
 from ddlab.data import ImageData
 from ddlab.evaluation import embeddings
@@ -17,7 +17,14 @@ from ddlab.explorers import Laboratory
 from ddlab.figures import alt_text, classes_on_map
 from ddlab.lessons.claims_on_trial.crop_lab import CropMaps, class_map, overlap, spread, strip, value
 from ddlab.lessons.claims_on_trial.crop_world import SCALES, Cropped
+from tests.storm.good import Good
 from tests.support import made_data
+
+STORM = {
+    "CropMaps": Good(
+        lambda g: {"data": g.data, "classes": (0, 1), "images": 3, "views": 2}, largest={"images": 5, "views": 5}
+    ),
+}
 
 
 @pytest.fixture
@@ -159,30 +166,6 @@ def test_what_is_on_show_stays_while_another_map_is_laid_out(
 def test_the_words_beside_the_slider(explorer: Laboratory) -> None:
     words = {stop: said for said, stop in explorer.panel["least_area"].options}
     assert words == SCALES | {1.0: "no augmentation"}
-
-
-def test_an_error_of_the_thread_is_shown(explorer: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_given: Any, **_options: Any) -> None:
-        raise DDLabError("views must be whole; given none.")
-
-    monkeypatch.setattr(theory, "crop_views", broken)
-    explorer.panel["second"].value = "c"
-    with pytest.raises(DDLabError, match="views must be whole"):
-        explorer.runner.join()
-    assert str(explorer.error) == "views must be whole; given none."
-    assert explorer.sentence == "Views of a and c are laid out ..."
-
-
-def test_closing_ends_the_thread_and_a_second_one_replaces_the_first(data: ImageData) -> None:
-    def own() -> list[str]:
-        return [thread.name for thread in threading.enumerate() if thread.name == "ddlab-lab"]
-
-    first = CropMaps(data, images=3, views=2)
-    second = CropMaps(data, images=3, views=2)
-    assert len(own()) <= 1 and first.runner.thread is None
-    second.runner.join()
-    explorers.close_all()
-    assert own() == []
 
 
 def test_the_figure_tells_classes_apart_without_colour() -> None:

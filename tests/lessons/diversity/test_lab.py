@@ -36,7 +36,23 @@ from ddlab.lessons.diversity.world import BEFORE, NOW, REAL, Images, Settings, r
 from ddlab.methods import dwa, selection, sre2l
 from ddlab.runs.process import Inputs
 from ddlab.training import supervised
+from tests.storm.good import Good
 from tests.support import assert_same, made_data, refuses
+
+STORM = {
+    "DiversityLab": Good(
+        lambda g: {
+            "data": g.data,
+            "teacher": g.teacher,
+            "config": dwa.SMALL,
+            "student": g.student,
+            "points": 12,
+        },
+        whole=("config", "student"),
+        not_none=("config",),
+        largest={"points": 100},
+    ),
+}
 
 SPEC = networks.spec("convnet", width=8)
 STUDENT = supervised.Config.teaching(network=SPEC, epochs=3)
@@ -233,37 +249,6 @@ def test_known_settings_are_shown_at_once(explorer, monkeypatch) -> None:
     assert explorer.sentence == first and explorer.widget(picture_now).value == picture
 
 
-def test_run_works_in_the_foreground(explorer) -> None:
-    assert explorer.run() is explorer and explorer.runner.thread is None
-    assert "hard labels" in explorer.sentence and "online labels" in explorer.sentence
-    assert explorer.progress.value == 0
-
-
-@pytest.mark.parametrize("what", ["images", "students"])
-def test_what_nobody_waits_for_is_given_up(given, what) -> None:
-    student = STUDENT.replace(epochs=100_000) if what == "students" else STUDENT
-    explorer = DiversityLab(given[0], given[1], CONFIG, student=student, points=60)
-    seen, first = threading.Event(), explorer.panel.value
-    word = {"images": "images", "students": "hard labels"}[what]
-    explorer.progress.observe(lambda change: seen.set() if word in change["new"] else None, "description")
-    slow(explorer)
-    if what == "images":
-        explorer.panel.value = first.replace(iterations=1_000_000)
-    button(explorer).click()
-    assert seen.wait(20)
-    explorer.world.student = STUDENT
-    explorer.panel.value = first.replace(seed=1)
-    button(explorer).click()
-    explorer.runner.join(20)
-    assert shown(explorer).source == CONFIG.replace(seed=1) and "online labels" in explorer.sentence
-    assert CONFIG.replace(iterations=1_000_000) not in known_sources(explorer)
-    explorer.close()
-
-
-def known_sources(explorer: Laboratory) -> list[Any]:
-    return [arguments[0] for arguments, _ in explorer._known().every(explorer.world.images)]
-
-
 def test_students_go_on_while_the_reader_looks_at_what_waits_for_the_button(explorer) -> None:
     explorer.panel["seed"].value = 4
     slow(explorer)
@@ -357,57 +342,12 @@ def test_controls_without_use_are_greyed_out(explorer) -> None:
     assert "adjustment none" in explorer.sentence
 
 
-def test_errors_are_shown_and_the_laboratory_goes_on(explorer, monkeypatch) -> None:
-    with refuses("images_per_class"):
-        explorer.share_field.value = "images_per_class=31"
-    assert "images_per_class" in str(explorer.error) and explorer.panel.value.images_per_class == 2
-    monkeypatch.setattr(explorer.world, "accuracy", lambda *_, **__: ddlab.core.errors.fail("labels", "known", "none"))
-    explorer.panel["seed"].value = 7
-    with refuses("labels must be known"):
-        explorer.runner.join()
-    assert "labels must be known" in str(explorer.error) and explorer.progress.description == "at rest"
-    monkeypatch.undo()
-    explorer.panel["seed"].value = 8
-    explorer.runner.join()
-    assert explorer.error is None and shown(explorer).source.seed == 8
-
-
-def test_the_state_is_a_short_text(explorer, given) -> None:
-    explorer.panel["coupled"].value = True
-    explorer.panel["layer"].value = "logits"
-    explorer.runner.join()
-    text = explorer.share_field.value
-    assert len(text) < 100
-    other = DiversityLab(given[0], given[1], CONFIG, student=STUDENT, points=60, at_once=1e9, key="another")
-    other.share_field.value = text
-    other.runner.join()
-    assert other.panel.value == explorer.panel.value and other.sentence == explorer.sentence
-    other.close()
-
-
-def test_closing_ends_the_thread_and_a_cell_run_again_closes_the_old_one(given) -> None:
-    old = DiversityLab(given[0], given[1], CONFIG, student=STUDENT.replace(epochs=100_000), points=60)
-    button(old).click()
-    assert [thread for thread in threading.enumerate() if thread.name == "ddlab-lab"]
-    DiversityLab(given[0], given[1], CONFIG, student=STUDENT, points=60).close()
-    assert not [thread for thread in threading.enumerate() if thread.name == "ddlab-lab"]
-    assert old.comm is None
-
-
 def test_bad_input(given) -> None:
     data, teacher = given
-    wrong: Any
-    for wrong in ("dwa", sre2l.Config(), {}):
-        with refuses("config"):
-            DiversityLab(data, teacher, wrong)
+    with refuses("config"):
+        DiversityLab(data, teacher, sre2l.Config())
     for wrong in (1, 31):
         with refuses("images_per_class"):
             DiversityLab(data, teacher, CONFIG.replace(images_per_class=wrong))
-    with refuses("student"):
-        DiversityLab(data, teacher, CONFIG, student="small")  # type: ignore[arg-type]
     with refuses("points"):
         DiversityLab(data, teacher, CONFIG, points=8)
-    with refuses("data"):
-        DiversityLab("digits", teacher, CONFIG)  # type: ignore[arg-type]
-    with refuses("teacher"):
-        DiversityLab(data, "teacher", CONFIG)  # type: ignore[arg-type]

@@ -16,7 +16,14 @@ from ddlab.explorers import Laboratory
 from ddlab.lessons.ideal_data import lab as labs
 from ddlab.lessons.ideal_data.lab import LandscapeLab, RhoLab, SigmaLab, curves, decisions, landscape, numbers, on_show
 from ddlab.lessons.ideal_data.world import RHOS, SIGMAS, SQUARED, WRONG, Answer, Settings, Sweep, answer
+from tests.storm.good import Good
 from tests.support import refuses
+
+STORM = {
+    "SigmaLab": Good(lambda g: {"settings": "steps=3,seeds=2"}),
+    "RhoLab": Good(lambda g: {"settings": "steps=3,seeds=2"}),
+    "LandscapeLab": Good(lambda g: {"settings": "steps=3,seeds=2", "vary": "relabelling"}),
+}
 
 QUICK = "steps=60,seeds=3"
 
@@ -230,31 +237,6 @@ def test_other_seeds_and_back_with_the_same(lab: Laboratory) -> None:
     lab.reset_button.click()
     lab.runner.join()
     assert lab.panel.value == Settings.from_string(QUICK).replace(first_seed=3)
-
-
-def test_a_shared_text_restores_the_view(lab: Laboratory) -> None:
-    moved(lab, momentum=0.9, deviation=0.2)
-    again = SigmaLab(lab.share_field.value, key="other")
-    assert again.panel.value == lab.panel.value and again.sentence == lab.sentence
-    again.close()
-
-
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ("deviation=0", ("deviation", "0")),
-        ("deviation=-1", ("deviation", "-1")),
-        ("relabelling=1.5", ("relabelling", "1.5")),
-        ("steps=0", ("steps", "0")),
-        ("steps=100000", ("steps", "1000", "100000")),
-        ("dimensions=3", ("dimensions", "3")),
-        ("momentum=NaN", ("momentum",)),
-        ("sigma=1", ("parameter of", "sigma")),
-    ],
-)
-def test_settings_that_are_none(settings: str, words: tuple[str, ...]) -> None:
-    with refuses(*words):
-        SigmaLab(settings)
 
 
 def test_what_cannot_be_trained_is_said_and_the_last_picture_stays(

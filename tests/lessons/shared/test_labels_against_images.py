@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 
 import pytest
@@ -18,7 +17,19 @@ from ddlab.networks import Network
 from ddlab.runs import process as driver
 from ddlab.runs.process import Inputs
 from ddlab.training import supervised
+from tests.storm.good import Good
 from tests.support import made_data
+
+STORM = {
+    "LabelsAgainstImages": Good(
+        lambda g: {
+            "data": g.data,
+            "teacher": g.teacher,
+            "sets": dict.fromkeys(("real", "noise", "recovered"), g.distilled),
+            "config": g.student,
+        },
+    ),
+}
 
 
 @pytest.fixture(scope="module")
@@ -70,47 +81,6 @@ def test_a_known_choice_is_shown_without_training(given, monkeypatch) -> None:
     explorer.close()
 
 
-def test_many_choices_end_on_the_last_one(given) -> None:
-    explorer = LabelsAgainstImages(*given)
-    for seed in range(1, 8):
-        explorer.panel["seed"].value = seed
-    explorer.runner.join()
-    assert explorer.sentence.startswith("From real images, hard labels, seed 7")
-    explorer.close()
-
-
-def test_a_failure_is_shown_and_raised(given, monkeypatch) -> None:
-    explorer = LabelsAgainstImages(*given)
-
-    def broken(*_):
-        raise RuntimeError("no memory")
-
-    monkeypatch.setattr(supervised, "update", broken)
-    explorer.panel["images"].value = "noise"
-    with pytest.raises(RuntimeError, match="no memory"):
-        explorer.runner.join()
-    assert isinstance(explorer.error, RuntimeError)
-    explorer.close()
-
-
-def test_nothing_is_left_behind(given) -> None:
-    before = set(threading.enumerate())
-    explorer = LabelsAgainstImages(*given)
-    explorer.panel["seed"].value = 1
-    explorer.close()
-    assert set(threading.enumerate()) <= before
-
-
-def test_a_second_one_closes_the_first(given) -> None:
-    before = set(threading.enumerate())
-    first = LabelsAgainstImages(*given)
-    first.panel["seed"].value = 1
-    first.runner.join()
-    second = LabelsAgainstImages(*given)
-    assert set(threading.enumerate()) <= before
-    second.close()
-
-
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -157,39 +127,6 @@ def test_many_images_are_shown_class_by_class_and_one_label_of_each(given) -> No
     explorer.runner.join()
     assert rows == list(data.class_names) == list(explorer.widget(matrix).figure.layout.yaxis.ticktext)
     assert explorer.widget(strip).value == first
-    explorer.close()
-
-
-def test_the_state_travels_as_a_short_text(given) -> None:
-    explorer = LabelsAgainstImages(*given)
-    explorer.share_field.value = 'labels="online",seed=2'
-    explorer.runner.join()
-    assert explorer.panel.value.labels == "online" and explorer.panel["seed"].value == 2
-    explorer.close()
-
-
-def test_a_student_that_is_overtaken_is_left_and_resumed_where_it_stood(given, monkeypatch) -> None:
-    explorer = LabelsAgainstImages(*given)
-    seen: list[tuple[str, int]] = []
-    update = supervised.update
-
-    def slow(config, inputs, state):
-        time.sleep(0.005)
-        seen.append((config.labels, state.step))
-        return update(config, inputs, state)
-
-    monkeypatch.setattr(supervised, "update", slow)
-    explorer.panel["labels"].value = "online"
-    while len(seen) < 2:
-        time.sleep(0.002)
-    explorer.panel["labels"].value = "hard"
-    explorer.runner.join()
-    assert explorer.sentence.startswith("From real images, hard labels") and names(explorer) == ["real, hard"]
-    done = len(seen)
-    assert done < 20 and "real, online" not in explorer.widget(accuracy_table).alt
-    explorer.panel["labels"].value = "online"
-    explorer.runner.join()
-    assert [step for _, step in seen] == list(range(20)) and "real, online" in explorer.widget(accuracy_table).alt
     explorer.close()
 
 

@@ -76,7 +76,6 @@ class TestProjector:
             ({"features": torch.ones(4, 3)}, "linear.0"),
             ({"features": torch.ones(4, 5).double()}, "linear.0"),
             ({"weights": {}}, "weights"),
-            ({"weights": None}, "weights"),
             ({"weights": {"linear.0": torch.ones(4, 5), "another": torch.ones(4)}}, "another"),
             ({"features": torch.ones(1, 5)}, "at least two"),
         ],
@@ -211,21 +210,10 @@ class TestRepresentations:
         cache.clear()
         assert torch.equal(representations(teacher, grey), one) and len(calls) == 3
 
-    @pytest.mark.parametrize(
-        ("changes", "word"),
-        [
-            ({"network": None}, "network"),
-            ({"data": None}, "data"),
-            ({"split": "valid"}, "split"),
-            ({"batch_size": 0}, "batch_size"),
-            ({"device": "gpu"}, "device"),
-            ({"data": made_data(channels=3)}, "1 channels"),
-            ({"data": made_data(size=9)}, "(8, 8)"),
-        ],
-    )
-    def test_bad_input(self, changes: dict[str, Any], word: str, grey: ImageData, teacher: Network) -> None:
+    @pytest.mark.parametrize(("changes", "word"), [({"channels": 3}, "1 channels"), ({"size": 9}, "(8, 8)")])
+    def test_images_of_another_shape(self, changes: dict[str, Any], word: str, teacher: Network) -> None:
         with refuses(word):
-            representations(**{"network": teacher, "data": grey} | changes)
+            representations(teacher, made_data(**changes))
 
     def test_features_that_are_not_finite(self, grey: ImageData, teacher: Network) -> None:
         broken = {name: value * torch.nan if value.ndim == 4 else value for name, value in teacher.weights.items()}
@@ -237,10 +225,6 @@ class TestRepresentations:
     ("call", "words"),
     [
         (lambda: config(warmup_epochs=4), ["warmup_epochs", "4"]),
-        (lambda: config(loss="simclr"), ["loss", "'barlow_twins'"]),
-        (lambda: config(off_diagonal_weight=-1.0), ["off_diagonal_weight"]),
-        (lambda: config(projector_depth=0), ["projector_depth"]),
-        (lambda: config(optimiser="adam"), ["optimiser", "'lars'"]),
         (lambda: self_supervised.Config.paper("mnist"), ["dataset", "cifar10"]),
         (lambda: self_supervised.Config.for_data(None), ["data"]),  # type: ignore[arg-type]
         (lambda: process.start(self_supervised, config(), Inputs()), ["data"]),

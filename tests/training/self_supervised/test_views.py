@@ -203,10 +203,6 @@ def test_every_image_once_an_epoch_but_for_the_rest() -> None:
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: TwoViews(batch_size=1), ["batch_size"]),
-        (lambda: TwoViews(crop_area=0.0), ["crop_area"]),
-        (lambda: TwoViews(hue=0.6), ["hue"]),
-        (lambda: TwoViews(grey_probability=1.1), ["grey_probability"]),
         (lambda: TwoViews().steps_per_epoch(1), ["count"]),
         (lambda: TwoViews().indices(4, -1), ["step"]),
         (lambda: pair(TwoViews(), torch.ones(3, 3)), ["images"]),

@@ -1,0 +1,244 @@
+"""What every laboratory must hold: each `Lab` that the folders of lessons declare, on the right arguments of its own test's `STORM`.
+
+Nobody is named here. A new laboratory is found, and moved, stopped, shared, driven through a storm and closed, as soon as it is declared.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+
+pytest.importorskip("ipywidgets")  # the contract of processes is run where there are none, too
+
+from ddlab.core.errors import DDLabError
+from ddlab.core.parameters import describe
+from ddlab.data import ImageData
+from ddlab.distilled import DistilledSet
+from ddlab.explorers import Lab, Laboratory
+from ddlab.networks import Network
+from tests.freeze_explorers import masked
+from tests.storm.good import Given, Good
+from tests.storm.table_processes import OWN, laboratories
+from tests.support import assert_sentence
+
+LABS = {name: lab for name, lab in laboratories().items() if isinstance(lab, Lab)}
+CHANGES, SECONDS = 200, 2.0
+Make = Callable[..., Laboratory]
+
+
+@pytest.fixture(scope="module")
+def given(
+    grey: ImageData, teacher: Network, distilled: DistilledSet, tmp_path_factory: pytest.TempPathFactory
+) -> Given:
+    return Given(grey, teacher, distilled, tmp_path_factory.mktemp("labs"))
+
+
+@pytest.fixture(params=LABS)
+def make(request: pytest.FixtureRequest, given: Given, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
+    """Makes a laboratory; closed afterwards, when no thread is left, none has let anything out, and torch has its threads."""
+    escaped: list[Any] = []
+    monkeypatch.setattr(threading, "excepthook", escaped.append)
+    made: list[Laboratory] = []
+    good: Good = OWN[request.param]
+
+    def one(key: str = "lab") -> Laboratory:
+        made.append(LABS[request.param](**good.make(given), key=key))
+        return made[-1]
+
+    yield one
+    for lab in made:
+        lab.close()
+    assert escaped == [] and own_threads() == [] and torch.get_num_threads() == 2
+
+
+def own_threads() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("ddlab")]
+
+
+def settled(lab: Laboratory) -> None:
+    """Wait until nothing is computed; raises what a thread raised."""
+    for thread in (lab.runner, lab.beside, lab.runner):
+        thread.join(60)
+
+
+def stops(lab: Laboratory, name: str) -> list[Any]:
+    """Three places of a control, where it stands and the nearest: what these take is what the first one takes."""
+    control: Any = lab.panel[name]
+    if hasattr(control, "options"):
+        found = [value for _, value in control.options]
+    else:
+        found = [round(control.min + n * (control.max - control.min) / 20, 6) for n in range(21)]
+        found = sorted({type(control.value)(value) for value in found})
+    at = min(range(len(found)), key=lambda n: found[n] != control.value)
+    return sorted(found, key=lambda value: abs(found.index(value) - at))[:3]
+
+
+def seen(lab: Laboratory) -> list[str]:
+    """The controls that are not folded away."""
+    return [name for name in lab.panel if lab.panel[name] in lab.panel.children]
+
+
+def another(lab: Laboratory) -> Any:
+    """Settings which the laboratory takes, and which are not those of now: two controls stand elsewhere."""
+    found = lab.start
+    for name in seen(lab)[:2]:
+        for value in stops(lab, name):
+            with contextlib.suppress(DDLabError):
+                new = lab.lab.settle(found.replace(**{name: value}), found)
+                lab.lab.check(lab.world, new)
+                if getattr(new, name) != getattr(found, name):
+                    found = new
+                    break
+    assert found != lab.start
+    return found
+
+
+def behind(lab: Laboratory) -> list[str]:
+    """The views that do not show what there is to be shown."""
+    known = lab._known()
+    now = [(shown, shown.view.data(lab.world, lab.settings, known)) for shown in lab._shown]
+    return [shown.view.draw.__name__ for shown, data in now if data is not None and data != shown._data]
+
+
+def at_rest(lab: Laboratory) -> bool:
+    return lab.progress.description == "at rest" and lab.progress.value == 0 and behind(lab) == []
+
+
+def pictures(lab: Laboratory) -> list[Any]:
+    """What each view shows: the bytes of a picture, the text of a table, the figure of a chart."""
+    widgets = [shown.widget for shown in lab._shown]
+    return [getattr(one, "value", None) or getattr(one, "figure", None) for one in widgets]
+
+
+def test_every_laboratory_says_what_the_storm_needs() -> None:
+    assert len(LABS) > 5 and LABS.keys() <= OWN.keys()
+    assert all(lab.__doc__ and lab.title for lab in LABS.values())
+
+
+def test_three_or_four_controls_are_seen_and_the_rest_is_folded_away(make: Make) -> None:
+    lab = make()
+    assert 3 <= len(seen(lab)) <= 4
+    folded = [name for name in lab.panel if name not in seen(lab)]
+    assert bool(folded) == (len(lab.panel.children) > len(seen(lab)) + 1)
+    assert all(described.help for name, described in describe(lab.start).items() if name in list(lab.panel))
+
+
+def test_run_ends_at_rest_with_a_picture_in_each_view(make: Make) -> None:
+    lab = make()
+    assert lab.run() is lab and at_rest(lab) and lab.error is None
+    assert lab.sentence and "Being computed" not in lab.sentence and "..." not in lab.sentence
+    for shown, picture in zip(lab._shown, pictures(lab), strict=True):
+        assert shown.view.folds or picture, shown.view.draw.__name__
+        assert getattr(picture, "data", True), "a chart without a trace"
+
+
+def test_a_shared_text_restores_what_is_on_show(make: Make) -> None:
+    lab = make()
+    lab.panel.value = another(lab)
+    lab.run()
+    lab.slider.index = len(lab.slider.options) // 2
+    settled(lab)
+    settings, said, text = lab.settings, lab.sentence, lab.share_field.value
+    lab.reset_button.click()
+    settled(lab)
+    assert lab.settings == lab.start.replace(**{name: getattr(settings, name) for name in lab.lab.kept})
+    lab.share_field.value = text
+    settled(lab)
+    assert lab.settings == settings and lab.sentence == said and lab.share_field.value == text
+    again = make("again")
+    again.share_field.value = text
+    again.run()
+    assert again.settings.to_dict() == settings.to_dict() and masked(again.sentence) == masked(said)
+
+
+def test_a_setting_that_is_none_is_refused_in_one_sentence_and_nothing_moves(make: Make) -> None:
+    lab = make()
+    lab.run()
+    before, said, shown = lab.panel.value, lab.sentence, pictures(lab)
+    for name, described in {"no_such_field": None, **describe(lab.start)}.items():
+        low = None if described is None or described.range is None else described.range[0]
+        wrong = "[]" if low is None else f"{low - 1:g}"
+        with pytest.raises(DDLabError) as caught:
+            lab.share_field.value = f"{name}={wrong}"
+        assert_sentence(caught.value, name)
+        settled(lab)
+        assert lab.error is caught.value and lab.panel.value == before and lab.sentence == said
+        assert pictures(lab) == shown
+
+
+def test_stop_leaves_everything_and_reset_begins_anew(make: Make) -> None:
+    lab = make()
+    lab.panel.value = another(lab)
+    for button in lab.buttons.values():
+        button.click()
+        lab.stop_button.click()
+    settled(lab)
+    assert lab.error is None and at_rest(lab) and lab.stop_button.disabled
+    kept = {name: getattr(lab.panel.value, name) for name in lab.lab.kept}
+    lab.reset_button.click()
+    settled(lab)
+    assert lab.panel.value == lab.settings == lab.start.replace(**kept) and lab.error is None and at_rest(lab)
+
+
+def test_a_cell_that_runs_again_closes_what_it_replaces(make: Make) -> None:
+    first = make()
+    for button in first.buttons.values():
+        button.click()
+    first.panel.value = another(first)
+    second = make()
+    assert first.runner.thread is None and first.beside.thread is None and first.comm is None
+    settled(second)
+    second.close()
+    assert own_threads() == []
+
+
+def moved(lab: Laboratory, number: int) -> None:
+    """One of the reader's changes: a control or the slider of steps; settings that the laboratory refuses are told."""
+    names = list(lab.panel) if number % 20 == 0 else seen(lab)
+    name = names[number % len(names)]
+    with contextlib.suppress(DDLabError):
+        if number % 3 == 2 and lab.lab.watched:
+            lab.slider.index = number % len(lab.slider.options)
+        else:
+            places = stops(lab, name)
+            lab.panel[name].value = places[number // 7 % len(places)]
+
+
+@pytest.mark.timeout(120)
+def test_two_hundred_changes_in_two_seconds_end_on_the_last(make: Make) -> None:
+    lab = make()
+    last = another(lab)
+    for button in [*lab.buttons.values()][:1]:
+        button.click()
+    start = time.monotonic()
+    for number in range(CHANGES):
+        moved(lab, number)
+        # A slow machine falls behind and then does not wait; a reader's hand would not either.
+        time.sleep(max(0.0, start + (number + 1) * SECONDS / CHANGES - time.monotonic()))
+    lab.panel.value = last
+    settled(lab)
+    assert lab.error is None and lab.refusal == "" and lab.settings == lab.panel.value == last and at_rest(lab)
+    said = masked(lab.run().sentence)
+    fresh = make("fresh")
+    fresh.share_field.value = lab.share_field.value
+    assert masked(fresh.run().sentence) == said
+
+
+def test_closed_in_the_middle(make: Make) -> None:
+    """The page is left while something is computed; later changes do nothing harmful."""
+    lab = make()
+    for button in lab.buttons.values():
+        button.click()
+    for number in range(20):
+        moved(lab, number)
+    lab.close()
+    assert own_threads() == []
+    error = lab.error
+    moved(lab, 5)
+    assert lab.error is error
