@@ -7,7 +7,8 @@
 
 `int`, `float`, `bool`, `str`, `Literal[...]`, `Tensor`, `Callable[...]` and classes say what is allowed by themselves, also with
 `| None`. What follows the type in `Annotated` narrows it: `within`, a shape, or any function (argument, value) -> value that raises.
-A shape names its lengths; a name that stands in several arguments is one length, and the float tensors of one call have one dtype.
+A shape names its lengths; a name that stands in several arguments is one length, that with a star one tuple of lengths, and the float
+tensors of one call have one dtype, but for those with `alike=False`.
 Any other annotation (a sequence, a mapping, a union, `Any`) is left to the body.
 """
 
@@ -86,33 +87,50 @@ def within(low: float | None = None, high: float | None = None, *, open_low: boo
 
 
 class Shape(NamedTuple):
-    """The lengths and the kind of a tensor. `lengths`: names, numbers, or "..." in front for any that come before."""
+    """The lengths and the kind of a tensor.
+
+    `lengths`: names, numbers, "..." in front for any that come before; or "*name" at the end for one or more.
+    """
 
     lengths: tuple[str, ...]
-    dtype: torch.dtype | None  # None: floating, and of the other float tensors' dtype
+    dtype: torch.dtype | None  # None: floating
     finite: bool
+    alike: bool = False  # of the other float tensors' dtype
 
     def check(self, argument: str, value: Any, settled: Settled) -> Tensor:
         """Return `value` if it fits what the earlier arguments have settled; settles the lengths it is the first to name."""
         names = self.lengths[self.lengths[:1] == ("...",) :]
+        if names and names[-1][0] == "*":
+            names = _unpacked(names, value, settled)
         shape: list[int | str] = [int(name) if name.isdigit() else settled.get(name, name) for name in names]
         if len(names) < len(self.lengths) and isinstance(value, Tensor):
             shape = [*value.shape[: max(value.ndim - len(names), 0)], *shape]
-        dtype = settled.get(_DTYPE) if self.dtype is None else self.dtype
+        dtype = settled.get(_DTYPE) if self.alike else self.dtype
         found = errors.check_tensor(
             argument, value, shape=shape, dtype=dtype, floating=dtype is None, finite=self.finite
         )
         for name, length in zip(reversed(names), reversed(found.shape), strict=False):
             if not name.isdigit() and settled.setdefault(name, length) != length:
                 errors.fail(argument, f"a tensor of shape [{', '.join(map(str, self.lengths))}]", value)
-        if self.dtype is None:
+        if self.alike:
             settled.setdefault(_DTYPE, found.dtype)
         return found
 
 
-def floats(lengths: str, *, finite: bool = True) -> Shape:
-    """A floating-point tensor of this shape ("n c h w") without NaN or infinity; `finite=False` does not look for those."""
-    return Shape(tuple(lengths.split()), None, finite)
+def _unpacked(names: tuple[str, ...], value: Any, settled: Settled) -> tuple[str, ...]:
+    """The names with numbers for the starred last one, as an earlier argument or else `value` has them."""
+    *single, starred = names
+    if starred not in settled and isinstance(value, Tensor) and value.ndim > len(single):
+        settled[starred] = tuple(map(str, value.shape[len(single) :]))
+    return (*single, *settled.get(starred, (starred,)))
+
+
+def floats(lengths: str, *, finite: bool = True, alike: bool = True) -> Shape:
+    """A floating-point tensor of this shape ("n c h w") without NaN or infinity; `finite=False` does not look for those.
+
+    `alike=False` leaves it a dtype of its own, whatever the other tensors of the call have.
+    """
+    return Shape(tuple(lengths.split()), None, finite, alike)
 
 
 def integers(lengths: str) -> Shape:

@@ -103,6 +103,23 @@ def test_one_name_is_one_length_within_a_shape_too() -> None:
         square(torch.rand(3, 2))
 
 
+def test_a_starred_name_is_the_same_lengths_everywhere() -> None:
+    @checked
+    def centred(
+        points: Annotated[Tensor, floats("n *shape")],
+        mean: Annotated[Tensor, floats("*shape")],
+        scale: Annotated[Tensor, floats("n", alike=False)] | None = None,
+    ) -> Tensor:
+        return points - mean if scale is None else scale
+
+    assert centred(torch.rand(4, 2, 3), torch.rand(2, 3)).shape == (4, 2, 3)
+    assert centred(torch.rand(4, 2), torch.rand(2), torch.rand(4).double()).dtype == torch.float64
+    with pytest.raises(DDLabError, match=r"mean must be a float32 tensor of shape \[2, 3\]; given .* \[3\]"):
+        centred(torch.rand(4, 2, 3), torch.rand(3))
+    with pytest.raises(DDLabError, match=r"points must be a float tensor of shape \[n, \*shape\]; given .* \[4\]"):
+        centred(torch.rand(4), torch.rand(3))
+
+
 def test_fields_of_a_dataclass() -> None:
     @dataclass(frozen=True)
     class Problem:
