@@ -82,7 +82,10 @@ class Within(NamedTuple):
 
 
 def within(low: float | None = None, high: float | None = None, *, open_low: bool = False) -> Within:
-    """An `int` or a `float` in [low, high], in (low, high] with `open_low`; None leaves an end open."""
+    """An `int` or a `float` in [low, high], in (low, high] with `open_low`; None leaves an end open.
+
+    Of a `float | Tensor` the number; a tensor of shape [] is not looked into, which would wait for the device.
+    """
     return Within(low, high, open_low)
 
 
@@ -205,13 +208,26 @@ def _narrowed(kind: Any, narrower: tuple[Any, ...]) -> Rule:
     return rule
 
 
-def _number(kind: type, ends: Within) -> Rule:
+def _number(kind: Any, ends: Within) -> Rule:
     low, high, open_low = ends
-    if kind is float:
-        return lambda argument, value, settled: errors.check_number(argument, value, low, high, open_low=open_low)
+
+    def number(argument: str, value: Any, settled: Settled) -> Any:
+        if kind is not float and isinstance(value, Tensor):
+            return errors.check_tensor(argument, value, shape=[], floating=True, finite=False)
+        return errors.check_number(argument, value, low, high, open_low=open_low)
+
+    if kind in (float, float | Tensor):
+        return number
     whole = [None if end is None else int(end) for end in (low, high)]
     return lambda argument, value, settled: errors.check_integer(argument, value, *whole)
 
 
 def _or_none(rule: Rule) -> Rule:
     return lambda argument, value, settled: None if value is None else rule(argument, value, settled)
+
+
+# What arguments of many functions are.
+Index = Annotated[int, within(0)]  # a step, a seed, a number from 0
+Count = Annotated[int, within(1)]
+Share = Annotated[float, within(0, 1)]
+Images = Annotated[Tensor, floats("n c h w", finite=False)]  # in every step: whole runs are looked at for NaN

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from . import errors
-from .boundary import checked, within
+from .boundary import Count, Index, Share, checked, within
 
 _LARGEST = 1e30  # float32 holds it; torch refuses larger numbers in words of its own
 _LARGEST_BETA = 0.999999
@@ -41,12 +41,6 @@ def _check_tensors(argument: str, tensors: Any) -> Any:
     return tensors
 
 
-def _check_rate(argument: str, rate: Any) -> float | Tensor:
-    if isinstance(rate, Tensor):
-        return errors.check_tensor(argument, rate, shape=[], floating=True, finite=False)
-    return errors.check_number(argument, rate, 0, _LARGEST)
-
-
 def _check_betas(argument: str, betas: Any) -> tuple[float, ...]:
     if not isinstance(betas, (tuple, list)) or len(betas) != 2:
         errors.fail(argument, "two numbers", betas)
@@ -59,12 +53,10 @@ def _check_step(argument: str, state: Any) -> Any:
 
 
 Tensors = Annotated[Mapping[str, Tensor], _check_tensors]
-LearningRate = Annotated[float | Tensor, _check_rate]
+LearningRate = Annotated[float | Tensor, within(0, _LARGEST)]
 Betas = Annotated[tuple[float, float], _check_betas]
 Factor = Annotated[float, within(0, _LARGEST)]
-Fraction = Annotated[float, within(0, 1)]
 Rate = Annotated[float, within(-_LARGEST, _LARGEST)]
-Step = Annotated[int, within(0)]
 Several = list[Tensor] | tuple[Tensor, ...]
 
 
@@ -199,11 +191,11 @@ def descend(
 
 @checked
 def cosine(
-    step: Step,
-    total: Annotated[int, within(1)],
+    step: Index,
+    total: Count,
     base: Rate,
     *,
-    final_fraction: Fraction = 0.0,
+    final_fraction: Share = 0.0,
     stretch: Annotated[float, within(1, _LARGEST)] = 1.0,
 ) -> float:
     r"""The learning rate before update `step` (0-based) of `total`: from `base` down to `base * final_fraction`.
@@ -217,9 +209,7 @@ def cosine(
 
 
 @checked
-def linear(
-    step: Step, total: Annotated[int, within(1, 10**15)], base: Rate, *, final_fraction: Fraction = 0.0
-) -> float:
+def linear(step: Index, total: Annotated[int, within(1, 10**15)], base: Rate, *, final_fraction: Share = 0.0) -> float:
     """The learning rate before update `step` (0-based) of `total`: a line from `base` down to `base * final_fraction`."""
     return base * (1 - (1 - final_fraction) * min(step, total) / total)
 

@@ -34,6 +34,7 @@ def everything(
     title: str = "",
     squared: bool = False,
     later: Later | None = None,
+    rate: Annotated[float | Tensor, within(0)] = 0.1,
     rest: list[int] | tuple[int, ...] = (),
 ) -> dict[str, Any]:
     return dict(locals())
@@ -54,6 +55,7 @@ def test_what_is_allowed_arrives_with_numbers_as_int_and_float() -> None:
     got = anything(**given(), ratio=np.float32(0.5), steps=np.int64(4), later=Later(), wanted=torch.rand(2, 3, 5))
     assert (type(got["ratio"]), type(got["steps"])) == (float, int)
     assert everything(torch.rand(0, 1, 2, 2), torch.arange(0), None)["wanted"] is None
+    assert everything(**given(), rate=torch.tensor(0.5))["rate"] == 0.5
     assert anything.__name__ == "everything"
 
 
@@ -78,6 +80,8 @@ def test_what_is_allowed_arrives_with_numbers_as_int_and_float() -> None:
         ({"progress": 3}, "progress must be a function"),
         ({"title": 3}, "title must be a text"),
         ({"squared": 1}, "squared must be True or False"),
+        ({"rate": -1}, "rate must be a finite number of at least 0; given -1"),
+        ({"rate": torch.rand(2)}, r"rate must be a float tensor of shape \[\]"),
         ({"later": 3}, "later must be a Later; given 3"),
     ],
 )
