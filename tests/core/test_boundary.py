@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ddlab.core import errors
-from ddlab.core.boundary import check_fields, checked, floats, integers, typed, within
+from ddlab.core.boundary import check, check_fields, checked, floats, integers, typed, within
 from ddlab.core.errors import DDLabError
 
 
@@ -101,6 +101,15 @@ def test_one_name_is_one_length_within_a_shape_too() -> None:
     square(torch.eye(3))
     with pytest.raises(DDLabError, match=r"kernel must be a tensor of shape \[n, n\]"):
         square(torch.rand(3, 2))
+
+
+def test_one_value_with_what_is_known_already() -> None:
+    points = Annotated[Tensor, floats("n d")]
+    assert len(check("groups['a']", torch.rand(2, 3), points, d=3, dtype=torch.float32)) == 2
+    assert check("anything", 3, Any) == 3
+    for wrong in ({"d": 2}, {"dtype": torch.float64}):
+        with pytest.raises(DDLabError, match=r"groups\['a'\] must be a float"):
+            check("groups['a']", torch.rand(2, 3), points, **wrong)
 
 
 def test_fields_of_a_dataclass() -> None:
