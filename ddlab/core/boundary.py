@@ -73,6 +73,16 @@ def check_fields(instance: Any) -> None:
         object.__setattr__(instance, name, rule(name, getattr(instance, name), settled))
 
 
+def check(argument: str, value: Any, annotation: Any, **settled: Any) -> Any:
+    """The same for one value, such as a member of a sequence or a mapping: check(f"groups[{name!r}]", points, Points, d=2).
+
+    Args:
+        settled: lengths of a shape by name, and `dtype` of its float tensors, that are known already.
+    """
+    rule = _cached_rule(annotation)
+    return value if rule is None else rule(argument, value, settled)
+
+
 class Within(NamedTuple):
     """The ends of a number's range."""
 
@@ -180,11 +190,14 @@ def _rule(annotation: Any) -> Rule | None:
         return lambda argument, value, settled: errors.check_text(argument, value)
     if annotation is Tensor:
         return lambda argument, value, settled: errors.check_tensor(argument, value, finite=False)
-    if isinstance(annotation, type) and kind is None and annotation is not object:
+    if isinstance(annotation, type) and kind is None and annotation not in (object, Any):
         name = annotation.__name__
         allowed = f"{'an' if name[0] in 'AEIO' else 'a'} {name}"
         return lambda argument, value, settled: errors.check_instance(argument, value, annotation, allowed)
     return None
+
+
+_cached_rule = functools.lru_cache(maxsize=256)(_rule)
 
 
 def _narrowed(kind: Any, narrower: tuple[Any, ...]) -> Rule:

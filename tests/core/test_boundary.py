@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ddlab.core import errors
-from ddlab.core.boundary import check_fields, checked, floats, integers, typed, within
+from ddlab.core.boundary import check, check_fields, checked, floats, integers, typed, within
 from ddlab.core.errors import DDLabError
 
 
@@ -122,6 +122,15 @@ def test_a_starred_name_is_the_same_lengths_everywhere() -> None:
         centred(torch.rand(4, 2, 3), torch.rand(3))
     with pytest.raises(DDLabError, match=r"points must be a float tensor of shape \[n, \*shape\]; given .* \[4\]"):
         centred(torch.rand(4), torch.rand(3))
+
+
+def test_one_value_with_what_is_known_already() -> None:
+    points = Annotated[Tensor, floats("n d")]
+    assert len(check("groups['a']", torch.rand(2, 3), points, d=3, dtype=torch.float32)) == 2
+    assert check("anything", 3, Any) == 3
+    for wrong in ({"d": 2}, {"dtype": torch.float64}):
+        with pytest.raises(DDLabError, match=r"groups\['a'\] must be a float"):
+            check("groups['a']", torch.rand(2, 3), points, **wrong)
 
 
 def test_fields_of_a_dataclass() -> None:
