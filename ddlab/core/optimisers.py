@@ -102,7 +102,7 @@ def sgd_update(
     Raises:
         DDLabError: parameters, gradients and state that differ in names, shapes or dtypes, or numbers out of their range.
     """
-    names, values, slopes = _aligned(parameters, gradients, state.velocity)
+    names, values, slopes = aligned(parameters, gradients, state.velocity)
     if weight_decay:
         slopes = list(torch._foreach_add(slopes, values, alpha=weight_decay))
     velocity: Several = slopes
@@ -133,7 +133,7 @@ def adam_update(
     Args and errors as `sgd_update`; `betas` in [0, 1), `epsilon` is added to the root of the second moment.
     """
     step, (beta1, beta2) = state.step + 1, betas
-    names, values, slopes = _aligned(parameters, gradients, state.first, state.second)
+    names, values, slopes = aligned(parameters, gradients, state.first, state.second)
     first = torch._foreach_lerp([state.first[n] for n in names], slopes, 1 - beta1)
     second = torch._foreach_addcmul(
         torch._foreach_mul([state.second[n] for n in names], beta2), slopes, slopes, value=1 - beta2
@@ -218,7 +218,7 @@ def _zeros(parameters: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name: torch.zeros_like(value).detach() for name, value in parameters.items()}
 
 
-def _aligned(
+def aligned(
     parameters: Mapping[str, Tensor], gradients: Mapping[str, Tensor], *states: Mapping[str, Tensor]
 ) -> tuple[list[str], list[Tensor], list[Tensor]]:
     """Names, values and gradients; raises where names, shapes, dtypes or devices differ, those of the states too."""

@@ -16,6 +16,13 @@ from ..core.errors import DDLabError
 Split = Literal["train", "test"]
 
 
+def above_zero(argument: str, value: Tensor) -> Tensor:
+    """A rule of the boundary: a standard deviation of 0 would divide by nothing."""
+    if value.numel() and float(value.detach().float().min()) <= 0:
+        errors.fail(argument, "above 0 in every channel", value.tolist())
+    return value
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ImageData:
     """Train and test images of one dataset.
@@ -74,8 +81,7 @@ class ImageData:
             object.__setattr__(self, "std", std)
         for name in ("mean", "std"):
             errors.check_tensor(name, getattr(self, name), shape=[self.channels], dtype=torch.float32)
-        if float(self.std.detach().min()) <= 0:
-            raise DDLabError(f"std must be above 0 in every channel; given {self.std.tolist()}.")
+        above_zero("std", self.std)
 
     def __repr__(self) -> str:
         counts = f"{len(self.train_labels)} training and {len(self.test_labels)} test images"
