@@ -67,7 +67,8 @@ def checked(function: Function) -> Function:
 
 
 def check_fields(instance: Any) -> None:
-    """The same for a dataclass, to be called from its `__post_init__`: each field against its annotation."""
+    """The same for a dataclass, to be called from its `__post_init__`: each field against its annotation, or None where that is its
+    default."""
     settled: Settled = {}
     for name, rule in _field_rules(type(instance)).items():
         object.__setattr__(instance, name, rule(name, getattr(instance, name), settled))
@@ -158,8 +159,11 @@ def typed(lengths: str, dtype: torch.dtype) -> Shape:
 
 @functools.cache
 def _field_rules(kind: type) -> Mapping[str, Rule]:
-    annotations = {field.name: field.type for field in dataclasses.fields(kind) if field.init}
-    return _rules(annotations, vars(sys.modules[kind.__module__]))
+    fields = [field for field in dataclasses.fields(kind) if field.init]
+    rules = _rules({field.name: field.type for field in fields}, vars(sys.modules[kind.__module__]))
+    return rules | {
+        each.name: _or_none(rules[each.name]) for each in fields if each.default is None and each.name in rules
+    }
 
 
 def _rules(annotations: Mapping[str, Any], names: dict[str, Any]) -> dict[str, Rule]:

@@ -67,7 +67,7 @@ def test_jigsaws_by_hand() -> None:
     assert views.augmented(image, "jigsaw")[:, 0, 0].tolist() == expected
 
 
-@pytest.mark.parametrize("kind", views.PERMUTATIONS)
+@pytest.mark.parametrize("kind", ("none", "rotation", "jigsaw"))
 def test_permutations_say_where_pixels_come_from_and_inverses_undo_them(kind: Any) -> None:
     height, width = (6, 6) if kind == "rotation" else (4, 6)
     images = numbered(2, 3, height, width)
@@ -165,7 +165,7 @@ def test_without_augmentation_there_are_the_images_alone() -> None:
 
 
 def test_bad_input() -> None:
-    square, odd = torch.zeros(2, 1, 4, 4), torch.zeros(2, 1, 4, 5)
+    odd = torch.zeros(2, 1, 4, 5)
     with refuses("images", "square", "[2, 1, 4, 5]"):
         views.augmented(odd, "rotation")
     for wrong in (odd, odd.mT):
@@ -177,24 +177,12 @@ def test_bad_input() -> None:
         views.permutations("jigsaw", 4, 5)
     with refuses("height and width", "square"):
         views.inverses("rotation", 4, 5)
-    for wrong in ("rotate", None, 3):
-        with refuses("kind", "'rotation'"):
-            views.augmented(square, wrong)  # type: ignore[arg-type]
-    for call in (lambda: views.permutations("crop", 4, 4), lambda: views.restored(torch.zeros(6, 2, 1, 4, 4), "crop")):
+    crop: Any = "crop"
+    for call in (lambda: views.permutations(crop, 4, 4), lambda: views.restored(torch.zeros(6, 2, 1, 4, 4), crop)):
         with refuses("kind", "'jigsaw'"):
             call()
-    for wrong in (None, square[0], square.long(), torch.zeros(2, 1, 0, 0)):
-        for kind in views.KINDS:
-            with refuses("images"):
-                views.augmented(wrong, kind)  # type: ignore[arg-type]
+    for kind in ("none", "rotation", "jigsaw", "crop"):
+        with refuses("images", "at least one pixel"):
+            views.augmented(torch.zeros(2, 1, 0, 0), kind)
     with refuses("views", "[4,"):
         views.restored(torch.zeros(3, 2, 1, 4, 4), "rotation")
-    for share in (0, -1, 1.1, float("nan"), None):
-        with refuses("share"):
-            views.crop_boxes(4, 4, share=share)  # type: ignore[arg-type]
-        with refuses("crop_share"):
-            views.augmented(square, "crop", crop_share=share)  # type: ignore[arg-type]
-    with refuses("height"):
-        views.crop_boxes(0, 4)
-    with refuses("width"):
-        views.crop_boxes(4, 10**400)

@@ -156,21 +156,3 @@ def test_bad_input() -> None:
     for short in (one - 1, Factorised().bill(0).total):
         with refuses("budget", str(one), str(short)):
             Factorised().largest_count(short)
-    for wrong in (None, 1.0, True):
-        with refuses("budget"):
-            Factorised().largest_count(wrong)  # type: ignore[arg-type]
-    for wrong in (-1, 1.0, None):
-        with refuses("count"):
-            Factorised().bill(wrong)  # type: ignore[arg-type]
-        with refuses("count"):
-            budget.plain_floats(wrong, image_floats=3)  # type: ignore[arg-type]
-    with refuses("image_floats"):
-        budget.plain_floats(1, image_floats=0)
-    with refuses("representation_floats"):
-        budget.plain_floats(1, image_floats=1, representation_floats=-1)
-    with refuses("bases"):
-        budget.saves(1, bases=0, basis_floats=1, floats=1)
-    with refuses("floats"):
-        budget.most_bases_that_save(1, basis_floats=1, floats=0)
-    with refuses("basis_floats"):
-        budget.least_count_that_saves(bases=1, basis_floats=0, floats=1)

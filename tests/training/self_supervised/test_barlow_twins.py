@@ -111,8 +111,6 @@ def test_independent_features() -> None:
         ({"first": torch.ones(1, 3), "second": torch.ones(1, 3)}, ["projections", "at least two"]),
         ({"second": torch.ones(4, 2)}, ["second", "[4, 3]"]),
         ({"second": torch.ones(4, 3).double()}, ["second", "float32"]),
-        ({"first": torch.ones(4, 3, dtype=torch.int64)}, ["first"]),
-        ({"off_diagonal_weight": -1.0}, ["off_diagonal_weight"]),
         ({"epsilon": 0.0}, ["epsilon", "(0, "]),
     ],
 )

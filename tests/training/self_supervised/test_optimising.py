@@ -75,14 +75,9 @@ def test_learning_rate() -> None:
     assert warmed_cosine(0, total=1, warmup=0, base=0.5, final_fraction=0.0) == 0.5
 
 
-@pytest.mark.parametrize(
-    ("changes", "word"),
-    [({"warmup": 30}, "warmup"), ({"step": -1}, "step"), ({"base": -1.0}, "base"), ({"final_fraction": 2.0}, "final_fraction")],
-)  # fmt: skip
-def test_bad_learning_rate(changes: dict[str, Any], word: str) -> None:
-    good: dict[str, Any] = {"step": 3, "total": 30, "warmup": 10, "base": 0.8, "final_fraction": 0.01}
-    with refuses(word):
-        warmed_cosine(**good | changes)
+def test_a_warm_up_is_shorter_than_the_run() -> None:
+    with refuses("warmup", "[0, 29]", "30"):
+        warmed_cosine(3, total=30, warmup=30, base=0.8, final_fraction=0.01)
 
 
 @pytest.mark.parametrize(
@@ -91,10 +86,6 @@ def test_bad_learning_rate(changes: dict[str, Any], word: str) -> None:
         ({"gradients": {}}, "gradients"),
         ({"gradients": {**drawn(1), "bias": torch.zeros(3).double()}}, "bias"),
         ({"gradients": {**drawn(1), "bias": torch.zeros(4)}}, "bias"),
-        ({"parameters": 3}, "parameters"),
-        ({"trust": -1.0}, "trust"),
-        ({"weight_decay": math.nan}, "weight_decay"),
-        ({"bias_factor": -0.1}, "bias_factor"),
     ],
 )
 def test_bad_direction(changes: dict[str, Any], word: str) -> None:
