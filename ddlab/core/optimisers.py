@@ -85,7 +85,7 @@ def sgd_init(parameters: Tensors) -> SGDState:
 
 @checked
 def sgd_update(
-    parameters: Tensors,
+    parameters: Mapping[str, Tensor],
     gradients: Mapping[str, Tensor],
     state: Annotated[SGDState, _check_step],
     *,
@@ -120,7 +120,7 @@ def adam_init(parameters: Tensors) -> AdamState:
 
 @checked
 def adam_update(
-    parameters: Tensors,
+    parameters: Mapping[str, Tensor],
     gradients: Mapping[str, Tensor],
     state: Annotated[AdamState, _check_step],
     *,
@@ -218,8 +218,9 @@ def _zeros(parameters: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name: torch.zeros_like(value).detach() for name, value in parameters.items()}
 
 
+@checked
 def aligned(
-    parameters: Mapping[str, Tensor], gradients: Mapping[str, Tensor], *states: Mapping[str, Tensor]
+    parameters: Tensors, gradients: Mapping[str, Tensor], *states: Mapping[str, Tensor]
 ) -> tuple[list[str], list[Tensor], list[Tensor]]:
     """Names, values and gradients; raises where names, shapes, dtypes or devices differ, those of the states too."""
     for argument, given in (("gradients", gradients), *(("state", state) for state in states)):

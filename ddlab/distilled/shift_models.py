@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
@@ -35,6 +35,10 @@ TENSORS: dict[str, tuple[str, ...]] = {
     "stored": ("view_coefficients",),
 }
 """What each shift stores, by name."""
+_SHAPES = {
+    "biases": "A V", "first_weights": "A H V", "first_biases": "A H", "second_weights": "A V H", "second_biases": "A V",
+    "view_coefficients": "A m V",
+}  # fmt: skip
 STEPS = 2000
 _MOST = 10**5  # of views, bases and hidden units
 _LARGEST = (
@@ -204,20 +208,12 @@ def _checked_views(coefficients: Tensor, tensors: Mapping[str, Tensor], shift: S
     if not isinstance(tensors, Mapping) or set(tensors) != set(TENSORS[shift]):
         given = [str(name) for name in tensors] if isinstance(tensors, Mapping) else tensors
         errors.fail("tensors", f"a mapping of {list(TENSORS[shift])} for the shift {shift!r}", given)
+    settled: dict[str, Any] = {"m": len(coefficients), "V": coefficients.shape[1], "dtype": coefficients.dtype}
     if shift == "same" or views is not None:
-        views = errors.check_integer("views", views, 0, _MOST)
-    rows, bases = coefficients.shape
-    hidden = None
+        settled["A"] = errors.check_integer("views", views, 0, _MOST)
     for name in TENSORS[shift]:
-        shape = {
-            "biases": [views, bases], "view_coefficients": [views, rows, bases],
-            "first_weights": [views, hidden, bases], "first_biases": [views, hidden],
-            "second_weights": [views, bases, hidden], "second_biases": [views, bases],
-        }[name]  # fmt: skip
-        value = errors.check_tensor(name, tensors[name], shape=shape, dtype=coefficients.dtype, finite=False)
-        views = len(value)
-        hidden = value.shape[1] if name == "first_weights" else hidden
-    return views or 0
+        floats(_SHAPES[name], finite=False).check(name, tensors[name], settled)
+    return settled["A"]
 
 
 def _finite(name: str, value: Tensor) -> Tensor:

@@ -181,7 +181,7 @@ WRONG: dict[str, tuple[Any, list[str]]] = {
     "another number of views": (lambda: shift_models.shifted(C, STORED["bias"], "bias", views=2), ["biases", "[2, 5]"]),
     "names": (lambda: shift_models.shifted(C, STORED["bias"], "networks"), ["tensors", "first_weights", "biases"]),
     "flat coefficients": (lambda: shift_models.shifted(C[0], {}, "same", views=1), ["coefficients", "[any, any]"]),
-    "another width": (lambda: shift_models.shifted(C[:, :4], STORED["bias"], "bias"), ["biases", "[any, 4]"]),
+    "another width": (lambda: shift_models.shifted(C[:, :4], STORED["bias"], "bias"), ["biases", "[A, 4]"]),
     "another dtype": (lambda: shift_models.shifted(C.float(), STORED["bias"], "bias"), ["biases", "float32"]),
     "hidden of two sizes": (
         lambda: shift_models.predicted_shifts(C, NETWORKS | {"first_biases": drawn(VIEWS, 3)}), ["first_biases", "[3, 4]"]

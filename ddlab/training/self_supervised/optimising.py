@@ -19,12 +19,12 @@ from torch import Tensor
 
 from ...core import errors, optimisers
 from ...core.boundary import Count, Index, Share, checked
-from ...core.optimisers import Factor, Tensors
+from ...core.optimisers import Factor
 
 
 @checked
 def lars_direction(
-    parameters: Tensors,
+    parameters: Mapping[str, Tensor],
     gradients: Mapping[str, Tensor],
     *,
     weight_decay: Factor,
