@@ -7,7 +7,8 @@
 
 `int`, `float`, `bool`, `str`, `Literal[...]`, `Tensor`, `Callable[...]` and classes say what is allowed by themselves, also with
 `| None`. What follows the type in `Annotated` narrows it: `within`, a shape, or any function (argument, value) -> value that raises.
-A shape names its lengths; a name that stands in several arguments is one length, and the float tensors of one call have one dtype.
+A shape names its lengths; a name that stands in several arguments is one length, that with a star one tuple of lengths, and the float
+tensors of one call have one dtype, but for those with `alike=False`.
 Any other annotation (a sequence, a mapping, a union, `Any`) is left to the body.
 """
 
@@ -66,10 +67,21 @@ def checked(function: Function) -> Function:
 
 
 def check_fields(instance: Any) -> None:
-    """The same for a dataclass, to be called from its `__post_init__`: each field against its annotation."""
+    """The same for a dataclass, to be called from its `__post_init__`: each field against its annotation, or None where that is its
+    default."""
     settled: Settled = {}
     for name, rule in _field_rules(type(instance)).items():
         object.__setattr__(instance, name, rule(name, getattr(instance, name), settled))
+
+
+def check(argument: str, value: Any, annotation: Any, **settled: Any) -> Any:
+    """The same for one value, such as a member of a sequence or a mapping: check(f"groups[{name!r}]", points, Points, d=2).
+
+    Args:
+        settled: lengths of a shape by name, and `dtype` of its float tensors, that are known already.
+    """
+    rule = _cached_rule(annotation)
+    return value if rule is None else rule(argument, value, settled)
 
 
 class Within(NamedTuple):
@@ -81,38 +93,58 @@ class Within(NamedTuple):
 
 
 def within(low: float | None = None, high: float | None = None, *, open_low: bool = False) -> Within:
-    """An `int` or a `float` in [low, high], in (low, high] with `open_low`; None leaves an end open."""
+    """An `int` or a `float` in [low, high], in (low, high] with `open_low`; None leaves an end open.
+
+    Of a `float | Tensor` the number; a tensor of shape [] is not looked into, which would wait for the device.
+    """
     return Within(low, high, open_low)
 
 
 class Shape(NamedTuple):
-    """The lengths and the kind of a tensor. `lengths`: names, numbers, or "..." in front for any that come before."""
+    """The lengths and the kind of a tensor.
+
+    `lengths`: names, numbers, "..." in front for any that come before; or "*name" at the end for one or more.
+    """
 
     lengths: tuple[str, ...]
-    dtype: torch.dtype | None  # None: floating, and of the other float tensors' dtype
+    dtype: torch.dtype | None  # None: floating
     finite: bool
+    alike: bool = False  # of the other float tensors' dtype
 
     def check(self, argument: str, value: Any, settled: Settled) -> Tensor:
         """Return `value` if it fits what the earlier arguments have settled; settles the lengths it is the first to name."""
         names = self.lengths[self.lengths[:1] == ("...",) :]
+        if names and names[-1][0] == "*":
+            names = _unpacked(names, value, settled)
         shape: list[int | str] = [int(name) if name.isdigit() else settled.get(name, name) for name in names]
         if len(names) < len(self.lengths) and isinstance(value, Tensor):
             shape = [*value.shape[: max(value.ndim - len(names), 0)], *shape]
-        dtype = settled.get(_DTYPE) if self.dtype is None else self.dtype
+        dtype = settled.get(_DTYPE) if self.alike else self.dtype
         found = errors.check_tensor(
             argument, value, shape=shape, dtype=dtype, floating=dtype is None, finite=self.finite
         )
         for name, length in zip(reversed(names), reversed(found.shape), strict=False):
             if not name.isdigit() and settled.setdefault(name, length) != length:
                 errors.fail(argument, f"a tensor of shape [{', '.join(map(str, self.lengths))}]", value)
-        if self.dtype is None:
+        if self.alike:
             settled.setdefault(_DTYPE, found.dtype)
         return found
 
 
-def floats(lengths: str, *, finite: bool = True) -> Shape:
-    """A floating-point tensor of this shape ("n c h w") without NaN or infinity; `finite=False` does not look for those."""
-    return Shape(tuple(lengths.split()), None, finite)
+def _unpacked(names: tuple[str, ...], value: Any, settled: Settled) -> tuple[str, ...]:
+    """The names with numbers for the starred last one, as an earlier argument or else `value` has them."""
+    *single, starred = names
+    if starred not in settled and isinstance(value, Tensor) and value.ndim > len(single):
+        settled[starred] = tuple(map(str, value.shape[len(single) :]))
+    return (*single, *settled.get(starred, (starred,)))
+
+
+def floats(lengths: str, *, finite: bool = True, alike: bool = True) -> Shape:
+    """A floating-point tensor of this shape ("n c h w") without NaN or infinity; `finite=False` does not look for those.
+
+    `alike=False` leaves it a dtype of its own, whatever the other tensors of the call have.
+    """
+    return Shape(tuple(lengths.split()), None, finite, alike)
 
 
 def integers(lengths: str) -> Shape:
@@ -127,8 +159,11 @@ def typed(lengths: str, dtype: torch.dtype) -> Shape:
 
 @functools.cache
 def _field_rules(kind: type) -> Mapping[str, Rule]:
-    annotations = {field.name: field.type for field in dataclasses.fields(kind) if field.init}
-    return _rules(annotations, vars(sys.modules[kind.__module__]))
+    fields = [field for field in dataclasses.fields(kind) if field.init]
+    rules = _rules({field.name: field.type for field in fields}, vars(sys.modules[kind.__module__]))
+    return rules | {
+        each.name: _or_none(rules[each.name]) for each in fields if each.default is None and each.name in rules
+    }
 
 
 def _rules(annotations: Mapping[str, Any], names: dict[str, Any]) -> dict[str, Rule]:
@@ -159,11 +194,14 @@ def _rule(annotation: Any) -> Rule | None:
         return lambda argument, value, settled: errors.check_text(argument, value)
     if annotation is Tensor:
         return lambda argument, value, settled: errors.check_tensor(argument, value, finite=False)
-    if isinstance(annotation, type) and kind is None and annotation is not object:
+    if isinstance(annotation, type) and kind is None and annotation not in (object, Any):
         name = annotation.__name__
         allowed = f"{'an' if name[0] in 'AEIO' else 'a'} {name}"
         return lambda argument, value, settled: errors.check_instance(argument, value, annotation, allowed)
     return None
+
+
+_cached_rule = functools.lru_cache(maxsize=256)(_rule)
 
 
 def _narrowed(kind: Any, narrower: tuple[Any, ...]) -> Rule:
@@ -187,13 +225,26 @@ def _narrowed(kind: Any, narrower: tuple[Any, ...]) -> Rule:
     return rule
 
 
-def _number(kind: type, ends: Within) -> Rule:
+def _number(kind: Any, ends: Within) -> Rule:
     low, high, open_low = ends
-    if kind is float:
-        return lambda argument, value, settled: errors.check_number(argument, value, low, high, open_low=open_low)
+
+    def number(argument: str, value: Any, settled: Settled) -> Any:
+        if kind is not float and isinstance(value, Tensor):
+            return errors.check_tensor(argument, value, shape=[], floating=True, finite=False)
+        return errors.check_number(argument, value, low, high, open_low=open_low)
+
+    if kind in (float, float | Tensor):
+        return number
     whole = [None if end is None else int(end) for end in (low, high)]
     return lambda argument, value, settled: errors.check_integer(argument, value, *whole)
 
 
 def _or_none(rule: Rule) -> Rule:
     return lambda argument, value, settled: None if value is None else rule(argument, value, settled)
+
+
+# What arguments of many functions are.
+Index = Annotated[int, within(0)]  # a step, a seed, a number from 0
+Count = Annotated[int, within(1)]
+Share = Annotated[float, within(0, 1)]
+Images = Annotated[Tensor, floats("n c h w", finite=False)]  # in every step: whole runs are looked at for NaN

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ddlab.core import errors
-from ddlab.core.boundary import check_fields, checked, floats, integers, typed, within
+from ddlab.core.boundary import check, check_fields, checked, floats, integers, typed, within
 from ddlab.core.errors import DDLabError
 
 
@@ -34,6 +34,7 @@ def everything(
     title: str = "",
     squared: bool = False,
     later: Later | None = None,
+    rate: Annotated[float | Tensor, within(0)] = 0.1,
     rest: list[int] | tuple[int, ...] = (),
 ) -> dict[str, Any]:
     return dict(locals())
@@ -54,6 +55,7 @@ def test_what_is_allowed_arrives_with_numbers_as_int_and_float() -> None:
     got = anything(**given(), ratio=np.float32(0.5), steps=np.int64(4), later=Later(), wanted=torch.rand(2, 3, 5))
     assert (type(got["ratio"]), type(got["steps"])) == (float, int)
     assert everything(torch.rand(0, 1, 2, 2), torch.arange(0), None)["wanted"] is None
+    assert everything(**given(), rate=torch.tensor(0.5))["rate"] == 0.5
     assert anything.__name__ == "everything"
 
 
@@ -78,6 +80,8 @@ def test_what_is_allowed_arrives_with_numbers_as_int_and_float() -> None:
         ({"progress": 3}, "progress must be a function"),
         ({"title": 3}, "title must be a text"),
         ({"squared": 1}, "squared must be True or False"),
+        ({"rate": -1}, "rate must be a finite number of at least 0; given -1"),
+        ({"rate": torch.rand(2)}, r"rate must be a float tensor of shape \[\]"),
         ({"later": 3}, "later must be a Later; given 3"),
     ],
 )
@@ -101,6 +105,32 @@ def test_one_name_is_one_length_within_a_shape_too() -> None:
     square(torch.eye(3))
     with pytest.raises(DDLabError, match=r"kernel must be a tensor of shape \[n, n\]"):
         square(torch.rand(3, 2))
+
+
+def test_a_starred_name_is_the_same_lengths_everywhere() -> None:
+    @checked
+    def centred(
+        points: Annotated[Tensor, floats("n *shape")],
+        mean: Annotated[Tensor, floats("*shape")],
+        scale: Annotated[Tensor, floats("n", alike=False)] | None = None,
+    ) -> Tensor:
+        return points - mean if scale is None else scale
+
+    assert centred(torch.rand(4, 2, 3), torch.rand(2, 3)).shape == (4, 2, 3)
+    assert centred(torch.rand(4, 2), torch.rand(2), torch.rand(4).double()).dtype == torch.float64
+    with pytest.raises(DDLabError, match=r"mean must be a float32 tensor of shape \[2, 3\]; given .* \[3\]"):
+        centred(torch.rand(4, 2, 3), torch.rand(3))
+    with pytest.raises(DDLabError, match=r"points must be a float tensor of shape \[n, \*shape\]; given .* \[4\]"):
+        centred(torch.rand(4), torch.rand(3))
+
+
+def test_one_value_with_what_is_known_already() -> None:
+    points = Annotated[Tensor, floats("n d")]
+    assert len(check("groups['a']", torch.rand(2, 3), points, d=3, dtype=torch.float32)) == 2
+    assert check("anything", 3, Any) == 3
+    for wrong in ({"d": 2}, {"dtype": torch.float64}):
+        with pytest.raises(DDLabError, match=r"groups\['a'\] must be a float"):
+            check("groups['a']", torch.rand(2, 3), points, **wrong)
 
 
 def test_fields_of_a_dataclass() -> None:

@@ -200,6 +200,9 @@ CORE: dict[str, Good] = {
     ),
     "core.optimisers.sgd_init": Good(lambda g: {"parameters": _sgd(g)["parameters"]}),
     "core.optimisers.adam_init": Good(lambda g: {"parameters": _sgd(g)["parameters"]}),
+    "core.optimisers.aligned": Good(
+        lambda g: {name: _sgd(g)[name] for name in ("parameters", "gradients")}, nan_passes=EVERY_STEP
+    ),
     "core.optimisers.sgd_update": Good(_sgd, nan_passes=EVERY_STEP),
     "core.optimisers.begin": Good(lambda g: {"kind": "sgd", "parameters": _sgd(g)["parameters"]}, nan_passes=EVERY_STEP),
     "core.optimisers.descend": Good(_sgd, nan_passes=EVERY_STEP),
