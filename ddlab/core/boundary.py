@@ -6,7 +6,8 @@
     def mixed(images: Annotated[Tensor, floats("n c h w")], labels: Annotated[Tensor, integers("n")], *, ratio: Ratio) -> Tensor:
 
 `int`, `float`, `bool`, `str`, `Literal[...]`, `Tensor`, `Callable[...]` and classes say what is allowed by themselves, also with
-`| None`. What follows the type in `Annotated` narrows it: `within`, a shape, or any function (argument, value) -> value that raises.
+`| None`. What follows the type in `Annotated` narrows it: `within`, `among`, a shape, or any function (argument, value) -> value that
+raises.
 A shape names its lengths; a name that stands in several arguments is one length, and the float tensors of one call have one dtype.
 Any other annotation (a sequence, a mapping, a union, `Any`) is left to the body.
 """
@@ -95,34 +96,50 @@ def within(low: float | None = None, high: float | None = None, *, open_low: boo
     return Within(low, high, open_low)
 
 
+class Among(NamedTuple):
+    """What may be chosen."""
+
+    choices: tuple[Any, ...]
+
+
+def among(*choices: Any) -> Among:
+    """One of these. A `Literal` says the same; to a type checker it refuses a choice that is only known to be a text."""
+    return Among(choices)
+
+
 class Shape(NamedTuple):
     """The lengths and the kind of a tensor. `lengths`: names, numbers, or "..." in front for any that come before."""
 
     lengths: tuple[str, ...]
-    dtype: torch.dtype | None  # None: floating, and of the other float tensors' dtype
+    dtype: torch.dtype | None  # None: floating
     finite: bool
+    shared: bool = False  # of the other float tensors' dtype
 
     def check(self, argument: str, value: Any, settled: Settled) -> Tensor:
         """Return `value` if it fits what the earlier arguments have settled; settles the lengths it is the first to name."""
         names = self.lengths[self.lengths[:1] == ("...",) :]
         shape: list[int | str] = [int(name) if name.isdigit() else settled.get(name, name) for name in names]
-        if len(names) < len(self.lengths) and isinstance(value, Tensor):
-            shape = [*value.shape[: max(value.ndim - len(names), 0)], *shape]
-        dtype = settled.get(_DTYPE) if self.dtype is None else self.dtype
+        if len(names) < len(self.lengths):
+            fits = isinstance(value, Tensor) and value.ndim >= len(names)
+            shape = [*(value.shape[: value.ndim - len(names)] if fits else ["..."]), *shape]
+        dtype = settled.get(_DTYPE) if self.shared else self.dtype
         found = errors.check_tensor(
             argument, value, shape=shape, dtype=dtype, floating=dtype is None, finite=self.finite
         )
         for name, length in zip(reversed(names), reversed(found.shape), strict=False):
             if not name.isdigit() and settled.setdefault(name, length) != length:
                 errors.fail(argument, f"a tensor of shape [{', '.join(map(str, self.lengths))}]", value)
-        if self.dtype is None:
+        if self.shared:
             settled.setdefault(_DTYPE, found.dtype)
         return found
 
 
-def floats(lengths: str, *, finite: bool = True) -> Shape:
-    """A floating-point tensor of this shape ("n c h w") without NaN or infinity; `finite=False` does not look for those."""
-    return Shape(tuple(lengths.split()), None, finite)
+def floats(lengths: str, *, finite: bool = True, shared: bool = True) -> Shape:
+    """A floating-point tensor of this shape ("n c h w") without NaN or infinity; `finite=False` does not look for those.
+
+    With `shared=False` of whatever dtype the other float tensors have.
+    """
+    return Shape(tuple(lengths.split()), None, finite, shared)
 
 
 def integers(lengths: str) -> Shape:
@@ -133,6 +150,13 @@ def integers(lengths: str) -> Shape:
 def typed(lengths: str, dtype: torch.dtype) -> Shape:
     """A tensor of this shape and dtype; a floating one without NaN or infinity."""
     return Shape(tuple(lengths.split()), dtype, dtype.is_floating_point)
+
+
+def filled(argument: str, value: Tensor) -> Tensor:
+    """Of a tensor that has at least one entry: Annotated[Tensor, floats("n d"), filled]."""
+    if value.numel() == 0:
+        errors.fail(argument, "a tensor without an axis of length 0", value)
+    return value
 
 
 @functools.cache
@@ -158,7 +182,7 @@ def _rule(annotation: Any) -> Rule | None:
     if kind is Annotated:
         return _narrowed(members[0], members[1:])
     if kind is Literal:
-        return lambda argument, value, settled: errors.check_choice(argument, value, members)
+        return _choice(members)
     if kind is collections.abc.Callable or annotation is Callable:
         return lambda argument, value, settled: errors.check_function(argument, value)
     if annotation in (int, float):
@@ -171,6 +195,8 @@ def _rule(annotation: Any) -> Rule | None:
         return lambda argument, value, settled: errors.check_tensor(argument, value, finite=False)
     if isinstance(annotation, type) and kind is None and annotation not in (object, Any):
         name = annotation.__name__
+        if name == "Config":  # every process has one
+            name = f"{annotation.__module__.rpartition('.')[2]}.Config"
         allowed = f"{'an' if name[0] in 'AEIO' else 'a'} {name}"
         return lambda argument, value, settled: errors.check_instance(argument, value, annotation, allowed)
     return None
@@ -187,9 +213,11 @@ def _narrowed(kind: Any, narrower: tuple[Any, ...]) -> Rule:
             rules.append(_number(kind, each))
         elif isinstance(each, Shape):
             rules.append(each.check)
+        elif isinstance(each, Among):
+            rules.append(_choice(each.choices))
         else:
             rules.append(lambda argument, value, settled, check=each: check(argument, value))
-    if not any(isinstance(each, Within | Shape) for each in narrower):
+    if not any(isinstance(each, Within | Shape | Among) for each in narrower):
         rules = [rule for rule in [_rule(kind)] if rule is not None] + rules
 
     def rule(argument: str, value: Any, settled: Settled) -> Any:
@@ -206,6 +234,10 @@ def _number(kind: type, ends: Within) -> Rule:
         return lambda argument, value, settled: errors.check_number(argument, value, low, high, open_low=open_low)
     whole = [None if end is None else int(end) for end in (low, high)]
     return lambda argument, value, settled: errors.check_integer(argument, value, *whole)
+
+
+def _choice(choices: tuple[Any, ...]) -> Rule:
+    return lambda argument, value, settled: errors.check_choice(argument, value, choices)
 
 
 def _or_none(rule: Rule) -> Rule:

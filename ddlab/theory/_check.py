@@ -7,7 +7,7 @@ from typing import Annotated
 import torch
 from torch import Tensor
 
-from ..core.boundary import floats, within
+from ..core.boundary import filled, floats, within
 from ..core.errors import fail
 
 SMALLEST, LARGEST = 1e-6, 1e6  # products of two gradients are fourth powers: far below what float32 can hold
@@ -23,13 +23,6 @@ def precise(argument: str, value: Tensor) -> Tensor:
 def bounded(argument: str, value: Tensor) -> Tensor:
     """Of a precise tensor without an entry above `LARGEST` in size."""
     return _up_to(argument, value, LARGEST)
-
-
-def filled(argument: str, value: Tensor) -> Tensor:
-    """Of a tensor that has at least one entry."""
-    if value.numel() == 0:
-        fail(argument, "a tensor without an axis of length 0", value)
-    return value
 
 
 def fractions(argument: str, value: Tensor) -> Tensor:

@@ -47,10 +47,10 @@ from torch import Tensor
 
 from .. import networks
 from ..core import errors
-from ..core.boundary import check_fields, checked, typed
+from ..core.boundary import check_fields, checked, filled, typed
 from ..data import predefined_views
 from ..networks import Network
-from ._check import bounded, filled
+from ._check import bounded
 from .counted_ridge import Strength, drawn_view_counts, fitted_losses, view_counts
 
 _NUMBERS_AT_ONCE = 1_000_000  # a few copies of them are held, 60 MB

@@ -28,8 +28,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..core import errors, randomness
-from ..core.boundary import checked, floats, integers, within
-from ._check import Deviation, Size, bounded, filled, precise
+from ..core.boundary import checked, filled, floats, integers, within
+from ._check import Deviation, Size, bounded, precise
 from ._normal import distribution
 
 _LEAST_RATIO, _LARGEST_RATIO = 3 / 4, 4 / 3  # width over height, as in torchvision's RandomResizedCrop

@@ -18,8 +18,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..core import errors, randomness
-from ..core.boundary import checked, floats, within
-from ._check import bounded, filled
+from ..core.boundary import checked, filled, floats, within
+from ._check import bounded
 
 MOST_ASSIGNMENTS = 100_000
 _MOST_DRAWS = 40_000_000

@@ -29,12 +29,14 @@ import torch
 from torch import Tensor
 
 from ..core import errors, randomness
-from ..core.boundary import check, check_fields, checked, floats, within
-from ._check import Places, bounded, filled
+from ..core.boundary import check, check_fields, checked, filled, floats, within
+from ._check import Places, bounded
 
 CENTRE = 1.5  # of the paper's means, (1, 1) and (2, 2)
 PAPER_DISTANCE = math.sqrt(2)  # between them
 LARGEST_MEAN = 1e4
+
+Sigma = Annotated[float, within(1e-3, 1e3)]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,7 +52,7 @@ class GaussianMixture:
     """
 
     means: Annotated[Tensor, floats("2 d"), filled, bounded]
-    deviation: Annotated[float, within(1e-3, 1e3)]
+    deviation: Sigma
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -88,7 +90,7 @@ class PredictiveRisk(NamedTuple):
 def bimodal_mixture(
     *,
     distance: Annotated[float, within(0, 1000)] = PAPER_DISTANCE,
-    deviation: float = 0.5,
+    deviation: Sigma = 0.5,
     dimensions: Annotated[int, within(1, 1000)] = 2,
 ) -> GaussianMixture:
     """The paper's mixture: means on the diagonal, on both sides of (1.5, ..., 1.5).

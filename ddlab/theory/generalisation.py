@@ -24,14 +24,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
 
 from ..core import errors
-from ..core.boundary import checked, floats, within
-from ._check import bounded, filled
+from ..core.boundary import among, checked, filled, floats, within
+from ._check import bounded
 from .gaussian_mixture import GaussianMixture, decision_boundary, mixture_sample
 from .residual_bounds import MOST_POINTS
 from .total_variation import total_variation
@@ -128,7 +128,7 @@ def generalisation_bound(
     samples: Annotated[int, within(1, 10**6)],
     *,
     seed: int,
-    model: Literal["fitted", "worst"] = "fitted",
+    model: Annotated[str, among("fitted", "worst")] = "fitted",
     failure: Failure = 0.05,
 ) -> GeneralisationBound:
     """Draw samples of `distilled`, label them with psi, the best boundary for `data`, and take a threshold as the model.

@@ -27,14 +27,16 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated
 
 import torch
 from torch import Tensor
 
-from ..core.boundary import checked, within
+from ..core.boundary import among, checked, within
 from ._check import Deviation, Ratio, Size
 from ._normal import distribution
+
+Dimensions = Annotated[int, among(1, 2)]
 
 _REACH, _POINTS = 12.0, 100_001
 
@@ -67,7 +69,7 @@ class MixtureInformation:
 
 
 @checked
-def mixture_information(*, spread: Deviation, gap: Size = 1.0, dimensions: Literal[1, 2] = 2) -> MixtureInformation:
+def mixture_information(*, spread: Deviation, gap: Size = 1.0, dimensions: Dimensions = 2) -> MixtureInformation:
     r"""I(X; Y), H(Y) and H(X) of the two classes: log 2 - E[log(1 + e^{-L})], L ~ N(d^2/2, d^2), d = distance / S (eq 15).
 
     Args:
@@ -118,7 +120,7 @@ class RelabelledInformation:
 
 @checked
 def relabelled_information(
-    *, spread: Deviation, relabelled: Ratio, gap: Size = 1.0, dimensions: Literal[1, 2] = 2
+    *, spread: Deviation, relabelled: Ratio, gap: Size = 1.0, dimensions: Dimensions = 2
 ) -> RelabelledInformation:
     r"""I(X; y') of y' = rho f(x) + (1 - rho) y, f(x) = 1 for the likelier class, else 0 (C.6 with its "correct and distinct" f*).
 
@@ -147,7 +149,7 @@ def soft_relabelled_information(
     teacher_spread: Deviation,
     levels: Annotated[int, within(2, 10_000)],
     gap: Size = 1.0,
-    dimensions: Literal[1, 2] = 2,
+    dimensions: Dimensions = 2,
     points: Annotated[int, within(101, 10**6)] = _POINTS,
 ) -> RelabelledInformation:
     r"""I(X; y') of y' = rho f(x) + (1 - rho) y with a soft f, when y' is known up to one of `levels` equal parts of [0, 1].

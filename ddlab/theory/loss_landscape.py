@@ -23,19 +23,13 @@ import torch
 from torch import Tensor
 
 from ..core import errors, randomness
-from ..core.boundary import checked, floats, within
+from ..core.boundary import checked, filled, floats, within
 from ..networks import Network, parameter_names
-from ._check import filled
 from .toy_network import MOST_NUMBERS, ToyNetworks
 
-
-def axis(argument: str, value: Tensor) -> Tensor:
-    """Of a float tensor [n], of whatever dtype the others have."""
-    return errors.check_tensor(argument, value, shape=["n"], floating=True)
-
-
-Axis = Annotated[Tensor, axis]
+Columns = Annotated[Tensor, floats("columns", shared=False)]
 Origin = Annotated[Tensor, floats("... P")]
+Rows = Annotated[Tensor, floats("rows", shared=False)]
 Seed = Annotated[int, within(0)]
 Trajectory = Annotated[Tensor, floats("... frames P"), filled]
 
@@ -185,7 +179,7 @@ def project(
 
 
 @checked
-def plane_rows(origin: Origin, directions: Annotated[Tensor, floats("... 2 P")], x: Axis, y: Axis) -> Tensor:
+def plane_rows(origin: Origin, directions: Annotated[Tensor, floats("... 2 P")], x: Columns, y: Rows) -> Tensor:
     """theta + a delta + b eta for every a in x and b in y (equation 1).
 
     Args:

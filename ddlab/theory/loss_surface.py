@@ -9,16 +9,16 @@ the origin the two are close where the images are training images; far from it t
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from ..core import errors
-from ..core.boundary import checked, floats, integers, within
+from ..core.boundary import among, checked, floats, integers, within
 from ..networks import Network, call
-from .loss_landscape import Axis, network_at, parameter_row, plane_rows
+from .loss_landscape import Columns, Rows, network_at, parameter_row, plane_rows
 from .toy_experiment import ToyValidation, toy_validation
 from .toy_network import ToyNetworks
 
@@ -49,12 +49,12 @@ def toy_surface(
 def network_surface(
     network: Network,
     directions: Annotated[Tensor, floats("2 P")],
-    x: Axis,
-    y: Axis,
+    x: Columns,
+    y: Rows,
     images: Annotated[Tensor, floats("n c h w")],
     labels: Annotated[Tensor, integers("n")],
     *,
-    batch_norm: Literal["kept", "recomputed"] = "kept",
+    batch_norm: Annotated[str, among("kept", "recomputed")] = "kept",
     batch_size: Annotated[int, within(1)] = 512,
     progress: Callable[[int, int], object] | None = None,
 ) -> Surface:

@@ -38,8 +38,8 @@ import torch
 from torch import Tensor
 
 from ..core import errors
-from ..core.boundary import checked, floats, within
-from ._check import Points, Positive, Ratio, Size, bounded, filled
+from ..core.boundary import checked, filled, floats, within
+from ._check import Points, Positive, Ratio, Size, bounded
 
 MOST_POINTS = 16  # 2^16 sign patterns
 

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from ..core import errors
-from ..core.boundary import checked, within
-from ._check import bounded, filled, fractions
+from ..core.boundary import checked, filled, within
+from ._check import bounded, fractions
 from .toy_network import MOST_NUMBERS, ToyNetworks
 
 Array = np.ndarray

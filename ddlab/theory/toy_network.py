@@ -32,8 +32,8 @@ import torch
 from torch import Tensor
 
 from ..core import errors, randomness
-from ..core.boundary import check, check_fields, checked, floats, within
-from ._check import Places, filled, precise
+from ..core.boundary import check, check_fields, checked, filled, floats, within
+from ._check import Places, precise
 
 MOST_NUMBERS = 2 * 10**8  # weights of all frames, or outputs: 0.8 GB in float32
 _AT_ONCE = 2**18  # hidden values computed together: they stay in a core's cache

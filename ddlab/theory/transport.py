@@ -23,9 +23,9 @@ from torch import Tensor
 
 from .. import networks
 from ..core import errors, randomness
-from ..core.boundary import checked, floats, within
+from ..core.boundary import checked, filled, floats, within
 from ..networks import Network
-from ._check import Points, bounded, filled
+from ._check import Points, bounded
 
 
 @dataclass(frozen=True, kw_only=True)

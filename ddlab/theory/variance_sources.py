@@ -19,8 +19,8 @@ import torch
 from torch import Tensor
 
 from ..core import errors
-from ..core.boundary import checked, floats, integers
-from ._check import Points, bounded, filled
+from ..core.boundary import checked, filled, floats, integers
+from ._check import Points, bounded
 
 
 @dataclass(frozen=True, kw_only=True)

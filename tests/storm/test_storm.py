@@ -1,6 +1,7 @@
 """A storm of wrong values at every public function and class: it does what it should, or raises ddlab's own error in one sentence.
 
-One argument at a time is replaced, of a call that is right. A value may be accepted: then the call succeeds and gives no NaN. A new
+One argument at a time is replaced, of a call that is right. A value may be accepted: then the call succeeds and gives no NaN; what the
+argument's annotation excludes is refused in a sentence that names it. A new
 public function fails `test_nothing_is_missing` until it stands in a table (tests/storm/table_*.py) or, with a reason, in
 `exceptions.py`. What is wrong with the call itself (a missing or an unknown argument) is Python's business.
 
@@ -48,7 +49,7 @@ from tests.storm.table_runs import RUNS
 from tests.storm.table_theory import THEORY
 from tests.storm.table_toys import TOYS
 from tests.storm.table_views import VIEWS
-from tests.storm.wrong import wrong
+from tests.storm.wrong import checked_annotations, excluded, wrong
 from tests.support import assert_sentence
 
 TABLE: dict[str, Good] = CORE | RUNS | VIEWS | MAPS | LAB | RECORDS | THEORY | CLOSED_FORMS | TOYS
@@ -127,6 +128,10 @@ def throw(name: str, call: Any, good: Good, parameter: inspect.Parameter, given:
     """Replace one argument many times."""
     argument = parameter.name
     right = good.make(given).get(argument, None if parameter.default is parameter.empty else parameter.default)
+    for value in excluded(checked_annotations(call).get(argument), right):
+        with pytest.raises(DDLabError) as caught:
+            call(**{**good.make(given), argument: value})
+        assert_sentence(caught.value, argument)
 
     @hypothesis.seed(zlib.crc32(f"{name} {argument}".encode()))
     @hypothesis.settings(
