@@ -30,7 +30,7 @@ _VALUES = 256  # of a byte
 _AT_ONCE = 2**19  # numbers whose places in a histogram are held at once: 4 MB, which stay in the cache
 
 
-def full(argument: str, value: Tensor) -> Tensor:
+def _full(argument: str, value: Tensor) -> Tensor:
     """Of a tensor [n, ...] with at least one number of each image."""
     if value.ndim < 2 or not math.prod(value.shape[1:]):
         errors.fail(argument, "a tensor [n, ...] with one number in each image at least", value)
@@ -85,7 +85,7 @@ def plug_in_shortfall(
 
 @checked
 def pixel_entropy(
-    images: Annotated[Tensor, typed("n channels h w", torch.uint8), full], *, correction: Correction = "miller-madow"
+    images: Annotated[Tensor, typed("n channels h w", torch.uint8), _full], *, correction: Correction = "miller-madow"
 ) -> Tensor:
     """Entropy of the 256 pixel values of each image in bits, mean over its channels: uint8 [n, channels, h, w] -> float64 [n]."""
     return _in_parts(
@@ -97,7 +97,7 @@ def pixel_entropy(
 
 @checked
 def feature_edges(
-    features: Annotated[Tensor, floats("..."), full, filled], bins: Annotated[int, within(1, 2**16)] = 64
+    features: Annotated[Tensor, floats("..."), _full, filled], bins: Annotated[int, within(1, 2**16)] = 64
 ) -> Tensor:
     """Bins of equal width from the least to the largest feature: one ruler for all sets.
 
@@ -120,7 +120,7 @@ def feature_edges(
 
 @checked
 def feature_entropy(
-    features: Annotated[Tensor, floats("..."), full],
+    features: Annotated[Tensor, floats("..."), _full],
     edges: Annotated[Tensor, floats("edges", shared=False)],
     *,
     correction: Correction = "miller-madow",
@@ -173,7 +173,7 @@ def distance_to(images: Tensor, patches: Tensor) -> Tensor:
     errors.check_tensor("images", images, shape=[None] * 4)
     if not images.is_floating_point() and images.dtype != torch.uint8:
         errors.fail("images", "a float or uint8 tensor [n, channels, h, w]", images)
-    full("images", images)
+    _full("images", images)
     errors.check_tensor("patches", patches, shape=list(images.shape), dtype=images.dtype)
     difference = images.detach().double() - patches.detach().double()
     return difference.flatten(1).square().mean(1).sqrt()

@@ -86,7 +86,7 @@ def variance_gap_gradient(points: Points, target_variance: Variance, *, squared:
     return slope * (2 / len(points)) * (points - points.mean(0))
 
 
-def printed_variance_gap_gradient(points: Tensor, target_variance: Tensor) -> Tensor:
+def printed_variance_gap_gradient(points: Points, target_variance: Variance) -> Tensor:
     r"""dL_var/ds_i as the paper prints it in eq 19, with the factor (1 - 1/n) that should not be there; [n, d].
 
     Too short by that factor: by a half for two points, by a hundredth for a hundred.
@@ -94,7 +94,7 @@ def printed_variance_gap_gradient(points: Tensor, target_variance: Tensor) -> Te
     return variance_gap_gradient(points, target_variance) * (1 - 1 / len(points))
 
 
-def single_products(points: Tensor, target_mean: Tensor, target_variance: Tensor, *, squared: bool = True) -> Tensor:
+def single_products(points: Points, target_mean: Mean, target_variance: Variance, *, squared: bool = True) -> Tensor:
     r"""dL_mean/ds_i . dL_var/ds_i, summed over the dimensions: one number per point (eq 17 and 20, without the wrong factor); [n].
 
     The paper writes eq 20 for one dimension; give single columns to see the dimensions apart. `squared=False` divides all products
@@ -104,7 +104,7 @@ def single_products(points: Tensor, target_mean: Tensor, target_variance: Tensor
     return (one * variance_gap_gradient(points, target_variance, squared=squared)).sum(1)
 
 
-def batch_product(points: Tensor, target_mean: Tensor, target_variance: Tensor, *, squared: bool = True) -> Tensor:
+def batch_product(points: Points, target_mean: Mean, target_variance: Variance, *, squared: bool = True) -> Tensor:
     r"""The inner product of the two gradients over the whole batch, sum_i dL_mean/ds_i . dL_var/ds_i: zero; a scalar.
 
     Exactly, because sum_i (s_i - mu(S)) = 0; what is returned is the sum as it comes out, with its rounding.
@@ -112,7 +112,7 @@ def batch_product(points: Tensor, target_mean: Tensor, target_variance: Tensor, 
     return single_products(points, target_mean, target_variance, squared=squared).sum()
 
 
-def opposed(points: Tensor, target_mean: Tensor, target_variance: Tensor) -> Tensor:
+def opposed(points: Points, target_mean: Mean, target_variance: Variance) -> Tensor:
     r"""Which points the two gaps pull apart: those with a negative inner product (eq 17); bool [n].
 
     They lie on one side of a hyperplane through mu(S), the side that R of the appendix tells. A product that is no more than

@@ -133,7 +133,7 @@ def risk_gap_bound(*, merge_ratio: Ratio, loss_lipschitz: Size, network_lipschit
     return loss_lipschitz * network_lipschitz * (1 - merge_ratio) * discrepancy
 
 
-def combination_bound(*, merge_ratio: float, lipschitz: float, distance: float) -> float:
+def combination_bound(*, merge_ratio: Ratio, lipschitz: Size, distance: Size) -> float:
     """|h(alpha x + (1-alpha) y) - alpha h(x) - (1-alpha) h(y)| <= 2 L alpha (1-alpha) ||x - y||: Corollary 1 put right, attained by |x|."""
     return 2 * printed_combination_bound(merge_ratio=merge_ratio, lipschitz=lipschitz, distance=distance)
 
@@ -194,7 +194,7 @@ def printed_condition_threshold(
     return -network_lipschitz * discrepancy * (loss_lipschitz / (2 * loss_bound) + merge_ratio)
 
 
-def largest_merge_ratio(*, loss_lipschitz: float, loss_bound: float) -> float:
+def largest_merge_ratio(*, loss_lipschitz: Size, loss_bound: Positive) -> float:
     """alpha must lie below (1 - L_l / (2 B)) / 2 for eq 11 put right to hold for any data; 0 or less: for no alpha."""
     return printed_largest_merge_ratio(loss_lipschitz=loss_lipschitz, loss_bound=loss_bound) / 2
 

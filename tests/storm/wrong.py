@@ -95,7 +95,7 @@ def excluded(annotation: Any, good: Any) -> Iterator[Any]:
                 yield from [] if narrower.low is None else [narrower.low if narrower.open_low else narrower.low - 1]
                 yield from [] if narrower.high is None else [2 * narrower.high + 1]
             elif isinstance(narrower, Shape) and isinstance(good, Tensor):
-                yield from [good.to_sparse(), good.to("meta"), good.to(torch.uint8), good.tolist()]
+                yield from [good.to_sparse(), good.to("meta"), good.to(torch.int32), good.tolist()]
                 yield from [torch.full_like(good, torch.nan)] if narrower.finite else []
                 yield from [] if "..." in narrower.lengths else [good[None], good.flatten()[0]]
     elif annotation in (int, float, bool, str, Tensor) or typing.get_origin(annotation) is typing.Literal:
