@@ -58,7 +58,7 @@ def from_images(images: Tensor, labels: Tensor, data: ImageData, teacher: Networ
         errors.fail("data", "an ImageData", data)
     errors.check_tensor("images", images, shape=[None, data.channels, *data.image_size], dtype=torch.float32)
     errors.check_tensor("labels", labels, shape=[len(images)], dtype=torch.int64)
-    inputs = Inputs(data=data, teachers=() if teacher is None else (teacher,))
+    inputs = Inputs(data=data, teachers=() if teacher is None else (teacher,), device=images.device)
     return labelled_set(images, labels, inputs, complete=True, provenance={"method": "from_images"})
 
 
