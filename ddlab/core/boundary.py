@@ -6,8 +6,8 @@
     def mixed(images: Annotated[Tensor, floats("n c h w")], labels: Annotated[Tensor, integers("n")], *, ratio: Ratio) -> Tensor:
 
 `int`, `float`, `bool`, `str`, `Literal[...]`, `Tensor`, `Callable[...]` and classes say what is allowed by themselves, also with
-`| None`. What follows the type in `Annotated` narrows it: `within`, a shape, or any function (argument, value) -> value that raises.
-A shape names its lengths; a name that stands in several arguments is one length, that with a star one tuple of lengths, and the float
+`| None`. What follows the type in `Annotated` narrows it: `within`, `among`, a shape, or any function (argument, value) -> value that
+raises. A shape names its lengths; a name that stands in several arguments is one length, that with a star one tuple of lengths, and the float
 tensors of one call have one dtype, but for those with `alike=False`.
 Any other annotation (a sequence, a mapping, a union, `Any`) is left to the body.
 """
@@ -100,6 +100,17 @@ def within(low: float | None = None, high: float | None = None, *, open_low: boo
     return Within(low, high, open_low)
 
 
+class Among(NamedTuple):
+    """What may be chosen."""
+
+    choices: tuple[Any, ...]
+
+
+def among(*choices: Any) -> Among:
+    """One of these. A `Literal` says the same; to a type checker it refuses a choice that is only known to be a text."""
+    return Among(choices)
+
+
 class Shape(NamedTuple):
     """The lengths and the kind of a tensor.
 
@@ -117,8 +128,9 @@ class Shape(NamedTuple):
         if names and names[-1][0] == "*":
             names = _unpacked(names, value, settled)
         shape: list[int | str] = [int(name) if name.isdigit() else settled.get(name, name) for name in names]
-        if len(names) < len(self.lengths) and isinstance(value, Tensor):
-            shape = [*value.shape[: max(value.ndim - len(names), 0)], *shape]
+        if len(names) < len(self.lengths):
+            fits = isinstance(value, Tensor) and value.ndim >= len(names)
+            shape = [*(value.shape[: value.ndim - len(names)] if fits else ["..."]), *shape]
         dtype = settled.get(_DTYPE) if self.alike else self.dtype
         found = errors.check_tensor(
             argument, value, shape=shape, dtype=dtype, floating=dtype is None, finite=self.finite
@@ -157,6 +169,13 @@ def typed(lengths: str, dtype: torch.dtype) -> Shape:
     return Shape(tuple(lengths.split()), dtype, dtype.is_floating_point)
 
 
+def filled(argument: str, value: Tensor) -> Tensor:
+    """Of a tensor that has at least one entry: Annotated[Tensor, floats("n d"), filled]."""
+    if value.numel() == 0:
+        errors.fail(argument, "a tensor without an axis of length 0", value)
+    return value
+
+
 @functools.cache
 def _field_rules(kind: type) -> Mapping[str, Rule]:
     fields = [field for field in dataclasses.fields(kind) if field.init]
@@ -183,7 +202,7 @@ def _rule(annotation: Any) -> Rule | None:
     if kind is Annotated:
         return _narrowed(members[0], members[1:])
     if kind is Literal:
-        return lambda argument, value, settled: errors.check_choice(argument, value, members)
+        return _choice(members)
     if kind is collections.abc.Callable or annotation is Callable:
         return lambda argument, value, settled: errors.check_function(argument, value)
     if annotation in (int, float):
@@ -196,6 +215,8 @@ def _rule(annotation: Any) -> Rule | None:
         return lambda argument, value, settled: errors.check_tensor(argument, value, finite=False)
     if isinstance(annotation, type) and kind is None and annotation not in (object, Any):
         name = annotation.__name__
+        if name == "Config":  # every process has one
+            name = f"{annotation.__module__.rpartition('.')[2]}.Config"
         allowed = f"{'an' if name[0] in 'AEIO' else 'a'} {name}"
         return lambda argument, value, settled: errors.check_instance(argument, value, annotation, allowed)
     return None
@@ -212,9 +233,11 @@ def _narrowed(kind: Any, narrower: tuple[Any, ...]) -> Rule:
             rules.append(_number(kind, each))
         elif isinstance(each, Shape):
             rules.append(each.check)
+        elif isinstance(each, Among):
+            rules.append(_choice(each.choices))
         else:
             rules.append(lambda argument, value, settled, check=each: check(argument, value))
-    if not any(isinstance(each, Within | Shape) for each in narrower):
+    if not any(isinstance(each, Within | Shape | Among) for each in narrower):
         rules = [rule for rule in [_rule(kind)] if rule is not None] + rules
 
     def rule(argument: str, value: Any, settled: Settled) -> Any:
@@ -237,6 +260,10 @@ def _number(kind: Any, ends: Within) -> Rule:
         return number
     whole = [None if end is None else int(end) for end in (low, high)]
     return lambda argument, value, settled: errors.check_integer(argument, value, *whole)
+
+
+def _choice(choices: tuple[Any, ...]) -> Rule:
+    return lambda argument, value, settled: errors.check_choice(argument, value, choices)
 
 
 def _or_none(rule: Rule) -> Rule:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ddlab.core import errors
-from ddlab.core.boundary import check, check_fields, checked, floats, integers, typed, within
+from ddlab.core.boundary import among, check, check_fields, checked, filled, floats, integers, typed, within
 from ddlab.core.errors import DDLabError
 
 
@@ -30,6 +30,7 @@ def everything(
     ratio: Annotated[float, within(0, 1, open_low=True)] = 1,
     steps: Annotated[int, within(1), even] = 2,
     kind: Literal["mean", "sum"] = "mean",
+    order: Annotated[int, among(1, 2)] = 2,
     progress: Callable[[int], None] | None = None,
     title: str = "",
     squared: bool = False,
@@ -77,6 +78,7 @@ def test_what_is_allowed_arrives_with_numbers_as_int_and_float() -> None:
         ({"steps": 1.0}, "steps must be an integer of at least 1"),
         ({"steps": 3}, "steps must be even; given 3"),
         ({"kind": "men"}, r"kind must be one of 'mean', 'sum' \(nearest: 'mean'\)"),
+        ({"order": 3}, "order must be one of 1, 2"),
         ({"progress": 3}, "progress must be a function"),
         ({"title": 3}, "title must be a text"),
         ({"squared": 1}, "squared must be True or False"),
@@ -131,6 +133,18 @@ def test_one_value_with_what_is_known_already() -> None:
     for wrong in ({"d": 2}, {"dtype": torch.float64}):
         with pytest.raises(DDLabError, match=r"groups\['a'\] must be a float"):
             check("groups['a']", torch.rand(2, 3), points, **wrong)
+
+
+def test_a_tensor_of_its_own_dtype_and_one_that_is_not_empty() -> None:
+    @checked
+    def mean(
+        points: Annotated[Tensor, floats("n d"), filled], axis: Annotated[Tensor, floats("d", alike=False)]
+    ) -> Tensor:
+        return points.mean(0) + axis
+
+    mean(torch.rand(2, 3), torch.rand(3).double())
+    with pytest.raises(DDLabError, match="points must be a tensor without an axis of length 0"):
+        mean(torch.rand(0, 3), torch.rand(3))
 
 
 def test_fields_of_a_dataclass() -> None:

@@ -119,7 +119,7 @@ def test_points_on_a_line_and_too_many_points() -> None:
     for slope in torch.linspace(-3, 3, 50):  # their directions differ by rounding, on some machines and for some slopes
         line = torch.arange(4.0)[:, None] * torch.stack([torch.ones(()), slope])
         assert len(half_plane_outputs(line)) == 8, "first or last parts: 2 m ways"
-    with pytest.raises(DDLabError, match="points must be of at most 16 points of two dimensions"):
+    with pytest.raises(DDLabError, match="points must be at most 16 points"):
         half_plane_outputs(torch.randn(17, 2))
 
 
@@ -164,5 +164,3 @@ def test_the_samples_of_the_lab_are_too_far_from_its_data_for_the_bound_to_say_a
         generalisation_bound(bimodal_mixture(deviation=s), bimodal_mixture(), 10_000, seed=0) for s in (0.5, 0.1)
     )
     assert near.proved < 0.1 and far.proved > 0.5 > far.target_error
-    with pytest.raises(DDLabError, match="model must be one of 'fitted', 'worst'"):
-        generalisation_bound(bimodal_mixture(), bimodal_mixture(), 10, seed=0, model="best")
