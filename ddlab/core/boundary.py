@@ -7,8 +7,8 @@
 
 `int`, `float`, `bool`, `str`, `Literal[...]`, `Tensor`, `Callable[...]` and classes say what is allowed by themselves, also with
 `| None`. What follows the type in `Annotated` narrows it: `within`, `among`, a shape, or any function (argument, value) -> value that
-raises. A shape names its lengths; a name that stands in several arguments is one length, that with a star one tuple of lengths, and the float
-tensors of one call have one dtype, but for those with `alike=False`.
+raises. A shape names its lengths; a name that stands in several arguments is one length, that with a star one tuple of lengths, and
+the float tensors of one call have one dtype, but for those with `alike=False`.
 Any other annotation (a sequence, a mapping, a union, `Any`) is left to the body.
 """
 
