@@ -1,14 +1,14 @@
 """What lesson 90 puts to the test of FADRM's proofs and of what papers say of their own tables, declared before any run."""
 
-from ..declaration import Claim
+from ..claims import Claim
 
 NAME = "90_claims_on_trial"
 
 DECLARED = (
     Claim(
-        id="F4 odd k",
-        source="FADRM, eq 8",
-        statement="Eq 8 is the cost of Algorithm 1.",
+        "F4 odd k",
+        "FADRM, eq 8",
+        "Eq 8 is the cost of Algorithm 1.",
         effect="minus the distance between the two cost ratios; drawn budget, merges and sizes",
         claimed=0.0,
         test="exact",
@@ -17,9 +17,9 @@ DECLARED = (
         when="k is odd",
     ),
     Claim(
-        id="F4 times",
-        source="FADRM, Tables 5 and 6",
-        statement="The printed seconds fall with D_ds as the cost formula says.",
+        "F4 times",
+        "FADRM, Tables 5 and 6",
+        "The printed seconds fall with D_ds as the cost formula says.",
         effect=".02 minus the distance between the printed time's ratio to that at 224 px and the formula's",
         claimed=0.0,
         test="table",
@@ -27,9 +27,9 @@ DECLARED = (
         every=True,
     ),
     Claim(
-        id="F7 bound",
-        source="FADRM, Theorem 3 (i)",
-        statement="The KL loss is at most log k + 2 C / T.",
+        "F7 bound",
+        "FADRM, Theorem 3 (i)",
+        "The KL loss is at most log k + 2 C / T.",
         effect="bound minus loss in nats; drawn targets, logits in [-C, C] and T",
         claimed=0.0,
         test="exact",
@@ -37,9 +37,9 @@ DECLARED = (
         every=True,
     ),
     Claim(
-        id="F7 Lipschitz",
-        source="FADRM, Theorem 3 (ii)",
-        statement="The KL loss is 1/T-Lipschitz in the largest change of a logit.",
+        "F7 Lipschitz",
+        "FADRM, Theorem 3 (ii)",
+        "The KL loss is 1/T-Lipschitz in the largest change of a logit.",
         effect="1 minus T times the loss's change over the largest change of a logit; drawn targets, logits and T",
         claimed=0.0,
         test="exact",
@@ -48,9 +48,9 @@ DECLARED = (
         when="both predictions lie within total variation 1/2 of the target",
     ),
     Claim(
-        id="F7 corrected",
-        source="FADRM, Theorem 3 (ii)",
-        statement="It is 2/T-Lipschitz.",
+        "F7 corrected",
+        "FADRM, Theorem 3 (ii)",
+        "It is 2/T-Lipschitz.",
         effect="2 minus T times the loss's change over the largest change of a logit; the same draws",
         claimed=0.0,
         test="exact",
@@ -58,9 +58,9 @@ DECLARED = (
         every=True,
     ),
     Claim(
-        id="F8 Lemma 3",
-        source="FADRM, Lemma 3",
-        statement="The risks on residual and merged images lie within L_l L_h (1 - alpha) Delta.",
+        "F8 Lemma 3",
+        "FADRM, Lemma 3",
+        "The risks on residual and merged images lie within L_l L_h (1 - alpha) Delta.",
         effect="bound minus the distance of the two risks, for drawn Lipschitz functions, losses and images",
         claimed=0.0,
         test="exact",
@@ -68,9 +68,9 @@ DECLARED = (
         every=True,
     ),
     Claim(
-        id="F8 Corollary 1",
-        source="FADRM, Corollary 1",
-        statement="A Lipschitz function lies within L alpha (1 - alpha) ||x - y|| of its chord.",
+        "F8 Corollary 1",
+        "FADRM, Corollary 1",
+        "A Lipschitz function lies within L alpha (1 - alpha) ||x - y|| of its chord.",
         effect="1 minus its distance to the chord over the bound; drawn Lipschitz functions, points and alpha",
         claimed=0.0,
         test="exact",
@@ -78,9 +78,9 @@ DECLARED = (
         every=True,
     ),
     Claim(
-        id="F8 corrected",
-        source="FADRM, Corollary 1",
-        statement="It lies within twice that.",
+        "F8 corrected",
+        "FADRM, Corollary 1",
+        "It lies within twice that.",
         effect="2 minus its distance to the chord over the printed bound; the same draws",
         claimed=0.0,
         test="exact",
@@ -88,9 +88,9 @@ DECLARED = (
         every=True,
     ),
     Claim(
-        id="F8 default",
-        source="FADRM, eq 11 and section 4",
-        statement="The default alpha = .5 lies where condition (11), put right, can hold.",
+        "F8 default",
+        "FADRM, eq 11 and section 4",
+        "The default alpha = .5 lies where condition (11), put right, can hold.",
         effect="largest alpha for which it can hold minus .5; drawn L_l and B",
         claimed=0.0,
         test="exact",
@@ -98,9 +98,9 @@ DECLARED = (
         every=True,
     ),
     Claim(
-        id="F9",
-        source="FADRM, Theorem 1, eq 3",
-        statement="An image tells of its dataset at most the largest entropy of the network's outputs.",
+        "F9",
+        "FADRM, Theorem 1, eq 3",
+        "An image tells of its dataset at most the largest entropy of the network's outputs.",
         effect="printed bound minus what one image tells of which of two datasets, in nats; drawn sureness and noise",
         claimed=0.0,
         test="exact",
@@ -109,9 +109,9 @@ DECLARED = (
         when="the network is unsure of some image by log 2 or more",
     ),
     Claim(
-        id="F11",
-        source="FADRM, abstract, introduction and section 4",
-        statement="What the paper's sentences say of its Tables 1 to 6 agrees with these tables.",
+        "F11",
+        "FADRM, abstract, introduction and section 4",
+        "What the paper's sentences say of its Tables 1 to 6 agrees with these tables.",
         effect="share of the sentences that their table bears out",
         claimed=1.0,
         test="table",
@@ -119,9 +119,9 @@ DECLARED = (
         every=True,
     ),
     Claim(
-        id="B9",
-        source="Boost, section 4 and appendix A",
-        statement="What the paper's sentences say of its Tables 1 to 4, 6 to 8 and 11 to 13 agrees with these tables.",
+        "B9",
+        "Boost, section 4 and appendix A",
+        "What the paper's sentences say of its Tables 1 to 4, 6 to 8 and 11 to 13 agrees with these tables.",
         effect="share of the sentences that their table bears out",
         claimed=1.0,
         test="table",

@@ -24,7 +24,6 @@ from . import (
 )
 from .trial_card import FAILS, HOLDS, WHEN, Trial
 
-NAME = "90_claims_on_trial"
 # Results whose printed proof has a wrong line: does the conclusion survive?
 PROOFS = ("ReLA A.3", "ReLA Theorem 3", "ReLA Theorem 6", "FADRM Corollary 1")
 

@@ -13,10 +13,9 @@ import pytest
 import torch
 
 from ddlab import data, theory
-from ddlab.commands.claims import runs
 from ddlab.lessons import claims
+from ddlab.lessons.claims_on_trial import claims as theory_claims
 from ddlab.lessons.claims_on_trial import declared as declared_theory
-from ddlab.lessons.claims_on_trial import measured as theory_claims
 from ddlab.lessons.claims_on_trial import measured_learned as theory_claims_learned
 from ddlab.lessons.claims_on_trial import measured_more as theory_claims_more
 from ddlab.lessons.shared import printed_sentences, printed_tables
@@ -140,7 +139,7 @@ def test_a_verdict_follows_from_the_mathematics(name: str, monkeypatch: pytest.M
 def test_every_declared_claim_has_its_effect_and_a_run() -> None:
     declared = [claim.id for claim in declared_theory.DECLARED]
     assert set(theory_claims.EFFECTS) == set(declared) == {*CASES, *theory_claims_learned.EFFECTS}
-    assert runs()[theory_claims.NAME] is theory_claims.verdicts
+    assert claims.EFFECTS[theory_claims.NAME] is theory_claims.effects
     assert all(claim.lesson == theory_claims.NAME for claim in declared_theory.DECLARED)
 
 
@@ -150,7 +149,7 @@ def test_the_record_is_made_in_the_order_of_the_declarations(monkeypatch: pytest
         return lambda pairs: Measured([0.1, 0.2, float(pairs)], "test", under)
 
     monkeypatch.setattr(theory_claims, "EFFECTS", {name: effect(name) for name in theory_claims.EFFECTS})
-    made = theory_claims.verdicts(7)
+    made = claims.verdicts(theory_claims.NAME, 7)
     assert [verdict.claim for verdict in made] == [claim.id for claim in declared_theory.DECLARED]
     assert all(verdict.number == pytest.approx(7.3 / 3) for verdict in made)
 

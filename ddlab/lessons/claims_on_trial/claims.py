@@ -13,11 +13,10 @@ import numpy as np
 import torch
 
 from ... import theory
-from .. import claims
 from ..shared.effects import EACH, Measured, drawn, log_uniform, split
 from . import declared, measured_information, measured_learned, measured_more
 
-NAME = declared.NAME
+NAME, CLAIMS = declared.NAME, declared.DECLARED
 
 
 def printed_error(pairs: int) -> Measured:
@@ -164,7 +163,6 @@ EFFECTS: dict[str, Callable[[int], Measured]] = {
 """Claim -> its effects; the argument is the number of pairs, of which closed forms draw twenty times as many."""
 
 
-def verdicts(pairs: int) -> list[claims.Verdict]:
+def effects(pairs: int) -> dict[str, Measured]:
     """All claims of the lesson, in the order of their declaration."""
-    found = {name: EFFECTS[name](pairs) for name in (claim.id for claim in declared.DECLARED)}
-    return [claims.judge(name, m.values, setting=m.setting, under=m.under) for name, m in found.items()]
+    return {claim.id: EFFECTS[claim.id](pairs) for claim in CLAIMS}
