@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+
+# Before torch asks for devices: what is compared bit for bit, or with a record, is computed on the CPU beside a GPU as well.
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 import torch
 

@@ -144,7 +144,7 @@ class ImageData:
 
 def _checked_indices(given: object, count: int, split: str) -> Tensor:
     try:
-        indices = torch.as_tensor(given)
+        indices = torch.as_tensor(given).cpu()
     except (TypeError, ValueError, RuntimeError):
         errors.fail("indices", "a list or one-dimensional tensor of whole numbers", given)
     indices = indices if indices.numel() else indices.long()  # an empty list becomes floats

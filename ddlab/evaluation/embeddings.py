@@ -116,7 +116,7 @@ def fit(
     _check_enough(config, len(points))
     sizes = [len(group) for group in groups.values()]
     positions, kept, place = cache.remember(
-        lambda: _fitted(config, _array(points), announce), "embedding", config, points, torch.get_num_threads()
+        lambda: _fitted(config, _array(points), announce), "embedding", config, points
     )
     parts = dict(zip(groups, torch.from_numpy(positions).split(sizes), strict=True))
     return Embedding(config, parts, kept, points.shape[1], place)

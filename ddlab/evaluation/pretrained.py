@@ -164,9 +164,9 @@ def _accuracies(
             for name, each in data.items()
         }
 
-    where = [str(inputs.device), torch.__version__, torch.get_num_threads()]
     fingerprints = {name: each.fingerprint for name, each in data.items()}
-    return cache.remember(compute, "pretrained", config, inputs.fingerprint, fingerprints, reading, where)
+    parts = ("pretrained", config, inputs.fingerprint, fingerprints, reading)
+    return cache.remember(compute, *parts, device=inputs.device)
 
 
 def _transfer(per_seed: dict[int, float], data: str, kind: str, config: pretraining.Config) -> Transfer:

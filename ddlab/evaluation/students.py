@@ -168,5 +168,5 @@ def student_accuracy(
             raise KeyboardInterrupt("the student was still being trained")
         return accuracy(student.to(inputs.device), data)
 
-    where = [str(inputs.device), torch.__version__, torch.get_num_threads()]
-    return cache.remember(compute, "student accuracy", config, inputs.fingerprint, data.fingerprint, where)
+    parts = ("student accuracy", config, inputs.fingerprint, data.fingerprint)
+    return cache.remember(compute, *parts, device=inputs.device)

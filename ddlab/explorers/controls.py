@@ -20,7 +20,7 @@ from typing import Any
 import ipywidgets as widgets
 import traitlets
 
-from ..core.errors import DDLabError, check_boolean, check_choice, check_instance, check_text, fail
+from ..core.errors import DDLabError, check_boolean, check_choice, check_function, check_instance, check_text, fail
 from ..core.parameters import Parameter, Parameters, describe
 
 # More choices than this do not fit a row of buttons.
@@ -80,6 +80,11 @@ class Controls(widgets.VBox):
         described = describe(config)
         check_boolean("continuous", continuous)
         labels = {} if labels is None else check_instance("labels", labels, dict, "a dict of field to words")
+        words_of_choices = check_instance(
+            "choice_words", {} if choice_words is None else choice_words, dict, "a dict of field to a function"
+        )
+        for name, function in words_of_choices.items():
+            check_function(f"choice_words[{name!r}]", function)
         if names is None:
             names = [name for name, parameter in described.items() if parameter.explorable is not None]
         for name in check_instance("names", names, (list, tuple), "a list of fields"):
@@ -96,7 +101,7 @@ class Controls(widgets.VBox):
                 words[name],
                 width,
                 continuous,
-                (choice_words or {}).get(name, _plain),
+                words_of_choices.get(name, _plain),
             )
             for name in names
         }

@@ -91,7 +91,7 @@ class Assignment:
     def teacher(self) -> Network:
         """A small network trained on all of `data`: trained once, then remembered."""
         config = supervised.Config.for_data(self.data, "teacher", seed=self.seed)
-        return cache.run(supervised, config, Inputs(data=self.data))
+        return cache.run(supervised, config, Inputs(data=self.data, device="cpu"))
 
     def set_of(self, rule: Callable[[torch.Tensor, int], Sequence[int]], images_per_class: int = 1) -> DistilledSet:
         """The images that a selection rule takes from each class, with labels of all three kinds.
@@ -111,14 +111,14 @@ class Assignment:
             except Exception as problem:  # whatever a student's function raises
                 print(f"Your rule gave no images ({type(problem).__name__}); the k-means images take their place.")
                 config = selection.Config(kind="k_means", images_per_class=images_per_class, seed=self.seed)
-                return cache.run(selection, config, Inputs(data=data, teachers=(self.teacher,)))
+                return cache.run(selection, config, Inputs(data=data, teachers=(self.teacher,), device="cpu"))
         indices = torch.cat(chosen)
         return from_images(data.normalised(indices), data.train_labels[indices], data, self.teacher)
 
     def random_set(self, seed: int) -> DistilledSet:
         """One random real image of each class, drawn with `seed`, with labels of all three kinds."""
         config = selection.Config.teaching(seed=seed)
-        return cache.run(selection, config, Inputs(data=self.data, teachers=(self.teacher,)))
+        return cache.run(selection, config, Inputs(data=self.data, teachers=(self.teacher,), device="cpu"))
 
     def crisp_set(self, seed: int) -> DistilledSet:
         """What the made-up CrispSet paper publishes: the images of `random_set(seed)`, sharpened, with labels of all three kinds."""

@@ -41,6 +41,11 @@ class Pool:
     trained: Tensor
     births: Tensor
 
+    def __post_init__(self) -> None:
+        # A checkpoint is read onto the inputs' device as a whole; these are counted on the CPU, so that no step waits for a GPU.
+        for name in ("trained", "births"):
+            object.__setattr__(self, name, getattr(self, name).cpu())
+
     def network(self, index: int) -> dict[str, Tensor]:
         """Weights and buffers of one network by their own names."""
         return _of(self.weights, index)

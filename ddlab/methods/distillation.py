@@ -61,7 +61,7 @@ def from_images(
         DDLabError: shapes or dtypes that do not fit the data.
     """
     errors.check_tensor("images", images, shape=[None, data.channels, *data.image_size], finite=False)
-    inputs = Inputs(data=data, teachers=() if teacher is None else (teacher,))
+    inputs = Inputs(data=data, teachers=() if teacher is None else (teacher,), device=images.device)
     return labelled_set(images, labels, inputs, complete=True, provenance={"method": "from_images"})
 
 

@@ -266,7 +266,8 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
         "boxes": made.boxes[made.rows, made.crops],
         "losses": made.losses.cpu()[made.rows, made.crops],
     }
-    grown = {name: torch.cat([getattr(state, name), value[None]]) for name, value in new.items()}
+    # A checkpoint is read onto the inputs' device as a whole; indices and boxes are kept on the CPU.
+    grown = {name: torch.cat([getattr(state, name).to(value.device), value[None]]) for name, value in new.items()}
     return State(label + 1, **grown), Trace(label, candidates, made)
 
 

@@ -140,7 +140,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     """The images as they are, and the teacher's representation of each view."""
-    indices = state.order[: state.step].cpu()
+    indices = state.order[: state.step]
     return krr_st.unlabelled_set(
         config,
         inputs,
@@ -155,7 +155,7 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
     """The images taken; how far all others are from the nearest of them, in features."""
-    images = require_data(NAME, inputs).normalised(state.order[: state.step].cpu(), device=inputs.device)
+    images = require_data(NAME, inputs).normalised(state.order[: state.step], device=inputs.device)
     name = "distance to the nearest image taken"
     return Look(images, None, {} if trace is None else {name: Number(trace.distance, x_label="image")})
 

@@ -178,7 +178,7 @@ def train_shipped() -> list[Path]:
     with one_thread():
         for scale in SHIPPED:
             world = setting(scale, Place())
-            teacher = whole(process.run(supervised, world.teaching, Inputs(data=world.data)))
+            teacher = whole(process.run(supervised, world.teaching, Inputs(data=world.data, device="cpu")))
             files.append(teacher.save(TEACHERS / f"{scale}.safetensors"))
     return files
 

@@ -1,5 +1,7 @@
 """Computed things keyed by content: the same process, config, data and teacher give the same result, so it is computed once.
 
+The same where it is computed: a key also holds the source, the device, the version of torch and its threads, which change the last bits.
+
 In memory always (the last `MEMORY` results); on disk too when a folder is given, for results that can be saved.
 """
 
@@ -18,16 +20,28 @@ from ..core import errors, storage
 from ..core.errors import DDLabError
 from . import process as driver
 from .process import Inputs
+from .source import source
 
 MEMORY = 64
 _results: OrderedDict[str, Any] = OrderedDict()
 _lock = threading.Lock()
 
 
-def remember(compute: Callable[[], Any], *parts: Any) -> Any:
-    """`compute()`, or what it gave before for the same parts (tensors, configs, JSON types)."""
+def remember(compute: Callable[[], Any], *parts: Any, device: torch.device | str = "cpu") -> Any:
+    """`compute()`, or what it gave before for the same parts (tensors, configs, JSON types).
+
+    Args:
+        device: where it computes.
+    """
     errors.check_function("compute", compute)
-    key = storage.fingerprint(*parts)
+    return _found(_key(compute, device, *parts), compute)
+
+
+def _key(code: Any, device: torch.device | str, *parts: Any) -> str:
+    return storage.fingerprint(parts, source(code), str(device), torch.__version__, torch.get_num_threads())
+
+
+def _found(key: str, compute: Callable[[], Any]) -> Any:
     with _lock:
         if key in _results:
             _results.move_to_end(key)
@@ -60,8 +74,7 @@ def run(
     driver.check_call(process, config, inputs)
     errors.check_function("load", load, optional=True)
     folder = None if folder is None else storage.checked_path(folder, "folder", "a folder's path")
-    parts = [process.NAME, config, inputs.fingerprint, str(inputs.device), torch.__version__, torch.get_num_threads()]
-    key = storage.fingerprint(parts)
+    key = _key(process, inputs.device, process.NAME, config, inputs.fingerprint)
 
     def compute() -> Any:
         file = None if folder is None else folder / f"{process.NAME}-{key}.safetensors"
@@ -78,7 +91,7 @@ def run(
         return result
 
     try:
-        return remember(compute, *parts)
+        return _found(key, compute)
     except _Partial as partial:
         return partial.result
 

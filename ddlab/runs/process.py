@@ -69,7 +69,7 @@ class Inputs:
     data: ImageData | None = None
     teachers: tuple[Network, ...] = ()
     distilled: DistilledSet | None = None
-    device: torch.device | str = "cpu"
+    device: torch.device | str = "auto"
 
     def __post_init__(self) -> None:
         for name, kind, words in (("data", ImageData, "an ImageData"), ("distilled", DistilledSet, "a DistilledSet")):

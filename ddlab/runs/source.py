@@ -1,4 +1,4 @@
-"""The source a process is computed by, as a part of every key: an edited method is another method."""
+"""The source that something is computed by, as a part of every key: an edited method is another method."""
 
 from __future__ import annotations
 
@@ -6,23 +6,21 @@ import functools
 import hashlib
 import inspect
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 _PACKAGE = Path(__file__).parents[1]
 
 
 def source(process: Any) -> str:
-    """A hash of the code of a process: of all of ddlab for one of ours, of its own file or functions for a user's.
+    """A hash of the code of a process or a function: of all of ddlab for one of ours, of its own file and functions for a user's.
 
     16 hexadecimal digits. An edit that a notebook's `importlib.reload` or a new cell brings changes it.
     """
-    file = getattr(process, "__file__", None) if isinstance(process, ModuleType) else None
+    file = getattr(inspect.getmodule(process), "__file__", None)
     if file is not None and Path(file).is_relative_to(_PACKAGE):
         return _package()
-    parts = [
-        _code(getattr(process, name, None)) for name in ("total_steps", "init", "update", "finish", "look", "prefix")
-    ]
+    functions = ("total_steps", "init", "update", "finish", "look", "prefix")
+    parts = [_code(process), *(_code(getattr(process, name, None)) for name in functions)]
     if file is not None and Path(file).exists():
         parts.append(Path(file).read_bytes())
     return hashlib.sha256(b"\0".join([_package().encode(), *parts])).hexdigest()[:16]

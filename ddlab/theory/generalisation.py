@@ -110,9 +110,9 @@ def half_plane_outputs(points: Tensor) -> Tensor:
     first, second = torch.triu_indices(count, count, 1)
     apart = places[second] - places[first]
     turns = (torch.atan2(apart[:, 1], apart[:, 0]) + math.pi / 2).remainder(math.pi).sort().values
-    # One direction between each two turns, and both ways along it.
-    angles = (turns + turns.roll(-1) + math.pi * (torch.arange(len(turns)) == len(turns) - 1)) / 2
-    angles = angles if count > 1 else torch.zeros(1, dtype=torch.float64)
+    # One direction between each two turns, and both ways along it; turns that differ by rounding alone are one.
+    gaps = turns.roll(-1) - turns + math.pi * (torch.arange(len(turns)) == len(turns) - 1)
+    angles = (turns + gaps / 2)[gaps > 1e-12] if count > 1 else torch.zeros(1, dtype=torch.float64)
     angles = torch.cat([angles, angles + math.pi])
     order = (torch.stack([angles.cos(), angles.sin()], 1) @ places.T).argsort(1).argsort(1)
     ways = (order[:, None] >= torch.arange(count + 1)[:, None]).flatten(0, 1)

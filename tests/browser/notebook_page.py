@@ -35,7 +35,7 @@ _WATCH = """() => {
   }).observe(document.body, {subtree: true, attributes: true, attributeFilter: ['data-drawn', 'data-cursor', 'src']});
 }"""
 
-_PLOTS = """() => [...document.querySelectorAll('.js-plotly-plot')].map((graph) => ({
+_PLOTS = """() => [...document.querySelectorAll('.js-plotly-plot')].filter((graph) => graph.offsetParent !== null).map((graph) => ({
   title: graph.layout?.title?.text ?? '',
   traces: graph.querySelector('.main-svg') ? (graph.data ?? []).length : 0,
   points: (graph._fullData ?? []).reduce((sum, trace) => sum + (trace.y?.length ?? (trace.source ? 1 : 0)), 0),
@@ -138,10 +138,10 @@ class NotebookPage:
     # -- looking
 
     def plots(self) -> list[dict[str, Any]]:
-        """Every plot: title, traces (0: not drawn), points, times drawn, cursor, alt text, colour of the text, width."""
+        """Every plot of no folded view: title, traces (0: not drawn), points, times drawn, cursor, alt text, colour of the text, width."""
         return self.page.evaluate(_PLOTS)
 
-    def wait_for_plots(self, count: int, timeout: float = 20) -> float:
+    def wait_for_plots(self, count: int, timeout: float = 60) -> float:
         """Wait until `count` plots are painted; returns the seconds that took."""
         start = time.monotonic()
         painted = """(count) => [...document.querySelectorAll('.js-plotly-plot')]

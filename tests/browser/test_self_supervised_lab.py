@@ -84,12 +84,12 @@ def test_settings_show_at_once_by_keyboard(open_notebook, tmp_path):
         assert of(page, f"panel.value.{name}") == value, label
     press(page, "Boost")
     press(page, "1")  # 40 bases of 16 x 16 pixels: more than the budget of 20 images
-    refused = "() => document.body.innerText.includes('image_bases must be')"
+    refused = "() => document.body.innerText.includes('budget must be at least')"
     page.wait_for(refused)
     assert of(page, "refusal") and of(page, "runner.thread") is None
     page.screenshot("self_supervised_lab_refused", cell=1)
     press(page, "Reset")
-    page.wait_for("() => !document.body.innerText.includes('image_bases must be')")
+    page.wait_for("() => !document.body.innerText.includes('budget must be at least')")
     assert (
         of(page, "error") is None
         and page.problems() == []

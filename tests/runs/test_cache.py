@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import threading
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,45 @@ def test_on_disk(grey: ImageData, teacher: Network, tmp_path: Path) -> None:
     assert count.calls == 6
     cache.clear()
     assert_same(DistilledSet.load(file), first)
+
+
+def test_where_and_by_what_it_is_computed_belong_to_the_key(
+    grey: ImageData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count, config, inputs = Counter(), selection.Config(images_per_class=1), Inputs(data=grey)
+    options: Any = {"folder": tmp_path, "load": DistilledSet.load}
+
+    def value(device: str = "cpu") -> int:
+        return cache.remember(count, "value", device=device)
+
+    def made() -> tuple[DistilledSet, int]:
+        return cache.run(selection, config, inputs, **options), len(list(tmp_path.iterdir()))
+
+    first, (kept, files) = value(), made()
+    assert value() == first == 1 and made()[0] is kept and files == 1
+    assert value("cuda") == 2
+    torch.set_num_threads(1)
+    assert value() == 3 and made()[1] == 2
+    torch.set_num_threads(2)
+    with monkeypatch.context() as patch:
+        patch.setattr(torch, "__version__", "2.0.0")
+        assert value() == 4 and made()[1] == 3
+    with monkeypatch.context() as patch:
+        patch.setattr(cache, "source", lambda code: "another")
+        assert value() == 5 and made()[1] == 4
+    assert cache._key(selection, "cuda", config) != cache._key(selection, "cpu", config)
+    assert value() == 1 and made()[0] is kept  # the old ones are there for their own key
+
+
+def test_an_edited_file_is_another_function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    file = tmp_path / "edited_by_a_reader.py"
+    file.write_text("FACTOR = 2\n\n\ndef compute():\n    return FACTOR * 21\n")
+    import edited_by_a_reader  # type: ignore[import-not-found]
+
+    assert cache.remember(edited_by_a_reader.compute, "answer") == 42
+    file.write_text("FACTOR = 20\n\n\ndef compute():\n    return FACTOR * 21\n")
+    assert cache.remember(importlib.reload(edited_by_a_reader).compute, "answer") == 420
 
 
 def test_unknown_parts() -> None:

@@ -124,7 +124,7 @@ def untrained(*, seed: int) -> dict[str, float]:
 def teacher_accuracy() -> float:
     """Test accuracy of a linear probe of the teacher's features."""
     teacher, strength = inputs().teachers[0], sweep.PROBE_STRENGTH
-    return probe(teacher, world().data, kind="linear", candidates=(strength,), keep=False).mean
+    return probe(teacher, world().data, kind="linear", candidates=(strength,), device="cpu", keep=False).mean
 
 
 @functools.cache
@@ -136,7 +136,9 @@ def inner_network(seed: int, *, width: int = 16) -> Network:
     """
     network = networks.spec("convnet", width=width, growth=2)
     chosen = pretraining.Config(network=network, epochs=25, seed=seed)
-    return process.run(pretraining, chosen, Inputs(distilled=selected(seed=seed, augmentation="rotation")))
+    return process.run(
+        pretraining, chosen, Inputs(distilled=selected(seed=seed, augmentation="rotation"), device="cpu")
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

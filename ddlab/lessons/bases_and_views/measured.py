@@ -157,7 +157,7 @@ def rank_share(network: Network, *, seed: int) -> float:
 
     It is that of the covariance's eigenvalues; of the features' singular values, their roots, it would be larger.
     """
-    features = representations(network, lesson.world().data)
+    features = representations(network, lesson.world().data, device="cpu")
     draw = randomness.generator(seed, 0, "images for the rank")
     some = features[torch.randperm(len(features), generator=draw)[:_IMAGES]]
     return bases.effective_rank(bases.spectrum(some)) / some.shape[1]

@@ -177,8 +177,8 @@ class World:
             allowed = "a Config of kernel_ridge_self_supervised or parameterised_self_supervised, or None"
             errors.fail("config", allowed, config)
         self.data = errors.check_instance("data", data, ImageData, "an ImageData")
-        self.teacher = errors.check_instance("teacher", teacher, Network, "a Network")
-        self.inputs = Inputs(data=data, teachers=(teacher,))
+        self.inputs = Inputs(data=data, teachers=(errors.check_instance("teacher", teacher, Network, "a Network"),))
+        self.teacher = self.inputs.teachers[0]
         self.features = krr_st.teacher_features(self.inputs)
         draw = randomness.generator(0, 0, "real images on the map")
         self.sample = torch.randperm(len(self.features), generator=draw)[:_ON_MAP]

@@ -79,7 +79,10 @@ def trained_pair(shapes: ImageData, seed: int) -> tuple[Network, Network, Networ
     """Two networks trained alike from different starts, and a third that is not trained."""
     trained = [
         train_teacher(
-            shapes, supervised.Config.teaching("teacher", network=NETWORK, epochs=EPOCHS, seed=number), progress=False
+            shapes,
+            supervised.Config.teaching("teacher", network=NETWORK, epochs=EPOCHS, seed=number),
+            device="cpu",
+            progress=False,
         )
         for number in (3 * seed, 3 * seed + 1)
     ]

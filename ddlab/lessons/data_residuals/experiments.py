@@ -44,7 +44,7 @@ def small_pictures() -> ImageData:
 @functools.cache
 def lab_world() -> World:
     """Runs of the world's teacher with one image per class, measured on the way and remembered."""
-    return World(world().data, world().teacher(records.Place()))
+    return World(world().data, world().teacher(records.Place()), device="cpu")
 
 
 def start(seed: int) -> fadrm.Config:

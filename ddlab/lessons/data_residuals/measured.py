@@ -137,7 +137,7 @@ def entropy_effects(seeds: range) -> dict[str, list[float]]:
 def cost_effects(teacher: Network, repeats: int) -> dict[str, list[float]]:
     """F4: CPU-seconds at two sizes over those at one, against the share of pixels; once per repeat."""
     data = experiments.world().data
-    inputs, found = Inputs(data=data, teachers=(teacher,)), []
+    inputs, found = Inputs(data=data, teachers=(teacher,), device="cpu"), []
     exact = theory.resolution_cost_ratio(budget=40, merges=3, small_side=SMALL_SIZE, side=data.image_size[0])
     for seed in range(repeats):
         full, both = (
@@ -152,7 +152,7 @@ def precision_effects(repeats: int) -> dict[str, list[float]]:
     """F5: the share of an update's CPU-seconds that bfloat16 saves, with an untrained ResNet-18 and ten images of 32 px."""
     data = experiments.small_pictures()
     teacher = networks.initialise(networks.spec("resnet18").for_data(data), seed=0)
-    inputs, saved = Inputs(data=data, teachers=(teacher,)), []
+    inputs, saved = Inputs(data=data, teachers=(teacher,), device="cpu"), []
     for seed in range(repeats):
         spent = [
             _seconds(

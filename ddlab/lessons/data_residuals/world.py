@@ -91,6 +91,7 @@ class World:
         config: where the controls start; default 100 steps, with the first of the small sizes.
         small_sizes: of the odd stages, in pixels of the shorter side; default three quarters and half, where the teacher takes them.
         student: how students are trained; default `supervised.Config.for_data(data)`. seeds: how many of each kind.
+        device: of the runs.
 
     Attributes:
         edges: of the bins between the features of real images, in which all feature entropies are counted.
@@ -108,12 +109,13 @@ class World:
         small_sizes: tuple[int, ...] | None = None,
         student: supervised.Config | None = None,
         seeds: int = 3,
+        device: torch.device | str = "auto",
     ) -> None:
         self.data = errors.check_instance("data", data, ImageData, "an ImageData")
         errors.check_instance("teacher", teacher, Network, "a Network")
         errors.check_instance("config", config, (fadrm.Config, type(None)), "a data_residual_matching Config or None")
         errors.check_instance("student", student, (supervised.Config, type(None)), "a training Config or None")
-        self.inputs = Inputs(data=data, teachers=(teacher,))
+        self.inputs = Inputs(data=data, teachers=(teacher,), device=device)
         self.seeds = range(errors.check_integer("seeds", seeds, 1, 20))
         self.learning = supervised.Config.for_data(data) if student is None else student
         self.start = first_settings(data, allowed_sizes(data, teacher, small_sizes), config)
@@ -191,7 +193,7 @@ class World:
         Args:
             made: RECOVERED or REAL, as many. config: of the recovery, whose run is complete. labels: one of LABELS.
         """
-        inputs = Inputs(distilled=self._images(made, config), teachers=self.inputs.teachers)
+        inputs = dataclasses.replace(self.inputs, data=None, distilled=self._images(made, config))
         learning = self.learning.replace(labels=labels, seed=seed)
         words = f"student {seed + 1} on {made}, {labels} labels"
         return student_accuracy(learning, inputs, self.data, on_step=lambda step: watch(words, step.index / step.total))

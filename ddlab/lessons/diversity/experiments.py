@@ -56,7 +56,7 @@ def five_sets(
     Raises:
         KeyboardInterrupt: the run was interrupted before the images were whole.
     """
-    inputs, made = Inputs(data=data, teachers=(teacher,)), {}
+    inputs, made = Inputs(data=data, teachers=(teacher,), device="cpu"), {}
     for method in METHODS:
         module, config = config_of(method, images_per_class=images_per_class, seed=seed)
         made[method] = cache.run(module, config, inputs, progress=progress)
@@ -95,7 +95,7 @@ def rest_change(
 
 def overhead(data: ImageData, teacher: Network, *, repeats: int, iterations: int = 1000) -> list[float]:
     """Table 11: CPU-seconds of the adjustment of one batch over those of `iterations` image updates, once per repeat."""
-    inputs = Inputs(data=data, teachers=(teacher,))
+    inputs = Inputs(data=data, teachers=(teacher,), device="cpu")
     shares = []
     for seed in range(repeats):
         config = dwa.Config(images_per_class=1, iterations=iterations, seed=seed)

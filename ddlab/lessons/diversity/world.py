@@ -105,12 +105,14 @@ class World:
         errors.check_instance("student", student, (supervised.Config, type(None)), "a training Config or None")
         self.at_once = errors.check_number("at_once", at_once, 0)
         self.start = Settings() if config is None else Settings(**_fields(config))
-        self.inputs = Inputs(data=data, teachers=(errors.check_instance("teacher", teacher, Network, "a Network"),))
-        self.data, self.teacher = errors.check_instance("data", data, ImageData, "an ImageData"), teacher
+        errors.check_instance("teacher", teacher, Network, "a Network")
+        self.data = errors.check_instance("data", data, ImageData, "an ImageData")
+        self.inputs = Inputs(data=data, teachers=(teacher,))
+        self.teacher = self.inputs.teachers[0]
         self.student = supervised.Config.for_data(data) if student is None else student
         self._runs = Runs(megabytes=100)
         chosen = self.run(real(self.start.config)).advance().result()
-        self.mapped = MappedImages(data, teacher, {"first": chosen}, points=points)
+        self.mapped = MappedImages(data, self.teacher, {"first": chosen}, points=points)
         self.run(self.start.config).advance()
 
     def check(self, settings: Settings) -> None:

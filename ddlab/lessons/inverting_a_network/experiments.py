@@ -21,6 +21,7 @@ from .. import claims
 
 NAME = "20_inverting_a_network"
 SETTING = "digits 16 px, ConvNet-3 of width 64, 1 image per class"
+_QUIET: dict[str, Any] = {"device": "cpu", "progress": False}  # what is compared with the record is made where that was
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def three_sets(
     Args:
         recovery: settings of the recovery, default `Config.teaching()`; seed and images per class are replaced.
     """
-    inputs = Inputs(data=data, teachers=(teacher,))
+    inputs = Inputs(data=data, teachers=(teacher,), device="cpu")
     config = (recovery or sre2l.Config.teaching()).replace(images_per_class=1, seed=seed)
     made = cache.run(sre2l, config, inputs) if recovered is None else recovered
     real = cache.run(selection, selection.Config.teaching(seed=seed), inputs)
@@ -72,7 +73,7 @@ def labels_and_images(
     "typical" is the real image nearest to the mean of its class (k-means with one centre): better images, hard labels.
     """
     found: dict[str, list[float]] = {"real, hard": [], "typical, hard": [], "real, online": [], "recovered, online": []}
-    typical = distill("selection", data, teacher, selection.Config.teaching(kind="k_means"), progress=False)
+    typical = distill("selection", data, teacher, selection.Config.teaching(kind="k_means"), **_QUIET)
     for seed in range(pairs):
         sets = three_sets(data, teacher, seed=seed, recovery=recovery).as_dict() | {"typical": typical}
         for name, values in found.items():
@@ -100,11 +101,11 @@ def selections(
         for name, values in found.items():
             if name == "recovered":
                 images = distill(
-                    "sre2l", data, teacher, made.replace(images_per_class=images_per_class, seed=seed), progress=False
+                    "sre2l", data, teacher, made.replace(images_per_class=images_per_class, seed=seed), **_QUIET
                 )
             else:
                 rule = selection.Config(kind=name, images_per_class=images_per_class, seed=seed)
-                images = distill("selection", data, teacher, rule, progress=False)
+                images = distill("selection", data, teacher, rule, **_QUIET)
             _whole(images)
             values.append(_student(images, data, "online", teacher, seed, student))
     return found
@@ -125,7 +126,7 @@ def lost_diversity(
         distances = []
         for lambda_var in (0.01, 0.0):
             config = settings.replace(images_per_class=images_per_class, lambda_var=lambda_var, seed=seed)
-            made = _whole(distill("sre2l", data, teacher, config, progress=False))
+            made = _whole(distill("sre2l", data, teacher, config, **_QUIET))
             distances.append(float(measures.feature_distance(made, teacher).mean()))
         shares.append(1 - distances[1] / distances[0])
     return shares
@@ -135,7 +136,7 @@ def _student(
     images: DistilledSet, data: ImageData, labels: str, teacher: Network, seed: int, config: supervised.Config | None
 ) -> float:
     config = supervised.Config.for_data(data) if config is None else config
-    return evaluate(images, data, labels=labels, teacher=teacher, seeds=(seed,), config=config).mean
+    return evaluate(images, data, labels=labels, teacher=teacher, seeds=(seed,), config=config, device="cpu").mean
 
 
 def _whole(images: DistilledSet) -> DistilledSet:
@@ -200,7 +201,7 @@ def trained_on_digits() -> tuple[ImageData, Network]:
     from ...data import load
 
     data = load("digits")
-    return data, cache.run(supervised, supervised.Config.teaching("teacher"), Inputs(data=data))
+    return data, cache.run(supervised, supervised.Config.teaching("teacher"), Inputs(data=data, device="cpu"))
 
 
 def verdicts(pairs: int) -> list[claims.Verdict]:

@@ -48,7 +48,7 @@ def three_sets(data: ImageData, teacher: Network, *, seed: int, progress: bool =
     Raises:
         KeyboardInterrupt: the run was interrupted before the images were whole.
     """
-    inputs = Inputs(data=data, teachers=(teacher,))
+    inputs = Inputs(data=data, teachers=(teacher,), device="cpu")
     size: dict[str, Any] = {"images_per_class": IMAGES_PER_CLASS, "seed": seed}
     recovery = sre2l.Config.teaching(**size)
     made = {
@@ -83,7 +83,9 @@ def accuracies(
     for seed in range(pairs):
         sets = three_sets(data, teacher, seed=seed)
         for (images, labels), values in found.items():
-            tested = evaluate(sets[images], data, labels=labels, teacher=teacher, seeds=(seed,), config=config)
+            tested = evaluate(
+                sets[images], data, labels=labels, teacher=teacher, seeds=(seed,), config=config, device="cpu"
+            )
             values.append(tested.mean)
         if progress:
             print(f"pair {seed + 1} of {pairs}: {len(found)} students trained and tested", flush=True)
@@ -143,7 +145,9 @@ def trained_on_shapes() -> tuple[ImageData, Network]:
     from ...data import load
 
     data = load("shapes", size=16)
-    return data, cache.run(supervised, supervised.Config.for_data(data, "teacher", network=NETWORK), Inputs(data=data))
+    return data, cache.run(
+        supervised, supervised.Config.for_data(data, "teacher", network=NETWORK), Inputs(data=data, device="cpu")
+    )
 
 
 def verdicts(pairs: int) -> list[claims.Verdict]:

@@ -51,5 +51,5 @@ def representations(
     if not keep:
         return compute()
     # The batch size is part of it: sums in another order have other last bits.
-    where = [str(found), torch.__version__, torch.get_num_threads(), batch_size]
-    return cache.remember(compute, "representations", network.fingerprint, data.fingerprint, split, where)
+    parts = ("representations", network.fingerprint, data.fingerprint, split, batch_size)
+    return cache.remember(compute, *parts, device=found)

@@ -106,7 +106,7 @@ def test_what_vanishes_along_a_run() -> None:
     assert merged.config.merge_ratio == 0.5 and without.config.merge_ratio == 1.0
 
     def bits(run: Any, step: int) -> float:
-        (images,) = (frame.images for frame in run.frames if frame.step == step)
+        images = run.at(step).content.images
         world = residuals.world()
         teacher, data = world.teacher(records.Place()), world.data
         seen = networks.predict(teacher, normalise(images, data.mean, data.std)).last_conv

@@ -181,7 +181,7 @@ def test_labels_are_never_read(grey: ImageData) -> None:
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_views_come_to_agree(seed: int, grey: ImageData) -> None:
-    given = config(optimiser="adamw", learning_rate=0.3, epochs=20, seed=seed)
+    given = config(optimiser="adamw", learning_rate=0.3, epochs=60, seed=seed)
     traces = [step.trace for step in process.steps(self_supervised, given, Inputs(data=grey))]
     first, last = traces[:8], traces[-8:]
     for name, rises in (("agreement", True), ("loss", False)):

@@ -1,0 +1,81 @@
+"""Explorers and the worlds of laboratories use the device: all that they run stays on a stand-in that refuses mixing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from ddlab import explorers, networks
+from ddlab.data import ImageData
+from ddlab.distilled import DistilledSet
+from ddlab.explorers import live_students
+from ddlab.lessons.bases_and_views import world as bases_and_views
+from ddlab.lessons.data_residuals import world as data_residuals
+from ddlab.lessons.diversity import world as diversity
+from ddlab.lessons.shared import labels_against_images
+from ddlab.methods import boost, dwa, fadrm, sre2l
+from ddlab.networks import Network
+from ddlab.training import pretraining, supervised
+from tests.contract.test_processes import SELF_SUPERVISED
+from tests.stand_in_device import stand_in_device
+from tests.support import leaves
+
+STUDENT = supervised.Config(network=networks.spec("convnet", width=4), epochs=2, batch_size=4, crop_pixels=1)
+PRETRAINING = pretraining.Config(network=networks.spec("convnet", width=4), epochs=2, batch_size=9)
+
+
+@pytest.fixture
+def device(no_cache: None) -> Iterator[torch.device]:
+    torch.set_num_threads(1)  # nothing here is large enough for a second one; `same_threads` brings it back
+    with stand_in_device() as device:
+        yield device
+
+
+def _unwatched(*_: Any) -> None:
+    """Where a progress would be shown."""
+
+
+def test_explorers_and_the_worlds_of_laboratories(
+    device: torch.device, grey: ImageData, distilled: DistilledSet, teacher: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervised.Config, "for_data", lambda data, labels: STUDENT.replace(labels=labels))
+    recovery: dict[str, Any] = {"images_per_class": 2, "iterations": 3, "roll_pixels": 2}
+    live = explorers.Live("sre2l", grey, teacher, sre2l.Config(**recovery))
+    assert live.inputs.device == device
+    made = live.run.advance().result()
+    assert "random real images" in live_students.accuracies(made, live.inputs, _unwatched)
+    live.close()
+
+    labels = labels_against_images.World(grey, teacher, {"a": distilled, "b": made}, STUDENT)
+    run = labels.run(labels.start).advance()
+    assert run.inputs.device == device and 0 <= run.frames[-1].content <= 1
+
+    varied = diversity.World(grey, teacher, dwa.Config(**recovery), student=STUDENT, points=12)
+    assert varied.inputs.device == device and len(varied.images(varied.start.config).pixels) == 6
+    assert 0 <= varied.accuracy(varied.start.config, "online", watch=_unwatched) <= 1
+
+    config = fadrm.Config(images_per_class=1, iterations=4, roll_pixels=2, merges=1)
+    merged = data_residuals.World(grey, teacher, config, student=STUDENT, seeds=1)
+    run = merged.run(merged.start).advance()
+    assert run.inputs.device == device and type(run.frames[-1].content.images) is Tensor
+    merged.recovery(merged.start).advance()
+    whole = merged.whole_config(merged.start)
+    for kind in (data_residuals.RECOVERED, data_residuals.REAL):
+        assert 0 <= merged.student(kind, whole, "hard", 0, watch=_unwatched) <= 1
+
+    small: dict[str, Any] = SELF_SUPERVISED | {
+        "image_bases": 3,
+        "representation_bases": 2,
+        "pairs": 4,
+        "shift": "stored",
+    }
+    views = bases_and_views.World(grey, teacher, boost.Config(**small), pretraining=PRETRAINING, candidates=(1e-2,))
+    run = views.run(views.start).advance()
+    frame = run.frames[-1]
+    assert run.inputs.device == device and type(views.looks(run.config, frame).images) is Tensor
+    assert all(type(points) is Tensor for _, points in leaves(views.places(run.config, frame, bases_and_views.PCA)))
+    assert 0 <= views.learned(run, frame, "these", watch=_unwatched).accuracies[0] <= 1
