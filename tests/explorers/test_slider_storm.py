@@ -31,7 +31,7 @@ from ddlab.lessons.data_residuals import lab as residuals
 from ddlab.lessons.diversity import lab as diversity
 from ddlab.lessons.diversity.latents import LatentConflict, pulls, start_points
 from ddlab.lessons.ideal_data import lab as toys
-from ddlab.lessons.shared.diversity_view import DiversityView
+from ddlab.lessons.inverting_a_network.diversity_view import DiversityView
 from ddlab.lessons.shared.labels_against_images import LabelsAgainstImages
 from ddlab.methods import boost, dwa, fadrm, sre2l
 from ddlab.networks import Network
