@@ -46,7 +46,7 @@ from ddlab.runs.process import Inputs
 from ddlab.training import pretraining, self_supervised, supervised
 from tests import freeze_explorers
 from tests.contract.test_processes import CASES, bundle, states
-from tests.records.test_diversity import pictures
+from tests.records.sweeps import pictures
 from tests.support import leaves, made_data
 
 Entries = dict[str, Any]

@@ -38,7 +38,7 @@ from ddlab.lessons.data_residuals.lab import ResidualLab
 from ddlab.lessons.diversity.lab import DiversityLab
 from ddlab.lessons.diversity.latents import LatentConflict
 from ddlab.lessons.ideal_data.lab import LandscapeLab, RhoLab, SigmaLab
-from ddlab.lessons.shared.diversity_view import DiversityView
+from ddlab.lessons.inverting_a_network.diversity_view import DiversityView
 from ddlab.lessons.shared.labels_against_images import LabelsAgainstImages
 from ddlab.methods import boost, dwa, fadrm, sre2l
 from ddlab.networks import Network

@@ -50,7 +50,7 @@ EXPLORERS = {
         "RhoLab",
         "SigmaLab",
     ),
-    "lessons.shared.diversity_view": ("DiversityView",),
+    "lessons.inverting_a_network.diversity_view": ("DiversityView",),
 }
 """What the folders of lessons offer: their explorers."""
 

@@ -1,62 +1,29 @@
-"""What the records about self-supervised distillation measure, and their points: Tables 2, 3, 4, 11 and 12 of Boost (Yu, Yao & Chiu 2025).
+"""The world that records without labels share: images, a teacher trained without labels, the networks that learn from a set.
 
-Each seed is one pair: it is the seed of the draw of images, of the pool, of the pre-trained network. All points share one teacher, trained
-without labels, which is shipped.
-
-Two controls that the paper has not got:
-the teacher's targets for all views of real images    what predefined views give without any distillation
-bases and coefficients crossed                        Table 4 changes both at once
+Like `setting.py` for records with labels; the teacher at 16 px is shipped.
 """
 
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from .. import data, methods, networks
 from ..core import errors
 from ..data import ImageData, aligned
-from ..distilled import DistilledSet, Representations, shift_models
-from ..distilled.storage_budget import Shift
-from ..evaluation import pretrained, probe
-from ..methods import boost
 from ..networks import Network
-from ..runs import cache, process
+from ..runs import cache
 from ..runs.process import Inputs
 from ..training import pretraining, self_supervised
 from .setting import SMOKE_IMAGES, TEACHERS, first_of_each_class, kept, loaded_images, one_thread, whole
-from .sweep import Place, Point
+from .sweep import Place
 
-KRR_ST, BOOST, SELECTED, UNTRAINED = "KRR-ST", "Boost", "real images", "untrained"
+KRR_ST, BOOST, SELECTED = "KRR-ST", "Boost", "real images"
 METHODS = {KRR_ST: "krr_st", BOOST: "boost", SELECTED: "representation_selection"}
 SHIPPED = TEACHERS / "shapes16_self_supervised.safetensors"
-SEEDS = range(5)
-BUDGET, BUDGETS = 20, (10, 20, 40)  # images
 OTHER_IMAGES = 10  # digits of each class to learn from; from a thousand a probe reads them in any network's features
-PROBE_STRENGTH = 1e-3  # of the linear probe, for all points alike
-FIELDS = (
-    "kind", "targets_count", "augmentation", "image_bases", "representation_bases", "bases_start", "coefficients_start", "reset",
-)  # fmt: skip
-PUBLISHED: dict[str, Point] = {
-    KRR_ST: {"reset": True},
-    BOOST: {
-        "augmentation": "rotation", "image_bases": 40, "representation_bases": 40, "bases_start": "principal",
-        "coefficients_start": "projection", "reset": True,
-    },
-    SELECTED: {"kind": "random", "targets_count": False, "augmentation": "none"},
-}  # fmt: skip
-"""The columns that apply to each method, as published: twice as many bases as images (Table 5)."""
-ONE_RESULT, BY_BUDGET = "one result", "what the budget buys"
-ARCHITECTURES: dict[str, dict[str, Any]] = {
-    "VGG11": {"family": "vgg11"}, "ResNet-18": {"family": "resnet18"}, "AlexNet": {"family": "alexnet"},
-    "MobileNetV2": {"family": "mobilenet_v2"}, "ViT": {"family": "vit", "width": 64, "depth": 4},
-}  # fmt: skip
-"""What `networks.spec` makes each from; made when asked for, because some families import torchvision, for 150 MB."""
-SHIFT_MODELS: tuple[tuple[str, int | None], ...] = (
-    ("same", None), ("bias", None), ("networks", 2), ("networks", 4), ("networks", 8), ("stored", None),
-)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -155,180 +122,6 @@ def prepare(place: Place, *, scale: str) -> None:
 
 def _few_digits(like: ImageData) -> ImageData:
     return first_of_each_class(aligned(data.load("digits"), like), OTHER_IMAGES, ("train",))
-
-
-def point(method: str, *, seed: int, budget: int = BUDGET, **changes: Any) -> Point:
-    """One point; a column that does not apply to its method is None, the others are as published but for the changes."""
-    return {"method": method, "budget": budget} | dict.fromkeys(FIELDS) | PUBLISHED[method] | changes | {"seed": seed}
-
-
-def starts() -> list[Point]:
-    """Table 4 with its arms crossed: what bases begin as, by what coefficients begin as."""
-    return [
-        point(BOOST, seed=seed, bases_start=bases, coefficients_start=coefficients)
-        for bases in boost.STARTS for coefficients in ("projection", "random") for seed in SEEDS
-    ]  # fmt: skip
-
-
-def parts() -> list[Point]:
-    """Tables 3 and 12: KRR-ST, with and without the authors' slip, bases alone, and with each kind of views."""
-    views = ("none", "rotation", "jigsaw", "crop")
-    return [point(KRR_ST, seed=seed, reset=reset) for reset in (True, False) for seed in SEEDS] + [
-        point(BOOST, seed=seed, augmentation=kind) for kind in views for seed in SEEDS
-    ]
-
-
-def baselines() -> list[Point]:
-    """Random images and those nearest to k-means centres, by both conventions, with and without views."""
-    return [
-        point(SELECTED, seed=seed, kind=kind, targets_count=counted, augmentation=views)
-        for kind in ("random", "k_means") for counted in (False, True) for views in ("none", "rotation") for seed in SEEDS
-    ]  # fmt: skip
-
-
-def budgets() -> list[Point]:
-    """Table 2: every method at several budgets, with twice as many bases as images."""
-    found = []
-    for budget in BUDGETS:
-        sizes = {"image_bases": 2 * budget, "representation_bases": 2 * budget}
-        kinds: list[tuple[str, Point]] = [(KRR_ST, {}), (BOOST, sizes), (SELECTED, {}), (SELECTED, {"kind": "k_means"})]
-        found += [
-            point(method, seed=seed, budget=budget, **own)
-            for method, own in kinds for seed in SEEDS
-        ]  # fmt: skip
-    return found
-
-
-def settings() -> list[Point]:
-    """All of them in one table, each point once."""
-    points = budgets() + parts() + starts() + baselines()
-    return list({tuple(point.values()): point for point in points}.values())
-
-
-def shift_models_settings() -> list[Point]:
-    """Table 11: each model of the shift, on the pairs that the budget buys with it, and on one result with as many pairs for all."""
-    return [
-        {"shift": shift, "hidden": hidden, "compared_on": which, "seed": seed}
-        for which in (ONE_RESULT, BY_BUDGET) for shift, hidden in SHIFT_MODELS for seed in SEEDS
-    ]  # fmt: skip
-
-
-def architecture_settings() -> list[Point]:
-    """Table 1 at small scale: networks of other architectures, pre-trained on the sets of a ConvNet, and on none."""
-    none: Point = {"method": UNTRAINED, "budget": 0} | dict.fromkeys(FIELDS)
-    return [
-        {"architecture": architecture} | (none | {"seed": seed} if method == UNTRAINED else point(method, seed=seed))
-        for method in (SELECTED, KRR_ST, BOOST, UNTRAINED) for architecture in ARCHITECTURES for seed in SEEDS
-    ]  # fmt: skip
-
-
-def paper_settings() -> list[Point]:
-    """Table 3 at the published sizes for 100 images, and the control of real images with their rotations."""
-    arms: list[tuple[str, Point]] = [
-        (KRR_ST, {}), (BOOST, {"augmentation": "none"}), (BOOST, {}), (SELECTED, {}), (SELECTED, {"kind": "k_means"}),
-        (SELECTED, {"augmentation": "rotation", "targets_count": True}),
-    ]  # fmt: skip
-    sizes = {"image_bases": 200, "representation_bases": 200}
-    return [
-        point(method, seed=seed, budget=100, **(sizes if method == BOOST else {}) | own)
-        for method, own in arms for seed in range(3)
-    ]  # fmt: skip
-
-
-def distilled(point: Point, place: Place, *, scale: str = "shapes16", **changes: Any) -> DistilledSet:
-    """The set of a point of `settings`; `changes` are further fields of its method's Config."""
-    shared = world(place, scale)
-    own = {column: value for column, value in point.items() if column != "method"}
-    module, config = shared.config(point["method"], **own | changes)
-    return kept(module, config, shared.inputs(place), place, DistilledSet.load, long=shared.long)
-
-
-def accuracies(
-    made: DistilledSet, seed: int, place: Place, *, scale: str = "shapes16", config: pretraining.Config | None = None
-) -> dict[str, float]:
-    """source, other: test accuracy of a linear probe of one network pre-trained on the set, fractions in [0, 1]."""
-    shared = world(place, scale)
-    found = pretrained(
-        made,
-        {"source": shared.data, "other": shared.other},
-        candidates=(PROBE_STRENGTH,),
-        seeds=(seed,),
-        config=shared.pretraining if config is None else config,
-        device=place.device,
-    )
-    return {name: found.of(name).mean for name in ("source", "other")}
-
-
-def by_architecture(setting: Point, place: Place) -> dict[str, float]:
-    """`accuracies` of a network of another architecture, pre-trained for fewer epochs; "untrained": before it has seen a pair."""
-    seed, made_of = setting["seed"], ARCHITECTURES[setting["architecture"]]
-    spec = networks.spec("convnet", width=2) if place.smoke else networks.spec(**made_of)
-    config = world(place).pretraining.replace(network=spec, epochs=2 if place.smoke else 60, seed=seed)
-    if setting["method"] == UNTRAINED:
-        return unlearned(config, place)
-    made = distilled({column: value for column, value in setting.items() if column != "architecture"}, place)
-    return accuracies(made, seed, place, config=config)
-
-
-def unlearned(config: pretraining.Config, place: Place) -> dict[str, float]:
-    """`accuracies` of the network with which a pre-training begins."""
-    shared = world(place)
-    inputs = Inputs(distilled=distilled(point(SELECTED, seed=config.seed), place), device=place.device)
-    network = pretraining.finish(config, inputs, process.start(pretraining, config, inputs))
-    options: dict[str, Any] = {
-        "kind": "linear",
-        "seeds": (config.seed,),
-        "candidates": (PROBE_STRENGTH,),
-        "keep": False,
-    }
-    datasets = {"source": shared.data, "other": shared.other}
-    return {name: probe(network, each, device=place.device, **options).mean for name, each in datasets.items()}
-
-
-def measured(point: Point, place: Place, *, scale: str = "shapes16") -> dict[str, float]:
-    """What one point gives: `accuracies`; pairs: m; floats: what the set takes, targets included."""
-    made = distilled(point, place, scale=scale)
-    found = accuracies(made, point["seed"], place, scale=scale)
-    return found | {"pairs": len(made), "floats": made.storage_floats()}
-
-
-def by_shift(model: Point, place: Place) -> dict[str, float]:
-    """`accuracies` with one model of the shifts; pairs: m; error: its mean square error, as a part of the mean square of the shifts.
-
-    The distillation has coefficients for every view whatever the model, which is fitted to them afterwards.
-    """
-    seed, shift = model["seed"], model["shift"]
-    hidden = {} if model["hidden"] is None else {"hidden": model["hidden"]}
-    start = point(BOOST, seed=seed)
-    sized = {} if model["compared_on"] == ONE_RESULT else {"shift": shift, **hidden}
-    shared = world(place)
-    _, config = shared.config(BOOST, **PUBLISHED[BOOST] | sized)
-    count = boost.count_pairs(config, shared.inputs(place))
-    result = distilled(start, place, shift="stored", pairs=count)
-    made = with_shift(result, shift, seed=seed, **hidden)
-    target = result.target("representations").tensors
-    images, views = target["coefficients"], target["view_coefficients"]
-    fitted = {name: made.target("representations").tensors[name] for name in shift_models.TENSORS[shift]}
-    error = shift_models.mean_squared_error(images, views, fitted, shift)
-    return accuracies(made, seed, place) | {
-        "pairs": len(made),
-        "error": float(error / (views - images).square().mean()),
-    }
-
-
-def with_shift(made: DistilledSet, shift: Shift, *, seed: int, hidden: int = 4) -> DistilledSet:
-    """A set that has coefficients for every view, with a model of the shifts in their place.
-
-    Raises:
-        DDLabError: a set whose views' coefficients are not stored.
-    """
-    target = made.target("representations")
-    if target.shift != "stored" or "view_coefficients" not in target.tensors:
-        errors.fail("made", "a factorised set with shift 'stored'", target.shift)
-    kept = {name: value for name, value in target.tensors.items() if name != "view_coefficients"}
-    model = shift_models.fit(kept["coefficients"], target.tensors["view_coefficients"], shift, hidden=hidden, seed=seed)
-    other = Representations(tensors=kept | model, augmentation=target.augmentation, shift=shift)
-    return replace(made, targets=(other,))
 
 
 def train_shipped() -> Path:

@@ -23,6 +23,7 @@ from ..core import errors, storage
 from ..data import ImageData
 from ..data.images import Split
 from ..distilled import DistilledSet
+from ..evaluation import class_incremental, evaluate
 from ..networks import Network
 from ..runs import cache, process
 from ..runs.process import Inputs
@@ -30,6 +31,7 @@ from ..training import supervised
 from .sweep import Place, Point
 
 RANDOM, SRE2L, DWA, FADRM, RDED = "random real images", "SRe2L", "DWA", "FADRM", "RDED"
+PAIRS = "A seed is the draw of images and the student's seed."
 ON_SHAPES: dict[str, Any] = {"iterations": 150, "roll_pixels": 2}  # fields of the recoveries' Configs
 SMOKE_IMAGES = 50  # of each class
 TEACHERS = Path(__file__).parent / "teachers"
@@ -192,6 +194,26 @@ def setting(scale: str, place: Place) -> Setting:
 def prepare(place: Place, *, scale: str) -> None:
     """Makes the teacher of a scale, so that the points find it."""
     setting(scale, place).teacher(place)
+
+
+def accuracies(world: Setting, made: DistilledSet, seed: int, place: Place) -> dict[str, float]:
+    """hard, online: test accuracy of one student, a fraction in [0, 1], by the labels it learns from."""
+    options: dict[str, Any] = {"seeds": (seed,), "config": world.student, "device": place.device}
+    teacher = world.teacher(place)
+    return {
+        labels: evaluate(made, world.data, labels=labels, teacher=teacher, **options).mean
+        for labels in ("hard", "online")
+    }
+
+
+def task_accuracies(world: Setting, made: DistilledSet, seed: int, place: Place) -> dict[str, float]:
+    """hard_2, ..., online_10: the same over the classes seen, after 2, 4, ... classes in five tasks."""
+    options: dict[str, Any] = {"seeds": (seed,), "config": world.student, "device": place.device}
+    teacher, found = world.teacher(place), {}
+    for labels in ("hard", "online"):
+        run = class_incremental(made, world.data, labels=labels, tasks=5, teacher=teacher, **options)
+        found |= {f"{labels}_{len(stage.classes)}": stage.evaluation.mean for stage in run.stages}
+    return found
 
 
 @functools.lru_cache(maxsize=2)

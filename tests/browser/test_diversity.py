@@ -12,7 +12,7 @@ PREPARE = """
 import ddlab
 from ddlab import networks
 from ddlab.training import supervised
-from ddlab.lessons.shared.diversity_view import DiversityView
+from ddlab.lessons.inverting_a_network.diversity_view import DiversityView
 from ddlab.methods import sre2l
 
 data = ddlab.data.load("digits")

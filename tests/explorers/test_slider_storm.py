@@ -25,7 +25,7 @@ from ddlab.lessons.bases_and_views.budget_lab import BudgetLab
 from ddlab.lessons.claims_on_trial import experiments
 from ddlab.lessons.claims_on_trial.trial_card import TrialCard
 from ddlab.lessons.diversity.latents import LatentConflict, pulls, start_points
-from ddlab.lessons.shared.diversity_view import DiversityView
+from ddlab.lessons.inverting_a_network.diversity_view import DiversityView
 from ddlab.methods import sre2l
 from ddlab.networks import Network
 from ddlab.runs import Frame, Keep, Run

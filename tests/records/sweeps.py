@@ -1,4 +1,4 @@
-"""Small sweeps that worker processes can import."""
+"""Small sweeps that worker processes can import, and a folder of pictures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from PIL import Image
 
 from ddlab.core import randomness
 from ddlab.records import Place, Sweep
@@ -73,3 +75,16 @@ def interrupted(point: dict, place: Place) -> dict[str, float]:
 def sweep(run=measured, **changes) -> Sweep:
     """Eight points."""
     return Sweep(**{"name": "small", "description": "A test.", "settings": SETTINGS, "run": run} | changes)
+
+
+def pictures(folder: Path, size: int, classes: int) -> str:
+    """A folder of random pictures, as `data.load` names it."""
+    draw = np.random.default_rng(0)
+    for split, count in (("train", 12), ("test", 2)):
+        for label in range(classes):
+            for number in range(count):
+                file = folder / split / f"class{label}" / f"{number:02}.png"
+                file.parent.mkdir(parents=True, exist_ok=True)
+                pixels = draw.integers(0, 80, (size, size, 3), dtype=np.uint8) + np.uint8(40 * label)
+                Image.fromarray(pixels).save(file)
+    return f"folder:{folder}"

@@ -69,7 +69,7 @@ MAPS: dict[str, Good] = {
             "text_format": ".2g",
         }
     ),
-    "lessons.shared.diversity_view.DiversityView": Good(
+    "lessons.inverting_a_network.diversity_view.DiversityView": Good(
         lambda g: {"data": g.data, "teacher": g.teacher, "sets": {"random": g.distilled}, "points": 12}
     ),
 }

@@ -16,15 +16,16 @@ from ...evaluation import embeddings
 from ...explorers import Scrubber
 from ...figures import encode_grid
 from ...methods import boost, krr_st
-from ...records import self_supervised as sweep
-from ...records.self_supervised import BOOST, BUDGETS, BY_BUDGET, KRR_ST, SELECTED, SHIFT_MODELS, UNTRAINED
+from ...records.self_supervised import BOOST, KRR_ST, SELECTED
 from ...runs import Frame
 from ..shared import printed_tables as printed
 from ..shared import recorded
 from ..shared.recorded import interval_of
 from . import experiments as lesson
+from . import sweep
 from .claims import ARCHITECTURES, FITTING, VIEWS, shift_values, values
 from .experiments import Run
+from .sweep import BUDGETS, BY_BUDGET, SHIFT_MODELS, UNTRAINED
 
 # What the lesson calls the rows of the record: (method, changes).
 ROWS: dict[str, tuple[str, dict[str, Any]]] = {

@@ -15,14 +15,14 @@ from ...core import randomness
 from ...distilled import bases
 from ...methods import krr_st
 from ...networks import Network
-from ...records import self_supervised as sweep
-from ...records.self_supervised import BOOST, BUDGET, BUDGETS, BY_BUDGET, KRR_ST, METHODS, ONE_RESULT, SELECTED
+from ...records.self_supervised import BOOST, KRR_ST, METHODS, SELECTED
 from ...runs import process
 from ...training.self_supervised import representations
 from ..claims import Claim
 from ..shared.effects import Measured, differences, measured
-from . import NAME
+from . import NAME, sweep
 from . import experiments as lesson
+from .sweep import BUDGET, BUDGETS, BY_BUDGET, ONE_RESULT
 
 claim = functools.partial(Claim, lesson=NAME, test="small")
 CLAIMS: list[Claim] = []

@@ -15,13 +15,14 @@ from ...distilled.factorisation import decoded
 from ...evaluation import probe
 from ...methods import boost, krr_st
 from ...networks import Network
-from ...records import Place
-from ...records import self_supervised as sweep
-from ...records.self_supervised import BOOST, BUDGET, METHODS, PUBLISHED, SELECTED
+from ...records import Place, self_supervised
+from ...records.self_supervised import BOOST, METHODS, SELECTED
 from ...runs import cache, process
 from ...runs.process import Inputs, Step
 from ...training import pretraining
+from . import sweep
 from .exercises import CHECKS
+from .sweep import BUDGET, PUBLISHED
 
 __all__ = [
     "CHECKS", "SETTING", "OuterStep", "Run", "config", "drawn", "first_coefficients", "images_of", "inner_network", "inputs",
@@ -34,9 +35,9 @@ _REAL = 256  # images in an outer loss, as in the teaching preset
 _SAMPLES = 500  # of draws of several views
 
 
-def world() -> sweep.World:
+def world() -> self_supervised.World:
     """Images, other images, networks and pre-training of the records, so that a point of theirs can be repeated here."""
-    return sweep.world(Place())
+    return self_supervised.world(Place())
 
 
 @functools.cache

@@ -14,13 +14,13 @@ from ...distilled import DistilledSet
 from ...evaluation import entropy
 from ...explorers import Scrubber
 from ...figures import encode_grid
-from ...records.residuals import LABELS, PULLED_BACK, RATIOS, SMALL_SIZE, STOPPED
 from ...records.setting import FADRM, RANDOM, RDED, SRE2L
 from ...runs import Frame, Run
 from ..shared import printed_tables as printed
 from ..shared import recorded
 from ..shared.recorded import interval_of
 from .claims import STAGES, values
+from .sweep import LABELS, PULLED_BACK, RATIOS, SMALL_SIZE, STOPPED
 
 # What the lesson calls the rows of the record: (method, changes).
 ROWS: dict[str, tuple[str, dict[str, Any]]] = {

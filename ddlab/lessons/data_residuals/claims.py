@@ -14,12 +14,12 @@ from ...evaluation import entropy
 from ...methods import fadrm
 from ...networks import Network
 from ...records import Record
-from ...records.residuals import FIELDS, PUBLISHED, PULLED_BACK, RATIOS, SMALL_SIZE, STOPPED
 from ...records.setting import FADRM, RANDOM, RDED, SRE2L
 from ...runs.process import Inputs
 from ..claims import Claim
 from ..shared.effects import Measured, differences, measured
 from . import NAME, experiments
+from .sweep import FIELDS, PUBLISHED, PULLED_BACK, RATIOS, SMALL_SIZE, STOPPED
 from .world import merge_steps
 
 claim = functools.partial(Claim, lesson=NAME, test="small")

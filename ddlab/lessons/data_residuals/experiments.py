@@ -19,10 +19,10 @@ from ...evaluation import entropy
 from ...figures import image_grid
 from ...methods import fadrm
 from ...records import setting
-from ...records.residuals import SMALL_SIZE
 from ...records.setting import FADRM, RDED, SRE2L
 from ...runs import Run
 from ..answers import called
+from .sweep import SMALL_SIZE
 from .world import FEATURES, World
 
 ITERATIONS = 120  # as in the records

@@ -15,10 +15,10 @@ from ...distilled import DistilledSet
 from ...evaluation import embeddings
 from ...networks import Network
 from ...records import Record
-from ...records.diversity import coverage
 from ..shared import recorded
 from ..shared.recorded import cell, interval_of
 from . import experiments as diversity
+from .sweep import coverage
 
 # What the lesson calls the rows of the records.
 ROWS: dict[str, dict[str, Any]] = {

@@ -13,8 +13,8 @@ from ddlab import networks, records
 from ddlab.data import predefined_views
 from ddlab.lessons.bases_and_views import claims as bases_claims
 from ddlab.lessons.bases_and_views import experiments as bases
+from ddlab.lessons.bases_and_views import sweep
 from ddlab.methods import kernel_ridge
-from ddlab.records import self_supervised as sweep
 from tests.support import assert_claims_are_measured
 
 TIMED = ("B10 time",)

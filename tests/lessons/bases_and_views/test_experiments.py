@@ -13,8 +13,8 @@ import ddlab
 from ddlab import records
 from ddlab.lessons.bases_and_views import charts as views
 from ddlab.lessons.bases_and_views import experiments as bases
+from ddlab.lessons.bases_and_views import sweep
 from ddlab.lessons.shared import printed_tables as printed
-from ddlab.records import self_supervised as sweep
 from ddlab.runs import cache
 
 BOOST = {

@@ -13,8 +13,8 @@ from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.evaluation import embeddings, measures
 from ddlab.figures.embedding import DISTILLED
+from ddlab.lessons.inverting_a_network.diversity_view import DiversityView
 from ddlab.lessons.shared.coverage import BY_HAND, Shown
-from ddlab.lessons.shared.diversity_view import DiversityView
 from ddlab.methods import selection, sre2l
 from ddlab.runs import Run
 from ddlab.training import supervised

@@ -1,4 +1,4 @@
-"""The record of data residuals: its points, its controls, and the teacher that is shipped with it."""
+"""The sweeps of lesson 30: their points, their controls, and what they measure."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ import torch
 from torch import Tensor
 
 import ddlab
-from ddlab import evaluation, networks, records
+from ddlab import evaluation, records
 from ddlab.commands import main
 from ddlab.evaluation import entropy
+from ddlab.lessons.data_residuals import sweep
+from ddlab.lessons.data_residuals.sweep import PULLED_BACK, STOPPED
 from ddlab.methods import fadrm
-from ddlab.records import SWEEPS, Place, residuals, setting
-from ddlab.records.residuals import PULLED_BACK, STOPPED
+from ddlab.records import SWEEPS, Place, setting
 from ddlab.records.setting import FADRM, RANDOM, RDED, SRE2L
 from ddlab.runs import process
-from ddlab.runs.process import Inputs
-from ddlab.training import supervised
-from tests.records.test_diversity import pictures
+from tests.records.sweeps import pictures
 
 SMOKE = Place(smoke=True)
 
@@ -34,28 +33,28 @@ def world() -> setting.Setting:
 def test_each_point_is_there_once_and_the_grids_are_whole() -> None:
     points = SWEEPS["residuals"].settings
     fields = list(points[0])
-    assert fields == ["method", "images_per_class", *residuals.FIELDS, "seed"]
+    assert fields == ["method", "images_per_class", *sweep.FIELDS, "seed"]
     keys = {tuple(point.values()) for point in points}
     assert len(keys) == len(points) == 155
-    for grid in (residuals.ratio_grid(), residuals.controls(), residuals.merge_counts(), residuals.small_sizes()):
+    for grid in (sweep.ratio_grid(), sweep.controls(), sweep.merge_counts(), sweep.small_sizes()):
         assert {tuple(point.values()) for point in grid} <= keys
-    ratios = {(p["merge_ratio"], p["small_size"]) for p in residuals.ratio_grid()}
+    ratios = {(p["merge_ratio"], p["small_size"]) for p in sweep.ratio_grid()}
     assert ratios == {(ratio, size) for ratio in (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4) for size in (None, 48)}
-    assert {p["merges"] for p in residuals.merge_counts()} == set(range(7))
-    assert all(p["merge_ratio"] == 0.5 and p["small_size"] is None for p in residuals.merge_counts())
-    assert {p["method"] for p in residuals.controls()} == {RANDOM, RDED, SRE2L, FADRM, STOPPED, PULLED_BACK}
+    assert {p["merges"] for p in sweep.merge_counts()} == set(range(7))
+    assert all(p["merge_ratio"] == 0.5 and p["small_size"] is None for p in sweep.merge_counts())
+    assert {p["method"] for p in sweep.controls()} == {RANDOM, RDED, SRE2L, FADRM, STOPPED, PULLED_BACK}
 
 
 @pytest.mark.parametrize(
     "point",
     [
-        residuals.point(FADRM, seed=1, images_per_class=2, small_size=48, merge_ratio=0.4, merges=2),
-        residuals.point(FADRM, seed=1, images_per_class=2, patches="mosaic"),
-        residuals.point(RDED, seed=1, images_per_class=2, factor=2),
+        sweep.point(FADRM, seed=1, images_per_class=2, small_size=48, merge_ratio=0.4, merges=2),
+        sweep.point(FADRM, seed=1, images_per_class=2, patches="mosaic"),
+        sweep.point(RDED, seed=1, images_per_class=2, factor=2),
     ],
 )
 def test_a_point_is_what_the_method_makes_of_its_columns(point: dict) -> None:
-    made = residuals.distilled(point, SMOKE)
+    made = sweep.distilled(point, SMOKE)
     inputs = world().inputs(SMOKE)
     if point["method"] == FADRM:
         known = {name: point[name] for name in ("merge_ratio", "merges", "small_size", "patches", "precision")}
@@ -80,10 +79,10 @@ def distances(images: Tensor, patches: Tensor) -> Tensor:
 def test_controls_are_as_far_from_the_patches_as_fadrm(control: str) -> None:
     """Against the run without merges, written out."""
     count = 2
-    point = residuals.point(control, seed=3, images_per_class=count)
-    made, reference = (residuals.distilled({**point, "method": method}, SMOKE) for method in (control, FADRM))
-    patches = residuals.distilled({**point, "method": RANDOM}, SMOKE)
-    real, ours, theirs = (residuals.batches(some, count) for some in (patches, made, reference))
+    point = sweep.point(control, seed=3, images_per_class=count)
+    made, reference = (sweep.distilled({**point, "method": method}, SMOKE) for method in (control, FADRM))
+    patches = sweep.distilled({**point, "method": RANDOM}, SMOKE)
+    real, ours, theirs = (sweep.batches(some, count) for some in (patches, made, reference))
     config = fadrm.Config(images_per_class=count, merges=0, iterations=8, seed=3)
     steps = list(process.steps(fadrm, config, world().inputs(SMOKE)))
     assert torch.equal(fadrm.init(config, world().inputs(SMOKE)).images, real[0])
@@ -103,15 +102,15 @@ def test_controls_are_as_far_from_the_patches_as_fadrm(control: str) -> None:
 
 
 def test_batches_have_one_image_of_each_class_in_their_order() -> None:
-    by_class = residuals.distilled(residuals.point(RANDOM, seed=0, images_per_class=3), SMOKE)
-    by_batch = residuals.distilled(residuals.point(FADRM, seed=0, images_per_class=3, merges=0), SMOKE)
+    by_class = sweep.distilled(sweep.point(RANDOM, seed=0, images_per_class=3), SMOKE)
+    by_batch = sweep.distilled(sweep.point(FADRM, seed=0, images_per_class=3, merges=0), SMOKE)
     assert by_class.labels.tolist() != by_batch.labels.tolist()
     for made in (by_class, by_batch):
-        found = residuals.batches(dataclasses.replace(made, tensors={"images": _numbered(made.labels)}), 3)
+        found = sweep.batches(dataclasses.replace(made, tensors={"images": _numbered(made.labels)}), 3)
         assert found[:, :, 0, 0, 0].tolist() == [list(range(10))] * 3
     # Within a class the first image is in the first batch.
     ordered = torch.arange(len(by_class.labels))[:, None, None, None].expand(-1, 3, 1, 1).float()
-    found = residuals.batches(dataclasses.replace(by_class, tensors={"images": ordered.contiguous()}), 3)
+    found = sweep.batches(dataclasses.replace(by_class, tensors={"images": ordered.contiguous()}), 3)
     assert (found[1:, :, 0, 0, 0] > found[:-1, :, 0, 0, 0]).all()
 
 
@@ -120,8 +119,8 @@ def _numbered(labels: Tensor) -> Tensor:
 
 
 def test_what_a_point_measures() -> None:
-    point = residuals.point(SRE2L, seed=2, images_per_class=1)
-    found, made = residuals.measured(point, SMOKE), residuals.distilled(point, SMOKE)
+    point = sweep.point(SRE2L, seed=2, images_per_class=1)
+    found, made = sweep.measured(point, SMOKE), sweep.distilled(point, SMOKE)
     for labels in ("hard", "online"):
         tested = evaluation.evaluate(
             made, world().data, labels=labels, teacher=world().teacher(SMOKE), seeds=(2,), config=world().student
@@ -129,7 +128,7 @@ def test_what_a_point_measures() -> None:
         assert found[labels] == tested.mean
     assert found["pixel_entropy"] == pytest.approx(float(entropy.pixel_entropy(made.to_uint8()).mean()))
     assert found["contrast"] == pytest.approx(made.images.flatten(1).std(1).mean().item(), rel=1e-5)
-    tasks = residuals.in_tasks(point, SMOKE)
+    tasks = sweep.in_tasks(point, SMOKE)
     assert list(tasks) == [f"{labels}_{seen}" for labels in ("hard", "online") for seen in (2, 4, 6, 8, 10)]
 
 
@@ -150,11 +149,11 @@ def test_cifar10_runs_through_the_command_line(
     assert found.complete and found.values("method") == [RDED, FADRM, STOPPED]
 
 
-@pytest.mark.parametrize("name", list(residuals.LABELS))
+@pytest.mark.parametrize("name", list(sweep.LABELS))
 def test_labels_are_what_their_words_say(name: str) -> None:
-    point = {"labels": name} | residuals.point(FADRM, seed=1, images_per_class=2)
+    point = {"labels": name} | sweep.point(FADRM, seed=1, images_per_class=2)
     assert {**point, "images_per_class": 5} in SWEEPS["residual_labels"].settings
-    kind, _ = residuals.LABELS[name]
+    kind, _ = sweep.LABELS[name]
     changes: dict = {} if "once" in name or name in ("class numbers", "for every view") else {"batch_size": 16}
     if "the same" in name:
         changes |= {"teacher_mode": "train", "teacher_batch_size": 8}
@@ -162,53 +161,16 @@ def test_labels_are_what_their_words_say(name: str) -> None:
         changes |= {"mixup_alpha": 0.0, "cutmix_alpha": 1.0}
     if "half" in name:
         changes |= {"stretch": 2.0}
-    made, teacher = residuals.distilled(point, SMOKE), world().teacher(SMOKE)
+    made, teacher = sweep.distilled(point, SMOKE), world().teacher(SMOKE)
     student = world().student.replace(**changes)
     if kind == "epochs":
         made = ddlab.relabelled(made, teacher, labels=kind, views=student.replace(seed=1), epochs=2, device="cpu")
     tested = evaluation.evaluate(
         made, world().data, labels=kind, teacher=teacher, seeds=(1,), config=student, device="cpu"
     )
-    assert residuals.by_labels(point, SMOKE) == {"accuracy": tested.mean}
-
-
-def test_the_shipped_teacher_is_the_records() -> None:
-    """Its provenance names these images and this recipe, and it knows the test images."""
-    real = setting.shapes64(Place())
-    assert real.shipped is not None
-    teacher = networks.load(real.shipped)
-    # What came to the config later has its default in the recipe.
-    recipe, plain = real.teaching.to_dict(), supervised.Config().to_dict()
-    assert recipe == {**plain, **teacher.provenance["config"]}
-    assert teacher.provenance["complete"] is True
-    assert teacher.provenance["inputs"] == Inputs(data=real.data).fingerprint
-    assert evaluation.accuracy(teacher, real.data) > 0.85
-    assert real.shipped.stat().st_size < 10**5
-
-
-def test_shipped_teachers_are_trained_with_one_thread(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
-    small = dataclasses.replace(
-        world(),
-        teaching=supervised.Config.for_data(
-            world().data, "teacher", network=networks.spec("convnet", width=4), epochs=1
-        ),
-    )
-    threads = []
-    run = process.run
-
-    def spied(*given, **options):
-        threads.append(torch.get_num_threads())
-        return run(*given, **options, progress=False)
-
-    monkeypatch.setattr(setting, "TEACHERS", tmp_path)
-    monkeypatch.setitem(setting.SCALES, "shapes64", lambda place: small)
-    monkeypatch.setattr(setting.process, "run", spied)
-    before = torch.get_num_threads()
-    (file,) = setting.train_shipped()
-    assert threads == [1] and torch.get_num_threads() == before
-    assert networks.load(file).provenance["config"] == small.teaching.to_dict()
+    assert sweep.by_labels(point, SMOKE) == {"accuracy": tested.mean}
 
 
 def test_points_are_repeated_by_name() -> None:
-    point = residuals.point(RANDOM, seed=4)
-    assert records.run_point("residuals", point, SMOKE) == residuals.measured(point, SMOKE)
+    point = sweep.point(RANDOM, seed=4)
+    assert records.run_point("residuals", point, SMOKE) == sweep.measured(point, SMOKE)

@@ -33,7 +33,7 @@ from ...figures import coverage_bars, embedding_map, encode_grid, move_points, r
 from ...figures.embedding import DISTILLED
 from ...networks import Network
 from ...runs import Run
-from .coverage import BY_HAND, MappedImages, Shown
+from ..shared.coverage import BY_HAND, MappedImages, Shown
 
 _KINDS = {"PCA": "pca", "t-SNE": "t_sne", "UMAP": "umap"}
 

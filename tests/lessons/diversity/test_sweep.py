@@ -1,9 +1,8 @@
-"""The points of the records are those of the paper's figures and tables, and what they measure is what it is called."""
+"""The points of lesson 21's sweeps are those of the paper's figures and tables, and what they measure is what it is called."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,23 +10,24 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from PIL import Image
 
 import ddlab
-from ddlab import methods, networks, records
+from ddlab import networks, records
 from ddlab.commands import main
 from ddlab.evaluation import across, class_incremental, evaluate, measures
+from ddlab.lessons.diversity import sweep
 from ddlab.methods import dwa, selection, sre2l
-from ddlab.records import SWEEPS, Place, catalogue, diversity, self_supervised, setting, transfer
-from ddlab.records.setting import DWA, RANDOM, RDED, SRE2L
+from ddlab.records import SWEEPS, Place, setting
+from ddlab.records.setting import DWA, RANDOM, SRE2L
 from ddlab.training import supervised
+from tests.records.sweeps import pictures
 from tests.support import refuses
 
 SMOKE = Place(smoke=True)
 
 
 def test_points_of_figure_3() -> None:
-    points = diversity.variance_sweep()
+    points = sweep.variance_sweep()
     assert len(points) == 2 * 2 * 6 * 5
     for point in points:
         assert point["lambda_mean"] == (point["lambda_var"] if point["weights"] == "coupled" else 0.01)
@@ -37,7 +37,7 @@ def test_points_of_figure_3() -> None:
 
 
 def test_points_of_figure_5() -> None:
-    points = diversity.adjustment_grid()
+    points = sweep.adjustment_grid()
     count = Counter((point["perturbation"], point["adjustment_steps"], point["adjustment_radius"]) for point in points)
     grid = {("directed", k, rho) for k in (1, 4, 12, 24) for rho in (0.005, 0.015, 0.05, 0.15, 0.5)}
     assert count == dict.fromkeys({*grid, ("none", None, None)}, 5)
@@ -46,14 +46,14 @@ def test_points_of_figure_5() -> None:
 
 def test_points_of_table_3() -> None:
     count = Counter(
-        (point["method"], point["perturbation"], point["images_per_class"]) for point in diversity.perturbation_kinds()
+        (point["method"], point["perturbation"], point["images_per_class"]) for point in sweep.perturbation_kinds()
     )
     kinds = [(RANDOM, None), (SRE2L, None), *((DWA, kind) for kind in ("none", "random", "directed"))]
     assert count == {(*kind, size): seeds for kind in kinds for size, seeds in ((1, 10), (10, 10), (50, 5))}
 
 
 def test_points_on_cifar10_and_of_the_other_tables() -> None:
-    small, paper = diversity.cifar10_small(), diversity.cifar10_paper()
+    small, paper = sweep.cifar10_small(), sweep.cifar10_paper()
     assert len(small) == 7 * 5 and len(paper) == 2 * 7 * 3
     parts = {(p["lambda_mean"], p["lambda_var"], p["perturbation"]) for p in small if p["method"] == DWA}
     assert parts == {
@@ -61,19 +61,7 @@ def test_points_on_cifar10_and_of_the_other_tables() -> None:
         (0.11, 0.11, "none"),
         *((0.01, 0.11, k) for k in ("none", "random", "directed")),
     }
-    assert len(transfer.architectures()) == 3 * 3 * 5 and len(transfer.continual()) == 3 * 5
-
-
-@pytest.mark.parametrize("name", SWEEPS)
-def test_every_setting_makes_its_images(name: str) -> None:
-    """Each different setting of a sweep, but for its seed, gives the method the config that it says; no images are made here."""
-    seen = {json.dumps(point | {"seed": 0}): point for point in SWEEPS[name].settings}
-    for point in seen.values():
-        name_of = {RANDOM: "selection", SRE2L: "sre2l", DWA: "dwa", RDED: "rded"} | self_supervised.METHODS
-        # The others are kinds of FADRM; a record of Boost alone has no column of methods.
-        module = methods.get(name_of.get(point["method"], "fadrm") if "method" in point else "boost")
-        fields = {column: point[column] for column in point if column in module.Config.__dataclass_fields__}
-        module.Config(**{column: value for column, value in fields.items() if value is not None})
+    assert len(sweep.architectures()) == 3 * 3 * 5 and len(sweep.continual()) == 3 * 5
 
 
 def built(point: dict[str, Any]) -> tuple[Any, Any, Any]:
@@ -104,7 +92,7 @@ def built(point: dict[str, Any]) -> tuple[Any, Any, Any]:
 
 def a_point(method: str) -> dict[str, Any]:
     own = {"lambda_var": 0.3, "adjustment_steps": 2, "adjustment_radius": 0.5} if method == DWA else {}
-    return diversity.point(method, images_per_class=2, seed=3, **own)
+    return sweep.point(method, images_per_class=2, seed=3, **own)
 
 
 def naive_coverage(real: torch.Tensor, points: torch.Tensor) -> float:
@@ -124,8 +112,8 @@ def test_what_a_point_measures(method: str, monkeypatch: pytest.MonkeyPatch) -> 
         asked.append((options["labels"], options["seeds"]))
         return evaluate(made, images, **options)
 
-    monkeypatch.setattr(diversity, "evaluate", spied)
-    found = diversity.measured(point, SMOKE, scale="shapes")
+    monkeypatch.setattr(setting, "evaluate", spied)
+    found = sweep.measured(point, SMOKE, scale="shapes")
     # Students of a smoke run guess, so that their accuracy does not show the seed.
     assert asked == [("hard", (3,)), ("online", (3,))]
     made, images, teacher = built(point)
@@ -142,20 +130,20 @@ def test_what_a_point_measures(method: str, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_point_is_repeated_by_its_name() -> None:
     point = SWEEPS["adjustment_grid"].settings[0]
-    assert catalogue.run_point("adjustment_grid", point, SMOKE) == diversity.measured(point, SMOKE, scale="shapes")
+    assert records.run_point("adjustment_grid", point, SMOKE) == sweep.measured(point, SMOKE, scale="shapes")
     with refuses("name", "adjustment_grid"):
-        catalogue.run_point("adjustment_gird", point, SMOKE)
+        records.run_point("adjustment_gird", point, SMOKE)
     with refuses("point"):
-        catalogue.run_point("variance_sweep", point, SMOKE)
+        records.run_point("variance_sweep", point, SMOKE)
     with refuses("method"):
-        catalogue.run_point("adjustment_grid", {**point, "method": "magic"}, SMOKE)
+        records.run_point("adjustment_grid", {**point, "method": "magic"}, SMOKE)
 
 
 def test_the_other_tables_measure_what_evaluation_gives() -> None:
-    point = diversity.point(DWA, images_per_class=2, seed=1)
+    point = sweep.point(DWA, images_per_class=2, seed=1)
     world = setting.setting("shapes", SMOKE)
     made, teacher = world.distilled(point, SMOKE), world.teacher(SMOKE)
-    found = transfer.in_tasks(point, SMOKE)
+    found = sweep.in_tasks(point, SMOKE)
     assert list(found) == [f"{labels}_{seen}" for labels in ("hard", "online") for seen in (2, 4, 6, 8, 10)]
     run = class_incremental(made, world.data, labels="online", teacher=teacher, seeds=(1,), config=world.student)
     assert [found[f"online_{seen}"] for seen in (2, 4, 6, 8, 10)] == run.accuracies
@@ -165,7 +153,7 @@ def test_the_other_tables_measure_what_evaluation_gives() -> None:
         expected = across(
             made, world.data, networks=[spec], labels="online", teacher=teacher, seeds=(1,), config=config
         )
-        assert transfer.across_architectures({"architecture": family, **point}, SMOKE) == {
+        assert sweep.across_architectures({"architecture": family, **point}, SMOKE) == {
             "online": expected.evaluations[spec.title].mean
         }
 
@@ -174,7 +162,7 @@ def test_teacher_and_images_are_read_again(tmp_path: Path, monkeypatch: pytest.M
     ddlab.runs.cache.clear()
     place = Place(folder=tmp_path, smoke=True)
     point = a_point(SRE2L)
-    first = diversity.measured(point, place, scale="shapes")
+    first = sweep.measured(point, place, scale="shapes")
     assert sorted(file.name.partition("-")[0] for file in (tmp_path / "made").glob("*.safetensors")) == [
         "squeeze_recover_relabel",
         "training",
@@ -217,18 +205,6 @@ def test_an_interrupted_run_is_no_point() -> None:
         setting.whole(dataclasses.replace(made, complete=False))
 
 
-def pictures(folder: Path, size: int, classes: int) -> str:
-    draw = np.random.default_rng(0)
-    for split, count in (("train", 12), ("test", 2)):
-        for label in range(classes):
-            for number in range(count):
-                file = folder / split / f"class{label}" / f"{number:02}.png"
-                file.parent.mkdir(parents=True, exist_ok=True)
-                pixels = draw.integers(0, 80, (size, size, 3), dtype=np.uint8) + np.uint8(40 * label)
-                Image.fromarray(pixels).save(file)
-    return f"folder:{folder}"
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["cifar10_small", "cifar10_paper"])
 def test_cifar10_runs_through_the_command_line(
@@ -246,15 +222,3 @@ def test_cifar10_runs_through_the_command_line(
     assert all(0 <= value <= 1 for column in ("hard", "online", "coverage") for value in found.values(column))
     assert len(list((work / "made").glob("training-*.safetensors"))) == 1
     assert not list((work / "made").glob("*.checkpoint"))
-
-
-def test_the_settings_are_the_published_ones(tmp_path: Path) -> None:
-    place = Place(data=pictures(tmp_path, 8, 2))
-    world = setting.setting("cifar10_paper", place)
-    assert world.student == supervised.Config.paper() and world.teaching == supervised.Config.paper(role="teacher")
-    assert world.recovery == {"iterations": 1000} and dwa.Config.paper().iterations == 1000
-    small = setting.setting("cifar10_small", place)
-    assert (small.student.epochs, small.student.network.title) == (300, "convnet(width=48)")
-    assert small.recovery == {"iterations": 200}
-    with refuses("scale"):
-        setting.setting("cifar", place)

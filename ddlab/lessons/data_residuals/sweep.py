@@ -1,4 +1,4 @@
-"""What the records about data residuals measure, and their points: FADRM's Tables 3, 5 and 6 and Fig 6 (Cui et al. 2025, arXiv 2506.24125).
+"""The sweeps of lesson 30: their points and what each measures (Cui et al. 2025, arXiv 2506.24125: FADRM's Tables 3, 5 and 6, Fig 6).
 
 Each seed is one pair: it is the seed of the draw of images and of the student; all points of a record share one teacher.
 
@@ -10,23 +10,34 @@ a crop, a real image, a mosaic as they are: RDED and random real images
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..distilled import DistilledSet
-from ..evaluation import class_incremental, entropy, evaluate
-from ..methods import fadrm
-from ..methods.distillation import from_images
-from ..runs import process
-from ..training.relabelling import relabelled
-from .setting import FADRM, RANDOM, RDED, SRE2L, Setting, setting
-from .sweep import Place, Point
+from ...distilled import DistilledSet
+from ...evaluation import entropy, evaluate
+from ...methods import fadrm
+from ...methods.distillation import from_images
+from ...records.setting import (
+    FADRM,
+    PAIRS,
+    RANDOM,
+    RDED,
+    SRE2L,
+    Setting,
+    accuracies,
+    prepare,
+    setting,
+    task_accuracies,
+)
+from ...records.sweep import Place, Point, Sweep
+from ...runs import process
+from ...training.relabelling import relabelled
 
 SCALE = "shapes64"
 STOPPED, PULLED_BACK = "stopped early", "pulled back"
-FIELDS = ("merge_ratio", "merges", "small_size", "patches", "precision", "factor")
 PUBLISHED: Point = {
     "merge_ratio": 0.5,
     "merges": 3,
@@ -35,26 +46,28 @@ PUBLISHED: Point = {
     "precision": "float32",
     "factor": None,
 }
+FIELDS = tuple(PUBLISHED)
 RATIOS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4)
 SMALL_SIZE = 48
 SEEDS = range(5)
-TASKS = 5
 _SMALL_BATCHES: Point = {"batch_size": 16}
 _TRAIN_MODE: Point = _SMALL_BATCHES | {"teacher_mode": "train", "teacher_batch_size": 8}
+_CUTMIX: Point = _TRAIN_MODE | {"mixup_alpha": 0.0, "cutmix_alpha": 1.0}
 LABELS: dict[str, tuple[str, Point]] = {
     "class numbers": ("hard", {}),
     "stored once": ("stored", {}),
     "for every view": ("online", {}),
     "for every view, batches of 16": ("online", _SMALL_BATCHES),
     "the same, teacher in train mode": ("online", _TRAIN_MODE),
-    "the same, CutMix": ("online", _TRAIN_MODE | {"mixup_alpha": 0.0, "cutmix_alpha": 1.0}),
-    "the same, stored for every epoch": ("epochs", _TRAIN_MODE | {"mixup_alpha": 0.0, "cutmix_alpha": 1.0}),
-    "the same, learning rate ends at half": (
-        "online",
-        _TRAIN_MODE | {"mixup_alpha": 0.0, "cutmix_alpha": 1.0, "stretch": 2.0},
-    ),
+    "the same, CutMix": ("online", _CUTMIX),
+    "the same, stored for every epoch": ("epochs", _CUTMIX),
+    "the same, learning rate ends at half": ("online", _CUTMIX | {"stretch": 2.0}),
 }
 """Labels and views in words -> (kind of labels, changes of the student's config): step by step to FADRM's student."""
+_AT_64 = (
+    "Shapes at 64 px (4,000 images, 1,000 to test), ConvNet-5 of width 16 with a global mean as one teacher (shipped) and as students, "
+    "120 iterations, 5 images per class, students 100 epochs."
+)
 
 
 def point(method: str, *, seed: int, images_per_class: int = 5, **changes: Any) -> Point:
@@ -67,8 +80,10 @@ def ratio_grid() -> list[Point]:
     """Table 5: merge ratio (1: no residual) by optimisation at full size or at two sizes."""
     return [
         point(FADRM, seed=seed, merge_ratio=ratio, small_size=size)
-        for size in (None, SMALL_SIZE) for ratio in RATIOS for seed in SEEDS
-    ]  # fmt: skip
+        for size in (None, SMALL_SIZE)
+        for ratio in RATIOS
+        for seed in SEEDS
+    ]
 
 
 def merge_counts() -> list[Point]:
@@ -84,10 +99,17 @@ def small_sizes() -> list[Point]:
 def controls() -> list[Point]:
     """The patches as they are, SRe2L, FADRM from each kind of patch and at half precision, and what else keeps images near patches."""
     kinds: list[tuple[str, Point]] = [
-        (RANDOM, {}), (RDED, {"factor": 1}), (RDED, {"factor": 2}), (SRE2L, {}),
-        (FADRM, {}), (FADRM, {"patches": "crop"}), (FADRM, {"patches": "mosaic"}), (FADRM, {"precision": "bfloat16"}),
-        (STOPPED, {}), (PULLED_BACK, {}),
-    ]  # fmt: skip
+        (RANDOM, {}),
+        (RDED, {"factor": 1}),
+        (RDED, {"factor": 2}),
+        (SRE2L, {}),
+        (FADRM, {}),
+        (FADRM, {"patches": "crop"}),
+        (FADRM, {"patches": "mosaic"}),
+        (FADRM, {"precision": "bfloat16"}),
+        (STOPPED, {}),
+        (PULLED_BACK, {}),
+    ]
     return [point(method, seed=seed, **changes) for method, changes in kinds for seed in SEEDS]
 
 
@@ -113,13 +135,18 @@ def cifar10_paper() -> list[Point]:
     """CIFAR-10 at the published scale: FADRM in mixed precision, with and without its residual, beside patches, RDED and SRe2L."""
     published: Point = {"precision": "bfloat16", "iterations": 2000}
     kinds: list[tuple[str, Point]] = [
-        (RANDOM, {}), (RDED, {"factor": 1}), (SRE2L, {}), (FADRM, {**published, "merge_ratio": 1.0}), (FADRM, published),
+        (RANDOM, {}),
+        (RDED, {"factor": 1}),
+        (SRE2L, {}),
+        (FADRM, {**published, "merge_ratio": 1.0}),
+        (FADRM, published),
         (STOPPED, published),
-    ]  # fmt: skip
+    ]
     return [
         point(method, seed=seed, images_per_class=10, **({"iterations": None} | changes))
-        for method, changes in kinds for seed in range(3)
-    ]  # fmt: skip
+        for method, changes in kinds
+        for seed in range(3)
+    ]
 
 
 def by_labels(point: Point, place: Place) -> dict[str, float]:
@@ -145,27 +172,16 @@ def measured(point: Point, place: Place, *, scale: str = SCALE) -> dict[str, flo
     """
     world = setting(scale, place)
     made = distilled(point, place, scale=scale)
-    found = {
-        labels: evaluate(
-            made, world.data, labels=labels, teacher=world.teacher(place), seeds=(point["seed"],), config=world.student,
-            device=place.device,
-        ).mean
-        for labels in ("hard", "online")
-    }  # fmt: skip
     bits = entropy.pixel_entropy(made.to_uint8()).mean()
-    return found | {"pixel_entropy": float(bits), "contrast": float(made.images.std((1, 2, 3)).mean())}
+    return accuracies(world, made, point["seed"], place) | {
+        "pixel_entropy": float(bits),
+        "contrast": float(made.images.std((1, 2, 3)).mean()),
+    }
 
 
 def in_tasks(point: Point, place: Place) -> dict[str, float]:
-    """hard_2, ..., online_10: test accuracy over the classes seen, after 2, 4, ... classes, of one student, by its labels."""
-    world, made, found = setting(SCALE, place), distilled(point, place), {}
-    for labels in ("hard", "online"):
-        run = class_incremental(
-            made, world.data, labels=labels, tasks=TASKS, teacher=world.teacher(place), seeds=(point["seed"],),
-            config=world.student, device=place.device,
-        )  # fmt: skip
-        found |= {f"{labels}_{len(stage.classes)}": stage.evaluation.mean for stage in run.stages}
-    return found
+    """hard_2, ..., online_10: `task_accuracies` of the images of a point."""
+    return task_accuracies(setting(SCALE, place), distilled(point, place), point["seed"], place)
 
 
 def distilled(point: Point, place: Place, *, scale: str = SCALE) -> DistilledSet:
@@ -209,3 +225,47 @@ def batches(made: DistilledSet, images_per_class: int) -> Tensor:
     """Images [images per class, classes, channels, h, w]: in the order in which FADRM makes them, whatever their own."""
     order = made.labels.argsort(stable=True).view(-1, images_per_class).T
     return made.images[order]
+
+
+SWEEPS = (
+    Sweep(
+        name="residuals",
+        description=(
+            "FADRM, Tables 3, 5 and 6: merge ratio (1: no residual) by optimisation at full size or at two, number of merges, smaller "
+            "size, kind of patch, precision; beside them the patches as they are, RDED, SRe2L, and two other ways to stay near the "
+            f"patches. {_AT_64} {PAIRS} Measured: accuracy with hard and with online labels, entropy of the pixels in bits, standard "
+            "deviation within an image."
+        ),
+        settings=settings(),
+        run=measured,
+    ),
+    Sweep(
+        name="residuals_paper",
+        description=(
+            "FADRM on CIFAR-10 at the published settings: ResNet-18, 2,000 steps in mixed precision, 10 images per class, students 400 "
+            "epochs; without its residual, stopped early, and beside random images, RDED and SRe2L."
+        ),
+        settings=cifar10_paper(),
+        run=functools.partial(measured, scale="cifar10_paper"),
+        prepare=functools.partial(prepare, scale="cifar10_paper"),
+    ),
+    Sweep(
+        name="residual_labels",
+        description=(
+            "Step by step to FADRM's student: class numbers, teacher's labels stored once, for every view, from a teacher in train "
+            "mode on halves of batches of 16 (BSSL), CutMix in the place of mixup, labels stored for every epoch, the cosine's eta. "
+            f"FADRM's images and their patches. {_AT_64} {PAIRS} Measured: accuracy."
+        ),
+        settings=labels(),
+        run=by_labels,
+    ),
+    Sweep(
+        name="residual_continual",
+        description=(
+            f"FADRM, Fig 6: class-incremental learning (GDumb), five tasks of two classes. {_AT_64} {PAIRS} "
+            "Measured: accuracy over the classes seen, with hard and with online labels; the teacher knows all classes."
+        ),
+        settings=continual(),
+        run=in_tasks,
+    ),
+)
