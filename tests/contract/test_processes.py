@@ -244,6 +244,15 @@ def test_another_seed_gives_another_run(case: Case, inputs: Inputs, whole: list[
         assert_same(whole[-1].state, states(other, inputs)[-1].state)
 
 
+def test_labels_are_never_read_where_there_need_be_none(case: Case, inputs: Inputs, whole: list[Step]) -> None:
+    data = inputs.data
+    if data is None or not (case.module is self_supervised or getattr(case.module, "WITHOUT_LABELS", False)):
+        return
+    moved = dataclasses.replace(data, train_labels=data.train_labels.roll(5), test_labels=data.test_labels.roll(1))
+    other = dataclasses.replace(inputs, data=moved)
+    assert_same([step.state for step in states(case, other)], [step.state for step in whole])
+
+
 def test_inputs_and_config_stay_as_they_are(case: Case, inputs: Inputs) -> None:
     before, config = snapshot(inputs), snapshot(case.config)
     fingerprints = [inputs.fingerprint, *(teacher.fingerprint for teacher in inputs.teachers)]

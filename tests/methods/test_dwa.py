@@ -18,7 +18,7 @@ from ddlab.core.errors import NonFiniteError
 from ddlab.data import ImageData
 from ddlab.methods import dwa, recovery, sre2l
 from ddlab.networks import Network
-from ddlab.runs import checkpoint, process
+from ddlab.runs import process
 from ddlab.runs.process import Inputs
 from tests.methods.test_recovery import hooked_gaps, in_double, plain_module
 from tests.storm.good import RECORD, Good
@@ -231,15 +231,6 @@ def test_labels_and_result_come_from_the_untouched_teacher(inputs: Inputs, colou
     made = process.run(dwa, settings(adjustment_radius=3.0), inputs)
     assert torch.equal(made.target("stored").logits, networks.predict(colour_teacher, made.images).logits)
     assert made.provenance["method"] == dwa.NAME and made.provenance["config"]["adjustment_radius"] == 3.0
-
-
-def test_a_checkpoint_holds_the_adjusted_weights(inputs: Inputs, tmp_path: Any) -> None:
-    config = settings(perturbation="random")
-    steps = list(process.steps(dwa, config, inputs))
-    file = checkpoint.save(tmp_path / "run", dwa, config, inputs, steps[3].state)
-    restored = checkpoint.load(file, dwa, config, inputs)
-    assert_same(restored, steps[3].state)
-    assert_same(dwa.update(config, inputs, restored)[0], steps[4].state)
 
 
 def test_bad_input(inputs: Inputs, colour: ImageData, colour_teacher: Network) -> None:

@@ -238,19 +238,6 @@ def test_the_loss_falls(inputs: Inputs) -> None:
     assert float(torch.stack(losses[-15:]).mean()) < 0.8 * float(torch.stack(losses[:15]).mean())
 
 
-def relabelled_data(data: ImageData) -> ImageData:
-    order = torch.randperm(len(data.train_labels), generator=torch.Generator().manual_seed(3))
-    return dataclasses.replace(data, train_labels=data.train_labels[order])
-
-
-def test_labels_are_never_read(inputs: Inputs) -> None:
-    assert inputs.data is not None
-    other = dataclasses.replace(inputs, data=relabelled_data(inputs.data))
-    one, two = (process.run(krr_st, config(), some) for some in (inputs, other))
-    assert torch.equal(one.images, two.images)
-    assert torch.equal(one.target("representations").values, two.target("representations").values)
-
-
 def test_a_teacher_of_its_own_has_seen_no_labels(grey: ImageData, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe, asked = self_supervised.Config.for_data(grey, epochs=2, warmup_epochs=0, projector_width=8), []
 

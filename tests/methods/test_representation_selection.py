@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from sklearn.cluster import KMeans
-from torch import Tensor
 
 from ddlab import networks
 from ddlab.core import randomness
@@ -21,7 +19,6 @@ from ddlab.networks import Network
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
 from tests.methods.test_boost import wide
-from tests.methods.test_krr_st import relabelled_data
 from tests.storm.good import Good
 from tests.support import made_data, refuses
 
@@ -95,15 +92,6 @@ def test_the_trace_says_how_near_the_nearest_is(inputs: Inputs) -> None:
         apart = np.linalg.norm(points[:, None] - points[taken][None], axis=2).min(1).mean()
         assert float(step.trace.distance) == pytest.approx(apart, rel=1e-5)
     assert taken == step.state.order.tolist()
-
-
-@pytest.mark.parametrize("kind", ["random", "k_means"])
-def test_labels_are_never_read(kind: str, inputs: Inputs, grey: ImageData) -> None:
-    other = dataclasses.replace(inputs, data=relabelled_data(grey))
-    found: list[tuple[Tensor, Tensor]] = [
-        process.run(selected, selected.Config(kind=kind, budget=6), some).pairs() for some in (inputs, other)
-    ]
-    assert all(torch.equal(one, two) for one, two in zip(*found, strict=True))
 
 
 def test_wrong_numbers_are_named(inputs: Inputs) -> None:
