@@ -92,12 +92,14 @@ def excluded(annotation: Any, good: Any) -> Iterator[Any]:
         for narrower in annotation.__metadata__:
             if isinstance(narrower, Within):
                 yield from [float("nan"), float("inf")]
-                yield from [] if narrower.low is None else [narrower.low if narrower.open_low else narrower.low - 1]
+                low = narrower.low
+                yield from [] if low is None else [low if narrower.open_low else min(low - 1, 2 * low)]
                 yield from [] if narrower.high is None else [2 * narrower.high + 1]
             elif isinstance(narrower, Shape) and isinstance(good, Tensor):
                 yield from [good.to_sparse(), good.to("meta"), good.to(torch.int32), good.tolist()]
                 yield from [torch.full_like(good, torch.nan)] if narrower.finite else []
-                yield from [] if "..." in narrower.lengths else [good[None], good.flatten()[0]]
+                yield from [] if "..." in narrower.lengths or "*" in "".join(narrower.lengths) else [good[None]]
+                yield from [] if "..." in narrower.lengths or good.ndim == 0 else [good.flatten()[0]]
     elif annotation in (int, float, bool, str, Tensor) or typing.get_origin(annotation) is typing.Literal:
         yield object()
 
