@@ -30,7 +30,6 @@ import torch
 
 import ddlab
 from ddlab import evaluation, methods, networks, records
-from ddlab.commands.claims import runs
 from ddlab.core import randomness
 from ddlab.core.storage import fingerprint
 from ddlab.data import ImageData
@@ -225,7 +224,7 @@ def of_long_points() -> Entries:
 
 def of_claims() -> Entries:
     """Every claim as it is declared, and what its recorded run found."""
-    found: Entries = {"ids": list(claims.CLAIMS), "lessons with a run": list(runs())}
+    found: Entries = {"ids": list(claims.CLAIMS), "lessons with a run": list(claims.EFFECTS)}
     for name, claim in claims.CLAIMS.items():
         found |= {f"{name}/declared/{field.name}": getattr(claim, field.name) for field in dataclasses.fields(claim)}
         if claims.is_recorded(name):

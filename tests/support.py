@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import random
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from torch import Tensor
 
 from ddlab.core.errors import DDLabError
 from ddlab.data import ImageData
+from ddlab.lessons import claims
 
 SENTENCE = re.compile(r"^\S.* must .*; given .*\.$")
 
@@ -45,6 +46,15 @@ def assert_same(one: Any, other: Any) -> None:
             assert torch.equal(value, second[name]), name
         else:
             assert type(value) is type(second[name]) and value == second[name], name
+
+
+def assert_claims_are_measured(lesson: str, anew: Collection[str]) -> None:
+    """Each claim of a lesson has its effect; those that are not measured `anew` have the recorded number."""
+    verdicts = {verdict.claim: verdict for verdict in claims.verdicts(lesson, 3)}
+    assert verdicts.keys() == {claim.id for claim in claims.CLAIMS.values() if claim.lesson == lesson}
+    for name in verdicts.keys() - set(anew):
+        known = claims.recorded(name).number
+        assert verdicts[name].number == pytest.approx(known), "verdicts.json is not of the shipped records"
 
 
 def snapshot(value: Any) -> dict[str, Any]:

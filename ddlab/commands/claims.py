@@ -17,12 +17,9 @@ import platform
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import arguments
-
-if TYPE_CHECKING:
-    from ..lessons.claims import Verdict
 
 ROOT = Path(__file__).parents[2]
 PAIRS = 10
@@ -41,12 +38,12 @@ def add(commands: Any) -> None:
 def run(options: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     """List, show or run."""
     from ..core import errors
-    from ..lessons.claims import CLAIMS
+    from ..lessons.claims import CLAIMS, EFFECTS
 
     if options.lesson:
-        errors.check_choice("--lesson", options.lesson, tuple(runs()))
+        errors.check_choice("--lesson", options.lesson, tuple(EFFECTS))
     if options.action == "run":
-        found = [] if options.table else measure([options.lesson] if options.lesson else list(runs()), options.pairs)
+        found = [] if options.table else measure([options.lesson] if options.lesson else list(EFFECTS), options.pairs)
         for page in tables():
             (ROOT / page).write_text(with_tables(page, (ROOT / page).read_text(encoding="utf-8")), encoding="utf-8")
         return 0, {"claims": [described(each) for each in found]}
@@ -82,38 +79,13 @@ def described(claim_id: str) -> dict[str, Any]:
     }
 
 
-def runs() -> dict[str, Callable[[int], list[Verdict]]]:
-    """Lesson -> what measures its claims with so many pairs."""
-    from ..lessons.bases_and_views import experiments as bases
-    from ..lessons.bases_and_views import measured as bases_claims
-    from ..lessons.claims_on_trial import measured as theory_claims
-    from ..lessons.data_residuals import experiments as residuals
-    from ..lessons.data_residuals import measured as residuals_claims
-    from ..lessons.diversity import experiments as diversity
-    from ..lessons.diversity import measured as diversity_claims
-    from ..lessons.ideal_data import experiments as ideal_data
-    from ..lessons.ideal_data import measured as ideal_data_claims
-    from ..lessons.inverting_a_network import experiments as inverting_a_network
-    from ..lessons.start_page import experiments as start_page
-
-    return {
-        start_page.NAME: start_page.verdicts,
-        ideal_data.NAME: ideal_data_claims.verdicts,
-        inverting_a_network.NAME: inverting_a_network.verdicts,
-        diversity.NAME: diversity_claims.verdicts,
-        residuals.NAME: residuals_claims.verdicts,
-        bases.NAME: bases_claims.verdicts,
-        theory_claims.NAME: theory_claims.verdicts,
-    }
-
-
 def measure(lessons: list[str], pairs: int) -> list[str]:
     """Run the claims of these lessons and record the verdicts; returns the claims' ids."""
     from ..lessons import claims
 
     found = []
     for name in lessons:
-        verdicts = runs()[name](pairs)
+        verdicts = claims.verdicts(name, pairs)
         claims.save(verdicts, provenance())
         found += [verdict.claim for verdict in verdicts]
         for verdict in verdicts:

@@ -6,8 +6,9 @@
     def mixed(images: Annotated[Tensor, floats("n c h w")], labels: Annotated[Tensor, integers("n")], *, ratio: Ratio) -> Tensor:
 
 `int`, `float`, `bool`, `str`, `Literal[...]`, `Tensor`, `Callable[...]` and classes say what is allowed by themselves, also with
-`| None`. What follows the type in `Annotated` narrows it: `within`, a shape, or any function (argument, value) -> value that raises.
-A shape names its lengths; a name that stands in several arguments is one length, and the float tensors of one call have one dtype.
+`| None`. What follows the type in `Annotated` narrows it: `within`, `among`, a shape, or any function (argument, value) -> value that
+raises. A shape names its lengths; a name that stands in several arguments is one length, that with a star one tuple of lengths, and
+the float tensors of one call have one dtype, but for those with `alike=False`.
 Any other annotation (a sequence, a mapping, a union, `Any`) is left to the body.
 """
 
@@ -66,10 +67,21 @@ def checked(function: Function) -> Function:
 
 
 def check_fields(instance: Any) -> None:
-    """The same for a dataclass, to be called from its `__post_init__`: each field against its annotation."""
+    """The same for a dataclass, to be called from its `__post_init__`: each field against its annotation, or None where that is its
+    default."""
     settled: Settled = {}
     for name, rule in _field_rules(type(instance)).items():
         object.__setattr__(instance, name, rule(name, getattr(instance, name), settled))
+
+
+def check(argument: str, value: Any, annotation: Any, **settled: Any) -> Any:
+    """The same for one value, such as a member of a sequence or a mapping: check(f"groups[{name!r}]", points, Points, d=2).
+
+    Args:
+        settled: lengths of a shape by name, and `dtype` of its float tensors, that are known already.
+    """
+    rule = _cached_rule(annotation)
+    return value if rule is None else rule(argument, value, settled)
 
 
 class Within(NamedTuple):
@@ -81,38 +93,70 @@ class Within(NamedTuple):
 
 
 def within(low: float | None = None, high: float | None = None, *, open_low: bool = False) -> Within:
-    """An `int` or a `float` in [low, high], in (low, high] with `open_low`; None leaves an end open."""
+    """An `int` or a `float` in [low, high], in (low, high] with `open_low`; None leaves an end open.
+
+    Of a `float | Tensor` the number; a tensor of shape [] is not looked into, which would wait for the device.
+    """
     return Within(low, high, open_low)
 
 
+class Among(NamedTuple):
+    """What may be chosen."""
+
+    choices: tuple[Any, ...]
+
+
+def among(*choices: Any) -> Among:
+    """One of these. A `Literal` says the same; to a type checker it refuses a choice that is only known to be a text."""
+    return Among(choices)
+
+
 class Shape(NamedTuple):
-    """The lengths and the kind of a tensor. `lengths`: names, numbers, or "..." in front for any that come before."""
+    """The lengths and the kind of a tensor.
+
+    `lengths`: names, numbers, "..." in front for any that come before; or "*name" at the end for one or more.
+    """
 
     lengths: tuple[str, ...]
-    dtype: torch.dtype | None  # None: floating, and of the other float tensors' dtype
+    dtype: torch.dtype | None  # None: floating
     finite: bool
+    alike: bool = False  # of the other float tensors' dtype
 
     def check(self, argument: str, value: Any, settled: Settled) -> Tensor:
         """Return `value` if it fits what the earlier arguments have settled; settles the lengths it is the first to name."""
         names = self.lengths[self.lengths[:1] == ("...",) :]
+        if names and names[-1][0] == "*":
+            names = _unpacked(names, value, settled)
         shape: list[int | str] = [int(name) if name.isdigit() else settled.get(name, name) for name in names]
-        if len(names) < len(self.lengths) and isinstance(value, Tensor):
-            shape = [*value.shape[: max(value.ndim - len(names), 0)], *shape]
-        dtype = settled.get(_DTYPE) if self.dtype is None else self.dtype
+        if len(names) < len(self.lengths):
+            fits = isinstance(value, Tensor) and value.ndim >= len(names)
+            shape = [*(value.shape[: value.ndim - len(names)] if fits else ["..."]), *shape]
+        dtype = settled.get(_DTYPE) if self.alike else self.dtype
         found = errors.check_tensor(
             argument, value, shape=shape, dtype=dtype, floating=dtype is None, finite=self.finite
         )
         for name, length in zip(reversed(names), reversed(found.shape), strict=False):
             if not name.isdigit() and settled.setdefault(name, length) != length:
                 errors.fail(argument, f"a tensor of shape [{', '.join(map(str, self.lengths))}]", value)
-        if self.dtype is None:
+        if self.alike:
             settled.setdefault(_DTYPE, found.dtype)
         return found
 
 
-def floats(lengths: str, *, finite: bool = True) -> Shape:
-    """A floating-point tensor of this shape ("n c h w") without NaN or infinity; `finite=False` does not look for those."""
-    return Shape(tuple(lengths.split()), None, finite)
+def _unpacked(names: tuple[str, ...], value: Any, settled: Settled) -> tuple[str, ...]:
+    """The names with numbers for the starred last one, as an earlier argument or else `value` has them."""
+    *single, starred = names
+    if starred not in settled and isinstance(value, Tensor) and value.ndim > len(single):
+        settled[starred] = tuple(map(str, value.shape[len(single) :]))
+    return (*single, *settled.get(starred, (starred,)))
+
+
+def floats(lengths: str, *, finite: bool = True, alike: bool = True) -> Shape:
+    """A floating-point tensor of this shape ("n c h w") without NaN or infinity; `finite=False` does not look for those.
+
+    `alike=False` leaves it a dtype of its own, whatever the other tensors of the call have.
+    """
+    return Shape(tuple(lengths.split()), None, finite, alike)
 
 
 def integers(lengths: str) -> Shape:
@@ -125,10 +169,20 @@ def typed(lengths: str, dtype: torch.dtype) -> Shape:
     return Shape(tuple(lengths.split()), dtype, dtype.is_floating_point)
 
 
+def filled(argument: str, value: Tensor) -> Tensor:
+    """Of a tensor that has at least one entry: Annotated[Tensor, floats("n d"), filled]."""
+    if value.numel() == 0:
+        errors.fail(argument, "a tensor without an axis of length 0", value)
+    return value
+
+
 @functools.cache
 def _field_rules(kind: type) -> Mapping[str, Rule]:
-    annotations = {field.name: field.type for field in dataclasses.fields(kind) if field.init}
-    return _rules(annotations, vars(sys.modules[kind.__module__]))
+    fields = [field for field in dataclasses.fields(kind) if field.init]
+    rules = _rules({field.name: field.type for field in fields}, vars(sys.modules[kind.__module__]))
+    return rules | {
+        each.name: _or_none(rules[each.name]) for each in fields if each.default is None and each.name in rules
+    }
 
 
 def _rules(annotations: Mapping[str, Any], names: dict[str, Any]) -> dict[str, Rule]:
@@ -148,7 +202,7 @@ def _rule(annotation: Any) -> Rule | None:
     if kind is Annotated:
         return _narrowed(members[0], members[1:])
     if kind is Literal:
-        return lambda argument, value, settled: errors.check_choice(argument, value, members)
+        return _choice(members)
     if kind is collections.abc.Callable or annotation is Callable:
         return lambda argument, value, settled: errors.check_function(argument, value)
     if annotation in (int, float):
@@ -159,11 +213,16 @@ def _rule(annotation: Any) -> Rule | None:
         return lambda argument, value, settled: errors.check_text(argument, value)
     if annotation is Tensor:
         return lambda argument, value, settled: errors.check_tensor(argument, value, finite=False)
-    if isinstance(annotation, type) and kind is None and annotation is not object:
+    if isinstance(annotation, type) and kind is None and annotation not in (object, Any):
         name = annotation.__name__
+        if name == "Config":  # every process has one
+            name = f"{annotation.__module__.rpartition('.')[2]}.Config"
         allowed = f"{'an' if name[0] in 'AEIO' else 'a'} {name}"
         return lambda argument, value, settled: errors.check_instance(argument, value, annotation, allowed)
     return None
+
+
+_cached_rule = functools.lru_cache(maxsize=256)(_rule)
 
 
 def _narrowed(kind: Any, narrower: tuple[Any, ...]) -> Rule:
@@ -174,9 +233,11 @@ def _narrowed(kind: Any, narrower: tuple[Any, ...]) -> Rule:
             rules.append(_number(kind, each))
         elif isinstance(each, Shape):
             rules.append(each.check)
+        elif isinstance(each, Among):
+            rules.append(_choice(each.choices))
         else:
             rules.append(lambda argument, value, settled, check=each: check(argument, value))
-    if not any(isinstance(each, Within | Shape) for each in narrower):
+    if not any(isinstance(each, Within | Shape | Among) for each in narrower):
         rules = [rule for rule in [_rule(kind)] if rule is not None] + rules
 
     def rule(argument: str, value: Any, settled: Settled) -> Any:
@@ -187,13 +248,30 @@ def _narrowed(kind: Any, narrower: tuple[Any, ...]) -> Rule:
     return rule
 
 
-def _number(kind: type, ends: Within) -> Rule:
+def _number(kind: Any, ends: Within) -> Rule:
     low, high, open_low = ends
-    if kind is float:
-        return lambda argument, value, settled: errors.check_number(argument, value, low, high, open_low=open_low)
+
+    def number(argument: str, value: Any, settled: Settled) -> Any:
+        if kind is not float and isinstance(value, Tensor):
+            return errors.check_tensor(argument, value, shape=[], floating=True, finite=False)
+        return errors.check_number(argument, value, low, high, open_low=open_low)
+
+    if kind in (float, float | Tensor):
+        return number
     whole = [None if end is None else int(end) for end in (low, high)]
     return lambda argument, value, settled: errors.check_integer(argument, value, *whole)
 
 
+def _choice(choices: tuple[Any, ...]) -> Rule:
+    return lambda argument, value, settled: errors.check_choice(argument, value, choices)
+
+
 def _or_none(rule: Rule) -> Rule:
     return lambda argument, value, settled: None if value is None else rule(argument, value, settled)
+
+
+# What arguments of many functions are.
+Index = Annotated[int, within(0)]  # a step, a seed, a number from 0
+Count = Annotated[int, within(1)]
+Share = Annotated[float, within(0, 1)]
+Images = Annotated[Tensor, floats("n c h w", finite=False)]  # in every step: whole runs are looked at for NaN

@@ -18,18 +18,46 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
 
 from . import errors
+from .boundary import Count, Index, Share, checked, within
 
-Tensors = Mapping[str, Tensor]
-LearningRate = float | Tensor
-Several = list[Tensor] | tuple[Tensor, ...]
 _LARGEST = 1e30  # float32 holds it; torch refuses larger numbers in words of its own
 _LARGEST_BETA = 0.999999
+
+# Looked at in every step: types, names and shapes only, never values, which would wait for the device.
+
+
+def _check_tensors(argument: str, tensors: Any) -> Any:
+    errors.check_instance(argument, tensors, Mapping, "a mapping of name to float tensor")
+    for name, value in tensors.items():
+        # The words are made only where they are needed: they would take longer than the look.
+        if not (isinstance(value, Tensor) and value.is_floating_point() and value.layout is torch.strided):
+            errors.check_tensor(f"{argument}[{name!r}]", value, floating=True, finite=False)
+    return tensors
+
+
+def _check_betas(argument: str, betas: Any) -> tuple[float, ...]:
+    if not isinstance(betas, (tuple, list)) or len(betas) != 2:
+        errors.fail(argument, "two numbers", betas)
+    return tuple(errors.check_number(argument, beta, 0, _LARGEST_BETA) for beta in betas)
+
+
+def _check_step(argument: str, state: Any) -> Any:
+    errors.check_integer(f"{argument}.step", state.step, 0)
+    return state
+
+
+Tensors = Annotated[Mapping[str, Tensor], _check_tensors]
+LearningRate = Annotated[float | Tensor, within(0, _LARGEST)]
+Betas = Annotated[tuple[float, float], _check_betas]
+Factor = Annotated[float, within(0, _LARGEST)]
+Rate = Annotated[float, within(-_LARGEST, _LARGEST)]
+Several = list[Tensor] | tuple[Tensor, ...]
 
 
 @dataclass(frozen=True)
@@ -49,20 +77,21 @@ class AdamState:
     second: dict[str, Tensor]
 
 
+@checked
 def sgd_init(parameters: Tensors) -> SGDState:
     """The state before the first update: zero velocity."""
-    _check_tensors(parameters)
     return SGDState(0, _zeros(parameters))
 
 
+@checked
 def sgd_update(
-    parameters: Tensors,
-    gradients: Tensors,
-    state: SGDState,
+    parameters: Mapping[str, Tensor],
+    gradients: Mapping[str, Tensor],
+    state: Annotated[SGDState, _check_step],
     *,
     learning_rate: LearningRate,
-    momentum: float = 0.0,
-    weight_decay: float = 0.0,
+    momentum: Factor = 0.0,
+    weight_decay: Factor = 0.0,
 ) -> tuple[dict[str, Tensor], SGDState]:
     """One step of stochastic gradient descent with (heavy-ball) momentum.
 
@@ -73,43 +102,38 @@ def sgd_update(
     Raises:
         DDLabError: parameters, gradients and state that differ in names, shapes or dtypes, or numbers out of their range.
     """
-    step = _steps_done(state, SGDState)
-    learning_rate = _checked_rate(learning_rate)
-    momentum = errors.check_number("momentum", momentum, 0, _LARGEST)
-    weight_decay = errors.check_number("weight_decay", weight_decay, 0, _LARGEST)
-    names, values, slopes = _aligned(parameters, gradients, state.velocity)
+    names, values, slopes = aligned(parameters, gradients, state.velocity)
     if weight_decay:
         slopes = list(torch._foreach_add(slopes, values, alpha=weight_decay))
     velocity: Several = slopes
     if momentum:
         velocity = torch._foreach_add(torch._foreach_mul([state.velocity[n] for n in names], momentum), slopes)
     moved = _descend(values, velocity, learning_rate)
-    return dict(zip(names, moved, strict=True)), SGDState(step + 1, dict(zip(names, velocity, strict=True)))
+    return dict(zip(names, moved, strict=True)), SGDState(state.step + 1, dict(zip(names, velocity, strict=True)))
 
 
+@checked
 def adam_init(parameters: Tensors) -> AdamState:
     """The state before the first update: zero moments."""
-    _check_tensors(parameters)
     return AdamState(0, _zeros(parameters), _zeros(parameters))
 
 
+@checked
 def adam_update(
-    parameters: Tensors,
-    gradients: Tensors,
-    state: AdamState,
+    parameters: Mapping[str, Tensor],
+    gradients: Mapping[str, Tensor],
+    state: Annotated[AdamState, _check_step],
     *,
     learning_rate: LearningRate,
-    betas: tuple[float, float] = (0.9, 0.999),
-    epsilon: float = 1e-8,
+    betas: Betas = (0.9, 0.999),
+    epsilon: Factor = 1e-8,
 ) -> tuple[dict[str, Tensor], AdamState]:
     """One step of Adam (Kingma & Ba 2015, arXiv 1412.6980) with bias correction.
 
     Args and errors as `sgd_update`; `betas` in [0, 1), `epsilon` is added to the root of the second moment.
     """
-    step = _steps_done(state, AdamState) + 1
-    learning_rate, (beta1, beta2) = _checked_rate(learning_rate), _checked_betas(betas)
-    epsilon = errors.check_number("epsilon", epsilon, 0, _LARGEST)
-    names, values, slopes = _aligned(parameters, gradients, state.first, state.second)
+    step, (beta1, beta2) = state.step + 1, betas
+    names, values, slopes = aligned(parameters, gradients, state.first, state.second)
     first = torch._foreach_lerp([state.first[n] for n in names], slopes, 1 - beta1)
     second = torch._foreach_addcmul(
         torch._foreach_mul([state.second[n] for n in names], beta2), slopes, slopes, value=1 - beta2
@@ -126,33 +150,31 @@ def adam_update(
     )
 
 
+@checked
 def adamw_update(
     parameters: Tensors,
-    gradients: Tensors,
+    gradients: Mapping[str, Tensor],
     state: AdamState,
     *,
     learning_rate: LearningRate,
-    betas: tuple[float, float] = (0.9, 0.999),
-    epsilon: float = 1e-8,
-    weight_decay: float = 0.01,
+    betas: Betas = (0.9, 0.999),
+    epsilon: Factor = 1e-8,
+    weight_decay: Factor = 0.01,
 ) -> tuple[dict[str, Tensor], AdamState]:
     """One step of Adam with decoupled weight decay. Args and errors as `adam_update`."""
-    _check_tensors(parameters)
-    learning_rate = _checked_rate(learning_rate)
-    weight_decay = errors.check_number("weight_decay", weight_decay, 0, _LARGEST)
     shrunk = {name: value * (1 - learning_rate * weight_decay) for name, value in parameters.items()}
     return adam_update(shrunk, gradients, state, learning_rate=learning_rate, betas=betas, epsilon=epsilon)
 
 
-def begin(kind: str, parameters: Tensors) -> SGDState | AdamState:
+def begin(kind: str, parameters: Mapping[str, Tensor]) -> SGDState | AdamState:
     """The state before the first update of "sgd" or "adamw", for `descend`."""
     errors.check_choice("kind", kind, ("sgd", "adamw"))
     return adam_init(parameters) if kind == "adamw" else sgd_init(parameters)
 
 
 def descend(
-    parameters: Tensors,
-    gradients: Tensors,
+    parameters: Mapping[str, Tensor],
+    gradients: Mapping[str, Tensor],
     state: SGDState | AdamState,
     *,
     learning_rate: LearningRate,
@@ -167,46 +189,40 @@ def descend(
     )
 
 
-def cosine(step: int, total: int, base: float, *, final_fraction: float = 0.0, stretch: float = 1.0) -> float:
+@checked
+def cosine(
+    step: Index,
+    total: Count,
+    base: Rate,
+    *,
+    final_fraction: Share = 0.0,
+    stretch: Annotated[float, within(1, _LARGEST)] = 1.0,
+) -> float:
     r"""The learning rate before update `step` (0-based) of `total`: from `base` down to `base * final_fraction`.
 
     Args:
         stretch: $\eta$, at least 1: the way down takes so many times `total`, of which the run sees the first part. With 2 it ends half
             way down, at `base * (1 + final_fraction) / 2`.
     """
-    total = errors.check_integer("total", total, 1)
-    base = errors.check_number("base", base, -_LARGEST, _LARGEST)
-    final_fraction = errors.check_number("final_fraction", final_fraction, 0, 1)
-    stretch = errors.check_number("stretch", stretch, 1, _LARGEST)
-    progress = min(errors.check_integer("step", step, 0), total) / total / stretch
+    progress = min(step, total) / total / stretch
     return base * (final_fraction + (1 - final_fraction) * 0.5 * (1 + math.cos(math.pi * progress)))
 
 
-def linear(step: int, total: int, base: float, *, final_fraction: float = 0.0) -> float:
+@checked
+def linear(step: Index, total: Annotated[int, within(1, 10**15)], base: Rate, *, final_fraction: Share = 0.0) -> float:
     """The learning rate before update `step` (0-based) of `total`: a line from `base` down to `base * final_fraction`."""
-    total = errors.check_integer("total", total, 1, 10**15)
-    base = errors.check_number("base", base, -_LARGEST, _LARGEST)
-    final_fraction = errors.check_number("final_fraction", final_fraction, 0, 1)
-    return base * (1 - (1 - final_fraction) * min(errors.check_integer("step", step, 0), total) / total)
+    return base * (1 - (1 - final_fraction) * min(step, total) / total)
 
 
-def _zeros(parameters: Tensors) -> dict[str, Tensor]:
+def _zeros(parameters: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name: torch.zeros_like(value).detach() for name, value in parameters.items()}
 
 
-# What follows is done in every step: types, names and shapes only, never values, which would wait for the device.
-
-
-def _check_tensors(parameters: Tensors) -> None:
-    errors.check_instance("parameters", parameters, Mapping, "a mapping of name to float tensor")
-    for name, value in parameters.items():
-        # The words are made only where they are needed: they would take longer than the look.
-        if not (isinstance(value, Tensor) and value.is_floating_point() and value.layout is torch.strided):
-            errors.check_tensor(f"parameters[{name!r}]", value, floating=True, finite=False)
-
-
-def _aligned(parameters: Tensors, gradients: Tensors, *states: Tensors) -> tuple[list[str], list[Tensor], list[Tensor]]:
-    _check_tensors(parameters)
+@checked
+def aligned(
+    parameters: Tensors, gradients: Mapping[str, Tensor], *states: Mapping[str, Tensor]
+) -> tuple[list[str], list[Tensor], list[Tensor]]:
+    """Names, values and gradients; raises where names, shapes, dtypes or devices differ, those of the states too."""
     for argument, given in (("gradients", gradients), *(("state", state) for state in states)):
         if not isinstance(given, Mapping) or given.keys() != parameters.keys():
             found = [str(name) for name in given] if isinstance(given, Mapping) else given
@@ -228,25 +244,7 @@ def _are_alike(one: object, other: Tensor) -> bool:
     )
 
 
-def _steps_done(state: Any, kind: type) -> int:
-    return errors.check_integer(
-        "state.step", errors.check_instance("state", state, kind, f"an {kind.__name__}").step, 0
-    )
-
-
-def _checked_rate(learning_rate: Any) -> LearningRate:
-    if isinstance(learning_rate, Tensor):
-        return errors.check_tensor("learning_rate", learning_rate, shape=[], floating=True, finite=False)
-    return errors.check_number("learning_rate", learning_rate, 0, _LARGEST)
-
-
-def _checked_betas(betas: Any) -> list[float]:
-    if not isinstance(betas, (tuple, list)) or len(betas) != 2:
-        errors.fail("betas", "two numbers", betas)
-    return [errors.check_number("betas", beta, 0, _LARGEST_BETA) for beta in betas]
-
-
-def _descend(values: Several, direction: Several, learning_rate: LearningRate) -> Several:
+def _descend(values: Several, direction: Several, learning_rate: float | Tensor) -> Several:
     if isinstance(learning_rate, Tensor):
         return torch._foreach_sub(values, torch._foreach_mul(direction, learning_rate))
     return torch._foreach_add(values, direction, alpha=-learning_rate)

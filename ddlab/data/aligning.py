@@ -7,9 +7,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..core import errors
+from ..core.boundary import checked
 from .images import ImageData
 
 
+@checked
 def aligned(data: ImageData, like: ImageData) -> ImageData:
     """`data` with the channels and the image size of `like`: what transfer to another dataset needs (Boost, section 4).
 
@@ -19,8 +21,6 @@ def aligned(data: ImageData, like: ImageData) -> ImageData:
     Raises:
         DDLabError: channels other than 1 and 3 that differ.
     """
-    errors.check_instance("data", data, ImageData, "an ImageData")
-    errors.check_instance("like", like, ImageData, "an ImageData")
     if (data.channels, data.image_size) == (like.channels, like.image_size):
         return data
     if data.channels != like.channels and {data.channels, like.channels} != {1, 3}:

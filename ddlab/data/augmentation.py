@@ -7,14 +7,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from ..core import errors, randomness
+from ..core.boundary import Images, Index, Share, checked, floats, within
 from ..core.parameters import Parameters, describe, parameter
+from .images import above_zero
+
+TeacherMode = Literal["eval", "train"]
+Side = Annotated[int, within(1, 10**6)]  # pixels
+PositiveShare = Annotated[float, within(0, 1, open_low=True)]
+Alpha = Annotated[float, within(0)]
+Mean = Annotated[Tensor, floats("c", alike=False)]  # of a dataset's pixels
+Deviation = Annotated[Tensor, floats("c", alike=False), above_zero]
 
 
 class View(NamedTuple):
@@ -59,7 +68,7 @@ class Views(Parameters):
         range=(0, None),
         help="CutMix share is drawn from Beta(alpha, alpha); 0 is off; not together with mixup.",
     )
-    teacher_mode: str = parameter(
+    teacher_mode: TeacherMode = parameter(
         "eval",
         choices=("eval", "train"),
         help="Statistics of the online teacher's batch norm; the reference code forgot eval.",
@@ -83,17 +92,20 @@ class Views(Parameters):
         """These fields alone, without those that a config adds to them."""
         return Views(**{name: getattr(self, name) for name in describe(Views)})
 
-    def steps_per_epoch(self, count: int) -> int:
+    @checked
+    def steps_per_epoch(self, count: Index) -> int:
         """Batches that `count` images make; a last smaller one counts."""
-        return math.ceil(errors.check_integer("count", count, 0) / self.batch_size)
+        return math.ceil(count / self.batch_size)
 
-    def indices(self, count: int, step: int) -> Tensor:
+    @checked
+    def indices(self, count: int, step: Index) -> Tensor:
         """Which of `count` images are seen at `step`, int64 [at most batch_size]: each once per epoch, in a new order every epoch."""
-        epoch, number = divmod(errors.check_integer("step", step, 0), max(self.steps_per_epoch(count), 1))
+        epoch, number = divmod(step, max(self.steps_per_epoch(count), 1))
         order = torch.randperm(count, generator=randomness.generator(self.seed, epoch, "order"))
         return order[number * self.batch_size : (number + 1) * self.batch_size]
 
-    def view(self, images: Tensor, *, mean: Tensor, std: Tensor, step: int) -> View:
+    @checked
+    def view(self, images: Images, *, mean: Mean, std: Deviation, step: int) -> View:
         """What is seen of these images [n, c, h, w], normalised with `mean` and `std` [c], at `step`."""
         return augment(
             images,
@@ -108,17 +120,18 @@ class Views(Parameters):
         )
 
 
+@checked
 def augment(
-    images: Tensor,
+    images: Images,
     *,
     crop_pixels: int,
     flip: bool,
-    mixup_alpha: float,
-    black: Tensor,
+    mixup_alpha: Alpha,
+    black: Annotated[Tensor, floats("1 c 1 1", finite=False)],
     seed: int,
     step: int,
-    cutmix_alpha: float = 0.0,
-    crop_area: float = 1.0,
+    cutmix_alpha: Alpha = 0.0,
+    crop_area: PositiveShare = 1.0,
 ) -> View:
     """Random part, random crop after padding, flip, mixup or CutMix, in this order; all draws depend on (seed, step) alone.
 
@@ -128,15 +141,9 @@ def augment(
         mixup_alpha, cutmix_alpha: 0 is off; at most one is on.
         crop_area: each image is cut to a `random_rectangle` of at least this share, scaled back bilinearly; 1 is off.
     """
-    errors.check_tensor("images", images, shape=[None] * 4, floating=True, finite=False)
     errors.check_integer("crop_pixels", crop_pixels, 0, max(images.shape[2:]))
-    errors.check_boolean("flip", flip)
-    mixup_alpha = errors.check_number("mixup_alpha", mixup_alpha, 0)
-    cutmix_alpha = errors.check_number("cutmix_alpha", cutmix_alpha, 0)
     if mixup_alpha and cutmix_alpha:
         errors.fail("cutmix_alpha", f"0 beside a mixup_alpha of {mixup_alpha:g}", cutmix_alpha)
-    crop_area = errors.check_number("crop_area", crop_area, 0, 1, open_low=True)
-    errors.check_tensor("black", black, shape=[1, images.shape[1], 1, 1], dtype=images.dtype, finite=False)
     count = len(images)
     if crop_area < 1 and count:
         images = _resized(images, crop_area, randomness.generator(seed, step, "random part"))
@@ -157,17 +164,15 @@ def augment(
     return View(images, share, partner.to(images.device))
 
 
+@checked
 def random_rectangle(
-    height: int, width: int, *, smallest_area: float, generator: torch.Generator
+    height: Side, width: Side, *, smallest_area: PositiveShare, generator: torch.Generator
 ) -> tuple[int, int, int, int]:
     """A part of an image, (top, left, rows, columns) in pixels, as torchvision's RandomResizedCrop draws it.
 
     Its area is uniform between `smallest_area` and 1, as a share of the image's, its aspect ratio log-uniform between 3/4 and 4/3; after
     ten draws that do not fit it is the whole image.
     """
-    height, width = (errors.check_integer(name, n, 1, 10**6) for name, n in (("height", height), ("width", width)))
-    smallest_area = errors.check_number("smallest_area", smallest_area, 0, 1, open_low=True)
-    errors.check_instance("generator", generator, torch.Generator, "a torch Generator")
     for _ in range(10):
         area, ratio = torch.rand(2, generator=generator).tolist()
         area = height * width * (smallest_area + (1 - smallest_area) * area)
@@ -180,7 +185,8 @@ def random_rectangle(
     return 0, 0, height, width
 
 
-def cutmix_box(height: int, width: int, *, row: int, column: int, share: float) -> tuple[int, int, int, int]:
+@checked
+def cutmix_box(height: Side, width: Side, *, row: int, column: int, share: Share) -> tuple[int, int, int, int]:
     """The box that CutMix fills from another image: (top, left, bottom, right) in pixels, bottom and right excluded.
 
     Its sides are those of the image times sqrt(1 - share), rounded down to even numbers; what lies outside the image is cut off,
@@ -191,9 +197,9 @@ def cutmix_box(height: int, width: int, *, row: int, column: int, share: float) 
 
     Source: Yun et al. 2019, arXiv 1905.04899, eq 2, with the centre drawn anywhere.
     """
-    height, width = (errors.check_integer(name, n, 1, 10**6) for name, n in (("height", height), ("width", width)))
-    row, column = errors.check_integer("row", row, 0, height - 1), errors.check_integer("column", column, 0, width - 1)
-    side = math.sqrt(1 - errors.check_number("share", share, 0, 1))
+    errors.check_integer("row", row, 0, height - 1)
+    errors.check_integer("column", column, 0, width - 1)
+    side = math.sqrt(1 - share)
     rows, columns = int(height * side / 2), int(width * side / 2)
     return max(row - rows, 0), max(column - columns, 0), min(row + rows, height), min(column + columns, width)
 

@@ -5,10 +5,12 @@ Source: Alpaydin & Kaynak, Optical Recognition of Handwritten Digits, UCI reposi
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import torch
 import torch.nn.functional as F
 
-from ..core import errors
+from ..core.boundary import checked, within
 from ..core.errors import DDLabError
 from .images import ImageData
 
@@ -17,7 +19,8 @@ IMAGES = 1797
 TEST_FRACTION = 1 / 3
 
 
-def load(*, size: int = 16, seed: int = 0) -> ImageData:
+@checked
+def load(*, size: Annotated[int, within(8, 64)] = 16, seed: Annotated[int, within(0, 2**32 - 1)] = 0) -> ImageData:
     """The digits as 1,198 training and 599 test images of one channel.
 
     Args:
@@ -30,8 +33,6 @@ def load(*, size: int = 16, seed: int = 0) -> ImageData:
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split
 
-    size = errors.check_integer("size", size, 8, 64)
-    seed = errors.check_integer("seed", seed, 0, 2**32 - 1)
     try:
         bunch = load_digits()
     except Exception as problem:  # all that a damaged file makes the readers raise

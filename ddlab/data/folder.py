@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ..core import errors, randomness, storage
+from ..core.boundary import Count, Index, checked, within
 from ..core.errors import DDLabError
 from .images import ImageData
 
@@ -21,14 +23,15 @@ SUFFIXES = (".jpg", ".jpeg", ".png")
 _SIXTEEN_BITS = ("I", "I;16", "I;16B", "I;16L")
 
 
+@checked
 def load(
     path: str | os.PathLike[str],
     *,
-    size: int | None = None,
+    size: Annotated[int, within(8, 512)] | None = None,
     channels: int | None = None,
-    test_fraction: float = 0.2,
-    limit: int | None = None,
-    seed: int = 0,
+    test_fraction: Annotated[float, within(0, 0.9, open_low=True)] = 0.2,
+    limit: Count | None = None,
+    seed: Index = 0,
 ) -> ImageData:
     """Images from a folder tree.
 
@@ -45,11 +48,7 @@ def load(
         DDLabError: no such folder, an empty class, a file that is no image, classes that differ between train and test.
     """
     root = _checked_root(path)
-    size = None if size is None else errors.check_integer("size", size, 8, 512)
     channels = None if channels is None else errors.check_choice("channels", channels, (1, 3))
-    test_fraction = errors.check_number("test_fraction", test_fraction, 0, 0.9, open_low=True)
-    limit = None if limit is None else errors.check_integer("limit", limit, 1)
-    errors.check_integer("seed", seed, 0)
     parts = [entry.name for entry in root.iterdir() if entry.is_dir()]
     if ("train" in parts) != ("test" in parts):
         raise DDLabError(

@@ -5,15 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor
 
 from ..core import errors, storage
+from ..core.boundary import check_fields, checked, integers, typed
 from ..core.errors import DDLabError
 
 Split = Literal["train", "test"]
+
+
+def above_zero(argument: str, value: Tensor) -> Tensor:
+    """A rule of the boundary: a standard deviation of 0 would divide by nothing."""
+    if value.numel() and float(value.detach().float().min()) <= 0:
+        errors.fail(argument, "above 0 in every channel", value.tolist())
+    return value
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -35,34 +43,27 @@ class ImageData:
     """
 
     name: str
-    train_images: Tensor
-    train_labels: Tensor
-    test_images: Tensor
-    test_labels: Tensor
+    train_images: Annotated[Tensor, typed("n c h w", torch.uint8)]
+    train_labels: Annotated[Tensor, integers("n")]
+    test_images: Annotated[Tensor, typed("m c h w", torch.uint8)]
+    test_labels: Annotated[Tensor, integers("m")]
     class_names: tuple[str, ...]
-    mean: Tensor = field(default=None)  # type: ignore[assignment]
-    std: Tensor = field(default=None)  # type: ignore[assignment]
+    mean: Annotated[Tensor, typed("c", torch.float32)] = field(default=None)  # type: ignore[assignment]
+    std: Annotated[Tensor, typed("c", torch.float32), above_zero] = field(default=None)  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str):
-            errors.fail("name", "a string", self.name)
+        check_fields(self)
         if isinstance(self.class_names, str) or not isinstance(self.class_names, Sequence):
             errors.fail("class_names", "a tuple with one name per class", self.class_names)
         classes = tuple(str(name) for name in self.class_names)
         object.__setattr__(self, "class_names", classes)
         for split in ("train", "test"):
-            images, labels = getattr(self, f"{split}_images"), getattr(self, f"{split}_labels")
-            errors.check_tensor(f"{split}_images", images, shape=[None] * 4, dtype=torch.uint8)
-            errors.check_tensor(f"{split}_labels", labels, shape=[len(images)], dtype=torch.int64)
+            labels = getattr(self, f"{split}_labels")
             if len(labels) == 0:
-                errors.fail(f"{split}_images", "at least one image", images)
+                errors.fail(f"{split}_images", "at least one image", getattr(self, f"{split}_images"))
             if int(labels.min()) < 0 or int(labels.max()) >= len(classes):
                 given = f"labels from {int(labels.min())} to {int(labels.max())}"
                 raise DDLabError(f"{split}_labels must be class numbers from 0 to {len(classes) - 1}; given {given}.")
-        if self.train_images.shape[1:] != self.test_images.shape[1:]:
-            errors.fail(
-                "test_images", f"of the training images' shape {list(self.train_images.shape[1:])}", self.test_images
-            )
         empty = [classes[c] for c, n in enumerate(torch.bincount(self.train_labels, minlength=len(classes))) if n == 0]
         if empty:
             raise DDLabError(f"train_images must hold every class; given none of {', '.join(map(repr, empty))}.")
@@ -72,10 +73,6 @@ class ImageData:
             mean, std = _statistics(self.train_images)
             object.__setattr__(self, "mean", mean)
             object.__setattr__(self, "std", std)
-        for name in ("mean", "std"):
-            errors.check_tensor(name, getattr(self, name), shape=[self.channels], dtype=torch.float32)
-        if float(self.std.detach().min()) <= 0:
-            raise DDLabError(f"std must be above 0 in every channel; given {self.std.tolist()}.")
 
     def __repr__(self) -> str:
         counts = f"{len(self.train_labels)} training and {len(self.test_labels)} test images"
@@ -103,17 +100,15 @@ class ImageData:
         images = (self.train_images, self.train_labels, self.test_images, self.test_labels)
         return storage.fingerprint(self.name, self.class_names, *images, self.mean, self.std)
 
+    @checked
     def images(self, split: Split = "train") -> Tensor:
         """The uint8 images [n, channels, height, width] of a split."""
-        return (
-            self.train_images if errors.check_choice("split", split, ("train", "test")) == "train" else self.test_images
-        )
+        return self.train_images if split == "train" else self.test_images
 
+    @checked
     def labels(self, split: Split = "train") -> Tensor:
         """The int64 labels [n] of a split."""
-        return (
-            self.train_labels if errors.check_choice("split", split, ("train", "test")) == "train" else self.test_labels
-        )
+        return self.train_labels if split == "train" else self.test_labels
 
     def normalised(
         self,

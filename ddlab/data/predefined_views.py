@@ -14,15 +14,19 @@ Rotation and jigsaw move whole pixels: each view is a permutation of them (`perm
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from ..core import errors
+from ..core.boundary import Count, Images, checked, floats
+from .augmentation import PositiveShare, Side
 
 Kind = Literal["none", "rotation", "jigsaw", "crop"]
+Permutation = Literal["none", "rotation", "jigsaw"]
+"""The kinds whose views move whole pixels."""
 NAMES: dict[str, tuple[str, ...]] = {
     "none": ("as it is",),
     "rotation": ("as it is", "turned by 90°", "turned by 180°", "turned by 270°"),
@@ -31,11 +35,10 @@ NAMES: dict[str, tuple[str, ...]] = {
 }
 """What each kind's views are called, in their order."""
 KINDS = tuple(NAMES)
-PERMUTATIONS = ("none", "rotation", "jigsaw")
-"""The kinds whose views move whole pixels."""
 
 
-def augmented(images: Tensor, kind: Kind, *, crop_share: float = 0.625) -> Tensor:
+@checked
+def augmented(images: Images, kind: Kind, *, crop_share: PositiveShare = 0.625) -> Tensor:
     """All views of all images: [n, c, h, w] -> [A + 1, n, c, h, w], the images themselves first.
 
     Args:
@@ -44,9 +47,6 @@ def augmented(images: Tensor, kind: Kind, *, crop_share: float = 0.625) -> Tenso
     Raises:
         DDLabError: images that are not square, where they are turned, or cannot be halved, where their patches are swapped.
     """
-    errors.check_tensor("images", images, shape=[None] * 4, floating=True, finite=False)
-    errors.check_choice("kind", kind, KINDS)
-    crop_share = errors.check_number("crop_share", crop_share, 0, 1, open_low=True)
     height, width = images.shape[2:]
     _check_size("images", kind, images, height, width)
     if kind == "crop":
@@ -54,10 +54,9 @@ def augmented(images: Tensor, kind: Kind, *, crop_share: float = 0.625) -> Tenso
     return _moved(images[None], permutations(kind, height, width))
 
 
-def permutations(kind: Kind, height: int, width: int) -> Tensor:
+@checked
+def permutations(kind: Permutation, height: Count, width: Count) -> Tensor:
     """Where each view takes its pixels from, int64 [A + 1, h w]: pixel t of view a is pixel p[a, t] of the image, counted row by row."""
-    errors.check_choice("kind", kind, PERMUTATIONS)
-    height, width = errors.check_integer("height", height, 1), errors.check_integer("width", width, 1)
     _check_size("height and width", kind, (height, width), height, width)
     places = torch.arange(height * width).reshape(height, width)
     views = [places]
@@ -69,24 +68,25 @@ def permutations(kind: Kind, height: int, width: int) -> Tensor:
     return torch.stack([view.flatten() for view in views])
 
 
-def inverses(kind: Kind, height: int, width: int) -> Tensor:
+def inverses(kind: Permutation, height: int, width: int) -> Tensor:
     """What undoes each of `permutations`, int64 [A + 1, h w]."""
     return permutations(kind, height, width).argsort(1)
 
 
-def restored(views: Tensor, kind: Kind) -> Tensor:
+@checked
+def restored(views: Annotated[Tensor, floats("a n c h w", finite=False)], kind: Permutation) -> Tensor:
     """Each view put back: [A + 1, n, c, h, w] -> [A + 1, n, c, h, w], A + 1 times the images where `augmented` made the views.
 
     Crops have lost pixels and cannot be put back.
     """
-    errors.check_choice("kind", kind, PERMUTATIONS)
-    errors.check_tensor("views", views, shape=[len(NAMES[kind]), None, None, None, None], floating=True, finite=False)
+    errors.check_tensor("views", views, shape=[len(NAMES[kind]), None, None, None, None], finite=False)
     height, width = views.shape[3:]
     _check_size("views", kind, views, height, width)
     return _moved(views, inverses(kind, height, width))
 
 
-def crop_boxes(height: int, width: int, *, share: float = 0.625) -> list[tuple[int, int, int, int]]:
+@checked
+def crop_boxes(height: Side, width: Side, *, share: PositiveShare = 0.625) -> list[tuple[int, int, int, int]]:
     """The four corners and the centre, (top, left, rows, columns) in pixels, in the order of `NAMES`.
 
     Rows and columns are rounded to whole pixels; where the centre cannot be in the middle it is half a pixel up or left of it.
@@ -94,10 +94,6 @@ def crop_boxes(height: int, width: int, *, share: float = 0.625) -> list[tuple[i
     Args:
         share: of height and width that is kept, in (0, 1]; 20 of 32 pixels in the paper.
     """
-    height, width = (
-        errors.check_integer(name, side, 1, 10**6) for name, side in (("height", height), ("width", width))
-    )
-    share = errors.check_number("share", share, 0, 1, open_low=True)
     rows, columns = max(1, round(share * height)), max(1, round(share * width))
     down, right = height - rows, width - columns
     corners = [(0, 0), (0, right), (down, 0), (down, right), (down // 2, right // 2)]

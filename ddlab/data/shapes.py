@@ -25,11 +25,13 @@ default 6,000 images take about one CPU-second. Measured with
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Annotated
 
 import numpy as np
 import torch
 
 from ..core import errors, randomness
+from ..core.boundary import Count, Index, checked, within
 from .images import ImageData
 
 NAME = "shapes"
@@ -39,9 +41,11 @@ CLUTTER = 4
 DRAWS = 80  # random numbers set aside for each image
 
 Array = np.ndarray
+Size = Annotated[int, within(16, 224)]
 
 
-def load(*, size: int = 32, train: int = 5000, test: int = 1000, seed: int = 0) -> ImageData:
+@checked
+def load(*, size: Size = 32, train: int = 5000, test: Count = 1000, seed: Index = 0) -> ImageData:
     """The shapes as 5,000 training and 1,000 test images of three channels.
 
     Args:
@@ -52,12 +56,7 @@ def load(*, size: int = 32, train: int = 5000, test: int = 1000, seed: int = 0) 
     Raises:
         DDLabError: an argument out of range.
     """
-    size = errors.check_integer("size", size, 16, 224)
-    counts = {
-        "train": errors.check_integer("train", train, len(CLASSES)),
-        "test": errors.check_integer("test", test, 1),
-    }
-    seed = errors.check_integer("seed", seed, 0)
+    counts = {"train": errors.check_integer("train", train, len(CLASSES)), "test": test}
     parts = {}
     for split, count in counts.items():
         parts[f"{split}_images"] = torch.from_numpy(_draw(split, count, size, seed))

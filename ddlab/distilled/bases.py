@@ -16,20 +16,31 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ..core import errors, randomness
+from ..core.boundary import Count, Index, check, checked, floats
 
 Solver = Literal["auto", "full", "randomised"]
-SOLVERS = ("auto", "full", "randomised")
 LARGEST_FULL = 4e10  # n d min(n, d) up to which "auto" is "full": seconds on one core
 _LARGEST = 1e15  # of a number: far below what can be squared and added
 # Of a set's length: what rounding alone leaves in a direction in which there is nothing. Float32 data carries its own rounding.
 _ROUNDING = {torch.float32: 4 * 2.0**-23, torch.float64: 1e-12}
+
+
+def _check_points(argument: str, points: Tensor) -> Tensor:
+    if points.dtype not in _ROUNDING or not points.numel():
+        errors.fail(argument, "float32 or float64 [n, ...] with at least one point of at least one number", points)
+    if (largest := float(points.detach().abs().max())) > _LARGEST:
+        errors.fail(argument, f"at most {_LARGEST:g} in size", largest)
+    return points
+
+
+Points = Annotated[Tensor, floats("n *shape"), _check_points]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -57,8 +68,9 @@ class PrincipalBases:
         return self.variances / self.total_variance
 
 
+@checked
 def principal_bases(
-    points: Tensor, *, count: int, centred: bool = True, solver: Solver = "auto", seed: int = 0
+    points: Points, *, count: Count, centred: bool = True, solver: Solver = "auto", seed: Index = 0
 ) -> PrincipalBases:
     """The first principal components of points whose float64 copies fit into memory.
 
@@ -74,11 +86,7 @@ def principal_bases(
     Raises:
         DDLabError: more bases than the rank, which the message names; points without any variance.
     """
-    values = _values("points", points)
-    count = errors.check_integer("count", count, 1)
-    errors.check_boolean("centred", centred)
-    errors.check_choice("solver", solver, SOLVERS)
-    errors.check_integer("seed", seed, 0)
+    values = _values(points)
     mean = values.mean(0)
     shifted = values - mean if centred else values
     rows, width = shifted.shape
@@ -88,7 +96,8 @@ def principal_bases(
     return _record(points, count, _Found(lengths, directions, mean, total, size, rows, centred), "points")
 
 
-def incremental_bases(batches: Iterable[Tensor], *, count: int) -> PrincipalBases:
+@checked
+def incremental_bases(batches: Iterable[Tensor], *, count: Count) -> PrincipalBases:
     """The same of centred points that come in batches and are seen once (Ross et al. 2008, scikit-learn's IncrementalPCA).
 
     Between batches the first 2 count + 10 directions are kept; what lies outside them at that time is lost. So the bases are exact where
@@ -104,7 +113,6 @@ def incremental_bases(batches: Iterable[Tensor], *, count: int) -> PrincipalBase
         batches, Iterable
     ):  # the rows of one tensor would pass for batches
         errors.fail("batches", "an iterable of tensors", batches)
-    count = errors.check_integer("count", count, 1)
     squares, rows, model, like = 0.0, 0, None, torch.zeros(0, 0)
     for values, first in _chunks(batches, rows=2 * count + 10):
         if model is None and len(values) > 1:
@@ -122,32 +130,33 @@ def incremental_bases(batches: Iterable[Tensor], *, count: int) -> PrincipalBase
     return _record(like, count, _Found(lengths, directions, mean, total, math.sqrt(squares), rows, True), "batches")
 
 
-def spectrum(points: Tensor, *, centred: bool = True) -> Tensor:
+@checked
+def spectrum(points: Points, *, centred: bool = True) -> Tensor:
     """The variances of all principal components: points [n, *shape], float32 or float64 -> float64 [min(n, d)], falling.
 
     The eigenvalues of the covariance matrix (divided by n), of which there are d; those left out are 0.
     """
-    values = _values("points", points)
-    errors.check_boolean("centred", centred)
+    values = _values(points)
     lengths, _ = _full(values - values.mean(0) if centred else values)
     return torch.from_numpy(np.square(lengths) / len(values))
 
 
-def rank(points: Tensor, *, centred: bool = True) -> int:
+@checked
+def rank(points: Points, *, centred: bool = True) -> int:
     """How many principal components points [n, *shape] have, without those that rounding alone can make: the most bases to be had."""
-    values = _values("points", points)
+    values = _values(points)
     lengths = (spectrum(points, centred=centred) * len(values)).sqrt()
     return int((lengths > _ROUNDING[points.dtype] * float(np.linalg.norm(values))).sum())
 
 
-def effective_rank(values: Tensor) -> float:
+@checked
+def effective_rank(values: Annotated[Tensor, floats("k")]) -> float:
     """exp of the Shannon entropy of `values` divided by their sum: 1 where one holds everything, k where k hold the same.
 
     Args:
         values: float [k], of at least 0, one above 0: a `spectrum`, or its square root, the singular values. Roy & Vetterli 2007 take
             singular values; of the covariance matrix these are the variances.
     """
-    errors.check_tensor("values", values, shape=[None], floating=True)
     exact = values.detach().double()
     if not exact.numel() or float(exact.min()) < 0 or float(exact.max()) <= 0:
         errors.fail("values", "of at least 0, with one above 0", values)
@@ -216,10 +225,9 @@ def _chunks(batches: Iterable[Tensor], *, rows: int) -> Iterator[tuple[np.ndarra
     waiting: list[np.ndarray] = []
     first: Tensor | None = None
     for batch in batches:
-        values = _values("batches", batch)
+        waiting.append(_values(check("batches", batch, Points)))
         first = batch if first is None else first
-        errors.check_tensor("batches", batch, shape=[None, *first.shape[1:]], dtype=first.dtype)
-        waiting.append(values)
+        errors.check_tensor("batches", batch, shape=[None, *first.shape[1:]], dtype=first.dtype, finite=False)
         if sum(map(len, waiting)) >= rows:
             yield np.concatenate(waiting), first
             waiting = []
@@ -227,11 +235,6 @@ def _chunks(batches: Iterable[Tensor], *, rows: int) -> Iterator[tuple[np.ndarra
         yield np.concatenate(waiting), first
 
 
-def _values(argument: str, points: Any) -> np.ndarray:
+def _values(points: Tensor) -> np.ndarray:
     """Points [n, *shape] as float64 [n, d]."""
-    values = errors.check_tensor(argument, points, floating=True)
-    if points.dtype not in _ROUNDING or points.ndim < 2 or not points.numel():
-        errors.fail(argument, "float32 or float64 [n, ...] with at least one point of at least one number", points)
-    if float(values.detach().abs().max()) > _LARGEST:
-        errors.fail(argument, f"at most {_LARGEST:g} in size", float(values.detach().abs().max()))
-    return values.detach().flatten(1).double().cpu().numpy()
+    return points.detach().flatten(1).double().cpu().numpy()

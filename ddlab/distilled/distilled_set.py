@@ -7,15 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
 
 from ..core import errors, storage
+from ..core.boundary import check_fields, typed
 from ..core.errors import DDLabError
 from ..data import predefined_views
-from ..data.images import denormalise
+from ..data.images import above_zero, denormalise
 from . import factorisation
 from . import targets as _targets
 from .representations import Representations
@@ -91,8 +92,8 @@ class DistilledSet:
     tensors: dict[str, Tensor]
     targets: tuple[Targets, ...]
     class_names: tuple[str, ...]
-    mean: Tensor
-    std: Tensor
+    mean: Annotated[Tensor, typed("c", torch.float32)]
+    std: Annotated[Tensor, typed("c", torch.float32), above_zero]
     kind: str = "images"
     complete: bool = True
     provenance: dict[str, Any] = field(default_factory=dict)
@@ -100,6 +101,7 @@ class DistilledSet:
 
     def __post_init__(self) -> None:
         errors.check_choice("kind", self.kind, tuple(DECODERS))
+        check_fields(self)
         self._check_types()
         for name, value in self.tensors.items():
             errors.check_tensor(f"tensors[{name!r}]", value)
@@ -122,11 +124,6 @@ class DistilledSet:
             errors.fail("targets", f"a tuple of {_ALL_TARGETS}", self.targets)
         if not isinstance(self.class_names, tuple) or not all(isinstance(name, str) for name in self.class_names):
             errors.fail("class_names", "a tuple of strings", self.class_names)
-        errors.check_tensor("mean", self.mean, shape=[None], dtype=torch.float32)
-        errors.check_tensor("std", self.std, shape=[len(self.mean)], dtype=torch.float32)
-        if len(self.std) and float(self.std.detach().min()) <= 0:
-            raise DDLabError(f"std must be above 0 in every channel; given {self.std.tolist()}.")
-        errors.check_boolean("complete", self.complete)
         for name in ("provenance", "settings"):
             errors.check_instance(name, getattr(self, name), dict, "a dict of JSON types")
 

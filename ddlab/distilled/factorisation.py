@@ -26,49 +26,63 @@ It is nearer to what D needs than bilinear with antialiasing: D makes of 500 ima
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from ..core import errors
+from ..core.boundary import Count, Images, checked, floats
 
 
-def project(points: Tensor, bases: Tensor, *, mean: Tensor | None = None) -> Tensor:
+def _check_pixels(argument: str, images: Tensor) -> Tensor:
+    return errors.fail(argument, "of at least one pixel", images) if 0 in images.shape[1:] else images
+
+
+# Looked at in every step: no values, which would wait for the device.
+Points = Annotated[Tensor, floats("m *shape", finite=False)]
+Coefficients = Annotated[Tensor, floats("m k", finite=False)]
+Bases = Annotated[Tensor, floats("k *shape", finite=False)]
+Mean = Annotated[Tensor, floats("*shape", finite=False)]
+ImageBases = Annotated[Tensor, floats("k c h w", finite=False)]
+Pictures = Annotated[Images, _check_pixels]
+
+
+@checked
+def project(points: Points, bases: Bases, *, mean: Mean | None = None) -> Tensor:
     """Coefficients C = (X - mean) B^T; points [m, *shape], bases [k, *shape], mean [*shape] -> [m, k]. Differentiable.
 
     Of orthonormal bases, as principal ones are, these are the coefficients that reconstruct the points best.
     """
-    _check_bases(bases, mean)
-    errors.check_tensor("points", points, shape=[None, *bases.shape[1:]], dtype=bases.dtype, finite=False)
     shifted = points if mean is None else points - mean
     return shifted.flatten(1) @ bases.flatten(1).T
 
 
-def reconstruct(coefficients: Tensor, bases: Tensor, *, mean: Tensor | None = None) -> Tensor:
+@checked
+def reconstruct(coefficients: Coefficients, bases: Bases, *, mean: Mean | None = None) -> Tensor:
     """C B + mean; coefficients [m, k], bases [k, *shape], mean [*shape] -> [m, *shape]. Differentiable (Boost: Y_s = C^y B^y)."""
-    _check_bases(bases, mean)
-    errors.check_tensor("coefficients", coefficients, shape=[None, len(bases)], dtype=bases.dtype, finite=False)
     made = (coefficients @ bases.flatten(1)).reshape(len(coefficients), *bases.shape[1:])
     return made if mean is None else made + mean
 
 
-def fitted(points: Tensor, bases: Tensor) -> Tensor:
+@checked
+def fitted(points: Annotated[Tensor, floats("m *shape")], bases: Annotated[Tensor, floats("k *shape")]) -> Tensor:
     """The coefficients that reconstruct points best from any bases: [m, *shape] and [k, *shape] -> [m, k]. No gradient.
 
     Of orthonormal bases they are `project`'s. Where several do as well (more bases than numbers), those of least length.
     """
-    _check_bases(bases, None)
-    errors.check_tensor("points", points, shape=[None, *bases.shape[1:]], dtype=bases.dtype)
     if not len(points):
         errors.fail("points", "at least one", points)
     columns, wanted = (part.detach().flatten(1).T.double().cpu() for part in (bases, points))
     return torch.linalg.lstsq(columns, wanted, driver="gelsd").solution.T.to(points)
 
 
-def relative_squared_error(points: Tensor, made: Tensor) -> Tensor:
+@checked
+def relative_squared_error(
+    points: Annotated[Tensor, floats("*shape")], made: Annotated[Tensor, floats("*shape")]
+) -> Tensor:
     """sum |x - x~|^2 / sum |x|^2 over all points [m, *shape] and what was made of them; a scalar, 0 where they are equal."""
-    errors.check_tensor("points", points, floating=True)
-    errors.check_tensor("made", made, shape=list(points.shape), dtype=points.dtype)
     size = points.abs().max() if points.numel() else torch.zeros(())
     if not float(size.detach()) > 0:
         errors.fail("points", "not 0 everywhere", points)
@@ -76,14 +90,13 @@ def relative_squared_error(points: Tensor, made: Tensor) -> Tensor:
     return (points / size - made / size).square().sum() / (points / size).square().sum()
 
 
-def downsampled(images: Tensor, *, scale: int) -> Tensor:
+@checked
+def downsampled(images: Pictures, *, scale: Count) -> Tensor:
     """Means of scale x scale blocks: images [n, c, h, w] -> [n, c, h / scale, w / scale]. Differentiable.
 
     Raises:
         DDLabError: a height or width that `scale` does not divide.
     """
-    _check_images(images)
-    errors.check_integer("scale", scale, 1)
     count, channels, height, width = images.shape
     if height % scale or width % scale:
         errors.fail("scale", f"a divisor of the height, {height}, and of the width, {width}", scale)
@@ -91,29 +104,14 @@ def downsampled(images: Tensor, *, scale: int) -> Tensor:
     return blocks.mean((3, 5))
 
 
-def upsampled(images: Tensor, *, scale: int) -> Tensor:
+@checked
+def upsampled(images: Pictures, *, scale: Count) -> Tensor:
     """D, bilinear upsampling, corners not aligned: images [n, c, h, w] -> [n, c, scale h, scale w]. Linear in them, differentiable."""
-    _check_images(images)
-    errors.check_integer("scale", scale, 1)
     size = (images.shape[2] * scale, images.shape[3] * scale)
     return F.interpolate(images, size=size, mode="bilinear", align_corners=False)
 
 
-def decoded(coefficients: Tensor, bases: Tensor, *, scale: int, mean: Tensor | None = None) -> Tensor:
+@checked
+def decoded(coefficients: Coefficients, bases: ImageBases, *, scale: Count, mean: Tensor | None = None) -> Tensor:
     """X_s = D(C^x B^x, s): coefficients [m, k], bases [k, c, h, w] (and their mean [c, h, w]) -> images [m, c, scale h, scale w]."""
-    errors.check_tensor("bases", bases, shape=[None] * 4, floating=True, finite=False)
     return upsampled(reconstruct(coefficients, bases, mean=mean), scale=scale)
-
-
-def _check_bases(bases: Tensor, mean: Tensor | None) -> None:
-    errors.check_tensor("bases", bases, floating=True, finite=False)
-    if bases.ndim < 2:
-        errors.fail("bases", "a float tensor of shape [k, ...]", bases)
-    if mean is not None:
-        errors.check_tensor("mean", mean, shape=list(bases.shape[1:]), dtype=bases.dtype, finite=False)
-
-
-def _check_images(images: Tensor) -> None:
-    errors.check_tensor("images", images, shape=[None] * 4, floating=True, finite=False)
-    if 0 in images.shape[1:]:
-        errors.fail("images", "of at least one pixel", images)

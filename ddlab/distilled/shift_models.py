@@ -19,11 +19,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
 
 from ..core import errors, optimisers, randomness
+from ..core.boundary import Index, checked, floats, within
 from .storage_budget import SHIFTS, Shift
 
 TENSORS: dict[str, tuple[str, ...]] = {
@@ -33,11 +35,36 @@ TENSORS: dict[str, tuple[str, ...]] = {
     "stored": ("view_coefficients",),
 }
 """What each shift stores, by name."""
+_SHAPES = {
+    "biases": "A V", "first_weights": "A H V", "first_biases": "A H", "second_weights": "A V H", "second_biases": "A V",
+    "view_coefficients": "A m V",
+}  # fmt: skip
 STEPS = 2000
 _MOST = 10**5  # of views, bases and hidden units
 _LARGEST = (
     1e15  # of a coefficient: Adam squares slopes, and infinite squares would leave the networks as they were drawn
 )
+
+
+def _check_numbers(argument: str, coefficients: Tensor) -> Tensor:
+    if coefficients.dtype not in (torch.float32, torch.float64):
+        errors.fail(argument, "float32 or float64", coefficients)
+    if coefficients.numel() and (largest := float(coefficients.detach().abs().max())) > _LARGEST:
+        errors.fail(argument, f"at most {_LARGEST:g} in size", largest)
+    return coefficients
+
+
+def _check_rows(argument: str, coefficients: Tensor) -> Tensor:
+    return (
+        coefficients
+        if coefficients.numel()
+        else errors.fail(argument, "of at least one image and one basis", coefficients)
+    )
+
+
+Coefficients = Annotated[Tensor, floats("m V"), _check_numbers, _check_rows]
+ViewCoefficients = Annotated[Tensor, floats("A m V"), _check_numbers]
+Hidden = Annotated[int, within(1, _MOST)]
 
 
 def shifted(coefficients: Tensor, tensors: Mapping[str, Tensor], shift: Shift, *, views: int | None = None) -> Tensor:
@@ -75,15 +102,16 @@ def predicted_shifts(coefficients: Tensor, tensors: Mapping[str, Tensor]) -> Ten
     return hidden @ tensors["second_weights"].mT + tensors["second_biases"][:, None]
 
 
-def mean_shifts(coefficients: Tensor, view_coefficients: Tensor) -> Tensor:
+@checked
+def mean_shifts(coefficients: Coefficients, view_coefficients: ViewCoefficients) -> Tensor:
     """b_a = mean over the images of C_a - C, the vector with the least squared error: [m, V], [A, m, V] -> [A, V]."""
-    _check_pair(coefficients, view_coefficients)
     return (view_coefficients - coefficients).mean(1)
 
 
+@checked
 def fit(
-    coefficients: Tensor,
-    view_coefficients: Tensor,
+    coefficients: Coefficients,
+    view_coefficients: ViewCoefficients,
     shift: Shift,
     *,
     hidden: int = 4,
@@ -100,8 +128,6 @@ def fit(
     Raises:
         DDLabError: an unknown shift, shapes that do not fit, values that are not finite, or networks whose training did not stay finite.
     """
-    errors.check_choice("shift", shift, SHIFTS)
-    _check_pair(coefficients, view_coefficients)
     coefficients, view_coefficients = coefficients.detach(), view_coefficients.detach()
     if shift == "same":
         return {}
@@ -114,17 +140,21 @@ def fit(
     )
 
 
+@checked
 def fitted_networks(
-    coefficients: Tensor, view_coefficients: Tensor, *, hidden: int, seed: int, steps: int, learning_rate: float
+    coefficients: Coefficients,
+    view_coefficients: ViewCoefficients,
+    *,
+    hidden: int,
+    seed: int,
+    steps: Index,
+    learning_rate: Annotated[float, within(0, 1e30)],
 ) -> dict[str, Tensor]:
     """Networks Q_a trained to C_a - C; arguments and errors as `fit`.
 
     All views at once: the loss is a sum of one mean for each view, and Adam looks at each number alone, so that each network becomes what
     it would have become by itself.
     """
-    _check_pair(coefficients, view_coefficients)
-    steps = errors.check_integer("steps", steps, 0)
-    learning_rate = errors.check_number("learning_rate", learning_rate, 0, 1e30)
     shifts = (view_coefficients - coefficients).detach()
     tensors = first_networks(len(shifts), coefficients.shape[1], hidden=hidden, seed=seed)
     tensors = {name: value.to(coefficients) for name, value in tensors.items()}
@@ -142,11 +172,11 @@ def fitted_networks(
     return {name: _finite(name, value) for name, value in tensors.items()}
 
 
-def first_networks(views: int, bases: int, *, hidden: int, seed: int) -> dict[str, Tensor]:
+@checked
+def first_networks(
+    views: Annotated[int, within(0, _MOST)], bases: Hidden, *, hidden: Hidden, seed: int
+) -> dict[str, Tensor]:
     """The weights and biases before training, float32, uniform in +- 1 / sqrt(inputs) as in torch; shapes as in `shifted`."""
-    views = errors.check_integer("views", views, 0, _MOST)
-    bases = errors.check_integer("bases", bases, 1, _MOST)
-    hidden = errors.check_integer("hidden", hidden, 1, _MOST)
     draw = randomness.generator(seed, 0, "shift networks")
     shapes = {
         "first_weights": (views, hidden, bases), "first_biases": (views, hidden),
@@ -156,15 +186,15 @@ def first_networks(views: int, bases: int, *, hidden: int, seed: int) -> dict[st
     return {name: bounds[name] * (2 * torch.rand(shape, generator=draw) - 1) for name, shape in shapes.items()}
 
 
+@checked
 def mean_squared_error(
-    coefficients: Tensor, view_coefficients: Tensor, tensors: Mapping[str, Tensor], shift: Shift
+    coefficients: Coefficients, view_coefficients: ViewCoefficients, tensors: Mapping[str, Tensor], shift: Shift
 ) -> Tensor:
     """Of the coefficients that a shift gives the views to their own, mean over views, images and bases: a scalar (Table 11).
 
     Args:
         coefficients: C [m, V]. view_coefficients: C_a [A, m, V], at least one view and one image. tensors, shift: as in `shifted`.
     """
-    _check_pair(coefficients, view_coefficients)
     if not view_coefficients.numel():
         errors.fail("view_coefficients", "of at least one view", view_coefficients)
     made = shifted(coefficients, tensors, shift, views=len(view_coefficients))
@@ -178,31 +208,12 @@ def _checked_views(coefficients: Tensor, tensors: Mapping[str, Tensor], shift: S
     if not isinstance(tensors, Mapping) or set(tensors) != set(TENSORS[shift]):
         given = [str(name) for name in tensors] if isinstance(tensors, Mapping) else tensors
         errors.fail("tensors", f"a mapping of {list(TENSORS[shift])} for the shift {shift!r}", given)
+    settled: dict[str, Any] = {"m": len(coefficients), "V": coefficients.shape[1], "dtype": coefficients.dtype}
     if shift == "same" or views is not None:
-        views = errors.check_integer("views", views, 0, _MOST)
-    rows, bases = coefficients.shape
-    hidden = None
+        settled["A"] = errors.check_integer("views", views, 0, _MOST)
     for name in TENSORS[shift]:
-        shape = {
-            "biases": [views, bases], "view_coefficients": [views, rows, bases],
-            "first_weights": [views, hidden, bases], "first_biases": [views, hidden],
-            "second_weights": [views, bases, hidden], "second_biases": [views, bases],
-        }[name]  # fmt: skip
-        value = errors.check_tensor(name, tensors[name], shape=shape, dtype=coefficients.dtype, finite=False)
-        views = len(value)
-        hidden = value.shape[1] if name == "first_weights" else hidden
-    return views or 0
-
-
-def _check_pair(coefficients: Tensor, view_coefficients: Tensor) -> None:
-    errors.check_tensor("coefficients", coefficients, shape=[None, None], floating=True)
-    if coefficients.dtype not in (torch.float32, torch.float64) or not coefficients.numel():
-        errors.fail("coefficients", "float32 or float64 [m, V] of at least one image and one basis", coefficients)
-    shape = [None, *coefficients.shape]
-    errors.check_tensor("view_coefficients", view_coefficients, shape=shape, dtype=coefficients.dtype)
-    for name, value in (("coefficients", coefficients), ("view_coefficients", view_coefficients)):
-        if value.numel() and float(value.detach().abs().max()) > _LARGEST:
-            errors.fail(name, f"at most {_LARGEST:g} in size", float(value.detach().abs().max()))
+        floats(_SHAPES[name], finite=False).check(name, tensors[name], settled)
+    return settled["A"]
 
 
 def _finite(name: str, value: Tensor) -> Tensor:

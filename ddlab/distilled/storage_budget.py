@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..core import errors
+from ..core.boundary import Count, Index, checked
 from ..core.parameters import Parameters, parameter
 
 Shift = Literal["same", "bias", "networks", "stored"]
@@ -96,9 +97,9 @@ class Factorised(Parameters):
         """d_b, of one image basis."""
         return self.image_floats // self.scale**2
 
-    def bill(self, count: int) -> Bill:
+    @checked
+    def bill(self, count: Index) -> Bill:
         """What `count` pairs (m) take; none are allowed, the bases remain."""
-        count = errors.check_integer("count", count, 0)
         bases = self.representation_bases
         networks = self.views * (2 * bases * self.hidden + self.hidden + bases)
         shifts = {"same": 0, "bias": self.views * bases, "networks": networks, "stored": self.views * count * bases}
@@ -111,13 +112,13 @@ class Factorised(Parameters):
             shifts=shifts[self.shift],
         )
 
+    @checked
     def largest_count(self, budget: int) -> int:
         """The largest number of pairs (m) whose bill is at most `budget` floats.
 
         Raises:
             DDLabError: a budget that does not buy one pair; the message names one that does.
         """
-        budget = errors.check_integer("budget", budget)
         bases, one = self.bill(0).total, self.bill(1).total
         if budget < one:
             images = -(-one // self.image_floats)
@@ -126,34 +127,29 @@ class Factorised(Parameters):
         return (budget - bases) // (one - bases)
 
 
-def plain_floats(count: int, *, image_floats: int, representation_floats: int = 0) -> int:
+@checked
+def plain_floats(count: Index, *, image_floats: Count, representation_floats: Index = 0) -> int:
     """What `count` pairs take that are stored as they are: m (d_x + d_y); for all A views of targets d_y is (A + 1) times as large."""
-    count = errors.check_integer("count", count, 0)
-    image_floats = errors.check_integer("image_floats", image_floats, 1)
-    return count * (image_floats + errors.check_integer("representation_floats", representation_floats, 0))
+    return count * (image_floats + representation_floats)
 
 
-def saves(count: int, *, bases: int, basis_floats: int, floats: int) -> bool:
+@checked
+def saves(count: Count, *, bases: Count, basis_floats: Count, floats: Count) -> bool:
     """Whether k bases of d_b floats and m k coefficients take less than m plain things of d floats: k (d_b + m) < m d.
 
     Args:
         count: m. bases: k. basis_floats: d_b. floats: d, of one plain thing, an image or a representation.
     """
-    count, bases, basis_floats, floats = _sizes(count=count, bases=bases, basis_floats=basis_floats, floats=floats)
     return bases * (basis_floats + count) < count * floats
 
 
-def most_bases_that_save(count: int, *, basis_floats: int, floats: int) -> int:
+@checked
+def most_bases_that_save(count: Count, *, basis_floats: Count, floats: Count) -> int:
     """The largest k with k (d_b + m) < m d, at least 0; of the same arguments as `saves`."""
-    count, basis_floats, floats = _sizes(count=count, basis_floats=basis_floats, floats=floats)
     return (count * floats - 1) // (basis_floats + count)
 
 
-def least_count_that_saves(*, bases: int, basis_floats: int, floats: int) -> int | None:
+@checked
+def least_count_that_saves(*, bases: Count, basis_floats: Count, floats: Count) -> int | None:
     """The smallest m with k (d_b + m) < m d, that is m > k d_b / (d - k); None where k >= d: there is none."""
-    bases, basis_floats, floats = _sizes(bases=bases, basis_floats=basis_floats, floats=floats)
     return None if bases >= floats else bases * basis_floats // (floats - bases) + 1
-
-
-def _sizes(**given: int) -> list[int]:
-    return [errors.check_integer(name, value, 1) for name, value in given.items()]

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
 
 from ..core import errors, randomness
+from ..core.boundary import among, checked, within
 from ..core.errors import DDLabError
 from ..data import ImageData
 from ..data.images import Split
@@ -59,12 +60,13 @@ class Continual:
         return "\n".join(lines)
 
 
+@checked
 def class_incremental(
     distilled: DistilledSet,
     data: ImageData,
     *,
-    labels: str,
-    tasks: int = 5,
+    labels: Annotated[str, among("hard", "stored", "online")],
+    tasks: Annotated[int, within(1)] = 5,
     teacher: Network | None = None,
     network: NetworkSpec | None = None,
     seeds: Sequence[int] = (0, 1, 2, 3, 4),
@@ -89,12 +91,6 @@ def class_incremental(
         DDLabError: tasks that do not divide the classes, and all that `evaluate` refuses.
         KeyboardInterrupt: before the first stage had a student. Later stages leave what is there, with `complete=False`.
     """
-    errors.check_instance("distilled", distilled, DistilledSet, "a DistilledSet")
-    errors.check_instance("data", data, ImageData, "an ImageData")
-    if teacher is not None:
-        errors.check_instance("teacher", teacher, Network, "a Network")
-    errors.check_choice("labels", labels, ("hard", "stored", "online"))
-    tasks = errors.check_integer("tasks", tasks, 1)
     if data.classes % tasks:
         errors.fail("tasks", f"a number that divides the {data.classes} classes", tasks)
     _check_fits(distilled, data, labels, teacher)
@@ -127,25 +123,24 @@ def class_incremental(
 
 def class_order(classes: int, seed: int | None) -> list[int]:
     """The order in which classes arrive: by number, or at random."""
-    errors.check_integer("classes", classes, 1)
     if seed is None:
         return list(range(classes))
     return torch.randperm(classes, generator=randomness.generator(seed, 0, "order of classes")).tolist()
 
 
+@checked
 def memory_of(distilled: DistilledSet, seen: Sequence[int], teacher: Network | None = None) -> DistilledSet:
     """The images of the classes `seen`, which become classes 0, 1, ... in this order; stored logits keep the columns of these.
 
     Args:
         teacher: of these classes alone (`teacher_of`), named for online labels; without one there are none.
     """
-    errors.check_instance("distilled", distilled, DistilledSet, "a DistilledSet")
     rows, renumbered = _members(distilled.labels, _checked("seen", seen, distilled.classes))
     targets: list[Targets] = [HardLabels(renumbered)]
     if any(target.kind == "stored" for target in distilled.targets):
         targets.append(StoredLabels(distilled.target("stored").logits[rows][:, list(seen)]))
     if teacher is not None:
-        targets.append(OnlineTeacher(errors.check_instance("teacher", teacher, Network, "a Network").fingerprint))
+        targets.append(OnlineTeacher(teacher.fingerprint))
     return DistilledSet(
         tensors={"images": distilled.images[rows]},
         targets=tuple(targets),
@@ -157,9 +152,9 @@ def memory_of(distilled: DistilledSet, seen: Sequence[int], teacher: Network | N
     )
 
 
+@checked
 def data_of(data: ImageData, seen: Sequence[int]) -> ImageData:
     """The images of the classes `seen`, which become classes 0, 1, ... in this order; mean and std stay those of all."""
-    errors.check_instance("data", data, ImageData, "an ImageData")
     seen = _checked("seen", seen, data.classes)
     parts: dict[str, Tensor] = {}
     splits: tuple[Split, ...] = ("train", "test")
@@ -170,9 +165,10 @@ def data_of(data: ImageData, seen: Sequence[int]) -> ImageData:
     return ImageData(name=f"{data.name}, {len(seen)} classes", class_names=names, mean=data.mean, std=data.std, **parts)
 
 
+@checked
 def teacher_of(teacher: Network, seen: Sequence[int]) -> Network:
     """The same network with the outputs of the classes `seen` alone: its softmax is the old one, masked to them and renormalised."""
-    spec = errors.check_instance("teacher", teacher, Network, "a Network").spec
+    spec = teacher.spec
     rows = _checked("seen", seen, spec.classes or 0)
     _, classifier = hooked_layers(spec)
     heads = {f"{classifier}.{part}" for part in ("weight", "bias")}

@@ -21,7 +21,7 @@ import threading
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -29,6 +29,7 @@ from torch import Tensor
 
 from .. import networks
 from ..core import errors
+from ..core.boundary import among, checked, floats, within
 from ..core.parameters import Parameters, parameter
 from ..networks import Network
 from ..runs import cache
@@ -89,12 +90,13 @@ class Embedding:
         return torch.from_numpy(np.array(self._place(_array(features)), dtype=np.float32))
 
 
-def features_of(network: Network, images: Tensor, layer: str = "features") -> Tensor:
+@checked
+def features_of(network: Network, images: Tensor, layer: Annotated[str, among(*LAYERS)] = "features") -> Tensor:
     """What a network says of normalised images [n, c, h, w]: its "features" [n, d] or its "logits" [n, classes]."""
-    errors.check_choice("layer", layer, LAYERS)
     return getattr(networks.predict(network, images), layer)
 
 
+@checked
 def fit(
     groups: Mapping[str, Tensor], config: Config | None = None, *, announce: Callable[[str], Any] | None = print
 ) -> Embedding:
@@ -110,8 +112,6 @@ def fit(
             without the package that computes it.
     """
     config = Config() if config is None else config
-    if not isinstance(config, Config):
-        errors.fail("config", "an embeddings.Config", config)
     points = _joined(groups)
     _check_enough(config, len(points))
     sizes = [len(group) for group in groups.values()]
@@ -134,7 +134,14 @@ class Density:
     rank: Tensor
 
 
-def density(positions: Tensor, *, cells: int = 48, margin: float = 0.08, bandwidth: float = 0.5) -> Density:
+@checked
+def density(
+    positions: Annotated[Tensor, floats("n 2")],
+    *,
+    cells: Annotated[int, within(2)] = 48,
+    margin: Annotated[float, within(0, 100)] = 0.08,
+    bandwidth: Annotated[float, within(0.001, 1000)] = 0.5,
+) -> Density:
     """The density of points [n, 2] on a grid, by a Gaussian kernel (scipy), as ranks.
 
     Args:
@@ -146,10 +153,6 @@ def density(positions: Tensor, *, cells: int = 48, margin: float = 0.08, bandwid
     """
     from scipy.stats import gaussian_kde
 
-    errors.check_tensor("positions", positions, shape=[None, 2], floating=True)
-    errors.check_integer("cells", cells, 2)
-    errors.check_number("margin", margin, 0, 100)
-    errors.check_number("bandwidth", bandwidth, 0.001, 1000)
     points = _array(positions).astype(np.float64).T
     low, high = (points.min(1), points.max(1)) if points.size else (np.zeros(2), np.zeros(2))
     # A kernel estimate needs a covariance that can be inverted.
@@ -167,9 +170,7 @@ def _joined(groups: Mapping[str, Tensor]) -> Tensor:
         errors.fail("groups", "a mapping of name to features that is not empty", groups)
     width = None
     for name, group in groups.items():
-        errors.check_tensor(f"groups[{name!r}]", group, shape=[None, width])
-        if not group.is_floating_point():
-            errors.fail(f"groups[{name!r}]", "a floating-point tensor", group)
+        errors.check_tensor(f"groups[{name!r}]", group, shape=[None, width], floating=True)
         width = group.shape[1]
     joined = torch.cat([group.detach().cpu().float() for group in groups.values()])
     if joined.numel() and float(joined.abs().max()) > _LARGEST:

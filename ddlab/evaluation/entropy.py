@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import torch
 from torch import Tensor
 
 from ..core import errors, randomness
+from ..core.boundary import checked, filled, floats, integers, typed, within
 from ..data import ImageData
 
 Correction = Literal["none", "miller-madow"]
@@ -29,7 +30,15 @@ _VALUES = 256  # of a byte
 _AT_ONCE = 2**19  # numbers whose places in a histogram are held at once: 4 MB, which stay in the cache
 
 
-def histogram_entropy(counts: Tensor, *, correction: Correction) -> Tensor:
+def _full(argument: str, value: Tensor) -> Tensor:
+    """Of a tensor [n, ...] with at least one number of each image."""
+    if value.ndim < 2 or not math.prod(value.shape[1:]):
+        errors.fail(argument, "a tensor [n, ...] with one number in each image at least", value)
+    return value
+
+
+@checked
+def histogram_entropy(counts: Annotated[Tensor, integers("... bins")], *, correction: Correction) -> Tensor:
     """Entropy of each histogram in bits: counts int64 [..., bins] -> float64 [...].
 
     At least 0, and 0 where one bin holds everything. As counted it is at most log2(bins); a corrected one may lie above that.
@@ -37,9 +46,7 @@ def histogram_entropy(counts: Tensor, *, correction: Correction) -> Tensor:
     Raises:
         DDLabError: counts that are negative, or a histogram without any.
     """
-    errors.check_choice("correction", correction, CORRECTIONS)
-    errors.check_tensor("counts", counts, dtype=torch.int64)
-    if not counts.ndim or (counts < 0).any() or not (counts > 0).any(-1).all():
+    if (counts < 0).any() or not (counts > 0).any(-1).all():
         errors.fail("counts", "int64 [..., bins] of at least 0, with one above 0 in each histogram", counts)
     exact = counts.double()
     total = exact.sum(-1)
@@ -49,7 +56,10 @@ def histogram_entropy(counts: Tensor, *, correction: Correction) -> Tensor:
     return bits + ((counts > 0).sum(-1) - 1) / (2 * total * math.log(2))
 
 
-def plug_in_shortfall(probabilities: Tensor, *, draws: int) -> float:
+@checked
+def plug_in_shortfall(
+    probabilities: Annotated[Tensor, floats("bins")], *, draws: Annotated[int, within(1, 10**6)]
+) -> float:
     """By how many bits the entropy as counted in `draws` independent draws is too small, on average. Exact, at least 0.
 
     Each count n_j is binomial, so E[H] = sum_j E[-(n_j / N) log2(n_j / N)]. The first order in 1 / N is (bins - 1) / (2 N ln 2),
@@ -58,8 +68,6 @@ def plug_in_shortfall(probabilities: Tensor, *, draws: int) -> float:
     Args:
         probabilities: float [bins], of at least 0, with sum 1 (to 1e-4; they are divided by it). draws: N, 1 to 1,000,000.
     """
-    errors.check_tensor("probabilities", probabilities, shape=[None], floating=True)
-    errors.check_integer("draws", draws, 1, 10**6)
     exact = probabilities.detach().double()
     if (exact < 0).any() or not math.isclose(float(exact.sum()), 1, abs_tol=1e-4):
         errors.fail("probabilities", "at least 0 with sum 1", probabilities)
@@ -75,11 +83,11 @@ def plug_in_shortfall(probabilities: Tensor, *, draws: int) -> float:
     return max(shortfall, 0.0)
 
 
-def pixel_entropy(images: Tensor, *, correction: Correction = "miller-madow") -> Tensor:
+@checked
+def pixel_entropy(
+    images: Annotated[Tensor, typed("n channels h w", torch.uint8), _full], *, correction: Correction = "miller-madow"
+) -> Tensor:
     """Entropy of the 256 pixel values of each image in bits, mean over its channels: uint8 [n, channels, h, w] -> float64 [n]."""
-    errors.check_choice("correction", correction, CORRECTIONS)
-    errors.check_tensor("images", images, shape=[None] * 4, dtype=torch.uint8)
-    _check_full("images", images)
     return _in_parts(
         images,
         images.shape[1] * _VALUES,
@@ -87,7 +95,10 @@ def pixel_entropy(images: Tensor, *, correction: Correction = "miller-madow") ->
     )
 
 
-def feature_edges(features: Tensor, bins: int = 64) -> Tensor:
+@checked
+def feature_edges(
+    features: Annotated[Tensor, floats("..."), _full, filled], bins: Annotated[int, within(1, 2**16)] = 64
+) -> Tensor:
     """Bins of equal width from the least to the largest feature: one ruler for all sets.
 
     Args:
@@ -99,11 +110,6 @@ def feature_edges(features: Tensor, bins: int = 64) -> Tensor:
     Raises:
         DDLabError: features that do not differ, or not by enough for so many bins.
     """
-    errors.check_tensor("features", features, floating=True)
-    errors.check_integer("bins", bins, 1, 2**16)
-    _check_full("features", features)
-    if not features.numel():
-        errors.fail("features", "float [n, ...] of one image at least", features)
     low, high = (float(end) for end in features.detach().aminmax())
     edges = torch.linspace(low, high, bins + 1, dtype=torch.float64, device=features.device)
     if not (edges.diff() > 0).all() or not errors.all_finite(edges):
@@ -112,17 +118,19 @@ def feature_edges(features: Tensor, bins: int = 64) -> Tensor:
     return edges
 
 
-def feature_entropy(features: Tensor, edges: Tensor, *, correction: Correction = "miller-madow") -> Tensor:
+@checked
+def feature_entropy(
+    features: Annotated[Tensor, floats("..."), _full],
+    edges: Annotated[Tensor, floats("edges", alike=False)],
+    *,
+    correction: Correction = "miller-madow",
+) -> Tensor:
     """Entropy of the features of each image in bits: float [n, ...] -> float64 [n].
 
     Args:
         features: as for `feature_edges`; what lies outside the edges counts in the first or the last bin.
         edges: float [bins + 1], rising, the same for all that is compared. A bin holds its lower edge.
     """
-    errors.check_choice("correction", correction, CORRECTIONS)
-    errors.check_tensor("features", features, floating=True)
-    _check_full("features", features)
-    errors.check_tensor("edges", edges, shape=[None], floating=True)
     if len(edges) < 2 or not (edges.diff() > 0).all():
         errors.fail("edges", "rising numbers, two at least", edges)
     inner = edges[1:-1].detach().double().to(features.device)
@@ -135,7 +143,8 @@ def feature_entropy(features: Tensor, edges: Tensor, *, correction: Correction =
     return _in_parts(features.detach().flatten(1), bins, bits)
 
 
-def reference_images(data: ImageData, count: int, *, seed: int = 0) -> dict[str, Tensor]:
+@checked
+def reference_images(data: ImageData, count: Annotated[int, within(1, 10**6)], *, seed: int = 0) -> dict[str, Tensor]:
     """What any entropy is to be read beside: uint8 [count, channels, h, w] each.
 
     "real": training images drawn at random; image i is of class i modulo the number of classes. "shuffled": the same images with
@@ -145,8 +154,6 @@ def reference_images(data: ImageData, count: int, *, seed: int = 0) -> dict[str,
     Raises:
         DDLabError: a class with fewer training images than are needed of it.
     """
-    errors.check_instance("data", data, ImageData, "an ImageData")
-    errors.check_integer("count", count, 1, 10**6)
     real = data.train_images[_in_turn(data, count, seed)]
     draw = randomness.generator(seed, 0, "shuffled pixels")
     order = torch.rand((count, 1, real[0, 0].numel()), generator=draw).argsort(-1)
@@ -166,15 +173,10 @@ def distance_to(images: Tensor, patches: Tensor) -> Tensor:
     errors.check_tensor("images", images, shape=[None] * 4)
     if not images.is_floating_point() and images.dtype != torch.uint8:
         errors.fail("images", "a float or uint8 tensor [n, channels, h, w]", images)
-    _check_full("images", images)
+    _full("images", images)
     errors.check_tensor("patches", patches, shape=list(images.shape), dtype=images.dtype)
     difference = images.detach().double() - patches.detach().double()
     return difference.flatten(1).square().mean(1).sqrt()
-
-
-def _check_full(argument: str, value: Tensor) -> None:
-    if value.ndim < 2 or not math.prod(value.shape[1:]):
-        errors.fail(argument, "a tensor [n, ...] with one number in each image at least", value)
 
 
 def _in_parts(values: Tensor, bins: int, bits: Callable[[Tensor], Tensor]) -> Tensor:

@@ -7,24 +7,30 @@ nearest_neighbour_coverage   share of real points t_i with some s_j in B(t_i, r_
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import torch
 from torch import Tensor
 
 from .. import networks
 from ..core import errors
+from ..core.boundary import checked, floats, within
 from ..distilled import DistilledSet
 from ..networks import Network
 
+Points = Annotated[Tensor, floats("n d")]
 
-def summed_squared_distances(features: Tensor) -> Tensor:
+
+@checked
+def summed_squared_distances(features: Points) -> Tensor:
     r"""sum_i sum_j || f_i - f_j ||^2 over all ordered pairs of rows; features [n, d], result a scalar (eq 21 for one class).
 
     Computed as 2 n sum_i || f_i - mean ||^2, which equals it without n^2 differences.
     """
-    errors.check_tensor("features", features, shape=[None, None], floating=True)
     return 2 * len(features) * (features - features.mean(0)).square().sum()
 
 
+@checked
 def feature_distance(distilled: DistilledSet, teacher: Network, *, normalised: bool = True) -> Tensor:
     """How far apart the images of each class lie in the teacher's last convolutional features (DWA eq 21).
 
@@ -36,9 +42,6 @@ def feature_distance(distilled: DistilledSet, teacher: Network, *, normalised: b
     Returns:
         float32 [classes]; 0 for a class of one image.
     """
-    if not isinstance(distilled, DistilledSet):
-        errors.fail("distilled", "a DistilledSet", distilled)
-    errors.check_boolean("normalised", normalised)
     features = networks.predict(teacher, distilled.images).last_conv.flatten(1)
     if not len(features):
         return features.new_zeros(distilled.classes)
@@ -52,28 +55,24 @@ def feature_distance(distilled: DistilledSet, teacher: Network, *, normalised: b
     return torch.stack(distances)
 
 
-def neighbourhood_radii(real: Tensor, *, neighbours: int = 5) -> Tensor:
+@checked
+def neighbourhood_radii(real: Points, *, neighbours: Annotated[int, within(1)] = 5) -> Tensor:
     """The distance from each point to its k-th nearest other point: real [n, d] -> [n].
 
     Raises:
         DDLabError: fewer than neighbours + 1 points, or points that are not finite.
     """
-    errors.check_tensor("real", real, shape=[None, None], floating=True)
-    errors.check_integer("neighbours", neighbours, 1)
     if len(real) <= neighbours:
-        raise errors.DDLabError(
-            f"neighbours must be less than the number of real points, {len(real)}; given {neighbours}."
-        )
+        errors.fail("neighbours", f"less than the number of real points, {len(real)}", neighbours)
     # A point's distance to itself, 0, is the first of its sorted distances; the k-th other one has index k.
     radii = [_distances(part, real).kthvalue(neighbours + 1, dim=1).values for part in real.split(_ROWS)]
     return torch.cat(radii)
 
 
-def covered(real: Tensor, radii: Tensor, points: Tensor) -> Tensor:
+@checked
+def covered(real: Points, radii: Tensor, points: Annotated[Tensor, floats("m d")]) -> Tensor:
     """Which real points have one of `points` in their neighbourhood: real [n, d], radii [n], points [m, d] -> bool [n]."""
-    errors.check_tensor("real", real, shape=[None, None], floating=True)
     errors.check_tensor("radii", radii, shape=[len(real)])
-    errors.check_tensor("points", points, shape=[None, real.shape[1]], dtype=real.dtype)
     if not len(points):
         return torch.zeros(len(real), dtype=torch.bool, device=real.device)
     nearest = torch.cat([_distances(part, points).amin(1) for part in real.split(_ROWS)])

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from ..core import errors
+from ..core.boundary import checked
 from ..core.interval import interval
 from ..data import ImageData
 from ..distilled import DistilledSet
@@ -23,8 +24,8 @@ from ..runs import cache
 from ..runs import process as driver
 from ..runs.process import Inputs
 from ..training import pretraining
-from .probing import checked_reading, probe
-from .students import checked_seeds
+from .probing import HeldOut, Kind, checked_reading, probe
+from .students import Seeds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,15 +91,16 @@ class Pretrained:
         return "\n".join(lines)
 
 
+@checked
 def pretrained(
     distilled: DistilledSet,
     data: Mapping[str, ImageData],
     *,
-    kind: str = "linear",
-    seeds: Sequence[int] = (0, 1, 2, 3, 4),
+    kind: Kind = "linear",
+    seeds: Seeds = (0, 1, 2, 3, 4),
     config: pretraining.Config | Mapping[str, pretraining.Config] | None = None,
     candidates: Sequence[float] | None = None,
-    held_out: float = 0.1,
+    held_out: HeldOut = 0.1,
     device: torch.device | str = "auto",
     progress: bool = False,
 ) -> Pretrained:
@@ -119,18 +121,16 @@ def pretrained(
         DDLabError: a set without representations, data of another shape, and all that `pretraining` and `probe` refuse.
         KeyboardInterrupt: before the first network was whole and read. Later ones leave what is there, with `complete=False`.
     """
-    errors.check_instance("distilled", distilled, DistilledSet, "a DistilledSet")
     distilled.target("representations")
     _check_data(data, distilled)
-    errors.check_boolean("progress", progress)
-    seeds, configs = checked_seeds(seeds), _checked_configs(config)
+    configs = _checked_configs(config)
     for each in data.values():  # before anything is trained
         checked_reading(each, kind=kind, candidates=candidates, held_out=held_out, seeds=seeds)
     inputs, start = Inputs(distilled=distilled, device=device), time.process_time()
     found: dict[str, dict[int, dict[str, float]]] = {name: {} for name in configs}
     complete = True
     chosen = None if candidates is None else [float(candidate) for candidate in candidates]
-    reading = {"kind": kind, "candidates": chosen, "held_out": float(held_out)}
+    reading = {"kind": kind, "candidates": chosen, "held_out": held_out}
     try:
         for name, each in configs.items():
             for seed in seeds:

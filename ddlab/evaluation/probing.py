@@ -11,12 +11,13 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
 
 from ..core import errors, randomness
+from ..core.boundary import among, checked, integers, within
 from ..core.interval import interval
 from ..data import ImageData
 from ..networks import Network
@@ -29,9 +30,10 @@ from .readers import (
     neighbour_predictions,
     ridge_predictions,
 )
-from .students import checked_seeds
+from .students import Seeds
 
-KINDS = ("linear", "ridge", "neighbours")
+Kind = Annotated[str, among("linear", "ridge", "neighbours")]
+HeldOut = Annotated[float, within(0, 0.9, open_low=True)]
 # The simplest reader first: among equals the first is taken.
 STRENGTHS = (1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 NEIGHBOURS = (50, 20, 10, 5, 1)
@@ -72,10 +74,10 @@ def probe(
     network: Network,
     data: ImageData,
     *,
-    kind: str,
+    kind: Kind,
     candidates: Sequence[float] | None = None,
-    held_out: float = 0.1,
-    seeds: Sequence[int] = (0,),
+    held_out: HeldOut = 0.1,
+    seeds: Seeds = (0,),
     device: torch.device | str = "auto",
     keep: bool = True,
 ) -> Probe:
@@ -124,18 +126,16 @@ def probe(
     )
 
 
+@checked
 def checked_reading(
-    data: Any, *, kind: Any, candidates: Any, held_out: Any, seeds: Any
-) -> tuple[list[int], dict[int, tuple[Tensor, Tensor]], list[float]]:
+    data: ImageData, *, kind: Kind, candidates: Any, held_out: HeldOut, seeds: Seeds
+) -> tuple[Sequence[int], dict[int, tuple[Tensor, Tensor]], list[float]]:
     """The seeds, seed -> what is kept and what is held out (nothing where nothing is chosen), and the candidates.
 
     Raises:
         DDLabError: all that `probe` refuses, but for the network.
     """
-    errors.check_choice("kind", kind, KINDS)
-    errors.check_instance("data", data, ImageData, "an ImageData")
-    held_out = errors.check_number("held_out", held_out, 0, 0.9, open_low=True)
-    seeds, labels = checked_seeds(seeds), data.train_labels
+    labels = data.train_labels
     if len(labels.unique()) < 2:
         errors.fail("data", "of at least two classes", f"one of {data.classes}")
     one = candidates is not None and isinstance(candidates, Sequence) and len(candidates) == 1
@@ -144,7 +144,8 @@ def checked_reading(
     return seeds, parts, _checked_candidates(candidates, kind, fewest)
 
 
-def held_out_part(labels: Tensor, *, held_out: float, seed: int) -> tuple[Tensor, Tensor]:
+@checked
+def held_out_part(labels: Annotated[Tensor, integers("n")], *, held_out: HeldOut, seed: int) -> tuple[Tensor, Tensor]:
     """Indices, int64, of the images to learn from and of those to choose on: of each class a share, rounded, but never all of it.
 
     Args:
@@ -153,8 +154,6 @@ def held_out_part(labels: Tensor, *, held_out: float, seed: int) -> tuple[Tensor
     Raises:
         DDLabError: a share so small, or classes so small, that nothing is held out.
     """
-    errors.check_tensor("labels", labels, shape=[None], dtype=torch.int64)
-    held_out = errors.check_number("held_out", held_out, 0, 0.9, open_low=True)
     order = torch.randperm(len(labels), generator=randomness.generator(seed, 0, "held-out part"))
     held = []
     for label in labels.unique():

@@ -15,24 +15,38 @@ no learning rate to choose, and its least is reached. Wu et al. weigh the votes 
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from ..core import errors
+from ..core.boundary import checked, filled, floats, integers, within
 
 LEAST_STRENGTH, MOST_STRENGTH = 1e-12, 1e12  # between which float64 solves well
 _ITERATIONS = 5000
 
 
-def standardised_features(features: Tensor, others: Tensor) -> tuple[Tensor, Tensor]:
+def class_numbers(argument: str, value: Tensor) -> Tensor:
+    """Of labels that are at least 0."""
+    if int(value.min()) < 0:
+        errors.fail(argument, "class numbers of at least 0", int(value.min()))
+    return value
+
+
+Features = Annotated[Tensor, floats("n d"), filled]
+Labels = Annotated[Tensor, integers("n"), class_numbers]
+Others = Annotated[Tensor, floats("m d", alike=False)]
+Strength = Annotated[float, within(LEAST_STRENGTH, MOST_STRENGTH)]
+
+
+@checked
+def standardised_features(features: Features, others: Others) -> tuple[Tensor, Tensor]:
     """Features [n, d] with mean 0 and variance 1 in each column, and others [m, d] by the same shift and scale; float64.
 
     A column that is the same in all of `features` is 0 in both: nothing can be learned from it.
     """
-    _check_features(features, others)
     learning, reading = features.detach().double(), others.detach().double()
     largest = learning.abs().amax(0)
     unit = torch.where(largest > 0, largest, torch.ones_like(largest))  # before squares can overflow or vanish
@@ -45,7 +59,8 @@ def standardised_features(features: Tensor, others: Tensor) -> tuple[Tensor, Ten
     return (learning - mean) * scale, (reading - mean) * scale
 
 
-def logistic_predictions(features: Tensor, labels: Tensor, others: Tensor, strength: float) -> Tensor:
+@checked
+def logistic_predictions(features: Features, labels: Labels, others: Others, strength: Strength) -> Tensor:
     """The labels, int64 [m], that logistic regression on features [n, d] and labels [n] gives to others [m, d].
 
     Full batch, by scikit-learn's L-BFGS, on standardised features; the intercept is not regularised.
@@ -60,8 +75,6 @@ def logistic_predictions(features: Tensor, labels: Tensor, others: Tensor, stren
     from sklearn.linear_model import LogisticRegression
     from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
-    check_training(features, labels)
-    strength = _checked_strength(strength)
     if len(labels.unique()) < 2:
         errors.fail("labels", "of at least two classes", labels.unique().tolist())
     learning, reading = standardised_features(features, others)
@@ -78,7 +91,10 @@ def logistic_predictions(features: Tensor, labels: Tensor, others: Tensor, stren
     return torch.from_numpy(model.predict(reading.numpy()))
 
 
-def ridge_weights(features: Tensor, targets: Tensor, strength: float) -> Tensor:
+@checked
+def ridge_weights(
+    features: Features, targets: Annotated[Tensor, floats("n c", alike=False)], strength: Strength
+) -> Tensor:
     r"""$W$ [d, c] that minimises $\lVert F W - Y \rVert^2 / n + s \lVert W \rVert^2$ for features [n, d] and targets [n, c]; float64.
 
     By the singular values of F, $W = V \, \mathrm{diag}(\sigma / (\sigma^2 + n s)) \, U^\top Y$: no inverse is formed, and no $F^\top F$,
@@ -87,22 +103,17 @@ def ridge_weights(features: Tensor, targets: Tensor, strength: float) -> Tensor:
     Raises:
         DDLabError: shapes that do not fit, values that are not finite, or a strength out of range.
     """
-    errors.check_tensor("features", features, shape=[None, None], floating=True)
-    errors.check_tensor("targets", targets, shape=[len(features), None], floating=True)
-    if not features.numel():
-        errors.fail("features", "at least one row and one column", features)
-    strength = _checked_strength(strength)
     left, sizes, right = torch.linalg.svd(features.detach().double(), full_matrices=False)
     shrunk = sizes / (sizes.square() + len(features) * strength)
     return right.T @ (shrunk[:, None] * (left.T @ targets.detach().double()))
 
 
-def ridge_predictions(features: Tensor, labels: Tensor, others: Tensor, strength: float) -> Tensor:
+@checked
+def ridge_predictions(features: Features, labels: Labels, others: Others, strength: Strength) -> Tensor:
     """The labels, int64 [m], that ridge regression on one-hot labels gives to others [m, d]: the largest output.
 
     On standardised features; the intercept is the mean of the targets and not regularised. Args and errors as `logistic_predictions`.
     """
-    check_training(features, labels)
     learning, reading = standardised_features(features, others)
     names, numbers = labels.unique(return_inverse=True)
     targets = F.one_hot(numbers, len(names)).double()
@@ -110,7 +121,8 @@ def ridge_predictions(features: Tensor, labels: Tensor, others: Tensor, strength
     return names[(reading @ ridge_weights(learning, targets - mean, strength) + mean).argmax(1)]
 
 
-def neighbour_predictions(features: Tensor, labels: Tensor, others: Tensor, neighbours: float) -> Tensor:
+@checked
+def neighbour_predictions(features: Features, labels: Labels, others: Others, neighbours: Any) -> Tensor:
     """The commonest label, int64 [m], among the `neighbours` rows of features [n, d] with the largest cosine to each of others [m, d].
 
     By scikit-learn; among labels that are equally common the smallest is taken. A row of zeros has the cosine 0 with every other.
@@ -120,8 +132,6 @@ def neighbour_predictions(features: Tensor, labels: Tensor, others: Tensor, neig
     """
     from sklearn.neighbors import KNeighborsClassifier
 
-    check_training(features, labels)
-    _check_features(features, others)
     count = checked_neighbours("neighbours", neighbours, len(labels))
     if not len(others):
         return torch.zeros(0, dtype=torch.int64)
@@ -136,27 +146,6 @@ def _unit(rows: Tensor) -> Tensor:
     rows = rows / torch.where(largest > 0, largest, torch.ones_like(largest))  # before squares can overflow or vanish
     length = rows.norm(dim=1, keepdim=True)
     return rows / torch.where(length > 0, length, torch.ones_like(length))
-
-
-def _check_features(features: Tensor, others: Tensor) -> None:
-    errors.check_tensor("features", features, shape=[None, None], floating=True)
-    if not features.numel():
-        errors.fail("features", "at least one row and one column", features)
-    errors.check_tensor("others", others, shape=[None, features.shape[1]], floating=True)
-
-
-def check_training(features: Tensor, labels: Tensor) -> None:
-    """Raise unless these are features [n, d] and labels int64 [n] to learn from."""
-    errors.check_tensor("features", features, shape=[None, None], floating=True)
-    errors.check_tensor("labels", labels, shape=[len(features)], dtype=torch.int64)
-    if not features.numel():
-        errors.fail("features", "at least one row and one column", features)
-    if int(labels.min()) < 0:
-        errors.fail("labels", "class numbers of at least 0", int(labels.min()))
-
-
-def _checked_strength(strength: Any) -> float:
-    return errors.check_number("strength", strength, LEAST_STRENGTH, MOST_STRENGTH)
 
 
 def checked_neighbours(name: str, given: Any, most: int) -> int:

@@ -6,11 +6,12 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 
 from ..core import errors
+from ..core.boundary import among, checked
 from ..core.interval import interval
 from ..data import ImageData
 from ..distilled import DistilledSet
@@ -58,14 +59,27 @@ class Evaluation:
         return "-" if self.interval is None else f"{self.interval[0]:.3f} to {self.interval[1]:.3f}"
 
 
+def distinct_seeds(argument: str, given: Any) -> list[int]:
+    """Of a sequence of seeds, as integers before they are compared: not everything can be."""
+    whole = isinstance(given, Sequence) and not isinstance(given, str) and len(given) > 0
+    seeds = [errors.check_integer(argument, seed, 0) for seed in given] if whole else []
+    if not whole or len(set(seeds)) != len(seeds):
+        errors.fail(argument, "a sequence of at least one integer, all different", given)
+    return seeds
+
+
+Seeds = Annotated[Sequence[int], distinct_seeds]
+
+
+@checked
 def evaluate(
     distilled: DistilledSet,
     data: ImageData,
     *,
-    labels: str,
+    labels: Annotated[str, among("hard", "stored", "online", "epochs")],
     teacher: Teachers | None = None,
     network: NetworkSpec | None = None,
-    seeds: Sequence[int] = (0, 1, 2, 3, 4),
+    seeds: Seeds = (0, 1, 2, 3, 4),
     config: supervised.Config | None = None,
     device: torch.device | str = "auto",
     on_student: Callable[[int, float], None] | None = None,
@@ -92,14 +106,6 @@ def evaluate(
             normalisation.
         KeyboardInterrupt: before the first student was whole. Later ones leave what is there, with `complete=False`.
     """
-    if not isinstance(distilled, DistilledSet):
-        errors.fail("distilled", "a DistilledSet", distilled)
-    if not isinstance(data, ImageData):
-        errors.fail("data", "an ImageData", data)
-    errors.check_choice("labels", labels, ("hard", "stored", "online", "epochs"))
-    errors.check_function("on_student", on_student, optional=True)
-    errors.check_boolean("progress", progress)
-    seeds = checked_seeds(seeds)
     if (distilled.channels, distilled.image_size, distilled.classes) != (data.channels, data.image_size, data.classes):
         wanted = (
             f"a set of {data.classes} classes with {data.channels} channels and {data.image_size} pixels, like the data"
@@ -111,10 +117,7 @@ def evaluate(
             f"normalised like the data (mean {data.mean.tolist()})",
             f"a set with mean {distilled.mean.tolist()}",
         )
-    if config is None:
-        config = supervised.Config.for_data(data)
-    if not isinstance(config, supervised.Config):
-        errors.fail("config", "a training Config", config)
+    config = supervised.Config.for_data(data) if config is None else config
     config = config.replace(labels=labels, **({} if network is None else {"network": network}))
     inputs = Inputs(distilled=distilled, teachers=as_teachers(teacher, "teacher"), device=device)
     per_seed: dict[int, float] = {}
@@ -141,15 +144,6 @@ def evaluate(
         network=config.network.title,
         complete=complete,
     )
-
-
-def checked_seeds(given: Any) -> list[int]:
-    """As integers, before they are compared: not everything can be."""
-    whole = isinstance(given, Sequence) and not isinstance(given, str) and len(given) > 0
-    seeds = [errors.check_integer("seeds", seed, 0) for seed in given] if whole else []
-    if not whole or len(set(seeds)) != len(seeds):
-        errors.fail("seeds", "a sequence of at least one integer, all different", given)
-    return seeds
 
 
 def student_accuracy(

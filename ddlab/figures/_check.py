@@ -3,11 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from ..core.errors import DDLabError, check_number, fail
+from ..core.boundary import within
+from ..core.errors import DDLabError, check_number, check_text, fail
+
+
+def worded(argument: str, value: Any) -> str:
+    """Of a text that is not empty."""
+    return check_text(argument, value, empty=False)
+
+
+def named(argument: str, value: Any) -> Mapping[str, Any]:
+    """Of a mapping with at least one name; what stands under it is looked at where it is drawn."""
+    if not isinstance(value, Mapping) or not value:
+        fail(argument, "a mapping of name to values that is not empty", value)
+    return value
+
+
+def number_format(argument: str, value: Any) -> str:
+    """Of a way in which numbers can be written."""
+    try:
+        format(1.0, value)
+    except (TypeError, ValueError):
+        fail(argument, "how a number is written, such as '.3g'", value)
+    return value
+
+
+Format = Annotated[str, number_format]
+Named = Annotated[Mapping[str, Any], named]
+Scale = Annotated[int, within(1, 64)]
+Share = Annotated[float, within(0, 1)]
+Words = Annotated[str, worded]
 
 
 def as_array(argument: str, value: Any, *, dimensions: tuple[int, ...] = (1,)) -> np.ndarray:
@@ -36,9 +65,8 @@ def as_pair(argument: str, value: Any, allowed: str) -> tuple[Any, Any]:
 
 def as_series(argument: str, value: Any) -> dict[str, np.ndarray]:
     """A mapping of name -> curve, all one-dimensional and not empty."""
-    if not isinstance(value, Mapping) or not value:
-        fail(argument, "a mapping of name to curve that is not empty", value)
-    return {str(name): as_array(f"{argument}[{str(name)!r}]", curve) for name, curve in value.items()}
+    curves = named(argument, value)
+    return {str(name): as_array(f"{argument}[{str(name)!r}]", curve) for name, curve in curves.items()}
 
 
 def as_steps(steps: Any, length: int) -> np.ndarray:

@@ -6,17 +6,18 @@ They replay Fig 2a of Yu, Yao & Chiu 2025 (Boost); the numbers come from `bases`
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import plotly.graph_objects as go
 import torch
 
-from ..core.errors import check_integer, check_number, check_text, fail
+from ..core.boundary import checked, within
+from ..core.errors import check_number, fail
 from ..distilled.bases import effective_rank
 from . import alt as words
 from . import theme as look
-from ._check import as_array, as_series
+from ._check import Named, as_array, as_series, worded
 from .images import image_grid
 from .theme import ThemeName
 
@@ -41,11 +42,12 @@ def basis_pixels(bases: Any) -> np.ndarray:
     return np.rint(128 + 127 * shares).astype(np.uint8)
 
 
+@checked
 def basis_grid(
     bases: Any,
     columns: int = 10,
     *,
-    most: int = 40,
+    most: Annotated[int, within(1, 10_000)] = 40,
     title: str = "Image bases, the first ones first",
     scale: int | None = None,
     theme: ThemeName = "light",
@@ -58,15 +60,15 @@ def basis_grid(
     Example:
         basis_grid(principal_bases(images, count=40).bases, title="The first 40 principal components")
     """
-    shown = basis_pixels(bases)[: check_integer("most", most, 1, 10_000)]
     said = "each scaled by its own largest entry, zero in the middle grey"
-    return image_grid(shown, columns, title=title, scale=scale, theme=theme, description=said)
+    return image_grid(basis_pixels(bases)[:most], columns, title=title, scale=scale, theme=theme, description=said)
 
 
+@checked
 def spectrum_curve(
     spectra: Mapping[str, Any],
     *,
-    share: float = 0.9,
+    share: Annotated[float, within(0, 1, open_low=True)] = 0.9,
     title: str = "Variance along the principal components",
     x_label: str = "principal component (number)",
     y_label: str = "variance",
@@ -87,7 +89,6 @@ def spectrum_curve(
     Example:
         spectrum_curve({"teacher": spectrum(features), "untrained": spectrum(others)})
     """
-    share = check_number("share", share, 0, 1, open_low=True)
     figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, theme=theme, height=height)
     said: list[str] = []
     for index, (name, values) in enumerate(as_series("spectra", spectra).items()):
@@ -109,11 +110,12 @@ def spectrum_curve(
     return look.finish_figure(figure, alt=f"{y_label} over {x_label}, both logarithmic: {'; '.join(said)}.")
 
 
+@checked
 def reconstruction_error_curve(
     curves: Mapping[str, Any],
     *,
-    chosen: int | None = None,
-    references: Mapping[str, float] | None = None,
+    chosen: Annotated[int, within(1, 10**9)] | None = None,
+    references: Named | None = None,
     title: str = "What the first U bases leave",
     x_label: str = "bases U (number)",
     y_label: str = "relative squared error",
@@ -132,8 +134,6 @@ def reconstruction_error_curve(
     Example:
         reconstruction_error_curve({"training": [0.5, 0.2, 0.1], "held-out": [0.6, 0.3, 0.2]}, chosen=2)
     """
-    if chosen is not None:
-        check_integer("chosen", chosen, 1, 10**9)
     figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, theme=theme, height=height)
     said: list[str] = []
     for index, (name, values) in enumerate(as_series("curves", curves).items()):
@@ -156,15 +156,13 @@ def reconstruction_error_curve(
     return look.finish_figure(figure, alt=f"{y_label} over {x_label}, both logarithmic: {'; '.join(said)}.{levels}")
 
 
-def _add_references(figure: go.Figure, references: Any, theme: ThemeName) -> str:
+def _add_references(figure: go.Figure, references: Mapping[str, Any] | None, theme: ThemeName) -> str:
     if references is None:
         return ""
-    if not isinstance(references, Mapping) or not references:
-        fail("references", "a mapping of name to error that is not empty, or None", references)
     quiet = look.neutral("quiet", theme)
     said = []
     for name, level in references.items():
-        check_text("a name in references", name, empty=False)
+        worded("a name in references", name)
         level = check_number(f"references[{name!r}]", level, _LEAST_ERROR, _LARGEST)
         figure.add_hline(y=level, line={"color": quiet, "dash": "dash", "width": 1.5})
         figure.add_annotation(
@@ -208,11 +206,9 @@ def _mark(figure: go.Figure, name: str, x: float, y: float, symbol: str, colour:
 
 
 def _falling(argument: str, values: np.ndarray) -> np.ndarray:
-    allowed = f"falling finite variances of at least 0 and at most {_LARGEST:g}, the first above 0"
-    if not np.isfinite(values).all() or values.min() < 0 or not 0 < values[0] <= _LARGEST:
-        fail(argument, allowed, values)
-    if (np.diff(values) > 1e-6 * values[0]).any():
-        fail(argument, allowed, values)
+    fits = np.isfinite(values).all() and values.min() >= 0 and 0 < values[0] <= _LARGEST
+    if not fits or (np.diff(values) > 1e-6 * values[0]).any():
+        fail(argument, f"falling finite variances of at least 0 and at most {_LARGEST:g}, the first above 0", values)
     return values
 
 

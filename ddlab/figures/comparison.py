@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from ..core.errors import DDLabError, check_instance, check_number, check_text, fail
+from ..core.boundary import checked
+from ..core.errors import DDLabError, check_instance, fail
 from . import alt as words
 from . import theme as look
-from ._check import as_array, as_names, as_pair
+from ._check import Format, Named, as_array, as_names, as_pair
 from .theme import ThemeName
 
 
+@checked
 def comparison(
     names: Sequence[str],
     means: Any,
@@ -43,14 +45,15 @@ def comparison(
     """
     groups = {"": (means, lows, highs) if seeds is None else (means, lows, highs, seeds)}
     return grouped_comparison(
-        names, groups, title=title, x_label=check_text("x_label", x_label) or "condition", y_label=y_label, interval=interval,
-        reference=reference, theme=theme, height=height,
+        names, groups, title=title, x_label=x_label or "condition", y_label=y_label, interval=interval, reference=reference,
+        theme=theme, height=height,
     )  # fmt: skip
 
 
+@checked
 def grouped_comparison(
     names: Sequence[str],
-    groups: Mapping[str, tuple[Any, ...]],
+    groups: Named,
     *,
     title: str = "Accuracy on the test images",
     x_label: str = "condition",
@@ -69,9 +72,6 @@ def grouped_comparison(
     Other arguments as in `comparison`.
     """
     conditions = as_names("names", names)
-    check_text("interval", interval)
-    if not isinstance(groups, Mapping) or not groups:
-        raise DDLabError(f"groups must be a mapping of name to (means, lows, highs); given {type(groups).__name__}.")
     figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, theme=theme, height=height)
     positions = np.arange(len(conditions), dtype=float)
     said = []
@@ -110,16 +110,15 @@ def grouped_comparison(
     return look.finish_figure(figure, alt=f"{y_label} with {interval}: {'; '.join(said)}.{points}")
 
 
-def raise_bars(figure: go.Figure, values: Any, *, text_format: str = ".3g") -> go.Figure:
+@checked
+def raise_bars(figure: go.Figure, values: Any, *, text_format: Format = ".3g") -> go.Figure:
     """Other values for a figure that `bars` made of one group. Changes `figure` in place, and returns it.
 
     For bars that follow a slider: a new figure takes ten times as long.
     """
-    check_instance("figure", figure, go.Figure, "a figure that bars made of one group")
     if len(figure.data) != 1 or figure.data[0].type != "bar":
         fail("figure", "a figure that bars made of one group", figure)
     trace = figure.data[0]
-    check_format(text_format)
     heights = _column("values", values, len(trace.x))
     said = look.alt_text(figure)
     before = "; ".join(f"{name} {words.number(v)}" for name, v in zip(trace.x, trace.y, strict=True))
@@ -129,6 +128,7 @@ def raise_bars(figure: go.Figure, values: Any, *, text_format: str = ".3g") -> g
     return look.finish_figure(figure, alt=said.replace(before, after))
 
 
+@checked
 def bars(
     names: Sequence[str],
     values: Any,
@@ -138,7 +138,7 @@ def bars(
     x_label: str = "",
     theme: ThemeName = "light",
     height: int = 340,
-    text_format: str = ".3g",
+    text_format: Format = ".3g",
     reference: tuple[str, float] | None = None,
 ) -> go.Figure:
     """Bars from zero with their values written on them.
@@ -147,8 +147,6 @@ def bars(
         values: [names], or a mapping of group -> [names] for bars side by side.
     """
     labels = as_names("names", names)
-    check_text("x_label", x_label)
-    check_format(text_format)
     groups = values if isinstance(values, Mapping) else {"": values}
     figure = look.start_figure(title=title, x_label=x_label or "group", y_label=y_label, theme=theme, height=height)
     if not x_label:
@@ -175,11 +173,9 @@ def bars(
     return look.finish_figure(figure, alt=f"Bar chart of {y_label}: {'; '.join(said)}.")
 
 
+@checked
 def add_reference(figure: go.Figure, name: str, value: float, *, theme: ThemeName = "light") -> go.Figure:
     """A dashed line across the figure at `value`, with its name beside the right end."""
-    look.check_figure(figure)
-    check_text("name", name)
-    value = check_number("value", value)
     quiet = look.neutral("quiet", theme)
     words_beside = f"{name}<br>{value:.3g}"
     figure.add_hline(
@@ -223,14 +219,6 @@ def _columns(
     if per_seed and len(per_seed) != count:
         raise DDLabError(f"seeds{of} must be a list with one entry per name, {count}; given {len(per_seed)} entries.")
     return means, lows, highs, per_seed
-
-
-def check_format(text_format: Any) -> None:
-    """Raise unless numbers can be written so."""
-    try:
-        format(1.0, text_format)
-    except (TypeError, ValueError):
-        fail("text_format", "how a number is written, such as '.3g'", text_format)
 
 
 def _column(argument: str, value: Any, count: int) -> np.ndarray:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from ..core.errors import check_boolean, check_instance, fail
+from ..core.boundary import checked
+from ..core.errors import check_instance, fail
 from . import alt as words
 from . import theme as look
 from ._check import as_array, as_names, as_pair, as_series, as_steps
@@ -18,6 +19,7 @@ from .theme import ThemeName
 _MOST_POINTS = 2000
 
 
+@checked
 def loss_curves(
     series: Mapping[str, Any],
     steps: Any = None,
@@ -62,6 +64,7 @@ def loss_curves(
     return look.finish_figure(figure, alt=text)
 
 
+@checked
 def gap_curves(
     mean_gap: Any,
     variance_gap: Any,
@@ -116,7 +119,6 @@ def gap_curves(
 
 
 def _start(title: str, x_label: str, y_label: str, name: Any, height: int, log_y: bool) -> go.Figure:
-    check_boolean("log_y", log_y)
     figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, theme=name, height=height)
     figure.update_yaxes(type="log" if log_y else "linear", tickformat="~g" if log_y else "")
     if log_y:

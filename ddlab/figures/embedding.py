@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
-from ..core.errors import DDLabError, check_choice, check_instance, check_number, fail
+from ..core.boundary import checked
+from ..core.errors import DDLabError, check_choice, check_number, fail
 from . import alt as words
 from . import theme as look
-from ._check import as_array, as_extent, as_names
+from ._check import Named, Share, as_array, as_extent, as_names
 from .theme import ThemeName
 
 # The densest 90%, 60% and 30% of the points lie inside.
@@ -80,6 +81,7 @@ def embedding_map(
     return look.finish_figure(figure, alt=alt)
 
 
+@checked
 def move_points(
     figure: go.Figure,
     real: Any,
@@ -94,7 +96,6 @@ def move_points(
     For points that move under a reader's hand: a new figure takes ten times as long. Arguments as of `embedding_map`; as many
     distilled points as before.
     """
-    check_instance("figure", figure, go.Figure, "a figure that embedding_map made")
     _, _, moving, alt = _points(real, distilled, covered, real_classes, distilled_classes)
     traces = {trace.name: trace for trace in figure.data}
     if not moving.keys() <= traces.keys() or len(traces[DISTILLED].x) != len(moving[DISTILLED]["x"]):
@@ -105,10 +106,11 @@ def move_points(
     return look.finish_figure(figure, alt=alt)
 
 
+@checked
 def coverage_bars(
-    coverage: Mapping[str, float],
+    coverage: Named,
     *,
-    chance: float | None = None,
+    chance: Share | None = None,
     title: str = "Real images covered",
     theme: ThemeName = "light",
     height: int = 300,
@@ -116,10 +118,8 @@ def coverage_bars(
     """The covered share of the real images by set, with the share that as many random real images cover as dashed line."""
     from .comparison import bars
 
-    if not isinstance(coverage, Mapping) or not coverage:
-        fail("coverage", "a mapping of name to share that is not empty", coverage)
     coverage = {name: check_number(f"coverage[{name!r}]", share, 0, 1) for name, share in coverage.items()}
-    reference = None if chance is None else ("drawn at random", check_number("chance", chance, 0, 1))
+    reference = None if chance is None else ("drawn at random", chance)
     figure = bars(
         list(coverage), list(coverage.values()), title=title, y_label="covered share of real images", text_format=".1%",
         reference=reference, theme=theme, height=height,

@@ -11,14 +11,15 @@ import struct
 import zlib
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import plotly.graph_objects as go
 
-from ..core.errors import DDLabError, check_choice, check_integer, check_text, fail
+from ..core.boundary import among, checked, within
+from ..core.errors import DDLabError, fail
 from . import theme as look
-from ._check import as_names
+from ._check import Scale, as_names
 from .theme import ThemeName
 
 # 4.5:1 on white and 4.2:1 on #111112.
@@ -46,6 +47,7 @@ def as_pixels(images: Any) -> np.ndarray:
     return np.ascontiguousarray(np.broadcast_to(array, (*array.shape[:3], 3)))
 
 
+@checked
 def encode_grid(
     images: Any,
     columns: int | None = None,
@@ -54,7 +56,7 @@ def encode_grid(
     row_labels: Sequence[str] | None = None,
     column_labels: Sequence[str] | None = None,
     gap: int = 2,
-    format: str = "png",
+    format: Annotated[str, among("png", "jpeg")] = "png",
 ) -> bytes:
     """A grid of images as PNG bytes (level 1), or as JPEG bytes for display only (smaller, lossy, white gaps).
 
@@ -66,24 +68,21 @@ def encode_grid(
         gap: see-through pixels between images.
     """
     canvas = compose_grid(images, columns, scale, row_labels=row_labels, column_labels=column_labels, gap=gap)
-    if check_choice("format", format, ("png", "jpeg")) == "jpeg":
-        return _encode_jpeg(canvas)
-    return encode_png(canvas)
+    return _encode_jpeg(canvas) if format == "jpeg" else encode_png(canvas)
 
 
+@checked
 def compose_grid(
     images: Any,
     columns: int | None = None,
-    scale: int = 1,
+    scale: Scale = 1,
     *,
     row_labels: Sequence[str] | None = None,
     column_labels: Sequence[str] | None = None,
-    gap: int = 2,
+    gap: Annotated[int, within(0, 64)] = 2,
 ) -> np.ndarray:
     """The grid of `encode_grid` as RGBA pixels, uint8 [height, width, 4]."""
     pixels = as_pixels(images)
-    check_integer("scale", scale, 1, 64)
-    check_integer("gap", gap, 0, 64)
     count, height, width, _ = pixels.shape
     columns = grid_columns(count, columns, column_labels)
     rows = -(-count // columns)
@@ -111,24 +110,20 @@ def compose_grid(
     return canvas
 
 
-def grid_columns(count: int, columns: int | None = None, column_labels: Sequence[str] | None = None) -> int:
+@checked
+def grid_columns(
+    count: int, columns: Annotated[int, within(1)] | None = None, column_labels: Sequence[str] | None = None
+) -> int:
     """Images per row: as given, one per column label, or as near to a square as possible."""
-    if columns is not None:
-        columns = check_integer("columns", columns, 1)
-        return (
-            min(columns, max(count, 1))
-            if column_labels is None
-            else len(as_names("column_labels", column_labels, columns))
-        )
     if column_labels is not None:
-        return len(as_names("column_labels", column_labels))
-    return int(np.ceil(np.sqrt(count)))
+        return len(as_names("column_labels", column_labels, columns))
+    return int(np.ceil(np.sqrt(count))) if columns is None else min(columns, max(count, 1))
 
 
-def encode_png(pixels: np.ndarray, level: int = 1) -> bytes:
+@checked
+def encode_png(pixels: np.ndarray, level: Annotated[int, within(0, 9)] = 1) -> bytes:
     """uint8 [height, width, channels] with 1, 3 or 4 channels as PNG bytes."""
-    check_integer("level", level, 0, 9)
-    fits = isinstance(pixels, np.ndarray) and pixels.dtype == np.uint8 and pixels.ndim == 3 and pixels.size > 0
+    fits = pixels.dtype == np.uint8 and pixels.ndim == 3 and pixels.size > 0
     if not fits or pixels.shape[2] not in (1, 3, 4):
         fail("pixels", "a uint8 array of shape [height, width, 1, 3 or 4]", pixels)
     height, width, channels = pixels.shape
@@ -142,6 +137,7 @@ def encode_png(pixels: np.ndarray, level: int = 1) -> bytes:
     )
 
 
+@checked
 def image_grid(
     images: Any,
     columns: int | None = None,
@@ -149,7 +145,7 @@ def image_grid(
     title: str,
     row_labels: Sequence[str] | None = None,
     column_labels: Sequence[str] | None = None,
-    scale: int | None = None,
+    scale: Scale | None = None,
     theme: ThemeName = "light",
     description: str = "",
 ) -> go.Figure:
@@ -164,7 +160,7 @@ def image_grid(
     columns = grid_columns(count, columns, column_labels)
     rows = -(-count // columns)
     scale = max(1, min(64 // width, 900 // (columns * width))) if scale is None else scale
-    canvas = compose_grid(pixels, columns, check_integer("scale", scale, 1, 64))
+    canvas = compose_grid(pixels, columns, scale)
     figure = look.start_figure(title=title, x_label="column", y_label="row", theme=theme)
     source = "data:image/png;base64," + base64.b64encode(encode_png(canvas)).decode()
     figure.add_trace(go.Image(source=source, hoverinfo="skip"))
@@ -202,20 +198,17 @@ def image_grid(
     return look.finish_figure(figure, alt=grid_alt(count, rows, columns, title, description, row_labels, column_labels))
 
 
+@checked
 def grid_alt(
-    count: int,
-    rows: int,
-    columns: int,
+    count: Annotated[int, within(0)],
+    rows: Annotated[int, within(0)],
+    columns: Annotated[int, within(0)],
     title: str,
     description: str = "",
     row_labels: Sequence[str] | None = None,
     column_labels: Sequence[str] | None = None,
 ) -> str:
     """The sentence that stands for a grid: for the alt text of an image widget too."""
-    for name, number in (("count", count), ("rows", rows), ("columns", columns)):
-        check_integer(name, number, 0)
-    check_text("title", title)
-    check_text("description", description)
     text = f"{title}: {count} image{'s' * (count != 1)} in {rows} row{'s' * (rows != 1)} and {columns} column{'s' * (columns != 1)}"
     text += f", {description}" if description else ""
     for kind, labels in (("rows", row_labels), ("columns", column_labels)):

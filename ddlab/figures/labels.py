@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from ..core.errors import check_number, check_text, fail
+from ..core.boundary import checked
+from ..core.errors import fail
 from . import alt as words
 from . import theme as look
 from ._check import as_array, as_names
 from .theme import ThemeName
 
 
+@checked
 def cell_table(
     values: Any,
     column_names: Sequence[str],
@@ -35,10 +37,8 @@ def cell_table(
         smallest_written: smaller numbers are only shaded.
     """
     table = as_array("values", values, dimensions=(2,))
-    check_text("empty", empty)
-    check_number("smallest_written", smallest_written)
     known = table[~np.isnan(table)]
-    if table.ndim != 2 or table.size == 0 or (known.size and (known.min() < 0 or known.max() > 1 + 1e-6)):
+    if known.size and (known.min() < 0 or known.max() > 1 + 1e-6):
         fail("values", "a table [rows, columns] of numbers in [0, 1] or NaN", table)
     columns, rows = as_names("column_names", column_names, table.shape[1]), as_names("row_names", row_names, len(table))
     figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, theme=theme, height=height)
@@ -104,7 +104,7 @@ def label_matrix(
         label_matrix([[1, 0], [0.3, 0.7]], ["cat", "dog"])
     """
     table = as_array("probabilities", probabilities, dimensions=(2,))
-    if table.ndim != 2 or table.size == 0 or np.isnan(table).any():
+    if np.isnan(table).any():
         fail("probabilities", "a table [images, classes] of probabilities", table)
     names = [str(row + 1) for row in range(len(table))] if image_names is None else image_names
     figure = cell_table(

@@ -8,25 +8,27 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from ..core.errors import DDLabError, check_instance, check_number, check_text, fail
+from ..core.boundary import checked
+from ..core.errors import DDLabError, check_instance, fail
 from . import alt as words
 from . import theme as look
-from ._check import as_array
+from ._check import Share, Words, as_array
 from .embedding import as_plane, short
 from .theme import ThemeName
 
 _MOST_PATHS = 3
 
 
+@checked
 def landscape_contours(
     x: Any,
     y: Any,
     loss: Any,
     paths: Mapping[str, Any],
     *,
-    captured: float | None = None,
-    title: str = "Loss landscape",
-    loss_label: str = "mean squared error on G",
+    captured: Share | None = None,
+    title: Words = "Loss landscape",
+    loss_label: Words = "mean squared error on G",
     theme: ThemeName = "light",
     height: int = 440,
 ) -> go.Figure:
@@ -43,7 +45,6 @@ def landscape_contours(
         landscape_contours([0, 1], [0, 1], [[0, 1], [1, 2]], {"Σ = 0.1": [[0, 0], [1, 1]]}, captured=0.9)
     """
     across, up, table, ways = _checked(x, y, loss, paths)
-    check_text("loss_label", loss_label, empty=False)
     figure = _start(title, captured, theme, height)
     figure.add_contour(
         x=short(across), y=short(up), z=short(table), name=loss_label, ncontours=24,
@@ -69,21 +70,21 @@ def landscape_contours(
     return look.finish_figure(figure, alt=_alt(across, up, table, ways, captured, loss_label))
 
 
+@checked
 def landscape_relief(
     x: Any,
     y: Any,
     loss: Any,
     paths: Mapping[str, Any],
     *,
-    captured: float | None = None,
-    title: str = "Loss landscape",
-    loss_label: str = "mean squared error on G",
+    captured: Share | None = None,
+    title: Words = "Loss landscape",
+    loss_label: Words = "mean squared error on G",
     theme: ThemeName = "light",
     height: int = 440,
 ) -> go.Figure:
     """The same in three dimensions, to be turned by hand; the paths lie on the surface, above their shadow in the plane."""
     across, up, table, ways = _checked(x, y, loss, paths)
-    check_text("loss_label", loss_label, empty=False)
     figure = _start(title, captured, theme, height)
     figure.add_surface(
         x=short(across), y=short(up), z=short(table), name=loss_label, colorscale=_shades(theme), showscale=False,
@@ -119,10 +120,9 @@ def landscape_relief(
 
 
 def _start(title: str, captured: float | None, theme: ThemeName, height: int) -> go.Figure:
-    share = "" if captured is None else f"; the plane holds {check_number('captured', captured, 0, 1):.0%} of the paths"
-    title = check_text("title", title, empty=False) + share
+    share = "" if captured is None else f"; the plane holds {captured:.0%} of the paths"
     return look.start_figure(
-        title=title,
+        title=title + share,
         x_label="first direction (weights)",
         y_label="second direction (weights)",
         theme=theme,

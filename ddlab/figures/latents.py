@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import plotly.graph_objects as go
 
-from ..core.errors import DDLabError, check_instance, check_number, fail
+from ..core.boundary import checked, within
+from ..core.errors import DDLabError, fail
 from . import alt as words
 from . import theme as look
 from ._check import as_array, as_extent
@@ -22,6 +23,8 @@ _MEAN_PULL, _VARIANCE_PULL = "mean gap", "variance gap"
 _TOGETHER, _APART = ("circle", 1.2), ("diamond", 3.0)  # symbol and width of its line
 _CIRCLE = np.linspace(0, 2 * np.pi, 49)
 _HEAD = 12  # pixels
+
+Top = Annotated[float, within(0, open_low=True)]
 
 
 def latent_arrows(
@@ -91,6 +94,7 @@ def latent_arrows(
     )  # fmt: skip
 
 
+@checked
 def move_latents(
     figure: go.Figure,
     points: Any,
@@ -105,7 +109,6 @@ def move_latents(
 
     For points that move under a reader's hand. Arguments as of `latent_arrows`.
     """
-    check_instance("figure", figure, go.Figure, "a figure that latent_arrows made")
     theme = (figure.layout.meta or {}).get("theme", "light")
     moving, alt = _parts(points, mean_arrows, variance_arrows, target_mean, target_variance, opposed, theme)
     traces = {trace.name: trace for trace in figure.data}
@@ -117,10 +120,11 @@ def move_latents(
     return look.finish_figure(figure, alt=alt)
 
 
+@checked
 def product_bars(
     products: Any,
     *,
-    top: float | None = None,
+    top: Top | None = None,
     title: str = "Inner product of the two pulls",
     y_label: str = "inner product",
     theme: ThemeName = "light",
@@ -142,9 +146,9 @@ def product_bars(
     return _scaled(figure, heights, top)
 
 
-def raise_products(figure: go.Figure, products: Any, *, top: float | None = None) -> go.Figure:
+@checked
+def raise_products(figure: go.Figure, products: Any, *, top: Top | None = None) -> go.Figure:
     """Other products, as many as before, on a figure that `product_bars` made. Changes `figure` in place, and returns it."""
-    check_instance("figure", figure, go.Figure, "a figure that product_bars made")
     heights = _heights(products)
     if len(figure.data) != 1 or figure.data[0].x is None or len(figure.data[0].x) != len(heights):
         fail("figure", f"a figure that product_bars made of {len(heights) - 1} products", figure)
@@ -164,7 +168,7 @@ def _heights(products: Any) -> np.ndarray:
 def _scaled(figure: go.Figure, heights: np.ndarray, top: float | None) -> go.Figure:
     # By itself plotly would blow rounding up to the full height.
     needed = 1.3 * max(float(np.abs(heights).max()), 1e-3)
-    top = needed if top is None else max(needed, check_number("top", top, 0, open_low=True))
+    top = max(needed, top or 0.0)
     figure.layout.yaxis.range = [-top, top] if np.isfinite(top) else None
     # A minus sign in front of 0.000 says nothing.
     figure.data[0].text = [f"{height:.3f}" for height in np.round(heights, 3) + 0.0]

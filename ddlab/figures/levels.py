@@ -8,25 +8,31 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from ..core.errors import check_number, check_text, fail
+from ..core.errors import check_number
 from . import alt as words
 from . import theme as look
+from ._check import worded
 from .theme import ThemeName
 
 _LINE = 15  # pixels from one name to the next
 
 
-def add_levels(figure: go.Figure, references: Any, values: np.ndarray, *, theme: ThemeName, close: bool = False) -> str:
+def add_levels(
+    figure: go.Figure,
+    references: Mapping[str, Any] | None,
+    values: np.ndarray,
+    *,
+    theme: ThemeName,
+    close: bool = False,
+) -> str:
     """Draw name -> level as dashed lines; returns what the alt text adds.
 
     The y axis begins at 0 and holds them and all `values`; with `close` it holds no more than those.
     """
     if references is None:
         return ""
-    if not isinstance(references, Mapping) or not references:
-        fail("references", "a mapping of name to level that is not empty, or None", references)
     levels = {
-        check_text("a name in references", name, empty=False): check_number(f"references[{name!r}]", level, -1e15, 1e15)
+        worded("a name in references", name): check_number(f"references[{name!r}]", level, -1e15, 1e15)
         for name, level in references.items()
     }
     known = [*([] if close else [0.0]), *levels.values(), *values[np.isfinite(values)].tolist()]

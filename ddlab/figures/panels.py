@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
 import plotly.graph_objects as go
 
-from ..core.errors import DDLabError, check_integer, fail
+from ..core.boundary import checked, within
+from ..core.errors import DDLabError
 from . import theme as look
-from ._check import as_names
+from ._check import Named, Scale, as_names
 from .images import as_pixels, compose_grid, encode_png
 from .theme import ThemeName
 
@@ -19,13 +20,14 @@ _BETWEEN = 22  # see-through pixels between two panels
 _LEFT, _TOP, _EDGE = 84, 78, 10  # room for row names, title and panel names, and nothing
 
 
+@checked
 def image_panels(
-    panels: Mapping[str, Any],
-    columns: int,
+    panels: Named,
+    columns: Annotated[int, within(1)],
     *,
     title: str,
     row_labels: Sequence[str] | None = None,
-    scale: int = 2,
+    scale: Scale = 2,
     theme: ThemeName = "light",
 ) -> go.Figure:
     """Grids of as many images each, from left to right, each with its name above it.
@@ -40,18 +42,16 @@ def image_panels(
     Example:
         image_panels({"real": real, "made": made}, columns=5, title="Two sets", row_labels=["cat", "dog"])
     """
-    if not isinstance(panels, Mapping) or not panels:
-        fail("panels", "a mapping of name to images that is not empty", panels)
     pixels = {str(name): as_pixels(images) for name, images in panels.items()}
     shapes = {images.shape for images in pixels.values()}
     if len(shapes) > 1:
         given = ", ".join(f"{name!r} {list(images.shape)}" for name, images in pixels.items())
         raise DDLabError(f"panels must be of the same number and size of images; given {given}.")
     count, high = shapes.pop()[:2]
-    columns = min(check_integer("columns", columns, 1), count)
+    columns = min(columns, count)
     rows = -(-count // columns)
     names = None if row_labels is None else as_names("row_labels", row_labels, rows)
-    grids = [compose_grid(images, columns, check_integer("scale", scale, 1, 64)) for images in pixels.values()]
+    grids = [compose_grid(images, columns, scale) for images in pixels.values()]
     gap = np.zeros((grids[0].shape[0], _BETWEEN, 4), np.uint8)
     canvas = np.concatenate([part for grid in grids for part in (gap, grid)][1:], axis=1)
 

@@ -7,16 +7,17 @@ column for each merge ratio; Fig 3 (right) is `class_bars`, Table 5 a `heat_map`
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import plotly.graph_objects as go
 
-from ..core.errors import check_integer, check_text, fail
+from ..core.boundary import checked, within
+from ..core.errors import check_integer, fail
 from ..theory import printed_resolution_cost_ratio, resolution_cost_ratio, resolution_stages
 from . import alt as words
 from . import theme as look
-from ._check import as_series, as_steps
+from ._check import Named, Words, as_series, as_steps
 from .curves import loss_curves
 from .levels import add_levels
 from .theme import ThemeName
@@ -27,11 +28,12 @@ _COST, _FULL = "cost so far", "at full size only"
 _EXACT, _PRINTED = "Algorithm 1 in all", "eq 8 as printed"
 
 
+@checked
 def schedule_diagram(
     *,
-    iterations: int,
+    iterations: Annotated[int, within(1, 10**9)],
     merges: int,
-    image_size: int,
+    image_size: Annotated[int, within(2, 10**5)],
     small_size: int | None,
     title: str = "Stages of a run, and what they cost",
     theme: ThemeName = "light",
@@ -49,9 +51,7 @@ def schedule_diagram(
     Example:
         schedule_diagram(iterations=2000, merges=3, image_size=224, small_size=200)
     """
-    check_integer("iterations", iterations, 1, 10**9)
     check_integer("merges", merges, 0, min(iterations - 1, 1000))
-    check_integer("image_size", image_size, 2, 10**5)
     small = image_size if small_size is None else check_integer("small_size", small_size, 1, image_size - 1)
     stages = resolution_stages(budget=iterations, merges=merges)
     ends = np.cumsum([0, *(stage.steps for stage in stages)])
@@ -67,12 +67,13 @@ def schedule_diagram(
     return look.finish_figure(figure, alt=_stages_in_words(ends, sides, image_size, exact, printed))
 
 
+@checked
 def vanishing_curves(
     curves: Mapping[str, Any],
     *,
-    unit: str,
+    unit: Words,
     merges: Sequence[int] | np.ndarray = (),
-    references: Mapping[str, float] | None = None,
+    references: Named | None = None,
     steps: Any = None,
     bands: Mapping[str, tuple[Any, Any]] | None = None,
     title: str = "What is left of the images while they are updated",
@@ -94,7 +95,6 @@ def vanishing_curves(
     Example:
         vanishing_curves({"alpha = 0.5": [3, 2, 2.5, 2]}, unit="entropy (bits)", merges=[2], references={"real": 3, "noise": 6})
     """
-    check_text("unit", unit, empty=False)
     series = as_series("curves", curves)
     longest = max(curve.size for curve in series.values())
     at = np.arange(longest, dtype=float) if steps is None else as_steps(steps, longest)

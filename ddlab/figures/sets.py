@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from numbers import Real
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import plotly.graph_objects as go
 
-from ..core.errors import check_integer, check_text, fail
+from ..core.boundary import checked, within
+from ..core.errors import fail
 from . import alt as words
 from . import theme as look
-from ._check import as_array, as_extent, as_names, as_pair
+from ._check import Named, Words, as_array, as_extent, as_names, as_pair
 from .comparison import bars
 from .embedding import add_class_names, add_contours, as_plane, short
 from .images import as_pixels
@@ -26,9 +27,10 @@ from .theme import ThemeName
 REAL = "real images"
 
 
+@checked
 def sets_on_map(
     real: Any,
-    sets: Mapping[str, Any],
+    sets: Named,
     *,
     real_classes: Sequence[str] | None = None,
     set_classes: Mapping[str, Sequence[str]] | None = None,
@@ -57,8 +59,6 @@ def sets_on_map(
         sets_on_map([[0, 0], [1, 0]], {"SRe2L": [[0.2, 0.1]], "DWA": [[0.9, 0.1]]}, real_classes=["a", "b"])
     """
     points = as_plane("real", real)
-    if not isinstance(sets, Mapping) or not sets:
-        fail("sets", "a mapping of name to points that is not empty", sets)
     if set_classes is not None and not isinstance(set_classes, Mapping):
         fail("set_classes", "a mapping of name to classes", set_classes)
     figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, theme=theme, height=height)
@@ -90,9 +90,10 @@ def sets_on_map(
     return look.finish_figure(figure, alt=f"Map of {len(points)} real images and distilled ones: {'; '.join(said)}.")
 
 
+@checked
 def distances_by_class(
     class_names: Sequence[str],
-    distances: Mapping[str, Any],
+    distances: Named,
     *,
     title: str = "How far apart the images of a class lie",
     theme: ThemeName = "light",
@@ -103,19 +104,18 @@ def distances_by_class(
     Args:
         class_names: one per class. distances: method -> [classes].
     """
-    if not isinstance(distances, Mapping) or not distances:
-        fail("distances", "a mapping of method to one number per class that is not empty", distances)
     return class_bars(
         distances, class_names, unit="feature distance (normalised)", title=title, theme=theme, height=height
     )
 
 
+@checked
 def class_bars(
-    values: Mapping[str, Any],
+    values: Named,
     class_names: Sequence[str],
     *,
-    unit: str,
-    references: Mapping[str, float] | None = None,
+    unit: Words,
+    references: Named | None = None,
     title: str = "One number for each class",
     theme: ThemeName = "light",
     height: int = 360,
@@ -130,9 +130,6 @@ def class_bars(
     Example:
         class_bars({"real": [5.1, 6.0], "made": ([6.5, 6.7], [6.4, 6.6], [6.6, 6.9])}, ["cat", "dog"], unit="entropy (bits)")
     """
-    if not isinstance(values, Mapping) or not values:
-        fail("values", "a mapping of set to one number per class that is not empty", values)
-    check_text("unit", unit, empty=False)
     means = {name: given[0] if _has_interval(given) else given for name, given in values.items()}
     figure = bars(
         class_names, means, title=title, x_label="class", y_label=unit, theme=theme, height=height, text_format=".2g"
@@ -154,9 +151,10 @@ def class_bars(
     return look.finish_figure(figure, alt=said)
 
 
+@checked
 def one_class(
-    images_by_method: Mapping[str, tuple[Any, Any]],
-    label: int,
+    images_by_method: Named,
+    label: Annotated[int, within(0, 1_000_000)],
     *,
     class_name: str = "",
     columns: int = 5,
@@ -176,10 +174,6 @@ def one_class(
     Example:
         one_class({name: (made.to_uint8(), made.labels) for name, made in sets.items()}, 3, class_name="three")
     """
-    label = check_integer("label", label, 0, 1_000_000)
-    check_text("class_name", class_name)
-    if not isinstance(images_by_method, Mapping) or not images_by_method:
-        fail("images_by_method", "a mapping of method to (images, labels) that is not empty", images_by_method)
     chosen = {}
     for name, pair in images_by_method.items():
         argument = f"images_by_method[{name!r}]"

@@ -7,16 +7,18 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from ..core.errors import check_number, check_text, fail
+from ..core.boundary import checked
+from ..core.errors import check_number, fail
 from . import theme as look
-from ._check import as_pair
+from ._check import Named, as_pair, worded
 from .theme import ThemeName
 
 _LARGEST = 1e15  # floats
 
 
+@checked
 def storage_bill(
-    bills: Mapping[str, Any],
+    bills: Named,
     *,
     budget: tuple[str, float] | None = None,
     title: str = "What the sets take",
@@ -34,9 +36,7 @@ def storage_bill(
     Example:
         storage_bill({"bases": Factorised().bill(114), "plain": {"images": 350208}}, budget=("100 images", 307200))
     """
-    if not isinstance(bills, Mapping) or not bills:
-        fail("bills", "a mapping of name to Bill, or to a mapping of part to floats, that is not empty", bills)
-    tables = {check_text("a name in bills", name, empty=False): _parts(name, bill) for name, bill in bills.items()}
+    tables = {worded("a name in bills", name): _parts(name, bill) for name, bill in bills.items()}
     totals = [sum(parts.values()) for parts in tables.values()]
     figure = look.start_figure(title=title, x_label=x_label, y_label="set", theme=theme, height=height)
     named = dict.fromkeys(part for parts in tables.values() for part, floats in parts.items() if floats)
@@ -85,7 +85,7 @@ def _parts(name: str, bill: Any) -> dict[str, float]:
         fail(f"bills[{name!r}]", "a Bill, or a mapping of part to floats that is not empty", bill)
     # Of a Bill the field's name, of a mapping what it says.
     return {
-        check_text(f"a part of bills[{name!r}]", part, empty=False).replace("_", " "): check_number(
+        worded(f"a part of bills[{name!r}]", part).replace("_", " "): check_number(
             f"bills[{name!r}][{part!r}]", floats, 0, _LARGEST
         )
         for part, floats in given.items()
@@ -98,7 +98,7 @@ def _add_budget(figure: go.Figure, budget: Any, theme: ThemeName) -> float:
         return 0.0
     name, floats = as_pair("budget", budget, "(name, floats) of an upright line")
     floats = check_number("the floats of budget", floats, 0, _LARGEST)
-    text = f"{check_text('the name of budget', name, empty=False)}: {floats:,.0f}"
+    text = f"{worded('the name of budget', name)}: {floats:,.0f}"
     quiet = look.neutral("text", theme)
     figure.update_layout(
         margin={"t": 70},

@@ -5,18 +5,19 @@ They replay Figs 3 and 5 of Du et al. 2024 (DWA, arXiv 2409.17612).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 import plotly.graph_objects as go
 
-from ..core.errors import DDLabError, check_boolean, check_choice, check_number, check_text, fail
+from ..core.boundary import checked
+from ..core.errors import DDLabError, check_number, fail
 from ..core.interval import interval as students_interval
 from . import alt as words
 from . import theme as look
-from ._check import as_array, as_names, as_pair
-from .comparison import add_reference, check_format
+from ._check import Format, Named, Words, as_array, as_names, as_pair, worded
+from .comparison import add_reference
 from .curves import add_band
 from .labels import draw_cells
 from .theme import ThemeName
@@ -25,9 +26,10 @@ _BETWEEN_TICKS = 0.06  # of the axis' length: values of a sweep that lie nearer 
 _MISSING = "not run"
 
 
+@checked
 def sweep_bands(
     x: Any,
-    curves: Mapping[str, Any],
+    curves: Named,
     *,
     x_label: str,
     title: str = "Accuracy along a sweep",
@@ -55,12 +57,7 @@ def sweep_bands(
     Example:
         sweep_bands([0.01, 0.11], {"coupled": [[0.3, 0.4], [0.32, 0.41]], "decoupled": [[0.3, 0.5], [0.31, 0.52]]}, x_label="λ_var")
     """
-    check_boolean("log_x", log_x)
-    check_text("interval", interval)
-    check_choice("best", best, ("largest", "smallest"))
     at = _rising(x, log_x)
-    if not isinstance(curves, Mapping) or not curves:
-        fail("curves", "a mapping of name to values that is not empty", curves)
     figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, theme=theme, height=height)
     said = []
     for index, (name, values) in enumerate(curves.items()):
@@ -94,18 +91,19 @@ def sweep_bands(
     )
 
 
+@checked
 def heat_map(
     rows: Sequence[Any],
     columns: Sequence[Any],
     values: Any,
     *,
-    row_label: str,
-    column_label: str,
+    row_label: Words,
+    column_label: Words,
     title: str = "Accuracy over two settings",
-    value_label: str = "test accuracy (fraction)",
+    value_label: Words = "test accuracy (fraction)",
     intervals: tuple[Any, Any] | None = None,
     reference: tuple[str, float] | None = None,
-    text_format: str = ".3f",
+    text_format: Format = ".3f",
     theme: ThemeName = "light",
     height: int = 380,
 ) -> go.Figure:
@@ -129,12 +127,9 @@ def heat_map(
     shape = table.shape
     row_names = [_name(row) for row in as_names("rows", rows, shape[0])]
     column_names = [_name(column) for column in as_names("columns", columns, shape[1])]
-    for argument, label in (("row_label", row_label), ("column_label", column_label), ("value_label", value_label)):
-        check_text(argument, label, empty=False)
-    check_format(text_format)
     low, high = (table, table) if intervals is None else _around(intervals, table)
     label, level = _reference(reference)
-    shown = title if level is None else f"{check_text('title', title)} ({label}: {level:{text_format}})"
+    shown = title if level is None else f"{title} ({label}: {level:{text_format}})"
     figure = look.start_figure(title=shown, x_label=column_label, y_label=row_label, theme=theme, height=height)
     text = [["" if np.isnan(value) else f"{value:{text_format}}" for value in row] for row in table]
     scale, ends = _scale(table, level, theme)
@@ -212,7 +207,7 @@ def _reference(reference: Any) -> tuple[str, float | None]:
     if reference is None:
         return "", None
     label, level = as_pair("reference", reference, "(name, value)")
-    return check_text("the name in reference", label, empty=False), check_number("the value in reference", level)
+    return worded("the name in reference", label), check_number("the value in reference", level)
 
 
 def _name(value: str) -> str:

@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import plotly.graph_objects as go
 
-from ..core.errors import check_boolean, check_choice, check_instance, check_integer, check_number, check_text
+from ..core.boundary import checked, within
+from ._check import Words
 
 ThemeName = Literal["light", "dark"]
 THEMES: tuple[ThemeName, ...] = ("light", "dark")
@@ -52,27 +53,16 @@ class SeriesStyle:
     pattern: str
 
 
-def check_theme(theme: str) -> ThemeName:
-    """Return `theme` if it is one of the two."""
-    return check_choice("theme", theme, THEMES)
-
-
-def check_figure(figure: object) -> go.Figure:
-    """Return `figure` if it is one of plotly's."""
-    return check_instance("figure", figure, go.Figure, "a plotly.graph_objects.Figure")
-
-
-def series_style(index: int, theme: ThemeName = "light") -> SeriesStyle:
+@checked
+def series_style(index: Annotated[int, within(0)], theme: ThemeName = "light") -> SeriesStyle:
     """Colour, dash, marker and bar pattern of series number `index` (from 0; they repeat after seven)."""
-    at = check_integer("index", index, 0) % len(_DASHES)
-    return SeriesStyle(
-        colour=_SERIES[check_theme(theme)][at], dash=_DASHES[at], marker=_MARKERS[at], pattern=_PATTERNS[at]
-    )
+    at = index % len(_DASHES)
+    return SeriesStyle(colour=_SERIES[theme][at], dash=_DASHES[at], marker=_MARKERS[at], pattern=_PATTERNS[at])
 
 
 def neutral(name: Literal["background", "text", "quiet", "axis", "grid"], theme: ThemeName = "light") -> str:
     """The colour of something that is not a series."""
-    return _NEUTRALS[check_theme(theme)][_NEUTRAL_NAMES.index(name)]
+    return _NEUTRALS[theme][_NEUTRAL_NAMES.index(name)]
 
 
 def faint(colour: str, alpha: float) -> str:
@@ -80,11 +70,11 @@ def faint(colour: str, alpha: float) -> str:
     return f"{colour}{round(255 * alpha):02X}"
 
 
-def line_style(style: SeriesStyle, *, width: float = 2.0, markers: bool = False) -> dict[str, Any]:
+@checked
+def line_style(
+    style: SeriesStyle, *, width: Annotated[float, within(0)] = 2.0, markers: bool = False
+) -> dict[str, Any]:
     """Keyword arguments of a scatter trace."""
-    check_instance("style", style, SeriesStyle, "a SeriesStyle (series_style)")
-    check_number("width", width, 0)
-    check_boolean("markers", markers)
     chosen: dict[str, Any] = {"line": {"color": style.colour, "dash": style.dash, "width": width}, "mode": "lines"}
     if markers:
         chosen.update(mode="lines+markers", marker={"symbol": style.marker, "size": 7, "color": style.colour})
@@ -93,19 +83,17 @@ def line_style(style: SeriesStyle, *, width: float = 2.0, markers: bool = False)
 
 def palette(theme: ThemeName) -> list[str]:
     """Every colour code of a theme; codes at the same place in both themes stand for each other."""
-    return list(_SERIES[check_theme(theme)] + _NEUTRALS[theme])
+    return list(_SERIES[theme] + _NEUTRALS[theme])
 
 
 def colour_map(source: ThemeName, target: ThemeName) -> dict[str, str]:
     """Colour code in one theme -> the code that stands for it in the other."""
-    if check_theme(source) == check_theme(target):
-        return {}
-    return dict(zip(palette(source), palette(target), strict=True))
+    return {} if source == target else dict(zip(palette(source), palette(target), strict=True))
 
 
+@checked
 def recolour(text: str, source: ThemeName, target: ThemeName) -> str:
     """Exchange the colour codes in a figure's JSON text, in one pass (the two palettes share codes)."""
-    check_text("text", text)
     exchange = colour_map(source, target)
     if not exchange:
         return text
@@ -148,12 +136,16 @@ def template(theme: ThemeName = "light") -> dict[str, Any]:
     return {"layout": layout}
 
 
-def start_figure(*, title: str, x_label: str, y_label: str, theme: ThemeName = "light", height: int = 360) -> go.Figure:
+@checked
+def start_figure(
+    *,
+    title: Words,
+    x_label: Words,
+    y_label: Words,
+    theme: ThemeName = "light",
+    height: Annotated[int, within(10, 20_000)] = 360,
+) -> go.Figure:
     """An empty figure with title and labelled axes in a theme."""
-    check_theme(theme)
-    for name, value in (("title", title), ("x_label", x_label), ("y_label", y_label)):
-        check_text(name, value, empty=False)
-    check_integer("height", height, 10, 20_000)
     return go.Figure(
         layout={
             "template": template(theme),
@@ -166,10 +158,9 @@ def start_figure(*, title: str, x_label: str, y_label: str, theme: ThemeName = "
     )
 
 
-def finish_figure(figure: go.Figure, *, alt: str) -> go.Figure:
+@checked
+def finish_figure(figure: go.Figure, *, alt: Words) -> go.Figure:
     """Store the alt text: one sentence, with numbers, of what the figure shows."""
-    check_figure(figure)
-    check_text("alt", alt, empty=False)
     figure.layout.meta = {**(figure.layout.meta or {}), "alt": " ".join(alt.split())}
     return figure
 
@@ -184,7 +175,8 @@ def legend_below(figure: go.Figure) -> go.Figure:
     return figure
 
 
+@checked
 def alt_text(figure: go.Figure) -> str:
     """The stored alt text of a figure, or "" where it has none."""
-    meta = check_figure(figure).layout.meta
+    meta = figure.layout.meta
     return str(meta.get("alt", "")) if isinstance(meta, dict) else ""

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from ..core.errors import DDLabError, check_instance, check_text, fail
+from ..core.boundary import checked
+from ..core.errors import DDLabError, fail
 from . import alt as words
 from . import theme as look
-from ._check import as_array, as_extent, as_pair, as_series
+from ._check import as_array, as_extent, as_pair, as_series, worded
 from .embedding import as_plane, short
 from .theme import ThemeName
 
@@ -94,6 +95,7 @@ def decision_map(
     )
 
 
+@checked
 def move_decisions(
     figure: go.Figure,
     x: Any,
@@ -109,7 +111,6 @@ def move_decisions(
 
     For a map that follows a slider: a new figure takes ten times as long. Arguments as of `decision_map`.
     """
-    check_instance("figure", figure, go.Figure, "a figure that decision_map made")
     moving, alt = _decisions(x, y, outputs, points, labels, targets, best_boundary)
     _change(figure, moving, "a figure that decision_map made")
     return look.finish_figure(figure, alt=alt)
@@ -164,6 +165,7 @@ def setting_curves(
     return move_curves(figure, steps, curves, chosen=chosen, band=band, least=least)
 
 
+@checked
 def move_curves(
     figure: go.Figure,
     steps: Any,
@@ -177,12 +179,10 @@ def move_curves(
 
     Arguments as of `setting_curves`; `curves` has the same names as before, in the same order.
     """
-    check_instance("figure", figure, go.Figure, "a figure that setting_curves made")
     at = _steps(steps)
     series = {name: _of_length(f"curves[{name!r}]", curve, at) for name, curve in as_series("curves", curves).items()}
     name, values = as_pair("chosen", chosen, "(name, values)")
-    check_text("chosen", name, empty=False)
-    values = _of_length("chosen", values, at)
+    name, values = worded("chosen", name), _of_length("chosen", values, at)
     moving: dict[str, Any] = {own: {"x": short(at), "y": short(curve)} for own, curve in series.items()}
     moving[_CHOSEN] = {
         "x": short(at),

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import plotly.graph_objects as go
 
-from ..core.errors import fail
+from ..core.boundary import checked
 from . import alt as words
 from . import theme as look
+from ._check import Named
 from .embedding import as_plane, short
 from .theme import ThemeName
 
 
+@checked
 def classes_on_map(
-    classes: Mapping[str, Any],
+    classes: Named,
     *,
     title: str = "Views of the images of two classes",
     x_label: str = "map, first axis",
@@ -34,8 +33,6 @@ def classes_on_map(
     Example:
         classes_on_map({"disc": [[0, 0], [1, 0]], "cross": [[2, 1]]})
     """
-    if not isinstance(classes, Mapping) or not classes:
-        fail("classes", "a mapping of name to points that is not empty", classes)
     figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, theme=theme, height=height)
     said: list[str] = []
     for index, (name, positions) in enumerate(classes.items()):

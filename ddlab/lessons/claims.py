@@ -1,29 +1,74 @@
-"""The claim registry: what was found for each claim of the register.
+"""The claims: what each source says, which effect of which size would show it, and what was found.
 
-The effect and its size are declared in `register.py`, before any run. A verdict follows from the paired differences by `judge` alone.
-The numbers of the recorded runs stand in `verdicts.json`, made by `ddlab claims run`; a lesson recomputes its claims
-with fewer pairs and asserts that both agree.
+A lesson declares its claims in its folder's `claims.py`, before any run, beside what measures them: `CLAIMS`, and `effects(pairs)`, which
+gives claim -> `Measured`. A verdict follows from the paired differences by `judge` alone. The numbers of the recorded runs stand in
+`verdicts.json`, made by `ddlab claims run`; a lesson recomputes its claims with fewer pairs and asserts that both agree.
 """
 
 from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ..core import errors
 from ..core.errors import DDLabError
-from .register import CLAIMS, Claim
-from .shared.effects import Numbers, numbers_of
+from ..core.registry import Registry, in_folders
+from .shared.effects import Measured, Numbers, numbers_of
 
 RECORD = Path(__file__).with_name("verdicts.json")
 VERDICTS = ("holds", "holds when", "false", "not seen at this scale", "inconclusive")
 ROUNDING = 1e-9  # by which a pair may miss what a for-all claim declares, and a recomputed mean the recorded one
 
+_LESSONS = __name__.rpartition(".")[0]
 _BAR = r"\|"  # in a cell of a Markdown table
+_FIRST = (
+    "20_inverting_a_network",
+    "00_start",
+)  # lessons whose claims come first: labels and images (X1), the control of all others
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One testable claim.
+
+    Attributes:
+        id: as in the register ("D1"), with a word where one entry has several parts ("X1 labels").
+        source: paper and place. statement: the claim in one sentence.
+        effect: the number that is measured for each pair, in words. claimed: how large it is at least if the claim holds.
+        test: what it takes: "exact", "small" (two cores), "scale" (a GPU), "table" (reading).
+        lesson: name of the notebook that tests it.
+        every: a for-all statement: each single pair must reach `claimed`, so that one exception makes it false.
+        when: a condition, declared beforehand, under which the claim is judged as well ("t = 0"); empty for none.
+    """
+
+    id: str
+    source: str
+    statement: str
+    _: KW_ONLY
+    effect: str
+    claimed: float
+    test: Literal["exact", "small", "scale", "table"]
+    lesson: str
+    every: bool = False
+    when: str = ""
+
+
+def _claims() -> dict[str, Claim]:
+    """Those of all lessons by their ids."""
+    found = [claim for module in in_folders(_LESSONS, "claims") for claim in module.CLAIMS]
+    found.sort(key=lambda claim: (*(claim.lesson != first for first in _FIRST), claim.lesson))
+    return {claim.id: claim for claim in found}
+
+
+CLAIMS: Mapping[str, Claim] = Registry(_claims)
+EFFECTS: Mapping[str, Callable[[int], dict[str, Measured]]] = Registry(
+    lambda: {module.NAME: module.effects for module in sorted(in_folders(_LESSONS, "claims"), key=lambda m: m.NAME)}
+)
+"""Lesson -> what measures its claims with so many pairs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +131,12 @@ def judge(
     if verdict != "holds" and met is not None and _ruled(claim, met) == "holds":
         verdict = "holds when"
     return Verdict(claim=claim.id, verdict=verdict, setting=setting, under=met, **found._asdict())
+
+
+def verdicts(lesson: str, pairs: int) -> list[Verdict]:
+    """All claims of a lesson, measured now: from its records, and from so many new pairs where there are none."""
+    effects = EFFECTS[errors.check_choice("lesson", lesson, tuple(EFFECTS))](pairs)
+    return [judge(name, one.values, setting=one.setting, under=one.under) for name, one in effects.items()]
 
 
 def in_words(verdict: Verdict) -> str:

@@ -10,7 +10,6 @@ import resource
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,105 +18,10 @@ import torch
 from ..core import errors
 from ..explorers import Prediction
 from . import claims
+from .contents import LESSONS
 
 # What PyTorch would use, seen before any lesson has lowered it: the cores that this process may use.
 _CORES = torch.get_num_threads()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Budget:
-    """What a lesson promises: seconds of wall time on two CPU cores, CPU-seconds, MB resident at most; minutes to read.
-
-    Attributes:
-        threads: of PyTorch in the teaching preset on a CPU. For small networks one is fastest: waking a second one takes longer than
-            what it does (100 recovery steps of ten 16-pixel images: .54 s with one, .74 to .93 s with two), and the browser has the
-            other core.
-        title, finds: for the index; `finds` says in one line what a reader finds out.
-        one_thread_seconds: of wall time where there is one core only, as on Binder; `ddlab lessons time` measures it.
-        module: of `ddlab.lessons`, with the lesson's experiments and checks.
-    """
-
-    title: str
-    finds: str
-    wall_seconds: float
-    cpu_seconds: float
-    megabytes: float
-    minutes: int
-    module: str
-    threads: int = 1
-    one_thread_seconds: float = 180
-
-    def seconds(self, cores: int) -> float:
-        """The wall time that is promised where so many cores are free."""
-        return self.one_thread_seconds if cores == 1 else self.wall_seconds
-
-
-LESSONS = {
-    "00_start": Budget(
-        title="Dataset distillation in five minutes",
-        finds="what fifty images teach, and how much of it is the labels",
-        wall_seconds=90,
-        cpu_seconds=180,
-        megabytes=1200,
-        minutes=5,
-        module="start_page.experiments",
-    ),
-    "10_ideal_data": Budget(
-        title="Ideal data",
-        finds="which samples and targets teach fastest in a world of two Gaussians, and what is noise, geometry or myth (ReLA)",
-        wall_seconds=60,
-        cpu_seconds=120,
-        megabytes=1000,
-        minutes=35,
-        module="ideal_data.experiments",
-        one_thread_seconds=120,
-    ),
-    "20_inverting_a_network": Budget(
-        title="Inverting a network",
-        finds="what a teacher's batch-norm layers remember; what labels give and what images give (SRe2L)",
-        wall_seconds=90,
-        cpu_seconds=180,
-        megabytes=1200,
-        minutes=40,
-        module="inverting_a_network.experiments",
-    ),
-    "21_diversity": Budget(
-        title="Diversity",
-        finds="what pulls images of one class apart: two gaps that do not meet, and a push to the weights on trial (DWA)",
-        wall_seconds=90,
-        cpu_seconds=180,
-        megabytes=1200,
-        minutes=40,
-        module="diversity.experiments",
-    ),
-    "30_data_residuals": Budget(
-        title="Data residuals",
-        finds="what vanishes from an image that is optimised for long, what mixing the real one back in restores (FADRM), and at what cost",
-        wall_seconds=90,
-        cpu_seconds=180,
-        megabytes=1200,
-        minutes=40,
-        module="data_residuals.experiments",
-    ),
-    "40_bases_and_views": Budget(
-        title="Bases and views",
-        finds="what few floats are best spent on without labels: whole images, bases, or predefined views (KRR-ST, Boost)",
-        wall_seconds=90,
-        cpu_seconds=180,
-        megabytes=1200,
-        minutes=40,
-        module="bases_and_views.experiments",
-    ),
-    "90_claims_on_trial": Budget(
-        title="Claims on trial",
-        finds="which printed theorems hold, hold under a condition, or fail, and what is right instead",
-        wall_seconds=60,
-        cpu_seconds=180,
-        megabytes=1000,
-        minutes=40,
-        module="claims_on_trial.experiments",
-    ),
-}
 
 
 class OverBudget(AssertionError):
@@ -143,7 +47,7 @@ class Lesson:
         self._wall, self._cpu = time.monotonic(), time.process_time()
         self._predictions: dict[str, Prediction] = {}
         self._verdicts: dict[str, claims.Verdict] = {}
-        self._checks = importlib.import_module(f"{__package__}.{self.budget.module}").CHECKS
+        self._checks = importlib.import_module(f"{self.budget.folder}.experiments").CHECKS
 
     def config(self, module: Any, **changes: Any) -> Any:
         """The Config of a process module in this lesson's preset: `module.Config.teaching(**changes)`, or `.paper(**changes)`."""

@@ -6,22 +6,42 @@ torchvision's.
 
 from __future__ import annotations
 
+from typing import Annotated, Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from ..core import errors
+from ..core.boundary import checked, floats, integers, within
 from ..core.errors import DDLabError
-from ..networks.specification import LARGEST
+from ..networks.specification import ImageSize
 
 _LEAST_SIDE = 2  # px of a patch: torch's antialiased scaling to one column forgets to scale the rows (seen in 2.15)
 
 
+def _check_images(argument: str, images: Any) -> Tensor:
+    if (
+        images.dtype not in (torch.float32, torch.float64)
+        or 0 in images.shape[:2]
+        or min(images.shape[2:]) < _LEAST_SIDE
+    ):
+        allowed = f"at least one image of at least {_LEAST_SIDE} px a side, of float32 or float64"
+        errors.fail(argument, allowed, images)
+    return images
+
+
+Images = Annotated[Tensor, floats("n c h w"), _check_images]  # whole, and large enough to be scaled
+Patches = Annotated[Tensor, floats("n c h w")]
+Factor = Annotated[int, within(1, 2)]
+
+
+@checked
 def crop_boxes(
-    images: int,
-    crops: int,
+    images: Annotated[int, within(1, 10**7)],
+    crops: Annotated[int, within(1, 1000)],
     *,
-    image_size: tuple[int, int],
+    image_size: ImageSize,
     smallest_area: float,
     largest_area: float,
     generator: torch.Generator,
@@ -37,11 +57,7 @@ def crop_boxes(
     Returns:
         int64 [images, crops, 4]: top, left, rows, columns in pixels.
     """
-    errors.check_integer("images", images, 1, 10**7)
-    errors.check_integer("crops", crops, 1, 1000)
-    _check_size("image_size", image_size, (LARGEST, LARGEST))
     smallest_area, largest_area = checked_areas(smallest_area, largest_area)
-    errors.check_instance("generator", generator, torch.Generator, "a torch.Generator")
     draws = torch.rand((3, images, crops), generator=generator, dtype=torch.float64)
     scale = (smallest_area + (largest_area - smallest_area) * draws[0]).sqrt()
     lengths = [(scale * side).round().clamp(1, side) for side in image_size]
@@ -50,7 +66,8 @@ def crop_boxes(
     return torch.stack([*places, *lengths], dim=2).long()
 
 
-def cut_patches(images: Tensor, boxes: Tensor, *, patch_size: tuple[int, int]) -> Tensor:
+@checked
+def cut_patches(images: Images, boxes: Annotated[Tensor, integers("n m 4")], *, patch_size: ImageSize) -> Tensor:
     """Cut boxes out of images and scale them: bilinear, with the low-pass of PIL where they become smaller.
 
     Args:
@@ -60,12 +77,11 @@ def cut_patches(images: Tensor, boxes: Tensor, *, patch_size: tuple[int, int]) -
     Returns:
         [n, m, c, *patch_size].
     """
-    check_images(images)
-    errors.check_tensor("boxes", boxes, shape=[len(images), None, 4], dtype=torch.int64)
     if boxes.shape[1] == 0:
         errors.fail("boxes", "at least one of each image", boxes)
     _check_inside(boxes, images)
-    _check_size("patch_size", patch_size, tuple(images.shape[2:]), smallest=(_LEAST_SIDE, _LEAST_SIDE))
+    for side, whole in zip(patch_size, images.shape[2:], strict=True):
+        errors.check_integer("patch_size", side, _LEAST_SIDE, whole)
     parts = [
         image[None, :, top : top + rows, left : left + columns]
         for image, places in zip(images, boxes.tolist(), strict=True)
@@ -75,28 +91,28 @@ def cut_patches(images: Tensor, boxes: Tensor, *, patch_size: tuple[int, int]) -
     return torch.cat(scaled).unflatten(0, (len(images), boxes.shape[1]))
 
 
-def centred(patches: Tensor, *, image_size: tuple[int, int]) -> Tensor:
+@checked
+def centred(patches: Patches, *, image_size: ImageSize) -> Tensor:
     """Patches in the middle of images of zeros, the mean colour: [n, c, h, w] -> [n, c, *image_size]; one pixel more below and right."""
-    errors.check_tensor("patches", patches, shape=[None] * 4, floating=True)
-    _check_size("image_size", image_size, (LARGEST, LARGEST), smallest=tuple(patches.shape[2:]))
+    if image_size[0] < patches.shape[2] or image_size[1] < patches.shape[3]:
+        errors.fail("image_size", f"at least that of the patches, {tuple(patches.shape[2:])}", image_size)
     below, right = (whole - part for whole, part in zip(image_size, patches.shape[2:], strict=True))
     above, left = below // 2, right // 2
     return F.pad(patches, (left, right - left, above, below - above))
 
 
-def stitch(patches: Tensor, *, factor: int) -> Tensor:
+@checked
+def stitch(patches: Patches, *, factor: Factor) -> Tensor:
     """f x f patches to an image: [ipc f^2, c, h, w] -> [ipc, c, f h, f w]; the cells of image j, row by row, are j, j + ipc, ..."""
-    errors.check_tensor("patches", patches, shape=[None] * 4, floating=True)
-    errors.check_choice("factor", factor, (1, 2))
     if len(patches) == 0 or len(patches) % factor**2:
         errors.fail("patches", f"a multiple of {factor**2}, and at least that many", patches)
     cells = patches.unflatten(0, (factor, factor, -1))
     return cells.permute(2, 3, 0, 4, 1, 5).flatten(4, 5).flatten(2, 3)
 
 
-def patch_size_of(image_size: tuple[int, int], factor: int) -> tuple[int, int]:
+@checked
+def patch_size_of(image_size: tuple[int, int], factor: Factor) -> tuple[int, int]:
     """(height, width) of a patch, f of which make each side of an image; raise if f does not divide it, or leaves 1 px."""
-    errors.check_choice("factor", factor, (1, 2))
     if any(side % factor or side // factor < _LEAST_SIDE for side in image_size):
         raise DDLabError(
             f"factor must divide both sides of the images, {image_size} px, into patches of at least {_LEAST_SIDE} px; "
@@ -109,24 +125,6 @@ def checked_areas(smallest: float, largest: float) -> tuple[float, float]:
     """Both as float, if 0 < smallest <= largest <= 1."""
     largest = errors.check_number("largest_area", largest, 0, 1, open_low=True)
     return errors.check_number("smallest_area", smallest, 0, largest, open_low=True), largest
-
-
-def check_images(images: Tensor) -> None:
-    """Raise unless these are whole images that can be scaled."""
-    errors.check_tensor("images", images, shape=[None] * 4, floating=True)
-    if (
-        images.dtype not in (torch.float32, torch.float64)
-        or 0 in images.shape[:2]
-        or min(images.shape[2:]) < _LEAST_SIDE
-    ):
-        errors.fail("images", f"at least one image of at least {_LEAST_SIDE} px a side, of float32 or float64", images)
-
-
-def _check_size(argument: str, size: object, largest: tuple[int, ...], smallest: tuple[int, ...] = (1, 1)) -> None:
-    if not isinstance(size, tuple) or len(size) != 2:
-        errors.fail(argument, "(height, width)", size)
-    for side, low, high in zip(size, smallest, largest, strict=True):
-        errors.check_integer(argument, side, low, high)
 
 
 def _check_inside(boxes: Tensor, images: Tensor) -> None:

@@ -15,12 +15,14 @@ long run nearly every outer iteration sees one that has learnt nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 from torch import Tensor
 
 from .. import networks
-from ..core import errors, optimisers, randomness
+from ..core import optimisers, randomness
+from ..core.boundary import Count, checked, within
 from ..networks import NetworkSpec
 from ..training import losses
 
@@ -49,9 +51,9 @@ class Pool:
         return _of(self.weights, index)
 
 
-def waiting_steps(count: int, most: int, *, seed: int) -> list[int]:
+@checked
+def waiting_steps(count: Count, most: Annotated[int, within(2)], *, seed: int) -> list[int]:
     """z_l ~ U{1 ... Z - 1}, the steps that each of `count` networks is trained for before the first outer iteration; Z = `most`."""
-    count, most = errors.check_integer("count", count, 1), errors.check_integer("most", most, 2)
     return torch.randint(1, most, (count,), generator=randomness.generator(seed, 0, "pool steps")).tolist()
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
 
 from .. import methods
 from ..core import errors
+from ..core.boundary import checked, integers, typed
 from ..data import ImageData
 from ..distilled import DistilledSet
 from ..networks import Network
@@ -20,6 +21,7 @@ from ..training import self_supervised, supervised
 from ._labelling import labelled_set
 
 
+@checked
 def train_teacher(
     data: ImageData,
     config: supervised.Config | self_supervised.Training | None = None,
@@ -37,14 +39,18 @@ def train_teacher(
     Raises:
         DDLabError: wrong types, or a network that does not fit the images.
     """
-    if not isinstance(data, ImageData):
-        errors.fail("data", "an ImageData", data)
     config = supervised.Config.for_data(data, "teacher") if config is None else config
     process = self_supervised.teacher_of(config) if isinstance(config, self_supervised.Training) else supervised
     return driver.run(process, config, Inputs(data=data, device=device), progress=progress, checkpoint=checkpoint)
 
 
-def from_images(images: Tensor, labels: Tensor, data: ImageData, teacher: Network | None = None) -> DistilledSet:
+@checked
+def from_images(
+    images: Annotated[Tensor, typed("n c h w", torch.float32)],
+    labels: Annotated[Tensor, integers("n")],
+    data: ImageData,
+    teacher: Network | None = None,
+) -> DistilledSet:
     """A distilled set of any images: what a method of your own made, noise, or hand-picked ones.
 
     Args:
@@ -54,14 +60,12 @@ def from_images(images: Tensor, labels: Tensor, data: ImageData, teacher: Networ
     Raises:
         DDLabError: shapes or dtypes that do not fit the data.
     """
-    if not isinstance(data, ImageData):
-        errors.fail("data", "an ImageData", data)
-    errors.check_tensor("images", images, shape=[None, data.channels, *data.image_size], dtype=torch.float32)
-    errors.check_tensor("labels", labels, shape=[len(images)], dtype=torch.int64)
+    errors.check_tensor("images", images, shape=[None, data.channels, *data.image_size], finite=False)
     inputs = Inputs(data=data, teachers=() if teacher is None else (teacher,), device=images.device)
     return labelled_set(images, labels, inputs, complete=True, provenance={"method": "from_images"})
 
 
+@checked
 def distill(
     method: Any,
     data: ImageData,
@@ -93,10 +97,6 @@ def distill(
         KeyboardInterrupt: while the teacher was still being trained: there is no set yet, but its checkpoint is valid.
     """
     module = methods.get(method)
-    if not isinstance(data, ImageData):
-        errors.fail("data", "an ImageData", data)
-    if teacher is not None and not isinstance(teacher, Network):
-        errors.fail("teacher", "a Network", teacher)
     config = getattr(module.Config, "teaching", module.Config)() if config is None else config
     if type(config) is not module.Config:  # not isinstance: a method's Config may extend another's
         errors.fail("config", f"a {module.NAME} Config", config)

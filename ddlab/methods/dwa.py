@@ -40,7 +40,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Annotated, Any, Literal, Self
 
 import torch
 import torch.nn.functional as F
@@ -48,6 +48,7 @@ from torch import Tensor
 
 from .. import networks
 from ..core import errors, randomness
+from ..core.boundary import Index, checked, floats, integers, within
 from ..core.errors import NonFiniteError
 from ..core.parameters import parameter, with_default
 from ..distilled import DistilledSet
@@ -59,6 +60,7 @@ from . import recovery, sre2l
 NAME = "directed_weight_adjustment"
 ALIASES = ("dwa",)
 NEEDS_TEACHER = True
+Gradient = Literal["normalised", "raw"]
 AT_ONCE = 50  # images in one pass for the adjustment: a hundred of 32 px through ResNet-18 would take 1.9 GB
 SMALLEST_LENGTH = 1e-12  # added to a gradient's length, as in the reference code
 
@@ -93,7 +95,7 @@ class Config(sre2l.Config):
         source="DWA, Table 6",
         explorable=(0, 1.0),
     )
-    adjustment_gradient: str = parameter(
+    adjustment_gradient: Gradient = parameter(
         "normalised", choices=("normalised", "raw"), help="Of length 1, or as it is.", source="reference code; Alg 1"
     )
     batch_norm_weights: str = parameter(
@@ -140,8 +142,15 @@ class Adjustment:
     length: Tensor
 
 
+@checked
 def directed_adjustment(
-    teacher: Network, images: Tensor, labels: Tensor, *, steps: int, radius: float, gradient: str = "normalised"
+    teacher: Network,
+    images: Annotated[Tensor, floats("n c h w")],
+    labels: Annotated[Tensor, integers("n")],
+    *,
+    steps: Index,
+    radius: Annotated[float, within(0)],
+    gradient: Gradient = "normalised",
 ) -> Adjustment:
     r"""Eq 12 by Algorithm 1: K steps Delta theta += rho/K g, g = grad L_B(theta_T + Delta theta), uphill, of length 1 if normalised.
 
@@ -154,14 +163,7 @@ def directed_adjustment(
         DDLabError: labels without some class, or steps or a radius below 0 or not finite.
         NonFiniteError: a radius so large, or a teacher so broken, that the adjustment is not finite.
     """
-    errors.check_instance("teacher", teacher, Network, "a Network")
-    errors.check_tensor("images", images, shape=[None] * 4, floating=True)
-    _check_every_class(
-        errors.check_tensor("labels", labels, shape=[len(images)], dtype=torch.int64), teacher.spec.classes or 0
-    )
-    steps = errors.check_integer("steps", steps, 0)
-    radius = errors.check_number("radius", radius, 0)
-    errors.check_choice("gradient", gradient, ("normalised", "raw"))
+    _check_every_class(labels, teacher.spec.classes or 0)
     parameters = {name: teacher.weights[name] for name in networks.parameter_names(teacher.spec)}
     # Copies of our own, moved in place: new ones at each step would cost a third of its time.
     leaves = {name: value.detach().clone().requires_grad_() for name, value in parameters.items()}
@@ -179,14 +181,11 @@ def directed_adjustment(
     return found
 
 
-def random_adjustment(teacher: Network, *, length: float | Tensor, seed: int, batch: int = 0) -> Adjustment:
+@checked
+def random_adjustment(
+    teacher: Network, *, length: Annotated[float | Tensor, _check_length], seed: Index, batch: Index = 0
+) -> Adjustment:
     """The control of Table 3: a Gaussian direction over all parameters, stretched to `length` (at least 0). No losses."""
-    errors.check_instance("teacher", teacher, Network, "a Network")
-    length = errors.check_number(
-        "length", float(length) if isinstance(length, Tensor) and length.ndim == 0 else length, 0
-    )
-    errors.check_integer("seed", seed, 0)
-    errors.check_integer("batch", batch, 0)
     draw = randomness.generator(seed, batch, "random adjustment")
     drawn = {}
     for name in networks.parameter_names(teacher.spec):
@@ -281,6 +280,11 @@ def _batch_loss(
 def _length(tensors: Iterable[Tensor]) -> Tensor:
     """The Euclidean length of several tensors as one vector, []."""
     return torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(value) for value in tensors]))
+
+
+def _check_length(argument: str, length: Any) -> float:
+    scalar = isinstance(length, Tensor) and length.ndim == 0
+    return errors.check_number(argument, float(length) if scalar else length, 0)
 
 
 def _check_finite(found: Adjustment, radius: float) -> None:

@@ -39,7 +39,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import torch
 import torch.nn.functional as F
@@ -47,9 +47,11 @@ from torch import Tensor
 
 from .. import networks
 from ..core import errors, optimisers
+from ..core.boundary import Count, Images, Index, Share, checked, floats
 from ..core.errors import NonFiniteError
 from ..core.parameters import parameter, with_default
 from ..distilled import DistilledSet
+from ..networks.specification import ImageSize
 from ..runs import cache
 from ..runs.look import Look
 from ..runs.process import Inputs, require_data, require_teacher
@@ -132,64 +134,65 @@ class Trace(sre2l.Trace):
     network: int
 
 
-def stage_of(iteration: int, *, iterations: int, merges: int) -> int:
+@checked
+def stage_of(iteration: int, *, iterations: Count, merges: int) -> int:
     """The stage, from 1 to merges + 1, of an iteration (from 0): floor(B / (k + 1)) each, and the last takes what is left.
 
     >>> [stage_of(iteration, iterations=8, merges=2) for iteration in range(8)]
     [1, 1, 2, 2, 3, 3, 3, 3]
     """
-    iterations = errors.check_integer("iterations", iterations, 1)
-    merges = errors.check_integer("merges", merges, 0, iterations - 1)
-    iteration = errors.check_integer("iteration", iteration, 0, iterations - 1)
+    errors.check_integer("merges", merges, 0, iterations - 1)
+    errors.check_integer("iteration", iteration, 0, iterations - 1)
     return min(iteration // (iterations // (merges + 1)), merges) + 1
 
 
-def stage_size(stage: int, *, image_size: tuple[int, int], small_size: int | None) -> tuple[int, int]:
+@checked
+def stage_size(stage: Count, *, image_size: ImageSize, small_size: Count | None) -> tuple[int, int]:
     """(height, width) in a stage (from 1): the shorter side is `small_size` pixels in the odd ones, the other in proportion.
 
     >>> [stage_size(stage, image_size=(224, 224), small_size=200) for stage in (1, 2, 3)]
     [(200, 200), (224, 224), (200, 200)]
     """
-    stage = errors.check_integer("stage", stage, 1)
-    height, width = _checked_size("image_size", image_size)
-    if small_size is None:
+    height, width = image_size
+    shorter = min(height, width)
+    if small_size is not None and small_size >= shorter:
+        errors.fail("small_size", f"below the image size of {shorter} px, or None", small_size)
+    if small_size is None or stage % 2 == 0:
         return height, width
-    small, shorter = errors.check_integer("small_size", small_size, 1), min(height, width)
-    if small >= shorter:
-        errors.fail("small_size", f"below the image size of {shorter} px, or None", small)
-    return (round(height * small / shorter), round(width * small / shorter)) if stage % 2 else (height, width)
+    return round(height * small_size / shorter), round(width * small_size / shorter)
 
 
-def resampled(images: Tensor, size: tuple[int, int]) -> Tensor:
+@checked
+def resampled(images: Images, size: ImageSize) -> Tensor:
     """Images [n, channels, h, w] at another size (height, width): eq 54, bilinear between pixel centres, without smoothing first."""
-    errors.check_tensor("images", images, shape=[None] * 4, floating=True, finite=False)
-    size = _checked_size("size", size)
     if tuple(images.shape[2:]) == size:
         return images
     return F.interpolate(images, size=size, mode="bilinear", align_corners=False)
 
 
-def merged_with_residual(images: Tensor, patches: Tensor, merge_ratio: float) -> Tensor:
+@checked
+def merged_with_residual(
+    images: Images,
+    patches: Annotated[Tensor, floats("n c H W", finite=False)],
+    merge_ratio: Share,
+) -> Tensor:
     """Eq 9: alpha x + (1 - alpha) Resample(P, size of x).
 
     Args:
         images: [n, channels, h, w]. patches: [n, channels, H, W], real images of any size. merge_ratio: alpha in [0, 1].
     """
-    errors.check_tensor("images", images, shape=[None] * 4, floating=True, finite=False)
-    wanted = [*images.shape[:2], None, None]
-    errors.check_tensor("patches", patches, shape=wanted, dtype=images.dtype, finite=False)
-    merge_ratio = errors.check_number("merge_ratio", merge_ratio, 0, 1)
     height, width = images.shape[2:]
     return merge_ratio * images + (1 - merge_ratio) * resampled(patches, (height, width))
 
 
-def network_of(iteration: int, *, networks: int) -> int:
+@checked
+def network_of(iteration: Index, *, networks: Count) -> int:
     """FADRM+: which network (from 0) takes an iteration (from 0), each in its turn.
 
     >>> [network_of(iteration, networks=3) for iteration in range(5)]
     [0, 1, 2, 0, 1]
     """
-    return errors.check_integer("iteration", iteration, 0) % errors.check_integer("networks", networks, 1)
+    return iteration % networks
 
 
 def total_steps(config: Config, inputs: Inputs) -> int:
@@ -304,13 +307,6 @@ def _selection(config: Config) -> rded.Config:
     """RDED's settings for crops or mosaics; the best of each class go to the first batch."""
     shared = {name: getattr(config, name) for name in ("images_per_class", "candidates_per_class", "seed")}
     return rded.Config(factor=_FACTORS[config.patches], **shared)
-
-
-def _checked_size(argument: str, size: Any) -> tuple[int, int]:
-    if not isinstance(size, (tuple, list)) or len(size) != 2:
-        errors.fail(argument, "(height, width)", size)
-    height, width = (errors.check_integer(argument, side, 1, 10**5) for side in size)
-    return height, width
 
 
 SMALL = Config(images_per_class=2, iterations=4, roll_pixels=2, merges=2)  # for the contract tests

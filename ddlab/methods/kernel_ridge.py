@@ -23,41 +23,49 @@ condition of 4e5 (400 rows of 512 numbers) 1.6e-3 of the predictions; a float32 
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import torch
 from torch import Tensor
 
 from ..core import errors
+from ..core.boundary import checked, floats, within
 
 _LARGEST = 1e30
 
 
-def gram(first: Tensor, second: Tensor) -> Tensor:
+Strength = Annotated[float, within(0, _LARGEST)]
+Real = Annotated[Tensor, floats("n d", finite=False)]  # whole runs are looked at for NaN, not each step
+Distilled = Annotated[Tensor, floats("m d", finite=False)]
+Wanted = Annotated[Tensor, floats("n o", finite=False)]
+Targets = Annotated[Tensor, floats("m o", finite=False)]
+Kernel = Annotated[Tensor, floats("m m", finite=False)]
+
+
+@checked
+def gram(first: Real, second: Distilled) -> Tensor:
     """Inner products of features with a column of ones appended: [n, d] and [m, d] -> [n, m]. Differentiable."""
-    errors.check_tensor("first", first, shape=[None, None], floating=True, finite=False)
-    errors.check_tensor("second", second, shape=[None, first.shape[1]], dtype=first.dtype, finite=False)
     return first @ second.T + 1
 
 
-def trace_scaled(kernel: Tensor, *, strength: float) -> Tensor:
+@checked
+def trace_scaled(kernel: Kernel, *, strength: Strength) -> Tensor:
     """The ridge, strength times the trace of a kernel [m, m], as a constant: no gradient passes; []."""
-    errors.check_tensor("kernel", kernel, shape=[None, None], floating=True, finite=False)
-    strength = errors.check_number("strength", strength, 0, _LARGEST)
     return strength * kernel.detach().diagonal().sum()
 
 
-def solve(kernel: Tensor, targets: Tensor, *, ridge: float | Tensor) -> Tensor:
+@checked
+def solve(
+    kernel: Kernel,
+    targets: Annotated[Tensor, floats("m o", finite=False, alike=False)],
+    *,
+    ridge: Annotated[float | Tensor, within(0, _LARGEST)],
+) -> Tensor:
     """(K + ridge I)^{-1} Y in float64: kernel [m, m], targets [m, o] -> [m, o]. Differentiable.
 
     Raises:
         DDLabError: a kernel that is singular with this ridge, as that of two equal rows is without any.
     """
-    errors.check_tensor("kernel", kernel, shape=[None, None], floating=True, finite=False)
-    errors.check_tensor("kernel", kernel, shape=[len(kernel), len(kernel)], floating=True, finite=False)
-    errors.check_tensor("targets", targets, shape=[len(kernel), None], floating=True, finite=False)
-    if isinstance(ridge, Tensor):
-        errors.check_tensor("ridge", ridge, shape=[], floating=True, finite=False)
-    else:
-        ridge = errors.check_number("ridge", ridge, 0, _LARGEST)
     regular = kernel.double() + ridge * torch.eye(len(kernel), dtype=torch.float64, device=kernel.device)
     factor, failed = torch.linalg.cholesky_ex(regular)
     # Of a singular kernel rounding may leave a last pivot just above 0; the solution would be made of that alone.
@@ -81,7 +89,10 @@ def predictions(real: Tensor, distilled: Tensor, targets: Tensor, *, strength: f
     return gram(real, distilled) @ weights.to(real.dtype)
 
 
-def outer_loss(real: Tensor, wanted: Tensor, distilled: Tensor, targets: Tensor, *, strength: float = 1e-6) -> Tensor:
+@checked
+def outer_loss(
+    real: Real, wanted: Wanted, distilled: Distilled, targets: Targets, *, strength: Strength = 1e-6
+) -> Tensor:
     """Eq 3: the mean square of what is wanted less `predictions`, over all n o numbers; []. Differentiable.
 
     Args:
@@ -90,12 +101,8 @@ def outer_loss(real: Tensor, wanted: Tensor, distilled: Tensor, targets: Tensor,
     Raises:
         DDLabError: shapes that do not belong together, no row, or a singular kernel.
     """
-    errors.check_tensor("real", real, shape=[None, None], floating=True, finite=False)
-    errors.check_tensor("distilled", distilled, shape=[None, real.shape[1]], dtype=real.dtype, finite=False)
-    errors.check_tensor("wanted", wanted, shape=[len(real), None], dtype=real.dtype, finite=False)
     if not len(real) or not len(distilled):
         errors.fail("real and distilled", "at least one row each", (len(real), len(distilled)))
-    errors.check_tensor("targets", targets, shape=[len(distilled), wanted.shape[1]], dtype=real.dtype, finite=False)
     return (wanted - predictions(real, distilled, targets, strength=strength)).square().mean()
 
 

@@ -43,6 +43,7 @@ from torch import Tensor
 
 from .. import networks
 from ..core import errors, optimisers, randomness
+from ..core.boundary import Count, checked
 from ..core.parameters import Parameters, parameter
 from ..distilled import DistilledSet, Representations
 from ..networks import NetworkSpec
@@ -149,10 +150,10 @@ class Trace:
     learning_rate: float
 
 
-def real_indices(count: int, wanted: int, *, seed: int) -> Tensor:
+@checked
+def real_indices(count: Count, wanted: int, *, seed: int) -> Tensor:
     """int64 [wanted]: which of `count` training images the pairs begin as, at random; their labels play no part."""
-    count = errors.check_integer("count", count, 1)
-    wanted = errors.check_integer("wanted", wanted, 1, count)
+    errors.check_integer("wanted", wanted, 1, count)
     return torch.randperm(count, generator=randomness.generator(seed, 0, "real images of the pairs"))[:wanted]
 
 

@@ -39,13 +39,14 @@ Deviations
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import torch
 from torch import Tensor
 
 from .. import networks
 from ..core import errors, randomness
+from ..core.boundary import Count, checked, floats
 from ..core.parameters import Parameters, parameter
 from ..data import ImageData
 from ..distilled import DistilledSet
@@ -149,22 +150,22 @@ class Trace:
     mosaics: Mosaics
 
 
-def candidate_indices(data: ImageData, label: int, count: int, *, seed: int) -> Tensor:
+@checked
+def candidate_indices(data: ImageData, label: int, count: Count, *, seed: int) -> Tensor:
     """int64 [at most count]: training-set indices of one class, drawn at random without repetition; a larger count only adds some."""
-    errors.check_instance("data", data, ImageData, "an ImageData")
-    errors.check_integer("count", count, 1)
     members = data.of_class(label)
     return members[torch.randperm(len(members), generator=randomness.generator(seed, label, "real images"))[:count]]
 
 
-def realism_losses(logits: Tensor, label: int) -> Tensor:
+@checked
+def realism_losses(logits: Annotated[Tensor, floats("n classes")], label: int) -> Tensor:
     r"""-log softmax(phi_theta(x))_label in nats, at least 0: logits [n, classes] -> [n]. The lower, the more real is x."""
-    errors.check_tensor("logits", logits, shape=[None, None], floating=True)
     errors.check_integer("label", label, 0, logits.shape[1] - 1)
     return -logits.log_softmax(1)[:, label]
 
 
-def best_crops(losses: Tensor, count: int) -> tuple[Tensor, Tensor]:
+@checked
+def best_crops(losses: Annotated[Tensor, floats("n m")], count: int) -> tuple[Tensor, Tensor]:
     """The square of least loss of each image, and of these the `count` of least loss, in order; the first where losses are equal.
 
     Args:
@@ -173,7 +174,6 @@ def best_crops(losses: Tensor, count: int) -> tuple[Tensor, Tensor]:
     Returns:
         int64 [count] each: the images, all different, and their squares.
     """
-    errors.check_tensor("losses", losses, shape=[None, None], floating=True)
     errors.check_integer("count", count, 1, len(losses))
     if losses.shape[1] == 0:
         errors.fail("losses", "of at least one square of each image", losses)
@@ -182,14 +182,15 @@ def best_crops(losses: Tensor, count: int) -> tuple[Tensor, Tensor]:
     return rows, crops[rows]
 
 
+@checked
 def class_mosaics(
-    images: Tensor,
+    images: mosaic.Images,
     label: int,
     teacher: Network,
     *,
-    images_per_class: int,
+    images_per_class: Count,
     generator: torch.Generator,
-    factor: int = 1,
+    factor: mosaic.Factor = 1,
     crops_per_image: int = 5,
     smallest_area: float = 0.08,
     largest_area: float = 1.0,
@@ -204,9 +205,6 @@ def class_mosaics(
         DDLabError: images that are too few, of another shape, or that cannot be divided; a number out of range.
         NonFiniteError: the teacher's outputs on some square are not finite.
     """
-    mosaic.check_images(images)
-    errors.check_integer("images_per_class", images_per_class, 1)
-    errors.check_instance("teacher", teacher, Network, "a Network")
     errors.check_integer("label", label, 0, (teacher.spec.classes or 1) - 1)
     image_size = (images.shape[2], images.shape[3])
     patch_size = mosaic.patch_size_of(image_size, factor)

@@ -26,6 +26,7 @@ from torch import Tensor
 
 from .. import networks
 from ..core import errors, randomness
+from ..core.boundary import Count, Index, checked
 from ..core.parameters import Parameters, parameter
 from ..data.predefined_views import KINDS, NAMES, Kind, augmented
 from ..distilled import DistilledSet, Representations
@@ -87,7 +88,8 @@ class Trace:
     distance: Tensor
 
 
-def affordable(budget: int, *, image_floats: int, representation_floats: int) -> int:
+@checked
+def affordable(budget: Count, *, image_floats: Count, representation_floats: Index) -> int:
     """m: how many images with their representations take at most the floats of `budget` images.
 
     Args:
@@ -96,11 +98,7 @@ def affordable(budget: int, *, image_floats: int, representation_floats: int) ->
     Raises:
         DDLabError: a budget that does not buy one pair; the message names one that does.
     """
-    budget, image_floats = (
-        errors.check_integer("budget", budget, 1),
-        errors.check_integer("image_floats", image_floats, 1),
-    )
-    one = image_floats + errors.check_integer("representation_floats", representation_floats, 0)
+    one = image_floats + representation_floats
     if budget * image_floats < one:
         errors.fail(
             "budget", f"at least {-(-one // image_floats)} images, for one image and its representations", budget

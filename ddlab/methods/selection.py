@@ -20,13 +20,14 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
 
 from .. import networks
 from ..core import errors, randomness
+from ..core.boundary import checked, floats, within
 from ..core.parameters import Parameters, parameter
 from ..data import ImageData
 from ..distilled import DistilledSet
@@ -38,6 +39,7 @@ from ._labelling import labelled_set
 NAME = "selection"
 ALIASES = ()
 NEEDS_TEACHER = False
+Features = Annotated[Tensor, floats("n d")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,9 +90,10 @@ class Trace:
     mean_distance: Tensor
 
 
-def herding(features: Tensor, count: int) -> Tensor:
+@checked
+def herding(features: Features, count: int) -> Tensor:
     r"""Greedy: the k-th choice minimises || mean(f) - (sum of chosen + f_i) / k ||. features [n, d] -> indices [count], all different."""
-    _check_features(features, count)
+    errors.check_integer("count", count, 1, len(features))
     target, total = features.mean(0), features.new_zeros(features.shape[1])
     chosen: list[int] = []
     free = torch.ones(len(features), dtype=torch.bool, device=features.device)
@@ -103,9 +106,10 @@ def herding(features: Tensor, count: int) -> Tensor:
     return torch.tensor(chosen)
 
 
-def k_center(features: Tensor, count: int) -> Tensor:
+@checked
+def k_center(features: Features, count: int) -> Tensor:
     """Greedy farthest-first, starting with the image nearest to the mean. features [n, d] -> indices [count], all different."""
-    _check_features(features, count)
+    errors.check_integer("count", count, 1, len(features))
     chosen = [int((features - features.mean(0)).square().sum(1).argmin())]
     nearest = (features - features[chosen[0]]).square().sum(1)
     for _ in range(count - 1):
@@ -115,10 +119,10 @@ def k_center(features: Tensor, count: int) -> Tensor:
     return torch.tensor(chosen)
 
 
-def k_means(features: Tensor, count: int, *, seed: int) -> Tensor:
+@checked
+def k_means(features: Features, count: int, *, seed: Annotated[int, within(0, 2**32 - 1)]) -> Tensor:
     """The member nearest to each of `count` k-means centres. features [n, d] -> indices [count], all different."""
-    _check_features(features, count)
-    errors.check_integer("seed", seed, 0, 2**32 - 1)
+    errors.check_integer("count", count, 1, len(features))
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.metrics import pairwise_distances
@@ -136,18 +140,12 @@ def k_means(features: Tensor, count: int, *, seed: int) -> Tensor:
     return torch.tensor(chosen)
 
 
-def average(images: Tensor, count: int, *, generator: torch.Generator) -> Tensor:
+@checked
+def average(images: Annotated[Tensor, floats("n c h w")], count: int, *, generator: torch.Generator) -> Tensor:
     """The mean image of each of `count` random parts of equal size (up to one). images [n, c, h, w] -> [count, c, h, w]."""
-    errors.check_tensor("images", images, shape=[None] * 4, floating=True)
     errors.check_integer("count", count, 1, len(images))
-    errors.check_instance("generator", generator, torch.Generator, "a torch.Generator")
     order = torch.randperm(len(images), generator=generator).to(images.device)
     return torch.stack([images[part].mean(0) for part in torch.tensor_split(order, count)])
-
-
-def _check_features(features: Tensor, count: int) -> None:
-    errors.check_tensor("features", features, shape=[None, None], floating=True)
-    errors.check_integer("count", count, 1, len(features))
 
 
 def total_steps(config: Config, inputs: Inputs) -> int:

@@ -35,13 +35,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from ..core import errors, optimisers
+from ..core.boundary import Images, checked, floats, within
 from ..core.parameters import Parameters, parameter
 from ..distilled import DistilledSet
 from ..networks import Network
@@ -151,6 +152,8 @@ class State:
 
 
 AnyState = TypeVar("AnyState", bound=State)
+Term = Annotated[Tensor, floats("", finite=False, alike=False)]  # of the loss; whole runs are looked at for NaN
+Weight = Annotated[float, within(0)]
 
 
 @dataclass(frozen=True)
@@ -168,20 +171,18 @@ class Trace:
     learning_rate: float
 
 
+@checked
 def recovery_loss(
-    class_loss: Tensor, mean_gap: Tensor, variance_gap: Tensor, *, lambda_mean: float, lambda_var: float
+    class_loss: Term, mean_gap: Term, variance_gap: Term, *, lambda_mean: Weight, lambda_var: Weight
 ) -> Tensor:
     r"""Eq 3: l + lambda_mean L_mean + lambda_var L_var. Scalars in, scalar out."""
-    for name, term in (("class_loss", class_loss), ("mean_gap", mean_gap), ("variance_gap", variance_gap)):
-        errors.check_tensor(name, term, shape=[], floating=True, finite=False)
-    lambda_mean = errors.check_number("lambda_mean", lambda_mean, 0)
-    lambda_var = errors.check_number("lambda_var", lambda_var, 0)
     return class_loss + lambda_mean * mean_gap + lambda_var * variance_gap
 
 
+@checked
 def image_update(
-    images: Tensor,
-    gradient: Tensor,
+    images: Images,
+    gradient: Images,
     optimiser: optimisers.AdamState,
     *,
     learning_rate: float,
@@ -189,7 +190,6 @@ def image_update(
     valid_range: tuple[Tensor, Tensor],
 ) -> tuple[Tensor, optimisers.AdamState]:
     """One Adam step on the images [n, channels, h, w], then back into the range of valid pixels."""
-    errors.check_tensor("images", images, shape=[None] * 4, floating=True, finite=False)
     low, high = recovery.checked_range(valid_range, images)
     moved, optimiser = optimisers.adam_update(
         {"images": images}, {"images": gradient}, optimiser, learning_rate=learning_rate, betas=betas

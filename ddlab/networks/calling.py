@@ -12,7 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from ..core import errors
-from .specification import LARGEST, Network, NetworkSpec, check_weights, hooked_layers, skeleton
+from ..core.boundary import Count, Images, checked
+from .specification import ImageSize, Network, NetworkSpec, check_weights, hooked_layers, skeleton
 
 _PIXELS_AT_ONCE = 512 * 32 * 32
 _PIXELS_RUN = 256 * 256
@@ -105,7 +106,8 @@ def call(
     return Outputs(logits, found["features"], found["last_conv"], inputs), buffers
 
 
-def takes_size(spec: NetworkSpec, image_size: tuple[int, int]) -> bool:
+@checked
+def takes_size(spec: NetworkSpec, image_size: ImageSize) -> bool:
     """Whether a network that was built for images of one size also runs on images of another, with the same weights.
 
     Networks that end in global pooling do; those whose last linear layer sees every position do not.
@@ -113,12 +115,8 @@ def takes_size(spec: NetworkSpec, image_size: tuple[int, int]) -> bool:
     Args:
         spec: complete. image_size: (height, width) in pixels.
     """
-    errors.check_instance("spec", spec, NetworkSpec, "a NetworkSpec")
-    if not isinstance(image_size, tuple) or len(image_size) != 2:
-        errors.fail("image_size", "(height, width)", image_size)
-    height, width = (errors.check_integer("image_size", side, 1, LARGEST) for side in image_size)
     skeleton(spec)  # an incomplete spec is named here
-    return _runs_on(spec, height, width)
+    return _runs_on(spec, *image_size)
 
 
 @lru_cache(maxsize=256)
@@ -139,7 +137,8 @@ def _runs_on(spec: NetworkSpec, height: int, width: int) -> bool:
     return True
 
 
-def predict(network: Network, images: Tensor, *, batch_size: int | None = None) -> Outputs:
+@checked
+def predict(network: Network, images: Images, *, batch_size: Count | None = None) -> Outputs:
     """The outputs of a network in evaluation mode, without gradients, in batches of `batch_size` images.
 
     The images go to the network's device and the outputs come back to the images'.
@@ -147,12 +146,9 @@ def predict(network: Network, images: Tensor, *, batch_size: int | None = None) 
     Args:
         batch_size: default 512, fewer above 32 px, so that a batch has no more pixels than that.
     """
-    if not isinstance(network, Network):
-        errors.fail("network", "a Network", network)
-    errors.check_tensor("images", images, shape=[None] * 4, floating=True, finite=False)
     if batch_size is None:
         batch_size = max(min(512, _PIXELS_AT_ONCE // max(images.shape[2] * images.shape[3], 1)), 1)
-    batch_size = min(errors.check_integer("batch_size", batch_size, 1), max(len(images), 1))
+    batch_size = min(batch_size, max(len(images), 1))
     with torch.no_grad():
         parts = [call(network.spec, network.weights, batch.to(network.device))[0] for batch in images.split(batch_size)]
     return Outputs(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -59,10 +59,8 @@ class NetworkSpec:
             if getattr(self, name) is not None:
                 errors.check_integer(name, getattr(self, name), 1, LARGEST)
         if self.image_size is not None:
-            if not isinstance(self.image_size, tuple) or len(self.image_size) != 2:
-                errors.fail("image_size", "(height, width)", self.image_size)
-            for side in self.image_size:
-                errors.check_integer("image_size", side, _family(self.family).SMALLEST_IMAGE, LARGEST)
+            size = check_size("image_size", self.image_size, _family(self.family).SMALLEST_IMAGE)
+            object.__setattr__(self, "image_size", size)
 
     def for_data(self, data: Any, *, outputs: int | None = None) -> Self:
         """The same architecture for the channels, classes and image size of `data` (an ImageData or a DistilledSet).
@@ -106,6 +104,17 @@ class NetworkSpec:
         known: dict[str, Any] = {"image_size": tuple(size) if isinstance(size, list) else size}
         known |= {name: described.get(name) for name in ("channels", "classes")}
         return cls(**_parts(described.get("family"), described.get("options", {})), **known)
+
+
+def check_size(argument: str, size: Any, low: int = 1) -> tuple[int, int]:
+    """Return (height, width) if that is what it is, of at least `low` pixels each."""
+    if not isinstance(size, (tuple, list)) or len(size) != 2:
+        errors.fail(argument, "(height, width)", size)
+    height, width = (errors.check_integer(argument, side, low, LARGEST) for side in size)
+    return height, width
+
+
+ImageSize = Annotated[tuple[int, int], check_size]
 
 
 def spec(family: str, **options: Any) -> NetworkSpec:

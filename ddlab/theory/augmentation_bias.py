@@ -40,23 +40,31 @@ import functools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor
 
 from .. import networks
 from ..core import errors
+from ..core.boundary import check_fields, checked, filled, typed
 from ..data import predefined_views
 from ..networks import Network
-from ._check import LARGEST
-from .counted_ridge import drawn_view_counts, fitted_losses, view_counts
+from ._check import bounded
+from .counted_ridge import Strength, drawn_view_counts, fitted_losses, view_counts
 
 _NUMBERS_AT_ONCE = 1_000_000  # a few copies of them are held, 60 MB
 _MOST_SLOPES = 30_000_000
 _COPIES_AT_ONCE = 32  # of each image, through the network and back
 
 Features = Callable[[Tensor], Tensor]
+
+
+def on_cpu(argument: str, value: Tensor) -> Tensor:
+    """Of a tensor on the CPU."""
+    if value.device.type != "cpu":
+        errors.fail(argument, "on the CPU", str(value.device))
+    return value
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -71,33 +79,18 @@ class ViewProblem:
         kind: of `predefined_views`. strength: of the ridge, as a part of the kernel's trace; above 0.
     """
 
-    images: Tensor
-    targets: Tensor
-    real: Tensor
-    wanted: Tensor
+    images: Annotated[Tensor, typed("m c h w", torch.float64), filled, bounded, on_cpu]
+    targets: Annotated[Tensor, typed("... m o", torch.float64), filled, bounded, on_cpu]
+    real: Annotated[Tensor, typed("n c h w", torch.float64), filled, bounded, on_cpu]
+    wanted: Annotated[Tensor, typed("n o", torch.float64), filled, bounded, on_cpu]
     features: Features
     kind: predefined_views.Kind = "rotation"
-    strength: float = 1e-6
+    strength: Strength = 1e-6
 
     def __post_init__(self) -> None:
-        errors.check_choice("kind", self.kind, predefined_views.KINDS)
-        errors.check_tensor("images", self.images, shape=[None] * 4, dtype=torch.float64)
-        errors.check_tensor("real", self.real, shape=[None, *self.images.shape[1:]], dtype=torch.float64)
-        if 0 in self.images.shape or not len(self.real):
-            errors.fail("images and real", "at least one each, of at least one pixel", (self.images, self.real))
-        errors.check_tensor("wanted", self.wanted, shape=[len(self.real), None], dtype=torch.float64)
-        if not self.wanted.shape[1]:
-            errors.fail("wanted", "at least one number of each image", self.wanted)
-        ends = [len(self.images), self.wanted.shape[1]]
-        shared = isinstance(self.targets, Tensor) and self.targets.ndim == 2
-        errors.check_tensor("targets", self.targets, shape=ends if shared else [self.views, *ends], dtype=torch.float64)
-        for name in ("images", "targets", "real", "wanted"):
-            if float(getattr(self, name).detach().abs().max()) > LARGEST:
-                errors.fail(name, f"at most {LARGEST:g} in size", getattr(self, name))
-            if getattr(self, name).device.type != "cpu":
-                errors.fail(name, "on the CPU", str(getattr(self, name).device))
-        errors.check_function("features", self.features)
-        object.__setattr__(self, "strength", errors.check_number("strength", self.strength, 0, 1e6, open_low=True))
+        check_fields(self)
+        if self.targets.shape[:-2] not in ((), (self.views,)):
+            errors.fail("targets", f"of shape [m, o] or [{self.views}, m, o]", self.targets)
 
     @property
     def views(self) -> int:
@@ -174,17 +167,16 @@ class RandomViewGradients:
         return math.hypot(self.bias, self.spread)
 
 
+@checked
 def frozen_features(network: Network) -> Features:
     """A network's features as a function of images, in float64 and evaluation mode: [n, c, h, w] -> [n, d]."""
-    errors.check_instance("network", network, Network, "a Network")
     weights = {name: value.double() if value.is_floating_point() else value for name, value in network.weights.items()}
     return lambda images: networks.call(network.spec, weights, images)[0].features
 
 
+@checked
 def objective_gradient(problem: ViewProblem, *, views: Literal["none", "predefined"] = "predefined") -> ViewObjective:
     """Loss and gradient where nothing is drawn: the fit sees each image as it is ("none"), or once in every view ("predefined")."""
-    errors.check_instance("problem", problem, ViewProblem, "a ViewProblem")
-    errors.check_choice("views", views, ("none", "predefined"))
     images = problem.images.detach().clone().requires_grad_()
     counts = torch.ones(1, problem.views, len(images), dtype=torch.float64)
     if views == "none":

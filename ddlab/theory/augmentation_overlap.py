@@ -21,23 +21,30 @@ least area is weaker augmentation. `variance_between_and_within` and `class_over
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from ..core import errors, randomness
-from ._check import check_points
-from ._normal import LARGEST, check_gap, check_spread, distribution
+from ..core.boundary import checked, filled, floats, integers, within
+from ._check import Deviation, Size, bounded, precise
+from ._normal import distribution
 
 _LEAST_RATIO, _LARGEST_RATIO = 3 / 4, 4 / 3  # width over height, as in torchvision's RandomResizedCrop
 _TRIES = 10
 _ROWS = 1024  # at a time: the distances of all views to each other may not fit
 
 
+@checked
 def gaussian_overlap(
-    *, gap: float, spread: float, other_spread: float | None = None, strength: float = 0.0, noise_rate: float = 1.0
+    *,
+    gap: Size,
+    spread: Deviation,
+    other_spread: Deviation | None = None,
+    strength: Size = 0.0,
+    noise_rate: Size = 1.0,
 ) -> float:
     r"""The integral of min(p1, p2) of N(0, s1^2 + k a) and N(gap, s2^2 + k a), exact: in [0, 1].
 
@@ -49,9 +56,8 @@ def gaussian_overlap(
     >>> [round(gaussian_overlap(gap=1, spread=.5, noise_rate=.25, strength=a), 3) for a in (0, 1, 8)]
     [0.317, 0.48, 0.739]
     """
-    other_spread = spread if other_spread is None else check_spread("other_spread", other_spread)
-    gap = check_gap("gap", gap)
-    narrow, wide = sorted(_spread(one, strength, noise_rate) for one in (spread, other_spread))
+    spreads = (spread, spread if other_spread is None else other_spread)
+    narrow, wide = sorted(math.sqrt(one**2 + noise_rate * strength) for one in spreads)
     gap, ratio = gap / narrow, wide / narrow  # in units of the narrow one
     if ratio == 1:
         return 2 * distribution(-gap / 2)
@@ -65,16 +71,24 @@ def gaussian_overlap(
     return min(outside + between, 1.0)
 
 
-def printed_gaussian_overlap(*, gap: float, spread: float, strength: float = 0.0, noise_rate: float = 1.0) -> float:
+@checked
+def printed_gaussian_overlap(*, gap: Size, spread: Deviation, strength: Size = 0.0, noise_rate: Size = 1.0) -> float:
     """Eq 67 as printed, 2 Phi(gap / sqrt(2 (s^2 + k a))) - 1: falls as the classes spread.
 
     >>> [round(printed_gaussian_overlap(gap=1, spread=.5, noise_rate=.25, strength=a), 3) for a in (0, 1, 8)]
     [0.843, 0.683, 0.363]
     """
-    return math.erf(check_gap("gap", gap) / (2 * _spread(spread, strength, noise_rate)))
+    return math.erf(gap / (2 * math.sqrt(spread**2 + noise_rate * strength)))
 
 
-def crop_views(images: Tensor, *, minimum_scale: float, views: int, seed: int = 0) -> Tensor:
+@checked
+def crop_views(
+    images: Annotated[Tensor, floats("n c h w"), filled, precise],
+    *,
+    minimum_scale: Annotated[float, within(0, 1, open_low=True)],
+    views: Annotated[int, within(1, 10_000)],
+    seed: int = 0,
+) -> Tensor:
     """Random parts of images, resized to the whole: [n, c, h, w] -> [n, views, c, h, w] (RandomResizedCrop).
 
     A part has an area between `minimum_scale` and all of the image's, drawn uniformly, and a width of 3/4 to 4/3 of its height, drawn
@@ -84,13 +98,6 @@ def crop_views(images: Tensor, *, minimum_scale: float, views: int, seed: int = 
     Args:
         images: float32 or float64. minimum_scale: in (0, 1]; at 1 there is no augmentation, and a view is its image. views: of each image.
     """
-    errors.check_tensor("images", images, shape=[None] * 4, floating=True)
-    if images.dtype not in (torch.float32, torch.float64):
-        errors.fail("images", "of dtype float32 or float64", images)
-    if 0 in images.shape:
-        errors.fail("images", "of at least one image with at least one pixel", images)
-    minimum_scale = errors.check_number("minimum_scale", minimum_scale, 0, 1, open_low=True)
-    errors.check_integer("views", views, 1, 10_000)
     repeated = images[:, None].expand(-1, views, -1, -1, -1)
     draw = randomness.generator(seed, 0, "crop views")
     if minimum_scale == 1:
@@ -105,13 +112,14 @@ def crop_views(images: Tensor, *, minimum_scale: float, views: int, seed: int = 
     return torch.cat(flat).unflatten(0, (len(images), views))
 
 
+@checked
 def class_overlap(
-    first: Tensor,
-    second: Tensor,
+    first: Annotated[Tensor, floats("n d"), filled, bounded],
+    second: Annotated[Tensor, floats("m d"), filled, bounded],
     *,
-    neighbours: int = 15,
-    first_sources: Tensor | None = None,
-    second_sources: Tensor | None = None,
+    neighbours: Annotated[int, within(1)] = 15,
+    first_sources: Annotated[Tensor, integers("n")] | None = None,
+    second_sources: Annotated[Tensor, integers("m")] | None = None,
 ) -> float:
     """The overlap of two sets of points in [0, 1]: the two classes' error rates, added, when the nearest other points vote.
 
@@ -123,10 +131,7 @@ def class_overlap(
         first_sources, second_sources: int64 [n], [m]: which image a view was cut from. Views of one image do not vote for each other:
             they would show that an image is like itself. Default: every point has its own.
     """
-    check_points("first", first)
-    check_points("second", second, like=first)
-    errors.check_integer("neighbours", neighbours, 1)
-    groups = [_sources("first_sources", first_sources, first), _sources("second_sources", second_sources, second)]
+    groups = [_numbered(first_sources, first), _numbered(second_sources, second)]
     sources = torch.cat([groups[0], groups[1] + int(groups[0].max()) + 1])
     for argument, group in zip(("first", "second"), groups, strict=True):
         if int(group.max()) == 0:
@@ -147,20 +152,11 @@ def class_overlap(
     return min(float(wrong[~side].mean() + wrong[side].mean()), 1.0)
 
 
-def _spread(spread: Any, strength: Any, noise_rate: Any) -> float:
-    """sqrt(s^2 + k a)."""
-    added = errors.check_number("noise_rate", noise_rate, 0, LARGEST) * errors.check_number(
-        "strength", strength, 0, LARGEST
-    )
-    return math.sqrt(check_spread("spread", spread) ** 2 + added)
-
-
-def _sources(argument: str, given: Any, points: Tensor) -> Tensor:
+def _numbered(sources: Tensor | None, points: Tensor) -> Tensor:
     """One number per point, 0, 1, ...: which points may not vote for each other."""
-    if given is None:
+    if sources is None:
         return torch.arange(len(points), device=points.device)
-    errors.check_tensor(argument, given, shape=[len(points)], dtype=torch.int64)
-    return given.to(points.device).unique(return_inverse=True)[1]
+    return sources.to(points.device).unique(return_inverse=True)[1]
 
 
 def _parts(count: int, height: int, width: int, least: float, draw: torch.Generator) -> list[tuple[int, int, int, int]]:

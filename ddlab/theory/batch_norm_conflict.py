@@ -30,17 +30,22 @@ So A.1 shows that single latents are pulled apart. That a common weight hurts do
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ..core import errors
-from ._check import check_points, check_target
+from ..core.boundary import checked, floats, within
+from ._check import Points, Weight, bounded, variances
+
+Mean = Annotated[Tensor, floats("d"), bounded]
+Variance = Annotated[Tensor, floats("d"), variances]
 
 
-def mean_gap(points: Tensor, target_mean: Tensor, *, squared: bool = True) -> Tensor:
+@checked
+def mean_gap(points: Points, target_mean: Mean, *, squared: bool = True) -> Tensor:
     r"""L_mean = sum_k (mu_k(S) - mu_k(T))^2 (A.1), or its root, ||mu(S) - mu(T)||_2 (eq 4), with `squared=False`; a scalar.
 
     Args:
@@ -49,38 +54,39 @@ def mean_gap(points: Tensor, target_mean: Tensor, *, squared: bool = True) -> Te
     Raises:
         DDLabError: another shape or dtype, or values that are not finite or above 1e6 in size. So do all functions here.
     """
-    return _length(_mean_difference(points, target_mean), squared)
+    return _length(points.mean(0) - target_mean, squared)
 
 
-def variance_gap(points: Tensor, target_variance: Tensor, *, squared: bool = True) -> Tensor:
+@checked
+def variance_gap(points: Points, target_variance: Variance, *, squared: bool = True) -> Tensor:
     r"""L_var = sum_k (sigma^2_k(S) - sigma^2_k(T))^2 (A.1), or its root (eq 4) with `squared=False`; a scalar.
 
     Args:
         points: [n, d]. target_variance: [d], not negative; variances are biased, as batch norm's are.
     """
-    return _length(_variance_difference(points, target_variance), squared)
+    return _length(points.var(0, correction=0) - target_variance, squared)
 
 
-def mean_gap_gradient(points: Tensor, target_mean: Tensor, *, squared: bool = True) -> Tensor:
+@checked
+def mean_gap_gradient(points: Points, target_mean: Mean, *, squared: bool = True) -> Tensor:
     r"""dL_mean/ds_i = (2/n) (mu(S) - mu(T)), the same for every point (eq 18); [n, d].
 
     With `squared=False` (mu(S) - mu(T)) / (n ||mu(S) - mu(T)||_2), and 0 where the gap is closed.
     """
-    errors.check_boolean("squared", squared)
-    return _slope(_mean_difference(points, target_mean), squared).expand_as(points) / len(points)
+    return _slope(points.mean(0) - target_mean, squared).expand_as(points) / len(points)
 
 
-def variance_gap_gradient(points: Tensor, target_variance: Tensor, *, squared: bool = True) -> Tensor:
+@checked
+def variance_gap_gradient(points: Points, target_variance: Variance, *, squared: bool = True) -> Tensor:
     r"""dL_var/ds_i = 2 (sigma^2(S) - sigma^2(T)) (2/n) (s_i - mu(S)), each dimension by itself (eq 19, corrected); [n, d].
 
     With `squared=False` divided by 2 ||sigma^2(S) - sigma^2(T)||_2, and 0 where the gap is closed.
     """
-    errors.check_boolean("squared", squared)
-    slope = _slope(_variance_difference(points, target_variance), squared)
+    slope = _slope(points.var(0, correction=0) - target_variance, squared)
     return slope * (2 / len(points)) * (points - points.mean(0))
 
 
-def printed_variance_gap_gradient(points: Tensor, target_variance: Tensor) -> Tensor:
+def printed_variance_gap_gradient(points: Points, target_variance: Variance) -> Tensor:
     r"""dL_var/ds_i as the paper prints it in eq 19, with the factor (1 - 1/n) that should not be there; [n, d].
 
     Too short by that factor: by a half for two points, by a hundredth for a hundred.
@@ -88,7 +94,7 @@ def printed_variance_gap_gradient(points: Tensor, target_variance: Tensor) -> Te
     return variance_gap_gradient(points, target_variance) * (1 - 1 / len(points))
 
 
-def single_products(points: Tensor, target_mean: Tensor, target_variance: Tensor, *, squared: bool = True) -> Tensor:
+def single_products(points: Points, target_mean: Mean, target_variance: Variance, *, squared: bool = True) -> Tensor:
     r"""dL_mean/ds_i . dL_var/ds_i, summed over the dimensions: one number per point (eq 17 and 20, without the wrong factor); [n].
 
     The paper writes eq 20 for one dimension; give single columns to see the dimensions apart. `squared=False` divides all products
@@ -98,7 +104,7 @@ def single_products(points: Tensor, target_mean: Tensor, target_variance: Tensor
     return (one * variance_gap_gradient(points, target_variance, squared=squared)).sum(1)
 
 
-def batch_product(points: Tensor, target_mean: Tensor, target_variance: Tensor, *, squared: bool = True) -> Tensor:
+def batch_product(points: Points, target_mean: Mean, target_variance: Variance, *, squared: bool = True) -> Tensor:
     r"""The inner product of the two gradients over the whole batch, sum_i dL_mean/ds_i . dL_var/ds_i: zero; a scalar.
 
     Exactly, because sum_i (s_i - mu(S)) = 0; what is returned is the sum as it comes out, with its rounding.
@@ -106,7 +112,7 @@ def batch_product(points: Tensor, target_mean: Tensor, target_variance: Tensor, 
     return single_products(points, target_mean, target_variance, squared=squared).sum()
 
 
-def opposed(points: Tensor, target_mean: Tensor, target_variance: Tensor) -> Tensor:
+def opposed(points: Points, target_mean: Mean, target_variance: Variance) -> Tensor:
     r"""Which points the two gaps pull apart: those with a negative inner product (eq 17); bool [n].
 
     They lie on one side of a hyperplane through mu(S), the side that R of the appendix tells. A product that is no more than
@@ -118,7 +124,8 @@ def opposed(points: Tensor, target_mean: Tensor, target_variance: Tensor) -> Ten
     return (one * other).sum(1) < -rounding
 
 
-def closed_gaps(points: Tensor, target_mean: Tensor, target_variance: Tensor) -> tuple[Tensor, Tensor]:
+@checked
+def closed_gaps(points: Points, target_mean: Mean, target_variance: Variance) -> tuple[Tensor, Tensor]:
     r"""The stretch and the shift that close both gaps at once: `stretch * points + shift` has mean mu(T) and variance sigma^2(T).
 
     Returns:
@@ -128,9 +135,7 @@ def closed_gaps(points: Tensor, target_mean: Tensor, target_variance: Tensor) ->
         DDLabError: a dimension in which all points are equal and the target's variance is above 0: no stretch widens it (there the
             gradient of the variance gap is 0 too).
     """
-    shifted = _mean_difference(points, target_mean)
-    wanted = check_target("target_variance", target_variance, points, variance=True).sqrt()
-    mean = shifted + target_mean
+    wanted, mean = target_variance.sqrt(), points.mean(0)
     range_ = points.amax(0) - points.amin(0)
     # In units of the range, so that the square of a small spread is not lost.
     unit = torch.where(range_ > 0, range_, torch.ones_like(range_))
@@ -146,15 +151,16 @@ def closed_gaps(points: Tensor, target_mean: Tensor, target_variance: Tensor) ->
     return stretch, target_mean - stretch * mean
 
 
+@checked
 def moving(
-    points: Tensor,
-    target_mean: Tensor,
-    target_variance: Tensor,
+    points: Points,
+    target_mean: Mean,
+    target_variance: Variance,
     *,
-    lambda_mean: float,
-    lambda_var: float,
-    learning_rate: float,
-    steps: int,
+    lambda_mean: Weight,
+    lambda_var: Weight,
+    learning_rate: Weight,
+    steps: Annotated[int, within(0, 10**5)],
     squared: bool = True,
 ) -> Tensor:
     r"""Gradient descent on lambda_mean L_mean + lambda_var L_var of free latents: s_i <- s_i - eta (lambda_mean dL_mean/ds_i + ...).
@@ -171,19 +177,12 @@ def moving(
     Raises:
         DDLabError: a learning rate so large that the points fly apart.
     """
-    gap_of_mean = _mean_difference(points, target_mean)
-    goal = check_target("target_variance", target_variance, points, variance=True)
-    lambda_mean, lambda_var, learning_rate = (
-        errors.check_number(name, value, 0)
-        for name, value in (("lambda_mean", lambda_mean), ("lambda_var", lambda_var), ("learning_rate", learning_rate))
-    )
-    errors.check_integer("steps", steps, 0, 10**5)
-    errors.check_boolean("squared", squared)
     # The first gradient shifts all points, the second stretches them about their mean: two numbers per dimension say where all are.
     # In numpy, whose calls on so few numbers take a fifth of the time.
     deviations = points.detach() - points.detach().mean(0)
     shift, variance, wanted = (
-        value.detach().cpu().numpy() for value in (gap_of_mean, deviations.square().mean(0), goal)
+        value.detach().cpu().numpy()
+        for value in (points.mean(0) - target_mean, deviations.square().mean(0), target_variance)
     )
     stretch = np.ones_like(wanted)
     mean_rate, variance_rate = (learning_rate * weight / len(points) for weight in (lambda_mean, 2 * lambda_var))
@@ -203,18 +202,7 @@ def moving(
     return frames
 
 
-def _mean_difference(points: Tensor, target_mean: Tensor) -> Tensor:
-    check_points("points", points)
-    return points.mean(0) - check_target("target_mean", target_mean, points)
-
-
-def _variance_difference(points: Tensor, target_variance: Tensor) -> Tensor:
-    check_points("points", points)
-    return points.var(0, correction=0) - check_target("target_variance", target_variance, points, variance=True)
-
-
 def _length(difference: Tensor, squared: bool) -> Tensor:
-    errors.check_boolean("squared", squared)
     return difference.square().sum() if squared else torch.linalg.vector_norm(difference)
 
 

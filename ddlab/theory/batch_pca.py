@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 from torch import Tensor
 
 from ..core import errors
-from ._check import check_points
+from ..core.boundary import check, checked, within
+from ._check import Points
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -35,12 +37,12 @@ class PrincipalComponents:
 
     def reduced(self, points: Tensor) -> Tensor:
         """(y - mean) V, float64 [m, k], of points [m, d]; float32 or float64."""
-        check_points("points", points)
-        errors.check_tensor("points", points, shape=[None, len(self.mean)])
+        check("points", points, Points, d=len(self.mean))
         return (points.detach().double().cpu() - self.mean) @ self.directions
 
 
-def batch_pca(batches: Iterable[Tensor], *, components: int) -> PrincipalComponents:
+@checked
+def batch_pca(batches: Iterable[Tensor], *, components: Annotated[int, within(1)]) -> PrincipalComponents:
     """PCA of all points of all batches, which are looked at once and one at a time (Algorithm 2).
 
     Args:
@@ -51,13 +53,10 @@ def batch_pca(batches: Iterable[Tensor], *, components: int) -> PrincipalCompone
         DDLabError: no batches, batches of unlike widths, or fewer than two points.
     """
     errors.check_instance("batches", batches, Iterable, "an iterable of tensors")
-    errors.check_integer("components", components, 1)
-    count, mean, squares = 0, torch.zeros(0, dtype=torch.float64), torch.zeros(0, dtype=torch.float64)
+    count, mean, squares = 0, torch.zeros(()), torch.zeros(())
     for batch in batches:
-        values = check_points("batches", batch).detach().double().cpu()
-        if count == 0:
-            mean, squares = values.new_zeros(values.shape[1]), values.new_zeros(values.shape[1], values.shape[1])
-        errors.check_tensor("batches", values, shape=[None, len(mean)])
+        known = {"d": len(mean)} if count else {}
+        values = check("batches", batch, Points, **known).detach().double().cpu()
         centred = values - values.mean(0)
         moved = values.mean(0) - mean
         total = count + len(values)

@@ -33,21 +33,27 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
 
 import torch
 from torch import Tensor
 
 from ..core import errors, randomness
-from ._normal import LARGEST, distribution
-from .relabelling_noise import check_problem, gradient_noise, mean_absolute_noise
+from ..core.boundary import checked, within
+from ._check import Deviation, Place, Ratio, Size
+from ._normal import distribution
+from .relabelling_noise import gradient_noise, mean_absolute_noise
 
-MOST_STEPS = 1_000_000
 MOST_DRAWS = 100_000_000
 
+Steps = Annotated[int, within(0, 1_000_000)]
+Rate = Annotated[float, within(0, 1, open_low=True)]
+Momentum = Annotated[float, within(0, 0.9999)]
 
+
+@checked
 def noise_floor(
-    *, spread: float, gap: float = 1.0, relabelled: float = 0.0, learning_rate: float, momentum: float = 0.0
+    *, spread: Deviation, gap: Size = 1.0, relabelled: Ratio = 0.0, learning_rate: Rate, momentum: Momentum = 0.0
 ) -> float:
     r"""What E[(theta_t - theta*)^2] ends on: eta (1 + m) / ((1 - m) (2 (1 + m) - eta)) E[u^2]; without momentum eta / (2 - eta) E[u^2].
 
@@ -58,19 +64,19 @@ def noise_floor(
     50.0
     """
     noise = gradient_noise(spread=spread, gap=gap, relabelled=relabelled)
-    rate, momentum = _optimiser(learning_rate, momentum)
-    return noise * rate * (1 + momentum) / ((1 - momentum) * (2 * (1 + momentum) - rate))
+    return noise * learning_rate * (1 + momentum) / ((1 - momentum) * (2 * (1 + momentum) - learning_rate))
 
 
+@checked
 def expected_squared_error(
-    steps: int,
+    steps: Steps,
     *,
-    spread: float,
-    gap: float = 1.0,
-    relabelled: float = 0.0,
-    learning_rate: float,
-    momentum: float = 0.0,
-    start: float = 1.0,
+    spread: Deviation,
+    gap: Size = 1.0,
+    relabelled: Ratio = 0.0,
+    learning_rate: Rate,
+    momentum: Momentum = 0.0,
+    start: Place = 1.0,
 ) -> Tensor:
     r"""E[(theta_t - theta*)^2] for t = 0 ... steps, float64 [steps + 1]: A.3 with its last line put right.
 
@@ -80,52 +86,46 @@ def expected_squared_error(
     >>> round(float(expected_squared_error(200, spread=1, learning_rate=.1)[-1]), 4)
     0.0658
     """
-    start = errors.check_number("start", start, -LARGEST, LARGEST)
     noise = gradient_noise(spread=spread, gap=gap, relabelled=relabelled)
-    rate, momentum = _optimiser(learning_rate, momentum)
     if momentum == 0:
-        decay = _decay(steps, rate) ** 2
-        return decay * start**2 + (1 - decay) * rate / (2 - rate) * noise
-    return torch.tensor(_second_moments(_steps(steps), noise, rate, momentum, start), dtype=torch.float64)
+        decay = _decay(steps, learning_rate) ** 2
+        return decay * start**2 + (1 - decay) * learning_rate / (2 - learning_rate) * noise
+    return torch.tensor(_second_moments(steps, noise, learning_rate, momentum, start), dtype=torch.float64)
 
 
+@checked
 def printed_squared_error(
-    steps: int, *, spread: float, gap: float = 1.0, learning_rate: float, start: float = 1.0
+    steps: Steps, *, spread: Deviation, gap: Size = 1.0, learning_rate: Rate, start: Place = 1.0
 ) -> Tensor:
     r"""A.3 as printed, (C2 + C3 S^2)(1 - eta)^(2t) / C1: (1-eta)^(2t) [start^2 + eta/(2-eta) ((1 - gap/2)^2 + S^2)], [steps + 1].
 
     Wrong: at t = 0 it adds the noise of steps that were not made, and for large t it has none.
     """
-    start = errors.check_number("start", start, -LARGEST, LARGEST)
     noise = gradient_noise(spread=spread, gap=gap)
-    rate, _ = _optimiser(learning_rate, 0.0)
-    return _decay(steps, rate) ** 2 * (start**2 + rate / (2 - rate) * noise)
+    return _decay(steps, learning_rate) ** 2 * (start**2 + learning_rate / (2 - learning_rate) * noise)
 
 
+@checked
 def relabelling_bound(
-    steps: int, *, spread: float, gap: float = 1.0, relabelled: float, learning_rate: float, start: float = 1.0
+    steps: Steps, *, spread: Deviation, gap: Size = 1.0, relabelled: Ratio, learning_rate: Rate, start: Place = 1.0
 ) -> Tensor:
     r"""B.2 without C1': (1-eta)^t |start| + [1 - (1-eta)^t] [rho E|u(1)| + (1 - rho) E|u(0)|] >= E|theta_t - theta*|, [steps + 1].
 
     It holds and falls with rho, since E|u(1)| < E|u(0)|; it is far above what it bounds, since noise of both signs averages out.
     """
-    start = errors.check_number("start", start, -LARGEST, LARGEST)
-    _, _, rho = check_problem(spread, gap, relabelled)
     ends = [mean_absolute_noise(spread=spread, gap=gap, relabelled=end) for end in (0.0, 1.0)]
-    rate, _ = _optimiser(learning_rate, 0.0)
-    decay = _decay(steps, rate)
-    return decay * abs(start) + (1 - decay) * (rho * ends[1] + (1 - rho) * ends[0])
+    decay = _decay(steps, learning_rate)
+    return decay * abs(start) + (1 - decay) * (relabelled * ends[1] + (1 - relabelled) * ends[0])
 
 
-def excess_error(distance: float, *, spread: float, gap: float = 1.0) -> float:
+@checked
+def excess_error(distance: Place, *, spread: Deviation, gap: Size = 1.0) -> float:
     r"""L(f_theta) - L(f_theta*) in [0, 1/2] at theta = theta* + distance: Phi(a/S) - [Phi((a+d)/S) + Phi((a-d)/S)] / 2 (A.1).
 
     `spread` is that of the data on which it is measured, S_0 in the paper. A.3 bounds it by C1 distance^2.
     """
-    distance = errors.check_number("distance", distance, -LARGEST, LARGEST)
-    spread, half, _ = check_problem(spread, gap, 0.0)
     # In upper tails, so that two numbers close to 1 are not subtracted.
-    tails = [distribution(-(half + side) / spread) for side in (0.0, distance, -distance)]
+    tails = [distribution(-(gap / 2 + side) / spread) for side in (0.0, distance, -distance)]
     return max((tails[1] + tails[2]) / 2 - tails[0], 0.0)
 
 
@@ -142,16 +142,17 @@ class SimulatedErrors:
     absolute: Tensor
 
 
+@checked
 def simulated_errors(
-    steps: int,
+    steps: Steps,
     *,
-    spread: float,
-    gap: float = 1.0,
-    relabelled: float = 0.0,
-    learning_rate: float,
-    momentum: float = 0.0,
-    start: float = 1.0,
-    runs: int = 10_000,
+    spread: Deviation,
+    gap: Size = 1.0,
+    relabelled: Ratio = 0.0,
+    learning_rate: Rate,
+    momentum: Momentum = 0.0,
+    start: Place = 1.0,
+    runs: Annotated[int, within(2, MOST_DRAWS)] = 10_000,
     seed: int = 0,
 ) -> SimulatedErrors:
     """The same by simulation, from the definition: draw y and x, relabel, step; `runs` runs side by side.
@@ -159,11 +160,7 @@ def simulated_errors(
     Raises:
         DDLabError: more than 10^8 draws, or numbers outside the table of the module.
     """
-    spread, half, rho = check_problem(spread, gap, relabelled)
-    rate, momentum = _optimiser(learning_rate, momentum)
-    start = errors.check_number("start", start, -LARGEST, LARGEST)
-    errors.check_integer("runs", runs, 2, MOST_DRAWS)
-    if _steps(steps) * runs > MOST_DRAWS:
+    if steps * runs > MOST_DRAWS:
         errors.fail("runs", f"at most {MOST_DRAWS // steps} for {steps} steps", runs)
     draw = randomness.generator(seed, 0, "sgd on two classes")
     distance = torch.full((runs,), start, dtype=torch.float64)
@@ -171,10 +168,10 @@ def simulated_errors(
     measured = [_measured(distance)]
     for _ in range(steps):
         label = torch.randint(0, 2, (runs,), generator=draw).double() * 2 - 1
-        centred = label * half + spread * torch.randn(runs, generator=draw, dtype=torch.float64)  # x + theta*
-        target = rho * centred.sign() + (1 - rho) * label
+        centred = label * (gap / 2) + spread * torch.randn(runs, generator=draw, dtype=torch.float64)  # x + theta*
+        target = relabelled * centred.sign() + (1 - relabelled) * label
         velocity = momentum * velocity + distance + centred - target
-        distance = distance - rate * velocity
+        distance = distance - learning_rate * velocity
         measured.append(_measured(distance))
     squared, deviation, absolute = torch.stack(measured).unbind(1)
     return SimulatedErrors(squared=squared, squared_standard_error=deviation / math.sqrt(runs), absolute=absolute)
@@ -185,18 +182,9 @@ def _measured(distance: Tensor) -> Tensor:
     return torch.stack([distance.square().mean(), distance.square().std(), distance.abs().mean()])
 
 
-def _optimiser(learning_rate: Any, momentum: Any) -> tuple[float, float]:
-    rate = errors.check_number("learning_rate", learning_rate, 0, 1, open_low=True)
-    return rate, errors.check_number("momentum", momentum, 0, 0.9999)
-
-
-def _steps(steps: Any) -> int:
-    return errors.check_integer("steps", steps, 0, MOST_STEPS)
-
-
-def _decay(steps: Any, rate: float) -> Tensor:
+def _decay(steps: int, rate: float) -> Tensor:
     """(1 - eta)^t for t = 0 ... steps."""
-    return torch.tensor(1 - rate, dtype=torch.float64) ** torch.arange(_steps(steps) + 1, dtype=torch.float64)
+    return torch.tensor(1 - rate, dtype=torch.float64) ** torch.arange(steps + 1, dtype=torch.float64)
 
 
 def _second_moments(steps: int, noise: float, rate: float, momentum: float, start: float) -> list[float]:

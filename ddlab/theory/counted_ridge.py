@@ -11,21 +11,40 @@ fixed size for every assignment, however many views are drawn.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from ..core import errors, randomness
-from ._check import LARGEST
+from ..core.boundary import checked, filled, floats, within
+from ._check import bounded
 
 MOST_ASSIGNMENTS = 100_000
 _MOST_DRAWS = 40_000_000
 
+Strength = Annotated[float, within(0, 1e6, open_low=True)]
+Images = Annotated[int, within(1, 10**4)]
+Views = Annotated[int, within(1, 100)]
+Draws = Annotated[int, within(1, 10**4)]
 
+
+def _weights(argument: str, value: Tensor) -> Tensor:
+    if bool((value < 0).any()) or not bool((value.sum(1) > 0).all()):
+        errors.fail(argument, "at least 0 and not all 0 in any fit", value)
+    return value
+
+
+@checked
 def fitted_losses(
-    features: Tensor, targets: Tensor, counts: Tensor, real: Tensor, wanted: Tensor, *, strength: float
+    features: Annotated[Tensor, floats("fits r d"), bounded],
+    targets: Annotated[Tensor, floats("r o"), bounded],
+    counts: Annotated[Tensor, floats("p r"), filled, bounded, _weights],
+    real: Annotated[Tensor, floats("n d"), bounded],
+    wanted: Annotated[Tensor, floats("n o"), filled, bounded],
+    *,
+    strength: Strength,
 ) -> Tensor:
     """L(X; c) of several fits at once, in each of which row r counts c_r times: [p]. Differentiable; the ridge is a constant.
 
@@ -33,33 +52,15 @@ def fitted_losses(
         features: [p or 1, r, d]. targets: [r, o]. counts: [p, r], at least 0, not all 0. real: [n, d]. wanted: [n, o].
         strength: of the ridge, as a part of the kernel's trace; above 0. All tensors of one dtype, float64 for small ridges.
     """
-    errors.check_tensor("counts", counts, shape=[None, None], floating=True)
-    strength = errors.check_number("strength", strength, 0, 1e6, open_low=True)
-    own: dict[str, Any] = {"dtype": counts.dtype}
-    errors.check_tensor("features", features, shape=[None, counts.shape[1], None], **own)
-    errors.check_tensor("targets", targets, shape=[counts.shape[1], None], **own)
-    errors.check_tensor("real", real, shape=[None, features.shape[2]], **own)
-    errors.check_tensor("wanted", wanted, shape=[len(real), targets.shape[1]], **own)
-    given = {"features": features, "targets": targets, "counts": counts, "real": real, "wanted": wanted}
-    for name, value in given.items():
-        if value.numel() and float(value.detach().abs().max()) > LARGEST:
-            errors.fail(name, f"at most {LARGEST:g} in size", value)
     if len(features) not in (1, len(counts)):
         errors.fail("features", f"of 1 or {len(counts)} fits, as many as counts", features)
-    if 0 in counts.shape or 0 in wanted.shape or bool((counts < 0).any()) or not bool((counts.sum(1) > 0).all()):
-        errors.fail(
-            "counts", "at least 0 and not all 0 in any fit, with rows, real images and numbers to predict", counts
-        )
     roots = counts.sqrt()[:, :, None]
     rows = roots * torch.cat([features, torch.ones_like(features[..., :1])], -1)  # [p, r, d + 1]
     ridge = strength * rows.detach().square().sum((1, 2))
-    dual = (
-        rows.shape[1] <= rows.shape[2]
-    )  # the smaller of two systems that say the same; the larger is singular but for the ridge
+    # The smaller of two systems that say the same; the larger is singular but for the ridge.
+    dual = rows.shape[1] <= rows.shape[2]
     kernel = rows @ rows.mT if dual else rows.mT @ rows
-    factor, failed = torch.linalg.cholesky_ex(
-        kernel + ridge[:, None, None] * torch.eye(kernel.shape[1], device=kernel.device, **own)
-    )
+    factor, failed = torch.linalg.cholesky_ex(kernel + ridge[:, None, None] * torch.eye(kernel.shape[1]).to(kernel))
     if bool(failed.any()):
         errors.fail("strength", "large enough to make the kernel of all rows invertible", strength)
     aims = roots * targets
@@ -67,7 +68,8 @@ def fitted_losses(
     return (wanted - real @ weights[:, :-1] - weights[:, -1:]).square().mean((1, 2))
 
 
-def view_counts(images: int, views: int, draws: int) -> tuple[Tensor, Tensor]:
+@checked
+def view_counts(images: Images, views: Views, draws: Draws) -> tuple[Tensor, Tensor]:
     """Every way in which `draws` drawn views of each image can fall: counts float64 [p, views, images] and their probabilities [p].
 
     p = C(draws + views - 1, draws)^images; with one draw, each of the views^images assignments with the same odds.
@@ -79,8 +81,6 @@ def view_counts(images: int, views: int, draws: int) -> tuple[Tensor, Tensor]:
     >>> counts[:, :, 0].tolist(), odds.float().tolist()
     ([[2.0, 0.0], [1.0, 1.0], [0.0, 2.0]], [0.25, 0.5, 0.25])
     """
-    images, views = errors.check_integer("images", images, 1, 10**4), errors.check_integer("views", views, 1, 100)
-    draws = errors.check_integer("draws", draws, 1, 10**4)
     of_one = math.comb(draws + views - 1, draws)
     if images * math.log(of_one) > math.log(MOST_ASSIGNMENTS):
         allowed = f"few enough for {MOST_ASSIGNMENTS} assignments of {images} images to {views} views (or give samples)"
@@ -91,13 +91,14 @@ def view_counts(images: int, views: int, draws: int) -> tuple[Tensor, Tensor]:
     return parts[chosen].mT.contiguous(), logs[chosen].sum(1).exp()
 
 
-def drawn_view_counts(images: int, views: int, draws: int, *, samples: int, seed: int) -> Tensor:
+@checked
+def drawn_view_counts(
+    images: Images, views: Views, draws: Draws, *, samples: Annotated[int, within(1, 10**6)], seed: int
+) -> Tensor:
     """`samples` draws of what `view_counts` lists: float64 [samples, views, images]."""
-    images, views = errors.check_integer("images", images, 1, 10**4), errors.check_integer("views", views, 1, 100)
-    draws, samples = errors.check_integer("draws", draws, 1, 10**4), errors.check_integer("samples", samples, 1, 10**6)
     if samples * draws * images * views > _MOST_DRAWS:
         errors.fail("samples", f"at most {_MOST_DRAWS // (draws * images * views)} at this size", samples)
-    draw = randomness.generator(errors.check_integer("seed", seed, 0), 0, "views")
+    draw = randomness.generator(seed, 0, "views")
     fallen = torch.randint(views, (samples, draws, images), generator=draw)
     return F.one_hot(fallen, views).sum(1).mT.contiguous().double()
 

@@ -22,17 +22,21 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ..core import errors, randomness
+from ..core.boundary import check, check_fields, checked, filled, floats, within
+from ._check import Places, bounded
 
 CENTRE = 1.5  # of the paper's means, (1, 1) and (2, 2)
 PAPER_DISTANCE = math.sqrt(2)  # between them
-LARGEST_MEAN, DEVIATIONS = 1e4, (1e-3, 1e3)
+LARGEST_MEAN = 1e4
+
+Sigma = Annotated[float, within(1e-3, 1e3)]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -47,18 +51,15 @@ class GaussianMixture:
         DDLabError: another shape or dtype, or values outside these ranges.
     """
 
-    means: Tensor
-    deviation: float
+    means: Annotated[Tensor, floats("2 d"), filled, bounded]
+    deviation: Sigma
 
     def __post_init__(self) -> None:
-        means = errors.check_tensor("means", self.means, shape=[2, None], floating=True)
-        if means.dtype not in (torch.float32, torch.float64) or means.shape[1] == 0:
-            errors.fail("means", "a float32 or float64 tensor of two points of at least one dimension", means)
-        size = float(means.detach().abs().max())
+        check_fields(self)
+        size = float(self.means.detach().abs().max())
         if size > LARGEST_MEAN:
             errors.fail("means", f"at most {LARGEST_MEAN:g} in size", size)
-        object.__setattr__(self, "means", means.detach().to("cpu", torch.float64))
-        object.__setattr__(self, "deviation", errors.check_number("deviation", self.deviation, *DEVIATIONS))
+        object.__setattr__(self, "means", self.means.detach().to("cpu", torch.float64))
 
     @property
     def dimensions(self) -> int:
@@ -85,8 +86,12 @@ class PredictiveRisk(NamedTuple):
     error_fraction: float
 
 
+@checked
 def bimodal_mixture(
-    *, distance: float = PAPER_DISTANCE, deviation: float = 0.5, dimensions: int = 2
+    *,
+    distance: Annotated[float, within(0, 1000)] = PAPER_DISTANCE,
+    deviation: Sigma = 0.5,
+    dimensions: Annotated[int, within(1, 1000)] = 2,
 ) -> GaussianMixture:
     """The paper's mixture: means on the diagonal, on both sides of (1.5, ..., 1.5).
 
@@ -95,22 +100,21 @@ def bimodal_mixture(
     Args:
         distance: between the means, in [0, 1000]. deviation: Sigma. dimensions: d, at most 1000.
     """
-    errors.check_number("distance", distance, 0, 1000)
-    errors.check_integer("dimensions", dimensions, 1, 1000)
     half = distance / 2 / math.sqrt(dimensions)
     means = torch.tensor([[CENTRE - half], [CENTRE + half]], dtype=torch.float64).expand(2, dimensions)
     return GaussianMixture(means=means.contiguous(), deviation=deviation)
 
 
+@checked
 def mixture_sample(mixture: GaussianMixture, count: int, *, seed: int) -> tuple[Tensor, Tensor]:
     """Points float64 [count, d] and their labels float64 [count], 0 or 1; the first ones stay when more are drawn."""
-    _check_mixture("mixture", mixture)
     errors.check_integer("count", count, 1, 10**7 // mixture.dimensions)
     noise = randomness.numpy_generator(seed, 0, "mixture noise").standard_normal((count, mixture.dimensions))
     labels = torch.from_numpy(randomness.numpy_generator(seed, 0, "mixture labels").integers(0, 2, count))
     return mixture.means[labels] + mixture.deviation * torch.from_numpy(noise), labels.double()
 
 
+@checked
 def spread_points(mixture: GaussianMixture, per_class: int) -> tuple[Tensor, Tensor]:
     """Points that stand for the whole mixture: averages over them are expectations up to a small error, always the same.
 
@@ -125,7 +129,6 @@ def spread_points(mixture: GaussianMixture, per_class: int) -> tuple[Tensor, Ten
     Returns:
         points float64 [2 per_class, d], class 0 first, and labels float64 [2 per_class].
     """
-    _check_mixture("mixture", mixture)
     dimensions = mixture.dimensions
     errors.check_integer("per_class", per_class, 2 * dimensions, 2**16)
     normal = _sunflower(per_class) if dimensions == 2 else _sobol(per_class, dimensions)
@@ -136,36 +139,40 @@ def spread_points(mixture: GaussianMixture, per_class: int) -> tuple[Tensor, Ten
     return points.flatten(0, 1), torch.tensor([0.0, 1.0], dtype=torch.float64).repeat_interleave(per_class)
 
 
+@checked
 def posterior(mixture: GaussianMixture, points: Tensor) -> Tensor:
     r"""P(y = 1 | x) = sigmoid((mu_2 - mu_1) . (x - (mu_1 + mu_2) / 2) / Sigma^2), appendix G's likelihood ratio; [...].
 
     Args:
         points: float [..., d]; the answer has their dtype.
     """
-    points = check_points("points", points, _check_mixture("mixture", mixture).dimensions)
+    check("points", points, Places, d=mixture.dimensions)
     logits = (points.double() - mixture.means.mean(0)) @ _slope(mixture)
     return torch.sigmoid(logits).to(points.dtype)
 
 
+@checked
 def decision_boundary(mixture: GaussianMixture) -> DecisionBoundary:
     """Where the posterior is 1/2: the plane half way between the means, whatever Sigma (appendix G; in one dimension x = 1.5).
 
     Raises:
         DDLabError: equal means, which no plane tells apart.
     """
-    distance = _check_mixture("mixture", mixture).distance
+    distance = mixture.distance
     if distance == 0:
         errors.fail("mixture", "one of two different means", distance)
     normal = (mixture.means[1] - mixture.means[0]) / distance
     return DecisionBoundary(normal=normal, offset=float(normal @ mixture.means.mean(0)))
 
 
+@checked
 def bayes_error_fraction(mixture: GaussianMixture) -> float:
     """The smallest possible share of wrong labels: Phi(-||mu_2 - mu_1|| / (2 Sigma))."""
-    ratio = _check_mixture("mixture", mixture).distance / (2 * mixture.deviation)
+    ratio = mixture.distance / (2 * mixture.deviation)
     return math.erfc(ratio / math.sqrt(2)) / 2
 
 
+@checked
 def predictive_risk(believed: GaussianMixture, data: GaussianMixture) -> PredictiveRisk:
     """What `believed`'s posterior loses on `data`; with the same mixture twice the Bayes risk, which no predictor can beat.
 
@@ -175,8 +182,7 @@ def predictive_risk(believed: GaussianMixture, data: GaussianMixture) -> Predict
     Raises:
         DDLabError: mixtures of unlike dimensions.
     """
-    _check_mixture("believed", believed)
-    if _check_mixture("data", data).dimensions != believed.dimensions:
+    if data.dimensions != believed.dimensions:
         errors.fail("data", f"of the other mixture's {believed.dimensions} dimensions", data.dimensions)
     slope = _slope(believed)
     spread = data.deviation * float(slope.norm())
@@ -187,20 +193,6 @@ def predictive_risk(believed: GaussianMixture, data: GaussianMixture) -> Predict
         squared += _squared_sigmoid(logit, spread) / 2
         wrong += (math.erfc(-logit / spread / math.sqrt(2)) / 2 if spread > 0 else 0.5) / 2
     return PredictiveRisk(squared, wrong)
-
-
-def check_points(argument: str, value: Tensor, dimensions: int) -> Tensor:
-    """Return `value` if it is float32 or float64 [..., dimensions], finite, at most 1e6 in size."""
-    points = errors.check_tensor(argument, value, floating=True)
-    if points.ndim == 0 or points.shape[-1] != dimensions or points.dtype not in (torch.float32, torch.float64):
-        errors.fail(argument, f"a float32 or float64 tensor of shape [..., {dimensions}]", points)
-    if points.numel() and float(points.detach().abs().max()) > 1e6:
-        errors.fail(argument, "at most 1e6 in size", float(points.detach().abs().max()))
-    return points
-
-
-def _check_mixture(argument: str, value: GaussianMixture) -> GaussianMixture:
-    return errors.check_instance(argument, value, GaussianMixture, "a GaussianMixture")
 
 
 def _sunflower(count: int) -> Tensor:

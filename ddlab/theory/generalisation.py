@@ -24,18 +24,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
 
 from ..core import errors
-from ._check import check_points
+from ..core.boundary import among, checked, filled, floats, within
+from ._check import bounded
 from .gaussian_mixture import GaussianMixture, decision_boundary, mixture_sample
 from .residual_bounds import MOST_POINTS
 from .total_variation import total_variation
 
-MODELS = ("fitted", "worst")
+Samples = Annotated[int, within(1, 10**9)]
+Failure = Annotated[float, within(1e-300, 1)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,13 +74,14 @@ class GeneralisationBound:
         return self.empirical_error + self.total_variation + 2 * self.complexity + self.confidence
 
 
-def confidence_term(samples: int, *, failure: float = 0.05) -> float:
+@checked
+def confidence_term(samples: Samples, *, failure: Failure = 0.05) -> float:
     """3 sqrt(log(2 / delta) / (2 m)), the last term of Lemma 3 (Mohri et al., Foundations of Machine Learning, Theorem 3.3)."""
-    errors.check_integer("samples", samples, 1, 10**9)
-    return 3 * math.sqrt(math.log(2 / errors.check_number("failure", failure, 1e-300, 1)) / (2 * samples))
+    return 3 * math.sqrt(math.log(2 / failure) / (2 * samples))
 
 
-def threshold_complexity(samples: int) -> float:
+@checked
+def threshold_complexity(samples: Samples) -> float:
     r"""R_S of the thresholds {1[x > t]} on m different points of a line, exact: (E|W| - P(W > 0)) / m, W a sum of m signs.
 
     The labels of such a function are a last part of the sorted points, so that R_S = E[max_j W_j] / m for a random walk W_j, and by
@@ -87,14 +90,14 @@ def threshold_complexity(samples: int) -> float:
     >>> [round(threshold_complexity(samples), 3) for samples in (1, 2, 1000)]
     [0.5, 0.375, 0.025]
     """
-    errors.check_integer("samples", samples, 1, 10**9)
     half = (samples + 1) // 2  # E|W| of 2k - 1 signs is that of 2k
     central = math.exp(math.lgamma(2 * half + 1) - 2 * math.lgamma(half + 1) - 2 * half * math.log(2))
     tie = central if samples % 2 == 0 else 0.0  # P(W = 0)
     return (2 * half * central - (1 - tie) / 2) / samples
 
 
-def half_plane_outputs(points: Tensor) -> Tensor:
+@checked
+def half_plane_outputs(points: Annotated[Tensor, floats("m 2"), filled, bounded]) -> Tensor:
     """Every way in which a half-plane divides points of a plane: float64 [m^2 - m + 2, m] of 0 and 1, for `rademacher_complexity`.
 
     A half-plane's points come last in the order of some direction, and that order changes only where two points change places.
@@ -102,10 +105,9 @@ def half_plane_outputs(points: Tensor) -> Tensor:
     Args:
         points: [m, 2], float32 or float64, m at most 16, no three on a line and no two pairs on parallel lines (others may lose ways).
     """
-    check_points("points", points)
     count = len(points)
-    if points.shape[1] != 2 or count > MOST_POINTS:
-        errors.fail("points", f"of at most {MOST_POINTS} points of two dimensions", points)
+    if count > MOST_POINTS:
+        errors.fail("points", f"at most {MOST_POINTS} points", points)
     places = points.detach().double().cpu()
     first, second = torch.triu_indices(count, count, 1)
     apart = places[second] - places[first]
@@ -119,14 +121,15 @@ def half_plane_outputs(points: Tensor) -> Tensor:
     return ways.unique(dim=0).double()
 
 
+@checked
 def generalisation_bound(
     distilled: GaussianMixture,
     data: GaussianMixture,
-    samples: int,
+    samples: Annotated[int, within(1, 10**6)],
     *,
     seed: int,
-    model: str = "fitted",
-    failure: float = 0.05,
+    model: Annotated[str, among("fitted", "worst")] = "fitted",
+    failure: Failure = 0.05,
 ) -> GeneralisationBound:
     """Draw samples of `distilled`, label them with psi, the best boundary for `data`, and take a threshold as the model.
 
@@ -138,16 +141,14 @@ def generalisation_bound(
     Raises:
         DDLabError: mixtures of unlike dimensions or of more than two, or data of equal means.
     """
-    errors.check_choice("model", model, MODELS)
     distance = total_variation(distilled, data)
     boundary = decision_boundary(data)
-    errors.check_integer("samples", samples, 1, 10**6)
     places = (mixture_sample(distilled, samples, seed=seed)[0] @ boundary.normal).sort().values
     below = int((places <= boundary.offset).sum())
     threshold, target, missed = (_fitted if model == "fitted" else _worst)(places, below, boundary, data)
     return GeneralisationBound(
-        samples=samples, failure=errors.check_number("failure", failure, 1e-300, 1), threshold=threshold, target_error=target,
-        empirical_error=missed / samples, total_variation=distance, complexity=threshold_complexity(samples),
+        samples=samples, failure=failure, threshold=threshold, target_error=target, empirical_error=missed / samples,
+        total_variation=distance, complexity=threshold_complexity(samples),
     )  # fmt: skip
 
 

@@ -27,13 +27,16 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
 
 import torch
 from torch import Tensor
 
-from ..core import errors
-from ._normal import check_gap, check_spread, distribution
+from ..core.boundary import among, checked, within
+from ._check import Deviation, Ratio, Size
+from ._normal import distribution
+
+Dimensions = Annotated[int, among(1, 2)]
 
 _REACH, _POINTS = 12.0, 100_001
 
@@ -65,7 +68,8 @@ class MixtureInformation:
         return 2 * self.mutual / below if below else math.inf
 
 
-def mixture_information(*, spread: float, gap: float = 1.0, dimensions: int = 2) -> MixtureInformation:
+@checked
+def mixture_information(*, spread: Deviation, gap: Size = 1.0, dimensions: Dimensions = 2) -> MixtureInformation:
     r"""I(X; Y), H(Y) and H(X) of the two classes: log 2 - E[log(1 + e^{-L})], L ~ N(d^2/2, d^2), d = distance / S (eq 15).
 
     Args:
@@ -74,7 +78,7 @@ def mixture_information(*, spread: float, gap: float = 1.0, dimensions: int = 2)
     >>> [round(mixture_information(spread=s, dimensions=1).share, 3) for s in (.2, .5, 1)]
     [0.975, 0.486, 0.161]
     """
-    spread, distance = _problem(spread, gap, dimensions)
+    distance = gap * math.sqrt(dimensions)
     mutual = math.log(2) - conditional_entropy(distance / spread)
     noise = dimensions / 2 * math.log(2 * math.pi * math.e * spread**2)
     return MixtureInformation(
@@ -86,13 +90,14 @@ def mixture_information(*, spread: float, gap: float = 1.0, dimensions: int = 2)
     )
 
 
-def printed_normalised_information(*, spread: float) -> float:
+@checked
+def printed_normalised_information(*, spread: Deviation) -> float:
     r"""Eq 24 as printed, for one dimension: 2 log 2 / (log(2 pi e S^2) / 2 + 2 log 2); no number between 0 and 1 for S < .242.
 
     >>> [round(printed_normalised_information(spread=s), 2) for s in (1, .242, .1, .05)]
     [0.49, 1.0, 2.76, -7.28]
     """
-    below = math.log(2 * math.pi * math.e * check_spread("spread", spread) ** 2) / 2 + 2 * math.log(2)
+    below = math.log(2 * math.pi * math.e * spread**2) / 2 + 2 * math.log(2)
     return 2 * math.log(2) / below if below else math.inf
 
 
@@ -113,8 +118,9 @@ class RelabelledInformation:
         return self.mutual / self.target_entropy if self.target_entropy else 0.0
 
 
+@checked
 def relabelled_information(
-    *, spread: float, relabelled: float, gap: float = 1.0, dimensions: int = 2
+    *, spread: Deviation, relabelled: Ratio, gap: Size = 1.0, dimensions: Dimensions = 2
 ) -> RelabelledInformation:
     r"""I(X; y') of y' = rho f(x) + (1 - rho) y, f(x) = 1 for the likelier class, else 0 (C.6 with its "correct and distinct" f*).
 
@@ -123,28 +129,28 @@ def relabelled_information(
         rho     0        between          1/2                      1
         H(y')   log 2    log 2 + h(p)     h(p) + (1 - p) log 2     log 2
     """
-    spread, distance = _problem(spread, gap, dimensions)
-    rho = errors.check_number("relabelled", relabelled, 0, 1)
-    if rho == 1:
+    if relabelled == 1:
         return RelabelledInformation(mutual=math.log(2), target_entropy=math.log(2))
+    distance = gap * math.sqrt(dimensions)
     wrong = distribution(-distance / spread / 2)
     entropy = math.log(2)
-    if rho == 0.5:
+    if relabelled == 0.5:
         entropy = _binary_entropy(wrong) + (1 - wrong) * math.log(2)
-    elif rho > 0:
+    elif relabelled > 0:
         entropy = math.log(2) + _binary_entropy(wrong)
     return RelabelledInformation(mutual=entropy - conditional_entropy(distance / spread), target_entropy=entropy)
 
 
+@checked
 def soft_relabelled_information(
     *,
-    spread: float,
-    relabelled: float,
-    teacher_spread: float,
-    levels: int,
-    gap: float = 1.0,
-    dimensions: int = 2,
-    points: int = _POINTS,
+    spread: Deviation,
+    relabelled: Ratio,
+    teacher_spread: Deviation,
+    levels: Annotated[int, within(2, 10_000)],
+    gap: Size = 1.0,
+    dimensions: Dimensions = 2,
+    points: Annotated[int, within(101, 10**6)] = _POINTS,
 ) -> RelabelledInformation:
     r"""I(X; y') of y' = rho f(x) + (1 - rho) y with a soft f, when y' is known up to one of `levels` equal parts of [0, 1].
 
@@ -152,11 +158,8 @@ def soft_relabelled_information(
     about 1e-4, with 10,001 `points` of the sum to about .002 for up to a hundred levels. Without rounding the information would be
     infinite for every rho > 0; it grows with `levels`.
     """
-    spread, distance = _problem(spread, gap, dimensions)
-    rho = errors.check_number("relabelled", relabelled, 0, 1)
-    steepness = distance / check_spread("teacher_spread", teacher_spread) ** 2
-    errors.check_integer("levels", levels, 2, 10_000)
-    errors.check_integer("points", points, 101, 10**6)
+    distance = gap * math.sqrt(dimensions)
+    steepness = distance / teacher_spread**2
     z = torch.linspace(-_REACH, _REACH, points, dtype=torch.float64)
     place = torch.cat(
         [spread * z - distance / 2, spread * z + distance / 2]
@@ -164,7 +167,8 @@ def soft_relabelled_information(
     weight = torch.exp(-z.square() / 2).repeat(2)
     odds = distance * place / spread**2
     joint = (weight / weight.sum())[:, None] * torch.stack([torch.sigmoid(-odds), torch.sigmoid(odds)], 1)
-    targets = rho * torch.sigmoid(steepness * place)[:, None] + (1 - rho) * torch.arange(2, dtype=torch.float64)
+    certain = torch.arange(2, dtype=torch.float64)
+    targets = relabelled * torch.sigmoid(steepness * place)[:, None] + (1 - relabelled) * certain
     cells = (targets * levels).long().clamp_max(levels - 1)
     entropy = float(_entropy(torch.zeros(levels, dtype=torch.float64).index_add(0, cells.flatten(), joint.flatten())))
     two_cells = joint[cells[:, 0] != cells[:, 1]]  # elsewhere x determines the cell
@@ -185,12 +189,6 @@ def conditional_entropy(separation: float) -> float:
     odds = separation * (separation / 2 + z)
     found = float((weight * torch.nn.functional.softplus(-odds)).sum() * (z[1] - z[0]))
     return min(max(found, 0.0), math.log(2))
-
-
-def _problem(spread: Any, gap: Any, dimensions: Any) -> tuple[float, float]:
-    """(S, distance between the means)."""
-    spread, gap = check_spread("spread", spread), check_gap("gap", gap)
-    return spread, gap * math.sqrt(errors.check_choice("dimensions", dimensions, (1, 2)))
 
 
 def _binary_entropy(share: float) -> float:

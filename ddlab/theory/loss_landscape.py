@@ -17,14 +17,21 @@ Where section 7 centres its matrix (principal components do), here the plane goe
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import torch
 from torch import Tensor
 
 from ..core import errors, randomness
+from ..core.boundary import checked, filled, floats, within
 from ..networks import Network, parameter_names
-from .toy_network import MOST_NUMBERS, ToyNetworks, check_networks
+from .toy_network import MOST_NUMBERS, ToyNetworks
+
+Columns = Annotated[Tensor, floats("columns", alike=False)]
+Origin = Annotated[Tensor, floats("... P")]
+Rows = Annotated[Tensor, floats("rows", alike=False)]
+Seed = Annotated[int, within(0)]
+Trajectory = Annotated[Tensor, floats("... frames P"), filled]
 
 
 class Projection(NamedTuple):
@@ -40,16 +47,16 @@ class Projection(NamedTuple):
     captured_fraction: Tensor
 
 
+@checked
 def parameter_row(network: Network) -> Tensor:
     """The parameters of a network in one row [P], without running statistics."""
-    errors.check_instance("network", network, Network, "a Network")
     names = parameter_names(network.spec)
     return torch.cat([network.weights[name].detach().flatten() for name in names])
 
 
+@checked
 def network_at(network: Network, row: Tensor) -> Network:
     """The network with the parameters in `row` [P], of its dtype; running statistics stay as they are. The inverse of `parameter_row`."""
-    errors.check_instance("network", network, Network, "a Network")
     names = parameter_names(network.spec)
     own = [network.weights[name] for name in names]
     sizes = [value.numel() for value in own]
@@ -61,7 +68,8 @@ def network_at(network: Network, row: Tensor) -> Network:
     )
 
 
-def filter_directions(network: Network, *, count: int = 2, seed: int = 0, biases: bool = False) -> Tensor:
+@checked
+def filter_directions(network: Network, *, count: int = 2, seed: Seed = 0, biases: bool = False) -> Tensor:
     """Random directions of which each filter is as long as the network's own (section 4).
 
     A filter is what one output channel or one output of a linear layer is made from: the first axis of a weight of two axes or more.
@@ -74,9 +82,8 @@ def filter_directions(network: Network, *, count: int = 2, seed: int = 0, biases
     Returns:
         [count, P] of the network's dtype, on the CPU.
     """
-    errors.check_instance("network", network, Network, "a Network")
     weights = [network.weights[name].detach().cpu() for name in parameter_names(network.spec)]
-    _check_draw(count, seed, biases, sum(value.numel() for value in weights))
+    errors.check_integer("count", count, 1, max(MOST_NUMBERS // sum(value.numel() for value in weights), 1))
     found = []
     for number in range(count):
         draw = randomness.generator(seed, number, "landscape direction")
@@ -90,7 +97,8 @@ def filter_directions(network: Network, *, count: int = 2, seed: int = 0, biases
     return errors.check_tensor("the network's weights", torch.stack(found))
 
 
-def toy_directions(networks: ToyNetworks, *, count: int = 2, seed: int = 0, biases: bool = False) -> Tensor:
+@checked
+def toy_directions(networks: ToyNetworks, *, count: int = 2, seed: Seed = 0, biases: bool = False) -> Tensor:
     """The same for toy networks [...]: the filters are the weights into each hidden unit, and those into the output.
 
     All networks share one draw, scaled to each.
@@ -98,8 +106,7 @@ def toy_directions(networks: ToyNetworks, *, count: int = 2, seed: int = 0, bias
     Returns:
         [..., count, units (inputs + 2) + 1] of their dtype.
     """
-    check_networks("networks", networks)
-    _check_draw(count, seed, biases, networks.rows.numel())
+    errors.check_integer("count", count, 1, max(MOST_NUMBERS // networks.rows.numel(), 1))
     found = []
     for number in range(count):
         draw = randomness.generator(seed, number, "landscape direction")
@@ -116,7 +123,8 @@ def toy_directions(networks: ToyNetworks, *, count: int = 2, seed: int = 0, bias
     return torch.stack(found, -2)
 
 
-def trajectory_directions(trajectory: Tensor, *, origin: Tensor | None = None, count: int = 2) -> Tensor:
+@checked
+def trajectory_directions(trajectory: Trajectory, *, origin: Origin | None = None, count: int = 2) -> Tensor:
     """The orthonormal directions that hold most of a trajectory's squared distances from its origin (section 7).
 
     Args:
@@ -129,7 +137,7 @@ def trajectory_directions(trajectory: Tensor, *, origin: Tensor | None = None, c
     Raises:
         DDLabError: a trajectory that moves in fewer directions.
     """
-    moves = _moves(trajectory, origin)
+    moves = _moves(trajectory, trajectory[..., -1, :] if origin is None else origin)
     errors.check_integer("count", count, 1, min(moves.shape[-2:]))
     left, size, right = torch.linalg.svd(moves, full_matrices=False)
     if moves.numel() and bool((size[..., count - 1] <= 1e-7 * size[..., 0].clamp_min(1e-30)).any()):
@@ -139,7 +147,10 @@ def trajectory_directions(trajectory: Tensor, *, origin: Tensor | None = None, c
     return (right[..., :count, :] * farthest.sign()[..., None]).to(trajectory.dtype)
 
 
-def project(trajectory: Tensor, origin: Tensor, directions: Tensor) -> Projection:
+@checked
+def project(
+    trajectory: Trajectory, origin: Origin, directions: Annotated[Tensor, floats("... k P"), filled]
+) -> Projection:
     """Where the nearest point of the plane is for each frame: least squares, since directions need not be orthogonal or of length 1.
 
     Args:
@@ -150,7 +161,8 @@ def project(trajectory: Tensor, origin: Tensor, directions: Tensor) -> Projectio
         DDLabError: a direction of length 0, or directions that lie along each other.
     """
     moves = _moves(trajectory, origin)
-    plane = _directions(directions, trajectory)
+    _check_block("directions", directions, trajectory.shape[:-2], axes=2)
+    plane = directions.detach().double()
     lengths = plane.norm(dim=-1, keepdim=True)
     if not bool((lengths > 0).all()):
         errors.fail("directions", "of a length above 0", directions)
@@ -166,7 +178,8 @@ def project(trajectory: Tensor, origin: Tensor, directions: Tensor) -> Projectio
     return Projection((along / lengths.mT).to(trajectory.dtype), share.to(trajectory.dtype))
 
 
-def plane_rows(origin: Tensor, directions: Tensor, x: Tensor, y: Tensor) -> Tensor:
+@checked
+def plane_rows(origin: Origin, directions: Annotated[Tensor, floats("... 2 P")], x: Columns, y: Rows) -> Tensor:
     """theta + a delta + b eta for every a in x and b in y (equation 1).
 
     Args:
@@ -176,15 +189,7 @@ def plane_rows(origin: Tensor, directions: Tensor, x: Tensor, y: Tensor) -> Tens
     Returns:
         [..., rows, columns, P].
     """
-    errors.check_tensor("origin", origin, floating=True)
-    if origin.ndim == 0:
-        errors.fail("origin", "a float tensor of shape [..., P]", origin)
-    shape = list(origin.shape)
-    if not isinstance(directions, Tensor) or directions.ndim > 2:
-        errors.check_tensor("directions", directions, shape=[*shape[:-1], 2, shape[-1]], dtype=origin.dtype)
-    errors.check_tensor("directions", directions, shape=[*directions.shape[:-2], 2, shape[-1]], dtype=origin.dtype)
-    for name, axis in (("x", x), ("y", y)):
-        errors.check_tensor(name, axis, shape=[None], floating=True)
+    _check_block("directions", directions, origin.shape[:-1], axes=2)
     numbers = origin.numel() * len(x) * len(y)
     if numbers > MOST_NUMBERS:
         errors.fail("x and y", f"so short that the plane has at most {MOST_NUMBERS:.0e} weights", numbers)
@@ -200,31 +205,16 @@ def _as_long(direction: Tensor, weights: Tensor) -> Tensor:
     return direction / length * torch.linalg.vector_norm(weights, dim=-1, keepdim=True)
 
 
-def _check_draw(count: int, seed: int, biases: bool, weights: int) -> None:
-    errors.check_integer("count", count, 1, max(MOST_NUMBERS // weights, 1))
-    errors.check_integer("seed", seed, 0)
-    errors.check_boolean("biases", biases)
+def _check_block(argument: str, value: Tensor, block: torch.Size, *, axes: int) -> None:
+    """Raise unless all but the last `axes` of `value` are this block of networks, or nothing: one for all of them."""
+    if value.ndim > axes:
+        errors.check_tensor(argument, value, shape=[*block, *value.shape[-axes:]], finite=False)
 
 
-def _moves(trajectory: Tensor, origin: Tensor | None) -> Tensor:
+def _moves(trajectory: Tensor, origin: Tensor) -> Tensor:
     """float64 [..., frames, P]: from the origin to each frame."""
-    errors.check_tensor("trajectory", trajectory, floating=True)
-    if trajectory.ndim < 2 or 0 in trajectory.shape:
-        errors.fail("trajectory", "a float tensor of shape [..., frames, P], none of them 0", trajectory)
-    if origin is None:
-        origin = trajectory[..., -1, :]
-    block = [] if isinstance(origin, Tensor) and origin.ndim == 1 else trajectory.shape[:-2]
-    errors.check_tensor("origin", origin, shape=[*block, trajectory.shape[-1]], dtype=trajectory.dtype)
+    _check_block("origin", origin, trajectory.shape[:-2], axes=1)
     moves = trajectory.detach().double() - origin.detach().double()[..., None, :]
     if float(moves.abs().max()) > 1e100:
         errors.fail("trajectory", "at most 1e100 away from its origin", trajectory)
     return moves
-
-
-def _directions(directions: Tensor, trajectory: Tensor) -> Tensor:
-    """float64 [..., k, P], checked."""
-    block = [] if isinstance(directions, Tensor) and directions.ndim == 2 else trajectory.shape[:-2]
-    errors.check_tensor("directions", directions, shape=[*block, None, trajectory.shape[-1]], dtype=trajectory.dtype)
-    if directions.shape[-2] == 0:
-        errors.fail("directions", "at least one", directions)
-    return directions.detach().double()

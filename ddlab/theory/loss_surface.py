@@ -9,17 +9,18 @@ the origin the two are close where the images are training images; far from it t
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from ..core import errors
+from ..core.boundary import among, checked, floats, integers, within
 from ..networks import Network, call
-from .loss_landscape import network_at, parameter_row, plane_rows
+from .loss_landscape import Columns, Rows, network_at, parameter_row, plane_rows
 from .toy_experiment import ToyValidation, toy_validation
-from .toy_network import ToyNetworks, check_networks
+from .toy_network import ToyNetworks
 
 
 class Surface(NamedTuple):
@@ -29,6 +30,7 @@ class Surface(NamedTuple):
     accuracy_fraction: Tensor
 
 
+@checked
 def toy_surface(
     networks: ToyNetworks, directions: Tensor, x: Tensor, y: Tensor, points: Tensor, labels: Tensor
 ) -> ToyValidation:
@@ -39,20 +41,21 @@ def toy_surface(
         x, y: float [columns] and [rows], in units of the directions.
         points: [n, d]. labels: [n]. As of `toy_validation`, such as `spread_points` of the original data.
     """
-    rows = plane_rows(check_networks("networks", networks).rows, directions, x, y)
+    rows = plane_rows(networks.rows, directions, x, y)
     return toy_validation(networks.from_rows(rows), points, labels)
 
 
+@checked
 def network_surface(
     network: Network,
-    directions: Tensor,
-    x: Tensor,
-    y: Tensor,
-    images: Tensor,
-    labels: Tensor,
+    directions: Annotated[Tensor, floats("2 P")],
+    x: Columns,
+    y: Rows,
+    images: Annotated[Tensor, floats("n c h w")],
+    labels: Annotated[Tensor, integers("n")],
     *,
-    batch_norm: str = "kept",
-    batch_size: int = 512,
+    batch_norm: Annotated[str, among("kept", "recomputed")] = "kept",
+    batch_size: Annotated[int, within(1)] = 512,
     progress: Callable[[int, int], object] | None = None,
 ) -> Surface:
     """Cross-entropy and accuracy over a plane through a network, point by point.
@@ -69,17 +72,10 @@ def network_surface(
         DDLabError: shapes that do not fit, or a plane so wide that losses are not finite.
     """
     origin = parameter_row(network)
-    errors.check_tensor("directions", directions, shape=[2, len(origin)], dtype=origin.dtype)
-    for name, axis in (("x", x), ("y", y)):
-        errors.check_tensor(name, axis, shape=[None], floating=True)
-    errors.check_tensor("images", images, shape=[None] * 4, dtype=origin.dtype)
-    errors.check_tensor("labels", labels, shape=[len(images)], dtype=torch.int64)
+    errors.check_tensor("directions", directions, shape=[2, len(origin)], dtype=origin.dtype, finite=False)
     classes = network.spec.classes or 0
     if len(images) == 0 or int(labels.min()) < 0 or int(labels.max()) >= classes:
         errors.fail("labels", f"at least one, each in [0, {classes - 1}]", labels)
-    errors.check_choice("batch_norm", batch_norm, ("kept", "recomputed"))
-    errors.check_integer("batch_size", batch_size, 1)
-    errors.check_function("progress", progress, optional=True)
     origin, directions, images, labels = (value.to(network.device) for value in (origin, directions, images, labels))
     train = batch_norm == "recomputed"
     found = origin.new_empty(2, len(y), len(x))

@@ -11,9 +11,15 @@ Eq 8 then overstates the cost, and the algorithm returns an image of the small s
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 from ..core import errors
+from ..core.boundary import checked, within
+
+Budget = Annotated[int, within(1, 10**9)]
+Channels = Annotated[int, within(1, 10**5)]
+Merges = Annotated[int, within(0, 1000)]
+Side = Annotated[int, within(1, 10**5)]
 
 
 class ResolutionStage(NamedTuple):
@@ -23,53 +29,38 @@ class ResolutionStage(NamedTuple):
     small: bool
 
 
-def resolution_stages(*, budget: int, merges: int) -> tuple[ResolutionStage, ...]:
+@checked
+def resolution_stages(*, budget: Budget, merges: Merges) -> tuple[ResolutionStage, ...]:
     """The stages of Algorithm 1, merges + 1 of them, of `budget` steps together.
 
     >>> resolution_stages(budget=2000, merges=2)
     (ResolutionStage(steps=666, small=True), ResolutionStage(steps=666, small=False), ResolutionStage(steps=668, small=True))
     """
-    each = _steps_each(budget, merges)
+    each = budget // (merges + 1)
     lengths = [each] * merges + [budget - merges * each]
     return tuple(ResolutionStage(steps, number % 2 == 0) for number, steps in enumerate(lengths))
 
 
-def full_resolution_cost(*, budget: int, side: int, channels: int = 3) -> int:
+@checked
+def full_resolution_cost(*, budget: Budget, side: Side, channels: Channels = 3) -> int:
     """Eq 7: budget x side^2 x channels, the values that all steps at full size go through, per image."""
-    errors.check_integer("budget", budget, 1, 10**9)
-    return budget * _side("side", side) ** 2 * errors.check_integer("channels", channels, 1, 10**5)
+    return budget * side**2 * channels
 
 
-def resolution_cost_ratio(*, budget: int, merges: int, small_side: int, side: int) -> float:
+@checked
+def resolution_cost_ratio(*, budget: Budget, merges: Merges, small_side: int, side: Side) -> float:
     """The cost of Algorithm 1 over that of eq 7, exact for every number of merges.
 
     >>> resolution_cost_ratio(budget=2000, merges=3, small_side=112, side=224)
     0.625
     """
-    share = _share(small_side, side)
-    return (
-        sum(steps * (share if small else 1.0) for steps, small in resolution_stages(budget=budget, merges=merges))
-        / budget
-    )
+    share = (errors.check_integer("small_side", small_side, 1, side) / side) ** 2
+    stages = resolution_stages(budget=budget, merges=merges)
+    return sum(steps * (share if small else 1.0) for steps, small in stages) / budget
 
 
-def printed_resolution_cost_ratio(*, budget: int, merges: int, small_side: int, side: int) -> float:
+@checked
+def printed_resolution_cost_ratio(*, budget: Budget, merges: Merges, small_side: int, side: Side) -> float:
     """Eq 8 as printed, 1 - (b / B) ceil(k / 2) (1 - r), r = (small_side / side)^2: right for odd k alone."""
-    saved = 1 - _share(small_side, side)
-    return 1 - _steps_each(budget, merges) / budget * math.ceil(merges / 2) * saved
-
-
-def _steps_each(budget: Any, merges: Any) -> int:
-    """b."""
-    budget = errors.check_integer("budget", budget, 1, 10**9)
-    return budget // (errors.check_integer("merges", merges, 0, 1000) + 1)
-
-
-def _side(argument: str, value: Any) -> int:
-    return errors.check_integer(argument, value, 1, 10**5)
-
-
-def _share(small_side: Any, side: Any) -> float:
-    """r."""
-    side = _side("side", side)
-    return (errors.check_integer("small_side", small_side, 1, side) / side) ** 2
+    share = (errors.check_integer("small_side", small_side, 1, side) / side) ** 2
+    return 1 - budget // (merges + 1) / budget * math.ceil(merges / 2) * (1 - share)

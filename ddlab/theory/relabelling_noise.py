@@ -15,13 +15,14 @@ E[u^2] itself has its minimum at `least_noise_relabelling`: with means 1 apart a
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from ..core import errors
-from ._normal import check_gap, check_spread, density, distribution
+from ..core.boundary import checked
+from ._check import Deviation, Ratio, Size
+from ._normal import density, distribution
 
 
-def gradient_noise(*, spread: float, gap: float = 1.0, relabelled: float = 0.0) -> float:
+@checked
+def gradient_noise(*, spread: Deviation, gap: Size = 1.0, relabelled: Ratio = 0.0) -> float:
     r"""E[u^2] = S^2 + (a - 1)^2 + 4 rho [(a - 1) p - S phi(a/S)] + 4 rho^2 p, a = gap / 2, p = Phi(-a/S): the variance of the noise.
 
     A.3 has rho = 0. For the rest let w = y (x + theta*) ~ N(a, S^2); then y u = w - 1 + 2 rho 1[w < 0]. E[u] = 0 for every rho.
@@ -29,36 +30,31 @@ def gradient_noise(*, spread: float, gap: float = 1.0, relabelled: float = 0.0) 
     >>> [round(gradient_noise(spread=1, relabelled=rho), 2) for rho in (0, .25, .5, .75, 1)]
     [1.25, 0.82, 0.55, 0.43, 0.46]
     """
-    spread, half, rho = check_problem(spread, gap, relabelled)
+    half, rho = gap / 2, relabelled
     wrong = distribution(-half / spread)
     cross = (half - 1) * wrong - spread * density(half / spread)
     return max(spread**2 + (half - 1) ** 2 + 4 * rho * cross + 4 * rho**2 * wrong, 0.0)
 
 
-def least_noise_relabelling(*, spread: float, gap: float = 1.0) -> float:
+@checked
+def least_noise_relabelling(*, spread: Deviation, gap: Size = 1.0) -> float:
     r"""The rho in [0, 1] of least E[u^2]: min(1, (1 - a + S phi(a/S) / Phi(-a/S)) / 2), a = gap / 2; B.2 takes it as 1.
 
     It goes to 1/2 as S -> 0: nothing is left to relabel then, and E[u^2] hardly depends on rho.
     """
     from scipy.special import erfcx
 
-    spread, half, _ = check_problem(spread, gap, 0.0)
+    half = gap / 2
     # phi / Phi(-z) by erfcx: both vanish long before their ratio, about z, is large.
     hazard = math.sqrt(2 / math.pi) / float(erfcx(half / spread / math.sqrt(2)))
     return min(max((1 - half + spread * hazard) / 2, 0.0), 1.0)
 
 
-def mean_absolute_noise(*, spread: float, gap: float = 1.0, relabelled: float = 0.0) -> float:
+@checked
+def mean_absolute_noise(*, spread: Deviation, gap: Size = 1.0, relabelled: Ratio = 0.0) -> float:
     """E|u|, exact: the folded parts of the normal w ~ N(gap/2, S^2) on both sides of 0 (see `gradient_noise`)."""
-    spread, half, rho = check_problem(spread, gap, relabelled)
-    below = _mean_distance(-math.inf, 0.0, 1 - 2 * rho, half, spread)
-    return below + _mean_distance(0.0, math.inf, 1.0, half, spread)
-
-
-def check_problem(spread: Any, gap: Any, relabelled: Any) -> tuple[float, float, float]:
-    """Return (S, half the gap, rho) if they are numbers that the module's table allows."""
-    rho = errors.check_number("relabelled", relabelled, 0, 1)
-    return check_spread("spread", spread), check_gap("gap", gap) / 2, rho
+    below = _mean_distance(-math.inf, 0.0, 1 - 2 * relabelled, gap / 2, spread)
+    return below + _mean_distance(0.0, math.inf, 1.0, gap / 2, spread)
 
 
 def _mean_distance(low: float, high: float, centre: float, mean: float, spread: float) -> float:

@@ -32,56 +32,69 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
 
 import torch
 from torch import Tensor
 
 from ..core import errors
-from ._check import check_points
-from ._normal import LARGEST, SMALLEST
+from ..core.boundary import checked, filled, floats, within
+from ._check import Points, Positive, Ratio, Size, bounded
 
 MOST_POINTS = 16  # 2^16 sign patterns
 
 
-def printed_information_bound(logits: Tensor, *, images: int) -> float:
+def distributions(argument: str, value: Tensor) -> Tensor:
+    """Of a tensor whose rows are at least 0 and sum to 1."""
+    sums = value.detach().double().sum(1)
+    if float(value.detach().min()) < 0 or float((sums - 1).abs().max()) > 1e-4:
+        errors.fail(argument, "rows of at least 0 that sum to 1", value)
+    return value
+
+
+Logits = Annotated[Tensor, floats("n k"), filled, bounded]
+Targets = Annotated[Tensor, floats("n k"), filled, bounded, distributions]
+Classes = Annotated[int, within(2, 10**6)]
+
+
+@checked
+def printed_information_bound(logits: Logits, *, images: Annotated[int, within(0, 10**9)]) -> float:
     """Theorem 1 as printed (eq 3, 4), in nats: images x the largest entropy of the softmax of a row of logits [n, k]; no bound."""
-    check_points("logits", logits)
     log_q = logits.detach().double().log_softmax(1)
-    return errors.check_integer("images", images, 0, 10**9) * float(-(log_q.exp() * log_q).sum(1).min())
+    return images * float(-(log_q.exp() * log_q).sum(1).min())
 
 
-def temperature_scaled_kl(targets: Tensor, logits: Tensor, *, temperature: float) -> Tensor:
+@checked
+def temperature_scaled_kl(targets: Targets, logits: Logits, *, temperature: Positive) -> Tensor:
     """KL(p || softmax(z / T)) in nats, per row (eq 14, 15); differentiable.
 
     Args:
         targets: p, [n, k], each row at least 0 and of sum 1. logits: z, [n, k], of the same dtype, float32 or float64.
     """
-    temperature = _checked(targets, logits, temperature)
     log_q = (logits / temperature).log_softmax(1)
     return torch.xlogy(targets, targets).sum(1) - (targets * log_q).sum(1)
 
 
-def temperature_scaled_kl_gradient(targets: Tensor, logits: Tensor, *, temperature: float) -> Tensor:
+@checked
+def temperature_scaled_kl_gradient(targets: Targets, logits: Logits, *, temperature: Positive) -> Tensor:
     """(q - p) / T by the logits, [n, k] (eq 21); arguments as in `temperature_scaled_kl`."""
-    temperature = _checked(targets, logits, temperature)
     return ((logits / temperature).softmax(1) - targets) / temperature
 
 
-def printed_kl_bound(*, classes: int, largest_logit: float, temperature: float) -> float:
+@checked
+def printed_kl_bound(*, classes: Classes, largest_logit: Size, temperature: Positive) -> float:
     """Eq 16, log k + 2 C / T in nats: holds for logits in [-C, C], and is not attained."""
-    classes, twice = _box(classes, largest_logit, temperature)
-    return math.log(classes) + twice
+    return math.log(classes) + 2 * largest_logit / temperature
 
 
-def tight_kl_bound(*, classes: int, largest_logit: float, temperature: float) -> float:
+@checked
+def tight_kl_bound(*, classes: Classes, largest_logit: Size, temperature: Positive) -> float:
     """log(1 + (k - 1) e^(2 C / T)) in nats: attained by a hard target whose logit is -C while all others are C.
 
     >>> round(tight_kl_bound(classes=2, largest_logit=0, temperature=1) / math.log(2), 6)
     1.0
     """
-    classes, twice = _box(classes, largest_logit, temperature)
-    largest = twice + math.log(classes - 1)
+    largest = 2 * largest_logit / temperature + math.log(classes - 1)
     return largest + math.log1p(math.exp(-largest))
 
 
@@ -101,48 +114,43 @@ class LipschitzConstants:
     printed_euclidean: float
 
 
-def lipschitz_constants(*, classes: int, temperature: float) -> LipschitzConstants:
+@checked
+def lipschitz_constants(*, classes: Classes, temperature: Positive) -> LipschitzConstants:
     r"""Theorem 3 (ii). |l(z) - l(z')| <= sup ||grad||_* ||z - z'||, with the dual norm: the l_1 norm of (q - p) / T for l_inf changes.
 
     That is 2 (1 - min q) / T at most. The paper takes the gradient's own l_inf norm, which is the constant of the l_1 norm. For
     k = 2 the printed sqrt(k) / T is the sharp sqrt(2) / T.
     """
-    errors.check_integer("classes", classes, 2, 10**6)
-    temperature = errors.check_number("temperature", temperature, SMALLEST, LARGEST)
     return LipschitzConstants(
         maximum=2 / temperature, total=1 / temperature, euclidean=math.sqrt(2) / temperature,
         printed_maximum=1 / temperature, printed_euclidean=math.sqrt(classes) / temperature,
     )  # fmt: skip
 
 
-def risk_gap_bound(*, merge_ratio: float, loss_lipschitz: float, network_lipschitz: float, discrepancy: float) -> float:
+@checked
+def risk_gap_bound(*, merge_ratio: Ratio, loss_lipschitz: Size, network_lipschitz: Size, discrepancy: Size) -> float:
     """Lemma 3, L_l L_h (1 - alpha) Delta: how far one network's mean losses on x_res and on x~ can lie apart, with the same labels."""
-    alpha, loss, network = (
-        _ratio(merge_ratio),
-        _size("loss_lipschitz", loss_lipschitz),
-        _size("network_lipschitz", network_lipschitz),
-    )
-    return loss * network * (1 - alpha) * _size("discrepancy", discrepancy)
+    return loss_lipschitz * network_lipschitz * (1 - merge_ratio) * discrepancy
 
 
-def combination_bound(*, merge_ratio: float, lipschitz: float, distance: float) -> float:
+def combination_bound(*, merge_ratio: Ratio, lipschitz: Size, distance: Size) -> float:
     """|h(alpha x + (1-alpha) y) - alpha h(x) - (1-alpha) h(y)| <= 2 L alpha (1-alpha) ||x - y||: Corollary 1 put right, attained by |x|."""
     return 2 * printed_combination_bound(merge_ratio=merge_ratio, lipschitz=lipschitz, distance=distance)
 
 
-def printed_combination_bound(*, merge_ratio: float, lipschitz: float, distance: float) -> float:
+@checked
+def printed_combination_bound(*, merge_ratio: Ratio, lipschitz: Size, distance: Size) -> float:
     """Corollary 1 as printed, L alpha (1 - alpha) ||x - y|| (eq 31): half of what is needed."""
-    alpha = _ratio(merge_ratio)
-    return _size("lipschitz", lipschitz) * alpha * (1 - alpha) * _size("distance", distance)
+    return lipschitz * merge_ratio * (1 - merge_ratio) * distance
 
 
-def rademacher_complexity(outputs: Tensor) -> float:
+@checked
+def rademacher_complexity(outputs: Points) -> float:
     """E_sigma[max_h (1/n) sum_i sigma_i h(x_i)] of finitely many functions, exact: all 2^n signs are tried (eq 38).
 
     Args:
         outputs: [functions, n], h(x_i); float32 or float64, n at most 16.
     """
-    check_points("outputs", outputs)
     count = outputs.shape[1]
     if count > MOST_POINTS:
         errors.fail("outputs", f"of at most {MOST_POINTS} points", outputs)
@@ -152,85 +160,50 @@ def rademacher_complexity(outputs: Tensor) -> float:
     return float(best.mean()) / count
 
 
+@checked
 def complexity_bound(
-    of_distilled: float, of_real: float, *, merge_ratio: float, network_lipschitz: float, discrepancy: float
+    of_distilled: Size, of_real: Size, *, merge_ratio: Ratio, network_lipschitz: Size, discrepancy: Size
 ) -> float:
     """Eq 42 put right: R(x~) <= alpha R(x_res) + (1 - alpha) R(x) + 2 L_h alpha (1 - alpha) Delta; R by `rademacher_complexity`."""
     error = combination_bound(merge_ratio=merge_ratio, lipschitz=network_lipschitz, distance=discrepancy)
-    return _mixed(of_distilled, of_real, merge_ratio) + error
+    return merge_ratio * of_distilled + (1 - merge_ratio) * of_real + error
 
 
+@checked
 def printed_complexity_bound(
-    of_distilled: float, of_real: float, *, merge_ratio: float, network_lipschitz: float, discrepancy: float
+    of_distilled: Size, of_real: Size, *, merge_ratio: Ratio, network_lipschitz: Size, discrepancy: Size
 ) -> float:
     """Eq 42 as printed, with L_h alpha (1 - alpha) Delta: not a bound."""
     error = printed_combination_bound(merge_ratio=merge_ratio, lipschitz=network_lipschitz, distance=discrepancy)
-    return _mixed(of_distilled, of_real, merge_ratio) + error
+    return merge_ratio * of_distilled + (1 - merge_ratio) * of_real + error
 
 
+@checked
 def condition_threshold(
-    *, merge_ratio: float, loss_lipschitz: float, loss_bound: float, network_lipschitz: float, discrepancy: float
+    *, merge_ratio: Ratio, loss_lipschitz: Size, loss_bound: Positive, network_lipschitz: Size, discrepancy: Size
 ) -> float:
     """Eq 11 put right: R(x) - R(x_res) must lie below -L_h Delta (L_l + 4 B alpha) / (2 B) for the bound of x~ to be the smaller one."""
-    share = _share(loss_lipschitz, loss_bound) + 2 * _ratio(merge_ratio)
-    return -_size("network_lipschitz", network_lipschitz) * _size("discrepancy", discrepancy) * share
+    return -network_lipschitz * discrepancy * (loss_lipschitz / (2 * loss_bound) + 2 * merge_ratio)
 
 
+@checked
 def printed_condition_threshold(
-    *, merge_ratio: float, loss_lipschitz: float, loss_bound: float, network_lipschitz: float, discrepancy: float
+    *, merge_ratio: Ratio, loss_lipschitz: Size, loss_bound: Positive, network_lipschitz: Size, discrepancy: Size
 ) -> float:
     """Eq 11 as printed, -L_h Delta (L_l + 2 B alpha) / (2 B)."""
-    share = _share(loss_lipschitz, loss_bound) + _ratio(merge_ratio)
-    return -_size("network_lipschitz", network_lipschitz) * _size("discrepancy", discrepancy) * share
+    return -network_lipschitz * discrepancy * (loss_lipschitz / (2 * loss_bound) + merge_ratio)
 
 
-def largest_merge_ratio(*, loss_lipschitz: float, loss_bound: float) -> float:
+def largest_merge_ratio(*, loss_lipschitz: Size, loss_bound: Positive) -> float:
     """alpha must lie below (1 - L_l / (2 B)) / 2 for eq 11 put right to hold for any data; 0 or less: for no alpha."""
     return printed_largest_merge_ratio(loss_lipschitz=loss_lipschitz, loss_bound=loss_bound) / 2
 
 
-def printed_largest_merge_ratio(*, loss_lipschitz: float, loss_bound: float) -> float:
+@checked
+def printed_largest_merge_ratio(*, loss_lipschitz: Size, loss_bound: Positive) -> float:
     """alpha must lie below 1 - L_l / (2 B) for eq 11 as printed to hold for any data; 0 or less: for no alpha.
 
     >>> printed_largest_merge_ratio(loss_lipschitz=1, loss_bound=2)
     0.75
     """
-    return 1 - _share(loss_lipschitz, loss_bound)
-
-
-def _checked(targets: Any, logits: Any, temperature: Any) -> float:
-    check_points("targets", targets)
-    check_points("logits", logits, like=targets)
-    if len(logits) != len(targets):
-        errors.fail("logits", f"of {len(targets)} rows", logits)
-    sums = targets.detach().double().sum(1)
-    if float(targets.detach().min()) < 0 or float((sums - 1).abs().max()) > 1e-4:
-        errors.fail("targets", "rows of at least 0 that sum to 1", targets)
-    return errors.check_number("temperature", temperature, SMALLEST, LARGEST)
-
-
-def _box(classes: Any, largest_logit: Any, temperature: Any) -> tuple[int, float]:
-    """(k, 2 C / T)."""
-    classes = errors.check_integer("classes", classes, 2, 10**6)
-    largest = errors.check_number("largest_logit", largest_logit, 0, LARGEST)
-    return classes, 2 * largest / errors.check_number("temperature", temperature, SMALLEST, LARGEST)
-
-
-def _ratio(value: Any) -> float:
-    return errors.check_number("merge_ratio", value, 0, 1)
-
-
-def _size(argument: str, value: Any) -> float:
-    return errors.check_number(argument, value, 0, LARGEST)
-
-
-def _share(loss_lipschitz: Any, loss_bound: Any) -> float:
-    """L_l / (2 B)."""
-    return _size("loss_lipschitz", loss_lipschitz) / (
-        2 * errors.check_number("loss_bound", loss_bound, SMALLEST, LARGEST)
-    )
-
-
-def _mixed(of_distilled: Any, of_real: Any, merge_ratio: Any) -> float:
-    alpha = _ratio(merge_ratio)
-    return alpha * _size("of_distilled", of_distilled) + (1 - alpha) * _size("of_real", of_real)
+    return 1 - loss_lipschitz / (2 * loss_bound)

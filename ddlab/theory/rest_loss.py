@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 import torch.nn.functional as F
@@ -24,6 +24,7 @@ from torch import Tensor
 
 from .. import networks
 from ..core import errors
+from ..core.boundary import checked, integers, within
 from ..data import ImageData
 from ..networks import Network
 from ..networks.specification import hooked_layers
@@ -69,8 +70,14 @@ class RestLossChange:
         return -self.batch_change * self.batch_images / self.rest_images
 
 
+@checked
 def rest_loss_change(
-    network: Network, adjusted_weights: Mapping[str, Tensor], data: ImageData, batch: Tensor, *, batch_size: int = 128
+    network: Network,
+    adjusted_weights: Mapping[str, Tensor],
+    data: ImageData,
+    batch: Annotated[Tensor, integers("b")],
+    *,
+    batch_size: Annotated[int, within(1)] = 128,
 ) -> RestLossChange:
     """Measure eq 13 to 15 for one weight change, in evaluation mode, without augmentation.
 
@@ -84,9 +91,6 @@ def rest_loss_change(
     Raises:
         DDLabError: weights that do not fit, indices outside T, a network that gives losses or gradients that are not finite.
     """
-    errors.check_instance("network", network, Network, "a Network")
-    errors.check_instance("data", data, ImageData, "an ImageData")
-    errors.check_integer("batch_size", batch_size, 1)
     if network.spec.classes != data.classes:
         errors.fail("network", f"of the data's {data.classes} classes", network.spec.title)
     inside = _mask(batch, len(data.train_labels))
@@ -116,13 +120,14 @@ def rest_loss_change(
     return found
 
 
+@checked
 def at_optimum(
     network: Network,
     data: ImageData,
     names: Sequence[str] | None = None,
     *,
-    tolerance: float = 1e-9,
-    iterations: int = 2000,
+    tolerance: Annotated[float, within(0, open_low=True)] = 1e-9,
+    iterations: Annotated[int, within(1)] = 2000,
 ) -> Network:
     """The network in float64, trained on all images at once until grad L_T = 0 (eq 13): a world in which DWA's premise is true.
 
@@ -140,10 +145,6 @@ def at_optimum(
     """
     from scipy import optimize
 
-    errors.check_instance("network", network, Network, "a Network")
-    errors.check_instance("data", data, ImageData, "an ImageData")
-    tolerance = errors.check_number("tolerance", tolerance, 0, open_low=True)
-    errors.check_integer("iterations", iterations, 1)
     if network.spec.classes != data.classes:
         errors.fail("network", f"of the data's {data.classes} classes", network.spec.title)
     weights = {name: value.double() if value.is_floating_point() else value for name, value in network.weights.items()}
@@ -185,7 +186,6 @@ def at_optimum(
 
 def _mask(batch: Tensor, count: int) -> Tensor:
     """bool [count]: which training images are in B."""
-    errors.check_tensor("batch", batch, shape=[None], dtype=torch.int64)
     if not 0 < len(batch) < count or int(batch.min()) < 0 or int(batch.max()) >= count:
         errors.fail("batch", f"the indices of some of the {count} training images, and not all", batch)
     inside = torch.zeros(count, dtype=torch.bool)

@@ -27,13 +27,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
 
 import torch
 from torch import Tensor
 
 from ..core import errors
-from ._check import check_points
+from ..core.boundary import checked, floats, integers, within
+from ._check import Points
+
+Labels = Annotated[Tensor, integers("n")]
 
 _ROWS = 1024  # at a time, so that the distances of many points fit
 
@@ -57,7 +60,8 @@ class TableInformation:
         return 2 * self.mutual / below if below else 0.0
 
 
-def table_information(joint: Tensor) -> TableInformation:
+@checked
+def table_information(joint: Annotated[Tensor, floats("a b")]) -> TableInformation:
     """Entropy, mutual and normalised mutual information of a table (eq 11-16).
 
     Args:
@@ -66,7 +70,6 @@ def table_information(joint: Tensor) -> TableInformation:
     >>> round(table_information(torch.eye(4)).normalised, 6)
     1.0
     """
-    errors.check_tensor("joint", joint, shape=[None, None], floating=True)
     table = joint.detach().double()
     if table.numel() == 0 or float(table.min()) < 0 or float(table.max()) == 0:
         errors.fail("joint", "a table without negative entries that is not 0 everywhere", joint)
@@ -81,16 +84,17 @@ def table_information(joint: Tensor) -> TableInformation:
     return TableInformation(mutual=max(mutual, 0.0), first_entropy=_entropy(rows), second_entropy=_entropy(columns))
 
 
-def histogram_information(samples: Tensor, labels: Tensor, *, bins: int, corrected: bool = False) -> float:
+@checked
+def histogram_information(
+    samples: Points, labels: Labels, *, bins: Annotated[int, within(1, 10_000)], corrected: bool = False
+) -> float:
     r"""I(samples; labels) of their counts in a grid of cells: at least 0, and too large where cells hold few points.
 
     Args:
         samples: float [n, d]. labels: int64 [n], any numbers. bins: cells of equal width in each dimension, from least to largest.
         corrected: take off Miller's (A - 1 - (B - 1) - (C - 1)) / (2 n), A, B, C the occupied pairs, cells and labels.
     """
-    labels = _check_labels(samples, labels)
-    errors.check_integer("bins", bins, 1, 10_000)
-    errors.check_boolean("corrected", corrected)
+    labels = labels.unique(return_inverse=True)[1]
     values = samples.detach().double()
     low, high = values.amin(0), values.amax(0)
     width = torch.where(high > low, high - low, torch.ones_like(low))
@@ -102,7 +106,10 @@ def histogram_information(samples: Tensor, labels: Tensor, *, bins: int, correct
     return found - occupied / (2 * len(cells)) if corrected else found
 
 
-def nearest_neighbour_information(samples: Tensor, labels: Tensor, *, neighbours: int = 3) -> float:
+@checked
+def nearest_neighbour_information(
+    samples: Points, labels: Labels, *, neighbours: Annotated[int, within(1)] = 3
+) -> float:
     r"""I(samples; labels) = psi(n) + <psi(k)> - <psi(n_label)> - <psi(m)>: how soon strangers come among the nearest points.
 
     m counts the points, itself left out, that are no farther than the k-th nearest of the own label. Labels of one point are left out;
@@ -116,8 +123,7 @@ def nearest_neighbour_information(samples: Tensor, labels: Tensor, *, neighbours
     """
     from scipy.special import digamma
 
-    labels = _check_labels(samples, labels)
-    errors.check_integer("neighbours", neighbours, 1)
+    labels = labels.unique(return_inverse=True)[1]
     sizes = torch.bincount(labels)[labels]
     kept = sizes > 1
     values, labels, sizes = samples.detach().double()[kept], labels[kept], sizes[kept]
@@ -133,13 +139,6 @@ def nearest_neighbour_information(samples: Tensor, labels: Tensor, *, neighbours
         within.append((distances <= radius).sum(1))
     means = [float(digamma(part.numpy()).mean()) for part in (nearest, sizes, torch.cat(within))]
     return float(digamma(len(values))) + means[0] - means[1] - means[2]
-
-
-def _check_labels(samples: Any, labels: Any) -> Tensor:
-    """The labels as 0, 1, ..., of as many samples."""
-    check_points("samples", samples)
-    errors.check_tensor("labels", labels, shape=[len(samples)], dtype=torch.int64)
-    return labels.unique(return_inverse=True)[1]
 
 
 def _entropy(parts: Tensor) -> float:

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from ..core import errors
+from ..core.boundary import checked
 from .gaussian_mixture import GaussianMixture
 
 _REACH = 8.5  # standard deviations; beyond lies less than 1e-16 of a component
@@ -25,6 +26,7 @@ _Parts = tuple[tuple[tuple[float, ...], float], ...]
 """(mean, deviation) of each component."""
 
 
+@checked
 def total_variation(first: GaussianMixture, second: GaussianMixture) -> float:
     r"""D_TV of the two sample distributions in [0, 1], by quadrature, in one or two dimensions.
 
@@ -39,8 +41,6 @@ def total_variation(first: GaussianMixture, second: GaussianMixture) -> float:
     >>> round(total_variation(bimodal_mixture(deviation=.1), bimodal_mixture(deviation=.5)), 3)
     0.837
     """
-    errors.check_instance("first", first, GaussianMixture, "a GaussianMixture")
-    errors.check_instance("second", second, GaussianMixture, "a GaussianMixture")
     if first.dimensions > 2:
         errors.fail("first", "of one or two dimensions", first.dimensions)
     if second.dimensions != first.dimensions:

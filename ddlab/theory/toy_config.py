@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from ..core import errors
 from ..core.parameters import Parameters, parameter
@@ -92,14 +92,17 @@ class ToyConfig(Parameters):
         return bimodal_mixture(distance=distance, deviation=deviation, dimensions=self.dimensions)
 
 
-def check_configs(configs: Any) -> Sequence[ToyConfig]:
-    """Return `configs` if it is a list of settings that share what gives all networks one shape and one schedule."""
+def same_shape(argument: str, configs: Any) -> tuple[ToyConfig, ...]:
+    """Of a list of settings that share what gives all networks one shape and one schedule."""
     if isinstance(configs, str) or not isinstance(configs, Sequence) or not configs:
-        errors.fail("configs", "a list of ToyConfig that is not empty", configs)
+        errors.fail(argument, "a list of ToyConfig that is not empty", configs)
     for config in configs:
-        errors.check_instance("a member of configs", config, ToyConfig, "a ToyConfig")
+        errors.check_instance(f"a member of {argument}", config, ToyConfig, "a ToyConfig")
         for name in SHARED:
             if getattr(config, name) != getattr(configs[0], name):
                 shared = getattr(configs[0], name)
-                errors.fail(f"{name} in configs", f"the same in all of them, {shared}", getattr(config, name))
-    return configs
+                errors.fail(f"{name} in {argument}", f"the same in all of them, {shared}", getattr(config, name))
+    return tuple(configs)
+
+
+Configs = Annotated[Sequence[ToyConfig], same_shape]

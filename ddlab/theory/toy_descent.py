@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 import torch
 from torch import Tensor
 
 from ..core import errors
-from .gaussian_mixture import check_points
-from .toy_network import MOST_NUMBERS, ToyNetworks, check_dtype, check_networks
+from ..core.boundary import checked, filled, within
+from ._check import bounded, fractions
+from .toy_network import MOST_NUMBERS, ToyNetworks
 
 Array = np.ndarray
 
 
+@checked
 def stochastic_descent(
     start: ToyNetworks,
     points: Tensor,
@@ -36,11 +40,8 @@ def stochastic_descent(
     Raises:
         DDLabError: shapes that do not fit, values outside these ranges, weights that leave what the dtype can hold.
     """
-    check_networks("start", start)
-    check_dtype("points", check_points("points", points, start.inputs), start)
-    errors.check_tensor("points", points, shape=[None, *start.block, start.inputs])
+    _check_samples(points, targets, start, ["steps", *start.block, start.inputs])
     steps, block = len(points), start.block
-    _check_targets(targets, points.shape[:-1], points.dtype)
     kept = recorded_steps(steps, record_every)
     _check_frames(len(kept), start)
     runs = block.numel()
@@ -99,6 +100,7 @@ def _descend(
     return frames, biases
 
 
+@checked
 def expected_descent(
     start: ToyNetworks,
     points: Tensor,
@@ -119,12 +121,7 @@ def expected_descent(
     Returns:
         Frames [frames, ...] as `stochastic_descent` gives.
     """
-    check_networks("start", start)
-    check_dtype("points", check_points("points", points, start.inputs), start)
-    errors.check_tensor("points", points, shape=[*start.block, None, start.inputs])
-    if points.shape[-2] == 0:
-        errors.fail("points", "at least one for each network", points)
-    _check_targets(targets, points.shape[:-1], points.dtype)
+    _check_samples(points, targets, start, [*start.block, "n", start.inputs])
     kept = recorded_steps(steps, record_every)
     _check_frames(len(kept), start)
     _check_frames(points.shape[-2], start)
@@ -181,10 +178,9 @@ def _descend_expected(
     return frames
 
 
-def recorded_steps(steps: int, record_every: int) -> list[int]:
+@checked
+def recorded_steps(steps: Annotated[int, within(1, 10**6)], record_every: Annotated[int, within(1)]) -> list[int]:
     """The steps whose weights are kept: 0, record_every, 2 record_every, ..., and the last."""
-    errors.check_integer("steps", steps, 1, 10**6)
-    errors.check_integer("record_every", record_every, 1)
     return [*range(0, steps, record_every), steps]
 
 
@@ -206,13 +202,10 @@ def _per_run(argument: str, value: float | Tensor, block: torch.Size, dtype: tor
     return torch.full((block.numel(),), errors.check_number(argument, value, 0, high), dtype=dtype).numpy()
 
 
-def _check_targets(targets: Tensor, shape: torch.Size, dtype: torch.dtype) -> None:
-    if 0 in shape:
-        errors.fail("points", "for at least one step and one network", list(shape))
-    errors.check_tensor("targets", targets, shape=shape, dtype=dtype)
-    low, high = (float(end) for end in targets.detach().aminmax())
-    if low < 0 or high > 1:
-        errors.fail("targets", "in [0, 1]", low if low < 0 else high)
+def _check_samples(points: Tensor, targets: Tensor, start: ToyNetworks, shape: list[int | str]) -> None:
+    dtype = start.hidden_weight.dtype
+    bounded("points", filled("points", errors.check_tensor("points", points, shape=shape, dtype=dtype)))
+    fractions("targets", errors.check_tensor("targets", targets, shape=points.shape[:-1], dtype=dtype))
 
 
 def _check_frames(frames: int, start: ToyNetworks) -> None:

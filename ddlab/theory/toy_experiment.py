@@ -33,17 +33,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ..core import errors, randomness
-from .gaussian_mixture import check_points, posterior, spread_points
-from .toy_config import TEACHERS, ToyConfig, check_configs
+from ..core.boundary import check_fields, checked, floats, integers
+from ._check import Points, Ratio, fractions
+from .gaussian_mixture import posterior, spread_points
+from .toy_config import TEACHERS, Configs, ToyConfig, same_shape
 from .toy_descent import expected_descent, recorded_steps, stochastic_descent
-from .toy_network import MOST_NUMBERS, ToyNetworks, check_dtype, check_networks, initial_toys, toy_outputs
+from .toy_network import MOST_NUMBERS, ToyNetworks, initial_toys, toy_outputs
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,15 +58,14 @@ class ToyRuns:
         networks: [frames, settings, seeds].
     """
 
-    configs: tuple[ToyConfig, ...]
-    steps: Tensor
+    configs: Annotated[tuple[ToyConfig, ...], same_shape]
+    steps: Annotated[Tensor, integers("frames")]
     networks: ToyNetworks
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "configs", tuple(check_configs(self.configs)))
-        errors.check_tensor("steps", self.steps, shape=[None], dtype=torch.int64)
+        check_fields(self)
         wanted = (len(self.steps), len(self.configs), self.configs[0].seeds)
-        if check_networks("networks", self.networks).block != wanted:
+        if self.networks.block != wanted:
             errors.fail("networks", f"in a block of {list(wanted)}", list(self.networks.block))
 
 
@@ -86,25 +87,29 @@ class DistilledSamples(NamedTuple):
     targets: Tensor
 
 
-def distilled_targets(labels: Tensor, teacher: Tensor, relabelling: float) -> Tensor:
+@checked
+def distilled_targets(
+    labels: Annotated[Tensor, floats("..."), fractions],
+    teacher: Annotated[Tensor, floats("..."), fractions],
+    relabelling: Ratio,
+) -> Tensor:
     r"""y' = rho f*(x) + (1 - rho) y (section 3.2).
 
     Args:
         labels: y, in [0, 1], [...]. teacher: f*(x) in [0, 1], of their shape and dtype. relabelling: rho in [0, 1].
     """
-    _check_fractions("labels", errors.check_tensor("labels", labels, floating=True))
-    _check_fractions("teacher", errors.check_tensor("teacher", teacher, shape=labels.shape, dtype=labels.dtype))
-    relabelling = errors.check_number("relabelling", relabelling, 0, 1)
+    errors.check_tensor("teacher", teacher, shape=labels.shape, finite=False)
     return relabelling * teacher + (1 - relabelling) * labels
 
 
-def distilled_samples(configs: Sequence[ToyConfig]) -> DistilledSamples:
+@checked
+def distilled_samples(configs: Configs) -> DistilledSamples:
     """The samples and targets that `train_toys` uses, from common random numbers.
 
     Args:
         configs: as of `train_toys`.
     """
-    first = check_configs(configs)[0]
+    first = configs[0]
     if first.exact_gradient:
         spread = [spread_points(config.distilled, config.gradient_points) for config in configs]
         points = torch.stack([own.float() for own, _ in spread])[:, None].expand(-1, first.seeds, -1, -1)
@@ -121,7 +126,8 @@ def distilled_samples(configs: Sequence[ToyConfig]) -> DistilledSamples:
     return DistilledSamples(points, labels, torch.stack(targets))
 
 
-def train_toys(configs: Sequence[ToyConfig], *, samples: DistilledSamples | None = None) -> ToyRuns:
+@checked
+def train_toys(configs: Configs, *, samples: DistilledSamples | None = None) -> ToyRuns:
     """Train every setting with every seed.
 
     Args:
@@ -132,7 +138,7 @@ def train_toys(configs: Sequence[ToyConfig], *, samples: DistilledSamples | None
     Raises:
         DDLabError: settings that do not share these, too much to hold at once, or weights that grow beyond all numbers.
     """
-    first = check_configs(configs)[0]
+    first = configs[0]
     points, _, targets = distilled_samples(configs) if samples is None else _check_samples(samples, first, len(configs))
     start = initial_toys(first.seeds, inputs=first.dimensions, units=first.units, first_seed=first.first_seed)
     start = ToyNetworks(**{name: value.expand(len(configs), *value.shape) for name, value in vars(start).items()})
@@ -149,26 +155,23 @@ def train_toys(configs: Sequence[ToyConfig], *, samples: DistilledSamples | None
     return ToyRuns(configs=tuple(configs), steps=kept, networks=networks)
 
 
-def toy_validation(networks: ToyNetworks, points: Tensor, labels: Tensor) -> ToyValidation:
+@checked
+def toy_validation(
+    networks: ToyNetworks, points: Points, labels: Annotated[Tensor, floats("n"), fractions]
+) -> ToyValidation:
     """Squared error and accuracy of every network, averaged over the same points.
 
     Args:
         points: [n, d], at least one. labels: [n], in [0, 1]; above 1/2 they count as class 1. Both of the networks' dtype.
     """
-    check_networks("networks", networks)
-    errors.check_tensor("points", check_points("points", points, networks.inputs), shape=[None, networks.inputs])
-    if len(points) == 0:
-        errors.fail("points", "at least one", points)
-    check_dtype("labels", errors.check_tensor("labels", labels, shape=[len(points)], floating=True), networks)
-    _check_fractions("labels", labels)
     outputs = toy_outputs(networks, points)
     right = (outputs > 0.5) == (labels > 0.5)
     return ToyValidation(outputs.sub_(labels.detach()).square_().mean(-1), right.to(points.dtype).mean(-1))
 
 
+@checked
 def validate_toys(runs: ToyRuns, *, per_class: int = 160) -> ToyValidation:
     """The curves of runs on the original data: [frames, settings, seeds], on `per_class` of the `spread_points` of each G."""
-    errors.check_instance("runs", runs, ToyRuns, "what train_toys returned")
     original = [(config.gap, config.original_deviation) for config in runs.configs]
     if len(set(original)) == 1:  # one call for all takes less than one for each
         return _on_original(runs.networks, runs.configs[0], per_class)
@@ -219,16 +222,9 @@ def _teachers(deviation: float, **shape: Any) -> ToyNetworks:
     return stochastic_descent(start, points[0].movedim(1, 0), labels[0].movedim(1, 0), record_every=config.steps)[-1]
 
 
-def _check_samples(samples: Any, first: ToyConfig, settings: int) -> DistilledSamples:
-    errors.check_instance("samples", samples, DistilledSamples, "what distilled_samples returned")
+def _check_samples(samples: DistilledSamples, first: ToyConfig, settings: int) -> DistilledSamples:
     count = 2 * first.gradient_points if first.exact_gradient else first.steps
     block = [settings, first.seeds, count]
     errors.check_tensor("samples.points", samples.points, shape=[*block, first.dimensions], dtype=torch.float32)
     errors.check_tensor("samples.targets", samples.targets, shape=block, dtype=torch.float32)
     return samples
-
-
-def _check_fractions(argument: str, value: Tensor) -> None:
-    low, high = (float(end) for end in value.detach().aminmax()) if value.numel() else (0.0, 0.0)
-    if low < 0 or high > 1:
-        errors.fail(argument, "in [0, 1]", low if low < 0 else high)

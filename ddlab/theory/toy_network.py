@@ -25,14 +25,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ..core import errors, randomness
-from .gaussian_mixture import check_points
+from ..core.boundary import check, check_fields, checked, filled, floats, within
+from ._check import Places, precise
 
 MOST_NUMBERS = 2 * 10**8  # weights of all frames, or outputs: 0.8 GB in float32
 _AT_ONCE = 2**18  # hidden values computed together: they stay in a core's cache
@@ -42,20 +43,15 @@ _AT_ONCE = 2**18  # hidden values computed together: they stay in a core's cache
 class ToyNetworks:
     """Weights of a block of networks, float32 or float64; shapes in the module's docstring."""
 
-    hidden_weight: Tensor
-    hidden_bias: Tensor
-    output_weight: Tensor
-    output_bias: Tensor
+    hidden_weight: Annotated[Tensor, floats("... units inputs"), filled, precise]
+    hidden_bias: Annotated[Tensor, floats("... units")]
+    output_weight: Annotated[Tensor, floats("... units")]
+    output_bias: Annotated[Tensor, floats("...")]
 
     def __post_init__(self) -> None:
-        first = errors.check_tensor("hidden_weight", self.hidden_weight, floating=True)
-        if first.ndim < 2 or 0 in first.shape or first.dtype not in (torch.float32, torch.float64):
-            errors.fail(
-                "hidden_weight", "a float32 or float64 tensor of shape [..., units, inputs], none of them 0", first
-            )
-        units = first.shape[:-1]
-        for name, shape in (("hidden_bias", units), ("output_weight", units), ("output_bias", units[:-1])):
-            errors.check_tensor(name, getattr(self, name), shape=shape, dtype=first.dtype)
+        check_fields(self)
+        for name, axes in (("hidden_bias", 1), ("output_weight", 1), ("output_bias", 2)):
+            errors.check_tensor(name, getattr(self, name), shape=self.hidden_weight.shape[:-axes], finite=False)
 
     @property
     def block(self) -> torch.Size:
@@ -81,10 +77,7 @@ class ToyNetworks:
     def from_rows(self, rows: Tensor) -> Self:
         """Networks of these units and inputs with the weights in `rows` [..., units (inputs + 2) + 1]; the inverse of `rows`."""
         units, inputs = self.units, self.inputs
-        length = units * (inputs + 2) + 1
-        errors.check_tensor("rows", rows, floating=True)
-        if rows.ndim == 0 or rows.shape[-1] != length:
-            errors.fail("rows", f"a float tensor of shape [..., {length}]", rows)
+        check("rows", rows, Annotated[Tensor, floats("... length")], length=units * (inputs + 2) + 1)
         hidden, bias, output, last = rows.split([units * inputs, units, units, 1], -1)
         return type(self)(
             hidden_weight=hidden.unflatten(-1, (units, inputs)), hidden_bias=bias, output_weight=output, output_bias=last[..., 0]
@@ -101,18 +94,20 @@ class ToyNetworks:
             errors.fail("place", f"an index into networks of shape {list(self.block)}", place)
 
 
+@checked
 def initial_toys(
-    seeds: int = 1, *, inputs: int = 2, units: int = 50, first_seed: int = 0, stream: str = "student"
+    seeds: Annotated[int, within(1, 10**5)] = 1,
+    *,
+    inputs: Annotated[int, within(1, 1000)] = 2,
+    units: Annotated[int, within(1, 10**5)] = 50,
+    first_seed: Annotated[int, within(0)] = 0,
+    stream: str = "student",
 ) -> ToyNetworks:
     """float32 networks [seeds] with PyTorch's default start: each layer uniform in +-1/sqrt(its inputs), biases too.
 
     Args:
         seeds: how many, of the seeds first_seed, first_seed + 1, ... stream: another name gives other weights of the same seeds.
     """
-    errors.check_integer("seeds", seeds, 1, 10**5)
-    errors.check_integer("inputs", inputs, 1, 1000)
-    errors.check_integer("units", units, 1, 10**5)
-    errors.check_integer("first_seed", first_seed, 0)
     _check_size("seeds, inputs and units", seeds * units * (inputs + 2))
     drawn = np.stack([
         randomness.numpy_generator(first_seed + number, 0, f"toy weights {stream}").uniform(-1, 1, units * (inputs + 2) + 1)
@@ -127,15 +122,14 @@ def initial_toys(
     return shape.from_rows(torch.from_numpy(drawn).float())
 
 
-def toy_outputs(networks: ToyNetworks, points: Tensor) -> Tensor:
+@checked
+def toy_outputs(networks: ToyNetworks, points: Annotated[Tensor, floats("n d", finite=False)]) -> Tensor:
     """f(x) of every network at the same points: [..., n] in (0, 1), without gradients.
 
     Args:
         points: [n, d] of the networks' dtype.
     """
-    check_networks("networks", networks)
-    errors.check_tensor("points", check_points("points", points, networks.inputs), shape=[None, networks.inputs])
-    check_dtype("points", points, networks)
+    check("points", points, Places, d=networks.inputs, dtype=networks.hidden_weight.dtype)
     _check_size("networks and points", networks.block.numel() * len(points))
     with torch.no_grad():
         # The bias is one more input, always 1.
@@ -152,19 +146,6 @@ def toy_outputs(networks: ToyNetworks, points: Tensor) -> Tensor:
             torch.bmm(output[block], active.view(len(output[block]), networks.units, len(points)), out=logits[block])
         found = (logits[:, 0] + networks.output_bias.reshape(-1, 1)).sigmoid_()
     return errors.check_tensor("the networks' outputs", found).view(*networks.block, len(points))
-
-
-def check_networks(argument: str, value: ToyNetworks) -> ToyNetworks:
-    """Return `value` if it is a `ToyNetworks`."""
-    return errors.check_instance(argument, value, ToyNetworks, "a ToyNetworks")
-
-
-def check_dtype(argument: str, value: Tensor, networks: ToyNetworks) -> Tensor:
-    """Return `value` if it is of the networks' dtype."""
-    wanted = networks.hidden_weight.dtype
-    if value.dtype != wanted:
-        errors.fail(argument, f"of the networks' dtype, {str(wanted).removeprefix('torch.')}", value)
-    return value
 
 
 def _check_size(argument: str, numbers: int) -> None:

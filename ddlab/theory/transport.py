@@ -16,14 +16,16 @@ What learning adds shows against an untrained network as the source: .83 of the 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 from torch import Tensor
 
 from .. import networks
 from ..core import errors, randomness
+from ..core.boundary import checked, filled, floats, within
 from ..networks import Network
-from ._check import check_points
+from ._check import Points, bounded
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,8 +42,14 @@ class LinearTransport:
     in_sample: float
 
 
+@checked
 def linear_transport(
-    source: Tensor, target: Tensor, *, ridge: float = 1e-3, folds: int = 5, seed: int = 0
+    source: Points,
+    target: Annotated[Tensor, floats("n m"), filled, bounded],
+    *,
+    ridge: Annotated[float, within(0, 1e6)] = 1e-3,
+    folds: int = 5,
+    seed: int = 0,
 ) -> LinearTransport:
     r"""Fit W and a constant by ridge regression, min ||target - source W||^2 + lambda ||W||^2, on all folds but one, for each in turn.
 
@@ -57,11 +65,6 @@ def linear_transport(
     Raises:
         DDLabError: a target that is the same for all samples.
     """
-    check_points("source", source)
-    check_points("target", target)
-    if target.dtype != source.dtype or len(target) != len(source):
-        errors.fail("target", f"of {len(source)} rows and of the source's dtype", target)
-    ridge = errors.check_number("ridge", ridge, 0, 1e6)
     errors.check_integer("folds", folds, 2, max(len(source), 2))
     features, wanted = _scaled(source), _scaled(target)
     if float(wanted.abs().max()) == 0:
@@ -78,7 +81,10 @@ def linear_transport(
     return LinearTransport(r_squared=1 - missed / spread, in_sample=1 - whole[0] / whole[1])
 
 
-def layer_representations(network: Network, images: Tensor, *, batch_size: int = 512) -> dict[str, Tensor]:
+@checked
+def layer_representations(
+    network: Network, images: Annotated[Tensor, floats("n c h w")], *, batch_size: Annotated[int, within(1)] = 512
+) -> dict[str, Tensor]:
     """What every layer says of images: name -> [n, channels], from the first layer to the last, in evaluation mode.
 
     The input of each batch norm under its name, "last_conv", "features" and "logits"; maps [n, c, h, w] as their mean over the places.
@@ -86,9 +92,6 @@ def layer_representations(network: Network, images: Tensor, *, batch_size: int =
     Args:
         images: normalised, float [n, c, h, w], of the network's shape and dtype. batch_size: images that are computed at once.
     """
-    errors.check_instance("network", network, Network, "a Network")
-    errors.check_tensor("images", images, shape=[None] * 4, floating=True)
-    errors.check_integer("batch_size", batch_size, 1)
     if not len(images):
         errors.fail("images", "at least one image", images)
     parts: list[dict[str, Tensor]] = []

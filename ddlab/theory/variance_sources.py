@@ -13,13 +13,14 @@ take it that the solutions X_c of a class agree, Var(X_c) = 0, and that X_c and 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
 
 import torch
 from torch import Tensor
 
 from ..core import errors
-from ._check import check_points
+from ..core.boundary import checked, filled, floats, integers
+from ._check import Points, bounded
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +36,8 @@ class VarianceParts:
     total: float
 
 
-def variance_between_and_within(features: Tensor, groups: Tensor) -> VarianceParts:
+@checked
+def variance_between_and_within(features: Points, groups: Annotated[Tensor, integers("n")]) -> VarianceParts:
     r"""The law of total variance: Var(f) = Var(E[f | group]) + E[Var(f | group)], exact for biased variances; float64 inside.
 
     To read eq 7 off it take images recovered several per class, `groups` their classes, once with lambda_var = 0 and once with it on.
@@ -45,8 +47,6 @@ def variance_between_and_within(features: Tensor, groups: Tensor) -> VariancePar
     Args:
         features: [n, d], float32 or float64. groups: int64 [n], any numbers.
     """
-    check_points("features", features)
-    errors.check_tensor("groups", groups, shape=[len(features)], dtype=torch.int64)
     values = features.detach().double()
     names, member = groups.to(values.device).unique(return_inverse=True)
     sizes = torch.bincount(member, minlength=len(names)).double()
@@ -57,7 +57,8 @@ def variance_between_and_within(features: Tensor, groups: Tensor) -> VariancePar
     return VarianceParts(between=float(of_means), within=float(about_groups), total=_total(values))
 
 
-def added_variance(before: Tensor, after: Tensor) -> float:
+@checked
+def added_variance(before: Points, after: Annotated[Tensor, floats("m d"), filled, bounded]) -> float:
     r"""(Var(S') - Var(S)) / Var(S): how much more the features of S' vary, as a share; eq 11 says at least 0.
 
     Args:
@@ -67,8 +68,6 @@ def added_variance(before: Tensor, after: Tensor) -> float:
     Raises:
         DDLabError: a `before` without any variance, of which no share can be taken.
     """
-    check_points("before", before)
-    check_points("after", after, like=before)
     reference = _total(before)
     share = (_total(after) - reference) / reference if reference > 0 else float("inf")
     if share == float("inf"):
@@ -76,5 +75,5 @@ def added_variance(before: Tensor, after: Tensor) -> float:
     return share
 
 
-def _total(features: Any) -> float:
+def _total(features: Tensor) -> float:
     return float(features.detach().double().var(0, correction=0).sum())

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import torch.nn.functional as F
 from torch import Tensor
 
 from ..core import errors
+from ..core.boundary import checked, floats, within
 
 COLDEST = 1e-6  # below, logits / T overflows to infinity, and the softmax is NaN
+Temperature = Annotated[float, within(COLDEST)]
+Logits = Annotated[Tensor, floats("n classes", finite=False)]  # whole runs are looked at for NaN, not each step
+Probabilities = Annotated[Tensor, floats("n classes", finite=False, alike=False)]
+Numbers = Annotated[Tensor, floats("n d", finite=False)]
 
 
-def soft_targets(logits: Tensor, temperature: float) -> Tensor:
+@checked
+def soft_targets(logits: Logits, temperature: Temperature) -> Tensor:
     """softmax(logits / T): probabilities [n, classes]; T above 1 evens them out."""
-    errors.check_tensor("logits", logits, shape=[None, None], floating=True, finite=False)
-    return (logits / errors.check_number("temperature", temperature, COLDEST)).softmax(1)
+    return (logits / temperature).softmax(1)
 
 
-def distillation_loss(student_logits: Tensor, targets: Tensor, *, temperature: float) -> Tensor:
+@checked
+def distillation_loss(student_logits: Logits, targets: Probabilities, *, temperature: Temperature) -> Tensor:
     r"""KL(targets || softmax(student / T)), mean over the batch, without the factor T^2.
 
     Args:
@@ -25,16 +33,13 @@ def distillation_loss(student_logits: Tensor, targets: Tensor, *, temperature: f
 
     Source: Hinton, Vinyals & Dean 2015, arXiv 1503.02531; SRe2L's relabelling leaves out T^2, which AdamW does not notice.
     """
-    errors.check_tensor("student_logits", student_logits, shape=[None, None], floating=True, finite=False)
-    # Another shape would be broadcast and give a wrong number in silence.
-    errors.check_tensor("targets", targets, shape=student_logits.shape, floating=True, finite=False)
     if targets.device.type == "cpu" and bool((targets < 0).any()):  # a GPU must not be waited for in a step
         errors.fail("targets", "probabilities, none below 0", targets)
-    temperature = errors.check_number("temperature", temperature, COLDEST)
     return F.kl_div((student_logits / temperature).log_softmax(1), targets, reduction="batchmean")
 
 
-def regression_loss(outputs: Tensor, targets: Tensor) -> Tensor:
+@checked
+def regression_loss(outputs: Numbers, targets: Numbers) -> Tensor:
     r"""$\frac{1}{nd} \sum_{ij} (\hat y_{ij} - y_{ij})^2$: outputs [n, d], targets [n, d] -> []. Their mean square difference.
 
     Equation 2 of KRR-ST (Lee et al. 2024) and Boost (Yu et al. 2025), divided by d as in KRR-ST's code.
@@ -42,8 +47,6 @@ def regression_loss(outputs: Tensor, targets: Tensor) -> Tensor:
     Raises:
         DDLabError: shapes or dtypes that differ, or no number at all.
     """
-    errors.check_tensor("outputs", outputs, shape=[None, None], floating=True, finite=False)
-    errors.check_tensor("targets", targets, shape=outputs.shape, dtype=outputs.dtype, finite=False)
     if not outputs.numel():
         errors.fail("outputs", "of at least one row and one column", outputs)
     return (outputs - targets).square().mean()

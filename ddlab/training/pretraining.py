@@ -27,6 +27,7 @@ from torch import Tensor
 
 from .. import networks
 from ..core import errors, optimisers, randomness
+from ..core.boundary import Count, Index, checked
 from ..core.errors import DDLabError
 from ..core.parameters import Parameters, parameter
 from ..distilled import DistilledSet
@@ -105,11 +106,11 @@ class Trace:
     learning_rate: float
 
 
-def rows(count: int, step: int, *, batch_size: int, seed: int) -> Tensor:
+@checked
+def rows(count: Count, step: Index, *, batch_size: Count, seed: int) -> Tensor:
     """Which of `count` views are seen at `step`, int64 [at most batch_size]: each once per epoch, in a new order every epoch."""
-    count = errors.check_integer("count", count, 1)
-    batch_size = min(errors.check_integer("batch_size", batch_size, 1), count)
-    epoch, number = divmod(errors.check_integer("step", step, 0), -(-count // batch_size))
+    batch_size = min(batch_size, count)
+    epoch, number = divmod(step, -(-count // batch_size))
     order = torch.randperm(count, generator=randomness.generator(seed, epoch, "order"))
     return order[number * batch_size : (number + 1) * batch_size]
 

@@ -23,15 +23,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import torch
 from torch import Tensor
 
 from .. import networks
 from ..core import errors
+from ..core.boundary import Count, Images, Index, checked, within
 from ..core.errors import DDLabError
-from ..data.augmentation import Views
+from ..data.augmentation import TeacherMode, Views
 from ..distilled import DistilledSet, EpochLabels, OnlineTeacher, StoredLabels, Targets
 from ..networks import Network
 from ..runs.process import Inputs, Progress
@@ -52,16 +53,17 @@ def as_teachers(teachers: Teachers | None, argument: str = "teachers") -> tuple[
     return tuple(teachers)
 
 
-def part_sizes(count: int, size: int) -> list[int]:
+@checked
+def part_sizes(count: Index, size: Annotated[int, within(2)]) -> list[int]:
     """`count` images in parts of `size`, in order; a last part of one joins the part before it."""
-    count, size = errors.check_integer("count", count, 0), errors.check_integer("size", size, 2)
     whole, rest = divmod(count, size)
     parts = [size] * whole + [rest] * (rest > 0)
     return [*parts[:-2], size + 1] if rest == 1 and whole else parts
 
 
+@checked
 def teacher_logits(
-    teachers: Teachers, images: Tensor, *, teacher_mode: str = "eval", teacher_batch_size: int | None = None
+    teachers: Teachers, images: Images, *, teacher_mode: TeacherMode = "eval", teacher_batch_size: int | None = None
 ) -> Tensor:
     """The mean over the teachers of their logits, [n, classes], without gradients; the teachers stay as they are.
 
@@ -74,13 +76,11 @@ def teacher_logits(
         DDLabError: no teacher, teachers of different classes, images that a teacher cannot take.
     """
     given = as_teachers(teachers)
-    errors.check_choice("teacher_mode", teacher_mode, ("eval", "train"))
     if not given:
         raise DDLabError("teachers must be at least one network; given none.")
     classes = [teacher.spec.classes for teacher in given]
     if len(set(classes)) > 1:
         errors.fail("teachers", "networks for the same number of classes", classes)
-    errors.check_tensor("images", images, shape=[None] * 4, floating=True, finite=False)
     sizes = [len(images)]
     if teacher_batch_size is not None and len(images):
         sizes = part_sizes(len(images), teacher_batch_size)
@@ -93,13 +93,14 @@ def teacher_logits(
     return _mean(found)
 
 
+@checked
 def relabelled(
     distilled: DistilledSet,
     teachers: Teachers,
     *,
-    labels: str,
+    labels: Literal["stored", "online", "epochs"],
     views: Views | None = None,
-    epochs: int | None = None,
+    epochs: Count | None = None,
     device: torch.device | str = "auto",
     progress: bool = False,
 ) -> DistilledSet:
@@ -117,15 +118,12 @@ def relabelled(
     Raises:
         DDLabError: no teachers, or some that do not fit the set; views or epochs missing, or given where they decide nothing.
     """
-    errors.check_instance("distilled", distilled, DistilledSet, "a DistilledSet")
     inputs = Inputs(distilled=distilled, teachers=as_teachers(teachers), device=device)
     if not inputs.teachers:
         raise DDLabError("teachers must be at least one network; given none.")
     if not len(distilled):
         raise DDLabError("distilled must hold at least one image to label; given an empty set.")
-    errors.check_choice("labels", labels, ("stored", "online", "epochs"))
-    if views is not None:
-        views = errors.check_instance("views", views, Views, "Views, or the training Config of a student").views()
+    views = None if views is None else views.views()
     _check_asked(labels, views, epochs)
     names = [teacher.fingerprint for teacher in inputs.teachers]
     target: Targets = OnlineTeacher(names[0], tuple(names[1:]))
@@ -185,7 +183,8 @@ def _check_asked(labels: str, views: Views | None, epochs: int | None) -> None:
             raise DDLabError(
                 "views must be given for labels of each epoch: they say what a student will see; given None."
             )
-        errors.check_integer("epochs", epochs, 1)
+        if epochs is None:
+            errors.fail("epochs", "an integer of at least 1, how many are labelled", epochs)
     elif epochs is not None:
         errors.fail("epochs", f"None for {labels} labels, which know no epochs", epochs)
     if labels == "online" and views is not None:

@@ -27,10 +27,11 @@ from torch import Tensor
 
 from .. import networks
 from ..core import errors, optimisers
+from ..core.boundary import checked
 from ..core.errors import DDLabError
 from ..core.parameters import parameter
 from ..data import ImageData
-from ..data.augmentation import View, Views
+from ..data.augmentation import TeacherMode, View, Views
 from ..distilled import DistilledSet, EpochLabels, OnlineTeacher, Targets
 from ..networks import Network, NetworkSpec
 from ..runs.look import Look, Number
@@ -165,23 +166,28 @@ class Trace:
     learning_rate: float
 
 
+@checked
 def online_targets(
-    view: View, teacher: Teachers, *, temperature: float, teacher_mode: str, teacher_batch_size: int | None = None
+    view: View,
+    teacher: Teachers,
+    *,
+    temperature: float,
+    teacher_mode: TeacherMode,
+    teacher_batch_size: int | None = None,
 ) -> Tensor:
     """softmax(teacher(x') / T) for the views themselves, mixed ones included: [n, classes]; of several teachers the mean logits.
 
     `teacher_mode` and `teacher_batch_size` are those of `relabelling.teacher_logits`.
     """
-    errors.check_instance("view", view, View, "a View of augment")
     teachers = as_teachers(teacher, "teacher")
     logits = teacher_logits(teachers, view.images, teacher_mode=teacher_mode, teacher_batch_size=teacher_batch_size)
     return losses.soft_targets(logits, temperature)
 
 
+@checked
 def mixed_targets(view: View, targets: Tensor) -> Tensor:
     """Targets [n, classes] of the images, mixed as the views were: share p_i + (1 - share) p_partner[i]."""
-    count = len(errors.check_instance("view", view, View, "a View of augment").images)
-    errors.check_tensor("targets", targets, shape=[count, None], floating=True, finite=False)
+    errors.check_tensor("targets", targets, shape=[len(view.images), None], floating=True, finite=False)
     return view.share * targets + (1 - view.share) * targets[view.partner]
 
 

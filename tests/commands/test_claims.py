@@ -11,14 +11,16 @@ import pytest
 from ddlab.commands import claims as command
 from ddlab.commands import main
 from ddlab.lessons import CLAIMS, claims
-from ddlab.lessons.start_page import experiments as start_page
+from ddlab.lessons.shared.effects import Measured
+
+START = "00_start"
 
 
 def test_all_claims_are_listed_with_their_verdicts(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["claims"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(CLAIMS) and "D1 (20_inverting_a_network): " in "\n".join(lines)
-    assert main(["claims", "list", "--lesson", start_page.NAME, "--json"]) == 0
+    assert main(["claims", "list", "--lesson", START, "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)["claims"]
     assert [each["id"] for each in listed] == ["X1 shapes labels", "X1 shapes images"]
     assert {each["verdict"] for each in listed} <= set(claims.VERDICTS)
@@ -50,11 +52,9 @@ def test_a_run_writes_the_record_and_the_tables(
     assert main(["claims", "run", "--table", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"claims": []} and page.read_text(encoding="utf-8") == text
 
-    def verdicts(pairs: int) -> list[claims.Verdict]:
-        return [claims.judge("X1 shapes labels", [0.9] * pairs, setting="a test")]
-
-    monkeypatch.setattr(start_page, "verdicts", verdicts)
-    assert main(["claims", "run", "--lesson", start_page.NAME, "--pairs", "3"]) == 0
+    invented = {START: lambda pairs: {"X1 shapes labels": Measured([0.9] * pairs, "a test")}}
+    monkeypatch.setattr(claims, "EFFECTS", invented)
+    assert main(["claims", "run", "--lesson", START, "--pairs", "3"]) == 0
     assert capsys.readouterr().out.startswith("X1 shapes labels: holds")
     assert claims.recorded("X1 shapes labels").pairs == 3 and "a test" in page.read_text(encoding="utf-8")
-    assert claims.provenance(start_page.NAME)["command"] == "ddlab claims run"
+    assert claims.provenance(START)["command"] == "ddlab claims run"

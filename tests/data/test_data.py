@@ -108,9 +108,9 @@ def parts(**changes: Any) -> dict[str, Any]:
 WHOLE = parts()
 BAD: dict[str, tuple[dict[str, Any], list[str]]] = {
     "float images": ({"train_images": WHOLE["train_images"].float()}, ["train_images", "uint8"]),
-    "no channels": ({"train_images": WHOLE["train_images"][:, 0]}, ["train_images", "[any, any, any, any]"]),
+    "no channels": ({"train_images": WHOLE["train_images"][:, 0]}, ["train_images", "[n, c, h, w]"]),
     "no images": ({"test_images": WHOLE["test_images"][:0], "test_labels": WHOLE["test_labels"][:0]}, ["test_images", "at least one"]),
-    "other size": ({"test_images": WHOLE["test_images"][..., 1:]}, ["test_images", "[1, 8, 8]"]),
+    "other size": ({"test_images": WHOLE["test_images"][..., 1:]}, ["test_images", "[m, 1, 8, 8]"]),
     "too few labels": ({"train_labels": WHOLE["train_labels"][1:]}, ["train_labels", "[36]"]),
     "float labels": ({"test_labels": WHOLE["test_labels"].float()}, ["test_labels", "int64"]),
     "label too high": ({"test_labels": WHOLE["test_labels"] + 1}, ["test_labels", "0 to 2", "1 to 3"]),
@@ -216,11 +216,6 @@ class TestAligned:
             with refuses("data", "grey"):
                 data.aligned(one, like)
         assert data.aligned(two, made_data(channels=2, size=4)).image_size == (4, 4)
-        for wrong in (None, "digits", grey.train_images):
-            with refuses("data", "an ImageData"):
-                data.aligned(wrong, grey)  # type: ignore[arg-type]
-            with refuses("like", "an ImageData"):
-                data.aligned(grey, wrong)  # type: ignore[arg-type]
 
 
 class TestDigits:
@@ -252,7 +247,7 @@ class TestDigits:
 
     @pytest.mark.parametrize(
         "options",
-        [{"size": 7}, {"size": 65}, {"size": 8.0}, {"size": "8"}, {"seed": -1}, {"seed": 2**32}, {"seed": None}],
+        [{"size": 7}, {"size": 65}, {"seed": 2**32}],
     )
     def test_bad_input(self, options: dict[str, Any]) -> None:
         with refuses(next(iter(options))):
@@ -263,8 +258,6 @@ class TestDigits:
     ("arguments", "options", "words"),
     [
         (("digit",), {}, ["name", "nearest: 'digits'"]),
-        ((None,), {}, ["name"]),
-        ((3,), {}, ["name"]),
         (("digits",), {"sise": 8}, ["option", "nearest: 'size'"]),
         (("digits", 8), {}, ["digits"]),
         (("folder",), {}, ["folder"]),

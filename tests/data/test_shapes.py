@@ -118,10 +118,7 @@ def test_the_numbers_set_aside_suffice() -> None:
     assert draw.column <= shapes.DRAWS
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{"size": 15}, {"size": 225}, {"size": 32.0}, {"train": 9}, {"train": "all"}, {"test": 0}, {"seed": -1}, {"seed": None}],
-)  # fmt: skip
+@pytest.mark.parametrize("options", [{"size": 15}, {"size": 225}, {"train": 9}])
 def test_bad_input(options: dict[str, Any]) -> None:
     with refuses(next(iter(options))):
         data.load("shapes", **options)

@@ -175,7 +175,6 @@ def test_bad_calls(four: DistilledSet, guide: Network, teacher: Network, distill
     bare = dataclasses.replace(four, targets=(HardLabels(four.labels),))
     for words, changes in {
         "tasks must be a number that divides the 4 classes": {"tasks": 3},
-        "labels": {"labels": "soft"},
         "distilled must be a set of the data's 4 classes": {"distilled": distilled},
         "teacher must be a network of the data's 4 classes": {"labels": "online", "teacher": teacher},
         "teacher must be a network of the data's 4": {"labels": "online"},

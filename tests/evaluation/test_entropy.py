@@ -176,24 +176,15 @@ def test_no_images_have_no_entropies() -> None:
 @pytest.mark.parametrize(
     "call, words",
     [
-        (
-            lambda: entropy.histogram_entropy(torch.tensor([1, 2]), correction="jackknife"),  # type: ignore[arg-type]
-            ("correction", "'miller-madow'"),
-        ),
-        (lambda: entropy.histogram_entropy(torch.tensor([0.5, 0.5]), correction="none"), ("counts", "int64")),
         (lambda: entropy.histogram_entropy(torch.tensor([[1, 2], [0, 0]]), correction="none"), ("counts", "above 0")),
         (lambda: entropy.histogram_entropy(torch.tensor([3, -1]), correction="none"), ("counts", "at least 0")),
-        (lambda: entropy.histogram_entropy(torch.tensor(3), correction="none"), ("counts", "[..., bins]")),
         (lambda: entropy.plug_in_shortfall(torch.tensor([0.5, 0.4]), draws=3), ("probabilities", "sum 1")),
         (lambda: entropy.plug_in_shortfall(torch.tensor([1.5, -0.5]), draws=3), ("probabilities", "sum 1")),
-        (lambda: entropy.plug_in_shortfall(torch.tensor([1.0]), draws=0), ("draws", "[1, 1e+06]")),
-        (lambda: entropy.pixel_entropy(torch.zeros(2, 1, 4, 4)), ("images", "uint8")),
         (lambda: entropy.pixel_entropy(torch.zeros(2, 1, 0, 4, dtype=torch.uint8)), ("images", "one number in each")),
         (lambda: entropy.feature_edges(torch.zeros(2, 3)), ("features", "from 0 to 0")),
-        (lambda: entropy.feature_edges(torch.zeros(0, 3)), ("features", "one image at least")),
+        (lambda: entropy.feature_edges(torch.zeros(0, 3)), ("features", "axis of length 0")),
         (lambda: entropy.feature_edges(torch.tensor([[1e16, 1e16 + 4]], dtype=torch.float64), bins=9), ("features", "9 bins")),
         (lambda: entropy.feature_edges(torch.tensor([[-1e308, 1e308]], dtype=torch.float64)), ("features", "1e+308")),
-        (lambda: entropy.feature_edges(torch.tensor([[torch.nan, 1.0]])), ("features", "finite")),
         (lambda: entropy.feature_entropy(torch.ones(2, 3), torch.tensor([0.0, 0.0, 1.0])), ("edges", "rising")),
         (lambda: entropy.feature_entropy(torch.ones(2, 3), torch.tensor([0.0])), ("edges", "two at least")),
         (lambda: entropy.feature_entropy(torch.ones(3), torch.tensor([0.0, 1.0])), ("features", "[n, ...]")),
@@ -211,7 +202,3 @@ def test_references_need_enough_images_of_each_class(grey: ImageData) -> None:
     assert len(entropy.reference_images(grey, 36)["real"]) == 36
     with refuses("count", "at most 36", "12 training images"):
         entropy.reference_images(grey, 37)
-    with refuses("data", "an ImageData"):
-        entropy.reference_images("digits", 3)  # type: ignore[arg-type]
-    with refuses("seed"):
-        entropy.reference_images(grey, 3, seed=-1)

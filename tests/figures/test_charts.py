@@ -138,7 +138,6 @@ def test_reference_is_named_in_figure_and_alt_text():
         (lambda: loss_curves({"a": [[1, 2]]}), "series"),
         (lambda: loss_curves({"a": ["x"]}), "series"),
         (lambda: loss_curves({"a": [1, 2]}, [1]), "steps"),
-        (lambda: loss_curves({"a": [1, 2]}, theme="red"), "theme"),  # type: ignore[arg-type]
         (lambda: loss_curves({"a": [1, 2]}, bands={"a": ([1], [1, 2])}), "bands"),
         (lambda: gap_curves([1, 2], [1]), "variance_gap"),
         (lambda: gap_curves(np.ones((2, 2)), np.ones((2, 2)), layers=["one"]), "layers"),
@@ -148,7 +147,6 @@ def test_reference_is_named_in_figure_and_alt_text():
         (lambda: comparison("ab", [1, 2], [1, 2], [1, 2]), "names"),
         (lambda: comparison(["a"], [1], [1], [1], seeds=[[1], [2]]), "seeds"),
         (lambda: grouped_comparison(["a"], {"g": ([1], [1])}), "columns"),
-        (lambda: grouped_comparison(["a"], {}), "groups"),
         (lambda: bars(["a"], [1, 2], title="t", y_label="y"), "values"),
     ],
 )
@@ -185,11 +183,6 @@ def test_a_map_shows_covered_points_by_shape_and_the_chosen_one_by_its_ring():
 def test_a_map_refuses(changes, words):
     with pytest.raises(DDLabError, match=words):
         embedding_map(**({"real": [[0, 0], [1, 2]], "distilled": [[0.9, 0.1]], **MAP} | changes))
-
-
-def test_coverage_bars_refuse_nothing_to_show():
-    with pytest.raises(DDLabError, match="coverage must be"):
-        coverage_bars({})
 
 
 def test_points_moved_in_place_give_the_figure_that_is_built_anew():

@@ -129,7 +129,5 @@ def test_what_is_refused() -> None:
         move_latents(bars(["a"], [1], title="t", y_label="y"), **GIVEN)
     with refuses("figure", "of 3 products"):
         raise_products(product_bars([1, 2]), [1, 2, 3])
-    with refuses("top", "above 0"):
-        product_bars([1, 2], top=-1)
     with refuses("products", "finite"):
         product_bars([np.inf, 0])

@@ -20,6 +20,11 @@ from ddlab.methods import sre2l
 NAME = "20_inverting_a_network"
 
 
+def promise(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
+    """The lesson's budget is another one."""
+    monkeypatch.setattr(frame, "LESSONS", {NAME: dataclasses.replace(LESSONS[NAME], **changes)})
+
+
 def test_a_locked_prediction_stays() -> None:
     asked = Prediction("Which?", ["a", "b"])
     asked.lock()
@@ -84,7 +89,7 @@ def test_bad_starts_are_refused(arguments: dict[str, Any], message: str) -> None
 
 @pytest.mark.parametrize("exceeded", ["cpu_seconds", "megabytes", "wall_seconds"])
 def test_a_budget_that_is_exceeded_fails_the_lesson(monkeypatch, exceeded: str) -> None:
-    monkeypatch.setitem(LESSONS, NAME, dataclasses.replace(LESSONS[NAME], **{exceeded: 1e-9}))
+    promise(monkeypatch, **{exceeded: 1e-9})
     lesson = ddlab.start(NAME)
     torch.linalg.inv(torch.eye(300))
     with pytest.raises(OverBudget, match="its budget is"):
@@ -92,7 +97,7 @@ def test_a_budget_that_is_exceeded_fails_the_lesson(monkeypatch, exceeded: str) 
 
 
 def test_within_the_budget_finish_prints_both(monkeypatch, capsys) -> None:
-    monkeypatch.setitem(LESSONS, NAME, dataclasses.replace(LESSONS[NAME], megabytes=1e6))
+    promise(monkeypatch, megabytes=1e6)
     ddlab.start(NAME).finish()
     assert "memory" in capsys.readouterr().out
 
@@ -163,7 +168,7 @@ def test_the_peak_of_a_child_is_its_own() -> None:
 
 @pytest.mark.parametrize(("cores", "promised"), [(1, "180 s with one core"), (2, "90 s,")])
 def test_finish_holds_the_lesson_to_what_its_cores_can_do(monkeypatch, capsys, cores: int, promised: str) -> None:
-    monkeypatch.setitem(LESSONS, NAME, dataclasses.replace(LESSONS[NAME], megabytes=1e6))
+    promise(monkeypatch, megabytes=1e6)
     monkeypatch.setattr(frame, "_CORES", cores)
     frame.start(NAME).finish()
     said = capsys.readouterr().out
@@ -176,7 +181,7 @@ def test_finish_holds_the_lesson_to_what_its_cores_can_do(monkeypatch, capsys, c
 def test_a_lesson_takes_the_threads_that_suit_it(
     monkeypatch, preset: str, wanted: int, cores: int, threads: int
 ) -> None:
-    monkeypatch.setitem(LESSONS, NAME, dataclasses.replace(LESSONS[NAME], threads=wanted))
+    promise(monkeypatch, threads=wanted)
     monkeypatch.setattr(frame, "_CORES", cores)
     frame.start(NAME, preset=preset, device="cpu")
     assert torch.get_num_threads() == threads

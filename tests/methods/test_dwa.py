@@ -77,7 +77,7 @@ def plainly_adjusted(
 @pytest.mark.parametrize("gradient", ["normalised", "raw"])
 @pytest.mark.parametrize(("steps", "radius"), [(1, 0.3), (7, 0.05), (12, 2.0)])
 def test_directed_adjustment_is_algorithm_1(
-    gradient: str, steps: int, radius: float, colour: ImageData, colour_teacher: Network
+    gradient: dwa.Gradient, steps: int, radius: float, colour: ImageData, colour_teacher: Network
 ) -> None:
     teacher, module = in_double(colour_teacher), plain_module(colour_teacher)
     before = snapshot(teacher)

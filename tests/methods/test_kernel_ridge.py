@@ -109,7 +109,7 @@ def test_wrong_numbers_are_named() -> None:
     for place, wrong, name in (
         (0, rows(6, 3), "distilled"),
         (1, rows(6, 2), "targets"),
-        (2, rows(0, 4), "distilled"),
+        (2, rows(0, 4), "targets"),
         (3, rows(4, 3), "targets"),
     ):
         given = list(good)

@@ -89,14 +89,8 @@ CORE: dict[str, Good] = {
     "training.losses.distillation_loss": Good(
         lambda g: {"student_logits": g.tensor(4, 3), "targets": g.probabilities(4, 3), "temperature": 2.0}, nan_passes=EVERY_STEP
     ),
-    "evaluation.measures.summed_squared_distances": Good(lambda g: {"features": g.tensor(4, 3)}),
-    "evaluation.measures.feature_distance": Good(lambda g: {"distilled": g.distilled, "teacher": g.teacher}),
-    "evaluation.entropy.histogram_entropy": Good(lambda g: {"counts": torch.tensor([[3, 0, 5], [1, 1, 2]]), "correction": "miller-madow"}),
     "evaluation.entropy.plug_in_shortfall": Good(lambda g: {"probabilities": g.probabilities(5), "draws": 7}, largest={"draws": 10_000}),
-    "evaluation.entropy.pixel_entropy": Good(lambda g: {"images": g.data.train_images[:3]}),
-    "evaluation.entropy.feature_edges": Good(lambda g: {"features": g.tensor(3, 2, 4), "bins": 5}),
     "evaluation.entropy.feature_entropy": Good(lambda g: {"features": g.tensor(3, 2, 4), "edges": torch.linspace(-1, 1, 6).double()}),
-    "evaluation.entropy.reference_images": Good(lambda g: {"data": g.data, "count": 4, "seed": 0}),
     "evaluation.entropy.distance_to": Good(lambda g: {"images": g.images(), "patches": g.images()}),
     "data.augmentation.augment": Good(
         lambda g: {"images": g.images(), "crop_pixels": 1, "flip": True, "mixup_alpha": 0.8, "black": torch.zeros(1, 1, 1, 1),
@@ -200,6 +194,9 @@ CORE: dict[str, Good] = {
     ),
     "core.optimisers.sgd_init": Good(lambda g: {"parameters": _sgd(g)["parameters"]}),
     "core.optimisers.adam_init": Good(lambda g: {"parameters": _sgd(g)["parameters"]}),
+    "core.optimisers.aligned": Good(
+        lambda g: {name: _sgd(g)[name] for name in ("parameters", "gradients")}, nan_passes=EVERY_STEP
+    ),
     "core.optimisers.sgd_update": Good(_sgd, nan_passes=EVERY_STEP),
     "core.optimisers.begin": Good(lambda g: {"kind": "sgd", "parameters": _sgd(g)["parameters"]}, nan_passes=EVERY_STEP),
     "core.optimisers.descend": Good(_sgd, nan_passes=EVERY_STEP),

@@ -22,7 +22,6 @@ def _map() -> Any:
 
 
 MAPS: dict[str, Good] = {
-    "evaluation.embeddings.Config": Good(lambda g: {}),
     "evaluation.embeddings.features_of": Good(
         lambda g: {"network": g.teacher, "images": g.images()}, nan_passes="read off the network as they are"
     ),
@@ -34,7 +33,6 @@ MAPS: dict[str, Good] = {
     "evaluation.embeddings.density": Good(
         lambda g: {"positions": g.tensor(6, 2), "cells": 4, "margin": 0.1, "bandwidth": 0.5}, largest={"cells": 50}
     ),
-    "evaluation.measures.neighbourhood_radii": Good(lambda g: {"real": g.tensor(8, 3), "neighbours": 2}),
     "evaluation.measures.covered": Good(
         lambda g: {"real": g.tensor(8, 3), "radii": torch.ones(8), "points": g.tensor(2, 3)}
     ),

@@ -83,7 +83,6 @@ RUNS: dict[str, Good] = {
                    "checkpoint": g.file(), "progress": False, "on_step": lambda step: None},
         not_none=("config", "teacher"), whole=("config",),
     ),
-    "evaluation.accuracy": Good(lambda g: {"network": g.teacher, "data": g.data}),
     "evaluation.probe": Good(
         lambda g: {"network": g.teacher, "data": g.data, "kind": "ridge", "candidates": (0.1, 1.0), "held_out": 0.3, "seeds": (0,),
                    "device": "cpu"},
@@ -93,11 +92,6 @@ RUNS: dict[str, Good] = {
                    "candidates": (0.1, 1.0), "held_out": 0.3, "device": "cpu"},
         not_none=("config",), whole=("config",),
     ),
-    "evaluation.held_out_part": Good(lambda g: {"labels": torch.arange(9) % 3, "held_out": 0.4, "seed": 0}),
-    "evaluation.standardised_features": Good(lambda g: {"features": g.tensor(6, 3), "others": g.tensor(4, 3, seed=1)}),
-    "evaluation.logistic_predictions": Good(lambda g: {**_read(g), "strength": 0.1}),
-    "evaluation.ridge_weights": Good(lambda g: {"features": g.tensor(6, 3), "targets": g.tensor(6, 2), "strength": 0.1}),
-    "evaluation.ridge_predictions": Good(lambda g: {**_read(g), "strength": 0.1}),
     "evaluation.neighbour_predictions": Good(lambda g: {**_read(g), "neighbours": 2}),
     "evaluation.interval": Good(lambda g: {"values": [0.1, 0.2], "confidence": 0.95}),
     "evaluation.evaluate": Good(

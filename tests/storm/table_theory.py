@@ -1,4 +1,4 @@
-"""Right arguments for the theory, its figures and its explorer."""
+"""Right arguments for the theory, where its annotations do not say enough, for its figures and its explorer."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from typing import Any
 import torch
 
 from ddlab import figures
+from ddlab.theory import GaussianMixture, ViewProblem, bimodal_mixture, frozen_features
 from tests.storm.good import Given, Good
 
 
-def _mean(g: Given) -> dict[str, Any]:
-    return {"points": g.tensor(4, 2), "target_mean": g.tensor(2, seed=1)}
+def _line(deviation: float) -> GaussianMixture:
+    return bimodal_mixture(deviation=deviation, dimensions=1)
 
 
-def _variance(g: Given) -> dict[str, Any]:
-    return {"points": g.tensor(4, 2), "target_variance": g.tensor(2, seed=2).abs()}
-
-
-def _both(g: Given) -> dict[str, Any]:
-    return _mean(g) | _variance(g)
+def _viewed(g: Given) -> dict[str, Any]:
+    return {"images": g.images(2).double(), "targets": g.tensor(4, 2, 3).double(), "real": g.images(5).double(),
+            "wanted": g.tensor(5, 3, seed=1).double(), "features": frozen_features(g.teacher), "kind": "rotation",
+            "strength": 0.01}  # fmt: skip
 
 
 def _latents(g: Given) -> dict[str, Any]:
@@ -32,21 +31,20 @@ def _last_layer(g: Given) -> dict[str, torch.Tensor]:
 
 
 THEORY: dict[str, Good] = {
-    "theory.mean_gap": Good(lambda g: {**_mean(g), "squared": False}),
-    "theory.variance_gap": Good(lambda g: {**_variance(g), "squared": False}),
-    "theory.mean_gap_gradient": Good(lambda g: {**_mean(g), "squared": True}),
-    "theory.variance_gap_gradient": Good(lambda g: {**_variance(g), "squared": True}),
-    "theory.printed_variance_gap_gradient": Good(_variance),
-    "theory.single_products": Good(lambda g: {**_both(g), "squared": False}),
-    "theory.batch_product": Good(lambda g: {**_both(g), "squared": True}),
-    "theory.opposed": Good(_both),
-    "theory.closed_gaps": Good(_both),
-    "theory.moving": Good(
-        lambda g: {**_both(g), "lambda_mean": 0.5, "lambda_var": 0.5, "learning_rate": 0.1, "steps": 3, "squared": False},
-        largest={"steps": 10_000},
+    "theory.ViewProblem": Good(_viewed),
+    "theory.objective_gradient": Good(lambda g: {"problem": ViewProblem(**_viewed(g)), "views": "none"}),
+    "theory.random_view_gradients": Good(
+        lambda g: {"problem": ViewProblem(**_viewed(g)), "draws": 1, "samples": 3, "seed": 0},
+        largest={"draws": 3, "samples": 50},
     ),
-    "theory.variance_between_and_within": Good(lambda g: {"features": g.tensor(4, 3), "groups": torch.tensor([0, 1, 1, 7])}),
-    "theory.added_variance": Good(lambda g: {"before": g.tensor(4, 3), "after": g.tensor(5, 3, seed=1)}),
+    "theory.table_information": Good(lambda g: {"joint": g.tensor(3, 4).abs()}),
+    "theory.total_variation": Good(
+        lambda g: {"first": _line(0.3), "second": _line(0.5)}, whole=("first", "second")
+    ),
+    "theory.batch_pca": Good(lambda g: {"batches": [g.tensor(3, 2), g.tensor(2, 2, seed=1)], "components": 2}),
+    "theory.transport_by_layer": Good(
+        lambda g: {"source": g.teacher, "target": g.teacher, "images": g.images(6), "ridge": 0.01, "folds": 2, "seed": 0}
+    ),
     "theory.rest_loss_change": Good(
         lambda g: {"network": g.teacher, "adjusted_weights": _last_layer(g), "data": g.data, "batch": torch.tensor([0, 13]),
                    "batch_size": 8},

@@ -53,23 +53,9 @@ TOYS: dict[str, Good] = {
     "figures.move_curves": Good(lambda g: {"figure": figures.setting_curves(**_curves(g)), **_curves(g)}),
     "figures.landscape_contours": Good(_plane),
     "figures.landscape_relief": Good(_plane),
-    "theory.GaussianMixture": Good(lambda g: {"means": g.tensor(2, 3), "deviation": 0.5}),
-    "theory.bimodal_mixture": Good(lambda g: {"distance": 1.0, "deviation": 0.5, "dimensions": 3}),
     "theory.mixture_sample": Good(lambda g: {**_mixture(g), "count": 5, "seed": 0}, largest={"count": 10_000}),
     "theory.spread_points": Good(lambda g: {**_mixture(g), "per_class": 8}),
     "theory.posterior": Good(lambda g: {**_mixture(g), "points": g.tensor(4, 2)}),
-    "theory.decision_boundary": Good(_mixture),
-    "theory.bayes_error_fraction": Good(_mixture),
-    "theory.predictive_risk": Good(
-        lambda g: {"believed": theory.bimodal_mixture(deviation=1), "data": theory.bimodal_mixture()}
-    ),
-    "theory.ToyNetworks": Good(lambda g: dict(vars(_toys(2)))),
-    "theory.initial_toys": Good(
-        lambda _: {"seeds": 2, "inputs": 3, "units": 4, "first_seed": 1, "stream": "student"},
-        largest={"seeds": 100, "inputs": 50, "units": 100},
-    ),
-    "theory.toy_outputs": Good(lambda g: {"networks": _toys(2, 2), "points": g.tensor(5, 2)}),
-    "theory.recorded_steps": Good(lambda g: {"steps": 5, "record_every": 2}, largest={"steps": 1000}),
     "theory.stochastic_descent": Good(
         lambda g: {"start": _toys(2), "points": g.tensor(3, 2, 2), "targets": g.tensor(3, 2).sigmoid(), "learning_rate": 0.1,
                    "momentum": 0.5, "record_every": 2},
@@ -84,35 +70,20 @@ TOYS: dict[str, Good] = {
                    "learning_rate": torch.tensor([0.1, 0.2]), "momentum": torch.tensor([0.1, 0.2])},
         only=("learning_rate", "momentum"),
     ),
-    "theory.ToyConfig": Good(lambda g: {}),
     "theory.ToyRuns": Good(lambda g: dict(vars(_runs()))),
-    "theory.distilled_targets": Good(
-        lambda g: {"labels": torch.tensor([0.0, 1.0]), "teacher": torch.tensor([0.2, 0.6]), "relabelling": 0.5}
-    ),
     "theory.distilled_samples": Good(lambda g: {"configs": [_config(), _config(relabelling=0)]}),
     "theory.train_toys": Good(lambda g: {"configs": [_config(), _config(relabelling=0)]}),
     "theory.train_toys:samples": Good(
         lambda g: {"configs": [_config(), _config(relabelling=0)], "samples": theory.distilled_samples([_config(), _config()])}
     ),
     "theory.train_toys:exact": Good(lambda g: {"configs": [_config(exact_gradient=True)]}),
-    "theory.toy_validation": Good(
-        lambda g: {"networks": _toys(2), "points": g.tensor(3, 2), "labels": torch.tensor([0.0, 1.0, 1.0])}
-    ),
     "theory.validate_toys": Good(lambda g: {"runs": _runs(), "per_class": 8}, largest={"per_class": 1000}),
-    "theory.parameter_row": Good(lambda g: {"network": g.teacher}),
     "theory.network_at": Good(lambda g: {"network": g.teacher, "row": theory.parameter_row(g.teacher)}),
     "theory.filter_directions": Good(
         lambda g: {"network": g.teacher, "count": 2, "seed": 0, "biases": True}, largest={"count": 20}
     ),
     "theory.toy_directions": Good(
         lambda g: {"networks": _toys(2), "count": 2, "seed": 0, "biases": True}, largest={"count": 100}
-    ),
-    "theory.trajectory_directions": Good(lambda g: {"trajectory": g.tensor(2, 4, 6), "origin": g.tensor(2, 6, seed=1), "count": 2}),
-    "theory.project": Good(
-        lambda g: {"trajectory": g.tensor(2, 4, 6), "origin": g.tensor(2, 6, seed=1), "directions": g.tensor(2, 2, 6, seed=2)}
-    ),
-    "theory.plane_rows": Good(
-        lambda g: {"origin": g.tensor(3, 6), "directions": g.tensor(3, 2, 6, seed=1), "x": g.tensor(2), "y": g.tensor(3)}
     ),
     "theory.toy_surface": Good(
         lambda g: {"networks": _toys(2), "directions": theory.toy_directions(_toys(2)), "x": g.tensor(2), "y": g.tensor(3),

@@ -95,7 +95,6 @@ VIEWS: dict[str, Good] = {
         lambda g: {"series": {"loss": [2.0, 1.0]}, "steps": [1, 2], "bands": {"loss": ([1.0, 0.5], [3.0, 2.0])}}
     ),
     "figures.recolour": Good(lambda g: {"text": "#0072B2", "source": "light", "target": "dark"}),
-    "figures.series_style": Good(lambda g: {"index": 0}),
     "figures.start_figure": Good(lambda g: {"title": "Title", "x_label": "x", "y_label": "y"}),
     "explorers.Controls": Good(
         lambda g: {"config": g.recovery, "names": ["iterations", "lambda_var"], "labels": {"iterations": "n"}}

@@ -1,8 +1,9 @@
 """A storm of wrong values at every public function and class: it does what it should, or raises ddlab's own error in one sentence.
 
-One argument at a time is replaced, of a call that is right. A value may be accepted: then the call succeeds and gives no NaN. A new
-public function fails `test_nothing_is_missing` until it stands in a table (tests/storm/table_*.py) or, with a reason, in
-`exceptions.py`. What is wrong with the call itself (a missing or an unknown argument) is Python's business.
+One argument at a time is replaced, of a call that is right. A value may be accepted: then the call succeeds and gives no NaN; what the
+argument's annotation excludes is refused in a sentence that names it. Right arguments are read off the annotations (`derived.py`); a new
+public function whose annotations do not say enough fails `test_nothing_is_missing` until it stands in a table (tests/storm/table_*.py)
+or, with a reason, in `exceptions.py`. What is wrong with the call itself (a missing or an unknown argument) is Python's business.
 
 DDLAB_STORM=10 throws ten times as much.
 """
@@ -34,8 +35,8 @@ from ddlab.explorers import Runner, close_all
 from ddlab.networks import Network
 from tests import public_api
 from tests.storm import exceptions
+from tests.storm.derived import derived
 from tests.storm.good import Given, Good
-from tests.storm.table_closed_forms import CLOSED_FORMS
 from tests.storm.table_core import CORE
 from tests.storm.table_lab import LAB
 from tests.storm.table_maps import MAPS
@@ -45,12 +46,15 @@ from tests.storm.table_runs import RUNS
 from tests.storm.table_theory import THEORY
 from tests.storm.table_toys import TOYS
 from tests.storm.table_views import VIEWS
-from tests.storm.wrong import wrong
+from tests.storm.wrong import checked_annotations, excluded, wrong
 from tests.support import assert_sentence
 
-TABLE: dict[str, Good] = CORE | RUNS | VIEWS | MAPS | LAB | RECORDS | THEORY | CLOSED_FORMS | TOYS
-TABLE |= {name: entry for name, entry in OWN.items() if isinstance(entry, Good)}
+OWN_GOOD = {name: entry for name, entry in OWN.items() if isinstance(entry, Good)}
+WRITTEN: dict[str, Good] = CORE | RUNS | VIEWS | MAPS | LAB | RECORDS | THEORY | TOYS | OWN_GOOD
 EXCEPTIONS = exceptions.EXCEPTIONS | {name: entry for name, entry in OWN.items() if isinstance(entry, str)}
+ENTERED = {name.split(":")[0] for name in WRITTEN} | EXCEPTIONS.keys()
+UNENTERED = {name: derived(call) for name, call in public_api.callables().items() if name not in ENTERED}
+TABLE = WRITTEN | {name: good for name, good in UNENTERED.items() if good is not None}
 PER_ARGUMENT = 10 * int(os.environ.get("DDLAB_STORM", "1"))
 AT_LEAST = 4000
 THROWN: dict[str, int] = {}
@@ -108,6 +112,10 @@ def throw(name: str, call: Any, good: Good, parameter: inspect.Parameter, given:
     """Replace one argument many times."""
     argument = parameter.name
     right = good.make(given).get(argument, None if parameter.default is parameter.empty else parameter.default)
+    for value in excluded(checked_annotations(call).get(argument), right):
+        with pytest.raises(DDLabError) as caught:
+            call(**{**good.make(given), argument: value})
+        assert_sentence(caught.value, argument)
 
     @hypothesis.seed(zlib.crc32(f"{name} {argument}".encode()))
     @hypothesis.settings(

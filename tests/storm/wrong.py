@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import fractions
-from collections.abc import Mapping
+import inspect
+import types
+import typing
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 from torch import Tensor
+
+from ddlab.core.boundary import Shape, Within
 
 ANYTHING: list[Any] = [
     None, True, 3, -1, 2.5, float("nan"), float("inf"), "text", "", b"\x00", [], {}, (), object(), [None], {"a": None}, {1: 2}, 1j,
@@ -66,6 +71,35 @@ DTYPES = (
     torch.bool,
     torch.complex64,
 )
+
+
+def checked_annotations(call: Any) -> Mapping[str, Any]:
+    """What `checked` or `check_fields` reads: the annotation of each argument; nothing where neither checks."""
+    made = getattr(getattr(call, "__post_init__", None), "__code__", None)
+    if not hasattr(call, "__wrapped__") and not (made and "check_fields" in made.co_names):
+        return {}
+    return typing.get_type_hints(inspect.unwrap(call), include_extras=True)
+
+
+def excluded(annotation: Any, good: Any) -> Iterator[Any]:
+    """What an annotation excludes: another kind of thing, what lies beyond the ends of its range, NaN in its tensor."""
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        kinds = [kind for kind in typing.get_args(annotation) if kind is not type(None)]
+        if len(kinds) == 1:
+            yield from excluded(kinds[0], good)
+    elif typing.get_origin(annotation) is Annotated:
+        yield object()
+        for narrower in annotation.__metadata__:
+            if isinstance(narrower, Within):
+                yield from [float("nan"), float("inf")]
+                yield from [] if narrower.low is None else [narrower.low if narrower.open_low else narrower.low - 1]
+                yield from [] if narrower.high is None else [2 * narrower.high + 1]
+            elif isinstance(narrower, Shape) and isinstance(good, Tensor):
+                yield from [good.to_sparse(), good.to("meta"), good.to(torch.int32), good.tolist()]
+                yield from [torch.full_like(good, torch.nan)] if narrower.finite else []
+                yield from [] if "..." in narrower.lengths else [good[None], good.flatten()[0]]
+    elif annotation in (int, float, bool, str, Tensor) or typing.get_origin(annotation) is typing.Literal:
+        yield object()
 
 
 def wrong(good: Any, strangers: list[Any], largest: float | None = None, *, whole: bool = False) -> SearchStrategy[Any]:

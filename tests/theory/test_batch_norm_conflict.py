@@ -214,27 +214,13 @@ def test_float32_stays_float32() -> None:
 
 def test_what_is_refused() -> None:
     points, mean, variance = batch(4, 2, 0)
-    with refuses("points", "float tensor of shape [any, any]"):
-        theory.mean_gap(points[0], mean)
     with refuses("points", "float32 or float64"):
         theory.mean_gap(points.half(), mean.half())
-    with refuses("points", "at least one point"):
-        theory.mean_gap(points[:0], mean)
     with refuses("points", "at most 1e+06"):
         theory.variance_gap(points * 1e7, variance)
-    with refuses("target_mean", "shape [2]"):
-        theory.mean_gap_gradient(points, mean[:1])
-    with refuses("target_mean", "float64"):
-        theory.mean_gap_gradient(points, mean.float())
     with refuses("target_variance", "at least 0"):
         theory.variance_gap_gradient(points, variance - 1)
     with refuses("target_variance", "at most 1e+12"):
         theory.closed_gaps(points, mean, variance * 1e14)
-    with refuses("squared", "True or False"):
-        theory.mean_gap(points, mean, squared=1)  # type: ignore[arg-type]
     with refuses("learning_rate", "so small"):
         theory.moving(points, mean, variance, lambda_mean=0, lambda_var=1, learning_rate=1e3, steps=50)
-    with refuses("lambda_var", "at least 0"):
-        theory.moving(points, mean, variance, lambda_mean=0, lambda_var=-1, learning_rate=1, steps=5)
-    with refuses("steps"):
-        theory.moving(points, mean, variance, lambda_mean=0, lambda_var=1, learning_rate=1, steps=-1)

@@ -52,7 +52,7 @@ def test_float32_is_summed_in_float64() -> None:
     [
         ([], 1, "batches must be of at least two points together; given 0"),
         ([torch.zeros(1, 2)], 1, "at least two points"),
-        ([torch.zeros(2, 2), torch.zeros(2, 3)], 1, "batches must be a tensor of shape"),
+        ([torch.zeros(2, 2), torch.zeros(2, 3)], 1, r"batches must be a float tensor of shape \[n, 2\]"),
         ([torch.zeros(2, 2)], 3, "components must be an integer"),
         (3, 1, "batches must be an iterable"),
     ],

@@ -183,17 +183,5 @@ def test_the_excess_error_is_the_integral(spread: float, gap: float, distance: f
 
 
 def test_what_is_refused() -> None:
-    with refuses("spread", "1e-06"):
-        theory.gradient_noise(spread=0)
-    with refuses("relabelled", "[0, 1]", "1.5"):
-        theory.gradient_noise(spread=1, relabelled=1.5)
-    with refuses("learning_rate", "(0, 1]"):
-        theory.expected_squared_error(3, spread=1, learning_rate=0)
-    with refuses("momentum", "0.9999"):
-        theory.noise_floor(spread=1, learning_rate=0.1, momentum=1)
     with refuses("runs", "for 1000000 steps"):
         theory.simulated_errors(10**6, spread=1, learning_rate=0.1, runs=1000)
-    with refuses("steps"):
-        theory.printed_squared_error(-1, spread=1, learning_rate=0.1)
-    with refuses("distance"):
-        theory.excess_error(math.inf, spread=1)

@@ -116,10 +116,12 @@ def test_half_planes_divide_points_in_every_way_that_they_can(count: int) -> Non
 
 
 def test_points_on_a_line_and_too_many_points() -> None:
-    for slope in torch.linspace(-3, 3, 50):  # their directions differ by rounding, on some machines and for some slopes
+    for slope in torch.linspace(
+        -3, 3, 50
+    ).double():  # their directions differ by rounding, for some slopes and on some machines
         line = torch.arange(4.0)[:, None] * torch.stack([torch.ones(()), slope])
         assert len(half_plane_outputs(line)) == 8, "first or last parts: 2 m ways"
-    with pytest.raises(DDLabError, match="points must be of at most 16 points of two dimensions"):
+    with pytest.raises(DDLabError, match="points must be at most 16 points"):
         half_plane_outputs(torch.randn(17, 2))
 
 
@@ -164,5 +166,3 @@ def test_the_samples_of_the_lab_are_too_far_from_its_data_for_the_bound_to_say_a
         generalisation_bound(bimodal_mixture(deviation=s), bimodal_mixture(), 10_000, seed=0) for s in (0.5, 0.1)
     )
     assert near.proved < 0.1 and far.proved > 0.5 > far.target_error
-    with pytest.raises(DDLabError, match="model must be one of 'fitted', 'worst'"):
-        generalisation_bound(bimodal_mixture(), bimodal_mixture(), 10, seed=0, model="best")

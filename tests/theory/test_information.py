@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from ddlab import theory
-from tests.support import refuses
 
 # The specification's table: I / H(Y) at S = .1, .2, .3, .5, .7, 1, with its rounding.
 SPREADS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
@@ -168,16 +167,3 @@ def test_far_apart_everything_is_told() -> None:
     assert theory.mixture_information(spread=1, gap=0).mutual == 0
     found = theory.soft_relabelled_information(spread=1e-5, gap=1e5, relabelled=0.4, teacher_spread=1, levels=10)
     assert found.mutual == pytest.approx(math.log(2), abs=1e-9)
-
-
-def test_what_is_refused() -> None:
-    with refuses("dimensions", "one of 1, 2"):
-        theory.mixture_information(spread=1, dimensions=3)
-    with refuses("dimensions"):
-        theory.relabelled_information(spread=1, relabelled=0.5, dimensions=True)
-    with refuses("spread"):
-        theory.printed_normalised_information(spread=-1)
-    with refuses("relabelled", "[0, 1]"):
-        theory.relabelled_information(spread=1, relabelled=2)
-    with refuses("levels", "[2, 10000]"):
-        theory.soft_relabelled_information(spread=1, relabelled=0.5, teacher_spread=1, levels=1)

@@ -55,7 +55,3 @@ def test_the_specified_numbers() -> None:
 def test_what_is_refused() -> None:
     with refuses("small_side", "[1, 32]"):
         theory.resolution_cost_ratio(budget=10, merges=1, small_side=33, side=32)
-    with refuses("merges"):
-        theory.resolution_stages(budget=10, merges=-1)
-    with refuses("budget"):
-        theory.full_resolution_cost(budget=0, side=3)

@@ -241,15 +241,5 @@ def test_what_is_refused() -> None:
         theory.temperature_scaled_kl(good * 2, good, temperature=1)
     with refuses("targets", "at least 0"):
         theory.temperature_scaled_kl(good - 0.5, good, temperature=1)
-    with refuses("logits", "3 rows"):
-        theory.temperature_scaled_kl(good, good[:2], temperature=1)
-    with refuses("temperature"):
-        theory.temperature_scaled_kl_gradient(good, good, temperature=0)
-    with refuses("classes"):
-        theory.tight_kl_bound(classes=1, largest_logit=1, temperature=1)
     with refuses("outputs", "16 points"):
         theory.rademacher_complexity(torch.zeros(2, 17))
-    with refuses("merge_ratio", "[0, 1]"):
-        theory.combination_bound(merge_ratio=1.5, lipschitz=1, distance=1)
-    with refuses("loss_bound"):
-        theory.largest_merge_ratio(loss_lipschitz=1, loss_bound=0)

@@ -165,16 +165,10 @@ def test_labels_that_say_nothing() -> None:
 
 
 def test_what_is_refused() -> None:
-    samples, labels = drawn(5, 0)
+    samples, _ = drawn(5, 0)
     with refuses("joint", "negative"):
         theory.table_information(torch.tensor([[1.0, -1.0]]))
     with refuses("joint", "not 0 everywhere"):
         theory.table_information(torch.zeros(2, 2))
-    with refuses("labels", "[5]"):
-        theory.histogram_information(samples, labels[:4], bins=3)
     with refuses("labels", "two samples"):
         theory.nearest_neighbour_information(samples, torch.arange(5))
-    with refuses("neighbours"):
-        theory.nearest_neighbour_information(samples, labels, neighbours=0)
-    with refuses("bins", "10000"):
-        theory.histogram_information(samples, labels, bins=0)

@@ -256,29 +256,15 @@ def test_targets_are_mixed_as_equation_says() -> None:
     assert theory.distilled_targets(labels, teacher, 0.5).tolist() == pytest.approx([0.1, 0.8])
     for rho, wanted in ((0, labels), (1, teacher)):
         assert torch.equal(theory.distilled_targets(labels, teacher, rho), wanted)
-    for rho in (-0.1, 1.1, math.nan, "1", None):
-        with refuses("relabelling", "[0, 1]"):
-            theory.distilled_targets(labels, teacher, rho)  # type: ignore[arg-type]
+
     with refuses("teacher", "[2]"):
         theory.distilled_targets(labels, teacher[:1], 0.5)
     with refuses("teacher", "[0, 1]"):
         theory.distilled_targets(labels, teacher + 1, 0.5)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("deviation", 0), ("deviation", -0.5), ("deviation", math.nan), ("relabelling", 1.01), ("relabelling", -0.01), ("steps", 0),
-     ("steps", 1.5), ("learning_rate", math.inf), ("momentum", 1), ("teacher", "bayes"), ("seeds", 0), ("dimensions", 0)],
-)  # fmt: skip
-def test_a_setting_that_is_none(name: str, value: Any) -> None:
-    with refuses(f"toy_config.ToyConfig.{name}"):
-        ToyConfig(**{name: value})
-
-
 def test_what_is_refused() -> None:
-    for wrong in (None, [], "configs", ToyConfig()):
-        with refuses("configs", "a list of ToyConfig"):
-            theory.train_toys(wrong)  # type: ignore[arg-type]
+
     with refuses("a member of configs"):
         theory.train_toys([ToyConfig(), 3])  # type: ignore[list-item]
     with refuses("dimensions in configs", "the same in all of them, 2"):
@@ -287,12 +273,3 @@ def test_what_is_refused() -> None:
         ToyConfig(exact_gradient=True, dimensions=10, gradient_points=10)
     with refuses("configs", "coordinates"):
         theory.train_toys([ToyConfig(seeds=1000, steps=10**5, dimensions=100)])
-    with refuses("runs"):
-        theory.validate_toys(None)  # type: ignore[arg-type]
-    networks = theory.initial_toys(1)
-    with refuses("points", "at least one"):
-        theory.toy_validation(networks, torch.zeros(0, 2), torch.zeros(0))
-    with refuses("labels", "[0, 1]"):
-        theory.toy_validation(networks, torch.zeros(1, 2), torch.tensor([2.0]))
-    with refuses("labels", "[1]"):
-        theory.toy_validation(networks, torch.zeros(1, 2), torch.zeros(2))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import pytest
 import torch
@@ -68,20 +67,15 @@ def test_gradient() -> None:
     assert torch.autograd.gradcheck(lambda s: losses.soft_targets(s, 2.0), (student,))
 
 
-@pytest.mark.parametrize("temperature", [0, -1, math.nan, math.inf, "4", None])
-def test_bad_temperature(temperature: Any) -> None:
+@pytest.mark.parametrize("temperature", [0, math.nan])
+def test_bad_temperature(temperature: float) -> None:
     with refuses("temperature", "at least 1e-06"):
         losses.soft_targets(logits(2, 3, 0), temperature)
     with refuses("temperature", "at least 1e-06"):
         losses.distillation_loss(logits(2, 3, 0), logits(2, 3, 0).softmax(1), temperature=temperature)
 
 
-@pytest.mark.parametrize("bad", [None, [[0.1, 0.9]], torch.zeros(3), torch.zeros(1, 3), torch.zeros(2, 4)])
-def test_bad_tensors(bad: Any) -> None:
-    with refuses("targets"):
-        losses.distillation_loss(logits(2, 3, 0), bad, temperature=1.0)
-    if not (isinstance(bad, Tensor) and bad.ndim == 2):
-        with refuses("logits"):
-            losses.soft_targets(bad, 1.0)
-        with refuses("student_logits"):
-            losses.distillation_loss(bad, torch.zeros(2, 3), temperature=1.0)
+@pytest.mark.parametrize("shape", [(3,), (1, 3), (2, 4)])
+def test_shapes_that_would_be_broadcast(shape: tuple[int, ...]) -> None:
+    with refuses("targets", "[2, 3]"):
+        losses.distillation_loss(logits(2, 3, 0), torch.zeros(shape), temperature=1.0)

@@ -268,7 +268,6 @@ class TestRelabelledBadInput:
             ({"labels": "hard"}, ["labels", "one of 'stored', 'online', 'epochs'"]),
             ({"labels": "epochs", "epochs": 3}, ["views", "None"]),
             ({"labels": "epochs", "views": CONFIG}, ["epochs", "None"]),
-            ({"labels": "epochs", "views": CONFIG, "epochs": 0}, ["epochs", "at least 1"]),
             ({"labels": "stored", "epochs": 3}, ["epochs", "None"]),
             ({"labels": "online", "views": CONFIG}, ["views", "online"]),
             ({"teachers": ()}, ["teachers", "none"]),

@@ -118,7 +118,7 @@ class TestTargets:
         torch.testing.assert_close(supervised.mixed_targets(self.mixed, soft), 0.25 * soft + 0.75 * soft[[1, 2, 0]])
 
     @pytest.mark.parametrize("mode", ["eval", "train"])
-    def test_online(self, mode: str, teacher: Network) -> None:
+    def test_online(self, mode: augmentation.TeacherMode, teacher: Network) -> None:
         mixed = self.mixed._replace(images=images(3, size=8))
         found = supervised.online_targets(mixed, teacher, temperature=3.0, teacher_mode=mode)
         module = plain(teacher).train(mode == "train")

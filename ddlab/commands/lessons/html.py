@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from ...core.storage import write_atomically
-from ...lessons.lesson import LESSONS, OverBudget
+from ...lessons.contents import LESSONS
+from ...lessons.lesson import OverBudget
 from . import NOTEBOOKS
 from .html_formulas import mathml
 from .html_stills import with_stills

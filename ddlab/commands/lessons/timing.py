@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core import errors
-from ...lessons.lesson import LESSONS, Budget
+from ...lessons.contents import LESSONS, Budget
 from . import NOTEBOOKS
 from .running import LessonFailed, errors_of, run
 

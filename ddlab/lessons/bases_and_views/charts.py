@@ -23,8 +23,8 @@ from ..shared import printed_tables as printed
 from ..shared import recorded
 from ..shared.recorded import interval_of
 from . import experiments as lesson
+from .claims import ARCHITECTURES, FITTING, VIEWS, shift_values, values
 from .experiments import Run
-from .measured import ARCHITECTURES, FITTING, VIEWS, shift_values, values
 
 # What the lesson calls the rows of the record: (method, changes).
 ROWS: dict[str, tuple[str, dict[str, Any]]] = {

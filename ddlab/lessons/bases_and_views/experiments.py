@@ -24,11 +24,10 @@ from ...training import pretraining
 from .exercises import CHECKS
 
 __all__ = [
-    "CHECKS", "NAME", "SETTING", "OuterStep", "Run", "config", "drawn", "first_coefficients", "images_of", "inner_network", "inputs",
+    "CHECKS", "SETTING", "OuterStep", "Run", "config", "drawn", "first_coefficients", "images_of", "inner_network", "inputs",
     "outer_step", "selected", "teacher_accuracy", "untrained", "view_problem", "watched", "world", "worth",
 ]  # fmt: skip
 
-NAME = "40_bases_and_views"
 SETTING = "shapes 16 px, ConvNet-3 of width 32 as teacher without labels"
 FRAME_EVERY = 10  # outer iterations
 _REAL = 256  # images in an outer loss, as in the teaching preset

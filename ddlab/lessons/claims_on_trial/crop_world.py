@@ -75,23 +75,35 @@ class World:
     def cropped(self, first: str, second: str, least_area: float, *, watch: Callable[[str, float], None]) -> Cropped:
         """Views of two classes, by name: a t-SNE map of the pixels and, from the pixels, spread and overlap."""
         watch(f"map at {least_area:g}", 0.0)
-        data, cut = self.data, []
-        for number, name in enumerate((first, second)):
-            where = torch.nonzero(data.train_labels == data.class_names.index(name))[: self.images, 0]
-            seen = data.normalised(where)
-            cut.append(theory.crop_views(seen, minimum_scale=least_area, views=self.views, seed=number))
-        sources = [torch.arange(len(part)).repeat_interleave(self.views) for part in cut]
-        points = [part.flatten(0, 1).flatten(1) for part in cut]
-        sizes = torch.tensor([len(part) for part in points])
-        config = embeddings.Config(kind="t_sne", perplexity=max(2.0, min(30.0, (int(sizes.sum()) - 1) // 3)))
-        placed = embeddings.fit(dict(zip(("first", "second"), points, strict=True)), config, announce=None).positions
-        groups = torch.arange(2).repeat_interleave(sizes)
+        size: dict[str, Any] = {"images": self.images, "views": self.views, "least_area": least_area}
+        labels = [self.data.class_names.index(name) for name in (first, second)]
+        cut = [views_of_class(self.data, label, seed=number, **size) for number, label in enumerate(labels)]
+        points = {"first": cut[0].flatten(0, 1).flatten(1), "second": cut[1].flatten(0, 1).flatten(1)}
+        count = sum(map(len, points.values()))
+        config = embeddings.Config(kind="t_sne", perplexity=max(2.0, min(30.0, (count - 1) // 3)))
+        placed = embeddings.fit(points, config, announce=None).positions
+        within, overlap = spread_and_overlap(*cut)
         return Cropped(
-            images=torch.stack([data.to_uint8(part[torch.arange(PICTURED) % len(part), 0]) for part in cut]),
+            images=torch.stack([self.data.to_uint8(part[torch.arange(PICTURED) % len(part), 0]) for part in cut]),
             positions=(placed["first"], placed["second"]),
-            within=theory.variance_between_and_within(torch.cat(points), groups).within,
-            overlap=theory.class_overlap(*points, first_sources=sources[0], second_sources=sources[1]),
+            within=within,
+            overlap=overlap,
         )
+
+
+def views_of_class(data: ImageData, label: int, *, images: int, views: int, least_area: float, seed: int) -> Tensor:
+    """Views [images, views, channels, h, w] of the first training images of a class, normalised."""
+    where = torch.nonzero(data.train_labels == label)[:images, 0]
+    return theory.crop_views(data.normalised(where), minimum_scale=least_area, views=views, seed=seed)
+
+
+def spread_and_overlap(*cut: Tensor) -> tuple[float, float]:
+    """(variance of the views of two classes within them, overlap of the two); views of one image do not vote for each other."""
+    first, second = (part.flatten(0, 1).flatten(1) for part in cut)
+    sources = [torch.arange(len(part)).repeat_interleave(part.shape[1]) for part in cut]
+    groups = torch.arange(2).repeat_interleave(torch.tensor([len(first), len(second)]))
+    within = theory.variance_between_and_within(torch.cat([first, second]), groups).within
+    return within, theory.class_overlap(first, second, first_sources=sources[0], second_sources=sources[1])
 
 
 def settings_of(data: ImageData) -> type[Settings]:

@@ -9,32 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from ... import data, theory
+from ... import theory
 from ...core import errors, randomness
 from ...core.parameters import Parameters, describe
 from .. import claims
-from . import (
-    measured_learned,
-    trials_convergence,
-    trials_fadrm,
-    trials_generalisation,
-    trials_information,
-    trials_merging,
-    trials_overlap,
-)
+from .claims import SUBJECTS
 from .trial_card import FAILS, HOLDS, WHEN, Trial
 
-NAME = "90_claims_on_trial"
 # Results whose printed proof has a wrong line: does the conclusion survive?
 PROOFS = ("ReLA A.3", "ReLA Theorem 3", "ReLA Theorem 6", "FADRM Corollary 1")
 
 
 def trials() -> dict[str, Trial]:
-    """Every trial by its key; a method's trials stand in one of the `trials_*` modules."""
-    modules = (
-        trials_convergence, trials_information, trials_overlap, trials_generalisation, trials_fadrm, trials_merging,
-    )  # fmt: skip
-    return {trial.key: trial for module in modules for trial in module.trials()}
+    """Every trial by its key, with the verdicts of the record as it is now."""
+    return {key: made() for subject in SUBJECTS for key, made in subject.trials.items()}
 
 
 def some_settings(parameters: type[Parameters], count: int, *, seed: int = 0) -> list[Any]:
@@ -65,19 +53,6 @@ def surviving(shares: Mapping[str, float]) -> dict[str, bool]:
     floors = [theory.noise_floor(spread=s, learning_rate=0.1) for s in np.linspace(0.05, 2, 40)]
     keys = ("R15 Theorem 3", "R6 theorem", "F8 Corollary 1")
     return dict(zip(PROOFS, [bool((np.diff(floors) > 0).all()), *(shares[key] == 1 for key in keys)], strict=True))
-
-
-def transports(*, seed: int) -> dict[tuple[str, str], dict[str, theory.LinearTransport]]:
-    """Proposition 2, layer by layer: from a trained network to another one, and to it from one that is not trained.
-
-    Returns:
-        (source, target) -> layer -> what a linear map explains on test images that it was not fitted on.
-    """
-    shapes = data.load("shapes", size=16, train=measured_learned.TRAINING_IMAGES, test=600)
-    one, other, untrained = measured_learned.trained_pair(shapes, seed)
-    images = shapes.normalised(split="test")
-    pairs = {("trained", "another trained"): (one, other), ("not trained", "trained"): (untrained, other)}
-    return {names: theory.transport_by_layer(*networks, images, seed=seed) for names, networks in pairs.items()}
 
 
 def register_counts() -> dict[str, int]:

@@ -20,7 +20,7 @@ from ...runs import Frame, Run
 from ..shared import printed_tables as printed
 from ..shared import recorded
 from ..shared.recorded import interval_of
-from .measured import STAGES, values
+from .claims import STAGES, values
 
 # What the lesson calls the rows of the record: (method, changes).
 ROWS: dict[str, tuple[str, dict[str, Any]]] = {

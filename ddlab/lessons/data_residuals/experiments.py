@@ -25,7 +25,6 @@ from ...runs import Run
 from ..answers import called
 from .world import FEATURES, World
 
-NAME = "30_data_residuals"
 ITERATIONS = 120  # as in the records
 SETTING = "shapes 64 px, ConvNet-5 of width 16"
 

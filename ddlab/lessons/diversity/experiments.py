@@ -22,7 +22,6 @@ from ...runs import cache
 from ...runs.process import Inputs
 from ...theory import rest_loss
 
-NAME = "21_diversity"
 RANDOM, SRE2L, NONE, PERTURBED, DIRECTED = "random real", "SRe2L", "no adjustment", "random weights", "DWA"
 METHODS = (RANDOM, SRE2L, NONE, PERTURBED, DIRECTED)
 

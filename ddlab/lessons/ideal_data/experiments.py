@@ -18,7 +18,6 @@ from ...theory import ToyConfig, ToyRuns, ToyValidation
 from ..answers import called
 from . import world
 
-NAME = "10_ideal_data"
 SIGMAS, RHOS = world.SIGMAS.values, world.RHOS.values
 TRAINED, OWN_POSTERIOR = "trained", "posterior of the distilled"
 QUIET = 0.91  # share of right decisions in exercise 3; the best possible is .921, hard labels reach .86

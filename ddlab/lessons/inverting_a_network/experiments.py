@@ -17,10 +17,7 @@ from ...networks import Network
 from ...runs import cache
 from ...runs.process import Inputs
 from ...training import supervised
-from .. import claims
 
-NAME = "20_inverting_a_network"
-SETTING = "digits 16 px, ConvNet-3 of width 64, 1 image per class"
 _QUIET: dict[str, Any] = {"device": "cpu", "progress": False}  # what is compared with the record is made where that was
 
 
@@ -202,19 +199,3 @@ def trained_on_digits() -> tuple[ImageData, Network]:
 
     data = load("digits")
     return data, cache.run(supervised, supervised.Config.teaching("teacher"), Inputs(data=data, device="cpu"))
-
-
-def verdicts(pairs: int) -> list[claims.Verdict]:
-    """All claims of the lesson, each on so many pairs."""
-    data, teacher = trained_on_digits()
-    found = labels_and_images(data, teacher, pairs=pairs)
-    labels = [a - b for a, b in zip(found["real, online"], found["real, hard"], strict=True)]
-    images = [a - b for a, b in zip(found["recovered, online"], found["real, online"], strict=True)]
-    lost = lost_diversity(data, teacher, pairs=pairs)
-    return [
-        claims.judge(
-            "D1", lost, setting="digits 16 px, ConvNet-3 of width 64, 3 images per class, 100 iterations, noise start"
-        ),
-        claims.judge("X1 labels", labels, setting=SETTING),
-        claims.judge("X1 images", images, setting=SETTING),
-    ]

@@ -72,6 +72,11 @@ def log_uniform(draw: np.random.Generator, low: float, high: float) -> float:
     return float(np.exp(draw.uniform(np.log(low), np.log(high))))
 
 
+def measured(effects: dict[str, list[float]], setting: str) -> dict[str, Measured]:
+    """Claims that were measured together, on one setting."""
+    return {name: Measured(values, setting) for name, values in effects.items()}
+
+
 def split(pairs: list[tuple[float, bool]], setting: str) -> Measured:
     """Effects with whether each meets the condition."""
     return Measured([value for value, _ in pairs], setting, [value for value, met in pairs if met])

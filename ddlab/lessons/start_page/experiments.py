@@ -19,9 +19,7 @@ from ...networks import Network
 from ...runs import cache
 from ...runs.process import Inputs
 from ...training import supervised
-from .. import claims
 
-NAME = "00_start"
 SETTING = "shapes 16 px, ConvNet-3 of width 32, 5 images per class, one teacher"
 IMAGES_PER_CLASS = 5
 IMAGES = ("random", "k-means", "SRe2L")
@@ -92,16 +90,6 @@ def accuracies(
     return found
 
 
-def labels_effect(found: Found) -> list[float]:
-    """Claim X1 shapes labels: for each pair, what online labels add to hard ones on the same random images."""
-    return _differences(found["random", "online"], found["random", "hard"])
-
-
-def images_effect(found: Found) -> list[float]:
-    """Claim X1 shapes images: for each pair, what SRe2L's images add to random ones, both with online labels."""
-    return _differences(found["SRe2L", "online"], found["random", "online"])
-
-
 def table(found: Mapping[tuple[str, str], Sequence[float]]) -> str:
     """Images by labels as a Markdown table: mean accuracy and 95% interval over the pairs."""
     columns = list(dict.fromkeys(labels for _, labels in found))
@@ -117,10 +105,6 @@ def table(found: Mapping[tuple[str, str], Sequence[float]]) -> str:
 def _cell(values: Sequence[float]) -> str:
     mean, span = statistics.fmean(values), interval(values)
     return f"**{mean:.2f}**" + ("" if span is None else f" ({max(span[0], 0):.2f} to {min(span[1], 1):.2f})")
-
-
-def _differences(first: Sequence[float], second: Sequence[float]) -> list[float]:
-    return [a - b for a, b in zip(first, second, strict=True)]
 
 
 def check_average(answer: Any) -> tuple[bool, str]:
@@ -148,14 +132,3 @@ def trained_on_shapes() -> tuple[ImageData, Network]:
     return data, cache.run(
         supervised, supervised.Config.for_data(data, "teacher", network=NETWORK), Inputs(data=data, device="cpu")
     )
-
-
-def verdicts(pairs: int) -> list[claims.Verdict]:
-    """All claims of the page, each on so many pairs."""
-    data, teacher = trained_on_shapes()
-    conditions = [("random", "hard"), ("random", "online"), ("SRe2L", "online")]
-    found = accuracies(data, teacher, pairs=pairs, conditions=conditions)
-    return [
-        claims.judge("X1 shapes labels", labels_effect(found), setting=SETTING),
-        claims.judge("X1 shapes images", images_effect(found), setting=SETTING),
-    ]

@@ -22,19 +22,22 @@ same for all images, 0/0 in equation 2, then correlates with nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import torch
 from torch import Tensor
 
 from ... import networks
 from ...core import errors
+from ...core.boundary import checked, floats, within
 from ...core.parameters import parameter
 from .objective import Batch, ObjectiveState, Training
 
 NAME = "barlow_twins"
 EPSILON = 1e-5  # of torch's batch norm, with which the authors' code standardises
 _LARGEST = 1e30
+Projections = Annotated[Tensor, floats("n d", finite=False)]  # whole runs are looked at for NaN, not each step
+Epsilon = Annotated[float, within(0, _LARGEST, open_low=True)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +64,8 @@ class Config(Training):
         return cls(**small | changes)
 
 
-def standardised(projections: Tensor, *, epsilon: float = EPSILON) -> Tensor:
+@checked
+def standardised(projections: Projections, *, epsilon: Epsilon = EPSILON) -> Tensor:
     """Each coordinate of projections [n, d] with mean 0 and variance 1 over the batch; a constant one becomes 0.
 
     Args:
@@ -70,28 +74,32 @@ def standardised(projections: Tensor, *, epsilon: float = EPSILON) -> Tensor:
     Raises:
         DDLabError: fewer than two rows, or an epsilon that is not positive.
     """
-    errors.check_tensor("projections", projections, shape=[None, None], floating=True, finite=False)
-    epsilon = errors.check_number("epsilon", epsilon, 0, _LARGEST, open_low=True)
     if len(projections) < 2:
         errors.fail("projections", "those of at least two images", projections)
     centred = projections - projections.mean(0)
     return centred / (centred.square().mean(0) + epsilon).sqrt()
 
 
-def cross_correlation(first: Tensor, second: Tensor, *, epsilon: float = EPSILON) -> Tensor:
+@checked
+def cross_correlation(first: Projections, second: Projections, *, epsilon: float = EPSILON) -> Tensor:
     """Of each coordinate of `first` [n, d] with each of `second` [n, d] over the batch: [d, d]. Equation 2.
 
     Raises:
         DDLabError: two tensors that differ in shape, dtype or device, fewer than two rows, or an epsilon that is not positive.
     """
-    errors.check_tensor("first", first, shape=[None, None], floating=True, finite=False)
-    errors.check_tensor("second", second, shape=first.shape, dtype=first.dtype, finite=False)
     if first.device != second.device:
         errors.fail("second", f"on the device of the first, {first.device}", str(second.device))
     return standardised(first, epsilon=epsilon).T @ standardised(second, epsilon=epsilon) / len(first)
 
 
-def barlow_twins_loss(first: Tensor, second: Tensor, *, off_diagonal_weight: float, epsilon: float = EPSILON) -> Tensor:
+@checked
+def barlow_twins_loss(
+    first: Projections,
+    second: Projections,
+    *,
+    off_diagonal_weight: Annotated[float, within(0, _LARGEST)],
+    epsilon: float = EPSILON,
+) -> Tensor:
     """The squared distance of the cross-correlation from the identity, off the diagonal times a weight: []. Equation 1.
 
     Args:
@@ -101,12 +109,11 @@ def barlow_twins_loss(first: Tensor, second: Tensor, *, off_diagonal_weight: flo
     Raises:
         DDLabError: as `cross_correlation`, or a negative weight.
     """
-    weight = errors.check_number("off_diagonal_weight", off_diagonal_weight, 0, _LARGEST)
     correlation = cross_correlation(first, second, epsilon=epsilon)
     diagonal = correlation.diagonal()
     invariance = (1 - diagonal).square().sum()
     redundancy = (correlation - torch.diag(diagonal)).square().sum()
-    return invariance + weight * redundancy
+    return invariance + off_diagonal_weight * redundancy
 
 
 def init(config: Config, encoder: dict[str, Tensor]) -> ObjectiveState:

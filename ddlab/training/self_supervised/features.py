@@ -7,17 +7,20 @@ from torch import Tensor
 
 from ... import networks
 from ...core import errors
+from ...core.boundary import Count, checked
 from ...data import ImageData
+from ...data.images import Split
 from ...networks import Network
 from ...runs import cache
 
 
+@checked
 def representations(
     network: Network,
     data: ImageData,
-    split: str = "train",
+    split: Split = "train",
     *,
-    batch_size: int = 512,
+    batch_size: Count = 512,
     device: torch.device | str = "auto",
     keep: bool = True,
 ) -> Tensor:
@@ -32,20 +35,15 @@ def representations(
     Raises:
         DDLabError: data of another shape than the network's images, or features that are not finite.
     """
-    errors.check_instance("network", network, Network, "a Network")
-    errors.check_instance("data", data, ImageData, "an ImageData")
-    errors.check_choice("split", split, ("train", "test"))
-    batch_size = errors.check_integer("batch_size", batch_size, 1)
     found = errors.checked_device(device)
-    errors.check_boolean("keep", keep)
     if (network.spec.channels, network.spec.image_size) != (data.channels, data.image_size):
         wanted = f"of {network.spec.channels} channels and {network.spec.image_size} pixels, like the network's images"
         errors.fail("data", wanted, (data.channels, data.image_size))
 
     def compute() -> Tensor:
-        runner, count = network.to(found), len(data.images(split))  # type: ignore[arg-type]
+        runner, count = network.to(found), len(data.images(split))
         parts = [
-            networks.predict(runner, data.normalised(indices, split, found)).features.cpu()  # type: ignore[arg-type]
+            networks.predict(runner, data.normalised(indices, split, found)).features.cpu()
             for indices in torch.arange(count).split(min(batch_size, count))
         ]
         return errors.check_tensor("the network's features", torch.cat(parts))

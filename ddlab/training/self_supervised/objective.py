@@ -22,6 +22,7 @@ from torch import Tensor
 
 from ... import networks
 from ...core import errors
+from ...core.boundary import Share, checked
 from ...core.parameters import parameter
 from ...data import ImageData
 from ...networks import NetworkSpec
@@ -84,13 +85,13 @@ class Training(TwoViews):
         return cls(**small | changes)
 
     @classmethod
+    @checked
     def for_data(cls, data: ImageData, **changes: Any) -> Self:
         """The teaching preset for these images: for colour images flips (digits must not be mirrored) and strong changes of colour.
 
         Features keep what two views agree on, which need not be what tells the classes. With the published colours and smaller parts
         (`teaching`), those of a teacher of `shapes` told fewer classes than an untrained network's: compare with one always.
         """
-        errors.check_instance("data", data, ImageData, "an ImageData")
         strong: dict[str, Any] = {
             "flip": True, "crop_area": 0.7, "brightness": 0.8, "contrast": 0.8, "saturation": 1.0, "hue": 0.5, "grey_probability": 0.5,
         }  # fmt: skip
@@ -129,9 +130,9 @@ class Batch:
     total: int
 
 
-def followed(target: Mapping[str, Tensor], learnt: Mapping[str, Tensor], *, momentum: float) -> dict[str, Tensor]:
+@checked
+def followed(target: Mapping[str, Tensor], learnt: Mapping[str, Tensor], *, momentum: Share) -> dict[str, Tensor]:
     r"""$\xi \leftarrow m \xi + (1 - m) \theta$ for the names that both have; what is not learnt (buffers) stays as it is."""
-    momentum = errors.check_number("momentum", momentum, 0, 1)
     errors.check_instance("learnt", learnt, Mapping, "a mapping of name to tensor")
     for name, value in errors.check_instance("target", target, Mapping, "a mapping of name to tensor").items():
         errors.check_tensor(f"target[{name!r}]", value, finite=False)

@@ -18,17 +18,18 @@ import torch
 from torch import Tensor
 
 from ...core import errors, optimisers
+from ...core.boundary import Count, Index, Share, checked
+from ...core.optimisers import Factor
 
-_LARGEST = 1e30
 
-
+@checked
 def lars_direction(
     parameters: Mapping[str, Tensor],
     gradients: Mapping[str, Tensor],
     *,
-    weight_decay: float,
-    trust: float,
-    bias_factor: float = 1.0,
+    weight_decay: Factor,
+    trust: Factor,
+    bias_factor: Factor = 1.0,
 ) -> dict[str, Tensor]:
     r"""What SGD is to be given in the place of the gradients: the same names and shapes.
 
@@ -42,18 +43,8 @@ def lars_direction(
     Raises:
         DDLabError: parameters and gradients that differ in names, shapes or dtypes, or a number below 0.
     """
-    weight_decay = errors.check_number("weight_decay", weight_decay, 0, _LARGEST)
-    trust = errors.check_number("trust", trust, 0, _LARGEST)
-    bias_factor = errors.check_number("bias_factor", bias_factor, 0, _LARGEST)
-    errors.check_instance("parameters", parameters, Mapping, "a mapping of name to float tensor")
-    if not isinstance(gradients, Mapping) or gradients.keys() != parameters.keys():
-        errors.fail("gradients", f"for the parameters {[str(name) for name in parameters]}", gradients)
     direction = {}
-    for name, value in parameters.items():
-        errors.check_tensor(f"parameters[{name!r}]", value, floating=True, finite=False)
-        slope = errors.check_tensor(
-            f"gradients[{name!r}]", gradients[name], shape=value.shape, dtype=value.dtype, finite=False
-        )
+    for name, value, slope in zip(*optimisers.aligned(parameters, gradients), strict=True):
         if value.ndim <= 1:
             direction[name] = slope * bias_factor
             continue
@@ -66,16 +57,14 @@ def lars_direction(
     return direction
 
 
-def warmed_cosine(step: int, *, total: int, warmup: int, base: float, final_fraction: float) -> float:
+@checked
+def warmed_cosine(step: Index, *, total: Count, warmup: int, base: Factor, final_fraction: Share) -> float:
     """The learning rate before update `step` (0-based) of `total`: from 0 to `base` in `warmup` updates, then `optimisers.cosine`.
 
     Raises:
         DDLabError: a warm-up as long as the run, or what `optimisers.cosine` refuses.
     """
-    total = errors.check_integer("total", total, 1)
-    warmup = errors.check_integer("warmup", warmup, 0, total - 1)
-    base = errors.check_number("base", base, 0, _LARGEST)
-    if errors.check_integer("step", step, 0) < warmup:
-        errors.check_number("final_fraction", final_fraction, 0, 1)
+    errors.check_integer("warmup", warmup, 0, total - 1)
+    if step < warmup:
         return base * step / warmup
     return optimisers.cosine(step - warmup, total - warmup, base, final_fraction=final_fraction)

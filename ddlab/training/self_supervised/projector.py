@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Annotated
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from ...core import errors, randomness
-from .barlow_twins import standardised
+from ...core.boundary import check, checked, within
+from .barlow_twins import Projections, standardised
 
-_LARGEST = 10**5
+Width = Annotated[int, within(1, 10**5)]
 
 
+@checked
 def projector_weights(
-    features: int, *, widths: Sequence[int], seed: int, stream: str = "projector weights"
+    features: Width, *, widths: Sequence[int], seed: int, stream: str = "projector weights"
 ) -> dict[str, Tensor]:
     """The first weights for inputs [n, features]: a layer of each width in turn, drawn as torch draws those of a linear layer.
 
@@ -31,12 +34,12 @@ def projector_weights(
         "linear.0" [widths[0], features], "linear.1" [widths[1], widths[0]], ...; "scale.0" and "shift.0" [widths[0]], ... for each layer
         but the last.
     """
-    inputs = errors.check_integer("features", features, 1, _LARGEST)
     if not isinstance(widths, (tuple, list)) or not 1 <= len(widths) <= 100:
         errors.fail("widths", "1 to 100 whole numbers", widths)
     weights: dict[str, Tensor] = {}
+    inputs = features
     for layer, given in enumerate(widths):
-        width = errors.check_integer("widths", given, 1, _LARGEST)
+        width = check("widths", given, Width)
         draw = randomness.generator(seed, layer, stream)
         weights[f"linear.{layer}"] = (2 * torch.rand((width, inputs), generator=draw) - 1) / math.sqrt(inputs)
         if layer < len(widths) - 1:
@@ -45,13 +48,13 @@ def projector_weights(
     return weights
 
 
-def projected(weights: Mapping[str, Tensor], features: Tensor) -> Tensor:
+@checked
+def projected(weights: Mapping[str, Tensor], features: Projections) -> Tensor:
     """The projections [n, last width] of features [n, d], n at least 2: batch norm takes the statistics of these n.
 
     Raises:
         DDLabError: weights that are not those of a projector for features of this width, or fewer than two rows.
     """
-    errors.check_tensor("features", features, shape=[None, None], floating=True, finite=False)
     depth = _checked_depth(weights, features)
     for layer in range(depth):
         features = F.linear(features, weights[f"linear.{layer}"])

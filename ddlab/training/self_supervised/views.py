@@ -22,16 +22,20 @@ a whole batch, so that a run could not be resumed bit for bit; its functions are
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 from torch import Tensor
 
 from ...core import errors, randomness
+from ...core.boundary import Images, Index, checked, floats, within
 from ...core.parameters import Parameters, parameter
-from ...data.augmentation import augment
+from ...data.augmentation import Deviation, Mean, augment
 
 _GREY = (0.299, 0.587, 0.114)  # ITU-R BT.601, as in PIL and torchvision
 _BYOL = "Grill et al. 2020, table 6"
+Colours = Annotated[Tensor, floats("n 3 h w", finite=False)]
+Factors = Annotated[Tensor, floats("n", finite=False)]  # one for each image
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,23 +70,21 @@ class TwoViews(Parameters):
     )
     seed: int = parameter(0, range=(0, None), help="Of weights, order and views.")
 
-    def steps_per_epoch(self, count: int) -> int:
+    @checked
+    def steps_per_epoch(self, count: Annotated[int, within(2)]) -> int:
         """Whole batches that `count` images make; fewer images than a batch make one."""
-        return max(errors.check_integer("count", count, 2) // self.batch_size, 1)
+        return max(count // self.batch_size, 1)
 
-    def indices(self, count: int, step: int) -> Tensor:
+    @checked
+    def indices(self, count: int, step: Index) -> Tensor:
         """Which of `count` images are seen at `step`, int64 [batch_size, or count if that is less]; a new order every epoch."""
-        epoch, number = divmod(errors.check_integer("step", step, 0), self.steps_per_epoch(count))
+        epoch, number = divmod(step, self.steps_per_epoch(count))
         order = torch.randperm(count, generator=randomness.generator(self.seed, epoch, "order"))
         return order[number * self.batch_size : (number + 1) * self.batch_size]
 
-    def pair(self, images: Tensor, *, mean: Tensor, std: Tensor, step: int) -> tuple[Tensor, Tensor]:
+    @checked
+    def pair(self, images: Images, *, mean: Mean, std: Deviation, step: Index) -> tuple[Tensor, Tensor]:
         """Two views of images [n, c, h, w], normalised with `mean` and `std` [c], at `step`: [n, c, h, w] each, normalised."""
-        errors.check_tensor("images", images, shape=[None] * 4, floating=True, finite=False)
-        step = errors.check_integer("step", step, 0)
-        shape = [images.shape[1]]
-        errors.check_tensor("mean", mean, shape=shape, floating=True)
-        errors.check_tensor("std", std, shape=shape, floating=True)
         shift, scale = (value.to(images)[:, None, None] for value in (mean, std))
         chances = (self.first_solarise_probability, self.second_solarise_probability)
         views = []
@@ -91,7 +93,7 @@ class TwoViews(Parameters):
             position = 2 * step + which
             part = augment(
                 images, crop_pixels=0, flip=self.flip, mixup_alpha=0.0, crop_area=self.crop_area,
-                black=images.new_zeros(1, *shape, 1, 1),
+                black=images.new_zeros(1, images.shape[1], 1, 1),
                 seed=self.seed, step=position,
             ).images  # fmt: skip
             pixels = self._coloured((part * scale + shift).clamp(0, 1), chance, position)
@@ -115,28 +117,32 @@ class TwoViews(Parameters):
         return _where(chance_solarise < solarise_probability, solarised(pixels), pixels)
 
 
-def with_brightness(pixels: Tensor, factor: Tensor) -> Tensor:
+@checked
+def with_brightness(pixels: Images, factor: Factors) -> Tensor:
     """Each image [n, c, h, w] times its factor [n], cut off at [0, 1]."""
-    _check(pixels, factor)
+    _check_device("factor", factor, pixels)
     return (pixels * factor[:, None, None, None]).clamp(0, 1)
 
 
-def with_contrast(pixels: Tensor, factor: Tensor) -> Tensor:
+@checked
+def with_contrast(pixels: Images, factor: Factors) -> Tensor:
     """Each image [n, c, h, w] further from its mean grey (factor [n] above 1) or nearer to it, cut off at [0, 1]."""
-    _check(pixels, factor)
+    _check_device("factor", factor, pixels)
     grey = _grey(pixels) if pixels.shape[1] == 3 else pixels.mean(1, keepdim=True)
     return _blended(pixels, grey.mean((1, 2, 3), keepdim=True), factor)
 
 
-def with_saturation(pixels: Tensor, factor: Tensor) -> Tensor:
+@checked
+def with_saturation(pixels: Colours, factor: Factors) -> Tensor:
     """Each pixel of images [n, 3, h, w] further from its own grey (factor [n] above 1) or nearer to it, cut off at [0, 1]."""
-    _check(pixels, factor, channels=3)
+    _check_device("factor", factor, pixels)
     return _blended(pixels, _grey(pixels), factor)
 
 
-def with_hue(pixels: Tensor, turns: Tensor) -> Tensor:
+@checked
+def with_hue(pixels: Colours, turns: Factors) -> Tensor:
     """The hue of images [n, 3, h, w] turned by so much of the circle of colours [n]; saturation and value (HSV) stay."""
-    _check(pixels, turns, channels=3, name="turns")
+    _check_device("turns", turns, pixels)
     red, green, blue = pixels.unbind(1)
     value, least = pixels.amax(1), pixels.amin(1)
     chroma = value - least
@@ -155,9 +161,9 @@ def with_hue(pixels: Tensor, turns: Tensor) -> Tensor:
     return torch.stack(channels, 1).clamp(0, 1)
 
 
-def solarised(pixels: Tensor) -> Tensor:
+@checked
+def solarised(pixels: Images) -> Tensor:
     """Pixels of 0.5 and lighter inverted: x -> 1 - x."""
-    errors.check_tensor("pixels", pixels, shape=[None] * 4, floating=True, finite=False)
     return torch.where(pixels >= 0.5, 1 - pixels, pixels)
 
 
@@ -175,8 +181,6 @@ def _where(chosen: Tensor, one: Tensor, other: Tensor) -> Tensor:
     return torch.where(chosen[:, None, None, None], one, other)
 
 
-def _check(pixels: Tensor, numbers: Tensor, *, channels: int | None = None, name: str = "factor") -> None:
-    errors.check_tensor("pixels", pixels, shape=[None, channels, None, None], floating=True, finite=False)
-    errors.check_tensor(name, numbers, shape=[len(pixels)], dtype=pixels.dtype, finite=False)
+def _check_device(name: str, numbers: Tensor, pixels: Tensor) -> None:
     if numbers.device != pixels.device:
         errors.fail(name, f"on the pixels' device, {pixels.device}", str(numbers.device))

@@ -36,7 +36,7 @@ def test_a_lesson_is_measured_in_a_kernel_with_one_thread(tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_what_goes_wrong_is_said_and_measured_all_the_same(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setitem(LESSONS, NAME, dataclasses.replace(BUDGET, one_thread_seconds=0.1, megabytes=1))
+    monkeypatch.setattr(timing, "LESSONS", {NAME: dataclasses.replace(BUDGET, one_thread_seconds=0.1, megabytes=1)})
     found = timing.measure(NAME, solutions=solution(tmp_path, "print(1 / 0)", "print('and on')"))
     assert found["peak_megabytes"] > 1
     raised, slow, large = found["problems"]

@@ -1,31 +1,22 @@
-"""Lesson 40: its effects against the records' rows and against brute force, its figures and tables, its runs, its exercises."""
+"""Lesson 40: its figures and tables, its runs, its exercises."""
 
 from __future__ import annotations
 
-import itertools
 import re
 from statistics import fmean
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
 import ddlab
-from ddlab import networks, records
-from ddlab.commands.claims import runs
-from ddlab.data import predefined_views
-from ddlab.lessons import claims
+from ddlab import records
 from ddlab.lessons.bases_and_views import charts as views
 from ddlab.lessons.bases_and_views import experiments as bases
-from ddlab.lessons.bases_and_views import measured as bases_claims
 from ddlab.lessons.shared import printed_tables as printed
-from ddlab.methods import kernel_ridge
 from ddlab.records import self_supervised as sweep
 from ddlab.runs import cache
 
-TIMED = ("B10 time",)
-QUICK = ("B6 biased", "B6 draws", "B7", "B7 learnt")
 BOOST = {
     "augmentation": "rotation", "bases_start": "principal", "coefficients_start": "projection", "reset": True,
 }  # fmt: skip
@@ -40,165 +31,6 @@ def rows(method: str = "Boost", budget: int = 20, **changes: Any) -> dict[int, d
     found = {row["seed"]: row for row in table if all(row[name] == value for name, value in wanted.items())}
     assert sorted(found) == [0, 1, 2, 3, 4]
     return found
-
-
-def shifts(shift: str, hidden: int | None, which: str) -> dict[int, dict[str, Any]]:
-    """The same of the record of shift models."""
-    wanted = {"shift": shift, "hidden": hidden, "compared_on": which}
-    table: tuple[dict[str, Any], ...] = records.load("shift_models").rows
-    return {row["seed"]: row for row in table if all(row[name] == value for name, value in wanted.items())}
-
-
-def mean_lead_elsewhere() -> list[float]:
-    """Boost minus random images for each seed, mean over the other architectures, by brute force."""
-    found: dict[tuple[Any, ...], float] = {}
-    table: tuple[dict[str, Any], ...] = records.load("self_supervised_architectures").rows
-    for row in table:
-        found[row["architecture"], row["method"], row["seed"]] = row["source"]
-    names = sorted({name for name, _, _ in found})
-    assert names == ["AlexNet", "MobileNetV2", "ResNet-18", "VGG11", "ViT"]
-    return [
-        sum(found[name, "Boost", seed] - found[name, "real images", seed] for name in names) / 5 for seed in range(5)
-    ]
-
-
-def test_effects_are_paired_rows_of_the_records() -> None:
-    effects = {name: found.values for name, found in bases_claims.recorded_effects().items()}
-
-    def lead(one: dict[int, Any], other: dict[int, Any], column: str = "source") -> list[float]:
-        return [one[seed][column] - other[seed][column] for seed in range(5)]
-
-    def least(*leads: list[float]) -> list[float]:
-        return [min(seed) for seed in zip(*leads, strict=True)]
-
-    def leads(method: str, **own: Any) -> list[float]:
-        return least(*(lead(rows(budget=size), rows(method, size, **own)) for size in (10, 20, 40)))
-
-    none, jigsaw, crop = (rows(augmentation=kind) for kind in ("none", "jigsaw", "crop"))
-    one, bought = "one result", "what the budget buys"
-    four = shifts("networks", 4, bought)
-    wanted = {
-        "B1 real": lead(rows(), rows(bases_start="real", coefficients_start="random")),
-        "B1 random": lead(
-            rows(bases_start="real", coefficients_start="random"), rows(bases_start="random", coefficients_start="random")
-        ),
-        "B1 bases": lead(rows(), rows(bases_start="real")),
-        "B1 coefficients": lead(rows(), rows(coefficients_start="random")),
-        "B2 parts": lead(none, rows("KRR-ST")),
-        "B2 views": lead(rows(), none),
-        "B2 reset": lead(rows("KRR-ST"), rows("KRR-ST", reset=False)),
-        "B3 bias": lead(shifts("same", None, one), shifts("bias", None, one), "error"),
-        "B3 networks": lead(shifts("bias", None, one), shifts("networks", 4, one), "error"),
-        "B3 width": lead(shifts("networks", 2, one), shifts("networks", 8, one), "error"),
-        "B3 accuracy": lead(four, shifts("bias", None, bought)),
-        "B3 budget": lead(four, shifts("networks", 8, bought)),
-        "B4 any": least(lead(rows(), none), lead(jigsaw, none), lead(crop, none)),
-        "B4 rotation": least(lead(rows(), jigsaw), lead(rows(), crop)),
-        "B5 random": leads("real images"),
-        "B5 k-means": leads("real images", kind="k_means"),
-        "B5 KRR-ST": leads("KRR-ST"),
-        "B5 control": lead(rows(), rows("real images", targets_count=True, augmentation="rotation")),
-        "B8 other": lead(rows(), rows("real images"), "other"),
-        "B8 architectures": mean_lead_elsewhere(),
-    }  # fmt: skip
-    assert effects.keys() == wanted.keys()
-    for name, values in wanted.items():
-        assert effects[name] == pytest.approx(values), name
-
-
-def test_the_lead_on_other_architectures_is_a_mean_over_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of an invented table, so that it does not matter whether the sweep has been made."""
-    scores = {
-        (method, name, seed): 0.5 + 0.1 * place * (method == "Boost") + 0.01 * seed + 0.02 * place
-        for method in ("Boost", "KRR-ST", "real images") for place, name in enumerate(sweep.ARCHITECTURES) for seed in range(3)
-    }  # fmt: skip
-    rows = tuple(
-        {"architecture": name, "method": method, "seed": seed, "source": score}
-        for (method, name, seed), score in scores.items()
-    )
-    table = records.Record(name="x", description="", columns=tuple(rows[0]), rows=rows)
-    monkeypatch.setattr(records, "load", {"self_supervised_architectures": table}.__getitem__)
-    assert bases_claims.architecture_effects() == {"B8 architectures": pytest.approx([0.2] * 3)}
-
-
-def test_every_claim_of_the_lesson_has_its_effect(monkeypatch: pytest.MonkeyPatch) -> None:
-    ids = {"gradient_effects": QUICK[:2], "rank_effects": QUICK[2:], "time_effects": TIMED}
-    for name, own in ids.items():
-        invented = {claim: [0.1, 0.2, 0.15] for claim in own}
-        monkeypatch.setattr(bases_claims, name, lambda *_given, found=invented: found)
-    verdicts = runs()[bases.NAME](3)
-    declared = [claim.id for claim in claims.CLAIMS.values() if claim.lesson == bases.NAME]
-    assert sorted(verdict.claim for verdict in verdicts) == sorted(declared)
-    for verdict in verdicts:
-        if verdict.claim not in TIMED + QUICK:
-            known = claims.recorded(verdict.claim)
-            assert verdict.number == pytest.approx(known.number), "verdicts.json is not of the shipped records"
-
-
-def test_biases_of_drawn_views_by_drawing_every_one_alone() -> None:
-    """B6 for one seed: each of the 64 assignments is a fit of its own, its gradient that of the whole graph."""
-    problem = bases.view_problem(seed=1)
-    images = problem.images.clone().requires_grad_()
-    features = problem.features(predefined_views.augmented(images, "rotation").flatten(0, 1)).unflatten(0, (4, 3))
-    real = problem.features(problem.real)
-
-    def gradient(chosen: list[tuple[int, int]]) -> torch.Tensor:
-        seen = torch.stack([features[view, image] for view, image in chosen])
-        targets = torch.stack([problem.targets[view, image] for view, image in chosen])
-        loss = kernel_ridge.outer_loss(real, problem.wanted, seen, targets, strength=problem.strength)
-        return torch.autograd.grad(loss, images, retain_graph=True)[0]
-
-    every = gradient(list(itertools.product(range(4), range(3))))
-    drawn = [gradient(list(zip(draw, range(3), strict=True))) for draw in itertools.product(range(4), repeat=3)]
-    bias = (torch.stack(drawn).mean(0) - every).norm() / every.norm()
-    found = bases_claims.gradient_effects(range(1, 2))
-    assert found["B6 biased"] == pytest.approx([float(bias)], rel=1e-4)
-    four = bases.drawn(seed=1, draws=4)
-    assert not four.exact and four.standard_error < 0.05
-    assert found["B6 draws"] == pytest.approx([float(bias) - four.bias], rel=1e-4)
-
-
-def test_effective_ranks_of_teacher_and_untrained_networks() -> None:
-    found, teacher = bases_claims.rank_effects(range(2)), bases.inputs().teachers[0]
-    for seed in range(2):
-        shares = []
-        for network in (teacher, networks.initialise(teacher.spec, seed=seed)):
-            assert 0 < bases_claims.rank_share(network, seed=seed) < 1
-            shares.append(bases_claims.rank_share(network, seed=seed))
-        assert found["B7"][seed] == pytest.approx(1 - shares[0])
-        assert found["B7 learnt"][seed] == pytest.approx(shares[1] - shares[0])
-
-
-def test_a_rank_is_that_of_the_covariance_of_the_drawn_images(monkeypatch: pytest.MonkeyPatch) -> None:
-    features = (
-        torch.randn(1000, 6, generator=torch.Generator().manual_seed(0)) * torch.tensor([5.0, 3, 2, 1, 1, 0.1]) + 4
-    )
-    monkeypatch.setattr(bases_claims, "representations", lambda *_given: features)
-    eigenvalues = np.linalg.eigvalsh(np.cov(features.double().numpy().T))
-    odds = eigenvalues / eigenvalues.sum()
-    wanted = float(np.exp(-(odds * np.log(odds)).sum())) / 6
-    assert bases_claims.rank_share(bases.inputs().teachers[0], seed=3) == pytest.approx(wanted, rel=1e-5)
-
-
-def test_times_become_effects(monkeypatch: pytest.MonkeyPatch) -> None:
-    spent = {"KRR-ST": 2.0, "Boost": 3.0}
-    monkeypatch.setattr(bases_claims, "_seconds", lambda method, **_seed: spent[method])
-    assert bases_claims.time_effects(2)["B10 time"] == pytest.approx([1.3 - 1.5] * 2)
-
-
-def test_time_is_that_of_outer_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
-    module, phases = bases.boost, []
-    update = module.update
-
-    def seen(*given: Any) -> Any:
-        state, trace = update(*given)
-        phases.append(trace.phase)
-        return state, trace
-
-    monkeypatch.setattr(module, "update", seen)
-    monkeypatch.setattr(bases_claims, "_TIMED", 2)
-    assert bases_claims._seconds("Boost", seed=0) > 0
-    assert phases == ["outer"] * 5
 
 
 def test_what_is_watched_is_what_the_record_ran(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,7 +114,7 @@ def test_a_point_of_the_record_that_is_far_off_is_seen(monkeypatch: pytest.Monke
 
 
 def test_exercises_take_the_right_answer_and_give_hints_for_wrong_ones(capsys: Any) -> None:
-    lesson = ddlab.start(bases.NAME)
+    lesson = ddlab.start("40_bases_and_views")
 
     def ridge(ones: float, half: bool) -> Any:
         def loss(real: Any, wanted: Any, distilled: Any, targets: Any) -> Any:

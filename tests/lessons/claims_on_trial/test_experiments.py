@@ -10,11 +10,11 @@ import pytest
 from ddlab.core.errors import DDLabError
 from ddlab.lessons import claims
 from ddlab.lessons.claims_on_trial import experiments
+from ddlab.lessons.claims_on_trial.convergence import Descent
 from ddlab.lessons.claims_on_trial.experiments import CHECKS, counts, register_counts, some_settings, surviving, sweep
+from ddlab.lessons.claims_on_trial.information import Teacher
+from ddlab.lessons.claims_on_trial.losses import Softmax
 from ddlab.lessons.claims_on_trial.trial_card import ANSWERS
-from ddlab.lessons.claims_on_trial.trials_convergence import Descent
-from ddlab.lessons.claims_on_trial.trials_fadrm import Softmax
-from ddlab.lessons.claims_on_trial.trials_information import Teacher
 
 TRIALS = experiments.trials()
 

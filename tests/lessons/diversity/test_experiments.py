@@ -1,4 +1,4 @@
-"""Lesson 21: its experiments at a small scale, its effects, the paper's sentences, its exercises."""
+"""Lesson 21: its experiments at a small scale, its figures and tables, its exercises."""
 
 from __future__ import annotations
 
@@ -12,11 +12,8 @@ import torch
 
 import ddlab
 from ddlab import networks, records
-from ddlab.commands.claims import runs
-from ddlab.lessons import claims
 from ddlab.lessons.diversity import charts as views
 from ddlab.lessons.diversity import experiments as diversity
-from ddlab.lessons.diversity import measured as diversity_claims
 from ddlab.methods import dwa
 from ddlab.training import supervised
 from tests.support import made_data
@@ -80,66 +77,6 @@ def test_the_overhead_is_a_share_of_the_updates(small: Any, monkeypatch: pytest.
     assert diversity.overhead(data, teacher, repeats=1) == [pytest.approx((5 - 1) / (20 * 10))]
 
 
-def test_what_appendix_a1_says_of_free_latents() -> None:
-    found = diversity_claims.a1_effects(6)
-    assert found["D2 factor"] == pytest.approx([1 - 1 / n for n in range(2, 8)])
-    assert found["D2 one side"] == [1.0] * 6 and found["D2 batch"] == pytest.approx([0.0] * 6, abs=1e-12)
-
-
-def test_sentences_follow_from_the_printed_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours are words; what they say of a table is computed, so that other numbers give another reading."""
-    found = {sentence.words: sentence.holds for sentence in diversity_claims.sentences()}
-    assert len(found) == 10 and sum(found.values()) == 6
-    rows = dict(diversity_claims.TABLE_3)
-    rows["ShuffleNet"] = ((10.3, 10.2, 19.4), rows["ShuffleNet"][1])
-    monkeypatch.setattr(diversity_claims, "TABLE_3", rows)
-    monkeypatch.setattr(diversity_claims, "SECONDS", {"SRe2L": 116.58, "DWA": 116.6})
-    changed = {sentence.words for sentence in diversity_claims.sentences() if sentence.holds != found[sentence.words]}
-    assert {words.split(",")[0] for words in changed} == {
-        "DWA adds less than 0.1% of computation",
-        "At 10 images per class a random perturbation degrades",
-    }
-
-
-def test_effects_are_paired_rows_of_the_records() -> None:
-    effects = diversity_claims.recorded_effects()
-    kinds: list[dict[str, Any]] = [
-        row
-        for row in records.load("perturbation_kinds").rows
-        if row["images_per_class"] == 10 and row["method"] == "DWA"
-    ]
-    by_seed = {(row["perturbation"], row["seed"]): row for row in kinds}
-    seeds = sorted({row["seed"] for row in kinds})
-    wanted = [by_seed["directed", seed]["online"] - by_seed["none", seed]["online"] for seed in seeds]
-    assert len(seeds) == 10 and effects["D7 directed"][0] == pytest.approx(wanted)
-    wanted = [by_seed["random", seed]["distance"] / by_seed["none", seed]["distance"] - 1 for seed in seeds]
-    assert effects["D5"][0] == pytest.approx(wanted)
-    grid: tuple[dict[str, Any], ...] = records.load("adjustment_grid").rows
-    cells = [r for r in grid if r["adjustment_steps"] in (4, 12, 24) and r["adjustment_radius"] in (0.005, 0.015, 0.05)]
-    none = {r["seed"]: r["online"] for r in grid if r["perturbation"] == "none"}
-    wanted = [fmean(r["online"] for r in cells if r["seed"] == seed) - none[seed] for seed in sorted(none)]
-    assert len(cells) == 9 * len(none) and effects["D8"][0] == pytest.approx(wanted)
-    tasks: dict[Any, dict[str, Any]] = {(r["method"], r["seed"]): r for r in records.load("continual").rows}
-    leads = [
-        min(tasks["DWA", s][f"online_{n}"] - tasks["SRe2L", s][f"online_{n}"] for n in (2, 4, 6, 8, 10))
-        for s in range(5)
-    ]
-    assert effects["D10"][0] == pytest.approx(leads)
-
-
-def test_every_claim_of_the_lesson_has_its_effect(monkeypatch: pytest.MonkeyPatch, small: Any) -> None:
-    monkeypatch.setattr(diversity, "trained_on_shapes", lambda: small)
-    monkeypatch.setattr(diversity, "overhead", lambda *_a, repeats, **_k: [0.01 + 0.001 * n for n in range(repeats)])
-    verdicts = runs()[diversity.NAME](3)
-    declared = [claim.id for claim in claims.CLAIMS.values() if claim.lesson == diversity.NAME]
-    assert sorted(verdict.claim for verdict in verdicts) == sorted(declared)
-    recorded = {name for name in declared if name not in ("D2 factor", "D2 one side", "D2 batch", "D6", "D11")}
-    for verdict in verdicts:
-        if verdict.claim in recorded:
-            known = claims.recorded(verdict.claim)
-            assert verdict.number == pytest.approx(known.number), "verdicts.json is not of the shipped records"
-
-
 def test_figures_and_tables_show_the_records() -> None:
     kinds = records.load("perturbation_kinds").where(images_per_class=10)
     shown = views.comparison(kinds, "online", title="Title")
@@ -194,7 +131,7 @@ def test_the_map_holds_the_real_images_and_every_set(small: Any) -> None:
 
 
 def test_exercises_take_the_right_answer_and_give_hints_for_wrong_ones(capsys: Any) -> None:
-    lesson = ddlab.start(diversity.NAME)
+    lesson = ddlab.start("21_diversity")
     usual = diversity.config_of(diversity.DIRECTED, images_per_class=3, seed=0, iterations=100)[1]
     answers: dict[str, tuple[list[Any], list[Any]]] = {
         "spread": (

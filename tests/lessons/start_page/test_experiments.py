@@ -86,12 +86,6 @@ def test_a_pair_shares_its_seed(small, monkeypatch) -> None:
     ]
 
 
-def test_effects_are_differences_within_pairs() -> None:
-    found = {("random", "hard"): [0.1, 0.2], ("random", "online"): [0.4, 0.3], ("SRe2L", "online"): [0.2, 0.3]}
-    assert start_page.labels_effect(found) == pytest.approx([0.3, 0.1])
-    assert start_page.images_effect(found) == pytest.approx([-0.2, 0.0])
-
-
 def test_the_table_shows_mean_and_interval() -> None:
     found = {
         ("a", "hard"): [0.1, 0.2, 0.3],

@@ -220,7 +220,6 @@ class TestRepresentations:
     [
         (lambda: config(warmup_epochs=4), ["warmup_epochs", "4"]),
         (lambda: self_supervised.Config.paper("mnist"), ["dataset", "cifar10"]),
-        (lambda: self_supervised.Config.for_data(None), ["data"]),  # type: ignore[arg-type]
         (lambda: process.start(self_supervised, config(), Inputs()), ["data"]),
         (
             lambda: process.start(self_supervised, config(), Inputs(data=made_data(classes=1, train=1))),

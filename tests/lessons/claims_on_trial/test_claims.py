@@ -13,21 +13,18 @@ import pytest
 import torch
 
 from ddlab import data, theory
-from ddlab.commands.claims import runs
 from ddlab.lessons import claims
-from ddlab.lessons.claims_on_trial import declared as declared_theory
-from ddlab.lessons.claims_on_trial import measured as theory_claims
-from ddlab.lessons.claims_on_trial import measured_learned as theory_claims_learned
-from ddlab.lessons.claims_on_trial import measured_more as theory_claims_more
+from ddlab.lessons.claims_on_trial import claims as theory_claims
+from ddlab.lessons.claims_on_trial import crop_world, losses, merging, networks, overlap
 from ddlab.lessons.shared import printed_sentences, printed_tables
-from ddlab.lessons.shared.effects import Measured, drawn, log_uniform
+from ddlab.lessons.shared.effects import drawn, log_uniform
 
 PAIRS = 3
 Patch = Callable[[pytest.MonkeyPatch], None]
 
 
 def _verdict(name: str, pairs: int = PAIRS) -> str:
-    found = theory_claims.EFFECTS[name](pairs)
+    found = theory_claims.MEASURES[name](pairs)
     return claims.judge(name, found.values, setting=found.setting, under=found.under).verdict
 
 
@@ -71,7 +68,7 @@ def _wrong_pca(batches: Any, components: int) -> theory.PrincipalComponents:
 
 
 real_pca, real_kl, real_zigzag, real_errors = (
-    theory.batch_pca, theory.temperature_scaled_kl, theory_claims_more.zigzag, theory.simulated_errors,
+    theory.batch_pca, theory.temperature_scaled_kl, merging.zigzag, theory.simulated_errors,
 )  # fmt: skip
 real_seconds = tuple(
     (side, theory.resolution_cost_ratio(budget=2000, merges=3, small_side=side, side=224), 1.0)
@@ -111,7 +108,7 @@ CASES: dict[str, tuple[str, Patch, str]] = {
     "R16": ("false", _all_true("rela"), "holds"),
     "R17": ("holds when", _theory("relabelled_information", lambda relabelled, **k: _share(relabelled)), "holds"),
     "F4 odd k": ("holds when", _theory("printed_resolution_cost_ratio", theory.resolution_cost_ratio), "holds"),
-    "F4 times": ("false", lambda patch: patch.setattr(theory_claims_more, "PRINTED_SECONDS", real_seconds), "holds"),
+    "F4 times": ("false", lambda patch: patch.setattr(losses, "PRINTED_SECONDS", real_seconds), "holds"),
     "F7 bound": ("holds", _theory("printed_kl_bound", lambda classes, **k: math.log(classes)), "false"),
     "F7 Lipschitz": ("holds when", _theory("temperature_scaled_kl", lambda *a, **k: real_kl(*a, **k) / 2), "holds"),
     "F7 corrected": ("holds", _theory("temperature_scaled_kl", lambda *a, **k: real_kl(*a, **k) * 3), "false"),
@@ -119,7 +116,7 @@ CASES: dict[str, tuple[str, Patch, str]] = {
     "F8 Corollary 1": ("false", _theory("printed_combination_bound", theory.combination_bound), "holds"),
     "F8 corrected": (
         "holds",
-        lambda patch: patch.setattr(theory_claims_more, "zigzag", lambda draw, slope: real_zigzag(draw, 3 * slope)),
+        lambda patch: patch.setattr(merging, "zigzag", lambda draw, slope: real_zigzag(draw, 3 * slope)),
         "false",
     ),
     "F8 default": ("false", _theory("largest_merge_ratio", lambda **k: 0.6), "holds"),
@@ -137,22 +134,17 @@ def test_a_verdict_follows_from_the_mathematics(name: str, monkeypatch: pytest.M
     assert _verdict(name) == then
 
 
-def test_every_declared_claim_has_its_effect_and_a_run() -> None:
-    declared = [claim.id for claim in declared_theory.DECLARED]
-    assert set(theory_claims.EFFECTS) == set(declared) == {*CASES, *theory_claims_learned.EFFECTS}
-    assert runs()[theory_claims.NAME] is theory_claims.verdicts
-    assert all(claim.lesson == theory_claims.NAME for claim in declared_theory.DECLARED)
-
-
-def test_the_record_is_made_in_the_order_of_the_declarations(monkeypatch: pytest.MonkeyPatch) -> None:
-    def effect(name: str) -> Callable[[int], Measured]:
-        under = [0.1, 0.2] if claims.CLAIMS[name].when else None
-        return lambda pairs: Measured([0.1, 0.2, float(pairs)], "test", under)
-
-    monkeypatch.setattr(theory_claims, "EFFECTS", {name: effect(name) for name in theory_claims.EFFECTS})
-    made = theory_claims.verdicts(7)
-    assert [verdict.claim for verdict in made] == [claim.id for claim in declared_theory.DECLARED]
-    assert all(verdict.number == pytest.approx(7.3 / 3) for verdict in made)
+def test_every_claim_has_its_case_and_its_run() -> None:
+    ids = [claim.id for claim in theory_claims.CLAIMS]
+    assert ids == list(theory_claims.MEASURES) and set(ids) == {
+        *CASES,
+        "R6 views",
+        "R6 views overlap",
+        "R7",
+        "R7 learning",
+    }
+    assert claims.EFFECTS[theory_claims.NAME] is theory_claims.effects
+    assert [claim.id for claim in claims.CLAIMS.values() if claim.lesson == theory_claims.NAME] == ids
 
 
 def test_draws_depend_on_the_name_and_stay_when_more_are_drawn() -> None:
@@ -165,7 +157,7 @@ def test_draws_depend_on_the_name_and_stay_when_more_are_drawn() -> None:
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case[0] == "holds when"])
 def test_conditions_are_met_by_some_draws_and_not_by_all(name: str) -> None:
-    found = theory_claims.EFFECTS[name](PAIRS)
+    found = theory_claims.MEASURES[name](PAIRS)
     assert found.under is not None and 2 <= len(found.under) < len(found.values)
     assert set(found.under) <= set(found.values)
 
@@ -173,7 +165,7 @@ def test_conditions_are_met_by_some_draws_and_not_by_all(name: str) -> None:
 @pytest.mark.parametrize("name", ["R3 printed", "R4 range", "F4 odd k"])
 def test_these_conditions_are_the_right_ones(name: str) -> None:
     """Not only enough: outside them the statement is wrong, but for draws without a difference (no merge pays with k = 0)."""
-    found = theory_claims.EFFECTS[name](10)
+    found = theory_claims.MEASURES[name](10)
     assert found.under is not None
     true = sum(value >= -1e-12 for value in found.values)
     assert true == len(found.under)
@@ -181,7 +173,7 @@ def test_these_conditions_are_the_right_ones(name: str) -> None:
 
 def test_the_error_of_a3_from_the_definition() -> None:
     """The relative difference by the two closed forms written out, for the same draws."""
-    found = theory_claims.EFFECTS["R3 printed"](1)
+    found = theory_claims.MEASURES["R3 printed"](1)
     for value, draw in zip(found.values, drawn("R3 printed", 20), strict=True):
         rate, steps = log_uniform(draw, 1e-3, 0.5), int(log_uniform(draw, 1, 1000))
         spread, start = draw.uniform(0.01, 1), draw.uniform(-2, 2)
@@ -192,13 +184,13 @@ def test_the_error_of_a3_from_the_definition() -> None:
 
 def test_drawn_functions_have_the_slope_that_they_are_said_to_have() -> None:
     for draw in drawn("test", 20):
-        bent = theory_claims_more.zigzag(draw, 2.0)
+        bent = merging.zigzag(draw, 2.0)
         line = np.linspace(-3, 3, 6001)
         heights = np.array([bent(float(place)) for place in line])
         slopes = np.abs(np.diff(heights) / np.diff(line))
         assert slopes.max() <= 2 + 1e-9 and np.median(slopes) == pytest.approx(2)
         assert len({*np.sign(np.diff(heights)).tolist()}) == 2, "it turns"
-        smooth = theory_claims_more.lipschitz_function(draw, 2.0, 3)
+        smooth = merging.lipschitz_function(draw, 2.0, 3)
         points = draw.normal(size=(200, 3))
         for one, other in itertools.pairwise(points):
             step = abs(float(smooth(one[None])[0] - smooth(other[None])[0]))
@@ -207,39 +199,45 @@ def test_drawn_functions_have_the_slope_that_they_are_said_to_have() -> None:
 
 def test_views_and_their_numbers() -> None:
     shapes = data.load("shapes", size=16, train=120, test=10)
+    size: dict[str, Any] = {"images": 60, "views": 4, "seed": 1}
     wide, narrow = (
-        theory_claims_learned.views_of_classes(shapes, (2, 7), least_area=area, seed=1) for area in (0.5, 1.0)
+        [crop_world.views_of_class(shapes, label, least_area=area, **size) for label in (2, 7)] for area in (0.5, 1.0)
     )
-    first = shapes.normalised(torch.nonzero(shapes.train_labels == 2)[:60, 0]).flatten(1)
-    assert torch.equal(narrow[0], first.repeat_interleave(theory_claims_learned.VIEWS, 0)), "all of the area: the image"
+    first = shapes.normalised(torch.nonzero(shapes.train_labels == 2)[:60, 0])
+    assert torch.equal(narrow[0], first[:, None].expand(-1, 4, -1, -1, -1)), "all of the area: the image"
     assert wide[0].shape == narrow[0].shape and not torch.equal(wide[0], narrow[0])
-    spread, overlap = theory_claims_learned.spread_and_overlap(shapes, (2, 7), least_area=0.5, seed=1)
-    by_hand = [float((part.double() - part.double().mean(0)).square().sum(1).mean()) for part in wide]
-    sizes = [len(part) for part in wide]
-    assert spread == pytest.approx(np.average(by_hand, weights=sizes)) and 0 <= overlap <= 1
+    spread, shared = crop_world.spread_and_overlap(*wide)
+    points = [part.flatten(0, 1).flatten(1).double() for part in wide]
+    by_hand = [float((part - part.mean(0)).square().sum(1).mean()) for part in points]
+    assert spread == pytest.approx(np.average(by_hand, weights=[len(part) for part in points])) and 0 <= shared <= 1
 
 
 def test_claims_on_views_and_on_networks_follow_from_what_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    wide = {0.02: (1.0, 0.9), 0.5: (2.0, 0.2)}
-    for scales, found in ((wide, "holds"), ({0.02: wide[0.5], 0.5: wide[0.02]}, "not seen at this scale")):
-        theory_claims_learned._views.cache_clear()
-        monkeypatch.setattr(
-            theory_claims_learned, "spread_and_overlap", lambda *_a, least_area, seed, of=scales: of[least_area]
-        )
+    strong, weak = (1.0, 0.9), (2.0, 0.2)  # variance and overlap
+    for pair, found in (([strong, weak], "holds"), ([weak, strong], "not seen at this scale")):
+        monkeypatch.setattr(overlap, "cropped_classes", lambda pairs, of=pair: [of] * pairs)
         assert _verdict("R6 views") == _verdict("R6 views overlap") == found
-    theory_claims_learned._views.cache_clear()
     high, low = ([0.97, 0.98, 0.975], [0.9, 0.91, 0.9]), ([0.7] * 3, [0.7] * 3)
     for made, found in ((high, "holds"), (low, "not seen at this scale")):
-        monkeypatch.setattr(theory_claims_learned, "feature_transports", lambda _pairs, f=made: f)
+        monkeypatch.setattr(networks, "feature_transports", lambda _pairs, f=made: f)
         assert _verdict("R7") == _verdict("R7 learning") == found
 
 
+def test_cropped_classes_are_read_at_both_areas(monkeypatch: pytest.MonkeyPatch) -> None:
+    areas = []
+    monkeypatch.setattr(overlap, "views_of_class", lambda *_a, least_area, **_k: areas.append(least_area))
+    monkeypatch.setattr(overlap, "spread_and_overlap", lambda *_cut: (1.0, 0.5))
+    overlap.cropped_classes.cache_clear()
+    assert overlap.cropped_classes(2) == [[(1.0, 0.5)] * 2] * 2 and areas == [0.02, 0.02, 0.5, 0.5] * 2
+    overlap.cropped_classes.cache_clear()
+
+
 def test_transports_between_small_networks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(theory_claims_learned, "EPOCHS", 1)
-    monkeypatch.setattr(theory_claims_learned, "TRAINING_IMAGES", 100)
-    theory_claims_learned.feature_transports.cache_clear()
-    trained, untrained = theory_claims_learned.feature_transports(2)
-    theory_claims_learned.feature_transports.cache_clear()
+    monkeypatch.setattr(networks, "EPOCHS", 1)
+    monkeypatch.setattr(networks, "TRAINING_IMAGES", 100)
+    networks.feature_transports.cache_clear()
+    trained, untrained = networks.feature_transports(2)
+    networks.feature_transports.cache_clear()
     assert len(trained) == len(untrained) == 2 and len({*trained, *untrained}) == 4 and max(*trained, *untrained) < 1
 
 
