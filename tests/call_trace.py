@@ -85,7 +85,7 @@ def first_gradient() -> list[str]:
         raise Arrived
 
     def distil() -> None:
-        torch.autograd.grad = arrived  # type: ignore[assignment]
+        torch.autograd.grad = arrived
         try:
             ddlab.distill("sre2l", data, teacher, sre2l.Config(images_per_class=1, iterations=2), progress=False)
         except Arrived:
