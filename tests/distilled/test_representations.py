@@ -294,7 +294,7 @@ BAD: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"targets": (dataclasses.replace(P, augmentation="crop"),)},
         ["representations", "[6, 5, any]", "[4, 5, 7]"],
     ),
-    "shift of other views": ({"targets": (dataclasses.replace(T, augmentation="crop"),)}, ["first_weights", "[5, any, 3]"]),
+    "shift of other views": ({"targets": (dataclasses.replace(T, augmentation="crop"),)}, ["first_weights", "[5, H, 3]"]),
     "plain of one view": ({"targets": (dataclasses.replace(P, shift="same"),)}, ["representations", "[1, 5, any]"]),
     "other images": ({"targets": changed(P, representations=drawn(4, 6, D))}, ["representations", "[4, 5, any]"]),
     "coefficients of other images": ({"targets": changed(T, coefficients=drawn(6, V))}, ["'coefficients'", "[5, 3]"]),

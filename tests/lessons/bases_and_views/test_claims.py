@@ -160,7 +160,7 @@ def test_a_rank_is_that_of_the_covariance_of_the_drawn_images(monkeypatch: pytes
     features = (
         torch.randn(1000, 6, generator=torch.Generator().manual_seed(0)) * torch.tensor([5.0, 3, 2, 1, 1, 0.1]) + 4
     )
-    monkeypatch.setattr(bases_claims, "representations", lambda *_given: features)
+    monkeypatch.setattr(bases_claims, "representations", lambda *_given, **_place: features)
     eigenvalues = np.linalg.eigvalsh(np.cov(features.double().numpy().T))
     odds = eigenvalues / eigenvalues.sum()
     wanted = float(np.exp(-(odds * np.log(odds)).sum())) / 6
