@@ -6,7 +6,7 @@ python -m tests.freeze compare OLD.json NEW.json        names every difference; 
 python -m tests.freeze write OLD.json --only states     one section or several; of `compare` too
 python -m tests.freeze write LONG.json --only long      two points of records, which take a minute or two each; not asked for, left out
 
-Entries are keyed by what a move does not change: names of processes, cases, streams, claims, records and laboratories. Tensors are
+Entries are keyed by what a move does not change: names of processes, cases, streams, claims and records. Tensors are
 written as dtype, shape and SHA-256 of their bytes, numbers by `repr`. Run it with OMP_NUM_THREADS=1.
 """
 
@@ -44,7 +44,6 @@ from ddlab.records.setting import SHIPPED, TEACHERS
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
 from ddlab.training import pretraining, self_supervised, supervised
-from tests import freeze_explorers
 from tests.contract.test_processes import CASES, bundle, states
 from tests.records.sweeps import pictures
 from tests.support import leaves, made_data
@@ -291,7 +290,6 @@ SECTIONS: dict[str, Callable[[], Entries]] = {
     "draws": of_draws,
     "points": of_points,
     "claims": of_claims,
-    "explorers": freeze_explorers.seen,
     "training": of_training,
     "long": of_long_points,
 }

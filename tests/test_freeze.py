@@ -7,12 +7,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import plotly.graph_objects as go
 import pytest
 import torch
 
-from tests import freeze, freeze_explorers
+from tests import freeze
 
 FROZEN: dict[str, Any] = {
     "made with": {"torch": "1", "threads": 1},
@@ -71,21 +69,6 @@ def test_one_bit_of_a_tensor_is_another_text() -> None:
     assert freeze.together({"a": one, "b": 1}) != freeze.together({"a": one, "b": 1.0})
     with pytest.raises(TypeError):
         freeze.written(object())
-
-
-def test_figures_are_equal_by_their_numbers_and_differ_in_the_place_that_changed() -> None:
-    def of(y: Any, **layout: Any) -> dict[str, Any]:
-        return freeze_explorers.of_figure(go.Figure(go.Scatter(y=y, name="loss"), layout=layout))
-
-    first = of([1.0, 2.0], height=300)
-    assert first == of(np.array([1.0, 2.0]), height=300)
-    changed = {name for name, value in of([1.0, 2.5], height=310).items() if value != first[name]}
-    assert changed == {"trace 0 loss/data", "layout/height"}
-
-
-def test_times_are_masked() -> None:
-    assert freeze_explorers.masked("takes about 1.3 s more") == freeze_explorers.masked("takes about 20 s more")
-    assert freeze_explorers.masked("some.thing.<locals>.Chosen.scale must be 1.") == "scale must be 1."
 
 
 def test_the_command_writes_what_it_compares(tmp_path: Path, capsys: Any) -> None:
