@@ -142,10 +142,11 @@ class NotebookPage:
         return self.page.evaluate(_PLOTS)
 
     def wait_for_plots(self, count: int, timeout: float = 120) -> float:
-        """Wait until `count` plots are painted; returns the seconds that took."""
+        """Wait until `count` plots are painted, and every one of no folded view; returns the seconds that took."""
         start = time.monotonic()
-        painted = """(count) => [...document.querySelectorAll('.js-plotly-plot')]
-          .filter((graph) => graph.querySelector('.main-svg') && graph.data?.length).length >= count"""
+        painted = """(count) => { const all = [...document.querySelectorAll('.js-plotly-plot')];
+          const painted = (graph) => graph.querySelector('.main-svg') && graph.data?.length;
+          return all.filter(painted).length >= count && all.filter((graph) => graph.offsetParent !== null).every(painted); }"""
         self.page.wait_for_function(painted, arg=count, timeout=timeout * 1000)
         return time.monotonic() - start
 
