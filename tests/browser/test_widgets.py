@@ -126,7 +126,7 @@ def test_ten_plots_are_painted_soon_after_run_all(open_notebook, tmp_path):
     assert page.problems() == []
     assert [plot["traces"] for plot in page.plots()] == [2] * 10
     assert all(plot["points"] == 2000 and plot["alt"].startswith("Line chart") for plot in page.plots())
-    assert seconds < 20
+    assert seconds < 10
 
 
 def test_sliders_errors_themes_reload_and_rerun(open_notebook, tmp_path):
