@@ -109,13 +109,8 @@ def p95(values: list[float]) -> float:
     return sorted(values)[min(len(values) - 1, int(0.95 * len(values)))]
 
 
-def typical(values: list[float]) -> float:
-    """The time that half of them stay below: of a few presses p95 is the worst one, and mostly another page is at work as well."""
-    return sorted(values)[len(values) // 2]
-
-
 def keep_results(lesson: str, measured: dict[str, Any]) -> None:
-    """Write what was measured, in milliseconds but for "run_all_seconds", and look that no control typically takes a second.
+    """Write what was measured, in milliseconds but for "run_all_seconds", and look that no control takes a second.
 
     That is far above what is aimed at: the machine is shared, mostly with another page, and benchmarks are not tests.
     """
@@ -124,7 +119,7 @@ def keep_results(lesson: str, measured: dict[str, Any]) -> None:
     content = {"machine": machine(), "milliseconds, p95": summary, "all": measured}
     (RESULTS / f"{lesson}.json").write_text(json.dumps(content, indent=1))
     print(summary)
-    assert all(typical(value) < 1000 for value in measured.values() if isinstance(value, list))
+    assert max(value for name, value in summary.items() if name != "run_all_seconds") < 1000
 
 
 def keep_picture(opened: Any, cell: int, name: str) -> None:

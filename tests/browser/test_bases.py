@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tests.browser.reader import typical
+from tests.browser.reader import p95
 from tests.browser.test_widgets import note, summary, write_notebook
 
 BASES = """
@@ -56,7 +56,7 @@ def test_bases_by_keyboard_in_time_and_in_both_themes(open_notebook, tmp_path):
 
     taken = page.move_slider("image bases U", presses=40, kind="picture")
     note("bases lab: U to painted picture, ms (aim p95 100)", summary(taken))
-    assert typical(taken) < 1000 and of(page, "panel.value.bases") != 50 and "bases of 16 x 16" in of(page, "sentence")
+    assert p95(taken) < 1000 and of(page, "panel.value.bases") != 50 and "bases of 16 x 16" in of(page, "sentence")
     taken = page.move_slider("page", presses=10, kind="picture")
     note("bases lab: another page to painted picture, ms (aim p95 100)", summary(taken))
     press(page, "Representations")
@@ -106,7 +106,7 @@ def test_the_budget_by_keyboard_in_time_and_in_both_themes(open_notebook, tmp_pa
         before = of(page, "sentence")
         taken = page.move_slider(label, presses=8, key="ArrowLeft")
         note(f"budget lab: {label} to painted bars, ms (aim p95 150)", summary(taken))
-        assert typical(taken) < 1000 and of(page, "sentence") != before
+        assert p95(taken) < 1000 and of(page, "sentence") != before
     for label, field, value in (
         ("4", "scale", 4),
         ("crop", "augmentation", "crop"),
