@@ -141,7 +141,7 @@ class NotebookPage:
         """Every plot of no folded view: title, traces (0: not drawn), points, times drawn, cursor, alt text, colour of the text, width."""
         return self.page.evaluate(_PLOTS)
 
-    def wait_for_plots(self, count: int, timeout: float = 120) -> float:
+    def wait_for_plots(self, count: int, timeout: float = 20) -> float:
         """Wait until `count` plots are painted, and every one of no folded view; returns the seconds that took."""
         start = time.monotonic()
         painted = """(count) => { const all = [...document.querySelectorAll('.js-plotly-plot')];
