@@ -116,7 +116,9 @@ def test_half_planes_divide_points_in_every_way_that_they_can(count: int) -> Non
 
 
 def test_points_on_a_line_and_too_many_points() -> None:
-    for slope in torch.linspace(-3, 3, 50).double():  # their directions differ by rounding, for some slopes and on some machines
+    for slope in torch.linspace(
+        -3, 3, 50
+    ).double():  # their directions differ by rounding, for some slopes and on some machines
         line = torch.arange(4.0)[:, None] * torch.stack([torch.ones(()), slope])
         assert len(half_plane_outputs(line)) == 8, "first or last parts: 2 m ways"
     with pytest.raises(DDLabError, match="points must be at most 16 points"):
