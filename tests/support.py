@@ -14,6 +14,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from ddlab import records
 from ddlab.core.errors import DDLabError
 from ddlab.data import ImageData
 from ddlab.lessons import claims
@@ -110,3 +111,11 @@ def made_data(
         parts[f"{split}_images"] = ((0.6 * patterns[labels] + 0.4 * noise) * 255).round().to(torch.uint8)
         parts[f"{split}_labels"] = labels
     return ImageData(name=f"made-{channels}-{size}-{seed}", class_names=tuple("abcdefghij"[:classes]), **parts)
+
+
+def recorded_rows(record: str, wanted: dict[str, Any]) -> dict[int, dict[str, Any]]:
+    """seed -> row of a record in which all of these stand; the five seeds, one row each."""
+    table: tuple[dict[str, Any], ...] = records.load(record).rows
+    found = {row["seed"]: row for row in table if all(row[name] == value for name, value in wanted.items())}
+    assert sorted(found) == [0, 1, 2, 3, 4]
+    return found

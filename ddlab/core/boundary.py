@@ -30,9 +30,7 @@ from torch import Tensor
 from . import errors
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-Settled = dict[
-    str, Any
-]  # lengths by name, and the dtype of float tensors, as the earlier arguments of a call have them
+Settled = dict[str, Any]  # lengths by name, and the dtype of float tensors, as a call's earlier arguments have them
 Rule = Callable[[str, Any, Settled], Any]
 
 _DTYPE = "dtype"
@@ -67,8 +65,7 @@ def checked(function: Function) -> Function:
 
 
 def check_fields(instance: Any) -> None:
-    """The same for a dataclass, to be called from its `__post_init__`: each field against its annotation, or None where that is its
-    default."""
+    """The same for a dataclass, called from its `__post_init__`; a field whose default is None may be None."""
     settled: Settled = {}
     for name, rule in _field_rules(type(instance)).items():
         object.__setattr__(instance, name, rule(name, getattr(instance, name), settled))

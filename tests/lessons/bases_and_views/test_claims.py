@@ -15,24 +15,11 @@ from ddlab.lessons.bases_and_views import claims as bases_claims
 from ddlab.lessons.bases_and_views import experiments as bases
 from ddlab.lessons.bases_and_views import sweep
 from ddlab.methods import kernel_ridge
+from tests.lessons.bases_and_views.recorded_rows import rows
 from tests.support import assert_claims_are_measured
 
 TIMED = ("B10 time",)
 QUICK = ("B6 biased", "B6 draws", "B7", "B7 learnt")
-BOOST = {
-    "augmentation": "rotation", "bases_start": "principal", "coefficients_start": "projection", "reset": True,
-}  # fmt: skip
-REAL = {"kind": "random", "targets_count": False, "augmentation": "none"}
-
-
-def rows(method: str = "Boost", budget: int = 20, **changes: Any) -> dict[int, dict[str, Any]]:
-    """seed -> row of the record, by brute force."""
-    own = {"Boost": BOOST | {"image_bases": 2 * budget, "representation_bases": 2 * budget}, "KRR-ST": {"reset": True}}
-    wanted = {"method": method, "budget": budget} | own.get(method, REAL) | changes
-    table: tuple[dict[str, Any], ...] = records.load("self_supervised").rows
-    found = {row["seed"]: row for row in table if all(row[name] == value for name, value in wanted.items())}
-    assert sorted(found) == [0, 1, 2, 3, 4]
-    return found
 
 
 def shifts(shift: str, hidden: int | None, which: str) -> dict[int, dict[str, Any]]:

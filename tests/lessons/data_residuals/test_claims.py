@@ -13,20 +13,11 @@ from ddlab.evaluation import entropy
 from ddlab.lessons.data_residuals import claims as residuals_claims
 from ddlab.lessons.data_residuals import experiments as residuals
 from ddlab.lessons.data_residuals.world import merge_steps
+from tests.lessons.data_residuals.recorded_rows import rows
 from tests.support import assert_claims_are_measured
 
 TIMED = ("F4 measured", "F5 time")
 QUICK = ("F1 rises", "F1 vanishes", "F1 restored", "F1 end", "F13 pixels", "F13 features", "F13 places")
-PLAIN = {"merge_ratio": 0.5, "merges": 3, "small_size": None, "patches": "real", "precision": "float32"}
-
-
-def rows(method: str = "FADRM", **changes: Any) -> dict[int, dict[str, Any]]:
-    """seed -> row of the record, by brute force."""
-    wanted = {"method": method} | (PLAIN if method in ("FADRM", "stopped early", "pulled back") else {}) | changes
-    table: tuple[dict[str, Any], ...] = records.load("residuals").rows
-    found = {row["seed"]: row for row in table if all(row[name] == value for name, value in wanted.items())}
-    assert sorted(found) == [0, 1, 2, 3, 4]
-    return found
 
 
 def test_effects_are_paired_rows_of_the_records() -> None:

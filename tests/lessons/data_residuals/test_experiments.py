@@ -13,17 +13,7 @@ import ddlab
 from ddlab import records, theory
 from ddlab.lessons.data_residuals import charts as views
 from ddlab.lessons.data_residuals import experiments as residuals
-
-PLAIN = {"merge_ratio": 0.5, "merges": 3, "small_size": None, "patches": "real", "precision": "float32"}
-
-
-def rows(method: str = "FADRM", **changes: Any) -> dict[int, dict[str, Any]]:
-    """seed -> row of the record, by brute force."""
-    wanted = {"method": method} | (PLAIN if method in ("FADRM", "stopped early", "pulled back") else {}) | changes
-    table: tuple[dict[str, Any], ...] = records.load("residuals").rows
-    found = {row["seed"]: row for row in table if all(row[name] == value for name, value in wanted.items())}
-    assert sorted(found) == [0, 1, 2, 3, 4]
-    return found
+from tests.lessons.data_residuals.recorded_rows import rows
 
 
 def test_figures_and_tables_show_the_records() -> None:

@@ -7,28 +7,12 @@ from typing import Any
 
 import pytest
 
-import ddlab
-from ddlab import networks, records
+from ddlab import records
 from ddlab.lessons.diversity import claims as diversity_claims
 from ddlab.lessons.diversity import experiments as diversity
-from ddlab.training import supervised
-from tests.support import assert_claims_are_measured, made_data
+from tests.support import assert_claims_are_measured
 
-
-@pytest.fixture(scope="module")
-def small() -> tuple[Any, Any]:
-    """Data and a teacher that take no time."""
-    data = made_data(train=12)
-    spec = networks.spec("convnet", width=4)
-    return data, ddlab.train_teacher(
-        data, supervised.Config.teaching("teacher", network=spec, epochs=3), progress=False
-    )
-
-
-@pytest.fixture(autouse=True)
-def quick_recovery(monkeypatch: pytest.MonkeyPatch) -> None:
-    usual = diversity.config_of
-    monkeypatch.setattr(diversity, "config_of", lambda method, **kw: usual(method, **{"iterations": 2} | kw))
+pytestmark = pytest.mark.usefixtures("quick_recovery")
 
 
 def test_what_appendix_a1_says_of_free_latents() -> None:

@@ -15,24 +15,8 @@ from ddlab import networks, records
 from ddlab.lessons.diversity import charts as views
 from ddlab.lessons.diversity import experiments as diversity
 from ddlab.methods import dwa
-from ddlab.training import supervised
-from tests.support import made_data
 
-
-@pytest.fixture(scope="module")
-def small() -> tuple[Any, Any]:
-    """Data and a teacher that take no time."""
-    data = made_data(train=12)
-    spec = networks.spec("convnet", width=4)
-    return data, ddlab.train_teacher(
-        data, supervised.Config.teaching("teacher", network=spec, epochs=3), progress=False
-    )
-
-
-@pytest.fixture(autouse=True)
-def quick_recovery(monkeypatch: pytest.MonkeyPatch) -> None:
-    usual = diversity.config_of
-    monkeypatch.setattr(diversity, "config_of", lambda method, **kw: usual(method, **{"iterations": 2} | kw))
+pytestmark = pytest.mark.usefixtures("quick_recovery")
 
 
 def test_five_ways_to_make_as_many_images(small: Any) -> None:

@@ -1,0 +1,30 @@
+"""What the tests of this lesson's claims and experiments share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import ddlab
+from ddlab import networks
+from ddlab.lessons.diversity import experiments as diversity
+from ddlab.training import supervised
+from tests.support import made_data
+
+
+@pytest.fixture(scope="module")
+def small() -> tuple[Any, Any]:
+    """Data and a teacher that take no time."""
+    data = made_data(train=12)
+    spec = networks.spec("convnet", width=4)
+    return data, ddlab.train_teacher(
+        data, supervised.Config.teaching("teacher", network=spec, epochs=3), progress=False
+    )
+
+
+@pytest.fixture
+def quick_recovery(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two updates instead of hundreds."""
+    usual = diversity.config_of
+    monkeypatch.setattr(diversity, "config_of", lambda method, **kw: usual(method, **{"iterations": 2} | kw))
