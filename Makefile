@@ -139,20 +139,23 @@ lessons: $(TEST_READY) ## make lessons and assignments from their sources
 api: $(TEST_READY) ## write tests/public_names.txt, the list of public names
 	$(RUN) tests.public_api
 
-# Three pytest runs, and a last line that counts all: tests and doctests, solution notebooks, the browser; each in two processes of one
-# thread, whole files to a process. `make browser` takes one page at a time: for milliseconds that are worth quoting.
+# Four pytest runs, and a last line that counts all: tests and doctests, solution notebooks, lessons in the browser, each in two
+# processes of one thread, whole files to a process; and explorers on their own pages, whose milliseconds are looked at, one by one.
 UNIT_TESTS = $(wildcard tests/test_*.py) \
 	$(filter-out tests/browser tests/benchmarks tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
 UNIT = --doctest-modules $(UNIT_TESTS) ddlab
 TOGETHER = --numprocesses=2 --dist=loadfile
 SOLUTIONS = --nbval-lax --nbval-current-env --nbval-cell-timeout=180 notebooks/solutions
-REPORTS = test-results/unit.xml test-results/solutions.xml test-results/browser.xml
+LESSON_PAGES = $(wildcard tests/browser/test_lesson_*.py)
+OWN_PAGES = $(filter-out $(LESSON_PAGES),$(wildcard tests/browser/test_*.py))
+REPORTS = $(patsubst %,test-results/%.xml,unit solutions pages lessons)
 
 pytest: $(TEST_READY)
 	@mkdir -p test-results && rm -f $(REPORTS)
 	-OMP_NUM_THREADS=1 $(RUN) pytest $(TOGETHER) $(UNIT) --junitxml=test-results/unit.xml $(PYTEST_ARGS)
 	-OMP_NUM_THREADS=1 $(RUN) pytest $(TOGETHER) $(SOLUTIONS) --junitxml=test-results/solutions.xml $(PYTEST_ARGS)
-	-OMP_NUM_THREADS=1 $(RUN) pytest --numprocesses=2 --dist=loadgroup tests/browser --junitxml=test-results/browser.xml $(PYTEST_ARGS)
+	-OMP_NUM_THREADS=1 $(RUN) pytest $(OWN_PAGES) --junitxml=test-results/pages.xml $(PYTEST_ARGS)
+	-OMP_NUM_THREADS=1 $(RUN) pytest $(TOGETHER) $(LESSON_PAGES) --junitxml=test-results/lessons.xml $(PYTEST_ARGS)
 	$(RUN) tests.totals $(REPORTS)
 
 unit: $(TEST_READY) ## tests and doctests without notebooks and browser

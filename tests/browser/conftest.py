@@ -16,9 +16,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.browser)
-            # Two processes: in one every explorer on its own page (they share a file of results), in the other lesson after lesson.
-            lesson = item.path.stem if item.path.stem.startswith("test_lesson_") else "pages"
-            item.add_marker(pytest.mark.xdist_group(lesson))
 
 
 @pytest.fixture(scope="session")
