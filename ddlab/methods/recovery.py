@@ -213,9 +213,13 @@ def real_image_indices(data: ImageData, images_per_class: int, *, seed: int) -> 
     columns = []
     for label in range(data.classes):
         members = data.of_class(label)
-        order = torch.randperm(len(members), generator=randomness.generator(seed, label, "real images"))
-        columns.append(members[order[:images_per_class]])
+        columns.append(members[real_image_rows(len(members), images_per_class, label=label, seed=seed)])
     return torch.stack(columns, dim=1)
+
+
+def real_image_rows(members: int, count: int, *, label: int, seed: int) -> Tensor:
+    """int64 [count]: which of the `members` of one class `real_image_indices` draws."""
+    return torch.randperm(members, generator=randomness.generator(seed, label, "real images"))[:count]
 
 
 def next_batch(state: Any, batch: int, made: Tensor, *, count: int, first: Callable[[int], Tensor]) -> Any:

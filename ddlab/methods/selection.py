@@ -29,7 +29,6 @@ from .. import networks
 from ..core import errors, randomness
 from ..core.boundary import checked, floats, within
 from ..core.parameters import Parameters, parameter
-from ..data import ImageData
 from ..distilled import DistilledSet
 from ..runs.look import Look, Number
 from ..runs.process import Inputs, check_finite, require_data, require_teacher
@@ -180,7 +179,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
         taken, indices = average(images, ipc, generator=draw), torch.full((ipc,), -1)
         chosen_features = _features(config, inputs, taken)
     else:
-        rows = _rows(config, data, features, label)
+        rows = _rows(config, features, label)
         taken, indices, chosen_features = images[rows], members[rows], features[rows]
     distance = torch.linalg.vector_norm(chosen_features.mean(0) - features.mean(0))
     state = State(label + 1, torch.cat([state.images, taken[None]]), torch.cat([state.indices.cpu(), indices[None]]))
@@ -202,7 +201,7 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
     return Look(state.images.flatten(0, 1), classes, distance)
 
 
-def _rows(config: Config, data: ImageData, features: Tensor, label: int) -> Tensor:
+def _rows(config: Config, features: Tensor, label: int) -> Tensor:
     ipc = config.images_per_class
     if config.kind == "herding":
         return herding(features, ipc)
@@ -210,8 +209,7 @@ def _rows(config: Config, data: ImageData, features: Tensor, label: int) -> Tens
         return k_center(features, ipc)
     if config.kind == "k_means":
         return k_means(features, ipc, seed=randomness.derived_seed(config.seed, label, "k-means"))
-    indices = recovery.real_image_indices(data, ipc, seed=config.seed)[:, label]
-    return torch.searchsorted(data.of_class(label), indices.contiguous())
+    return recovery.real_image_rows(len(features), ipc, label=label, seed=config.seed)
 
 
 def _features(config: Config, inputs: Inputs, images: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ddlab import networks
 from ddlab.data import ImageData
-from ddlab.methods import selection
+from ddlab.methods import recovery, selection
 from ddlab.networks import Network
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
@@ -159,3 +159,19 @@ def test_ipc_is_held_against_the_smallest_class(grey: ImageData) -> None:
     process.run(selection, selection.Config(images_per_class=11), Inputs(data=uneven))
     with refuses("images_per_class", "at most 11", "'b'", "12"):
         process.run(selection, selection.Config(images_per_class=12), Inputs(data=uneven))
+
+
+def test_each_class_is_drawn_once(grey: ImageData, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand classes took a thousand times as long as a thousandth of them; what is drawn has stayed the same."""
+    drawn, draw = [], recovery.real_image_rows
+
+    def watched(members: int, count: int, *, label: int, seed: int) -> Tensor:
+        drawn.append(label)
+        return draw(members, count, label=label, seed=seed)
+
+    monkeypatch.setattr(recovery, "real_image_rows", watched)
+    chosen = process.run(selection, selection.Config(images_per_class=4, seed=5), Inputs(data=grey))
+    assert drawn == [0, 1, 2]
+    indices = recovery.real_image_indices(grey, 4, seed=5).T
+    assert chosen.provenance["indices"] == indices.tolist()
+    assert torch.equal(chosen.images, grey.normalised(indices.flatten()))
