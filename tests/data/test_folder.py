@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +15,7 @@ import torch
 from PIL import Image
 
 from ddlab import data
+from ddlab.data import folder
 from tests.support import assert_same, refuses
 
 
@@ -105,16 +110,6 @@ class TestFolder:
         found = data.load("folder", tmp_path, limit=2)
         assert found.train_images[:, 0, 0, 0].tolist() == [0, 1, 40, 41] and len(found.test_labels) == 4
 
-    def test_suffixes_and_strangers(self, tmp_path: Path) -> None:
-        tree(tmp_path)
-        picture(tmp_path / "cat" / "A.JPG", 50)
-        picture(tmp_path / "cat" / "b.jpeg", 51)
-        for stranger in ("notes.txt", ".hidden.png", "x.npy"):
-            (tmp_path / "cat" / stranger).write_text("x")
-        (tmp_path / ".git").mkdir()
-        (tmp_path / "readme.md").write_text("x")
-        assert len(data.load("folder", tmp_path).train_labels) + len(data.load("folder", tmp_path).test_labels) == 12
-
     @pytest.mark.parametrize("mode", ["1", "P", "LA", "RGBA", "CMYK", "I;16"])
     def test_every_mode_is_read(self, mode: str, tmp_path: Path) -> None:
         """A mid-grey image stays mid-grey, whatever the file's mode."""
@@ -140,75 +135,234 @@ class TestFolder:
         image = max(torch.cat([found.train_images, found.test_images])[:, 0], key=lambda i: float(i.float().std()))
         assert float(image[0].float().std()) < 5 < float(image[:, 0].float().std())
 
-    @pytest.mark.parametrize("fault", ["foreign", "empty", "truncated", "directory", "broken"])
-    @pytest.mark.parametrize("suffix", ["png", "jpg"])
-    def test_unreadable_images(self, fault: str, suffix: str, tmp_path: Path) -> None:
-        tree(tmp_path, size=(64, 64))
-        if (fault, suffix) == ("broken", "jpg"):
-            return  # wrong bytes inside are other pixels: still a JPEG
-        file = tmp_path / "dog" / f"4.{suffix}"
-        (tmp_path / "dog" / "4.png").unlink()
-        draw = np.random.default_rng(0)
-        Image.fromarray(draw.integers(0, 255, (64, 64), dtype=np.uint8)).save(file)
-        content = file.read_bytes()
-        half = len(content) // 2
-        if fault == "directory":
-            file.unlink()
-            file.mkdir()
-        else:
-            faults = {
-                "foreign": b"hello " * 99,
-                "empty": b"",
-                "truncated": content[:half],
-                "broken": content[:half] + bytes(200) + content[half + 200 :],
-            }
-            file.write_bytes(faults[fault])
-        with refuses("path", "readable images", str(file)):
-            data.load("folder", tmp_path, size=64)
-
-    @pytest.mark.parametrize(
-        ("make", "options", "words"),
-        [
-            (lambda r: r.rmdir(), {}, ["path", "existing folder"]),
-            (lambda r: None, {}, ["path", "one folder per class"]),
-            (lambda r: tree(r, classes=("cat",)), {}, ["path", "at least two class folders", "['cat']"]),
-            (lambda r: (tree(r), (r / "none").mkdir()), {}, ["path", "every class folder", "none"]),
-            (lambda r: tree(r, count=1), {}, ["path", "at least two images per class", "'cat'"]),
-            (
-                lambda r: (tree(r / "train"), tree(r / "test", ("cat", "fox"))),
-                {},
-                ["path", "same class folders", "['dog', 'fox']"],
-            ),
-            (lambda r: (tree(r / "train"), (r / "test").mkdir()), {}, ["path", "one folder per class"]),
-            (tree, {"size": 7}, ["size", "[8, 512]"]),
-            (tree, {"channels": 2}, ["channels", "one of 1, 3"]),
-            (tree, {"test_fraction": 0.95}, ["test_fraction"]),
-            (tree, {"split": 1}, ["option"]),
-        ],
-    )
-    def test_bad_input(self, make: Any, options: dict[str, Any], words: list[str], tmp_path: Path) -> None:
-        root = tmp_path / "root"
-        root.mkdir()
-        make(root)
-        with refuses(*words):
-            data.load("folder", root, **options)
-
-    def test_a_file_is_no_folder(self, tmp_path: Path) -> None:
-        picture(tmp_path / "x.png", 1)
-        with refuses("path", "existing folder"):
-            data.load("folder", tmp_path / "x.png")
-
 
 def _first_is_tall(root: Path) -> bool:
     """The split decides which file is the first of the training images."""
-    from ddlab.data import folder
-
-    train, _ = folder._split(folder._listing(root, None), 0.2, None, 0)
+    train, _ = folder._split(folder._listing(root, folder._Notes()), 0.2, 0)
     return train["cat"][0].name == "0.png"
 
 
-def test_train_without_test_is_said_to_be_that(tmp_path: Path) -> None:
-    for name in ("train", "val"):
-        (tmp_path / name / "a").mkdir(parents=True)
-    with refuses("both train and test", "['train', 'val']"):
+def noise(file: Path, **options: Any) -> bytes:
+    """A picture that takes many bytes; the file is replaced."""
+    Image.fromarray(np.random.default_rng(0).integers(0, 255, (64, 64), dtype=np.uint8)).save(file, **options)
+    return file.read_bytes()
+
+
+def cut(file: Path) -> None:
+    content = noise(file)
+    file.write_bytes(content[: len(content) // 2])
+
+
+def broken(file: Path) -> None:
+    content = noise(file)
+    half = len(content) // 2
+    file.write_bytes(content[:half] + bytes(200) + content[half + 200 :])
+
+
+def listening(file: Path) -> None:
+    here = os.getcwd()
+    os.chdir(file.parent)  # a socket's path has at most 108 characters
+    with socket.socket(socket.AF_UNIX) as place:
+        place.bind(file.name)
+    os.chdir(here)
+
+
+def split_tree(root: Path, *splits: str) -> None:
+    for split in splits:
+        tree(root / split, count=2)
+
+
+def animation(file: Path) -> None:
+    frames = [Image.new("L", (10, 10), value) for value in (90, 200)]
+    frames[0].save(file, save_all=True, append_images=frames[1:])
+
+
+def sixteen(file: Path) -> None:
+    Image.fromarray(np.full((10, 10), 100 * 257, dtype=np.uint16)).save(file)
+
+
+def floats(file: Path) -> None:
+    Image.fromarray(np.zeros((10, 10), dtype=np.float32)).save(file)
+
+
+def in_cat(name: str, make: Callable[[Path], Any], **options: Any) -> Callable[[Path], None]:
+    """A good tree with one more file in it."""
+
+    def made(root: Path) -> None:
+        tree(root, **options)
+        make(root / "cat" / name)
+
+    return made
+
+
+def saved(mode: str) -> Callable[[Path], None]:
+    return lambda file: Image.new("RGB", (10, 10), (100, 100, 100)).convert(mode).save(file)
+
+
+def classes(*names: str) -> Callable[[Path], Any]:
+    return lambda root: tree(root, names, count=2)
+
+
+READ: dict[str, tuple[Any, dict[str, Any], int, list[str]]] = {
+    # make, options, images read, words of the warning (none: no warning)
+    "plain": (tree, {}, 10, []),
+    "upper-case suffix": (in_cat("A.JPG", saved("L")), {}, 11, []),
+    "wrong suffix": (in_cat("a.jpg", lambda file: Image.new("L", (10, 10)).save(file, "png")), {}, 11, []),
+    **{
+        f"a {kind} file": (in_cat(f"a.{kind}", saved("L")), {}, 11, [])
+        for kind in ("jpeg", "jfif", "bmp", "gif", "webp", "pgm", "ppm", "tif", "tiff")
+    },
+    **{f"mode {mode}": (in_cat("a.png", saved(mode)), {}, 11, []) for mode in ("1", "LA")},
+    **{
+        f"mode {mode} among grey": (
+            in_cat(name, saved(mode), count=40),
+            {},
+            81,
+            ["1 of 81 images", "made grey", "cat/" + name, "channels=3"],
+        )
+        for mode, name in (("RGB", "00.png"), ("P", "00.png"), ("RGBA", "00.png"), ("CMYK", "00.jpg"))
+    },
+    "grey was asked for": (in_cat("a.png", saved("RGB")), {"channels": 1}, 11, []),
+    "colour was asked for": (in_cat("a.png", saved("RGB")), {"channels": 3}, 11, []),
+    "16 bits": (in_cat("a.png", sixteen), {}, 11, []),
+    "animated gif": (in_cat("a.gif", animation), {}, 11, ["1 animations", "first picture", "cat/a.gif"]),
+    "animated webp": (in_cat("a.webp", animation), {"channels": 1}, 11, ["1 animations"]),
+    "other files": (
+        in_cat("a.npy", lambda file: (file.touch(), file.with_name("notes").touch())),
+        {},
+        10,
+        ["2 files", "no images", ".npy 1", "no suffix 1"],
+    ),
+    "FIFO that is no image": (in_cat("pipe", os.mkfifo), {}, 10, ["1 files"]),
+    "hidden file": (in_cat(".a.png", lambda file: file.write_text("x")), {}, 10, []),
+    "hidden folder": (lambda r: (tree(r), (r / ".git").mkdir(), (r / "__MACOSX").mkdir()), {}, 10, []),
+    "image beside the classes": (
+        lambda r: (tree(r), picture(r / "x.png", 1)),
+        {},
+        10,
+        ["1 files beside the class folders", "x.png"],
+    ),
+    "text beside the classes": (lambda r: (tree(r), (r / "readme.md").touch()), {}, 10, []),
+    "dangling link as class": (
+        lambda r: (tree(r), (r / "fox").symlink_to(r / "none")),
+        {},
+        10,
+        ["beside the class folders", "fox"],
+    ),
+    "nested folders": (lambda r: (tree(r), tree(r / "cat", ("images", "more/deep"), count=2)), {}, 14, []),
+    "folder named p.png": (in_cat("p.png", Path.mkdir), {}, 10, []),
+    "linked class and file": (
+        lambda r: (tree(r), (r / "fox").symlink_to(r / "dog"), (r / "cat" / "l.png").symlink_to(r / "dog" / "0.png")),
+        {},
+        16,
+        [],
+    ),
+    "one pixel": (lambda r: tree(r, size=(1, 1)), {"size": 8}, 10, []),
+    "train and test": (lambda r: split_tree(r, "train", "test"), {}, 8, []),
+    "Train and TEST": (lambda r: split_tree(r, "Train", "TEST"), {}, 8, []),
+    "train and val": (lambda r: split_tree(r, "train", "val"), {}, 8, []),
+    "train, val and test": (
+        lambda r: split_tree(r, "train", "val", "test"),
+        {},
+        8,
+        ["beside the splits", "['val']", "test="],
+    ),
+    "val is asked for": (lambda r: split_tree(r, "train", "val", "test"), {"test": "val"}, 8, []),
+    "long name": (classes("a" * 255, "b"), {}, 4, []),
+    "strange names": (classes("<!--<script>", "a\nb", "%s {x} $1$", "\u202e"), {}, 8, []),
+    "name of other bytes": (classes(os.fsdecode(b"\xff\xfe"), "b"), {}, 4, []),
+}
+REFUSED: dict[str, tuple[Any, dict[str, Any], list[str]]] = {
+    "no folder": (lambda r: r.rmdir(), {}, ["path", "existing folder"]),
+    "a file": (lambda r: (r.rmdir(), r.touch()), {}, ["path", "existing folder"]),
+    "no classes": (lambda r: None, {}, ["path", "one folder per class"]),
+    "one class": (lambda r: tree(r, ("cat",)), {}, ["path", "at least two class folders", "['cat']"]),
+    "empty class": (lambda r: (tree(r), (r / "none").mkdir()), {}, ["path", "every class folder", "none"]),
+    "class of one image": (lambda r: tree(r, count=1), {}, ["path", "at least two images per class", "'cat'"]),
+    "other classes": (
+        lambda r: (tree(r / "train"), tree(r / "test", ("cat", "fox"))),
+        {},
+        ["path", "same class folders", "['dog', 'fox']"],
+    ),
+    "empty test": (lambda r: (tree(r / "train"), (r / "test").mkdir()), {}, ["path", "one folder per class"]),
+    "train alone": (lambda r: split_tree(r, "train"), {}, ["both train and test (or val)", "['train']"]),
+    "test alone": (lambda r: split_tree(r, "test"), {}, ["both train and test"]),
+    "no such test": (tree, {"test": "none"}, ["test", "existing folder", "none"]),
+    "FIFO": (in_cat("p.png", os.mkfifo), {}, ["path", "p.png", "a FIFO"]),
+    "socket": (in_cat("p.png", listening), {}, ["path", "p.png", "a socket"]),
+    "device": (in_cat("p.png", lambda file: file.symlink_to("/dev/zero")), {}, ["path", "p.png", "a device"]),
+    "dangling link": (
+        in_cat("p.png", lambda file: file.symlink_to("none")),
+        {},
+        ["path", "p.png", "a link to nothing"],
+    ),
+    "link to itself": (
+        in_cat("p.png", lambda file: file.symlink_to(file)),
+        {},
+        ["path", "p.png", "not to be read", "symbolic links"],
+    ),
+    "link to a folder above": (in_cat("p", lambda file: file.symlink_to("..")), {}, ["path", "leads back"]),
+    "zero bytes": (in_cat("p.png", Path.touch), {}, ["readable images", "p.png", "empty"]),
+    "text": (
+        in_cat("p.jpg", lambda file: file.write_text("hello " * 99)),
+        {},
+        ["readable images", "p.jpg", "no image"],
+    ),
+    "truncated png": (in_cat("p.png", cut), {"size": 64}, ["readable images", "p.png", "truncated"]),
+    "truncated jpg": (in_cat("p.jpg", cut), {"size": 64}, ["readable images", "p.jpg", "truncated"]),
+    "broken png": (in_cat("p.png", broken), {"size": 64}, ["readable images", "p.png"]),
+    "floats": (in_cat("p.tif", floats), {}, ["readable images", "p.tif", "floats"]),
+    "another size": (in_cat("p.png", lambda file: picture(file, 1, size=(12, 12))), {}, ["size", "12 x 12", "p.png"]),
+    "one pixel, no size": (lambda r: tree(r, size=(1, 1)), {}, ["size", "1 x 1"]),
+    "small size": (tree, {"size": 7}, ["size", "[8, 512]"]),
+    "two channels": (tree, {"channels": 2}, ["channels", "one of 1, 3"]),
+    "all for testing": (tree, {"test_fraction": 0.95}, ["test_fraction"]),
+    "unknown option": (tree, {"split": 1}, ["option"]),
+}
+
+
+@pytest.mark.parametrize("case", READ)
+def test_what_is_read(case: str, tmp_path: Path) -> None:
+    make, options, count, words = READ[case]
+    (tmp_path / "root").mkdir()
+    make(tmp_path / "root")
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        found = data.load("folder", tmp_path / "root", **options)
+    assert len(found.train_labels) + len(found.test_labels) == count
+    assert len(said) == bool(words) and all(word in str(said[0].message) for word in words)
+    assert all(one.filename == __file__ for one in said)  # where it was called, not where it was found
+    "".join(found.class_names).encode()  # can be written to any file
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_refused(case: str, tmp_path: Path) -> None:
+    make, options, words = REFUSED[case]
+    (tmp_path / "root").mkdir()
+    make(tmp_path / "root")
+    with refuses(*words):
+        data.load("folder", tmp_path / "root", **options)
+
+
+@pytest.mark.parametrize("what", ["file", "folder"])
+def test_without_permission(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root may read everything: the system's refusal is played."""
+    tree(tmp_path)
+
+    def refused(*_: Any, **__: Any) -> Any:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(*((folder, "open") if what == "file" else (Path, "iterdir")), refused, raising=False)
+    with refuses("path", f"{what}s that can be read", "Permission denied"):
         data.load("folder", tmp_path)
+
+
+def test_the_chosen_test_is_not_a_class(tmp_path: Path) -> None:
+    tree(tmp_path / "mine")
+    tree(tmp_path / "mine" / "held", count=1)
+    tree(tmp_path / "other", count=3)
+    for test, count in (("held", 2), (tmp_path / "other", 6)):
+        if count == 6:
+            (tmp_path / "mine" / "held").rename(tmp_path / "held")
+        found = data.load("folder", tmp_path / "mine", test=test)
+        assert found.class_names == ("cat", "dog") and len(found.train_labels) == 10 and len(found.test_labels) == count

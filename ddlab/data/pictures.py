@@ -1,0 +1,53 @@
+"""Between PIL's pictures and bytes: what every reader of somebody else's images shares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from ..core.errors import DDLabError
+
+_SIXTEEN_BITS = ("I", "I;16", "I;16B", "I;16L")
+GREY = ("1", "L", "LA", *_SIXTEEN_BITS)  # PIL's modes without colour
+
+
+def pixels(picture: Any, channels: int, size: int | None = None) -> np.ndarray:
+    """A picture as uint8 [height, width, channels], of 1 or 3 channels; what it says of transparency is left out.
+
+    Args:
+        size: height and width; the shorter side is scaled to it and the centre square cut out. None keeps the picture's own.
+
+    Raises:
+        ValueError: pixels that are floats, whose black and white nobody knows; whoever knows where they come from says so.
+    """
+    from PIL import Image, ImageOps
+
+    if picture.mode == "F":
+        raise ValueError("its pixels are floats")
+    if picture.mode in _SIXTEEN_BITS:
+        # PIL would clip 16 bits to white instead of scaling them.
+        picture = Image.fromarray((np.asarray(picture).clip(0, 65535) // 257).astype(np.uint8))
+    picture = picture.convert("L" if channels == 1 else "RGB")
+    if size is not None and picture.size != (size, size):
+        picture = ImageOps.fit(picture, (size, size))
+    return np.asarray(picture).reshape(picture.height, picture.width, channels)
+
+
+def picture(image: np.ndarray) -> Any:
+    """The PIL picture of uint8 [height, width, 1 or 3]."""
+    from PIL import Image
+
+    return Image.fromarray(image[..., 0] if image.shape[-1] == 1 else image)
+
+
+def pictures(images: Tensor) -> list[Any]:
+    """The PIL picture of each image of uint8 [n, 1 or 3, height, width].
+
+    Raises:
+        DDLabError: another number of channels.
+    """
+    if images.shape[1] not in (1, 3):
+        raise DDLabError(f"Images must have 1 or 3 channels to become pictures; given {images.shape[1]}.")
+    return [picture(image) for image in images.cpu().permute(0, 2, 3, 1).numpy()]
