@@ -7,13 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import torch
 from torch import Tensor
 
 from ..core import errors, storage
-from ..core.boundary import check_fields, typed
+from ..core.boundary import check_fields, checked, typed
 from ..core.errors import DDLabError
 from ..data import predefined_views
 from ..data.images import above_zero, denormalise
@@ -208,10 +208,48 @@ class DistilledSet:
         views = predefined_views.augmented(self.images, target.augmentation)
         return views.flatten(0, 1), target.values.flatten(0, 1)
 
-    def as_dataset(self) -> torch.utils.data.TensorDataset:
-        """For any PyTorch training loop: (image, class number) pairs, or, of a set without labels, (view, representation) pairs."""
-        labelled = any(isinstance(target, HardLabels) for target in self.targets)
+    @checked
+    def as_dataset(self, labels: Literal["hard", "stored"] | None = None) -> torch.utils.data.TensorDataset:
+        """For any PyTorch training loop: pairs of a normalised image and what a network is to say of it.
+
+        Args:
+            labels: "hard": class numbers; "stored": teachers' logits, float32 [classes]; None takes class numbers, or, of a set without
+                labels, pairs of a view and its representation.
+
+        Raises:
+            DDLabError: labels that this set does not have.
+        """
+        if labels == "stored":
+            return torch.utils.data.TensorDataset(self.images, self.target("stored").logits)
+        labelled = labels or any(isinstance(target, HardLabels) for target in self.targets)
         return torch.utils.data.TensorDataset(*((self.images, self.labels) if labelled else self.pairs()))
+
+    def export_folder(self, path: str | os.PathLike[str]) -> Path:
+        """Write PATH/CLASS/00000.png, ... as torchvision's ImageFolder and `data.load("folder", ...)` read them, and PATH/labels.json.
+
+        The table has for each file its class number and, of a set with stored labels, the logits; the folder of each class; mean and std.
+        Images are rounded to bytes. Class names that cannot be folders, or stand in another order than theirs, get a number in front.
+        The folder is written whole or not at all.
+
+        Args:
+            path: where nothing is yet, not even a link.
+
+        Raises:
+            DDLabError: something is there, a place that cannot be written to, a set without class numbers, channels other than 1 and 3.
+        """
+        from . import export
+
+        return export.export_folder(self, path)
+
+    def to_hf(self) -> Any:
+        """A Hugging Face `datasets.Dataset` of "image" (PNG, rounded to bytes), "label" and, where they are stored, "logits".
+
+        Raises:
+            DDLabError: `datasets` is not installed (pip install "ddlab[hf]"), or as `export_folder`.
+        """
+        from . import export
+
+        return export.to_hf(self)
 
     def to_uint8(self) -> Tensor:
         """The images as bytes [n, channels, height, width], for showing."""

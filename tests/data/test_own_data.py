@@ -1,0 +1,221 @@
+"""A reader's own arrays, PyTorch datasets and Hugging Face datasets as ImageData, and what cannot become one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch.utils.data import Dataset, IterableDataset, Subset, TensorDataset
+
+from ddlab.data import ImageData
+from tests.stand_in_datasets import stand_in
+from tests.support import made_data, refuses
+
+PIXELS = np.random.default_rng(0).integers(0, 256, (12, 8, 6, 3), dtype=np.uint8)
+LABELS = np.arange(12) % 3
+
+
+def everything(data: ImageData) -> tuple[list[Any], list[int]]:
+    """Both splits, sorted by what the images are."""
+    images = torch.cat([data.train_images, data.test_images]).permute(0, 2, 3, 1).flatten(1).tolist()
+    pairs = sorted(zip(images, torch.cat([data.train_labels, data.test_labels]).tolist(), strict=True))
+    return [image for image, _ in pairs], [label for _, label in pairs]
+
+
+EXPECTED = sorted(zip(PIXELS.reshape(12, -1).tolist(), LABELS.tolist(), strict=True))
+
+
+@pytest.mark.parametrize(
+    "images",
+    [
+        PIXELS,
+        PIXELS.tolist(),
+        PIXELS.astype(np.int64),
+        torch.from_numpy(PIXELS),
+        torch.from_numpy(PIXELS).permute(0, 3, 1, 2),
+        PIXELS / 255,
+        torch.from_numpy(PIXELS).permute(0, 3, 1, 2).float() / 255,
+    ],
+)
+@pytest.mark.parametrize("labels", [LABELS, LABELS.tolist(), torch.from_numpy(LABELS), np.array(list("abc"))[LABELS]])
+def test_arrays(images: Any, labels: Any) -> None:
+    found = ImageData.from_arrays(images, labels, name="mine")
+    assert everything(found) == ([image for image, _ in EXPECTED], [label for _, label in EXPECTED])
+    assert found.name == "mine" and found.channels == 3 and found.image_size == (8, 6)
+    assert found.class_names == (("a", "b", "c") if isinstance(labels[0], str) else ("0", "1", "2"))
+    assert found.class_counts("train").tolist() == [3] * 3 and found.class_counts("test").tolist() == [1] * 3
+    assert found.fingerprint == ImageData.from_arrays(images, labels, name="mine").fingerprint
+    assert found.fingerprint != ImageData.from_arrays(images, labels, name="mine", seed=1).fingerprint
+
+
+def test_arrays_of_both_splits_and_other_labels() -> None:
+    grey = PIXELS[..., 0]
+    found = ImageData.from_arrays(grey, LABELS + 4, test_images=grey[:2], test_labels=[6, 4])
+    assert found.channels == 1 and found.class_names == ("4", "5", "6") and found.test_labels.tolist() == [2, 0]
+    assert np.array_equal(found.train_images[:, 0].numpy(), grey)
+    named = ImageData.from_arrays(grey, ["x", "y"] * 6, class_names=("y", "x"))
+    assert named.class_names == ("y", "x") and int(named.class_counts("train")[1]) == 5
+    deep = ImageData.from_arrays(PIXELS.repeat(2, 3), LABELS, layout="nhwc")
+    assert deep.channels == 6
+
+
+NO = np.zeros((4, 8, 8), np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("images", "labels", "options", "words"),
+    [
+        (np.zeros((4, 3, 8, 3), np.uint8), [0, 0, 1, 1], {}, ["images", "layout", "[4, 3, 8, 3]", "either axis"]),
+        (np.zeros((4, 5, 8, 4), np.uint8), [0, 0, 1, 1], {}, ["images", "layout", "no axis"]),
+        (NO - 0.5, [0, 0, 1, 1], {}, ["images", "[0, 1]", "-0.5"]),
+        (NO + np.nan, [0, 0, 1, 1], {}, ["images", "[0, 1]", "nan"]),
+        (NO + np.int64(256), [0, 0, 1, 1], {}, ["images", "0 to 255", "256"]),
+        (NO > 0, [0, 0, 1, 1], {}, ["images", "bytes", "bool"]),
+        (NO[:, 0], [0, 0, 1, 1], {}, ["images", "[n, h, w]"]),
+        (NO[:0], [], {}, ["images", "[0, 8, 8]"]),
+        ([[[1]], [[1, 2]]], [0, 1], {}, ["images", "[n, h, w]"]),
+        ("images", [0, 1], {}, ["images", "[n, h, w]"]),
+        (NO, [0, 0, 1], {}, ["labels", "4", "given 3"]),
+        (NO, [0, 0, 1, "a"], {}, ["labels", "number or name"]),
+        (NO, [0.0, 0.0, 1.0, 1.0], {}, ["labels", "number or name"]),
+        (NO, np.eye(4), {}, ["labels", "number or name"]),
+        (NO, [0, 0, 0, 1], {}, ["labels", "two images of each class", "'1'"]),
+        (NO, [0, 0, 2, 2], {"class_names": ("a", "b")}, ["labels", "class_names", "2"]),
+        (NO, list("aabc"), {"class_names": ("a", "b")}, ["labels", "class_names", "'c'"]),
+        (NO, [0, 0, 1, 1], {"class_names": "ab"}, ["class_names", "one name per class"]),
+        (NO, [0, 0, 1, 1], {"test_images": NO}, ["test_images and test_labels", "together"]),
+        (NO, [0, 0, 1, 1], {"test_images": NO, "test_labels": [0, 0, 1, 7]}, ["test_labels", "training images", "7"]),
+        (NO, [0, 0, 1, 1], {"test_fraction": 1}, ["test_fraction"]),
+        (NO, [0, 0, 1, 1], {"layout": "hwc"}, ["layout"]),
+    ],
+)
+def test_arrays_that_are_refused(images: Any, labels: Any, options: dict[str, Any], words: list[str]) -> None:
+    with refuses(*words):
+        ImageData.from_arrays(images, labels, **options)
+
+
+class Pictures(Dataset):
+    """What torchvision's datasets are like: (PIL image, number) and `classes`."""
+
+    classes = ("a", "b", "c")
+
+    def __init__(self, change: Any = lambda image: image) -> None:
+        self.change, self.asked = change, []
+
+    def __len__(self) -> int:
+        return 12
+
+    def __getitem__(self, number: int) -> Any:
+        self.asked.append(number)
+        return self.change(Image.fromarray(PIXELS[number])), int(LABELS[number])
+
+
+def test_datasets() -> None:
+    expected = ([image for image, _ in EXPECTED], [label for _, label in EXPECTED])
+    pictures = Pictures()
+    found = ImageData.from_dataset(pictures)
+    assert everything(found) == expected and found.class_names == Pictures.classes
+    assert pictures.asked == list(range(12))
+    assert everything(ImageData.from_dataset(Pictures(np.asarray))) == expected
+    floats = TensorDataset(torch.from_numpy(PIXELS).permute(0, 3, 1, 2) / 255, torch.from_numpy(LABELS))
+    assert everything(ImageData.from_dataset(floats)) == expected
+    assert (
+        everything(ImageData.from_dataset([(image, "abc"[n]) for image, n in zip(PIXELS, LABELS, strict=True)]))
+        == expected
+    )
+    both = ImageData.from_dataset(pictures, test=Subset(pictures, [1, 5]), name="both")
+    assert len(both.train_labels) == 12 and both.test_labels.tolist() == [1, 2]
+    assert ImageData.from_dataset(Subset(pictures, list(range(9)))).class_names == Pictures.classes
+
+
+def test_datasets_are_cut_and_scaled() -> None:
+    found = ImageData.from_dataset(Pictures(), limit=2, size=5, channels=1)
+    assert found.image_size == (5, 5) and found.channels == 1
+    assert found.class_counts().tolist() == found.class_counts("test").tolist() == [1] * 3
+    mixed = [(Image.fromarray(PIXELS[0]), 0), (PIXELS[1][..., 0], 0)] * 2 + [(PIXELS[2], 1)] * 2
+    assert ImageData.from_dataset(mixed).channels == 3 and ImageData.from_dataset(mixed, channels=1).channels == 1
+    colour = ImageData.from_dataset([(PIXELS[0][..., 0], n % 2) for n in range(4)], channels=3, size=8)
+    assert torch.equal(colour.train_images[:, 0], colour.train_images[:, 2])
+
+
+class Streamed(IterableDataset):
+    def __iter__(self) -> Any:
+        return iter([(PIXELS[0], 0)])
+
+
+class Broken(Pictures):
+    def __getitem__(self, number: int) -> Any:
+        return super().__getitem__(number) if number < 3 else {}["x"]
+
+
+@pytest.mark.parametrize(
+    ("dataset", "options", "words"),
+    [
+        (Streamed(), {}, ["dataset", "a length", "from_arrays"]),
+        (iter([]), {}, ["dataset", "a length"]),
+        (7, {}, ["dataset", "a length"]),
+        ([], {}, ["dataset", "at least one image"]),
+        (Broken(), {}, ["dataset", "item 3", "KeyError"]),
+        ([PIXELS[0]], {}, ["item 0 of dataset", "pair (image, label)"]),
+        ([(PIXELS[0], 1.5)], {}, ["the label of item 0", "number or a name"]),
+        ([(PIXELS[0] - 300.0, 1)], {}, ["the image of item 0", "[0, 1]"]),
+        ([("a.png", 1)], {}, ["the image of item 0"]),
+        ([(PIXELS[0], 0), (PIXELS[0][:4], 0)], {}, ["size", "4 x 6 and 8 x 6"]),
+        ([(Image.fromarray(np.zeros((4, 4), np.float32)), 0)], {}, ["the image of item 0", "floats"]),
+        (Pictures(), {"test": Streamed()}, ["test", "a length"]),
+        (Pictures(), {"channels": 2}, ["channels", "1, 3"]),
+        (Pictures(), {"limit": 0}, ["limit"]),
+        (Pictures(), {"size": 0}, ["size"]),
+        (Subset(Pictures(), [0, 3, 6, 9]), {}, ["labels", "two images of each class", "'b'"]),
+    ],
+)
+def test_datasets_that_are_refused(dataset: Any, options: dict[str, Any], words: list[str]) -> None:
+    with refuses(*words):
+        ImageData.from_dataset(dataset, **options)
+
+
+def test_hugging_face(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a stand-in with the names that are used: the package itself is not among the test requirements."""
+    stand_in(monkeypatch)
+    data = made_data(channels=3)
+    given = data.to_hf()
+    assert list(given) == ["train", "test"] and given["train"].features["label"].names == list(data.class_names)
+    found = ImageData.from_hf(given, name=data.name)
+    assert found.fingerprint == data.fingerprint
+    split = ImageData.from_hf(given["train"], limit=4)
+    assert len(split.train_labels) + len(split.test_labels) == 12
+    given["validation"] = given.pop("test")
+    assert ImageData.from_hf(given, name=data.name).fingerprint == data.fingerprint
+    with refuses("label", "'image', 'label'"):
+        ImageData.from_hf(given, label="fine_label")
+    with refuses("dataset", "train"):
+        ImageData.from_hf({"test": given["train"]})
+    with refuses("dataset", "features"):
+        ImageData.from_hf([])
+    del given["train"].features["label"]
+    with refuses("label", "ClassLabel", "['image']"):
+        ImageData.from_hf(given)
+
+
+def test_hugging_face_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "datasets", None)
+    with refuses("ddlab[hf]"):
+        made_data().to_hf()
+
+
+def test_the_package_itself() -> None:
+    pytest.importorskip("datasets")
+    data = made_data(channels=3)
+    assert ImageData.from_hf(data.to_hf(), name=data.name).fingerprint == data.fingerprint
+
+
+def test_unbalanced_classes_are_said() -> None:
+    images = np.zeros((30, 8, 8), np.uint8)
+    even, uneven = (ImageData.from_arrays(images, ["<b>"] * n + ["dog"] * (30 - n)) for n in (15, 5))
+    assert "unbalanced" not in repr(even) and even.class_weights().tolist() == [1, 1]
+    assert "unbalanced: 4 of '<b>' to 20 of 'dog'" in repr(uneven) and "class_weights" in repr(uneven)
+    assert uneven.class_weights().tolist() == pytest.approx([3, 0.6])
+    assert float((uneven.class_weights() * uneven.class_counts()).sum()) == pytest.approx(24)

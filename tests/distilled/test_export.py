@@ -1,0 +1,151 @@
+"""A distilled set for other programs: folders, PyTorch and Hugging Face datasets."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from PIL import Image
+from torchvision.datasets import ImageFolder
+from torchvision.transforms.functional import pil_to_tensor
+
+from ddlab import data
+from ddlab.distilled import DistilledSet, HardLabels, Representations, StoredLabels, export
+from tests.stand_in_datasets import stand_in
+from tests.support import refuses
+
+NAMES = ("cat", "dog", "fox")
+
+
+def made(names: tuple[str, ...] = NAMES, channels: int = 3, each: int = 2, stored: bool = True) -> DistilledSet:
+    draw = torch.Generator().manual_seed(0)
+    count = each * len(names)
+    labels = torch.arange(count) % len(names)
+    targets: list[Any] = [HardLabels(labels)]
+    targets += [StoredLabels(torch.randn((count, len(names)), generator=draw))] * stored
+    return DistilledSet(
+        tensors={"images": torch.randn((count, channels, 8, 8), generator=draw)},
+        targets=tuple(targets),
+        class_names=names,
+        mean=torch.full((channels,), 0.5),
+        std=torch.full((channels,), 0.25),
+    )
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("stored", [True, False])
+def test_a_folder_comes_back(channels: int, stored: bool, tmp_path: Path) -> None:
+    one = made(channels=channels, stored=stored)
+    path = one.export_folder(str(tmp_path / "new" / "set"))
+    assert sorted(os.listdir(path)) == ["cat", "dog", "fox", "labels.json"]
+    assert os.listdir(path.parent) == ["set"]  # nothing temporary stays
+    table = json.loads((path / "labels.json").read_text())
+    assert [row["label"] for row in table["images"]] == one.labels.tolist() and table["mean"] == one.mean.tolist()
+    for row, pixels in zip(table["images"], one.to_uint8(), strict=True):
+        assert (path / row["file"]).is_file() and NAMES[row["label"]] == Path(row["file"]).parent.name
+        assert torch.equal(pil_to_tensor(Image.open(path / row["file"])), pixels)
+        assert ("logits" in row) == stored
+    if stored:
+        logits = torch.tensor([row["logits"] for row in table["images"]])
+        assert torch.equal(logits, one.target("stored").logits)
+    found = data.load("folder", path)
+    assert found.class_names == NAMES and found.channels == channels and len(found.train_labels) == 3
+    theirs = ImageFolder(str(path))
+    assert theirs.classes == list(NAMES) and sorted(theirs.targets) == sorted(one.labels.tolist())
+    with refuses("path", "nothing is yet", "exists"):
+        one.export_folder(path)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("dog", "cat"),
+        ("a", "A"),
+        ("../x", "/etc"),
+        ("..", "."),
+        ("", " "),
+        ("a/b", "a_b"),
+        ("train", "test"),
+        ("<!--<script>", "a\nb\0"),
+        ("x" * 300, "x" * 301),
+        ("\udcff", "__a"),
+        tuple(map(str, range(12))),
+    ],
+)
+def test_class_names_become_folders(names: tuple[str, ...], tmp_path: Path) -> None:
+    one = made(names)
+    path = one.export_folder(tmp_path / "set")
+    assert os.listdir(tmp_path) == ["set"]
+    found = data.load("folder", path, test_fraction=0.5)
+    assert torch.equal(found.train_labels, torch.arange(len(names))) and found.class_names != names
+    assert [row["name"] for row in json.loads((path / "labels.json").read_text())["classes"]] == list(names)
+    assert ImageFolder(str(path)).classes == export.folder_names(names) == list(found.class_names)
+
+
+def test_nothing_is_replaced_and_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, kept = made(), tmp_path / "kept"
+    kept.mkdir()
+    (tmp_path / "link").symlink_to(kept)
+    (tmp_path / "nowhere").symlink_to(tmp_path / "none")
+    (tmp_path / "file").touch()
+    for place in ("link", "nowhere", "file", "kept"):
+        with refuses("path", "nothing is yet", place):
+            one.export_folder(tmp_path / place)
+    with refuses("path", "written to", "file"):
+        one.export_folder(tmp_path / "file" / "inside")
+    rename = os.rename
+
+    def late(source: Any, target: Any) -> None:
+        os.symlink(kept, target)  # somebody else came first
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", late)
+    with refuses("path", "written to"):
+        one.export_folder(tmp_path / "late")
+    assert sorted(os.listdir(tmp_path)) == ["file", "kept", "late", "link", "nowhere"] and not os.listdir(kept)
+
+
+def test_what_cannot_be_exported(tmp_path: Path) -> None:
+    with refuses("1 or 3 channels", "2"):
+        made(channels=2).export_folder(tmp_path / "set")
+    blind = DistilledSet(
+        tensors={"images": torch.zeros(2, 1, 8, 8)},
+        targets=(Representations({"representations": torch.zeros(1, 2, 4)}, "none", "same"),),
+        class_names=(),
+        mean=torch.zeros(1),
+        std=torch.ones(1),
+    )
+    with refuses("labels", "hard"):
+        blind.export_folder(tmp_path / "set")
+    with refuses("path"):
+        made().export_folder("a\0b")
+    assert not os.listdir(tmp_path)
+
+
+def test_pairs_for_a_training_loop() -> None:
+    one = made()
+    stored = one.target("stored").logits
+    for found, expected in ((one.as_dataset("hard"), one.labels), (one.as_dataset("stored"), stored)):
+        images, targets = found.tensors
+        assert torch.equal(images, one.images) and torch.equal(targets, expected)
+    with refuses("labels", "['hard']", "'stored'"):
+        made(stored=False).as_dataset("stored")
+    with refuses("labels", "one of 'hard', 'stored'"):
+        one.as_dataset("soft")  # type: ignore[arg-type]
+
+
+def test_hugging_face(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a stand-in: see tests/data/test_own_data.py."""
+    stand_in(monkeypatch)
+    one = made()
+    found = one.to_hf()
+    assert len(found) == 6 and found[4]["label"] == 1 and found.features["label"].names == list(NAMES)
+    assert found[4]["logits"] == one.target("stored").logits[4].tolist()
+    assert torch.equal(pil_to_tensor(found[4]["image"]), one.to_uint8()[4])
+    assert "logits" not in made(stored=False).to_hf().features
+    with refuses("class_names", "different"):
+        made(("a", "a")).to_hf()
