@@ -47,7 +47,8 @@ function themedFigure(text, palettes) {
 }
 
 const asList = (values) => (values == null ? [] : Array.from(values));
-const shown = (value) => (typeof value === "number" ? String(+value.toPrecision(5)) : value == null ? "" : String(value));
+const plain = (text) => text.replace(/&(lt|gt|amp);/g, (_, name) => ({ lt: "<", gt: ">", amp: "&" })[name]); // as plotly shows it
+const shown = (value) => (typeof value === "number" ? String(+value.toPrecision(5)) : value == null ? "" : plain(String(value)));
 
 function tableRows(graph, most = 300) {
   const axisName = (axis, otherwise) => graph._fullLayout?.[axis]?.title?.text || otherwise;

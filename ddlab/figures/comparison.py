@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -72,6 +73,7 @@ def grouped_comparison(
     Other arguments as in `comparison`.
     """
     conditions = as_names("names", names)
+    shown = [look.literal(name) for name in conditions]
     figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, theme=theme, height=height)
     positions = np.arange(len(conditions), dtype=float)
     said = []
@@ -86,7 +88,7 @@ def grouped_comparison(
             marker={"symbol": style.marker, "size": 11, "color": style.colour},
             error_y={"type": "data", "symmetric": False, "array": highs - means, "arrayminus": means - lows,
                      "thickness": 2, "width": 7, "color": style.colour},
-            text=conditions,
+            text=shown,
             hovertemplate=f"%{{text}}, {label}: %{{y:.3f}}<br>{interval} %{{customdata[0]:.3f}} to %{{customdata[1]:.3f}}<extra></extra>",
         )  # fmt: skip
         said += [
@@ -97,7 +99,7 @@ def grouped_comparison(
     figure.update_xaxes(
         tickmode="array",
         tickvals=positions,
-        ticktext=conditions,
+        ticktext=shown,
         range=[-0.6, len(conditions) - 0.4],
         showgrid=False,
         zeroline=False,
@@ -121,8 +123,9 @@ def raise_bars(figure: go.Figure, values: Any, *, text_format: Format = ".3g") -
     trace = figure.data[0]
     heights = _column("values", values, len(trace.x))
     said = look.alt_text(figure)
-    before = "; ".join(f"{name} {words.number(v)}" for name, v in zip(trace.x, trace.y, strict=True))
-    after = "; ".join(f"{name} {words.number(v)}" for name, v in zip(trace.x, heights, strict=True))
+    names = [html.unescape(name) for name in trace.x]
+    before = "; ".join(f"{name} {words.number(v)}" for name, v in zip(names, trace.y, strict=True))
+    after = "; ".join(f"{name} {words.number(v)}" for name, v in zip(names, heights, strict=True))
     trace.y = heights
     trace.text = [f"{height:{text_format}}" for height in heights]
     return look.finish_figure(figure, alt=said.replace(before, after))
@@ -147,6 +150,7 @@ def bars(
         values: [names], or a mapping of group -> [names] for bars side by side.
     """
     labels = as_names("names", names)
+    shown = [look.literal(name) for name in labels]
     groups = values if isinstance(values, Mapping) else {"": values}
     figure = look.start_figure(title=title, x_label=x_label or "group", y_label=y_label, theme=theme, height=height)
     if not x_label:
@@ -156,7 +160,7 @@ def bars(
         heights = _column(f"values{f'[{group!r}]' if group else ''}", column, len(labels))
         style = look.series_style(index, theme)
         figure.add_bar(
-            x=labels, y=heights, name=str(group or y_label), text=[f"{height:{text_format}}" for height in heights],
+            x=shown, y=heights, name=str(group or y_label), text=[f"{height:{text_format}}" for height in heights],
             textposition="outside", cliponaxis=False, marker={
                 "color": look.faint(style.colour, 0.75), "line": {"color": style.colour, "width": 1.5},
                 "pattern": {"shape": style.pattern, "solidity": 0.25},
@@ -237,6 +241,6 @@ def _add_seeds(
         x=np.concatenate([np.full(values.size, at + 0.07) for at, values in zip(x, seeds, strict=True)]), y=np.concatenate(seeds),
         mode="markers", name=f"{label}, single seeds", showlegend=False,
         marker={"symbol": f"{style.marker}-open", "size": 6, "color": style.colour},
-        text=[name for name, values in zip(names, seeds, strict=True) for _ in range(values.size)],
+        text=[look.literal(name) for name, values in zip(names, seeds, strict=True) for _ in range(values.size)],
         hovertemplate="%{text}, one seed: %{y:.3f}<extra></extra>",
     )  # fmt: skip

@@ -139,13 +139,17 @@ def _points(
     labels = as_names("distilled_classes", distilled_classes, len(marks))
     if len(near) != len(points):
         raise DDLabError(f"covered must be an array of {len(points)} values, one per real point; given {len(near)}.")
-    of_class = np.array(names)
+    of_class = np.array([look.literal(name) for name in names])
     moving: dict[str, dict[str, Any]] = {
         name: {"x": short(points[mask, 0]), "y": short(points[mask, 1]), "text": of_class[mask]}
         for name, mask in ((_BARE, ~near), (_COVERED, near))
     }
     # Plain lists: the plot widget moves single points of this trace.
-    moving[DISTILLED] = {"x": marks[:, 0].round(3).tolist(), "y": marks[:, 1].round(3).tolist(), "text": labels}
+    moving[DISTILLED] = {
+        "x": marks[:, 0].round(3).tolist(),
+        "y": marks[:, 1].round(3).tolist(),
+        "text": [look.literal(name) for name in labels],
+    }
     classes = list(dict.fromkeys(names))
     alt = (
         f"Map of {len(points)} real images of {len(classes)} classes ({words.names(classes, most=10)}) and {len(marks)} distilled "
@@ -168,9 +172,10 @@ def add_class_names(figure: go.Figure, points: np.ndarray, names: Sequence[str],
     """The name of each class in the middle of its points [n, 2]."""
     of_class = np.array(names)
     centres = {name: np.median(points[of_class == name], 0) for name in dict.fromkeys(names)}
+    bold = [f"<b>{look.literal(name)}</b>" for name in centres]
     figure.add_scatter(
         x=short(np.array([at[0] for at in centres.values()])), y=short(np.array([at[1] for at in centres.values()])),
-        mode="text", text=[f"<b>{name}</b>" for name in centres], textfont={"size": 19, "color": look.neutral("quiet", theme)},
+        mode="text", text=bold, textfont={"size": 19, "color": look.neutral("quiet", theme)},
         name="middle of a class", hoverinfo="skip", showlegend=False,
     )  # fmt: skip
 

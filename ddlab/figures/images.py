@@ -177,12 +177,12 @@ def image_grid(
     figure.update_xaxes(
         **hidden, side="top", showticklabels=column_labels is not None, tickmode="array",
         tickvals=[c * step_x + width * scale / 2 for c in range(columns)],
-        ticktext=as_names("column_labels", column_labels, columns) if column_labels is not None else [],
+        ticktext=_shown("column_labels", column_labels, columns),
     )  # fmt: skip
     figure.update_yaxes(
         **hidden, showticklabels=row_labels is not None, tickmode="array",
         tickvals=[r * step_y + height * scale / 2 for r in range(rows)],
-        ticktext=as_names("row_labels", row_labels, rows) if row_labels is not None else [],
+        ticktext=_shown("row_labels", row_labels, rows),
     )  # fmt: skip
     margin = {
         "l": 100 if row_labels is not None else 10,
@@ -215,6 +215,10 @@ def grid_alt(
         if labels is not None:
             text += f"; {kind}: {', '.join(as_names(f'{kind} labels', labels))}"
     return text + "."
+
+
+def _shown(argument: str, labels: Sequence[str] | None, count: int) -> list[str]:
+    return [] if labels is None else [look.literal(label) for label in as_names(argument, labels, count)]
 
 
 @lru_cache(maxsize=1)

@@ -82,8 +82,8 @@ def draw_cells(
         **more,
     )  # fmt: skip
     ticks = {"tickmode": "array", "showgrid": False, "zeroline": False}
-    figure.update_xaxes(tickvals=list(range(len(columns))), ticktext=columns, **ticks)
-    figure.update_yaxes(tickvals=list(range(len(rows))), ticktext=rows, **ticks)
+    figure.update_xaxes(tickvals=list(range(len(columns))), ticktext=[look.literal(name) for name in columns], **ticks)
+    figure.update_yaxes(tickvals=list(range(len(rows))), ticktext=[look.literal(name) for name in rows], **ticks)
 
 
 def label_matrix(

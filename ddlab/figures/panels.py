@@ -55,16 +55,23 @@ def image_panels(
     gap = np.zeros((grids[0].shape[0], _BETWEEN, 4), np.uint8)
     canvas = np.concatenate([part for grid in grids for part in (gap, grid)][1:], axis=1)
 
-    figure = look.start_figure(title=title, x_label="set", y_label="class", theme=theme)
+    figure = look.start_figure(title=look.literal(title), x_label="set", y_label="class", theme=theme)
     source = "data:image/png;base64," + base64.b64encode(encode_png(canvas)).decode()
     figure.add_trace(go.Image(source=source, hoverinfo="skip"))
     quiet = {"showgrid": False, "zeroline": False, "showline": False, "ticks": "", "title": {"text": ""}}
     quiet |= {"constrain": "domain", "ticklabelstandoff": 4, "tickmode": "array"}
     width, step = grids[0].shape[1], high * scale + 2
     centres = [number * (width + _BETWEEN) + width / 2 for number in range(len(grids))]
-    figure.update_xaxes(**quiet, side="top", tickvals=centres, ticktext=[f"<b>{name}</b>" for name in pixels])
+    figure.update_xaxes(
+        **quiet, side="top", tickvals=centres, ticktext=[f"<b>{look.literal(name)}</b>" for name in pixels]
+    )
     middles = [row * step + high * scale / 2 for row in range(rows)]
-    figure.update_yaxes(**quiet, tickvals=middles, ticktext=names or [], showticklabels=names is not None)
+    figure.update_yaxes(
+        **quiet,
+        tickvals=middles,
+        ticktext=[look.literal(name) for name in names or ()],
+        showticklabels=names is not None,
+    )
     margin = {"l": _EDGE if names is None else _LEFT, "r": _EDGE, "t": _TOP, "b": _EDGE}
     figure.update_layout(
         margin=margin,

@@ -75,10 +75,12 @@ def sets_on_map(
     for index, (name, positions) in reversed(list(enumerate(sets.items()))):
         marks = as_plane(f"sets[{name!r}]", positions)
         classes = (set_classes or {}).get(name)
+        if classes is not None:
+            classes = [look.literal(each) for each in as_names(f"set_classes[{name!r}]", classes, len(marks))]
         style = look.series_style(index, theme)
         figure.add_scatter(
             x=short(marks[:, 0]), y=short(marks[:, 1]), mode="markers", name=str(name),
-            text=None if classes is None else as_names(f"set_classes[{name!r}]", classes, len(marks)),
+            text=classes,
             hovertemplate=("" if classes is None else "%{text}") + f"<extra>{name}</extra>",
             marker={"symbol": style.marker, "color": style.colour, "size": 11,
                     "line": {"color": look.neutral("background", theme), "width": 1.2}},

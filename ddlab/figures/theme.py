@@ -14,6 +14,7 @@ this in the browser when the reader switches the page from light to dark, withou
 
 from __future__ import annotations
 
+import html
 import re
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -163,6 +164,11 @@ def finish_figure(figure: go.Figure, *, alt: Words) -> go.Figure:
     """Store the alt text: one sentence, with numbers, of what the figure shows."""
     figure.layout.meta = {**(figure.layout.meta or {}), "alt": " ".join(alt.split())}
     return figure
+
+
+def literal(name: object) -> str:
+    """A name of a reader's own as plotly shows it letter by letter: `<b>` in it is no markup."""
+    return html.escape(str(name), quote=False)
 
 
 def legend_below(figure: go.Figure) -> go.Figure:

@@ -38,7 +38,7 @@ def classes_on_map(
     for index, (name, positions) in enumerate(classes.items()):
         points, style = as_plane(f"classes[{name!r}]", positions), look.series_style(index, theme)
         figure.add_scatter(
-            x=short(points[:, 0]), y=short(points[:, 1]), mode="markers", name=str(name), hoverinfo="name",
+            x=short(points[:, 0]), y=short(points[:, 1]), mode="markers", name=look.literal(name), hoverinfo="name",
             marker={"symbol": style.marker, "color": style.colour, "size": 7, "opacity": 0.8},
         )  # fmt: skip
         said.append(f"{len(points)} of {name}")

@@ -49,8 +49,8 @@ def figure(content: str, alt: str) -> str:
         content: the figure as JSON text. alt: what it shows in words; stands there until the figure is drawn.
     """
     height = json.loads(content).get("layout", {}).get("height") or 360
-    # "</script>" inside the JSON would end it; "<\/" is the same text to JSON.
-    script = content.replace("</", "<\\/")
+    # "</script>" inside the JSON would end it, "<!--<script>" never end; "\u003c" is the same text to JSON.
+    script = content.replace("<", "\\u003c")
     said = html.escape(alt)
     return (
         f'<div class="ddlab-figure" role="img" aria-label="{said}" style="min-height:{int(height)}px">'

@@ -19,6 +19,7 @@ from ...explorers.lab import Compute, Known, Lab, Value
 from ...explorers.tables import table
 from ...explorers.views import Chart, Html, Strip, Tabs, step_on_show
 from ...figures import encode_grid, schedule_diagram, vanishing_curves
+from ...figures.theme import literal
 from ...runs import Frame, Run
 from .world import (
     ALPHAS,
@@ -151,6 +152,7 @@ def curves(
         height=_HEIGHT,
         close=True,
     )
+    figure.update_layout(title_text=literal(title))  # the name of a class is a part of it
     return figure.update_xaxes(range=[-0.01 * iterations, 1.02 * iterations])
 
 

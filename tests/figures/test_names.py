@@ -1,0 +1,48 @@
+"""Names of a reader's own, such as those of classes, are shown letter by letter: plotly reads `<b>` as markup, and so might a page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from ddlab import figures
+
+NAMES = ["<b>x</b>", "<!--<script>", "R&amp;B"]
+PIXELS = np.zeros((3, 8, 8), np.uint8)
+PLANE = [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
+DRAWN: dict[str, Callable[[], go.Figure]] = {
+    "label_matrix": lambda: figures.label_matrix(np.eye(3), NAMES, NAMES),
+    "cell_table": lambda: figures.cell_table(np.eye(3), NAMES, NAMES, title="t", x_label="x", y_label="y"),
+    "heat_map": lambda: figures.heat_map(NAMES, NAMES, np.eye(3), row_label="x", column_label="y"),
+    "bars": lambda: figures.bars(NAMES, [1, 2, 3], title="t", y_label="y"),
+    "raise_bars": lambda: figures.raise_bars(figures.bars(NAMES, [1, 2, 3], title="t", y_label="y"), [3, 2, 1]),
+    "comparison": lambda: figures.comparison(NAMES, [1] * 3, [0] * 3, [2] * 3, seeds=[[1]] * 3),
+    "class_bars": lambda: figures.class_bars({"real": [1, 2, 3]}, NAMES, unit="bits"),
+    "image_grid": lambda: figures.image_grid(PIXELS, 1, row_labels=NAMES),
+    "image_grid, columns": lambda: figures.image_grid(PIXELS, column_labels=NAMES),
+    "image_panels": lambda: figures.image_panels({"a": PIXELS}, 1, title="t", row_labels=NAMES),
+    "one_class": lambda: figures.one_class({"a": (PIXELS, [0, 1, 2])}, 1, class_name=" ".join(NAMES)),
+    "embedding_map": lambda: figures.embedding_map(
+        PLANE, PLANE, covered=[True, False, True], real_classes=NAMES, distilled_classes=NAMES
+    ),
+    "sets_on_map": lambda: figures.sets_on_map(
+        PLANE, {"a": PLANE}, real_classes=NAMES, set_classes={"a": NAMES}, title=f"a of {len(NAMES)}"
+    ),
+    "classes_on_map": lambda: figures.classes_on_map({name: [[0, 0]] for name in NAMES}),
+}
+
+
+@pytest.mark.parametrize("case", DRAWN)
+def test_names_are_no_markup(case: str) -> None:
+    figure = DRAWN[case]()
+    drawn = json.loads(str(figure.to_json()))
+    alt = drawn["layout"].pop("meta")["alt"]
+    text = json.dumps(drawn)
+    for name, shown in zip(NAMES, ("&lt;b&gt;x&lt;/b&gt;", "&lt;!--&lt;script&gt;", "R&amp;amp;B"), strict=True):
+        assert shown in text and name not in text.replace(shown, ""), name
+        assert name in alt or case not in ("bars", "raise_bars", "comparison", "cell_table", "image_grid")
+    assert "&lt;" not in alt and "&amp;amp;" not in alt
