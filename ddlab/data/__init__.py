@@ -5,6 +5,8 @@ digits                                      1,797 real handwritten digits, grey,
 shapes                                      generated colour pictures of ten shapes, 16 to 224 px   nothing
 mnist, fashion-mnist, cifar10, cifar100     torchvision's datasets                                  their files, or download=True
 folder                                      your own images, one folder per class                   a folder
+
+Arrays, PyTorch datasets and those of Hugging Face become one by `ImageData.from_arrays`, `from_dataset` and `from_hf`.
 """
 
 from __future__ import annotations

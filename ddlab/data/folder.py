@@ -178,6 +178,8 @@ def _splits(root: Path, test: str | os.PathLike[str] | None, notes: _Notes) -> t
     train = folders.get("train")
     if test is not None:
         chosen = _checked_root(root / os.path.expanduser(storage.checked_path(test, "test", "a folder's path")), "test")
+        if chosen == (train or root):
+            errors.fail("test", "another folder than that of the training images", str(test))
     else:
         chosen = next((folders[name] for name in TESTS if name in folders), None) if train else None
         if (train is None and "test" in folders) or (train is not None and chosen is None):

@@ -299,6 +299,7 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], list[str]]] = {
     "train alone": (lambda r: split_tree(r, "train"), {}, ["both train and test (or val)", "['train']"]),
     "test alone": (lambda r: split_tree(r, "test"), {}, ["both train and test"]),
     "no such test": (tree, {"test": "none"}, ["test", "existing folder", "none"]),
+    "test images that are those of training": (tree, {"test": "."}, ["test", "another folder"]),
     "FIFO": (in_cat("p.png", os.mkfifo), {}, ["path", "p.png", "a FIFO"]),
     "socket": (in_cat("p.png", listening), {}, ["path", "p.png", "a socket"]),
     "device": (in_cat("p.png", lambda file: file.symlink_to("/dev/zero")), {}, ["path", "p.png", "a device"]),

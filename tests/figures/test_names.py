@@ -22,8 +22,8 @@ DRAWN: dict[str, Callable[[], go.Figure]] = {
     "raise_bars": lambda: figures.raise_bars(figures.bars(NAMES, [1, 2, 3], title="t", y_label="y"), [3, 2, 1]),
     "comparison": lambda: figures.comparison(NAMES, [1] * 3, [0] * 3, [2] * 3, seeds=[[1]] * 3),
     "class_bars": lambda: figures.class_bars({"real": [1, 2, 3]}, NAMES, unit="bits"),
-    "image_grid": lambda: figures.image_grid(PIXELS, 1, row_labels=NAMES),
-    "image_grid, columns": lambda: figures.image_grid(PIXELS, column_labels=NAMES),
+    "image_grid": lambda: figures.image_grid(PIXELS, 1, title="t", row_labels=NAMES),
+    "image_grid, columns": lambda: figures.image_grid(PIXELS, title="t", column_labels=NAMES),
     "image_panels": lambda: figures.image_panels({"a": PIXELS}, 1, title="t", row_labels=NAMES),
     "one_class": lambda: figures.one_class({"a": (PIXELS, [0, 1, 2])}, 1, class_name=" ".join(NAMES)),
     "embedding_map": lambda: figures.embedding_map(
