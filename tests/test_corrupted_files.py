@@ -1,11 +1,13 @@
 """Every kind of file that ddlab reads, cut short at a hundred places and with flipped bytes.
 
-Reading one gives ddlab's own error in one sentence; or, where the damage cannot be seen (the bytes of a pixel or a weight), something
-whole. It never changes the file. A new kind of file is one function in `KINDS`.
+Reading one gives ddlab's own error in one sentence; or, where the damage cannot be seen (the bytes of a reader's pixel), something whole.
+ddlab's own files have a digest: what is read from one is what was saved. Reading never changes the file. A new kind of file is one
+function in `KINDS`.
 """
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import random
@@ -18,6 +20,7 @@ import torch
 from PIL import Image
 
 from ddlab import data, networks, records
+from ddlab.core import storage
 from ddlab.core.errors import DDLabError
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet, Representations, shift_models
@@ -28,7 +31,7 @@ from ddlab.runs.process import Inputs
 from ddlab.training import supervised
 from ddlab.training.relabelling import relabelled
 from tests.data.test_torchvision_sets import write_cifar, write_mnist
-from tests.support import assert_sentence, leaves
+from tests.support import assert_same, assert_sentence, leaves
 
 PLACES = 100
 
@@ -38,13 +41,14 @@ class Kind:
     """A whole file and how it is read.
 
     `may_be_shorter`: what stands at its end can be lost without harm (an image's end mark, a last line break). `head`: how many
-    bytes at its beginning are damaged one by one.
+    bytes at its beginning are damaged one by one. `sealed`: as what `storage` has written it, with a digest.
     """
 
     file: Path
     read: Callable[[], Any]
     may_be_shorter: bool = False
     head: int = 200
+    sealed: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,17 +66,17 @@ def a_checkpoint(given: Given) -> Kind:
     config = supervised.Config.teaching("teacher", network=networks.spec("convnet", width=4), epochs=1)
     inputs = Inputs(data=given.data)
     file = checkpoint.save(given.folder / "checkpoint", supervised, config, inputs, supervised.init(config, inputs))
-    return Kind(file, lambda: checkpoint.load(file, supervised, config, inputs), head=1000)
+    return Kind(file, lambda: checkpoint.load(file, supervised, config, inputs), head=1000, sealed="checkpoint")
 
 
 def a_network(given: Given) -> Kind:
     file = given.teacher.save(given.folder / "network")
-    return Kind(file, lambda: networks.load(file), head=1000)
+    return Kind(file, lambda: networks.load(file), head=1000, sealed="network")
 
 
 def a_distilled_set(given: Given) -> Kind:
     file = given.distilled.save(given.folder / "set")
-    return Kind(file, lambda: DistilledSet.load(file), head=1000)
+    return Kind(file, lambda: DistilledSet.load(file), head=1000, sealed="distilled set")
 
 
 def a_set_with_labels_of_each_epoch(given: Given) -> Kind:
@@ -81,7 +85,7 @@ def a_set_with_labels_of_each_epoch(given: Given) -> Kind:
     made = relabelled(given.distilled, both, labels="online")
     views = supervised.Config.teaching(batch_size=4)
     file = relabelled(made, both, labels="epochs", views=views, epochs=2).save(given.folder / "epochs")
-    return Kind(file, lambda: DistilledSet.load(file), head=2500)
+    return Kind(file, lambda: DistilledSet.load(file), head=2500, sealed="distilled set")
 
 
 def a_set_of_factors(given: Given) -> Kind:
@@ -102,7 +106,7 @@ def a_set_of_factors(given: Given) -> Kind:
         class_names=(), mean=given.data.mean, std=given.data.std,
     )  # fmt: skip
     file = made.save(given.folder / "factors")
-    return Kind(file, lambda: DistilledSet.load(file).pairs(), head=1000)
+    return Kind(file, lambda: DistilledSet.load(file), head=1000, sealed="distilled set")
 
 
 def a_picture(given: Given, *, suffix: str, mode: str) -> Kind:
@@ -203,12 +207,19 @@ KINDS: dict[str, Callable[[Given], Kind]] = {
 }
 
 
+_SEALED = (a_checkpoint, a_network, a_distilled_set, a_set_with_labels_of_each_epoch, a_set_of_factors)
+
+
+@pytest.fixture
+def given(
+    grey: ImageData, teacher: Network, distilled: DistilledSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Given:
+    return Given(tmp_path, grey, teacher, distilled, monkeypatch)
+
+
 @pytest.fixture(params=KINDS)
-def kind(
-    request: pytest.FixtureRequest, grey: ImageData, teacher: Network, distilled: DistilledSet, tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> Kind:  # fmt: skip
-    return KINDS[request.param](Given(tmp_path, grey, teacher, distilled, monkeypatch))
+def kind(request: pytest.FixtureRequest, given: Given) -> Kind:
+    return KINDS[request.param](given)
 
 
 def looks_whole(found: Any) -> bool:
@@ -248,13 +259,65 @@ def test_cut_short_at_a_hundred_places(kind: Kind) -> None:
 def test_flipped_bytes(kind: Kind) -> None:
     """At a hundred places over the file, and at every one of its first bytes: there the description stands."""
     whole, draw = kind.file.read_bytes(), random.Random(1)
+    was = leaves(kind.read())
     places = {round((len(whole) - 1) * step / (PLACES - 1)) for step in range(PLACES)} | set(
         range(min(kind.head, len(whole)))
     )
     for place in sorted(places):
         damaged = bytearray(whole)
         damaged[place] ^= draw.randrange(1, 256)
-        read_damaged(kind, bytes(damaged), f"byte {place} flipped")
+        if read_damaged(kind, bytes(damaged), f"byte {place} flipped") and kind.sealed:
+            assert_same(dict(leaves(kind.read())), dict(was))  # a space of the description, say
+
+
+@pytest.mark.parametrize("name", [name for name, make in KINDS.items() if make in _SEALED])
+def test_damage_of_the_payload_is_seen(name: str, given: Given) -> None:
+    """60 flipped bits, zeroed blocks and swapped blocks each in what follows the description: none is read as if nothing had happened."""
+    kind = KINDS[name](given)
+    whole, draw = kind.file.read_bytes(), random.Random(3)
+    begin = 8 + int.from_bytes(whole[:8], "little")
+    for turn in range(180):
+        damaged, place = bytearray(whole), draw.randrange(begin, len(whole) - 8)
+        other = draw.randrange(begin, len(whole) - 8)
+        if turn % 3 == 0:
+            damaged[place] ^= 1 << draw.randrange(8)
+        elif turn % 3 == 1:
+            damaged[place : place + 8] = bytes(8)
+        else:
+            damaged[place : place + 8], damaged[other : other + 8] = (
+                damaged[other : other + 8],
+                damaged[place : place + 8],
+            )
+        unseen = read_damaged(kind, bytes(damaged), f"turn {turn} at {place}")
+        assert not unseen or bytes(damaged) == whole, f"turn {turn} at {place} is read as if whole"
+
+
+@pytest.mark.parametrize("name", [name for name, make in KINDS.items() if make in _SEALED])
+def test_crafted_descriptions(name: str, given: Given) -> None:
+    """Every part of a description replaced by what it never is, with a right digest: refused in a sentence, or of no account."""
+    kind = KINDS[name](given)
+    tensors, header = storage.load(kind.file, kind.sealed)
+    for path in _paths(header):
+        for wrong in (None, 5, -1, "x", [], {}, [None], {"x": 1}, 1e400, True):
+            storage.save(kind.file, tensors, _with(header, path, wrong), kind.sealed)
+            read_damaged(kind, kind.file.read_bytes(), f"{path} is {wrong!r}")
+
+
+def _paths(value: Any, deepest: int = 3) -> list[tuple[Any, ...]]:
+    """Of every part of nested lists and mappings, down to some depth."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    found: list[tuple[Any, ...]] = []
+    for key, part in list(items)[:12]:
+        found += [(key,), *((key, *path) for path in (_paths(part, deepest - 1) if deepest else []))]
+    return found
+
+
+def _with(value: Any, path: tuple[Any, ...], wrong: Any) -> Any:
+    if not path:
+        return wrong
+    changed = copy.copy(value)
+    changed[path[0]] = _with(value[path[0]], path[1:], wrong)
+    return changed
 
 
 @pytest.mark.timeout(120)

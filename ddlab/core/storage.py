@@ -1,6 +1,7 @@
 """One file: named tensors and a JSON description, in the safetensors format, written whole or not at all.
 
-Two files cannot be replaced together, so the description travels in the file's own metadata. Nothing is unpickled.
+Two files cannot be replaced together, so the description travels in the file's own metadata, with a digest of all content: a bit
+that has flipped is noticed. Nothing is unpickled.
 """
 
 from __future__ import annotations
@@ -9,8 +10,11 @@ import contextlib
 import hashlib
 import json
 import os
+import re
+import time
 import uuid
-from collections.abc import Mapping
+import zlib
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +26,9 @@ from torch import Tensor
 from . import errors
 from .errors import DDLabError
 
-_KEY = "ddlab"
+_KEY, _DIGEST = "ddlab", "digest"
 _LONGEST_PATH = 4096  # of Linux
+_HOUR = 3600.0
 
 
 def save(
@@ -47,12 +52,12 @@ def save(
     # safetensors refuses tensors that are expanded, shared or not contiguous.
     plain = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
     try:
-        header = {_KEY: json.dumps({**description, "kind": kind, "format": 1, "tensors": sorted(plain)})}
+        text = json.dumps({**description, "kind": kind, "format": 1, "tensors": sorted(plain)})
     except (TypeError, ValueError, RecursionError) as problem:
         raise DDLabError(
             f"{', '.join(map(str, description))} must be made of JSON types; given something else ({problem})."
         ) from problem
-    content = safetensors.torch.save(plain, metadata=header)
+    content = safetensors.torch.save(plain, metadata={_KEY: text, _DIGEST: _digest(text, plain)})
     write_atomically(path, content)
     return path
 
@@ -69,7 +74,8 @@ def load(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Tensor], di
         raise DDLabError(f"path must be an existing ddlab {kind} file; given {str(path)!r}, which is no file.")
     try:
         with safetensors.safe_open(path, framework="pt") as file:
-            header = json.loads((file.metadata() or {}).get(_KEY, "null"))
+            written = file.metadata() or {}
+            header = json.loads(written.get(_KEY, "null"))
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
     except (safetensors.SafetensorError, OSError, json.JSONDecodeError, UnicodeDecodeError, RecursionError) as problem:
         raise DDLabError(
@@ -78,9 +84,30 @@ def load(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Tensor], di
     if not isinstance(header, dict) or header.get("kind") != kind:
         found = header.get("kind", "nothing of ddlab's") if isinstance(header, dict) else "nothing of ddlab's"
         raise DDLabError(f"path must be a ddlab {kind} file; given {str(path)!r}, which holds {found}.")
-    if header.get("tensors") != sorted(tensors):
-        raise DDLabError(f"path must be a complete ddlab {kind} file; given {str(path)!r}, which lacks some tensors.")
+    if written.get(_DIGEST) != _digest(written[_KEY], tensors):
+        raise DDLabError(f"path must be a ddlab {kind} file as it was saved; given {str(path)!r}, which is damaged.")
     return tensors, header
+
+
+@contextlib.contextmanager
+def made_from(path: str | os.PathLike[str], what: str) -> Iterator[None]:
+    """Around the making of `what` from the content of a file: whatever is wrong in it is one sentence that names the file.
+
+    A digest says that nothing was damaged, not that it was ddlab that wrote the file.
+    """
+    try:
+        yield
+    except KeyError as missing:
+        raise DDLabError(f"path must hold a whole {what}; given {str(path)!r} without {missing}.") from missing
+    except (ValueError, TypeError, AttributeError, IndexError, OverflowError, RecursionError, RuntimeError) as problem:
+        reason = (str(problem).splitlines() or [type(problem).__name__])[0].rstrip(".")
+        raise DDLabError(f"path must hold a whole {what}; given {str(path)!r}, in which {reason[:300]}.") from problem
+
+
+def _digest(text: str, tensors: Mapping[str, Tensor]) -> str:
+    digest = hashlib.sha256(text.encode(errors="surrogatepass"))
+    _feed(digest, tensors)
+    return digest.hexdigest()
 
 
 def checked_path(path: object, argument: str = "path", what: str = "a file's path") -> Path:
@@ -99,11 +126,17 @@ def _is_utf8(text: str) -> bool:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Replace `path` by `content` in one step: a reader sees the old file or the new one, never a part."""
-    path = checked_path(path)
+    """Replace `path` by `content` in one step: a reader sees the old file or the new one, never a part.
+
+    A link stays one, and the file it leads to is replaced; what is no file, such as a device, is refused.
+    """
+    path = Path(os.path.realpath(checked_path(path)))
     errors.check_instance("content", content, bytes, "bytes")
+    if os.path.lexists(path) and not path.is_file():
+        raise DDLabError(f"path must be a file that can be written; given {str(path)!r}, which is something else.")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        _remove_left_behind(path)
         # Not mkstemp: what it makes is its owner's alone, and a teacher's file in a shared folder is for the class.
         temporary = path.parent / f".{path.name}.{uuid.uuid4().hex[:8]}"
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
@@ -127,12 +160,56 @@ def write_atomically(path: Path, content: bytes) -> None:
         raise
 
 
+def _remove_left_behind(path: Path) -> None:
+    """Take away what writers of this file that were killed have left: nothing younger than an hour, which may still be written."""
+    pattern = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{8}}")
+    for entry in list(os.scandir(path.parent)):
+        with contextlib.suppress(OSError):
+            if pattern.fullmatch(entry.name) and time.time() - entry.stat(follow_symlinks=False).st_mtime > _HOUR:
+                os.unlink(entry.path)
+
+
 def fingerprint(*parts: Any) -> str:
     """A hash of content: tensors by dtype, shape and bytes; everything else by its JSON form. 16 hexadecimal digits."""
     digest = hashlib.sha256()
     for part in parts:
         _feed(digest, part)
     return digest.hexdigest()[:16]
+
+
+def kept_fingerprint(owner: Any, *parts: Any) -> str:
+    """`fingerprint(*parts)`, kept in `owner` until the content changes, also in place.
+
+    A checksum of all of it, at a third of the time, says whether it did: a tensor's version counter knows nothing of what is
+    written through its `data` or its numpy view.
+    """
+    running = _Checksum()
+    for part in parts:
+        _feed(running, part)
+    kept = owner.__dict__.get("_fingerprint")
+    if kept is None or kept[0] != running.value:
+        kept = owner.__dict__["_fingerprint"] = (running.value, fingerprint(*parts))  # the owner may be frozen
+    return kept[1]
+
+
+def kept_while_unchanged(owner: Any, name: str, compute: Callable[[], Any], *tensors: Tensor) -> Any:
+    """`compute()`, kept in `owner` under `name` until a tensor is changed in place: for what every update asks for.
+
+    What is written through `data` or a numpy view is not noticed here, which would cost a look at all of it.
+    """
+    now = tuple((id(value), None if value.is_inference() else value._version) for value in tensors)
+    kept = owner.__dict__.get(f"_{name}")
+    if kept is None or kept[0] != now:
+        kept = owner.__dict__[f"_{name}"] = (now, compute(), tensors)  # held, so that no other one gets their ids
+    return kept[1]
+
+
+class _Checksum:
+    def __init__(self) -> None:
+        self.value = 0
+
+    def update(self, content: Any) -> None:
+        self.value = zlib.crc32(content, self.value)
 
 
 def _feed(digest: Any, part: Any) -> None:

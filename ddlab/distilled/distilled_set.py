@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -127,10 +126,17 @@ class DistilledSet:
         for name in ("provenance", "settings"):
             errors.check_instance(name, getattr(self, name), dict, "a dict of JSON types")
 
-    @cached_property
+    def __repr__(self) -> str:
+        shape = " x ".join(map(str, self.images.shape[1:]))
+        kinds = ", ".join(target.kind for target in self.targets)
+        state = "" if self.complete else ", not complete"
+        return f"<DistilledSet of {len(self)} images of {shape}, {self.classes} classes, targets {kinds}{state}>"
+
+    @property
     def images(self) -> Tensor:
         """The training images, float32 [n, channels, height, width], normalised with the original data's mean and std."""
-        return DECODERS[self.kind](self.tensors, self.settings)
+        decoded = lambda: DECODERS[self.kind](self.tensors, self.settings)  # noqa: E731
+        return storage.kept_while_unchanged(self, "images", decoded, *self.tensors.values())
 
     @property
     def labels(self) -> Tensor:
@@ -159,15 +165,15 @@ class DistilledSet:
     def __len__(self) -> int:
         return len(self.images)
 
-    @cached_property
+    @property
     def fingerprint(self) -> str:
-        """A hash of images and targets."""
+        """A hash of images and targets, as they are now."""
         # In one order: a file does not keep the order in which labels were added.
         ordered = sorted(self.targets, key=lambda target: _targets.KINDS.index(target.kind))
         targets = [_targets.identity(target) for target in ordered]
         parts = [self.kind, self.tensors, targets, self.class_names, self.mean, self.std]
         # Without settings a set has the fingerprint that it had before there were any.
-        return storage.fingerprint(*parts, *([self.settings] if self.settings else []))
+        return storage.kept_fingerprint(self, *parts, *([self.settings] if self.settings else []))
 
     def target(self, kind: str) -> Any:
         """What the set has of one kind: "hard", "stored", "online", "epochs" or "representations".
@@ -195,18 +201,18 @@ class DistilledSet:
     def pairs(self) -> tuple[Tensor, Tensor]:
         """All views of all images and their representations: [(A + 1) n, c, h, w] and [(A + 1) n, d], one view after another.
 
-        The images themselves come first; row a n + i is view a of image i. Made once: do not change them in place.
+        The images themselves come first; row a n + i is view a of image i.
 
         Raises:
             DDLabError: a set without representations.
         """
-        return self._pairs
-
-    @cached_property
-    def _pairs(self) -> tuple[Tensor, Tensor]:
         target = self.target("representations")
-        views = predefined_views.augmented(self.images, target.augmentation)
-        return views.flatten(0, 1), target.values.flatten(0, 1)
+
+        def made() -> tuple[Tensor, Tensor]:
+            views = predefined_views.augmented(self.images, target.augmentation)
+            return views.flatten(0, 1), target.values.flatten(0, 1)
+
+        return storage.kept_while_unchanged(self, "pairs", made, *self.tensors.values(), *target.tensors.values())
 
     @checked
     def as_dataset(self, labels: Literal["hard", "stored"] | None = None) -> torch.utils.data.TensorDataset:
@@ -275,20 +281,16 @@ class DistilledSet:
             DDLabError: missing, truncated or foreign file.
         """
         tensors, header = storage.load(path, "distilled set")
-        try:
-            targets = _targets.read(tensors, header)
+        with storage.made_from(path, "distilled set"):
+            errors.check_instance("class_names", header["class_names"], list, "a list of names")
             return cls(
                 kind=header["set_kind"],
                 tensors={n.removeprefix("tensors/"): v for n, v in tensors.items() if n.startswith("tensors/")},
-                targets=targets,
+                targets=_targets.read(tensors, header),
                 class_names=tuple(header["class_names"]),
                 mean=tensors["mean"],
                 std=tensors["std"],
-                complete=header["complete"],
+                complete=errors.check_boolean("complete", header["complete"]),
                 provenance=header["provenance"],
                 settings=header.get("settings", {}),
             )
-        except KeyError as missing:
-            raise DDLabError(
-                f"path must hold a whole distilled set; given {str(path)!r} without {missing}."
-            ) from missing

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
-from ..core import errors
+from ..core import errors, storage
 from ..data import predefined_views
 from . import factorisation, shift_models
 from .storage_budget import SHIFTS, Shift
@@ -51,9 +50,12 @@ class Representations:
         """Whether they are stored as they are, not as factors."""
         return "representations" in self.tensors
 
-    @cached_property
+    @property
     def values(self) -> Tensor:
         """The representations of all views, float32 [A + 1, m, d], the images' own first."""
+        return storage.kept_while_unchanged(self, "values", self._decoded, *self.tensors.values())
+
+    def _decoded(self) -> Tensor:
         if self.plain:
             values = self.tensors["representations"]
             return values.expand(self.views + 1, -1, -1) if self.shift == "same" else values

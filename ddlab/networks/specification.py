@@ -7,10 +7,10 @@ import os
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, NoReturn, Self
 
 import torch
 from torch import Tensor, nn
@@ -164,10 +164,16 @@ class Network:
             errors.check_tensor(f"weights[{name!r}]", value, finite=False)
         errors.check_instance("provenance", self.provenance, dict, "a dict of JSON types")
 
-    @cached_property
+    def __repr__(self) -> str:
+        numbers = sum(value.numel() for value in self.weights.values())
+        height, width = self.spec.image_size or (0, 0)
+        shape = f"{self.spec.channels} x {height} x {width} to {self.spec.classes} outputs"
+        return f"<Network {self.spec.title}: {shape}, {numbers:,} numbers>"
+
+    @property
     def fingerprint(self) -> str:
-        """A hash of architecture and weights."""
-        return storage.fingerprint(self.spec, self.weights)
+        """A hash of architecture and weights, as they are now."""
+        return storage.kept_fingerprint(self, self.spec, self.weights)
 
     @property
     def device(self) -> torch.device:
@@ -192,12 +198,8 @@ def load(path: str | os.PathLike[str]) -> Network:
         DDLabError: missing, truncated or foreign file, or weights that do not fit the architecture.
     """
     tensors, header = storage.load(path, "network")
-    if not {"spec", "provenance"} <= header.keys():
-        raise DDLabError(f"path must hold a whole network; given {str(path)!r} with {sorted(header)}.")
-    try:
+    with storage.made_from(path, "network"):
         return Network(spec=NetworkSpec.from_dict(header["spec"]), weights=tensors, provenance=header["provenance"])
-    except DDLabError as problem:
-        raise DDLabError(f"path must hold a whole network; given {str(path)!r}, in which {problem}") from problem
 
 
 def initialise(described: NetworkSpec, *, seed: int) -> Network:
@@ -265,7 +267,23 @@ def check_weights(described: NetworkSpec, weights: Mapping[str, Tensor]) -> None
         if fits and floating:
             kinds.add(value.dtype)
     if not fits or len(kinds) > 1:
-        errors.fail("weights", f"the parameters and buffers of {described.title}, of one dtype", weights)
+        _refuse_weights(described, wanted, weights)
+
+
+def _refuse_weights(described: NetworkSpec, wanted: Mapping[str, tuple[torch.Size, bool]], weights: Any) -> NoReturn:
+    """Say which tensor is the first that does not belong."""
+    allowed = f"the parameters and buffers of {described.title}, of one dtype"
+    if not isinstance(weights, Mapping) or not weights:
+        errors.fail("weights", allowed, weights)
+    odd = [f"without {name!r}" for name in wanted if name not in weights]
+    odd += [f"with {name!r}, which it has not" for name in weights if name not in wanted]
+    for name, (shape, floating) in wanted.items():
+        value = weights.get(name, torch.empty(shape))
+        if not isinstance(value, Tensor):
+            odd.append(f"with {name!r} as {errors.describe(value)}")
+        elif value.shape != shape or value.is_floating_point() != floating:
+            odd.append(f"with {name!r} of {value.dtype} and shape {list(value.shape)} instead of {list(shape)}")
+    raise DDLabError(f"weights must be {allowed}; given tensors {odd[0] if odd else 'of several dtypes'}.")
 
 
 @lru_cache(maxsize=64)

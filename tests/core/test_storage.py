@@ -227,7 +227,7 @@ def test_a_file_that_lost_a_tensor_is_refused(tmp_path) -> None:
     with safetensors.safe_open(path, framework="pt") as file:
         header = file.metadata()
     safetensors.torch.save_file({"x": torch.ones(2)}, path, metadata=header)
-    with refuses("lacks some tensors"):
+    with refuses("path", "damaged"):
         storage.load(path, "network")
 
 
@@ -240,3 +240,37 @@ def test_a_written_file_may_be_read_by_whom_the_umask_allows(tmp_path: Path) -> 
     finally:
         os.umask(before)
     assert (tmp_path / "a").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    target, link = tmp_path / "target", tmp_path / "link"
+    storage.write_atomically(target, b"old")
+    link.symlink_to(target)
+    storage.write_atomically(link, b"new")
+    assert link.is_symlink() and target.read_bytes() == b"new"
+
+
+def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for place in (tmp_path / "pipe", Path("/dev/null"), tmp_path):
+        with refuses("path", "something else"):
+            storage.write_atomically(place, b"x")
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+
+
+def test_what_killed_writers_left_is_taken_away(tmp_path: Path) -> None:
+    old, young, other = (tmp_path / name for name in (".x.0123abcd", ".x.89abcdef", ".y.0123abcd"))
+    for file in (old, young, other):
+        file.write_bytes(b"half")
+    for file in (old, other):
+        os.utime(file, (0, 0))
+    storage.write_atomically(tmp_path / "x", b"whole")
+    assert not old.exists() and young.exists() and other.exists()
+
+
+def test_a_flipped_bit_is_seen(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.write_bytes(content)
+    with refuses("path", "damaged"):
+        storage.load(file, "test")
