@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Annotated, Any, Literal
 
 import torch
@@ -220,11 +219,11 @@ class ImageData:
         """Number of classes."""
         return len(self.class_names)
 
-    @cached_property
+    @property
     def fingerprint(self) -> str:
-        """A hash of everything above."""
+        """A hash of everything above, as it is now: an edit in place gives another."""
         images = (self.train_images, self.train_labels, self.test_images, self.test_labels)
-        return storage.fingerprint(self.name, self.class_names, *images, self.mean, self.std)
+        return storage.kept_fingerprint(self, self.name, self.class_names, *images, self.mean, self.std)
 
     @checked
     def images(self, split: Split = "train") -> Tensor:

@@ -7,8 +7,12 @@ In memory always (the last `MEMORY` results); on disk too when a folder is given
 
 from __future__ import annotations
 
+import contextlib
+import copy
+import json
 import os
 import threading
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
@@ -42,13 +46,15 @@ def _key(code: Any, device: torch.device | str, *parts: Any) -> str:
 
 
 def _found(key: str, compute: Callable[[], Any]) -> Any:
+    """A copy each time: what one reader changes in place is nobody else's."""
     with _lock:
         if key in _results:
             _results.move_to_end(key)
-            return _results[key]
+            return copy.deepcopy(_results[key])
     result = compute()
+    kept = copy.deepcopy(result)
     with _lock:
-        _results[key] = result
+        _results[key] = kept
         while len(_results) > MEMORY:
             _results.popitem(last=False)
     return result
@@ -66,7 +72,8 @@ def run(
     """`process.run(...)` through the cache.
 
     Args:
-        folder, load: keep the result in this folder (by its `save`) and read it back by `load`. A broken file is computed anew.
+        folder, load: keep the result in this folder (by its `save`) and read it back by `load`. A broken file, or one that says it is
+            of something else, is computed anew; a result that cannot be written is returned, with a warning.
         options: of `ddlab.runs.process.run`.
 
     An interrupted result (complete is False) is returned and not kept.
@@ -79,21 +86,32 @@ def run(
     def compute() -> Any:
         file = None if folder is None else folder / f"{process.NAME}-{key}.safetensors"
         if file is not None and load is not None and file.exists():
-            try:
-                return load(file)
-            except DDLabError:
-                file.unlink()
+            with contextlib.suppress(DDLabError):
+                found = load(file)
+                if _is_of(found, process, config, inputs):
+                    return found
         result = driver.run(process, config, inputs, **options)
         if is_partial(result):
             raise _Partial(result)
         if file is not None:
-            result.save(file)
+            try:
+                result.save(file)
+            except DDLabError as problem:
+                warnings.warn(f"the result is not kept in {str(folder)!r}: {problem}", stacklevel=2)
         return result
 
     try:
         return _found(key, compute)
     except _Partial as partial:
         return partial.result
+
+
+def _is_of(result: Any, process: Any, config: Any, inputs: Inputs) -> bool:
+    """Whether a file's own account of itself names this run; what it does not say is not asked for."""
+    wanted = {"method": process.NAME, "process": process.NAME, "inputs": inputs.fingerprint}
+    wanted["config"] = json.loads(json.dumps(config.to_dict()))
+    said = getattr(result, "provenance", {})
+    return not is_partial(result) and all(said.get(name, value) == value for name, value in wanted.items())
 
 
 def clear() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import importlib
 import threading
 from pathlib import Path
@@ -15,7 +17,7 @@ from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.methods import selection
 from ddlab.networks import Network
-from ddlab.runs import cache, process
+from ddlab.runs import cache, process, source
 from ddlab.runs.process import Inputs, Step
 from ddlab.training import supervised
 from tests.support import assert_same, refuses
@@ -88,12 +90,38 @@ def test_a_run_is_done_once(grey: ImageData, colour: ImageData) -> None:
     count = Counter()
     first = cache.run(supervised, CONFIG, Inputs(data=grey), on_step=count)
     steps = count.calls
-    assert (
-        steps > 0 and cache.run(supervised, CONFIG, Inputs(data=grey), on_step=count) is first and count.calls == steps
-    )
-    assert cache.run(supervised, CONFIG, Inputs(data=colour), on_step=count) is not first
-    assert cache.run(supervised, CONFIG.replace(seed=1), Inputs(data=grey), on_step=count) is not first
+    assert_same(cache.run(supervised, CONFIG, Inputs(data=grey), on_step=count), first)
+    assert steps > 0 and count.calls == steps
+    cache.run(supervised, CONFIG, Inputs(data=colour), on_step=count)
+    assert count.calls > steps
+    before = count.calls
+    cache.run(supervised, CONFIG.replace(seed=1), Inputs(data=grey), on_step=count)
+    assert count.calls > before
     assert_same(first, process.run(supervised, CONFIG, Inputs(data=grey)))
+
+
+def test_an_edit_in_place_spoils_nothing_for_others(grey: ImageData) -> None:
+    config = selection.Config(images_per_class=1)
+    first = cache.run(selection, config, Inputs(data=grey))
+    kept = first.images.clone()
+    for edit in (
+        lambda images: images.zero_(),
+        lambda images: images.data.zero_(),
+        lambda images: images.numpy().fill(0),
+    ):
+        again = cache.run(selection, config, Inputs(data=grey))
+        assert torch.equal(again.images, kept)
+        edit(again.images)
+
+
+def test_edited_data_are_other_data(grey: ImageData) -> None:
+    data = copy.deepcopy(grey)
+    config = selection.Config(images_per_class=1)
+    before = cache.run(selection, config, Inputs(data=data)).images
+    data.train_images.numpy()[:] = 255 - data.train_images.numpy()
+    after = cache.run(selection, config, Inputs(data=data)).images
+    assert not torch.equal(before, after)
+    assert torch.equal(after, process.run(selection, config, Inputs(data=data)).images)
 
 
 @pytest.mark.parametrize("kind", ["set", "network"])
@@ -140,7 +168,7 @@ def test_where_and_by_what_it_is_computed_belong_to_the_key(
         return cache.run(selection, config, inputs, **options), len(list(tmp_path.iterdir()))
 
     first, (kept, files) = value(), made()
-    assert value() == first == 1 and made()[0] is kept and files == 1
+    assert value() == first == 1 and made()[0].fingerprint == kept.fingerprint and files == 1
     assert value("cuda") == 2
     torch.set_num_threads(1)
     assert value() == 3 and made()[1] == 2
@@ -152,7 +180,39 @@ def test_where_and_by_what_it_is_computed_belong_to_the_key(
         patch.setattr(cache, "source", lambda code: "another")
         assert value() == 5 and made()[1] == 4
     assert cache._key(selection, "cuda", config) != cache._key(selection, "cpu", config)
-    assert value() == 1 and made()[0] is kept  # the old ones are there for their own key
+    assert value() == 1 and made()[1] == 4  # the old ones are there for their own key
+
+
+def test_a_file_of_something_else_is_computed_anew(grey: ImageData, colour: ImageData, tmp_path: Path) -> None:
+    """Files that were renamed, as by hand: of other data, another config, another method, or of a run that was interrupted."""
+    config, inputs = selection.Config(images_per_class=1), Inputs(data=grey)
+    options: Any = {"folder": tmp_path, "load": DistilledSet.load}
+    first = cache.run(selection, config, inputs, **options)
+    (file,) = tmp_path.iterdir()
+    others = [
+        process.run(selection, config, Inputs(data=colour)),
+        process.run(selection, config.replace(seed=1), inputs),
+        dataclasses.replace(first, provenance=first.provenance | {"method": "sre2l"}),
+        dataclasses.replace(first, complete=False),
+    ]
+    for other in others:
+        other.save(file)
+        cache.clear()
+        assert cache.run(selection, config, inputs, **options).fingerprint == first.fingerprint
+        assert DistilledSet.load(file).fingerprint == first.fingerprint
+
+
+def test_a_result_that_cannot_be_kept_is_returned(grey: ImageData, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    with pytest.warns(UserWarning, match="not kept"):
+        made = cache.run(
+            selection,
+            selection.Config(images_per_class=1),
+            Inputs(data=grey),
+            folder=tmp_path / "file",
+            load=DistilledSet.load,
+        )
+    assert made.complete
 
 
 def test_an_edited_file_is_another_function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,6 +224,32 @@ def test_an_edited_file_is_another_function(tmp_path: Path, monkeypatch: pytest.
     assert cache.remember(edited_by_a_reader.compute, "answer") == 42
     file.write_text("FACTOR = 20\n\n\ndef compute():\n    return FACTOR * 21\n")
     assert cache.remember(importlib.reload(edited_by_a_reader).compute, "answer") == 420
+
+
+def test_an_edited_file_that_a_users_module_imports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    helper = tmp_path / "helper_of_a_reader.py"
+    helper.write_text("def step(x):\n    return x + 1\n")
+    (tmp_path / "process_of_a_reader.py").write_text(
+        "from helper_of_a_reader import step\n\n\ndef update():\n    return step(1)\n"
+    )
+    import process_of_a_reader  # type: ignore[import-not-found]
+
+    before = source(process_of_a_reader)
+    assert source(process_of_a_reader) == before
+    helper.write_text("def step(x):\n    return x - 1\n")
+    assert source(process_of_a_reader) != before
+
+
+def test_an_edited_function_that_a_cell_calls() -> None:
+    """What a notebook's cells define: functions without a file, one of which calls the other."""
+
+    def update_of(line: str) -> Any:
+        space: dict[str, Any] = {"__name__": "a_notebook"}
+        exec(f"def helper(x):\n    return {line}\n\n\ndef update(x):\n    return helper(x)\n", space)
+        return space["update"]
+
+    assert source(update_of("x + 1")) == source(update_of("x + 1")) != source(update_of("x - 1"))
 
 
 def test_unknown_parts() -> None:
