@@ -14,6 +14,9 @@ what there is, marked as not complete; with --checkpoint the same command goes o
 from __future__ import annotations
 
 import argparse
+import sys
+import tempfile
+from pathlib import Path
 from typing import Any
 
 from . import arguments
@@ -38,6 +41,9 @@ def add(commands: Any) -> None:
         "--teacher-config", nargs="+", default=(), metavar="NAME=VALUE", help="settings of the teacher trained here"
     )
     parser.add_argument("--checkpoint", metavar="FILE", help="go on from here if it exists, and write to it")
+    parser.add_argument(
+        "--resume-anyway", action="store_true", help="also from a checkpoint of another version of the source"
+    )
 
 
 def run(options: argparse.Namespace) -> tuple[int, dict[str, Any]]:
@@ -52,17 +58,29 @@ def run(options: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     make = method.Config.teaching if preset == "teaching" else method.Config.paper
     config = make(*filter(None, [dataset]), **arguments.changes(method.Config, "--config", options.config))
     data = arguments.dataset(options)
-    shown = {"device": options.device, "progress": arguments.progress(options)}
+    shown = {"device": options.device, "progress": arguments.progress(options), "resume_anyway": options.resume_anyway}
     if options.teacher:
         teacher = networks.load(options.teacher)
     else:
         wanted = method.NEEDS_TEACHER or options.save_teacher or options.teacher_config
         teacher = _trained(options, method, data, shown) if wanted else None
     made = distill(method.NAME, data, teacher, config, checkpoint=options.checkpoint, **shown)
-    file = made.save(options.out)
+    file = _saved(made, options.out)
     print(f"written: {file}, {len(made)} images{'' if made.complete else ', not complete: interrupted'}")
     found = {"set": str(file), "method": method.NAME, "data": data.name, "images": len(made), "complete": made.complete}
-    return 0 if made.complete else 130, found | {"config": config.to_dict()}
+    status = 130 if not made.complete else int(file != Path(options.out))
+    return status, found | {"config": config.to_dict()}
+
+
+def _saved(made: Any, out: str) -> Any:
+    """The file: where it was asked for, or, if that cannot be written any more, among the temporary ones."""
+    from ..core.errors import DDLabError
+
+    try:
+        return made.save(out)
+    except DDLabError as problem:
+        print(f"{problem} It is kept elsewhere:", file=sys.stderr)
+        return made.save(Path(tempfile.mkdtemp(prefix="ddlab-")) / Path(out).name)
 
 
 def _trained(options: argparse.Namespace, method: Any, data: Any, shown: dict[str, Any]) -> Any:

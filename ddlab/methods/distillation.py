@@ -29,19 +29,21 @@ def train_teacher(
     device: torch.device | str = "auto",
     progress: bool = True,
     checkpoint: str | os.PathLike[str] | None = None,
+    resume_anyway: bool = False,
 ) -> Network:
     """Train a network on the training images of `data`, with their labels or, by a config of `self_supervised`, without.
 
     Args:
         config: default `supervised.Config.for_data(data, "teacher")`, a small ConvNet that learns the labels.
-        progress: one line on standard output.
+        progress: one line on standard output. checkpoint, resume_anyway: as for `distill`.
 
     Raises:
         DDLabError: wrong types, or a network that does not fit the images.
     """
     config = supervised.Config.for_data(data, "teacher") if config is None else config
     process = self_supervised.teacher_of(config) if isinstance(config, self_supervised.Training) else supervised
-    return driver.run(process, config, Inputs(data=data, device=device), progress=progress, checkpoint=checkpoint)
+    files: dict[str, Any] = {"checkpoint": checkpoint, "resume_anyway": resume_anyway}
+    return driver.run(process, config, Inputs(data=data, device=device), progress=progress, **files)
 
 
 @checked
@@ -74,6 +76,7 @@ def distill(
     device: torch.device | str = "auto",
     *,
     checkpoint: str | os.PathLike[str] | None = None,
+    resume_anyway: bool = False,
     progress: bool = True,
     on_step: Callable[[driver.Step], None] | None = None,
 ) -> DistilledSet:
@@ -87,6 +90,7 @@ def distill(
         config: the method's Config; default its `Config.teaching()`, or `Config()` where it has no presets.
         device: "auto", "cpu" or "cuda".
         checkpoint: a file to go on from and to write to; a teacher trained here has its own beside it, with ".teacher" added.
+        resume_anyway: go on from it also where the source of the method was edited since.
         progress: one line on standard output. on_step: called after every update (a recording, say).
 
     Returns:
@@ -103,10 +107,12 @@ def distill(
     if teacher is None and getattr(module, "NEEDS_TEACHER", False):
         beside = None if checkpoint is None else f"{os.fspath(checkpoint)}.teacher"
         own = self_supervised.Config.for_data(data) if getattr(module, "WITHOUT_LABELS", False) else None
-        teacher = train_teacher(data, own, device=device, progress=progress, checkpoint=beside)
+        files: dict[str, Any] = {"checkpoint": beside, "resume_anyway": resume_anyway}
+        teacher = train_teacher(data, own, device=device, progress=progress, **files)
         if not teacher.provenance["complete"]:
             # Nothing has been distilled yet, and going on from half a teacher is not what an interrupt asks for.
             raise KeyboardInterrupt("the teacher was still being trained")
     inputs = Inputs(data=data, teachers=() if teacher is None else (teacher,), device=device)
-    made = driver.run(module, config, inputs, checkpoint=checkpoint, progress=progress, on_step=on_step)
+    options: dict[str, Any] = {"checkpoint": checkpoint, "resume_anyway": resume_anyway}
+    made = driver.run(module, config, inputs, progress=progress, on_step=on_step, **options)
     return errors.check_instance(f"what {module.NAME} finishes with", made, DistilledSet, "a DistilledSet")

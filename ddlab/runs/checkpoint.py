@@ -1,10 +1,14 @@
-"""Checkpoints: the State of any process in one file, with the fingerprint of the config and the inputs it belongs to."""
+"""Checkpoints: the State of any process in one file, with what it belongs to: config, inputs, and the source of the process.
+
+What a State may be made of, field by field: tensors, None, bool, int, float and str, lists, tuples and dicts of these (keys: str or
+int), and dataclasses that its annotations name, such as `Network`. The file says what each part is, so an annotation may be as wide
+as `Any` or `dict`. Anything else is refused before the first update, by its name.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import os
-import types
 import typing
 from pathlib import Path
 from typing import Any
@@ -15,36 +19,54 @@ from ..core import errors, storage
 from ..core.errors import DDLabError
 from ..core.parameters import Parameters
 from .process import Inputs
+from .source import source
+
+_ALLOWED = (
+    "made of tensors, None, bool, int, float, str, lists, tuples, dicts with str or int keys, and dataclasses it names"
+)
+_PARTS = {"process": str, "config": dict, "inputs": str, "source": str, "step": int, "state": dict}
+_PLAIN = (type(None), bool, int, float, str)
 
 
 def save(path: str | os.PathLike[str], process: Any, config: Any, inputs: Inputs, state: Any) -> Path:
-    """Write a State atomically; the file it replaces stays until the new one is whole."""
+    """Write a State atomically; the file it replaces stays until the new one is whole.
+
+    Raises:
+        DDLabError: a State that holds what no file can, or a path that cannot be written to.
+    """
     _check(process, config, inputs)
     if not dataclasses.is_dataclass(state) or isinstance(state, type):
         errors.fail("state", f"a State of {process.NAME}", state)
     step = errors.check_integer("state.step", getattr(state, "step", None), 0)
-    tensors, plain = _flatten(state)
+    tensors: dict[str, Tensor] = {}
+    written = _written(state, "state", tensors, _dataclasses(process.State))
     description = {
         "process": process.NAME,
         "config": config.to_dict(),
         "inputs": inputs.fingerprint,
+        "source": source(process),
         "step": step,
-        "plain": plain,
+        "state": written,
     }
     return storage.save(path, tensors, description, "checkpoint")
 
 
-def load(path: str | os.PathLike[str], process: Any, config: Any, inputs: Inputs) -> Any:
+def load(
+    path: str | os.PathLike[str], process: Any, config: Any, inputs: Inputs, *, resume_anyway: bool = False
+) -> Any:
     """Read a State, ready to go on.
 
+    Args:
+        resume_anyway: also where the process's source was edited since.
+
     Raises:
-        DDLabError: a missing, truncated or foreign file, or a checkpoint of another process, config, data or teacher.
+        DDLabError: a missing, damaged or foreign file, or a checkpoint of another process, source, config, data or teacher.
     """
     _check(process, config, inputs)
     tensors, header = storage.load(path, "checkpoint")
-    for part in ("process", "config", "inputs", "plain"):
-        if part not in header:
-            raise DDLabError(f"checkpoint must be whole; given {str(path)!r} without {part}.")
+    with storage.made_from(path, "checkpoint"):
+        for part, kind in _PARTS.items():
+            errors.check_instance(part, header[part], kind, f"a {kind.__name__}")
     if header["process"] != process.NAME:
         raise DDLabError(f"checkpoint must be of {process.NAME}; given {str(path)!r} of {header['process']}.")
     given = config.to_dict()
@@ -57,10 +79,29 @@ def load(path: str | os.PathLike[str], process: Any, config: Any, inputs: Inputs
         raise DDLabError(
             f"checkpoint must be of the data and teacher given ({inputs.fingerprint}); given {str(path)!r} of others ({header['inputs']})."
         )
-    try:
-        return _restore(process.State, "", tensors, header["plain"], inputs.device)
-    except KeyError as missing:
-        raise DDLabError(f"checkpoint must be whole; given {str(path)!r} without {missing}.") from missing
+    if header["source"] != source(process) and not errors.check_boolean("resume_anyway", resume_anyway):
+        raise DDLabError(
+            f"checkpoint must be of {process.NAME} as it is now; given {str(path)!r} of another source: "
+            "resume_anyway=True goes on from it."
+        )
+    with storage.made_from(path, "checkpoint"):
+        state = _read(header["state"], tensors, _dataclasses(process.State), inputs.device)
+        errors.check_instance("state", state, process.State, f"a State of {process.NAME}")
+        errors.check_integer("state.step", state.step, 0, process.total_steps(config, inputs))
+    return state
+
+
+def check_comes_back(path: str | os.PathLike[str], process: Any, config: Any, inputs: Inputs, state: Any) -> None:
+    """Read the file back and compare: a field that its dataclass changes when it is made would come back as another.
+
+    Raises:
+        DDLabError: a field is not what it was.
+    """
+    known, read = _dataclasses(process.State), load(path, process, config, inputs)
+    for field in dataclasses.fields(state):
+        before, after = (_identity(getattr(each, field.name), known) for each in (state, read))
+        if before != after:
+            errors.fail(f"State.{field.name}", "what comes back from a file as it was", getattr(state, field.name))
 
 
 def _check(process: Any, config: Any, inputs: Any) -> None:
@@ -74,53 +115,68 @@ def _as_json(value: Any) -> Any:
     return [_as_json(item) for item in value] if isinstance(value, (tuple, list)) else value
 
 
-def _flatten(value: Any, name: str = "") -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Tensors and plain numbers by path; dict keys may hold dots, so "/" separates."""
-    if isinstance(value, Tensor):
-        return {name: value}, {}
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        items = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    elif isinstance(value, dict):
-        items = value
-    else:
-        return {}, {name: value}
-    tensors: dict[str, Tensor] = {}
-    plain: dict[str, Any] = {}
-    for key, item in items.items():
-        more_tensors, more_plain = _flatten(item, f"{name}/{key}" if name else key)
-        tensors |= more_tensors
-        plain |= more_plain
-    return tensors, plain
+def _dataclasses(state: type) -> dict[str, type]:
+    """The dataclasses that a State's annotations name, its own too, by name; those of their fields as well."""
+    found: dict[str, type] = {}
+    waiting: list[Any] = [state]
+    while waiting:
+        kind = waiting.pop()
+        waiting += typing.get_args(kind)
+        if isinstance(kind, type) and dataclasses.is_dataclass(kind) and kind not in found.values():
+            name = kind.__qualname__
+            found[f"{kind.__module__}.{name}" if name in found else name] = kind
+            try:
+                waiting += typing.get_type_hints(kind).values()
+            except (NameError, TypeError) as problem:
+                raise DDLabError(
+                    f"{kind.__qualname__} must have annotations that can be read; given {problem}."
+                ) from problem
+    return found
 
 
-def _restore(kind: Any, name: str, tensors: dict[str, Tensor], plain: dict[str, Any], device: Any) -> Any:
-    if isinstance(kind, types.UnionType):
-        if name in plain and plain[name] is None:
-            return None
-        parts = [part for part in typing.get_args(kind) if part is not type(None)]
-        kind = next((part for part in parts if _fits(part, name, tensors, plain)), None)
-        if kind is None:
-            raise KeyError(name)
+def _written(value: Any, name: str, tensors: dict[str, Tensor], known: dict[str, type]) -> Any:
+    """`value` as JSON types; its tensors go to `tensors`. What is more than a number or a text is {what it is: of what}."""
+    parts = lambda items: [_written(item, f"{name}.{key}", tensors, known) for key, item in items]  # noqa: E731
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
     if kind is Tensor:
-        return tensors[name].to(device)
-    if dataclasses.is_dataclass(kind):
-        hints = typing.get_type_hints(kind)
-        path = f"{name}/" if name else ""
-        return kind(
-            **{  # type: ignore[operator]
-                field.name: _restore(hints[field.name], path + field.name, tensors, plain, device)
-                for field in dataclasses.fields(kind)
-            }
-        )
-    if typing.get_origin(kind) is dict:
-        prefix = f"{name}/"
-        return {key.removeprefix(prefix): value.to(device) for key, value in tensors.items() if key.startswith(prefix)}
-    return plain[name]
+        key = f"{len(tensors)} {name}"
+        tensors[key] = value
+        return {"tensor": key, "requires_grad": value.requires_grad}
+    if kind in (list, tuple):
+        return {kind.__name__: parts(enumerate(value))}
+    if kind is dict and all(type(key) in (str, int) for key in value):
+        return {"dict": [list(value), parts(value.items())]}
+    made = next((each for each in known if known[each] is kind), None)
+    if made is not None:
+        if hasattr(kind, "from_dict"):
+            return {"made": made, "from": value.to_dict()}
+        names = [field.name for field in dataclasses.fields(value)]
+        return {"made": made, "of": [names, parts((each, getattr(value, each)) for each in names)]}
+    return errors.fail(name.replace("state", "State", 1), _ALLOWED, value)
 
 
-def _fits(kind: Any, name: str, tensors: dict[str, Tensor], plain: dict[str, Any]) -> bool:
-    """Whether the stored paths under `name` are those of the dataclass `kind` (for a State that holds one of several kinds)."""
-    if not dataclasses.is_dataclass(kind):
-        return True
-    found = {path.removeprefix(f"{name}/").split("/")[0] for path in (*tensors, *plain) if path.startswith(f"{name}/")}
-    return found <= {field.name for field in dataclasses.fields(kind)}
+def _read(written: Any, tensors: dict[str, Tensor], known: dict[str, type], device: Any) -> Any:
+    """The inverse of `_written`."""
+    parts = lambda items: [_read(item, tensors, known, device) for item in items]  # noqa: E731
+    if not isinstance(written, dict):
+        return written
+    if "tensor" in written:
+        return tensors[written["tensor"]].to(device).requires_grad_(written["requires_grad"])
+    if "dict" in written:
+        keys, values = written["dict"]
+        return dict(zip(keys, parts(values), strict=True))
+    if "made" in written:
+        kind: Any = known[written["made"]]
+        if "from" in written:
+            return kind.from_dict(written["from"])
+        names, values = written["of"]
+        return kind(**dict(zip(names, parts(values), strict=True)))
+    return tuple(parts(written["tuple"])) if "tuple" in written else parts(written["list"])
+
+
+def _identity(value: Any, known: dict[str, type]) -> str:
+    tensors: dict[str, Tensor] = {}
+    written = _written(value, "", tensors, known)
+    return storage.fingerprint(written, tensors)

@@ -24,7 +24,6 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Protocol
 
 import torch
@@ -90,9 +89,9 @@ class Inputs:
         on_device = tuple(teacher.to(self.device) for teacher in self.teachers)
         object.__setattr__(self, "teachers", on_device)
 
-    @cached_property
+    @property
     def fingerprint(self) -> str:
-        """A hash of data, teachers and distilled set (not of the device)."""
+        """A hash of data, teachers and distilled set, as they are now (not of the device)."""
         parts = [None if part is None else part.fingerprint for part in (self.data, self.distilled)]
         return storage.fingerprint(parts, [teacher.fingerprint for teacher in self.teachers])
 
@@ -145,13 +144,27 @@ def check_process(argument: str, process: Any) -> Any:
             f"a process module (ddlab.methods.get(name), ddlab.training.supervised, your own){beside}",
             process,
         )
+    for name in ("Config", "State", "Trace"):
+        kind = getattr(process, name, None)
+        own = vars(kind) if isinstance(kind, type) else {}
+        if own.get("__annotations__") and "__dataclass_fields__" not in own:
+            errors.fail(f"{argument}.{name}", "a dataclass (without @dataclass above it, it has no fields)", kind)
     return process
+
+
+def check_goes_on(process: Any, before: int, state: Any) -> None:
+    """Raise if an update did not count itself: the run would never end."""
+    if state.step <= before:
+        wanted = f"one more after each update of {process.NAME} than before it ({before})"
+        errors.fail("State.step", wanted, state.step)
 
 
 def _steps(process: Any, config: Any, inputs: Inputs, state: Any) -> Iterator[Step]:
     total = process.total_steps(config, inputs)
     while state.step < total:
+        before = state.step
         state, trace = process.update(config, inputs, state)
+        check_goes_on(process, before, state)
         yield Step(state.step, total, state, trace)
 
 
@@ -194,6 +207,7 @@ def run(
     on_step: Callable[[Step], None] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_seconds: float = 30.0,
+    resume_anyway: bool = False,
     progress: bool = False,
 ) -> Any:
     """Drive a process to its end and return what `finish` makes of it.
@@ -202,6 +216,7 @@ def run(
         state: where to start; default the checkpoint if it exists, else the beginning.
         on_step: called after every update.
         checkpoint: file that is written every `checkpoint_seconds`, on interrupt and at the end; when it exists the run goes on there.
+        resume_anyway: also where the process's source was edited since.
         progress: write one line of progress to standard output.
 
     On a keyboard interrupt the run stops after the last whole update, the checkpoint is written and `finish` returns what there
@@ -210,8 +225,8 @@ def run(
     from . import Keep, Run
 
     run = Run(process, config, inputs, state=state, keep=Keep(()), states=0)
-    options: dict[str, Any] = {"checkpoint_seconds": checkpoint_seconds, "progress": progress, "on_step": on_step}
-    return run.to_end(checkpoint=checkpoint, **options)
+    options: dict[str, Any] = {"checkpoint_seconds": checkpoint_seconds, "resume_anyway": resume_anyway}
+    return run.to_end(checkpoint=checkpoint, progress=progress, on_step=on_step, **options)
 
 
 class Progress:

@@ -15,6 +15,7 @@ import dataclasses
 import os
 import threading
 import time
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -25,11 +26,15 @@ import torch
 from torch import Tensor
 
 from ..core import errors, storage
+from ..core.errors import DDLabError, NonFiniteError
 from .look import look
-from .process import Inputs, Progress, Step, check_call, check_finite
+from .process import Inputs, Progress, Step, check_call, check_finite, check_goes_on
 from .source import source
 
 Make = Callable[[Any, Inputs, Any, Any], Any]  # config, inputs, state, trace (None before the first update)
+
+
+_BETWEEN_LOOKS = 0.5  # seconds, at most, from one look for NaN to the next
 
 
 def kept_look(process: Any) -> Make:
@@ -125,6 +130,7 @@ class Run:
         self._notes: list[Any] = []
         self._sized: tuple[tuple[int, ...], int] = ((), 0)  # what was counted last, and at which step
         self._advancing = threading.RLock()
+        self._finite, self._looked = None, 0.0  # the last step that was looked at, and when
         self.seconds, self._updates, self.started = 0.0, 0, None
 
     # -- reading, in any thread
@@ -216,7 +222,8 @@ class Run:
             watch: called after each update; what it raises ends the advance after that update.
 
         Raises:
-            NonFiniteError: a State or Trace at a kept step that is not finite; the run stays as it was before that update.
+            NonFiniteError: a State or Trace that is not finite, at a kept step or where half a second has passed since the last look;
+                the run stays as it was before that update.
         """
         until = None if until is None else errors.check_integer("until", until, 0)
         if seconds is not None:
@@ -229,6 +236,7 @@ class Run:
                 begun = time.monotonic()
                 self.started = self.started or begun
                 state, trace = self.process.update(self.config, self.inputs, self._state)
+                check_goes_on(self.process, self._state.step, state)
                 self._take(state, trace)
                 now = time.monotonic()
                 self.seconds, self._updates = self.seconds + now - begun, self._updates + 1
@@ -288,6 +296,7 @@ class Run:
         *,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_seconds: float = 30.0,
+        resume_anyway: bool = False,
         progress: bool = False,
         on_step: Callable[[Step], None] | None = None,
     ) -> Any:
@@ -295,24 +304,41 @@ class Run:
 
         Args:
             checkpoint: file that is written every `checkpoint_seconds`, on interrupt and at the end; a run that has not begun
-                goes on from it where it exists.
+                goes on from it where it exists. `resume_anyway`: also where the process's source was edited since.
             progress: write one line of progress to standard output.
             on_step: called after every update.
 
         On a keyboard interrupt the run stops after the last whole update, the checkpoint is written and `finish` returns what
-        there is, marked as not complete; a line on standard output says so.
+        there is, marked as not complete; a line on standard output says so. Where a checkpoint cannot be written any more, on a full
+        disk, a warning says which step the last one is of, and the run goes on.
+
+        Raises:
+            DDLabError: a State that no file can hold, or a place that cannot be written to, before the first update.
         """
         from . import checkpoint as files
 
         errors.check_function("on_step", on_step, optional=True)
         file = None if checkpoint is None else storage.checked_path(checkpoint, "checkpoint")
         errors.check_number("checkpoint_seconds", checkpoint_seconds, 0)
-        saved = time.monotonic()
+        saved, last, told = time.monotonic(), 0, False
+        parts = (self.process, self.config, self.inputs)
 
-        def save() -> None:
-            if file is not None:
-                check_finite(self.process.NAME, self.step, self._trace, self.state())
-                files.save(file, self.process, self.config, self.inputs, self.state())
+        def save(at_end: bool = False) -> None:
+            nonlocal last, told
+            if file is None:
+                return
+            self._check_finite(self.state(), self._trace)
+            try:
+                files.save(file, *parts, self.state())
+                last = self.step
+            except (DDLabError, KeyboardInterrupt) as problem:  # what was computed is worth more than its copy
+                if isinstance(problem, KeyboardInterrupt) and not at_end:
+                    raise
+                if at_end or not told:
+                    reason = str(problem).rstrip(".") or "interrupted"
+                    where = f"checkpoint {str(file)!r} is still of step {last}"
+                    warnings.warn(f"{where}: step {self.step} could not be written ({reason}).", stacklevel=3)
+                told = True
 
         def watch(run: Run) -> None:
             nonlocal saved
@@ -324,15 +350,19 @@ class Run:
                 saved = time.monotonic()
 
         if file is not None and not self.begun and self._first is None and os.path.exists(file):
-            self._first = files.load(file, self.process, self.config, self.inputs)
+            self._first = files.load(file, *parts, resume_anyway=resume_anyway)
         self.begin()
         line, stopped = Progress(self.process.NAME, self.total, progress), False
         try:
-            save()  # a place that cannot be written to is known before the work, not after it
+            if file is not None:  # what cannot be written or read back is known before the work, not after it
+                self._check_finite(self.state(), self._trace)
+                files.save(file, *parts, self.state())
+                files.check_comes_back(file, *parts, self.state())
+                last = self.step
             self.advance(watch=watch)
         except KeyboardInterrupt:
             stopped = not self.complete
-        save()
+        save(at_end=True)
         line.close(stopped, self.step)
         return self.result()
 
@@ -343,7 +373,7 @@ class Run:
             NonFiniteError: a State that is not finite.
         """
         state = self.state()
-        check_finite(self.process.NAME, self.step, self._trace, state)
+        self._check_finite(state, self._trace)
         return self.process.finish(self.config, self.inputs, state)
 
     def _begin(self, until: int | None, deadline: float | None, watch: Callable[[Run], None] | None) -> None:
@@ -365,10 +395,21 @@ class Run:
         state = self._first if self._first is not None else self.process.init(self.config, self.inputs)
         self._take(state, None)
 
+    def _check_finite(self, state: Any, trace: Any) -> None:
+        """Not after every update: a GPU is waited for."""
+        try:
+            check_finite(self.process.NAME, int(state.step), trace, state)
+        except NonFiniteError as problem:
+            rates = {name: value for name, value in vars(self.config).items() if "learning_rate" in name and value}
+            advice = "; ".join(f"a smaller {name} than {value:g} usually helps" for name, value in rates.items())
+            known = "" if self._finite is None else f" (all was finite at step {self._finite})"
+            raise NonFiniteError(f"{str(problem).rstrip('.')}{known}{advice and '; '}{advice}.") from None
+        self._finite, self._looked = int(state.step), time.monotonic()
+
     def _take(self, state: Any, trace: Any) -> None:
         step = int(state.step)
-        if step in self._wanted:
-            check_finite(self.process.NAME, step, trace, state)
+        if step in self._wanted or time.monotonic() - self._looked > _BETWEEN_LOOKS:
+            self._check_finite(state, trace)
         note = None if trace is None or self.keep.note is None else self.keep.note(state, trace)
         if step in self._wanted:
             self._frames = (*self._frames, Frame(step, self._make(self.config, self.inputs, state, trace)))

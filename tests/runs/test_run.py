@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
+import time
+from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 
 from ddlab import networks
-from ddlab.core.errors import NonFiniteError
+from ddlab.core import storage
+from ddlab.core.errors import DDLabError, NonFiniteError
+from ddlab.core.parameters import Parameters, parameter
 from ddlab.distilled import DistilledSet
 from ddlab.methods import fadrm, selection, sre2l
-from ddlab.runs import Frame, Keep, Look, Number, Run, Runs, look, source
+from ddlab.runs import Frame, Keep, Look, Number, Run, Runs, checkpoint, look, source
+from ddlab.runs import run as run_module
 from ddlab.runs.process import Inputs, Step, steps
 from tests.support import assert_same, made_data, refuses
 
@@ -131,9 +138,108 @@ def test_what_is_not_finite_is_said_and_the_run_stays(inputs: Inputs, monkeypatc
     with pytest.raises(NonFiniteError, match=r"images at step 3"):
         run.advance()
     assert run.step == 2 and [frame.step for frame in run.frames] == [0]
+    monkeypatch.setattr(run_module, "_BETWEEN_LOOKS", 1e9)
     unkept = Run(sre2l, SMALL, inputs, keep=Keep(())).advance(until=3)
     with pytest.raises(NonFiniteError, match="step 3"):
         unkept.result()
+
+
+@dataclass(frozen=True)
+class Counted:
+    step: int
+    loss: Tensor
+
+
+@dataclass(frozen=True)
+class Nothing:
+    pass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rate(Parameters):
+    learning_rate: float = parameter(0.5, range=(0, None), help="Of the update.")
+
+
+def counting(total: int, *, bad_from: int = 10**9, by: int = 1) -> Any:
+    """A process whose updates take a millisecond, with a loss that is NaN from a step on."""
+
+    def update(config: Any, inputs: Inputs, state: Counted) -> tuple[Counted, Nothing]:
+        time.sleep(0.001)
+        step = state.step + by
+        return Counted(step, torch.tensor(torch.nan if step >= bad_from else 1.0)), Nothing()
+
+    return SimpleNamespace(
+        NAME="counting", Config=Rate, State=Counted, Trace=Nothing, total_steps=lambda config, inputs: total, update=update,
+        init=lambda config, inputs: Counted(0, torch.tensor(1.0)), finish=lambda config, inputs, state: state,
+    )  # fmt: skip
+
+
+def test_nan_is_said_within_a_second_with_the_last_good_step_and_what_usually_helps() -> None:
+    process = counting(30_000, bad_from=5)
+    begun = time.monotonic()
+    with pytest.raises(
+        NonFiniteError, match=r"loss at step \d+ \(all was finite at step 0\); a smaller learning_rate than 0.5"
+    ):
+        Run(process, Rate(), Inputs(), keep=Keep(())).advance()
+    assert time.monotonic() - begun < 5  # the whole run takes thirty
+
+
+def test_an_update_that_does_not_count_itself_is_refused() -> None:
+    with refuses("State.step", "one more", "counting"):
+        Run(counting(5, by=0), Rate(), Inputs()).advance()
+    with refuses("State.step", "one more", "counting"):
+        list(steps(counting(5, by=0), Rate(), Inputs()))
+
+
+class Undecorated(Parameters):
+    rate: float = 0.5
+
+
+def test_a_config_without_its_decorator_is_named() -> None:
+    process = counting(5)
+    process.Config = Undecorated
+    with refuses("process.Config", "@dataclass"):
+        Run(process, Undecorated(), Inputs())
+
+
+def test_a_disk_that_becomes_full_costs_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, write = tmp_path / "x", storage.write_atomically
+    calls: list[Path] = []
+
+    def full(path: Path, content: bytes) -> None:
+        calls.append(path)
+        if len(calls) > 3:
+            raise DDLabError("path must be a file that can be written; given 'x' (No space left on device).")
+        write(path, content)
+
+    monkeypatch.setattr(storage, "write_atomically", full)
+    process = counting(9)
+    with pytest.warns(UserWarning, match=r"still of step 2: step [39] could not be written .*No space left") as told:
+        made = Run(process, Rate(), Inputs(), keep=Keep(())).to_end(checkpoint=file, checkpoint_seconds=0.0)
+    assert len(told) == 2, "when it begins, and at the end"
+    assert made.step == 9 and checkpoint.load(file, process, Rate(), Inputs()).step == 2
+
+
+def test_a_second_interrupt_during_the_save_keeps_file_and_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, write = tmp_path / "x", storage.write_atomically
+
+    def interrupted(path: Path, content: bytes) -> None:
+        if path.exists():
+            raise KeyboardInterrupt
+        write(path, content)
+
+    def impatient(step: Step) -> None:
+        if step.index == 4:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(storage, "write_atomically", interrupted)
+    process = counting(9)
+    with pytest.warns(UserWarning, match="still of step 0: step 4 could not be written .interrupted"):
+        made = Run(process, Rate(), Inputs(), keep=Keep(())).to_end(checkpoint=file, on_step=impatient)
+    assert made.step == 4 and checkpoint.load(file, process, Rate(), Inputs()).step == 0
+    assert "interrupted after step 4" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
