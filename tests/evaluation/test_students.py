@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import math
 import statistics
@@ -19,7 +20,7 @@ from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet, HardLabels
 from ddlab.evaluation import Evaluation, accuracy, evaluate, interval
 from ddlab.networks import Network
-from ddlab.runs import process
+from ddlab.runs import cache, process
 from ddlab.runs.process import Inputs
 from ddlab.training import supervised
 from tests.support import assert_same, made_data, refuses
@@ -103,8 +104,6 @@ def test_nothing_of_the_test_set_reaches_a_student(
         return students[-1]
 
     monkeypatch.setattr(supervised, "finish", keep)
-    from ddlab.runs import cache
-
     for data in (
         grey,
         dataclasses.replace(grey, test_images=255 - grey.test_images, test_labels=grey.test_labels.flip(0)),
@@ -115,13 +114,33 @@ def test_nothing_of_the_test_set_reaches_a_student(
 
 
 def test_same_seeds_same_result(grey: ImageData, distilled: DistilledSet) -> None:
-    from ddlab.runs import cache
-
     one = evaluate(distilled, grey, labels="stored", seeds=(0, 1), config=CONFIG)
     torch.rand(3)
     cache.clear()
     two = evaluate(distilled, grey, labels="stored", seeds=[1, 0], config=CONFIG.replace(seed=9, labels="hard"))
     assert dict(sorted(two.per_seed.items())) == one.per_seed and two.mean == pytest.approx(one.mean)
+
+
+@pytest.mark.parametrize("edited", ["images", "classes", "test images", "test labels"])
+def test_what_is_edited_in_place_is_evaluated_anew(
+    edited: str, grey: ImageData, distilled: DistilledSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, made, finish, trained = copy.deepcopy(grey), copy.deepcopy(distilled), supervised.finish, []
+    monkeypatch.setattr(supervised, "finish", lambda *parts: trained.append(parts) or finish(*parts))
+
+    def students() -> int:
+        evaluate(made, data, labels="hard", seeds=[0], config=CONFIG)
+        return len(trained)
+
+    assert students() == students() == 1
+    parts = {
+        "images": made.images,
+        "classes": made.labels,
+        "test images": data.test_images,
+        "test labels": data.test_labels,
+    }
+    parts[edited].data.zero_()  # a version counter does not see it
+    assert students() == students() == 2
 
 
 def test_one_seed_has_no_interval(grey: ImageData, distilled: DistilledSet) -> None:

@@ -28,6 +28,16 @@ EXCEPTIONS: dict[str, str] = {
     "core.errors.all_finite": "asked about tensors that its caller has looked at; called in every check",
     "runs.process.Process": "a protocol for type checkers, which nobody makes an instance of",
     "runs.process.Step": RECORD,
+    **dict.fromkeys(
+        (
+            "core.storage.kept_fingerprint",
+            "core.storage.kept_while_unchanged",
+            "core.storage.made_from",
+            "runs.checkpoint.check_comes_back",
+            "runs.process.check_goes_on",
+        ),
+        "called by what loads, keeps and drives, with arguments that it has checked",
+    ),
     "runs.source": "a hash of the code of whatever it is given",
     **dict.fromkeys(("runs.look", "runs.default_look"), DRIVEN),
     **{
