@@ -7,6 +7,7 @@ that has flipped is noticed. Nothing is unpickled.
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import hashlib
 import json
 import os
@@ -29,6 +30,7 @@ from .errors import DDLabError
 _KEY, _DIGEST = "ddlab", "digest"
 _LONGEST_PATH = 4096  # of Linux
 _HOUR = 3600.0
+_by_version: contextvars.ContextVar[bool] = contextvars.ContextVar("by_version", default=False)
 
 
 def save(
@@ -181,27 +183,49 @@ def kept_fingerprint(owner: Any, *parts: Any) -> str:
     """`fingerprint(*parts)`, kept in `owner` until the content changes, also in place.
 
     A checksum of all of it, at a third of the time, says whether it did: a tensor's version counter knows nothing of what is
-    written through its `data` or its numpy view.
+    written through its `data` or its numpy view. Inside `by_version` the counters alone are asked.
     """
+    now = tuple(map(_version, _tensors(parts)))
+    kept = owner.__dict__.get("_fingerprint")
+    if kept is not None and kept[0] == now and _by_version.get():
+        return kept[2]
     running = _Checksum()
     for part in parts:
         _feed(running, part)
-    kept = owner.__dict__.get("_fingerprint")
-    if kept is None or kept[0] != running.value:
-        kept = owner.__dict__["_fingerprint"] = (running.value, fingerprint(*parts))  # the owner may be frozen
-    return kept[1]
+    found = kept[2] if kept is not None and kept[1] == running.value else fingerprint(*parts)
+    owner.__dict__["_fingerprint"] = (now, running.value, found)  # the owner may be frozen
+    return found
+
+
+@contextlib.contextmanager
+def by_version() -> Iterator[None]:
+    """For what is asked at every drawing: fingerprints change only where a tensor's version counter does."""
+    token = _by_version.set(True)
+    try:
+        yield
+    finally:
+        _by_version.reset(token)
 
 
 def kept_while_unchanged(owner: Any, name: str, compute: Callable[[], Any], *tensors: Tensor) -> Any:
-    """`compute()`, kept in `owner` under `name` until a tensor is changed in place: for what every update asks for.
-
-    What is written through `data` or a numpy view is not noticed here, which would cost a look at all of it.
-    """
-    now = tuple((id(value), None if value.is_inference() else value._version) for value in tensors)
+    """`compute()`, kept in `owner` under `name` until a tensor is changed in place, as its version counter says."""
+    now = tuple(map(_version, tensors))
     kept = owner.__dict__.get(f"_{name}")
     if kept is None or kept[0] != now:
         kept = owner.__dict__[f"_{name}"] = (now, compute(), tensors)  # held, so that no other one gets their ids
     return kept[1]
+
+
+def _version(tensor: Tensor) -> tuple[int, int]:
+    return id(tensor), -1 if tensor.is_inference() else tensor._version
+
+
+def _tensors(part: Any) -> Iterator[Tensor]:
+    if isinstance(part, Tensor):
+        yield part
+    elif isinstance(part, (Mapping, list, tuple)):
+        for item in part.values() if isinstance(part, Mapping) else part:
+            yield from _tensors(item)
 
 
 class _Checksum:

@@ -441,7 +441,8 @@ class Runs:
         errors.check_instance("inputs", inputs, Inputs, "an Inputs")
         keep = Keep() if keep is None else keep
         where = (str(inputs.device), torch.__version__, torch.get_num_threads())
-        key = (getattr(process, "NAME", None), source(process), config, inputs.fingerprint, where, keep)
+        with storage.by_version():  # a laboratory asks several times at every drawing
+            key = (getattr(process, "NAME", None), source(process), config, inputs.fingerprint, where, keep)
         with self._lock:
             if new := key not in self._runs:
                 self._runs[key] = Run(

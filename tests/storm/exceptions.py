@@ -30,6 +30,7 @@ EXCEPTIONS: dict[str, str] = {
     "runs.process.Step": RECORD,
     **dict.fromkeys(
         (
+            "core.storage.by_version",
             "core.storage.kept_fingerprint",
             "core.storage.kept_while_unchanged",
             "core.storage.made_from",
