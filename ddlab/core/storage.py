@@ -185,7 +185,7 @@ def kept_fingerprint(owner: Any, *parts: Any) -> str:
     A checksum of all of it, at a third of the time, says whether it did: a tensor's version counter knows nothing of what is
     written through its `data` or its numpy view. Inside `by_version` the counters alone are asked.
     """
-    now = tuple(map(_version, _tensors(parts)))
+    now = _versions(parts)
     kept = owner.__dict__.get("_fingerprint")
     if kept is not None and kept[0] == now and _by_version.get():
         return kept[2]
@@ -209,23 +209,22 @@ def by_version() -> Iterator[None]:
 
 def kept_while_unchanged(owner: Any, name: str, compute: Callable[[], Any], *tensors: Tensor) -> Any:
     """`compute()`, kept in `owner` under `name` until a tensor is changed in place, as its version counter says."""
-    now = tuple(map(_version, tensors))
+    now = _versions(tensors)
     kept = owner.__dict__.get(f"_{name}")
     if kept is None or kept[0] != now:
         kept = owner.__dict__[f"_{name}"] = (now, compute(), tensors)  # held, so that no other one gets their ids
     return kept[1]
 
 
-def _version(tensor: Tensor) -> tuple[int, int]:
-    return id(tensor), -1 if tensor.is_inference() else tensor._version
-
-
-def _tensors(part: Any) -> Iterator[Tensor]:
-    if isinstance(part, Tensor):
-        yield part
-    elif isinstance(part, (Mapping, list, tuple)):
-        for item in part.values() if isinstance(part, Mapping) else part:
-            yield from _tensors(item)
+def _versions(parts: Any) -> list[int]:
+    """Of every tensor in nested dicts, lists and tuples: which one it is, and how often it was changed in place."""
+    found: list[int] = []
+    for part in parts.values() if type(parts) is dict else parts:
+        if isinstance(part, Tensor):
+            found += id(part), -1 if part.is_inference() else part._version
+        elif type(part) in (dict, list, tuple):
+            found += _versions(part)
+    return found
 
 
 class _Checksum:
