@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from torch import Tensor
+from torch.nn import Parameter
 
 from ..core import errors, storage
 from ..core.errors import DDLabError
@@ -140,7 +141,7 @@ def _written(value: Any, name: str, tensors: dict[str, Tensor], known: dict[str,
     kind = type(value)
     if kind in _PLAIN:
         return value
-    if kind is Tensor:
+    if isinstance(value, Tensor) and not isinstance(value, Parameter):
         key = f"{len(tensors)} {name}"
         tensors[key] = value
         return {"tensor": key, "requires_grad": value.requires_grad}

@@ -73,7 +73,9 @@ def test_each_view_is_seen_once_per_epoch_in_a_new_order() -> None:
 
 @pytest.mark.parametrize("final_fraction", [1.0, 0.25])
 @pytest.mark.parametrize("optimiser", ["sgd", "adamw"])
-def test_steps_are_torchs(distilled: DistilledSet, optimiser: str, final_fraction: float) -> None:
+def test_steps_are_torchs(
+    distilled: DistilledSet, optimiser: str, final_fraction: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Torch's module in training mode, its optimiser and its cosine, for two epochs in float64."""
     config = small(epochs=2, optimiser=optimiser, final_fraction=final_fraction, learning_rate=0.02, weight_decay=0.05)
     inputs, total = Inputs(distilled=distilled), 6
@@ -84,8 +86,8 @@ def test_steps_are_torchs(distilled: DistilledSet, optimiser: str, final_fractio
     module.double().train()
     exact = {name: value.double() if value.is_floating_point() else value for name, value in state.weights.items()}
     state = dataclasses.replace(state, weights=exact, optimiser=_doubled(state.optimiser))
-    distilled.__dict__["_pairs"] = tuple(part.double() for part in distilled.pairs())
-    images, targets = distilled.pairs()
+    images, targets = (part.double() for part in distilled.pairs())
+    monkeypatch.setattr(DistilledSet, "pairs", lambda self: (images, targets))
     made: Any = {"sgd": torch.optim.SGD, "adamw": torch.optim.AdamW}[optimiser]
     torchs = made(module.parameters(), lr=0.02, weight_decay=0.05, **({"momentum": 0.9} if optimiser == "sgd" else {}))
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(torchs, total, eta_min=0.02 * final_fraction)
