@@ -141,7 +141,7 @@ def _written(value: Any, name: str, tensors: dict[str, Tensor], known: dict[str,
     kind = type(value)
     if kind in _PLAIN:
         return value
-    if isinstance(value, Tensor) and not isinstance(value, Parameter):
+    if issubclass(kind, Tensor) and kind is not Parameter:
         key = f"{len(tensors)} {name}"
         tensors[key] = value
         return {"tensor": key, "requires_grad": value.requires_grad}
