@@ -81,14 +81,10 @@ class ImageData:
         height, width = self.image_size
         sizes = self.class_counts()
         small, large = int(sizes.argmin()), int(sizes.argmax())
-        unbalanced = (
-            ""
-            if sizes[large] <= _UNBALANCED * sizes[small]
-            else (
-                f", unbalanced: {sizes[small]} of {self.class_names[small]!r:.40} to {sizes[large]} of "
-                f"{self.class_names[large]!r:.40} (see class_weights)"
-            )
-        )
+        unbalanced = ""
+        if sizes[large] > _UNBALANCED * sizes[small]:
+            least, most = (f"{sizes[c]} of {self.class_names[c]!r:.40}" for c in (small, large))
+            unbalanced = f", unbalanced: {least} to {most} (see class_weights)"
         return f"<ImageData {self.name}: {counts} of {self.channels} x {height} x {width}, {self.classes} classes{unbalanced}>"
 
     @classmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -135,7 +136,7 @@ class DistilledSet:
     @property
     def images(self) -> Tensor:
         """The training images, float32 [n, channels, height, width], normalised with the original data's mean and std."""
-        decoded = lambda: DECODERS[self.kind](self.tensors, self.settings)  # noqa: E731
+        decoded = functools.partial(DECODERS[self.kind], self.tensors, self.settings)
         return storage.kept_while_unchanged(self, "images", decoded, *self.tensors.values())
 
     @property

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import json
 import os
 import threading
 import warnings
@@ -23,6 +22,7 @@ import torch
 from ..core import errors, storage
 from ..core.errors import DDLabError
 from . import process as driver
+from .checkpoint import as_json
 from .process import Inputs
 from .source import source
 
@@ -109,7 +109,7 @@ def run(
 def _is_of(result: Any, process: Any, config: Any, inputs: Inputs) -> bool:
     """Whether a file's own account of itself names this run; what it does not say is not asked for."""
     wanted = {"method": process.NAME, "process": process.NAME, "inputs": inputs.fingerprint}
-    wanted["config"] = json.loads(json.dumps(config.to_dict()))
+    wanted["config"] = as_json(config)
     said = getattr(result, "provenance", {})
     return not is_partial(result) and all(said.get(name, value) == value for name, value in wanted.items())
 

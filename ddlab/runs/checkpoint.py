@@ -8,8 +8,10 @@ as `Any` or `dict`. Anything else is refused before the first update, by its nam
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import typing
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -70,10 +72,10 @@ def load(
             errors.check_instance(part, header[part], kind, f"a {kind.__name__}")
     if header["process"] != process.NAME:
         raise DDLabError(f"checkpoint must be of {process.NAME}; given {str(path)!r} of {header['process']}.")
-    given = config.to_dict()
-    if header["config"] != _as_json(given):
+    given = as_json(config)
+    if header["config"] != given:
         kept = header["config"]
-        differing = sorted(n for n in {*given, *kept} if kept.get(n) != _as_json(given.get(n)))
+        differing = sorted(n for n in {*given, *kept} if kept.get(n) != given.get(n))
         values = ", ".join(f"{name}={kept.get(name)!r}" for name in differing)
         raise DDLabError(f"checkpoint must be of the config given; given {str(path)!r} with {values}.")
     if header["inputs"] != inputs.fingerprint:
@@ -112,8 +114,9 @@ def _check(process: Any, config: Any, inputs: Any) -> None:
     errors.check_instance("inputs", inputs, Inputs, "an Inputs")
 
 
-def _as_json(value: Any) -> Any:
-    return [_as_json(item) for item in value] if isinstance(value, (tuple, list)) else value
+def as_json(config: Parameters) -> dict[str, Any]:
+    """A config as it comes back from a file, to be compared with one."""
+    return json.loads(json.dumps(config.to_dict()))
 
 
 def _dataclasses(state: type) -> dict[str, type]:
@@ -137,7 +140,10 @@ def _dataclasses(state: type) -> dict[str, type]:
 
 def _written(value: Any, name: str, tensors: dict[str, Tensor], known: dict[str, type]) -> Any:
     """`value` as JSON types; its tensors go to `tensors`. What is more than a number or a text is {what it is: of what}."""
-    parts = lambda items: [_written(item, f"{name}.{key}", tensors, known) for key, item in items]  # noqa: E731
+
+    def parts(items: Iterable[tuple[Any, Any]]) -> list[Any]:
+        return [_written(item, f"{name}.{key}", tensors, known) for key, item in items]
+
     kind = type(value)
     if kind in _PLAIN:
         return value
@@ -160,7 +166,10 @@ def _written(value: Any, name: str, tensors: dict[str, Tensor], known: dict[str,
 
 def _read(written: Any, tensors: dict[str, Tensor], known: dict[str, type], device: Any) -> Any:
     """The inverse of `_written`."""
-    parts = lambda items: [_read(item, tensors, known, device) for item in items]  # noqa: E731
+
+    def parts(items: Iterable[Any]) -> list[Any]:
+        return [_read(item, tensors, known, device) for item in items]
+
     if not isinstance(written, dict):
         return written
     if "tensor" in written:

@@ -32,9 +32,7 @@ from .process import Inputs, Progress, Step, check_call, check_finite, check_goe
 from .source import source
 
 Make = Callable[[Any, Inputs, Any, Any], Any]  # config, inputs, state, trace (None before the first update)
-
-
-_BETWEEN_LOOKS = 0.5  # seconds, at most, from one look for NaN to the next
+_BETWEEN_LOOKS = 0.5  # seconds: after a longer time without a look for NaN the next update is looked at
 
 
 def kept_look(process: Any) -> Make:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +144,17 @@ def test_an_interrupt_leaves_what_there_is_and_a_checkpoint_goes_on(
     whole, resumed = DistilledSet.load("whole.safetensors"), DistilledSet.load("a.safetensors")
     assert resumed.complete and resumed.images.equal(whole.images)
     assert Path("run.safetensors.teacher").exists()
+
+
+def test_a_set_that_cannot_be_written_where_it_was_asked_for_is_kept_elsewhere(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "taken").mkdir()
+    assert main([*SELECT, *TEACHER, "-o", "taken"]) == 1
+    said = capsys.readouterr()
+    assert "taken" in said.err and "kept elsewhere" in said.err
+    (file,) = re.findall(r"written: (\S*taken), \d+ images", said.out)
+    assert DistilledSet.load(file).complete
 
 
 def test_an_interrupt_while_the_teacher_is_trained_leaves_no_set(

@@ -159,7 +159,12 @@ def test_where_and_by_what_it_is_computed_belong_to_the_key(
     grey: ImageData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     count, config, inputs = Counter(), selection.Config(images_per_class=1), Inputs(data=grey)
-    options: Any = {"folder": tmp_path, "load": DistilledSet.load}
+    loads, updates = Counter(), Counter()
+    options: Any = {
+        "folder": tmp_path,
+        "load": lambda file: loads() and DistilledSet.load(file),
+        "on_step": updates,
+    }
 
     def value(device: str = "cpu") -> int:
         return cache.remember(count, "value", device=device)
@@ -168,7 +173,9 @@ def test_where_and_by_what_it_is_computed_belong_to_the_key(
         return cache.run(selection, config, inputs, **options), len(list(tmp_path.iterdir()))
 
     first, (kept, files) = value(), made()
+    done = updates.calls
     assert value() == first == 1 and made()[0].fingerprint == kept.fingerprint and files == 1
+    assert updates.calls == done > 0 and loads.calls == 0, "from memory"
     assert value("cuda") == 2
     torch.set_num_threads(1)
     assert value() == 3 and made()[1] == 2
@@ -180,7 +187,9 @@ def test_where_and_by_what_it_is_computed_belong_to_the_key(
         patch.setattr(cache, "source", lambda code: "another")
         assert value() == 5 and made()[1] == 4
     assert cache._key(selection, "cuda", config) != cache._key(selection, "cpu", config)
-    assert value() == 1 and made()[1] == 4  # the old ones are there for their own key
+    done = updates.calls
+    assert value() == 1 and made()[0].fingerprint == kept.fingerprint  # the old ones are there for their own key
+    assert updates.calls == done and loads.calls == 0
 
 
 def test_a_file_of_something_else_is_computed_anew(grey: ImageData, colour: ImageData, tmp_path: Path) -> None:

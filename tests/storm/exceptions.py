@@ -34,6 +34,7 @@ EXCEPTIONS: dict[str, str] = {
             "core.storage.kept_fingerprint",
             "core.storage.kept_while_unchanged",
             "core.storage.made_from",
+            "runs.checkpoint.as_json",
             "runs.checkpoint.check_comes_back",
             "runs.process.check_goes_on",
         ),
