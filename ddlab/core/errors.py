@@ -92,7 +92,12 @@ def check_boolean(argument: str, value: object) -> bool:
 
 
 def check_instance(argument: str, value: object, kind: type[Kind] | tuple[type[Kind], ...], allowed: str) -> Kind:
-    """Return `value` if it is an instance of `kind`, which `allowed` says in words ("an ImageData")."""
+    """Return `value` if it is an instance of `kind`, which `allowed` says in words ("an ImageData").
+
+    A text becomes one where the kind has `from_name`: "resnet18" is a NetworkSpec's name.
+    """
+    if isinstance(value, str) and hasattr(kind, "from_name"):
+        return kind.from_name(argument, value)  # type: ignore[union-attr]
     if not isinstance(value, kind):
         fail(argument, allowed, value)
     return value

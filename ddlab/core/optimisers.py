@@ -92,19 +92,22 @@ def sgd_update(
     learning_rate: LearningRate,
     momentum: Factor = 0.0,
     weight_decay: Factor = 0.0,
+    decay_vectors: bool = True,
 ) -> tuple[dict[str, Tensor], SGDState]:
     """One step of stochastic gradient descent with (heavy-ball) momentum.
 
     Args:
         parameters, gradients: the same names and shapes.
         learning_rate: a number, or a tensor of shape [] that may carry a gradient.
+        decay_vectors: whether parameters of fewer than two axes (biases; scales and shifts of norms) decay as well.
 
     Raises:
         DDLabError: parameters, gradients and state that differ in names, shapes or dtypes, or numbers out of their range.
     """
     names, values, slopes = aligned(parameters, gradients, state.velocity)
     if weight_decay:
-        slopes = list(torch._foreach_add(slopes, values, alpha=weight_decay))
+        decayed = torch._foreach_add(slopes, values, alpha=weight_decay)
+        slopes = [new if decay_vectors or new.ndim > 1 else old for old, new in zip(slopes, decayed, strict=True)]
     velocity: Several = slopes
     if momentum:
         velocity = torch._foreach_add(torch._foreach_mul([state.velocity[n] for n in names], momentum), slopes)
@@ -160,9 +163,11 @@ def adamw_update(
     betas: Betas = (0.9, 0.999),
     epsilon: Factor = 1e-8,
     weight_decay: Factor = 0.01,
+    decay_vectors: bool = True,
 ) -> tuple[dict[str, Tensor], AdamState]:
-    """One step of Adam with decoupled weight decay. Args and errors as `adam_update`."""
-    shrunk = {name: value * (1 - learning_rate * weight_decay) for name, value in parameters.items()}
+    """One step of Adam with decoupled weight decay. Args and errors as `adam_update` and `sgd_update`."""
+    keep = 1 - learning_rate * weight_decay
+    shrunk = {name: value * keep if decay_vectors or value.ndim > 1 else value for name, value in parameters.items()}
     return adam_update(shrunk, gradients, state, learning_rate=learning_rate, betas=betas, epsilon=epsilon)
 
 
@@ -180,13 +185,15 @@ def descend(
     learning_rate: LearningRate,
     momentum: float = 0.0,
     weight_decay: float = 0.0,
+    decay_vectors: bool = True,
 ) -> tuple[dict[str, Tensor], SGDState | AdamState]:
     """One step of the optimiser whose state it is: `adamw_update`, or `sgd_update`, which alone has a momentum. Errors as these."""
+    shared: dict[str, Any] = {
+        "learning_rate": learning_rate, "weight_decay": weight_decay, "decay_vectors": decay_vectors,
+    }  # fmt: skip
     if isinstance(state, AdamState):
-        return adamw_update(parameters, gradients, state, learning_rate=learning_rate, weight_decay=weight_decay)
-    return sgd_update(
-        parameters, gradients, state, learning_rate=learning_rate, momentum=momentum, weight_decay=weight_decay
-    )
+        return adamw_update(parameters, gradients, state, **shared)
+    return sgd_update(parameters, gradients, state, momentum=momentum, **shared)
 
 
 @checked

@@ -60,9 +60,7 @@ class Parameter:
             return errors.check_integer(argument, value, *whole)
         if self.type is float:
             return errors.check_number(argument, value, low, high, open_low=self.open_low)
-        if not isinstance(value, self.type):
-            errors.fail(argument, f"a {self.type.__name__}", value)
-        return value
+        return errors.check_instance(argument, value, self.type, f"a {self.type.__name__}")
 
 
 def parameter(

@@ -1,7 +1,7 @@
 """One file: named tensors and a JSON description, in the safetensors format, written whole or not at all.
 
 Two files cannot be replaced together, so the description travels in the file's own metadata, with a digest of all content: a bit
-that has flipped is noticed. Nothing is unpickled.
+that has flipped is noticed. Nothing is unpickled (`networks.pretrained` alone reads torch's files, by its restricted reader).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from torch import Tensor
 from . import errors
 from .errors import DDLabError
 
-_KEY, _DIGEST = "ddlab", "digest"
+_KEY = "ddlab"  # of the file's metadata, the only one: safetensors writes two keys in any order, and files would differ
 _LONGEST_PATH = 4096  # of Linux
 _HOUR = 3600.0
 _by_version: contextvars.ContextVar[bool] = contextvars.ContextVar("by_version", default=False)
@@ -54,12 +54,13 @@ def save(
     # safetensors refuses tensors that are expanded, shared or not contiguous.
     plain = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
     try:
-        text = json.dumps({**description, "kind": kind, "format": 1, "tensors": sorted(plain)})
+        header = {**description, "kind": kind, "format": 1, "tensors": sorted(plain)}
+        text = json.dumps(header | {"digest": _digest(json.dumps(header), plain)})
     except (TypeError, ValueError, RecursionError) as problem:
         raise DDLabError(
             f"{', '.join(map(str, description))} must be made of JSON types; given something else ({problem})."
         ) from problem
-    content = safetensors.torch.save(plain, metadata={_KEY: text, _DIGEST: _digest(text, plain)})
+    content = safetensors.torch.save(plain, metadata={_KEY: text})
     write_atomically(path, content)
     return path
 
@@ -76,8 +77,7 @@ def load(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Tensor], di
         raise DDLabError(f"path must be an existing ddlab {kind} file; given {str(path)!r}, which is no file.")
     try:
         with safetensors.safe_open(path, framework="pt") as file:
-            written = file.metadata() or {}
-            header = json.loads(written.get(_KEY, "null"))
+            header = json.loads((file.metadata() or {}).get(_KEY, "null"))
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
     except (safetensors.SafetensorError, OSError, json.JSONDecodeError, UnicodeDecodeError, RecursionError) as problem:
         raise DDLabError(
@@ -86,7 +86,7 @@ def load(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Tensor], di
     if not isinstance(header, dict) or header.get("kind") != kind:
         found = header.get("kind", "nothing of ddlab's") if isinstance(header, dict) else "nothing of ddlab's"
         raise DDLabError(f"path must be a ddlab {kind} file; given {str(path)!r}, which holds {found}.")
-    if written.get(_DIGEST) != _digest(written[_KEY], tensors):
+    if header.pop("digest", None) != _digest(json.dumps(header), tensors):
         raise DDLabError(f"path must be a ddlab {kind} file as it was saved; given {str(path)!r}, which is damaged.")
     return tensors, header
 

@@ -10,7 +10,7 @@ import torch
 from ..core import errors
 from ..data import ImageData
 from ..distilled import DistilledSet
-from ..networks import Network, NetworkSpec, spec
+from ..networks import Network, NetworkSpec
 from ..training import supervised
 from .students import Evaluation, evaluate
 
@@ -60,7 +60,6 @@ def across(
         errors.fail("networks", "a sequence of at least one NetworkSpec or family name", networks)
     wanted = []
     for each in networks:
-        each = spec(each) if isinstance(each, str) else each
         wanted.append(errors.check_instance("networks", each, NetworkSpec, "NetworkSpecs or family names"))
     if len({each.title for each in wanted}) != len(wanted):
         errors.fail("networks", "architectures that all differ", [each.title for each in wanted])

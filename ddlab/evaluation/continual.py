@@ -68,7 +68,7 @@ def class_incremental(
     labels: Annotated[str, among("hard", "stored", "online")],
     tasks: Annotated[int, within(1)] = 5,
     teacher: Network | None = None,
-    network: NetworkSpec | None = None,
+    network: NetworkSpec | str | None = None,
     seeds: Sequence[int] = (0, 1, 2, 3, 4),
     order_seed: int | None = None,
     config: supervised.Config | None = None,

@@ -78,7 +78,7 @@ def evaluate(
     *,
     labels: Annotated[str, among("hard", "stored", "online", "epochs")],
     teacher: Teachers | None = None,
-    network: NetworkSpec | None = None,
+    network: NetworkSpec | str | None = None,
     seeds: Seeds = (0, 1, 2, 3, 4),
     config: supervised.Config | None = None,
     device: torch.device | str = "auto",
@@ -92,7 +92,7 @@ def evaluate(
     Args:
         labels: "hard", "stored", "online" or "epochs". It has no default, because what the labels give is the subject.
         teacher: one network or several, needed for "online"; must be those that the set names, in any order.
-        network: the students' architecture; default the config's.
+        network: the students' architecture, or the name of its family; default the config's.
         seeds: one student each; the same seeds pair two evaluations.
         config: how students are trained; default `supervised.Config.for_data(data)`, a small ConvNet. Its labels and seed are replaced.
             With labels "epochs" its views are those of the labels, so that seeds differ in the weights alone, and it may have no more

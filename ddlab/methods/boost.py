@@ -32,6 +32,7 @@ What the paper leaves open
 - How Q_a is trained: `shift_models.fit`.
 - "Same" and "Bias" of Table 11: here, as the networks, they are fitted after the distillation, in which every view has coefficients of
   its own. Only so are they ways to *store* one result.
+- Whether its real images are cropped and flipped at random, as KRR-ST's code does: here they are not (`real_views=False`).
 - m, which follows from the budget: 114 pairs for CIFAR and N = 100. `pairs` sets it by hand, for Table 11's "ideal" row.
 """
 
@@ -131,7 +132,7 @@ class Config(krr_st.Config):
         chosen = default if budget is None else int(errors.check_choice("budget", budget, tuple(known)))
         image_bases, representation_bases = known[chosen]
         found: dict[str, Any] = {
-            "budget": chosen, "image_bases": image_bases, "representation_bases": representation_bases,
+            "budget": chosen, "image_bases": image_bases, "representation_bases": representation_bases, "real_views": False,
         }  # fmt: skip
         if not dataset.startswith("cifar"):
             found |= {"scale": 4, "hidden": 16}
@@ -268,7 +269,8 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
     """The images that bases and coefficients make, without their views; the loss of the phase over its own steps."""
     parameters = state.parameters
     images = decoded(parameters["image_coefficients"], parameters["image_bases"], scale=config.scale)
-    return Look(images, None, krr_st.phase_numbers(config, state, trace))
+    running = "bases" if trace is None else trace.phase
+    return Look(images, None, krr_st.phase_numbers(config, state, trace), running)
 
 
 def _views(config: Config) -> int:

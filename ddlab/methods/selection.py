@@ -73,10 +73,13 @@ class Config(Parameters):
 
 @dataclass(frozen=True)
 class State:
-    """`step` classes done; their images [classes done, ipc, c, h, w] and training-set indices [classes done, ipc], -1 for averages."""
+    """`step` classes done; the images [ipc, c, h, w] of each, and training-set indices [classes done, ipc], -1 for averages.
+
+    One tensor for each class: to join them at every step would copy all of them every time.
+    """
 
     step: int
-    images: Tensor
+    images: tuple[Tensor, ...]
     indices: Tensor
 
 
@@ -162,8 +165,7 @@ def init(config: Config, inputs: Inputs) -> State:
     recovery.check_images_per_class(data, config.images_per_class)
     if config.space == "features":
         require_teacher("selection by features", inputs)
-    images = torch.zeros((0, config.images_per_class, data.channels, *data.image_size), device=inputs.device)
-    return State(0, images, torch.zeros((0, config.images_per_class), dtype=torch.int64))
+    return State(0, (), torch.zeros((0, config.images_per_class), dtype=torch.int64))
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
@@ -182,7 +184,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
         rows = _rows(config, features, label)
         taken, indices, chosen_features = images[rows], members[rows], features[rows]
     distance = torch.linalg.vector_norm(chosen_features.mean(0) - features.mean(0))
-    state = State(label + 1, torch.cat([state.images, taken[None]]), torch.cat([state.indices.cpu(), indices[None]]))
+    state = State(label + 1, (*state.images, taken), torch.cat([state.indices.cpu(), indices[None]]))
     return state, Trace(label, indices, distance)
 
 
@@ -191,14 +193,19 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     labels = torch.arange(state.step).repeat_interleave(config.images_per_class)
     provenance = {"method": NAME, "config": config.to_dict(), "step": state.step, "indices": state.indices.tolist()}
     complete = state.step >= total_steps(config, inputs)
-    return labelled_set(state.images.flatten(0, 1), labels, inputs, complete=complete, provenance=provenance)
+    return labelled_set(_joined(inputs, state), labels, inputs, complete=complete, provenance=provenance)
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
     """The images of the classes done; how far the mean of the last class's is from that of all its images."""
     classes = torch.arange(state.step).repeat_interleave(config.images_per_class)
     distance = {} if trace is None else {"distance of the means": Number(trace.mean_distance, x_label="class")}
-    return Look(state.images.flatten(0, 1), classes, distance)
+    return Look(_joined(inputs, state), classes, distance)
+
+
+def _joined(inputs: Inputs, state: State) -> Tensor:
+    data = require_data(NAME, inputs)
+    return torch.cat([torch.zeros((0, data.channels, *data.image_size), device=inputs.device), *state.images])
 
 
 def _rows(config: Config, features: Tensor, label: int) -> Tensor:

@@ -28,6 +28,8 @@ Deviations, all towards the reference code, which made the tables
 - The result is kept as floats; the reference stores lossy JPEG.
 - From 64 px on each pass sees a random crop, scaled up, and a flip, before the shift, as in the ImageNet code; below there is neither,
   as in the CIFAR code. `crop="always"` or "never" overrides this.
+And away from it
+- A batch holds one image of every class. With more than 100 classes the code takes 100 at a time, and batch statistics over these.
 """
 
 from __future__ import annotations
@@ -175,7 +177,7 @@ class Trace:
 def recovery_loss(
     class_loss: Term, mean_gap: Term, variance_gap: Term, *, lambda_mean: Weight, lambda_var: Weight
 ) -> Tensor:
-    r"""Eq 3: l + lambda_mean L_mean + lambda_var L_var. Scalars in, scalar out."""
+    r"""Eq 3 with a weight for each gap (printed with one): l + lambda_mean L_mean + lambda_var L_var. Scalars in, scalar out."""
     return class_loss + lambda_mean * mean_gap + lambda_var * variance_gap
 
 
@@ -262,12 +264,11 @@ def gradient_step(
     labels = torch.arange(data.classes, device=state.images.device)
     leaf = state.images.detach().requires_grad_()
     with torch.enable_grad():
-        view = _cropped(config, leaf, state.step)
-        shifted = recovery.circular_shift(view, config.roll_pixels, seed=config.seed, step=state.step)
-        matched = recovery.matched_call(teacher, shifted, weights=weights, precision=config.precision)
+        view = random_view(config, leaf, state.step)
+        matched = recovery.matched_call(teacher, view, weights=weights, precision=config.precision)
         logits = matched.outputs.logits
         if gap_weights is not None:
-            matched = recovery.matched_call(teacher, shifted, weights=gap_weights, precision=config.precision)
+            matched = recovery.matched_call(teacher, view, weights=gap_weights, precision=config.precision)
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32))  # bfloat16 is too coarse for the loss
         class_loss = F.cross_entropy(logits, labels)
         mean_gap = recovery.weighted_gap(matched.mean_gaps, config.first_layer_multiplier)
@@ -298,6 +299,14 @@ def gradient_step(
     return replace(state, step=state.step + 1, images=images, optimiser=optimiser), trace
 
 
+def random_view(config: Config, images: Tensor, step: int) -> Tensor:
+    """What the teacher sees of a batch [n, c, h, w] at `step`: cropped and flipped, if the config says so, then shifted."""
+    wanted = min(images.shape[2:]) >= CROPPED_FROM_PIXELS if config.crop == "by_size" else config.crop == "always"
+    if wanted:
+        images = recovery.random_resized_crop_and_flip(images, SMALLEST_CROP, seed=config.seed, step=step)
+    return recovery.circular_shift(images, config.roll_pixels, seed=config.seed, step=step)
+
+
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     """Relabel: the images with hard labels, the teacher's logits, and the teacher named for online labels.
 
@@ -314,7 +323,7 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
     """The batch under work, one image of each class; the terms of eq 3, and how sure the teacher is of the wanted class."""
     classes = torch.arange(len(state.images), device=state.images.device)
     if trace is None:
-        return Look(state.images, classes)
+        return Look(state.images, classes, running="noise")
     numbers = {
         "cross-entropy": Number(trace.class_loss, "nats", "loss", "log"),
         "mean gap": Number(trace.mean_gap, curve="loss", scale="log"),
@@ -322,14 +331,8 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
         "total loss": Number(trace.total_loss, curve="loss", scale="log"),
         "class probability": Number(trace.class_probability.mean()),
     }
-    return Look(state.images, classes, numbers)
-
-
-def _cropped(config: Config, images: Tensor, step: int) -> Tensor:
-    wanted = min(images.shape[2:]) >= CROPPED_FROM_PIXELS if config.crop == "by_size" else config.crop == "always"
-    if not wanted:
-        return images
-    return recovery.random_resized_crop_and_flip(images, SMALLEST_CROP, seed=config.seed, step=step)
+    over = state.step == total_steps(config, inputs)
+    return Look(state.images, classes, numbers, "relabel" if over else "recover")
 
 
 def _next_batch(config: Config, inputs: Inputs, state: AnyState, batch: int) -> AnyState:

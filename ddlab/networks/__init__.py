@@ -2,6 +2,7 @@
 
 An architecture is a `NetworkSpec` in a config; its weights and buffers are a flat dict of tensors. `call` is the only place in ddlab
 that runs a network. One file per family; a family is a module with FAMILY, SMALLEST_IMAGE, CLASSIFIER, Options, build, last_conv.
+Your own: `register` a factory, take a module as it is (`from_module`), or torchvision's weights (`pretrained`).
 """
 
 from __future__ import annotations
@@ -10,19 +11,25 @@ from .specification import FAMILIES, Network, NetworkSpec, batch_norm_layers, in
 
 from .calling import Outputs, call, predict, takes_size  # isort: skip (stands on specification)
 from .folding import folded  # isort: skip
+from .own import from_module, register  # isort: skip
+from .pretrained import IMAGENET, pretrained  # isort: skip
 
 __all__ = [
     "FAMILIES",
+    "IMAGENET",
     "Network",
     "NetworkSpec",
     "Outputs",
     "batch_norm_layers",
     "call",
     "folded",
+    "from_module",
     "initialise",
     "load",
     "parameter_names",
     "predict",
+    "pretrained",
+    "register",
     "spec",
     "takes_size",
 ]

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from ..core import errors
 from ..core.boundary import Count, Images, checked
+from .family import REGISTERED, refuse, said, zeros_of
 from .specification import ImageSize, Network, NetworkSpec, check_weights, hooked_layers, skeleton
 
 _PIXELS_AT_ONCE = 512 * 32 * 32
@@ -29,7 +30,7 @@ class Outputs:
         logits: [n, classes].
         features: [n, d], the input of the last linear layer.
         last_conv: [n, c, h, w], the output of the last convolutional stage; for a network without convolutions the last hidden
-            layer, with h = w = 1.
+            layer, with h = w = 1. Of your own modules without maps the features.
         batch_norm_inputs: the input [n, c, h, w] of each BatchNorm2d layer by name, in order; empty unless asked for.
     """
 
@@ -86,6 +87,8 @@ def call(
         errors.fail("images", f"of the weights' dtype, {str(wanted.dtype).removeprefix('torch.')}", images)
     if images.device != wanted.device:
         errors.fail("images", f"on the weights' device, {wanted.device}", str(images.device))
+    if train and spec.family in REGISTERED:
+        _check_repeatable(spec)
     module.train(train)
     buffers = {name: weights[name] for name, _ in module.named_buffers()}
     if train:
@@ -103,7 +106,27 @@ def call(
             errors.fail(
                 "images", "at least two in training mode for its batch norm (choose another batch_size)", images
             )
-    return Outputs(logits, found["features"], found["last_conv"], inputs), buffers
+    features = found["features"]
+    last_conv = found["last_conv"] if "last_conv" in found else features[:, :, None, None]
+    return Outputs(logits, features, last_conv, inputs), buffers
+
+
+@lru_cache(maxsize=64)
+def _check_repeatable(spec: NetworkSpec) -> None:
+    """Raise if a module of one's own draws in training mode (dropout): a run could not be repeated; or gives more than logits there."""
+    module = zeros_of(skeleton(spec)).train()
+    like = next(module.parameters())
+    with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        before = torch.get_rng_state()
+        try:
+            logits = module(torch.zeros((2, spec.channels or 0, *(spec.image_size or ())), dtype=like.dtype))
+        except Exception as problem:
+            refuse(f"network {spec.family!r}", "run in training mode on two images", said(problem))
+        drew = not torch.equal(torch.get_rng_state(), before)
+    if drew:
+        refuse(f"network {spec.family!r}", "draw nothing in training mode (set its dropout to 0)", "one that draws")
+    if not isinstance(logits, Tensor) or logits.shape != (2, spec.classes):
+        refuse(f"network {spec.family!r}", "give logits in training mode too", errors.describe(logits))
 
 
 @checked
@@ -121,18 +144,17 @@ def takes_size(spec: NetworkSpec, image_size: ImageSize) -> bool:
 
 @lru_cache(maxsize=256)
 def _runs_on(spec: NetworkSpec, height: int, width: int) -> bool:
-    module = copy.deepcopy(skeleton(spec)).eval()
-    device = "meta"  # without memory only shapes are followed, of images of any size
-    if height * width <= _PIXELS_RUN:
-        # But then torch imports its compiler, for 150 MB and two seconds; a few pixels are run in less.
-        device = "cpu"
-        module.to_empty(device=device)
-        for value in module.state_dict().values():
-            value.zero_()
+    # Without memory only shapes are followed, of images of any size. But then torch imports its compiler, for 150 MB and two seconds; a
+    # few pixels are run in less.
+    small = height * width <= _PIXELS_RUN
+    module = zeros_of(skeleton(spec)) if small else copy.deepcopy(skeleton(spec)).eval()
+    like = next(module.parameters())
     try:
         with torch.no_grad():
-            module(torch.zeros((1, spec.channels or 0, height, width), device=device))
-    except RuntimeError:
+            module(torch.zeros((1, spec.channels or 0, height, width), device=like.device, dtype=like.dtype))
+    except Exception as problem:
+        if not isinstance(problem, RuntimeError) and spec.family not in REGISTERED:
+            raise
         return False
     return True
 
@@ -184,10 +206,9 @@ def _hooks(
         found["features"] = arguments[0]
 
     last_conv, classifier = hooked_layers(spec)
-    handles = [
-        module.get_submodule(last_conv).register_forward_hook(keep_output),
-        module.get_submodule(classifier).register_forward_pre_hook(keep_input),
-    ]
+    handles = [module.get_submodule(classifier).register_forward_pre_hook(keep_input)]
+    if last_conv:
+        handles.append(module.get_submodule(last_conv).register_forward_hook(keep_output))
     if inputs is not None or at_batch_norm is not None:
         handles += [
             layer.register_forward_pre_hook(before_batch_norm(name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import os
 import threading
@@ -9,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from types import ModuleType
 from typing import Annotated, Any, NoReturn, Self
 
 import torch
@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from ..core import errors, randomness, storage
 from ..core.errors import DDLabError
 from ..core.parameters import Parameters
+from .family import REGISTERED, Family, drawing, on_meta, refuse, tensors, tried
 
 FAMILIES = {
     "convnet": "convnet",
@@ -35,7 +36,7 @@ FAMILIES = {
 }
 LARGEST = 10**5  # channels, classes and pixels of a side; far above what fits, and far below what overflows
 _cache = threading.local()  # .skeletons: dict[NetworkSpec, nn.Module]
-_drawing = threading.Lock()
+_tried: set[NetworkSpec] = set()  # whose factory is known to start anew by the seed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +53,7 @@ class NetworkSpec:
     image_size: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
-        errors.check_choice("family", self.family, tuple(FAMILIES))
+        errors.check_choice("family", self.family, (*FAMILIES, *REGISTERED))
         if not isinstance(self.options, _family(self.family).Options):
             errors.fail("options", f"the Options of {self.family}", self.options)
         for name in ("channels", "classes"):
@@ -96,14 +97,23 @@ class NetworkSpec:
         return described | {"channels": self.channels, "classes": self.classes, "image_size": size}
 
     @classmethod
-    def from_dict(cls, described: Mapping[str, Any]) -> Self:
-        """The inverse of `to_dict`."""
+    def from_name(cls, argument: str, name: str) -> Self:
+        """A family with its default options: `argument` is what an error calls it."""
+        return cls(**_parts(name, {}, argument))
+
+    @classmethod
+    def from_dict(cls, described: Mapping[str, Any] | str) -> Self:
+        """The inverse of `to_dict`; a text is the name of a family."""
+        if isinstance(described, str):
+            return cls.from_name("network", described)
         if not isinstance(described, Mapping) or not isinstance(described.get("options", {}), Mapping):
             errors.fail("network", "a mapping of family, options, channels, classes and image_size", described)
-        size = described.get("image_size")
+        family, size = described.get("family"), described.get("image_size")
+        if isinstance(family, str) and family not in (*FAMILIES, *REGISTERED):
+            errors.fail("family", f"one of ddlab's or made known by networks.register({family!r}, factory)", family)
         known: dict[str, Any] = {"image_size": tuple(size) if isinstance(size, list) else size}
         known |= {name: described.get(name) for name in ("channels", "classes")}
-        return cls(**_parts(described.get("family"), described.get("options", {})), **known)
+        return cls(**_parts(family, described.get("options", {})), **known)
 
 
 def check_size(argument: str, size: Any, low: int = 1) -> tuple[int, int]:
@@ -121,7 +131,7 @@ def spec(family: str, **options: Any) -> NetworkSpec:
     """Describe a network.
 
     Args:
-        family: one of `ddlab.networks.FAMILIES`.
+        family: one of `ddlab.networks.FAMILIES`, or one of your own (`register`).
         options: of that family (ConvNet: width, growth, depth, norm, activation, pooling, head; LeNet: activation, pooling;
             MLP: width, depth, activation; AlexNet: norm; ViT: patch_size, width, depth, heads).
 
@@ -134,13 +144,18 @@ def spec(family: str, **options: Any) -> NetworkSpec:
     return NetworkSpec(**_parts(family, options))
 
 
-def _parts(family: Any, options: Mapping[str, Any]) -> dict[str, Any]:
-    errors.check_choice("family", family, tuple(FAMILIES))
-    return {"family": family, "options": _family(family).Options(**options)}
+def _parts(family: Any, options: Mapping[str, Any], argument: str = "family") -> dict[str, Any]:
+    try:
+        errors.check_choice(argument, family, (*FAMILIES, *REGISTERED))
+    except DDLabError as problem:
+        raise DDLabError(f"{str(problem)[:-1]}, which networks.register has not made known.") from None
+    found = _family(family)
+    own = isinstance(found, Family)
+    return {"family": family, "options": found.options(dict(options)) if own else found.Options(**options)}
 
 
-def _family(name: str) -> ModuleType:
-    return importlib.import_module(f"{__package__}.{FAMILIES[name]}")
+def _family(name: str) -> Any:  # a module of ours, or a Family
+    return REGISTERED.get(name) or importlib.import_module(f"{__package__}.{FAMILIES[name]}")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -185,6 +200,18 @@ class Network:
         device = errors.checked_device(device)
         return replace(self, weights={name: value.to(device) for name, value in self.weights.items()})
 
+    def module(self) -> nn.Module:
+        """A plain `nn.Module` with copies of the weights, in evaluation mode: yours to call, to hook and to train.
+
+        Images [n, channels, h, w] in, logits [n, classes] out. Unlike `networks.call` it keeps what it is changed to.
+        """
+        bare = skeleton(self.spec)
+        held: dict[int, Any] = {}
+        for name, value in tensors(bare).items():
+            own = self.weights[name].detach().clone()
+            held[id(value)] = nn.Parameter(own, value.requires_grad) if isinstance(value, nn.Parameter) else own
+        return copy.deepcopy(bare, held).eval()
+
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write to one safetensors file."""
         description = {"spec": self.spec.to_dict(), "provenance": self.provenance}
@@ -210,12 +237,34 @@ def initialise(described: NetworkSpec, *, seed: int) -> Network:
     """
     _check_complete(described)
     errors.check_integer("seed", seed, 0)
+    own = REGISTERED.get(described.family)
+    if own is not None and described.options.source in own.templates:  # type: ignore[attr-defined]
+        start = f"networks.spec({own.FAMILY!r}) after networks.register({own.FAMILY!r}, factory)"
+        refuse("a network that starts anew", f"have a factory ({start})", "the spec of a module that was handed in")
+    weights = _drawn(described, seed)
+    if own is not None and described not in _tried:
+        _try_out(described, seed, weights)
+    return Network(spec=described, weights=weights, provenance={"process": "initialise", "seed": seed})
+
+
+def _drawn(described: NetworkSpec, seed: int) -> dict[str, Tensor]:
     # torch's initialisers draw from the global generator; the lock and the fork leave it as it was.
-    with _drawing, torch.random.fork_rng(devices=[]):
+    with drawing, torch.random.fork_rng(devices=[]):
         torch.manual_seed(randomness.derived_seed(seed, 0, "network weights"))
         module = _build(described)
-    weights = {name: value.detach().clone() for name, value in module.state_dict().items()}
-    return Network(spec=described, weights=weights, provenance={"process": "initialise", "seed": seed})
+    return {name: value.detach().clone() for name, value in tensors(module).items()}
+
+
+def _try_out(described: NetworkSpec, seed: int, weights: dict[str, Tensor]) -> None:
+    """Once for each network of a registered family, before a student begins: it starts anew by the seed, and can be used."""
+    family = described.family
+    again, other = (_drawn(described, number) for number in (seed, seed + 1))
+    same = [name for name in weights if torch.equal(weights[name], again[name])]
+    if len(same) < len(weights) or all(torch.equal(weights[name], other[name]) for name in weights):
+        given = "other weights for the same seed" if len(same) < len(weights) else "the same weights for every seed"
+        refuse(f"the factory of {family!r}", "draw its weights from torch's global generator", given)
+    tried(f"network {family!r}", _build(described), _shape(described), described.classes or 0)
+    _tried.add(described)
 
 
 def skeleton(described: NetworkSpec) -> nn.Module:
@@ -227,7 +276,8 @@ def skeleton(described: NetworkSpec) -> nn.Module:
     cache: dict[NetworkSpec, nn.Module] = _cache.__dict__.setdefault("skeletons", {})
     if described not in cache:
         with torch.device("meta"):
-            cache[described] = _build(described)
+            module = _build(described)
+        cache[described] = on_meta(module) if described.family in REGISTERED else module  # a factory's is on the CPU
     return cache[described]
 
 
@@ -242,9 +292,22 @@ def batch_norm_layers(described: NetworkSpec) -> list[str]:
 
 
 def hooked_layers(described: NetworkSpec) -> tuple[str, str]:
-    """The names of (the last convolutional stage, the classifier)."""
+    """The names of (the last convolutional stage, the classifier); a module of your own may have no such stage: ""."""
     family = _family(described.family)
-    return family.last_conv(skeleton(described)), family.CLASSIFIER
+    return (
+        _found(described) if isinstance(family, Family) else (family.last_conv(skeleton(described)), family.CLASSIFIER)
+    )
+
+
+@lru_cache(maxsize=64)
+def _found(described: NetworkSpec) -> tuple[str, str]:
+    family: Any = _family(described.family)
+    return family.layers(skeleton(described), _shape(described), described.options)
+
+
+def _shape(described: NetworkSpec) -> tuple[int, int, int]:
+    height, width = described.image_size or (0, 0)
+    return described.channels or 0, height, width
 
 
 def _build(described: NetworkSpec) -> nn.Module:
@@ -288,7 +351,7 @@ def _refuse_weights(described: NetworkSpec, wanted: Mapping[str, tuple[torch.Siz
 
 @lru_cache(maxsize=64)
 def _layout(described: NetworkSpec) -> dict[str, tuple[torch.Size, bool]]:
-    return {name: (value.shape, value.is_floating_point()) for name, value in skeleton(described).state_dict().items()}
+    return {name: (value.shape, value.is_floating_point()) for name, value in tensors(skeleton(described)).items()}
 
 
 def _check_complete(described: NetworkSpec) -> None:

@@ -2,6 +2,7 @@
 
 name            images                                          networks                students
 shapes          shapes, 16 px, 5,000                            ConvNet-3, width 32     100 epochs
+shapes_vit      the same                                        the same, but a ViT with batch norm as teacher
 shapes64        shapes, 64 px, 4,000                            ConvNet-5, width 16     100 epochs; a network for images of any size
 cifar10_small   CIFAR-10, 1,200 of each class                   ConvNet-3, width 48     300 epochs
 cifar10_paper   CIFAR-10, all                                   ResNet-18               400 epochs, as published
@@ -119,6 +120,13 @@ def shapes(place: Place) -> Setting:
     )
 
 
+def shapes_vit(place: Place) -> Setting:
+    """The same pictures and students; the teacher is a ViT with batch norm, as in DWA's Table 9."""
+    world = shapes(place)
+    network = networks.spec("vit", width=8 if place.smoke else 48, depth=3, norm="batch")
+    return replace(world, teaching=world.teaching.replace(network=network, epochs=1 if place.smoke else 20))
+
+
 def shapes64(place: Place) -> Setting:
     """Generated pictures of 64 px, and a ConvNet with a global mean, which runs on smaller ones too; two CPU cores."""
     images = _large_shapes(place.smoke)
@@ -159,7 +167,7 @@ def cifar10_paper(place: Place) -> Setting:
 
 
 SCALES: dict[str, Callable[[Place], Setting]] = {
-    "shapes": shapes, "shapes64": shapes64, "cifar10_small": cifar10_small, "cifar10_paper": cifar10_paper,
+    "shapes": shapes, "shapes_vit": shapes_vit, "shapes64": shapes64, "cifar10_small": cifar10_small, "cifar10_paper": cifar10_paper,
 }  # fmt: skip
 
 

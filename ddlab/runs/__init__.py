@@ -51,10 +51,10 @@ Now it is driven, checkpointed, looked at and evaluated like those of the house;
 A `look(config, inputs, state, trace)` of its own says what a reader sees of a step; see `Look`.
 """
 
+from ..core.source import source
 from . import cache, checkpoint, process
 from .look import Look, Number, default_look, look
 from .run import Frame, Keep, Run, Runs
-from .source import source
 
 __all__ = [
     "Frame",

@@ -21,10 +21,10 @@ import torch
 
 from ..core import errors, storage
 from ..core.errors import DDLabError
+from ..core.source import source
 from . import process as driver
 from .checkpoint import as_json
 from .process import Inputs
-from .source import source
 
 MEMORY = 64
 _results: OrderedDict[str, Any] = OrderedDict()

@@ -21,8 +21,8 @@ from torch.nn import Parameter
 from ..core import errors, storage
 from ..core.errors import DDLabError
 from ..core.parameters import Parameters
+from ..core.source import source
 from .process import Inputs
-from .source import source
 
 _ALLOWED = (
     "made of tensors, None, bool, int, float, str, lists, tuples, dicts with str or int keys, and dataclasses it names"

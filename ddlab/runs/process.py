@@ -193,6 +193,9 @@ def _tensors(part: Any, name: str = "") -> Iterator[tuple[str, Tensor]]:
     elif isinstance(part, Mapping):
         for key, value in part.items():
             yield from _tensors(value, f"{name}.{key}" if name else str(key))
+    elif isinstance(part, (list, tuple)):
+        for place, value in enumerate(part):
+            yield from _tensors(value, f"{name}[{place}]")
     elif dataclasses.is_dataclass(part) and not isinstance(part, type):
         for field in dataclasses.fields(part):
             yield from _tensors(getattr(part, field.name), f"{name}.{field.name}" if name else field.name)
@@ -230,28 +233,47 @@ def run(
 
 
 class Progress:
-    """One line on standard output, rewritten at most four times a second (standard error would look like a failure in a notebook)."""
+    """How far a run is, on standard output (standard error would look like a failure in a notebook): tqdm's bar on a terminal, one line
+    that is rewritten in a notebook, and plain lines, ten seconds apart, where output goes to a file (of a shorter run none).
+    """
 
     def __init__(self, name: str, total: int, shown: bool) -> None:
         self.name, self.total = errors.check_text("name", name), errors.check_integer("total", total, 0)
         self.shown = errors.check_boolean("progress", shown)
         self.start = self.last = time.monotonic()
+        self._bar, self._between, self._ends = None, 10.0, "{}\n"
+        if self.shown and sys.stdout.isatty():
+            from tqdm import tqdm
+
+            self._bar = tqdm(total=total, desc=name, unit="step", file=sys.stdout)
+        elif type(sys.stdout).__module__.startswith("ipykernel"):
+            self._between, self._ends = 0.25, "\r{} "
 
     def show(self, index: int) -> None:
         """Say how far the run is."""
+        if self._bar is not None:
+            self._bar.update(index - self._bar.n)
+            return
         now = time.monotonic()
-        if self.shown and (now - self.last > 0.25 or index == self.total):
+        said = self._between < 1 or self.last > self.start
+        if self.shown and (now - self.last > self._between or (index == self.total and said)):
             self.last, spent = now, now - self.start
             left = spent / index * (self.total - index) if index else 0
-            self._write(f"\r{self.name}: step {index} of {self.total}, {spent:.0f} s, {left:.0f} s left ")
+            self._write(
+                self._ends.format(f"{self.name}: step {index} of {self.total}, {spent:.0f} s, {left:.0f} s left")
+            )
 
     def close(self, stopped: bool, index: int) -> None:
         """End the line."""
+        if self._bar is not None:
+            self._bar.close()
+        rewritten = self.shown and self._ends.startswith("\r")
         if stopped:
-            self._write(
-                f"\n{self.name}: interrupted after step {index} of {self.total}; the result is marked complete=False.\n"
+            text = (
+                f"{self.name}: interrupted after step {index} of {self.total}; the result is marked complete=False.\n"
             )
-        elif self.shown:
+            self._write(f"\n{text}" if rewritten else text)
+        elif rewritten:
             self._write("\n")
 
     def _write(self, text: str) -> None:

@@ -12,8 +12,8 @@ p = softmax(stored for x' / T)                                        losses.sof
 l = KL(p || softmax(student(x') / T)); T = 1 for hard labels          losses.distillation_loss
 theta <- SGD or AdamW, cosine learning rate                           optim
 
-FADRM's eq 57, lr = base / 2 (1 + cos(pi e / (eta E))), has the epoch e, and its code keeps the rate through an epoch; here it falls with
-every update, as everywhere in the house.
+FADRM's eq 57, lr = base / 2 (1 + cos(pi e / (eta E))), has the epoch e, and its code, like RDED's, keeps the rate through an epoch;
+here it falls with every update, as everywhere in the house.
 """
 
 from __future__ import annotations
@@ -78,6 +78,16 @@ class Config(Views):
     )
     momentum: float = parameter(0.9, range=(0, 0.9999), help="Of SGD.")
     weight_decay: float = parameter(0.01, range=(0, None), help="Decoupled for AdamW, in the gradient for SGD.")
+    passes: int = parameter(
+        1,
+        range=(1, 2),
+        help="Passes over a batch in training mode, of which the last gives the gradient; all move the running statistics of batch norm.",
+        source="2 in RDED's code",
+    )
+    decay_vectors: bool = parameter(
+        True,
+        help="Biases, and scales and shifts of norms, decay as well; off in RDED's and FADRM's code.",
+    )
     temperature: float = parameter(
         30.0,
         symbol="T",
@@ -226,8 +236,12 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     targets = _targets_of(config, inputs, view, labels, stored)
     names = networks.parameter_names(spec)
     leaves = {name: state.weights[name].detach().requires_grad_() for name in names}
+    weights = state.weights
+    if config.passes == 2:
+        with torch.no_grad():
+            weights = {**weights, **networks.call(spec, weights, view.images, train=True)[1]}
     with torch.enable_grad():
-        outputs, buffers = networks.call(spec, {**state.weights, **leaves}, view.images, train=True)
+        outputs, buffers = networks.call(spec, {**weights, **leaves}, view.images, train=True)
         temperature = 1.0 if config.labels == "hard" else config.temperature
         loss = losses.distillation_loss(outputs.logits, targets, temperature=temperature)
         slopes = torch.autograd.grad(loss, list(leaves.values()))
@@ -247,6 +261,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
         learning_rate=learning_rate,
         momentum=config.momentum,
         weight_decay=config.weight_decay,
+        decay_vectors=config.decay_vectors,
     )
     right = (outputs.logits.detach().argmax(1) == targets.argmax(1)).float().mean()
     return State(state.step + 1, {**moved, **buffers}, optimiser), Trace(loss.detach(), right, learning_rate)

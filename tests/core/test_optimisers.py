@@ -84,6 +84,25 @@ def test_adamw(weight_decay: float) -> None:
     torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("kind", ["sgd", "adamw"])
+def test_vectors_may_be_left_out_of_weight_decay(kind: str) -> None:
+    """Two groups of parameters in torch: those of two axes decay, biases and scales do not."""
+    parameters = {name: value.requires_grad_() for name, value in start().items()}
+    groups = [
+        {"params": [value for value in parameters.values() if (value.ndim > 1) == decays], "weight_decay": 0.5 * decays}
+        for decays in (True, False)
+    ]
+    solver = {"sgd": torch.optim.SGD, "adamw": torch.optim.AdamW}[kind](groups, lr=0.1)
+    for step in range(STEPS):
+        for name, gradient in slopes({n: p.detach() for n, p in parameters.items()}, step).items():
+            parameters[name].grad = gradient
+        solver.step()
+    found = ours(kind, {"weight_decay": 0.5, "decay_vectors": False}, [0.1] * STEPS)
+    torch.testing.assert_close(found, {n: p.detach() for n, p in parameters.items()}, rtol=1e-12, atol=1e-12)
+    every = ours(kind, {"weight_decay": 0.5}, [0.1] * STEPS)
+    assert not torch.equal(every["vector"], found["vector"])
+
+
 @pytest.mark.parametrize("kind", ["sgd", "adam", "adamw"])
 def test_a_tensor_learning_rate_is_a_number(kind: str) -> None:
     update: Any = getattr(optimisers, f"{kind}_update")

@@ -123,7 +123,8 @@ def test_numbers_get_the_fields_type() -> None:
         ({"depth": 0}, ["depth"]),
         ({"depth": "deep"}, ["depth"]),
         ({"name": 3}, ["name must be a str"]),
-        ({"network": "convnet"}, ["network must be a NetworkSpec", "'convnet'"]),
+        ({"network": 3}, ["network must be a NetworkSpec", "3"]),
+        ({"network": "convnett"}, ["network must be one of", "nearest: 'convnet'", "'convnett'"]),
         ({"count": 9, "flip": True}, ["count must be below 9 with flip"]),
         ({"cuont": 3}, ["a parameter of", "Config", "nearest: 'count'", "'cuont'"]),
     ],
@@ -167,6 +168,13 @@ def test_describe() -> None:
     assert described["kind"].choices == ("a", "b,c=\"'", "ü") and described["kind"].explorable is True
     assert described["depth"].optional and described["depth"].type is int
     assert described["network"].type is networks.NetworkSpec
+
+
+def test_an_architecture_by_its_name_is_its_spec() -> None:
+    plain = Config(network=networks.spec("convnet"))
+    named: Any = "convnet"
+    for config in (Config(network=named), Config().replace(network=named), Config.from_string('network="convnet"')):
+        assert config == plain and config.to_dict() == plain.to_dict() and hash(config) == hash(plain)
 
 
 @pytest.mark.parametrize("bad", [3, "Config", None, int, object()])

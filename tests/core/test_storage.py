@@ -198,6 +198,13 @@ def test_files_say_their_format(file: Path) -> None:
         assert json.loads(opened.metadata()["ddlab"])["format"] == 1
 
 
+def test_the_same_content_is_the_same_file(file: Path) -> None:
+    written = file.read_bytes()
+    tensors, header = storage.load(file, "test")
+    for _ in range(20):
+        assert storage.save(file, tensors, header, "test").read_bytes() == written
+
+
 class TestFingerprint:
     def test_same_content_same_hash(self) -> None:
         value = torch.arange(12.0).reshape(3, 4)

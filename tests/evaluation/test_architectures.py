@@ -26,6 +26,8 @@ def test_each_is_what_evaluate_gives(labels: str, grey: ImageData, distilled: Di
     assert found.complete and list(found.evaluations) == ["convnet(width=8)", "mlp", "convnet(width=4)"]
     for spec in (WIDE, networks.spec("mlp"), NARROW):
         expected, one = evaluate(distilled, grey, network=spec, **options), found.evaluations[spec.title]
+        if spec.family == "mlp":
+            assert evaluate(distilled, grey, network="mlp", **options).per_seed == expected.per_seed
         assert (one.per_seed, one.network, one.labels) == (expected.per_seed, spec.title, labels)
     low, high = found.evaluations["mlp"].interval or (0, 0)
     assert found.table().splitlines()[3] == f"| mlp | {found.evaluations['mlp'].mean:.3f} | {low:.3f} to {high:.3f} |"

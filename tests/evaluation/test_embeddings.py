@@ -192,6 +192,7 @@ def test_bad_input() -> None:
         embeddings.fit({"a": points[:2]})
     with refuses("perplexity", "6.33", "30"):
         embeddings.fit({"a": points}, Config(kind="t_sne"))
+    embeddings._check_enough(Config(kind="t_sne", perplexity=6.0), 19)
     with refuses("neighbours", "20"):
         embeddings.fit({"a": points}, Config(kind="umap", neighbours=20))
     fitted = embeddings.fit({"a": points})

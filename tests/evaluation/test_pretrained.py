@@ -73,7 +73,7 @@ def test_one_seed_has_no_interval(pairs: DistilledSet, sets: dict[str, ImageData
 
 
 def test_architectures_by_name(
-    pairs: DistilledSet, sets: dict[str, ImageData], capsys: pytest.CaptureFixture[str]
+    pairs: DistilledSet, sets: dict[str, ImageData], capsys: pytest.CaptureFixture[str], slow_clock: None
 ) -> None:
     configs = {"small": CONFIG, "large": CONFIG.replace(network=networks.spec("convnet", width=6), learning_rate=0.01)}
     cache.clear()

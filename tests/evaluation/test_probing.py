@@ -171,6 +171,7 @@ class TestNeighbours:
         features = torch.tensor([[1e-30, 0.0], [0.0, 1e30], [0.0, 0.0]])
         found = neighbour_predictions(features, torch.tensor([4, 5, 6]), torch.tensor([[2.0, 1.0], [1.0, 2.0]]), 1)
         assert found.tolist() == [4, 5]
+        assert len(neighbour_predictions(features, torch.tensor([4, 5, 6]), torch.empty(0, 2), 1)) == 0
 
 
 class TestHeldOut:

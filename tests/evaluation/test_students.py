@@ -19,6 +19,7 @@ from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet, HardLabels
 from ddlab.evaluation import Evaluation, accuracy, evaluate, interval
+from ddlab.evaluation.students import student_accuracy
 from ddlab.networks import Network
 from ddlab.runs import cache, process
 from ddlab.runs.process import Inputs
@@ -158,6 +159,16 @@ def test_another_architecture(grey: ImageData, distilled: DistilledSet) -> None:
         network=networks.spec("convnet", width=5, norm="group"),
     )
     assert found.network == 'convnet(width=5,norm="group")'
+
+
+def test_nothing_is_printed_unless_asked_for(
+    grey: ImageData, distilled: DistilledSet, capsys: pytest.CaptureFixture[str], slow_clock: None
+) -> None:
+    evaluate(distilled, grey, labels="hard", seeds=(0,), config=CONFIG)
+    student_accuracy(CONFIG.replace(seed=1, labels="hard"), Inputs(distilled=distilled), grey)
+    assert capsys.readouterr() == ("", "")
+    evaluate(distilled, grey, labels="hard", seeds=(2,), config=CONFIG, progress=True)
+    assert any(capsys.readouterr())
 
 
 def test_an_interrupt_stops_after_the_student_under_work(

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ddlab import networks
-from ddlab.core import optimisers
+from ddlab.core import optimisers, randomness
 from ddlab.core.errors import NonFiniteError
 from ddlab.data import ImageData
 from ddlab.methods import dwa, recovery, sre2l
@@ -179,6 +179,27 @@ def test_updates_equal_a_plain_loop(weights: str, start: str, colour: ImageData,
         torch.testing.assert_close(state.done[batch], images.detach(), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("crop", ["never", "always"])
+def test_the_adjustment_may_see_what_the_first_update_sees(
+    crop: str, inputs: Inputs, colour: ImageData, colour_teacher: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both batches: two passes of the adjustment and the first update on one view; Algorithm 1 on it in float64."""
+    config = settings(adjustment_view="random", crop=crop, roll_pixels=3, adjustment_steps=2, adjustment_radius=0.4)
+    seen, call = [], networks.call
+    monkeypatch.setattr(networks, "call", lambda s, w, some, *a, **k: seen.append(some) or call(s, w, some, *a, **k))
+    states = [step.state for step in process.steps(dwa, config, inputs)]
+    for batch, (at, state) in enumerate([(0, states[0]), (5, states[2])]):
+        images, labels = real_batch(config, colour, batch)
+        view = seen[at].detach().double()
+        assert all(torch.equal(seen[at], other) for other in seen[at + 1 : at + 3]) and not torch.equal(view, images)
+        if crop == "never":
+            shift = torch.randint(0, 4, (2,), generator=randomness.generator(3, batch * config.iterations, "roll"))
+            assert torch.equal(view, images.roll(shift.tolist(), (2, 3)))
+        expected, _ = plainly_adjusted(plain_module(colour_teacher), view, labels, 2, 0.4, False)
+        for name, value in expected.named_parameters():
+            torch.testing.assert_close(state.adjusted[name].double(), value, rtol=1e-4, atol=1e-5)
+
+
 def _gaps_against(adjusted: nn.Module, original: nn.Module, images: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Statistics of the adjusted module's activations against the original's buffers, which are the adjusted module's as well."""
     for one, other in zip(adjusted.buffers(), original.buffers(), strict=True):
@@ -227,6 +248,12 @@ def test_random_is_as_long_as_directed(inputs: Inputs) -> None:
     assert not torch.equal(*(next(iter(state.adjusted.values())) for state in (one, other)))
 
 
+def test_one_step_of_the_adjustment_goes_along_the_gradient(inputs: Inputs, colour_teacher: Network) -> None:
+    state = dwa.init(settings(adjustment_steps=1, adjustment_radius=0.5), inputs)
+    assert float(state.adjustment_length) == pytest.approx(0.5, rel=1e-4)
+    assert not torch.equal(*(weights["classifier.weight"] for weights in (state.adjusted, colour_teacher.weights)))
+
+
 def test_labels_and_result_come_from_the_untouched_teacher(inputs: Inputs, colour_teacher: Network) -> None:
     made = process.run(dwa, settings(adjustment_radius=3.0), inputs)
     assert torch.equal(made.target("stored").logits, networks.predict(colour_teacher, made.images).logits)
@@ -259,6 +286,7 @@ def test_published_settings() -> None:
     paper = dwa.Config.paper()
     assert (paper.initialisation, paper.lambda_mean, paper.lambda_var) == ("real", 0.01, 0.11)
     assert (paper.adjustment_steps, paper.adjustment_radius, paper.iterations) == (12, 0.015, 1000)
+    assert paper.adjustment_view == "random" and dwa.Config().adjustment_view == "whole"
     assert dwa.Config.paper("imagenet").lambda_var == 0.02
     assert dwa.Config.paper("tiny-imagenet").learning_rate == 0.1
     assert sre2l.Config().lambda_var == 0.01 and sre2l.Config().initialisation == "noise"

@@ -14,6 +14,7 @@ from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.methods import recovery
 from ddlab.networks import Network, convnet
+from tests.networks.test_networks import plain
 from tests.support import assert_unchanged, refuses, snapshot
 
 
@@ -150,8 +151,15 @@ def hooked_gaps(module: nn.Module, images: Tensor) -> tuple[Tensor, Tensor, Tens
     return logits, torch.stack(means), torch.stack(variances)
 
 
-def test_matched_call_equals_a_plain_module_with_hooks(teacher: Network) -> None:
-    module, double = plain_module(teacher), in_double(teacher)
+@pytest.mark.parametrize("family", ["convnet", "vit"])
+def test_matched_call_equals_a_plain_module_with_hooks(family: str, teacher: Network, grey: ImageData) -> None:
+    """Of a ViT with batch norm, too, whose statistics are over images and tokens."""
+    module = plain_module(teacher)
+    if family == "vit":
+        spec = networks.spec("vit", width=6, depth=1, heads=2, norm="batch").for_data(grey)
+        teacher = networks.initialise(spec, seed=0)
+        module = plain(teacher).double().eval().requires_grad_(False)
+    double = in_double(teacher)
     before, images = snapshot(double), draw(5, 1, 8, 8).requires_grad_()
     logits, means, variances = hooked_gaps(module, images)
     matched = recovery.matched_call(double, images)
@@ -280,6 +288,14 @@ class TestCropAndFlip:
         for step in range(50):
             found = self.crop(step)
             assert found.min() >= self.images.min() - 1e-9 and found.max() <= self.images.max() + 1e-9
+
+    def test_corners_are_not_aligned(self) -> None:
+        """`wide` columns over 32 pixels: on a ramp each pixel is wide / 32 more than the one before it, not (wide - 1) / 31."""
+        ramp = torch.arange(32.0, dtype=torch.float64).expand(1, 1, 32, 32)
+        for step in range(20):
+            row = self.crop(step, images=ramp)[0, 0, 0]
+            wide = round(float((row[0] - row[-1]).abs())) + 1
+            assert float((row[16] - row[15]).abs()) == pytest.approx(wide / 32)
 
     def test_areas_and_flips_are_spread_as_they_should(self) -> None:
         ramp = torch.arange(32.0, dtype=torch.float64).expand(1, 1, 32, 32)

@@ -42,9 +42,11 @@ def test_k_means_takes_the_image_nearest_to_each_centre(inputs: Inputs) -> None:
     points = rows(inputs)
     seed = randomness.derived_seed(0, 0, "k-means of all")
     centres = KMeans(6, n_init=4, random_state=seed).fit(points).cluster_centers_
-    nearest = [int(np.linalg.norm(points - centre, axis=1).argmin()) for centre in centres]
-    assert len(set(nearest)) == 6  # no image is nearest to two
-    assert made.provenance["indices"] == nearest
+    chosen = made.provenance["indices"]
+    assert len(set(chosen)) == 6
+    for index, centre in zip(chosen, centres, strict=True):  # the two images of a pair are equally near, up to rounding
+        away = np.linalg.norm(points - centre, axis=1)
+        assert away[index] <= away.min() * (1 + 1e-9)
 
 
 def test_random_images_are_those_that_krr_st_begins_with(inputs: Inputs, grey: ImageData) -> None:

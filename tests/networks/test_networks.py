@@ -51,6 +51,7 @@ FAMILIES += [
     ("lenet of the paper", networks.spec("lenet", activation="tanh", pooling="average")),
     ("alexnet without norm", networks.spec("alexnet", norm="none")),
     ("vit", networks.spec("vit", width=8, depth=2)),
+    ("vit with batch norm", networks.spec("vit", width=8, depth=2, norm="batch")),
     ("vit of one head", networks.spec("vit", width=5, depth=1, heads=1, patch_size=2)),
 ]
 every_spec = pytest.mark.parametrize(
@@ -196,6 +197,32 @@ def test_a_function_in_front_of_every_batch_norm(teacher: Network) -> None:
             layer.register_forward_pre_hook(lambda _, given: (2 * given[0],))
     assert torch.equal(outputs.logits, module(batch())) and names == networks.batch_norm_layers(teacher.spec)
     assert_same(networks.call(teacher.spec, teacher.weights, batch())[0].logits, plain(teacher).eval()(batch()))
+
+
+@every_spec
+def test_as_a_plain_module(spec: NetworkSpec) -> None:
+    """The same logits and, at every batch norm, the same inputs as `call`; copies, so that nothing flows back."""
+    network = networks.initialise(spec, seed=1)
+    network = dataclasses.replace(
+        network, weights={n: v.double() if v.is_floating_point() else v for n, v in network.weights.items()}
+    )
+    before, module, seen = snapshot(network.weights), network.module(), []
+    for layer in module.modules():
+        if isinstance(layer, nn.BatchNorm2d):
+            layer.register_forward_pre_hook(lambda _, arguments: seen.append(arguments[0]))
+    images = torch.randn(3, spec.channels or 0, *(spec.image_size or ()), dtype=torch.float64)
+    wanted, _ = networks.call(spec, network.weights, images, batch_norm_inputs=True)
+    assert not module.training and all(parameter.requires_grad for parameter in module.parameters())
+    torch.testing.assert_close(module(images), wanted.logits, rtol=1e-12, atol=1e-12)
+    assert len(seen) == len(wanted.batch_norm_inputs)
+    for found, expected in zip(seen, wanted.batch_norm_inputs.values(), strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
+    module.train()(images)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.zero_()
+    assert_unchanged(before, network.weights)
+    assert torch.equal(networks.call(spec, network.weights, images)[0].logits, wanted.logits)
 
 
 def test_an_error_inside_leaves_no_hook_behind(teacher: Network) -> None:
@@ -552,6 +579,43 @@ class TestViT:
         )
         slopes = [torch.autograd.grad(logits.square().sum(), images)[0] for logits in (outputs.logits, expected)]
         torch.testing.assert_close(*slopes, rtol=1e-9, atol=1e-9)
+
+    def test_batch_norm_in_float64(self) -> None:
+        """Logits, new statistics and what methods read, with every batch norm written out, over images and tokens."""
+        spec = dataclasses.replace(self.SPEC, options=self.SPEC.options.replace(norm="batch", depth=1))
+        draw, weights = torch.Generator().manual_seed(1), {}
+        for name, value in networks.initialise(spec, seed=0).weights.items():
+            noisy = value.is_floating_point() and "running" not in name
+            weights[name] = value.double() + 0.1 * torch.randn(value.shape, generator=draw) if noisy else value.double()
+        weights = {n: v.long() if n.endswith("tracked") else v for n, v in weights.items()}
+        images, seen, statistics = torch.randn((5, 3, 8, 6), generator=draw).double(), {}, {}
+
+        def norm(name: str, tokens: Tensor) -> Tensor:
+            rows = tokens.flatten(0, 1)
+            seen[name], statistics[name] = rows, (rows.mean(0), rows.var(0))
+            rows = (rows - rows.mean(0)) / (rows.var(0, correction=0) + 1e-5).sqrt()
+            return (rows * weights[f"{name}.weight"] + weights[f"{name}.bias"]).view_as(tokens)
+
+        def linear(name: str, tokens: Tensor) -> Tensor:
+            return tokens @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]
+
+        tokens = nn.functional.conv2d(images, weights["patches.weight"], weights["patches.bias"], stride=2)
+        tokens = (tokens + weights["positions"]).reshape(5, 12, 12).transpose(1, 2)
+        parts = linear("blocks.0.attention.inputs", norm("blocks.0.attention_norm.norm", tokens)).split(12, 2)
+        queries, keys, values = (part.view(5, 12, 3, 4).transpose(1, 2) for part in parts)
+        looked = nn.functional.scaled_dot_product_attention(queries, keys, values).transpose(1, 2).reshape(5, 12, 12)
+        tokens = tokens + linear("blocks.0.attention.outputs", looked)
+        inner = norm("blocks.0.hidden.1.norm", linear("blocks.0.hidden.0", norm("blocks.0.hidden_norm.norm", tokens)))
+        tokens = norm("norm.norm", tokens + linear("blocks.0.hidden.3", nn.functional.gelu(inner)))
+        expected = linear("classifier", tokens.mean(1))
+        outputs, buffers = networks.call(spec, weights, images, train=True, batch_norm_inputs=True)
+        torch.testing.assert_close(outputs.logits, expected, rtol=1e-10, atol=1e-10)
+        assert list(outputs.batch_norm_inputs) == networks.batch_norm_layers(spec) == list(seen)
+        for name, found in outputs.batch_norm_inputs.items():
+            torch.testing.assert_close(found.squeeze(3).transpose(1, 2).flatten(0, 1), seen[name])
+            mean, variance = statistics[name]
+            torch.testing.assert_close(buffers[f"{name}.running_mean"], 0.1 * mean)
+            torch.testing.assert_close(buffers[f"{name}.running_var"], 0.9 + 0.1 * variance)
 
     def test_has_a_second_derivative_and_no_batch_norm(self) -> None:
         weights = {name: value.double() for name, value in networks.initialise(self.SPEC, seed=0).weights.items()}

@@ -1,9 +1,9 @@
-"""A method that somebody writes outside the package, the one in CONTRIBUTING: all that those of the house can do."""
+"""A method that somebody writes outside the package, the one of the page "a method of your own": all that those of the house can do."""
 
 from __future__ import annotations
 
 import importlib.util
-import re
+import json
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -24,16 +24,24 @@ from ddlab.runs import checkpoint
 from ddlab.training import supervised
 from tests.support import assert_same, made_data, refuses
 
-CONTRIBUTING = Path(ddlab.__file__).parents[1] / "CONTRIBUTING.md"
+PAGE = Path(ddlab.__file__).parents[1] / "notebooks" / "assignments" / "instructor" / "your_own_method.ipynb"
+
+
+def lines_of(*grade_ids: str) -> str:
+    """The code of these cells, without the marks of what students do not see."""
+    cells = {
+        cell["metadata"].get("nbgrader", {}).get("grade_id"): cell for cell in json.loads(PAGE.read_text())["cells"]
+    }
+    text = "\n\n\n".join("".join(cells[grade_id]["source"]) for grade_id in grade_ids)
+    return "\n".join(line for line in text.splitlines() if not line.strip().startswith("### "))
 
 
 @pytest.fixture(scope="module")
 def mine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    text = CONTRIBUTING.read_text(encoding="utf-8")
-    found = re.search(r"`mine.py`.*?```python\n(.*?)```", text, re.DOTALL)
-    assert found is not None and len(found[1].splitlines()) < 60
+    text = lines_of("mine_types", "mine_start", "mine_update")
+    assert len(text.splitlines()) < 60
     file = tmp_path_factory.mktemp("own") / "mine.py"
-    file.write_text(found[1], encoding="utf-8")
+    file.write_text(text, encoding="utf-8")
     spec = importlib.util.spec_from_file_location("mine", file)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -123,3 +131,8 @@ def test_what_is_missing_is_said_in_a_sentence(mine: Any, given: Any) -> None:
     with refuses("what training finishes with", "a DistilledSet"):
         config = supervised.Config.teaching(network=networks.spec("convnet", width=4), epochs=1, crop_pixels=0)
         ddlab.distill(supervised, data, teacher, config, progress=False)
+
+
+def test_gradient_matching_is_written_in_forty_lines() -> None:
+    text = lines_of("imports", "gradients", "distance", "loss", "learned")
+    assert 20 < sum(bool(line.strip()) for line in text.splitlines()) <= 40

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ from ddlab.core.errors import DDLabError, NonFiniteError
 from ddlab.core.parameters import Parameters, parameter
 from ddlab.distilled import DistilledSet
 from ddlab.methods import fadrm, selection, sre2l
-from ddlab.runs import Frame, Keep, Look, Number, Run, Runs, checkpoint, look, source
+from ddlab.runs import Frame, Keep, Look, Number, Run, Runs, checkpoint, look, process, source
 from ddlab.runs import run as run_module
 from ddlab.runs.process import Inputs, Step, steps
 from tests.support import assert_same, made_data, refuses
@@ -323,6 +324,10 @@ def test_what_configs_share_is_computed_once(inputs: Inputs, merges: int, monkey
     assert len(updates) == shared + 3 * (24 - shared)
 
 
+def test_time_ends_the_shared_part_too(inputs: Inputs) -> None:
+    assert Runs().get(fadrm, MERGED.replace(merges=2), inputs).advance(seconds=0.0).step == 1
+
+
 def test_the_last_runs_stay_and_idle_ones_go_first(inputs: Inputs) -> None:
     each = Run(sre2l, SMALL, inputs).advance().nbytes
     runs = Runs(megabytes=2.5 * each / 1e6)
@@ -372,3 +377,37 @@ def test_results_are_whole_or_marked(inputs: Inputs) -> None:
     assert isinstance(made, DistilledSet) and not made.complete
     chosen = Run(selection, selection.Config(images_per_class=2), inputs)
     assert chosen.advance().result().complete and isinstance(chosen.frames[-1], Frame)
+
+
+class Written(io.StringIO):
+    """Standard output: a terminal, a file, or (by `__module__`) a notebook's."""
+
+    terminal = False
+
+    def isatty(self) -> bool:
+        return self.terminal
+
+
+@pytest.mark.parametrize("place", ["terminal", "file", "notebook", "quiet"])
+def test_progress_suits_where_it_goes(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(0, 10**6, 4))  # seconds
+    monkeypatch.setattr(process.time, "monotonic", lambda: float(next(clock)))
+    kind = type("Out", (Written,), {"terminal": place == "terminal"})
+    kind.__module__ = "ipykernel.iostream" if place == "notebook" else __name__
+    out = kind()
+    monkeypatch.setattr(process.sys, "stdout", out)
+    line = process.Progress("sre2l", 10, place != "quiet")
+    for step in range(1, 11):
+        line.show(step)
+    line.close(False, 10)
+    written = out.getvalue()
+    if place == "terminal":
+        assert "100%" in written and "10/10" in written and "sre2l" in written
+    elif place == "file":
+        assert [text.split(",")[0] for text in written.splitlines()] == [
+            f"sre2l: step {n} of 10" for n in (3, 6, 9, 10)
+        ]
+    elif place == "notebook":
+        assert written.count("\r") == 10 and written.endswith("\n") and "\n" not in written[:-1]
+    else:
+        assert written == ""

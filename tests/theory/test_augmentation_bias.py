@@ -142,7 +142,8 @@ class TestTheFit:
                                 "real": numbers(9, 3), "wanted": numbers(9, 2), "strength": 0.1}  # fmt: skip
         fitted_losses(**good)
         wrong: list[tuple[str, Any]] = [
-            ("counts", -good["counts"]), ("counts", 0 * good["counts"]), ("features", numbers(3, 5, 3)),
+            ("counts", torch.tensor([[1.0, 1.0, -0.5, 1.0, 1.0]] * 2).double()), ("counts", 0 * good["counts"]),
+            ("features", numbers(3, 5, 3)),
             ("real", 1e7 * numbers(9, 3)),
         ]  # fmt: skip
         for name, value in wrong:
@@ -175,6 +176,10 @@ class TestCounts:
         assert float(share.sum()) == pytest.approx(1) and bool(((share - odds).abs() < 4.5 * deviation).all())
         assert torch.equal(drawn, drawn_view_counts(2, 3, 2, samples=20_000, seed=1))
         assert not torch.equal(drawn, drawn_view_counts(2, 3, 2, samples=20_000, seed=2))
+
+    def test_every_draw_falls_on_a_view(self) -> None:
+        drawn = drawn_view_counts(2, 3, 4, samples=5, seed=1)
+        assert drawn.shape == (5, 3, 2) and bool((drawn.sum(1) == 4).all())
 
     def test_too_many(self) -> None:
         assert len(view_counts(2, 4, 9)[0]) == 220**2 <= counted_ridge.MOST_ASSIGNMENTS

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from ddlab import theory
+from ddlab.core import randomness
 from tests.support import refuses
 
 spreads = st.floats(0.05, 3)
@@ -107,6 +108,24 @@ def test_the_expected_error_is_the_simulated_one(
     if not momentum:
         bound = theory.relabelling_bound(60, **problem)
         assert bool((found.absolute <= bound + 0.01).all())
+
+
+def test_one_step_of_each_run_by_hand() -> None:
+    """Gradient of (theta + x - y)^2 / 2 at one sample: x from N(+-gap / 2, spread^2), y the label or, relabelled, the sign of x."""
+    draw = randomness.generator(3, 0, "sgd on two classes")
+    labels, noise = (
+        torch.randint(0, 2, (6,), generator=draw).tolist(),
+        torch.randn(6, generator=draw, dtype=torch.float64),
+    )
+    ends = []
+    for label, number in zip((2 * label - 1 for label in labels), noise.tolist(), strict=True):
+        x = label * 0.9 / 2 + 0.8 * number
+        wanted = 0.3 * math.copysign(1, x) + 0.7 * label
+        ends.append(abs(0.5 - 0.2 * (0.5 + x - wanted)))
+    found = theory.simulated_errors(
+        1, spread=0.8, gap=0.9, relabelled=0.3, learning_rate=0.2, start=0.5, runs=6, seed=3
+    )
+    assert float(found.absolute[1]) == pytest.approx(sum(ends) / 6)
 
 
 def test_the_specified_number() -> None:

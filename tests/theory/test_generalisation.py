@@ -115,6 +115,13 @@ def test_half_planes_divide_points_in_every_way_that_they_can(count: int) -> Non
     assert rademacher_complexity(ways) >= threshold_complexity(count) - 1e-12
 
 
+def test_no_way_is_lost_between_two_turns() -> None:
+    """Mostly a way is also there a turn later; of few points some are not."""
+    for count, seed in itertools.product(range(2, 7), range(30)):
+        points = torch.randn(count, 2, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+        assert len(half_plane_outputs(points)) == count**2 - count + 2
+
+
 def test_points_on_a_line_and_too_many_points() -> None:
     for slope in torch.linspace(
         -3, 3, 50

@@ -205,9 +205,9 @@ class TestEpochs:
         for step in range(6):
             rows = CONFIG.indices(6, step)
             view = CONFIG.view(made.images[rows], mean=made.mean, std=made.std, step=step)
-            expected = by_hand(teachers, list(view.images.split(2)), train=True)
-            found = target.logits[step // 2, rows].double()
-            torch.testing.assert_close(found, torch.from_numpy(expected), rtol=2e-3, atol=2e-3)
+            # In the same precision: batch statistics of two images magnify rounding. float16 keeps eleven bits.
+            expected = teacher_logits(teachers, view.images, teacher_mode="train", teacher_batch_size=2)
+            torch.testing.assert_close(target.logits[step // 2, rows].float(), expected, rtol=1e-3, atol=1e-4)
 
     @pytest.mark.parametrize("mixing", [{"crop_area": 0.3}, {"cutmix_alpha": 0.0, "mixup_alpha": 0.8}])
     def test_a_student_equals_one_that_asks_online(
@@ -304,7 +304,9 @@ class TestRelabelledBadInput:
             relabelled(distilled, loud, labels="epochs", views=CONFIG, epochs=1)
 
 
-def test_progress_is_one_line(distilled: DistilledSet, teacher: Network, capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_is_said(
+    distilled: DistilledSet, teacher: Network, capsys: pytest.CaptureFixture[str], slow_clock: None
+) -> None:
     relabelled(distilled, teacher, labels="epochs", views=CONFIG, epochs=1, progress=True)
     assert "relabelling: step 2 of 2" in capsys.readouterr().out
     assert relabelling.__all__ == ["part_sizes", "relabelled", "teacher_logits"]

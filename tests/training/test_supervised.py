@@ -215,6 +215,34 @@ def test_updates_equal_a_plain_loop(
         )
 
 
+@pytest.mark.parametrize("optimiser", ["adamw", "sgd"])
+def test_what_decays(optimiser: str, grey: ImageData) -> None:
+    """With a decay that takes everything away within a step, what decays is left with the step alone."""
+    small: dict[str, Any] = {"network": networks.spec("convnet", width=4), "epochs": 1, "optimiser": optimiser}
+    config = supervised.Config(learning_rate=1e-3, weight_decay=1e3, **small)
+    inputs = Inputs(data=grey)
+    start = supervised.init(config, inputs)
+    for one in (config, config.replace(decay_vectors=False)):
+        moved, _ = supervised.update(one, inputs, start)
+        for name in networks.parameter_names(config.network.for_data(grey)):
+            kept = start.weights[name].ndim < 2 and not one.decay_vectors
+            near = float((moved.weights[name] - start.weights[name]).abs().max()) < 0.1
+            assert near == (kept or float(start.weights[name].abs().max()) < 0.1), name
+
+
+def test_a_second_pass_moves_the_running_statistics_twice_and_nothing_else(grey: ImageData) -> None:
+    config = supervised.Config(network=networks.spec("convnet", width=4), epochs=1)
+    inputs = Inputs(data=grey)
+    start = supervised.init(config, inputs)
+    once, twice = (supervised.update(config.replace(passes=passes), inputs, start) for passes in (1, 2))
+    assert_same(once[1], twice[1])
+    for name, value in start.weights.items():
+        moved, again = (state.weights[name].double() for state, _ in (once, twice))
+        # Batch norm's momentum is .1: what is left of the way to the batch's statistics is .9, then .81 of it.
+        further = 1 if name.endswith("num_batches_tracked") else 0.9 * (moved - value) if "running" in name else 0
+        torch.testing.assert_close(again, moved + further, rtol=1e-5, atol=1e-7, msg=name)
+
+
 def test_mixed_hard_labels_are_mixed_cross_entropy(grey: ImageData) -> None:
     """KL to a mixture differs from mixed cross-entropies by the entropy of the mixture, which has no gradient."""
     plain_net = networks.spec("convnet", width=4, norm="none")
@@ -300,6 +328,7 @@ class TestRecipes:
             assert (config.learning_rate, config.stretch, config.epochs) == (rate, eta, epochs)
             assert (config.batch_size, config.teacher_mode, config.teacher_batch_size) == (16, "train", 8)
             assert (config.temperature, config.weight_decay, config.optimiser) == (20, 0.01, "adamw")
+            assert not config.decay_vectors
             assert (config.mixup_alpha, config.cutmix_alpha, config.seed) == (0, 1, 3)
             assert (config.crop_area, config.crop_pixels, config.flip) == (0.08, 0, True)
 
@@ -315,16 +344,24 @@ class TestRecipes:
                 config = supervised.Config.paper(dataset, recipe="rded", images_per_class=count)
                 assert config.batch_size == batch_size and (config.epochs, config.learning_rate) == (300, 1e-3)
                 assert (config.stretch, config.temperature, config.cutmix_alpha, config.mixup_alpha) == (2, 20, 1, 0)
-                assert config.teacher_mode == "eval" and config.crop_pixels == 0
+                assert config.teacher_mode == "eval" and config.crop_pixels == 0 and not config.decay_vectors
+                assert config.passes == 2
                 assert config.crop_area == (0.5 if dataset == "imagenet" else 1)
         small = supervised.Config.paper(
             "cifar10", recipe="rded", images_per_class=1, network=networks.spec("mobilenet_v2")
         )
         assert small.learning_rate == 2.5e-3
+        plain: dict[str, Any] = {"recipe": "rded", "network": networks.spec("convnet")}
+        for count in (1, 10, 50):
+            special = supervised.Config.paper("cifar100", images_per_class=count, **plain)
+            assert (special.batch_size, special.learning_rate) == (25, 2e-3)
+        usual = supervised.Config.paper("cifar10", images_per_class=10, **plain)
+        assert (usual.batch_size, usual.learning_rate) == (50, 1e-3)
 
     def test_sre2ls_are_as_they_were(self) -> None:
         assert supervised.Config.paper("cifar100") == supervised.Config() == supervised.Config.paper(recipe="sre2l")
         assert supervised.Config().stretch == 1 and supervised.Config().cutmix_alpha == 0
+        assert supervised.Config().decay_vectors and supervised.Config().passes == 1
 
     @pytest.mark.parametrize(
         ("given", "words"),
@@ -335,7 +372,7 @@ class TestRecipes:
             ({"recipe": "rded", "images_per_class": 7}, ["images_per_class", "one of 1, 10, 50", "7"]),
             ({"recipe": "rded", "images_per_class": 1, "role": "teacher"}, ["role", "'student'"]),
             ({"recipe": "rded", "images_per_class": 1, "network": networks.spec("lenet")}, ["network", "'resnet18'"]),
-            ({"recipe": "rded", "images_per_class": 1, "network": "resnet18"}, ["network", "a NetworkSpec"]),
+            ({"recipe": "rded", "images_per_class": 1, "network": "resnet"}, ["network", "'resnet18'", "'resnet'"]),
             ({"images_per_class": 10}, ["images_per_class", "None"]),
         ],
     )
@@ -403,7 +440,12 @@ class TestBadInput:
         with refuses("batch_size"):
             process.run(supervised, config, Inputs(distilled=distilled))
 
-    @pytest.mark.parametrize("changes", [{"role": "Teacher"}, {"epoch": 3}, {"network": "convnet"}])
+    def test_digits_are_not_mirrored(self, grey: ImageData, colour: ImageData) -> None:
+        fitting = supervised.Config.for_data
+        assert fitting(colour).flip and not fitting(grey).flip and not fitting(colour, flip=False).flip
+        assert (fitting(made_data(size=17)).crop_pixels, fitting(made_data(size=16)).crop_pixels) == (4, 1)
+
+    @pytest.mark.parametrize("changes", [{"role": "Teacher"}, {"epoch": 3}, {"network": "convnett"}])
     def test_presets(self, changes: dict[str, Any]) -> None:
         for preset in (supervised.Config.teaching, supervised.Config.paper):
             with refuses(next(iter(changes))):

@@ -224,7 +224,7 @@ def _learning_rate(config: Training, inputs: Inputs, step: int, total: int) -> f
 def _descend(
     config: Training, current: dict[str, Tensor], gradients: dict[str, Tensor], state: Any, learning_rate: float
 ) -> tuple[dict[str, Tensor], Any]:
-    rates: dict[str, float] = {"learning_rate": learning_rate, "weight_decay": config.weight_decay}
+    rates: dict[str, Any] = {"learning_rate": learning_rate, "weight_decay": config.weight_decay}
     if config.optimiser == "lars":
         factor = config.bias_learning_rate / config.learning_rate
         gradients = lars_direction(

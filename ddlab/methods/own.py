@@ -1,0 +1,188 @@
+"""A method of your own by its loss: images that descend it. What every such method shares is here.
+
+    def loss(config, inputs, images, labels, step):
+        rows = inputs.data.of_class(3)
+        return (images[labels == 3].mean(0) - inputs.data.normalised(rows, device=inputs.device).mean(0)).square().sum()
+
+    mine = ddlab.from_loss("means", loss, iterations=100)
+    ddlab.distill(mine, data)
+
+A method that learns more than images, or in another way, is a process of its own: `ddlab.runs.process` says of which parts.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..core import errors, optimisers
+from ..core.boundary import checked
+from ..core.optimisers import AdamState
+from ..core.parameters import Parameters, describe, parameter, with_default
+from ..distilled import DistilledSet
+from ..networks import NetworkSpec
+from ..runs.look import Look, Number
+from ..runs.process import Inputs, require_data
+from . import recovery
+from ._labelling import labelled_set
+
+Loss = Callable[[Any, Inputs, Tensor, Tensor, int], Any]
+_KINDS = (bool, int, float, str, NetworkSpec, Parameters)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(Parameters):
+    """What every method from a loss has; `from_loss` adds the loss's own parameters."""
+
+    images_per_class: int = parameter(1, range=(1, None), help="Images learned for each class.", explorable=(1, 10))
+    iterations: int = parameter(100, range=(1, None), help="Updates of the images.", explorable=(10, 400), step=10)
+    learning_rate: float = parameter(
+        0.1, range=(0, None), open_low=True, scale="log", help="Adam's on the images.", explorable=(0.01, 1.0)
+    )
+    initialisation: str = parameter(
+        "real", choices=("real", "noise"), help="Where images begin: random real ones, or N(0, 1).", explorable=True
+    )
+    valid_pixels: bool = parameter(True, help="Whether pixels stay between black and white.", explorable=True)
+    seed: int = parameter(0, range=(0, None), help="Of every draw: generator(config.seed, step, stream).")
+
+
+@dataclass(frozen=True)
+class State:
+    """All that is needed to go on. `images`: float32 [images_per_class * classes, c, h, w], normalised, classes in turn."""
+
+    step: int
+    images: Tensor
+    optimiser: AdamState
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The loss before the update, and its terms where it has several."""
+
+    loss: Tensor
+    terms: dict[str, Tensor]
+
+
+class FromLoss:
+    """The process that `from_loss` makes."""
+
+    State, Trace, ALIASES = State, Trace, ()
+
+    def __init__(self, name: str, loss: Loss, config: type[Parameters], needs_teacher: bool) -> None:
+        self.NAME, self.loss, self.NEEDS_TEACHER = name, loss, needs_teacher
+        self.Config: Any = config
+        self.__module__ = config.__module__  # the user's: whose source a checkpoint is of
+
+    def __repr__(self) -> str:
+        return f"<method {self.NAME!r} from a loss>"
+
+    def total_steps(self, config: Any, inputs: Inputs) -> int:
+        """Updates of a whole run."""
+        return config.iterations
+
+    def init(self, config: Any, inputs: Inputs) -> State:
+        """Random real images of each class, or noise."""
+        data = require_data(self.NAME, inputs)
+        recovery.check_images_per_class(data, config.images_per_class)
+        if config.initialisation == "noise":
+            count = config.images_per_class * data.classes
+            images = recovery.noise_images(data, count, seed=config.seed, batch=0, device=inputs.device)
+        else:
+            rows = recovery.real_image_indices(data, config.images_per_class, seed=config.seed)
+            images = data.normalised(rows.flatten(), device=inputs.device)
+        return State(0, images, optimisers.adam_init({"images": images}))
+
+    def update(self, config: Any, inputs: Inputs, state: State) -> tuple[State, Trace]:
+        """One Adam step against the gradient of the loss with respect to the images."""
+        images = state.images.detach().requires_grad_()
+        labels = _labels(config, inputs).to(images.device)
+        with torch.enable_grad():
+            terms = _checked_terms(self.NAME, self.loss(config, inputs, images, labels, state.step))
+            loss = torch.stack(list(terms.values())).sum()
+            (gradient,) = torch.autograd.grad(loss, images, allow_unused=True) if loss.requires_grad else (None,)
+        if gradient is None:
+            errors.fail(f"the loss of {self.NAME}", "computed from images, so that it has a gradient", loss.detach())
+        moved, optimiser = optimisers.adam_update(
+            {"images": state.images}, {"images": gradient}, state.optimiser, learning_rate=config.learning_rate
+        )
+        made = moved["images"]
+        if config.valid_pixels:
+            made = recovery.clamp_to_valid(made, *require_data(self.NAME, inputs).valid_range(inputs.device))
+        told = {name: term.detach() for name, term in terms.items()} if len(terms) > 1 else {}
+        return State(state.step + 1, made, optimiser), Trace(loss.detach(), told)
+
+    def finish(self, config: Any, inputs: Inputs, state: State) -> DistilledSet:
+        """The images with hard labels, and with a teacher's where there is one."""
+        complete = state.step >= config.iterations
+        provenance = {"method": self.NAME, "config": config.to_dict(), "step": state.step}
+        return labelled_set(state.images, _labels(config, inputs), inputs, complete=complete, provenance=provenance)
+
+    def look(self, config: Any, inputs: Inputs, state: State, trace: Trace | None) -> Look:
+        """The images, the loss and its terms."""
+        told = {} if trace is None else {"loss": trace.loss, **trace.terms}
+        numbers = {name: Number(value, curve="loss") for name, value in told.items()}
+        return Look(state.images, _labels(config, inputs).to(state.images.device), numbers)
+
+
+@checked
+def from_loss(name: str, loss: Loss, *, needs_teacher: bool = False, **parameters: Any) -> FromLoss:
+    """A method whose images descend `loss` by Adam, for `distill`, `Run`, `Live` and whatever else takes a method.
+
+    Args:
+        name: of the method.
+        loss: (config, inputs, images, labels, step) -> a tensor of one number, or a dict of such terms, of which the sum is the loss.
+            images: float32 [n, channels, height, width], normalised like `inputs.data`; labels: int64 [n]; step: updates done, for
+            `ddlab.core.randomness.generator(config.seed, step, stream)`, from which all draws must come.
+        needs_teacher: whether `distill` trains a teacher where none is given (`inputs.teachers[0]`).
+        parameters: fields of its `Config`: a default (bool, int, float, str, NetworkSpec or Parameters), or
+            `ddlab.core.parameters.parameter(default, help=..., range=..., explorable=...)` to give it a slider. Other defaults for
+            images_per_class (1), iterations (100), learning_rate (0.1), initialisation ("real"), valid_pixels (True) and seed (0) too.
+
+    Raises:
+        DDLabError: a name that is no identifier, a loss that is no function, a parameter of another type. From a run: a loss that is no
+            number, or does not depend on the images.
+    """
+    if not name.isidentifier():
+        errors.fail("name", "a name such as 'gradient_matching'", name)
+    fields = []
+    for field, given in parameters.items():
+        default = given.default if isinstance(given, dataclasses.Field) else given
+        if not isinstance(default, _KINDS):
+            errors.fail(
+                field, "a default of type bool, int, float, str, NetworkSpec or Parameters, or a parameter()", given
+            )
+        if isinstance(given, dataclasses.Field):
+            made = given
+        elif field in describe(Config):
+            made = with_default(Config, field, given, source=name)
+        else:
+            made = parameter(given, help=f"Of the loss of {name}.")
+        known = describe(Config)[field].type if field in describe(Config) else type(default)
+        fields.append((field, known, made))
+    namespace = {
+        "__module__": getattr(loss, "__module__", None) or "__main__",
+        "__qualname__": f"{name}.Config",
+        "__doc__": f"Hyper-parameters of {name}.",
+    }
+    config = dataclasses.make_dataclass(
+        "Config", fields, bases=(Config,), namespace=namespace, frozen=True, kw_only=True
+    )
+    config()  # defaults that are not allowed are refused here
+    return FromLoss(name, loss, config, needs_teacher)
+
+
+def _labels(config: Any, inputs: Inputs) -> Tensor:
+    return torch.arange(require_data("the labels", inputs).classes).repeat(config.images_per_class)
+
+
+def _checked_terms(name: str, found: Any) -> Mapping[str, Tensor]:
+    terms = found if isinstance(found, Mapping) else {"loss": found}
+    scalars = [value for value in terms.values() if isinstance(value, Tensor) and value.numel() == 1]
+    if not terms or not all(value.is_floating_point() for value in scalars) or len(scalars) < len(terms):
+        errors.fail(f"what the loss of {name} returns", "a tensor of one number, or a dict of such terms", found)
+    return {str(term): value.reshape(()) for term, value in terms.items()}

@@ -1,0 +1,265 @@
+"""`Family`: a family of one's own, with what a module of ours offers; `register` and `from_module` make them (own.py).
+
+Its modules are written by others, so they are tried before they are used. Only there, and in `takes_size`, does a network run outside
+of `call`.
+"""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, ClassVar, NoReturn
+
+import torch
+from torch import Tensor, nn
+
+from ..core import errors
+from ..core.errors import DDLabError
+from ..core.parameters import Parameters, parameter
+from ..core.source import code_of
+
+Factory = Callable[[int, int, tuple[int, int]], nn.Module]
+REGISTERED: dict[str, Family] = {}
+drawing = threading.RLock()  # held by whoever draws weights from torch's global generator
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Parameters):
+    """A family of one's own has no options. `source` is filled in: networks of edited code are others, in every key and file."""
+
+    source: str = parameter("", help="A hash of the code that builds it.")
+
+    def to_string(self) -> str:
+        return ""
+
+
+@dataclass(frozen=True)
+class Template:
+    """A module that was handed in, on the meta device, and what it was made for: (channels, height, width), and classes."""
+
+    module: nn.Module
+    shape: tuple[int, int, int]
+    classes: int
+    classifier: str | None
+    last_conv: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """What a module of a family offers.
+
+    Attributes:
+        factory: (channels, classes, image_size) -> module; None where only modules were handed in, which cannot start anew.
+        CLASSIFIER, LAST_CONV: names of submodules; None where they are found by running it.
+        templates: the modules that were handed in, by `Options.source`.
+    """
+
+    FAMILY: str
+    factory: Factory | None = None
+    SMALLEST_IMAGE: int = 1
+    CLASSIFIER: str | None = None
+    LAST_CONV: str | None = None
+    templates: dict[str, Template] = field(default_factory=dict)
+    Options: ClassVar = Options
+
+    @property
+    def source(self) -> str:
+        """A hash of the factory, as it is now."""
+        return code_of(self.factory, self.CLASSIFIER, self.LAST_CONV)
+
+    def options(self, given: dict[str, Any]) -> Options:
+        """The options of a module that was handed in, if they are these; else those of the factory, as it is now."""
+        asked = Options(**given)
+        if asked.source in self.templates:
+            return asked
+        if self.factory is None:
+            start = f"a factory to be built anew (networks.register({self.FAMILY!r}, factory))"
+            raise DDLabError(f"network must have {start}; given {self.FAMILY!r}, of which there is a module alone.")
+        return Options(source=self.source)
+
+    def build(self, channels: int, classes: int, image_size: tuple[int, int], options: Any) -> nn.Module:
+        """A module that is nobody else's: drawn on the CPU by the factory, or that which was handed in, without weights."""
+        template = self.templates.get(options.source)
+        if template is not None:
+            return self._copied(template, (channels, *image_size), classes, options)
+        if self.factory is None or options.source != self.source:
+            now = f"that of {self.FAMILY!r} as its factory is now (networks.spec makes it)"
+            raise DDLabError(f"network must be {now}; given one from before the factory was edited.")
+        argument = f"the factory of {self.FAMILY!r}"
+        with drawing, torch.random.fork_rng(devices=[]), torch.device("cpu"):
+            try:
+                built = self.factory(channels, classes, image_size)
+            except DDLabError:
+                raise
+            except Exception as problem:
+                refuse(argument, f"build a module for ({channels}, {classes}, {image_size})", said(problem))
+        if not isinstance(built, nn.Module):
+            refuse(argument, "return an nn.Module", errors.describe(built))
+        return owned(argument, built)
+
+    def _copied(self, template: Template, shape: tuple[int, int, int], classes: int, options: Any) -> nn.Module:
+        if template.shape != shape:
+            refuse(f"images for {self.FAMILY!r}", f"be of shape {list(template.shape)}", str(list(shape)))
+        module = copy.deepcopy(template.module)
+        if classes != template.classes:  # some of its outputs: `continual.teacher_of`
+            _, name = self.layers(module, shape, options)
+            last: Any = module.get_submodule(name)
+            few = nn.Linear(last.in_features, classes, last.bias is not None, device="meta", dtype=last.weight.dtype)
+            module.set_submodule(name, few)
+        return module
+
+    def layers(self, module: nn.Module, shape: tuple[int, int, int], options: Any) -> tuple[str, str]:
+        """The names of (last convolutional map, classifier) in a module of this family on the meta device."""
+        template = self.templates.get(options.source)
+        named = (self.LAST_CONV, self.CLASSIFIER) if template is None else (template.last_conv, template.classifier)
+        return found_layers(f"network {self.FAMILY!r}", module, shape, *named)
+
+
+def tensors(module: nn.Module) -> dict[str, Tensor]:
+    """Parameters and buffers by name, in the order of the state_dict; then buffers that it leaves out. Tied ones stand once."""
+    known = dict(module.named_parameters()) | dict(module.named_buffers())
+    return {name: known[name] for name in (*module.state_dict(), *known) if name in known}
+
+
+def on_meta(module: nn.Module) -> nn.Module:
+    """A copy without weights; `Module.to` would part tied ones."""
+    held: dict[int, Any] = {}
+    for value in (*module.parameters(), *module.buffers()):
+        bare = value.detach().to("meta")
+        held[id(value)] = nn.Parameter(bare, value.requires_grad) if isinstance(value, nn.Parameter) else bare
+    return copy.deepcopy(module, held)
+
+
+def zeros_of(module: nn.Module) -> nn.Module:
+    """A copy of a module without weights on the CPU, all of them 0, in evaluation mode: to follow shapes."""
+    copied = copy.deepcopy(module).eval().to_empty(device="cpu")
+    with torch.no_grad():
+        for value in tensors(copied).values():
+            value.zero_()
+    return copied
+
+
+def owned(argument: str, module: nn.Module) -> nn.Module:
+    """A copy of a module whose tensors are all parameters or buffers, which is what can be saved and swapped."""
+    for name, part in module.named_modules():
+        for attribute, value in vars(part).items():
+            if isinstance(value, Tensor):
+                where = f"{name}.{attribute}".removeprefix(".")
+                refuse(argument, "keep its tensors by register_buffer or as parameters", f"{where}, which is neither")
+    if any(nn.parameter.is_lazy(value) for value in (*module.parameters(), *module.buffers())):
+        refuse(argument, "have weights of known shapes", "lazy ones (run it once on images)")
+    try:
+        copied = copy.deepcopy(module)
+    except Exception as problem:
+        refuse(argument, "be one that copy.deepcopy can copy", said(problem))
+    known = tensors(copied).values()
+    kinds = {(value.dtype, value.device) for value in known if value.is_floating_point() or value.is_complex()}
+    if len(kinds) != 1 or not next(iter(kinds))[0].is_floating_point or any(value.is_meta for value in known):
+        told = ", ".join(sorted(f"{str(dtype).removeprefix('torch.')} on {device}" for dtype, device in kinds))
+        refuse(argument, "have parameters and buffers of one float dtype on one device", told or "none")
+    return copied
+
+
+def tried(argument: str, module: nn.Module, shape: tuple[int, int, int], classes: int) -> None:
+    """Run a module that is ours in evaluation mode, and refuse what no method could use."""
+    weights = {name: value.detach().clone() for name, value in tensors(module.eval()).items()}
+    like = next(value for value in weights.values() if value.is_floating_point())
+    images = torch.randn((3, *shape), generator=torch.Generator().manual_seed(0)).to(like)
+    images[2] *= 10
+    trained = [name for name, value in module.named_parameters() if value.is_floating_point()]
+    parameters = {name: weights[name].requires_grad_() for name in trained}
+
+    def run(rows: Tensor) -> Tensor:
+        return torch.func.functional_call(module, weights, (rows,))
+
+    try:
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            plain, first, again, other = module(images[:2]), run(images[:2]), run(images[:2]), run(images[[0, 2]])
+    except Exception as problem:
+        refuse(argument, f"run on images of shape {[2, *shape]}", said(problem))
+    if not isinstance(plain, Tensor) or plain.shape != (2, classes):
+        refuse(argument, f"give logits of shape [2, {classes}] for images {[2, *shape]}", errors.describe(plain))
+    apart = float((first[0] - other[0]).abs().max()) if bool(first.isfinite().all()) else 0.0
+    changed = [name for name, value in tensors(module).items() if not torch.equal(weights[name], value)]
+    for wrong, wanted, given in (
+        (not bool(plain.isfinite().all()), "give finite logits", "NaN or infinity"),
+        (not torch.equal(first, again), "give the same twice in evaluation mode", "logits that differ"),
+        (not torch.equal(plain, first), "be one that torch.func.functional_call can run", "other logits by it"),
+        (apart > 1e-2 * float(first.abs().max()), "judge each image by itself", "logits that change with the batch"),
+        (changed, "leave its tensors as they are in evaluation mode", f"a change of {', '.join(changed[:2])}"),
+    ):
+        if wrong:
+            refuse(argument, wanted, given)
+    leaves = {"the images": images.requires_grad_(), **parameters}
+    try:
+        with torch.enable_grad(), torch.random.fork_rng(devices=[]):
+            slopes = torch.autograd.grad(run(images).sum(), list(leaves.values()), allow_unused=True)
+    except Exception as problem:
+        refuse(argument, "be differentiable", said(problem))
+    unused = [name for name, slope in zip(leaves, slopes, strict=True) if slope is None]
+    if unused:
+        refuse(argument, "use all its parameters, and be differentiable", f"no derivative by {', '.join(unused[:2])}")
+
+
+def found_layers(
+    argument: str, module: nn.Module, shape: tuple[int, int, int], last_conv: str | None, classifier: str | None
+) -> tuple[str, str]:
+    """(name of the last map before global pooling, "" where there is none; name of the linear layer whose outputs are the logits).
+
+    A module on the meta device runs as a copy with weights of 0 on the CPU.
+    """
+    maps: list[tuple[str, int, bool]] = []  # name, pixels, whether it has parameters
+    linear: dict[str, Tensor] = {}
+
+    def seen(name: str, part: nn.Module, given: tuple[Any, ...], output: Any) -> None:
+        if isinstance(part, nn.Linear) and isinstance(output, Tensor) and output.ndim == 2 and given:
+            linear[name] = output
+        if isinstance(output, Tensor) and output.ndim == 4:
+            maps.append((name, output.shape[2] * output.shape[3], any(True for _ in part.parameters())))
+
+    run = zeros_of(module)
+    for name, part in run.named_modules():
+        part.register_forward_hook(partial(seen, name))
+    like = next(value for value in run.parameters())
+    try:
+        with torch.no_grad(), torch.device("cpu"):
+            logits = run(torch.zeros((2, *shape), dtype=like.dtype))
+    except Exception as problem:
+        refuse(argument, f"run on images of shape {[2, *shape]} with weights of 0", said(problem))
+    ends = [name for name, output in linear.items() if output.data_ptr() == logits.data_ptr()]
+    if (classifier not in linear) if classifier is not None else not ends:
+        given = f"none whose output is the logits (there are: {', '.join(linear) or 'none'})"
+        wanted = "be the name of a linear layer [n, features] -> [n, classes]"
+        refuse(f"classifier of {argument}", wanted, given if classifier is None else repr(classifier))
+    names = [name for name, _, _ in maps]
+    if last_conv is not None and last_conv not in names:
+        refuse(f"last_conv of {argument}", "be the name of a layer with an output [n, c, h, w]", repr(last_conv))
+    large = max((number for number, (_, pixels, _) in enumerate(maps) if pixels > 1), default=-1)
+    # What follows the last map of several pixels is a pooling without parameters, or a convolution that ends in one pixel.
+    pooled = 0 <= large < len(maps) - 1 and not maps[large + 1][2]
+    found = names[large if pooled else -1] if names else ""
+    return (found if last_conv is None else last_conv), classifier or ends[-1]
+
+
+def parts_of(module: nn.Module) -> list[Any]:
+    """What a module is made of beside its numbers: classes, plain attributes and shapes."""
+    shapes = [(name, str(value.dtype), tuple(value.shape)) for name, value in tensors(module).items()]
+    own = [
+        (name, type(part), {key: value for key, value in vars(part).items() if key[0] != "_" and key != "training"})
+        for name, part in module.named_modules()
+    ]
+    return [*own, shapes]
+
+
+def refuse(argument: str, wanted: str, given: str) -> NoReturn:
+    """Raise one sentence about somebody's module; `given` is in words."""
+    raise DDLabError(f"{argument} must {wanted}; given {given}.") from None
+
+
+def said(problem: Exception) -> str:
+    """The first line of somebody's error, as part of a sentence."""
+    words = (str(problem).splitlines() or [""])[0].rstrip(".")[:200]
+    return f"{type(problem).__name__}{words and ': '}{words}"

@@ -1,0 +1,141 @@
+"""Networks of your own: `register` makes a factory a family beside ours, `from_module` takes a trained module as it is.
+
+    def small(channels, classes, image_size):
+        return nn.Sequential(nn.Conv2d(channels, 8, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, classes))
+
+    networks.register("small", small)
+    teacher = networks.from_module(trained, (32, 32), 10, name="small")
+    ddlab.evaluate(distilled, data, labels="hard", network="small")
+
+A factory draws its weights from torch's global generator, as torch's layers do: the seed of a run is set before. Its code belongs to the
+network: one that was edited is another, in every fingerprint, checkpoint and cache.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Annotated, Any
+
+import torch
+from torch import nn
+
+from ..core import errors
+from ..core.boundary import checked, within
+from ..core.source import code_of
+from .calling import call
+from .family import REGISTERED, Factory, Family, Template, on_meta, owned, parts_of, refuse, tensors, tried
+from .specification import FAMILIES, LARGEST, ImageSize, Network, NetworkSpec, spec
+
+LONGEST = 60  # characters of a name
+Number = Annotated[int, within(1, LARGEST)]
+
+
+def own_name(argument: str, name: str) -> str:
+    """A rule of the boundary: a name that none of our families has."""
+    if len(errors.check_text(argument, name, empty=False)) > LONGEST:
+        errors.fail(argument, f"a text of at most {LONGEST} characters", name)
+    if name in FAMILIES:
+        errors.fail(argument, "none of ddlab's own families", name)
+    return name
+
+
+OwnName = Annotated[str, own_name]
+
+
+@checked
+def register(
+    name: OwnName,
+    factory: Factory,
+    *,
+    smallest_image: Number = 1,
+    classifier: str | None = None,
+    last_conv: str | None = None,
+) -> None:
+    """Make a factory a family: `networks.spec(name)`, or the name itself, then serves wherever an architecture is asked for.
+
+    Networks of the family are saved by name and weights, and built by the factory when they are loaded: register it before.
+
+    Args:
+        name: none of `FAMILIES`.
+        factory: (channels, classes, image_size) -> nn.Module; called anew for every network, and tried when the first one starts.
+        smallest_image: pixels of the smaller side.
+        classifier: name of the linear layer whose input are the features and whose output the logits; None finds it.
+        last_conv: name of the layer with the last map [n, c, h, w] before pooling; None finds it.
+
+    Raises:
+        DDLabError: a name of ours or of another factory. The same one again, or edited, takes the place of the one before.
+    """
+    known = REGISTERED.get(name, Family(name))
+    if known.factory is not None and _place(known.factory) != _place(factory):
+        before, now = (".".join(_place(each)) for each in (known.factory, factory))
+        refuse(f"name {name!r}", f"stay that of {before}, or be another", now)
+    REGISTERED[name] = replace(
+        known, factory=factory, SMALLEST_IMAGE=smallest_image, CLASSIFIER=classifier, LAST_CONV=last_conv
+    )
+
+
+@checked
+def from_module(
+    module: nn.Module,
+    image_size: ImageSize,
+    classes: Number,
+    *,
+    channels: Number = 3,
+    name: OwnName | None = None,
+    classifier: str | None = None,
+    last_conv: str | None = None,
+) -> Network:
+    """A trained module as a network: a teacher for every method. The module is copied and stays as it is.
+
+    It is tried on a few images: logits [n, classes], finite, the same twice in evaluation mode, each image judged by itself, tensors
+    left as they are, a derivative by the images and by every parameter. Methods that match statistics need batch norms:
+    `networks.batch_norm_layers(network.spec)` lists them. Images reach it normalised by the mean and std of the ImageData in use, which
+    should be those that it was trained with (`dataclasses.replace(data, mean=..., std=...)`).
+
+    Args:
+        image_size: (height, width). classes: of its logits. channels: of its images.
+        name: of its family; default the name of its class. If it is registered, the module must be what its factory builds; only then
+            can the network be loaded again once saved, and students of its kind start anew.
+        classifier, last_conv: as for `register`.
+
+    Raises:
+        DDLabError: a module that fails the trial, or whose classifier is not found.
+    """
+    name = (
+        own_name("the name of the module's class (give another by name=)", type(module).__name__)
+        if name is None
+        else name
+    )
+    shape = (channels, *image_size)
+    copied = owned("module", module)
+    tried("module", copied, shape, classes)
+    weights = {key: value.detach() for key, value in tensors(copied).items()}
+    known = REGISTERED.get(name, Family(name))
+    if known.factory is not None:
+        if classifier not in (None, known.CLASSIFIER) or last_conv not in (None, known.LAST_CONV):
+            errors.fail("classifier and last_conv", f"those that {name!r} is registered with", (classifier, last_conv))
+        described = spec(name)
+    else:
+        source = code_of(parts_of(copied), shape, classes, classifier, last_conv)
+        known.templates[source] = Template(on_meta(copied), shape, classes, classifier, last_conv)
+        REGISTERED[name] = known
+        described = NetworkSpec(family=name, options=known.Options(source=source))
+    described = replace(described, channels=channels, classes=classes, image_size=image_size)
+    made = Network(spec=described, weights=weights, provenance={"process": "from_module"})
+    like = next(value for value in weights.values() if value.is_floating_point())
+    images = torch.randn((2, *shape), generator=torch.Generator().manual_seed(0)).to(like)
+    with torch.no_grad():
+        if not torch.equal(call(described, weights, images)[0].logits, copied(images)):
+            refuse(
+                "module", f"be what the factory of {name!r} builds", "one that gives other logits by the same weights"
+            )
+    return made
+
+
+def _place(factory: Any) -> tuple[str, str]:
+    """Where a factory is written: of a `partial` what it calls, of an object its class."""
+    while isinstance(factory, partial):
+        factory = factory.func
+    written = factory if hasattr(factory, "__qualname__") else type(factory)
+    return str(written.__module__), written.__qualname__

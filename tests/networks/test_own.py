@@ -1,0 +1,453 @@
+"""Networks of one's own: a factory as a family, a module as a teacher; all methods, students and measures with them."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import ddlab
+from ddlab import evaluation, methods, networks
+from ddlab.core import storage
+from ddlab.core.source import code_of
+from ddlab.data import ImageData
+from ddlab.distilled import DistilledSet
+from ddlab.networks import Network
+from ddlab.networks.family import REGISTERED
+from ddlab.networks.specification import hooked_layers, skeleton
+from ddlab.runs import Runs, cache, checkpoint, process
+from ddlab.runs.process import Inputs
+from ddlab.training import self_supervised, supervised
+from tests.support import assert_same, global_randomness, made_data, refuses
+
+GREY = made_data()
+BATCH_NORM = ("squeeze_recover_relabel", "directed_weight_adjustment", "data_residual_matching")
+
+
+class Net(nn.Module):
+    """Three convolutions of width 4; a buffer that is computed and not saved, and tensors of whole numbers."""
+
+    def __init__(self, channels: int = 1, classes: int = 3, *, norm: bool = True, width: int = 4) -> None:
+        super().__init__()
+        self.body = nn.Sequential()
+        for number in range(3):
+            self.body.append(nn.Conv2d(channels if number == 0 else width, width, 3, padding=1, bias=not norm))
+            self.body.extend([nn.BatchNorm2d(width)] if norm else [])
+            self.body.extend([nn.ReLU(inplace=True), nn.MaxPool2d(2) if number < 2 else nn.Identity()])
+        self.register_buffer("order", torch.tensor(list(reversed(range(width)))), persistent=False)
+        self.register_buffer("scale", torch.tensor(float(torch.ones(3).sum().item())))
+        self.pool = nn.AdaptiveAvgPool2d(1)
+        self.head = nn.Linear(width, classes)
+
+    def forward(self, images: Tensor) -> Tensor:
+        maps: Any = self.pool(self.body(images)).flatten(1)
+        return self.head(maps[:, self.order] * self.scale)
+
+
+class Strict(Net):
+    """Of one size, as its own error says."""
+
+    def forward(self, images: Tensor) -> Tensor:
+        if images.shape[2:] != (8, 8):
+            raise ValueError("images must be of 8 px")
+        return super().forward(images)
+
+
+def factory(channels: int, classes: int, image_size: tuple[int, int]) -> nn.Module:
+    return Net(channels, classes)
+
+
+def plain(channels: int, classes: int, image_size: tuple[int, int]) -> nn.Module:
+    return Net(channels, classes, norm=False)
+
+
+@pytest.fixture(autouse=True)
+def registered() -> Iterator[None]:
+    before = dict(REGISTERED)
+    networks.register("mine", factory, smallest_image=4)
+    networks.register("plain", plain)
+    yield
+    REGISTERED.clear()
+    REGISTERED.update(before)
+
+
+def module(norm: bool = True) -> Net:
+    """A network that has seen images: batch norms know something."""
+    with torch.random.fork_rng():
+        torch.manual_seed(5)
+        made = Net(norm=norm)
+        made(GREY.normalised())
+    return made
+
+
+def own_teacher(norm: bool = True, **options: Any) -> Network:
+    return networks.from_module(module(norm), (8, 8), 3, channels=1, **options)
+
+
+class TestFamily:
+    def test_is_a_spec_like_any(self) -> None:
+        spec = networks.spec("mine").for_data(GREY)
+        assert networks.NetworkSpec.from_dict(spec.to_dict()) == spec and spec.title == "mine" and spec.complete
+        assert networks.spec("mine") == supervised.Config(network="mine").network  # type: ignore[arg-type]
+        assert hooked_layers(spec) == ("body", "head")
+        assert networks.batch_norm_layers(spec) == ["body.1", "body.5", "body.9"]
+        assert networks.batch_norm_layers(networks.spec("plain").for_data(GREY)) == []
+        assert networks.takes_size(spec, (12, 9)) and not networks.takes_size(spec, (2, 2))
+        networks.register("strict", lambda channels, classes, image_size: Strict(channels, classes))
+        assert not networks.takes_size(networks.spec("strict").for_data(GREY), (12, 9))
+        with refuses("image_size", "at least 4", "mine"):
+            spec.for_data(made_data(size=3))
+
+    def test_starts_anew_by_the_seed_and_draws_nothing_global(self) -> None:
+        spec, before = networks.spec("mine").for_data(GREY), global_randomness()
+        one, two, other = (networks.initialise(spec, seed=seed) for seed in (3, 3, 4))
+        skeleton(networks.spec("plain").for_data(GREY))
+        assert global_randomness() == before
+        assert_same(one.weights, two.weights)
+        assert one.fingerprint == two.fingerprint != other.fingerprint
+        assert one.weights["scale"] == 3 and one.weights["order"].tolist() == [3, 2, 1, 0]
+
+    @pytest.mark.parametrize("train", [False, True])
+    def test_does_what_its_module_does(self, train: bool) -> None:
+        network, images = networks.initialise(networks.spec("mine").for_data(GREY), seed=0), GREY.normalised()[:5]
+        made = Net()
+        made.load_state_dict({name: value for name, value in network.weights.items() if name != "order"})
+        outputs, buffers = networks.call(network.spec, network.weights, images, train, batch_norm_inputs=True)
+        assert torch.equal(outputs.logits, made.train(train)(images)) and outputs.features.shape == (5, 4)
+        assert_same(buffers, dict(made.named_buffers()))
+        assert torch.equal(outputs.last_conv, made.body(images))
+        assert list(outputs.batch_norm_inputs) == networks.batch_norm_layers(network.spec)
+
+    def test_is_saved_by_name_and_built_by_the_factory(self, tmp_path: Path) -> None:
+        network = networks.initialise(networks.spec("mine").for_data(GREY), seed=0)
+        network.save(tmp_path / "n")
+        loaded = networks.load(tmp_path / "n")
+        assert loaded.fingerprint == network.fingerprint
+        assert_same(loaded.weights, network.weights)
+        del REGISTERED["mine"]
+        with refuses("networks.register('mine', factory)", "'mine'"):
+            networks.load(tmp_path / "n")
+
+    def test_threads_share_no_module(self) -> None:
+        found: list[nn.Module] = []
+        shared = Net()
+        networks.register("shared", lambda channels, classes, image_size: shared)
+        specs = [networks.spec(name).for_data(GREY) for name in ("mine", "shared")] + [own_teacher().spec]
+        threads = [threading.Thread(target=lambda: found.extend(map(skeleton, specs))) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+            thread.join()
+        parts = [id(part) for each in found for part in each.modules()]
+        assert (
+            len(found) == 6
+            and len(set(parts)) == len(parts)
+            and not any(map(id, shared.modules()) in parts for _ in "1")
+        )
+        assert not shared.head.weight.is_meta
+
+    @pytest.mark.parametrize(
+        ("name", "made", "words"),
+        [
+            ("mlp", factory, ["name", "none of ddlab's own", "'mlp'"]),
+            ("mine", plain, ["name 'mine'", "test_own.factory", "test_own.plain"]),
+            ("", factory, ["name"]),
+            ("x" * 200, factory, ["name"]),
+            ("new", 3, ["factory", "a function"]),
+        ],
+    )
+    def test_what_cannot_be_registered(self, name: str, made: Any, words: list[str]) -> None:
+        networks.register("mine", factory)  # the same one again
+        with refuses(*words):
+            networks.register(name, made)
+
+    @pytest.mark.parametrize(
+        ("made", "words"),
+        [
+            (lambda *_: 3, ["return an nn.Module", "given 3"]),
+            (lambda *_: 1 / 0, ["build a module", "ZeroDivisionError"]),
+            (lambda *_: FIXED, ["draw its weights", "the same weights for every seed"]),
+            (lambda c, k, s: seeded(Net(c, k)), ["draw its weights", "other weights for the same seed"]),
+            (lambda c, k, s: Net(c, k + 1), ["logits of shape [2, 3]", "[2, 4]"]),
+            (lambda c, k, s: nn.Sequential(nn.Flatten(), nn.LazyLinear(k)), ["known shapes", "lazy"]),
+            (lambda c, k, s: nn.Sequential(Net(c, k), nn.Softmax(1)), ["classifier", "none whose output is the logits", "0.head"]),
+        ],
+    )  # fmt: skip
+    def test_factories_that_are_none(self, made: Any, words: list[str]) -> None:
+        networks.register("odd", made)
+        spec = networks.spec("odd").for_data(GREY)
+        with refuses("'odd'", *words):
+            networks.predict(networks.initialise(spec, seed=0), GREY.normalised()[:2])
+
+    def test_dropout_is_for_teachers_alone(self, grey: ImageData) -> None:
+        with_dropout = nn.Sequential(nn.Flatten(), nn.Dropout(), nn.Linear(64, 3))
+        network = networks.from_module(with_dropout, (8, 8), 3, channels=1)
+        assert networks.predict(network, grey.normalised()[:2]).last_conv.shape == (2, 64, 1, 1)
+        with refuses("draw nothing in training mode", "dropout"):
+            networks.call(network.spec, network.weights, grey.normalised()[:2], train=True)
+
+    def test_named_layers(self) -> None:
+        networks.register("named", factory, classifier="head", last_conv="body.4")
+        assert hooked_layers(networks.spec("named").for_data(GREY)) == ("body.4", "head")
+        networks.register("named", factory, classifier="body.0")
+        with refuses("classifier", "'named'", "'body.0'"):
+            hooked_layers(networks.spec("named").for_data(GREY))
+        networks.register("named", factory, last_conv="head")
+        with refuses("last_conv", "'named'", "'head'"):
+            hooked_layers(networks.spec("named").for_data(GREY))
+
+
+FIXED = Net()
+
+
+def seeded(made: nn.Module) -> nn.Module:
+    nn.init.constant_(made.head.bias, float(next(DRAWS)))  # type: ignore[union-attr,arg-type]
+    return made
+
+
+DRAWS = itertools.count()
+
+
+class TestSource:
+    """What is computed by code that was edited is another network's."""
+
+    def cell(self, line: str) -> Any:
+        """What a notebook's cell defines, and the class that it names in another."""
+        space: dict[str, Any] = {"__name__": "a_notebook", "Net": Net, "WIDTH": 4}
+        body = f"class Mine(Net):\n    def forward(self, x):\n        return {line}\n\n"
+        exec(f"{body}def make(c, k, s):\n    return Mine(c, k, width=WIDTH)\n", space)
+        return space["make"]
+
+    def test_an_edited_factory_is_another_network(
+        self, grey: ImageData, distilled: DistilledSet, tmp_path: Path
+    ) -> None:
+        def found() -> tuple[Any, ...]:
+            config = supervised.SMALL.replace(network="edited", epochs=1)
+            inputs = Inputs(distilled=distilled, device="cpu")
+            run = runs.get(supervised, config, inputs)
+            student = process.run(supervised, config, inputs)
+            return config, inputs, run, student, storage.fingerprint(config)
+
+        runs = Runs()
+        networks.register("edited", self.cell("super().forward(x)"))
+        config, inputs, run, student, key = found()
+        assert found()[2] is run and found()[4] == key and found()[3].fingerprint == student.fingerprint
+        state = process.start(supervised, config, inputs)
+        checkpoint.save(tmp_path / "c", supervised, config, inputs, state)
+        student.save(tmp_path / "n")
+        networks.register("edited", self.cell("super().forward(-x)"))
+        other, _, again, moved, changed = found()
+        assert again is not run and changed != key and moved.fingerprint != student.fingerprint
+        with refuses("checkpoint", "network"):
+            checkpoint.load(tmp_path / "c", supervised, other, inputs)
+        loaded = networks.load(tmp_path / "n")  # built by the factory as it is now, and so another
+        assert loaded.fingerprint != student.fingerprint and loaded.spec == moved.spec
+        failed: list[BaseException] = []
+
+        def elsewhere() -> None:
+            try:
+                skeleton(student.spec)
+            except ddlab.DDLabError as problem:
+                failed.append(problem)
+
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        thread.join()
+        assert "before the factory was edited" in str(failed[0])
+
+    def test_evaluations_are_not_served_from_before(
+        self, grey: ImageData, distilled: DistilledSet, no_cache: None
+    ) -> None:
+        def accuracy(line: str) -> float:
+            networks.register("edited", self.cell(line))
+            config = supervised.SMALL.replace(epochs=1)
+            return ddlab.evaluate(
+                distilled, grey, labels="hard", network="edited", seeds=[0], config=config
+            ).cpu_seconds
+
+        assert accuracy("super().forward(x)") > 0.001 < accuracy("super().forward(2 * x)")
+        assert len(cache._results) == 2
+        accuracy("super().forward(x)")
+        assert len(cache._results) == 2
+
+    def test_constants_closures_and_arguments_count(self) -> None:
+        def of(width: int) -> Any:
+            return lambda channels, classes, image_size: Net(channels, classes, width=width)
+
+        elsewhere = self.cell("x")
+        elsewhere.__module__ = elsewhere.__globals__["Mine"].__module__ = "a_script"  # a file that is run: __main__
+        assert code_of(elsewhere) == code_of(self.cell("x"))
+        made = [of(4), of(5), functools.partial(Net, 1), functools.partial(Net, 1, width=5), self.cell("x")]
+        made[4].__globals__["WIDTH"] = 6
+        made.append(self.cell("x"))
+        sources = []
+        for each in made:
+            REGISTERED.pop("edited", None)
+            networks.register("edited", each)
+            sources.append(networks.spec("edited").options.source)  # type: ignore[attr-defined]
+        assert len(set(sources)) == len(sources)
+
+
+class TestFromModule:
+    def test_is_the_module_and_leaves_it(self) -> None:
+        given, images = module().train(), GREY.normalised()[:5]
+        before = {name: value.clone() for name, value in given.state_dict().items()}
+        network = networks.from_module(given, (8, 8), 3, channels=1)
+        assert given.training and network.spec.title == "Net" and network.provenance == {"process": "from_module"}
+        assert_same(dict(given.state_dict()), before)
+        assert torch.equal(networks.predict(network, images).logits, given.eval()(images).detach())
+        with torch.no_grad():
+            given.head.bias.add_(1)
+        assert not torch.equal(networks.predict(network, images).logits, given(images))
+
+    def test_other_modules_of_a_class_are_other_networks(self) -> None:
+        one, other, third = own_teacher(), own_teacher(norm=False), own_teacher()
+        assert one.spec == third.spec != other.spec and one.fingerprint == third.fingerprint
+        assert [len(networks.batch_norm_layers(each.spec)) for each in (one, other)] == [3, 0]
+
+    def test_under_a_registered_name(self, tmp_path: Path) -> None:
+        network = own_teacher(name="mine")
+        assert network.spec == networks.spec("mine").for_data(GREY)
+        network.save(tmp_path / "n")
+        assert networks.load(tmp_path / "n").fingerprint == network.fingerprint
+        with refuses("weights", "of mine"):
+            own_teacher(norm=False, name="mine")
+        networks.register("wrong", lambda c, k, s: nn.Sequential(nn.Flatten(), nn.Linear(64, k)))
+        given = nn.Sequential(nn.Flatten(), nn.Linear(64, 3))
+        given[0].forward = lambda images: images.flatten(1).flip(1)
+        with refuses("module", "what the factory of 'wrong' builds", "other logits"):
+            networks.from_module(given, (8, 8), 3, channels=1, name="wrong")
+
+    def test_needs_a_factory_to_start_anew_and_to_be_loaded(self, tmp_path: Path, distilled: DistilledSet) -> None:
+        network = own_teacher()
+        network.save(tmp_path / "n")
+        with refuses("networks.register('Net', factory)"):
+            networks.spec("Net")
+        with refuses("networks.register('Net', factory)", "a module that was handed in"):
+            process.run(supervised, supervised.SMALL.replace(network=network.spec), Inputs(distilled=distilled))
+        assert networks.load(tmp_path / "n").fingerprint == network.fingerprint  # as long as the module is known
+        del REGISTERED["Net"]
+        with refuses("networks.register('Net', factory)"):
+            networks.load(tmp_path / "n")
+        networks.register("Net", factory)
+        assert_same(networks.load(tmp_path / "n").weights, network.weights)
+        assert networks.initialise(networks.spec("Net").for_data(GREY), seed=0).spec.title == "Net"
+
+    @pytest.mark.parametrize(
+        ("change", "words"),
+        [
+            (lambda net, x: net(x)[:, :2], ["logits of shape [2, 3]", "[2, 2]"]),
+            (lambda net, x: {"logits": net(x)}, ["logits of shape"]),
+            (lambda net, x: net(x) / 0 * 0, ["finite"]),
+            (lambda net, x: net(x) + torch.rand(()), ["the same twice"]),
+            (lambda net, x: net(x) - net(x).mean(0), ["each image by itself"]),
+            (lambda net, x: net(x + net.scale.add_(1)), ["the same twice", "differ"]),
+            (lambda net, x: net(x) + 0 * net.body[1].num_batches_tracked.add_(1), ["leave its tensors", "num_batches_tracked"]),
+            (lambda net, x: net(x.detach()), ["derivative by the images"]),
+            (lambda net, x: net.head(net.pool(net.body[:9](x)).flatten(1)), ["use all its parameters", "body.9.weight"]),
+            (lambda net, x: net(x[:, :, :0]), ["run", "RuntimeError"]),
+        ],
+    )  # fmt: skip
+    def test_modules_that_fail_the_trial(self, change: Any, words: list[str]) -> None:
+        class Changed(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.net = module()
+
+            def forward(self, images: Tensor) -> Any:
+                return change(self.net, images)
+
+        with refuses("module", *words):
+            networks.from_module(Changed(), (8, 8), 3, channels=1)
+        assert "Changed" not in REGISTERED
+
+    @pytest.mark.parametrize(
+        ("change", "words"),
+        [
+            (lambda net: setattr(net, "table", torch.ones(2)), ["register_buffer", "table"]),
+            (lambda net: net.head.double(), ["one float dtype", "float32", "float64"]),
+            (lambda net: net.to("meta"), ["on one device", "meta"]),
+            (lambda net: setattr(net, "lock", threading.Lock()), ["copy"]),
+        ],
+    )
+    def test_modules_that_cannot_be_held(self, change: Any, words: list[str]) -> None:
+        given = module()
+        change(given)
+        with refuses("module", *words):
+            networks.from_module(given, (8, 8), 3, channels=1)
+
+    def test_arguments(self) -> None:
+        for changes, word in (
+            ({"module": 3}, "module"), ({"image_size": 8}, "image_size"), ({"classes": 0}, "classes"), ({"name": "vit"}, "name"),
+            ({"classifier": "body"}, "classifier"), ({"last_conv": "tail"}, "last_conv"), ({"channels": 2}, "module"),
+        ):  # fmt: skip
+            given: dict[str, Any] = {"module": module(), "image_size": (8, 8), "classes": 3, "channels": 1} | changes
+            with refuses(word):
+                networks.from_module(**given)
+
+    def test_tied_weights_stand_once(self) -> None:
+        networks.register("tied", lambda channels, classes, image_size: Tied())
+        made = networks.initialise(networks.spec("tied").for_data(GREY), seed=0)
+        for network in (networks.from_module(Tied(), (8, 8), 3, channels=1), made):
+            assert "two.weight" not in network.weights and "two.bias" in network.weights
+            networks.predict(network, GREY.normalised()[:2])
+
+
+class Tied(nn.Module):
+    """Two layers with one weight."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.two, self.head = nn.Linear(64, 64), nn.Linear(64, 64), nn.Linear(64, 3)
+        self.two.weight = self.one.weight
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.head(self.two(self.one(images.flatten(1)).relu()))
+
+
+@pytest.mark.parametrize("norm", [True, False])
+@pytest.mark.parametrize("name", methods.names())
+def test_every_method_takes_it(name: str, norm: bool, grey: ImageData) -> None:
+    """As the teacher, and as the network of methods that train some."""
+    given, own = methods.get(name), "mine" if norm else "plain"
+    config = given.SMALL.replace(**({"network": own} if hasattr(given.SMALL, "network") else {}))
+    for teacher in (own_teacher(norm), own_teacher(norm, name=own)):
+        if name in BATCH_NORM and not norm:
+            with refuses("BatchNorm2d", name):
+                ddlab.distill(name, grey, teacher, config, "cpu", progress=False)
+        else:
+            made = ddlab.distill(name, grey, teacher, config, "cpu", progress=False)
+            assert made.complete and all(bool(value.isfinite().all()) for value in made.tensors.values())
+
+
+@pytest.mark.parametrize("own", ["mine", "plain"])
+def test_students_labels_and_measures(own: str, grey: ImageData, distilled: DistilledSet) -> None:
+    teacher = ddlab.train_teacher(grey, supervised.SMALL.replace(network=own, epochs=2), device="cpu", progress=False)
+    handed = own_teacher(norm=own == "mine")
+    labelled = ddlab.relabelled(distilled, teacher, labels="epochs", views=supervised.SMALL, epochs=2, device="cpu")
+    for guide in (teacher, handed):
+        ours = ddlab.from_images(distilled.images, distilled.labels, grey, guide)
+        options: dict[str, Any] = {"teacher": guide, "seeds": (0,), "config": supervised.SMALL, "device": "cpu"}
+        for labels in ("hard", "stored", "online"):
+            assert ddlab.evaluate(ours, grey, labels=labels, network=own, **options).network == own
+        found = evaluation.class_incremental(ours, grey, labels="online", tasks=3, network=own, **options)
+        assert len(found.accuracies) == 3
+        assert bool((evaluation.measures.feature_distance(ours, guide) > 0).all())
+        maps = networks.predict(guide, ours.images).last_conv
+        assert len(evaluation.entropy.feature_entropy(maps, evaluation.entropy.feature_edges(maps))) == len(ours)
+        probed = evaluation.probe(guide, grey, kind="linear", seeds=(0,), candidates=(1e-2,), device="cpu")
+        assert 0 <= probed.mean <= 1
+    config = supervised.SMALL.replace(epochs=2, network=own)
+    assert ddlab.evaluate(labelled, grey, labels="epochs", seeds=(0,), config=config, device="cpu").network == own
+    across = evaluation.across(
+        distilled, grey, networks=[own, "mlp"], labels="hard", seeds=(0,), config=supervised.SMALL
+    )
+    assert list(across.evaluations) == [own, "mlp"]
+    learnt = process.run(self_supervised, self_supervised.SMALL.replace(network=own), Inputs(data=grey, device="cpu"))
+    assert learnt.spec.title == own
