@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import inspect
 import json
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,7 +33,7 @@ def add(commands: Any, name: str, doc: str | None, run: Run) -> argparse.Argumen
     parser = group(commands, name, doc)
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     parser.add_argument(
-        "--quiet", action="store_true", help="no progress; there is none either where output is no terminal"
+        "--quiet", action="store_true", help="no progress: neither a bar on a terminal nor lines in a log"
     )
     parser.set_defaults(run=run)
     return parser
@@ -48,8 +47,8 @@ def add_data(parser: argparse.ArgumentParser) -> None:
 
 
 def progress(options: argparse.Namespace) -> bool:
-    """Whether to show how far a run is: only where somebody looks."""
-    return not options.quiet and sys.stdout.isatty()
+    """Whether to say how far a run is."""
+    return not options.quiet
 
 
 def dataset(options: argparse.Namespace) -> ImageData:
@@ -90,8 +89,7 @@ def changes(config: Any, argument: str, words: Sequence[str]) -> dict[str, Any]:
     for name, value in found.items():
         errors.check_choice(f"a setting in {argument}", name, tuple(known))
         restore = getattr(known[name].type, "from_dict", None)
-        # An architecture by its family alone: network=resnet18.
-        found[name] = restore({"family": value} if isinstance(value, str) else value) if restore else value
+        found[name] = restore(value) if restore else value
     return found
 
 

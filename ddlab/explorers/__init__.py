@@ -8,6 +8,7 @@ Prediction           a question whose answer is locked before the result is seen
 DiversityView, LatentConflict   free-form explorers that several lessons show
 Lab, Value, Compute, Change, Chart, Strip, Html, Row, Column, Tabs   a laboratory as a declaration; Laboratory is what it makes
 Explorer             the base: sentence, errors, state text, close
+Quest, QuestLine     what a reader is asked to reach, checked
 replace, close_all   one explorer per name
 """
 
@@ -19,6 +20,7 @@ from .live import Sentence
 from .live_lab import Live
 from .plot import Plot
 from .prediction import Prediction
+from .quest import Quest, QuestLine
 from .registry import close_all, replace
 from .runner import Runner
 from .scrubber import Scrubber, film
@@ -39,6 +41,8 @@ __all__ = [
     "Picture",
     "Plot",
     "Prediction",
+    "Quest",
+    "QuestLine",
     "Row",
     "Runner",
     "Scrubber",

@@ -35,6 +35,8 @@ from ..runs import Run
 from .controls import controls
 from .layout import Explorer
 from .progress import Progress
+from .quest import Quest, QuestLine
+from .recording import Moving
 from .runner import Left, Runner
 from .stops import name_stops, set_stops
 from .views import Shown, flattened, laid_out
@@ -104,7 +106,8 @@ class Declared:
         job_words: (world, job) -> what is said beside the bar. buttons: of `Compute` and `Change`.
         labels: field -> words. choice_words: world -> field -> (choice -> its words).
         stops: world -> field -> (low, high) of a slider with round numbers, or stop -> its words.
-        caption: HTML under the views.
+        quest: what the reader is asked to reach; checked at every drawing. caption: HTML under the views.
+        still: the control that stays alive on a page without a kernel; default the first that can be moved.
     """
 
     controls: Sequence[str] | Callable[[Any], Sequence[str]]
@@ -126,7 +129,9 @@ class Declared:
     labels: Mapping[str, str] = field(default_factory=dict)
     choice_words: Callable[[Any], dict[str, Callable[[Any], str]]] = lambda world: {}
     stops: Callable[[Any], Mapping[str, tuple[int, int] | Mapping[Any, str]]] = lambda world: {}
+    quest: Quest | None = None
     caption: str = ""
+    still: str = ""
 
 
 class Lab:
@@ -220,6 +225,7 @@ class Laboratory(Explorer):
         )
         declared = self.lab.views(world) if callable(self.lab.views) else self.lab.views
         self._shown = [Shown(view) for view in flattened(declared)]
+        self.quest = None if self.lab.quest is None else QuestLine(self.lab.quest.words)
         self.runner = Runner(self._compute, on_error=self._failed, on_busy=self._busy, name="ddlab-lab")
         self.beside = Runner(self._compute_beside, on_error=self.show_error, name="ddlab-lab-beside")
         for job in self.lab.wanted(world, self.start)[: self.lab.opens_with]:
@@ -230,7 +236,7 @@ class Laboratory(Explorer):
         caption = [widgets.HTML(self.lab.caption)] if self.lab.caption else []
         super().__init__(
             lab.title,
-            controls=[self.panel, self._button_row, self.progress],
+            controls=[*([self.quest] if self.quest else []), self.panel, self._button_row, self.progress],
             views=[*([self.slider] if self.lab.watched else []), *views, *caption],
             key=key,
             beside=True,
@@ -263,6 +269,14 @@ class Laboratory(Explorer):
         finally:
             self._busy(False)
         return self
+
+    def to_record(self) -> Sequence[Moving]:
+        return [Moving(self.panel[self.lab.still])] if self.lab.still else super().to_record()
+
+    def finish_now(self) -> None:
+        self.past = (self.settings,)  # as if nothing had been on show before
+        self.run()
+        super().finish_now()
 
     @property
     def watched(self) -> Run | None:
@@ -473,6 +487,8 @@ class Laboratory(Explorer):
             self._place_slider(known)
             self._draw_views(known)
             self._enable(known)
+            if self.quest is not None and self.lab.quest is not None and not self.quest.met:
+                self.quest.look(self.lab.quest.met(self.world, self.settings, known))
             self.say(f"{self.lab.sentence(self.world, self.settings, known)} {self._waiting()}".strip())
             self.progress.drawn(begun)
 

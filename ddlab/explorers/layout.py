@@ -29,7 +29,9 @@ import ipywidgets as widgets
 from ..core.errors import DDLabError, check_boolean, check_text, fail
 from .controls import Controls
 from .live import Sentence
-from .registry import Closable, replace
+from .recording import Moving
+from .registry import Closable, note, replace
+from .runner import Runner
 
 _STYLE = """<style>
 .ddlab-explorer { padding: 4px 0 8px; }
@@ -80,7 +82,9 @@ class Explorer(widgets.VBox):
         check_boolean("beside", beside)
         check_text("key", key)
         controls, views = _checked_widgets("controls", controls), _checked_widgets("views", views)
+        self.title = title
         self.error: BaseException | None = None
+        self._closed = False
         self._belongings = []
         self._title = widgets.HTML(
             f'{_STYLE}<div class="ddlab-title" role="heading" aria-level="3">{html.escape(title)}</div>'
@@ -96,6 +100,7 @@ class Explorer(widgets.VBox):
             parts[0].add_class("ddlab-beside")
         super().__init__([self._title, *parts])
         self.add_class("ddlab-explorer")
+        note(self)
         if key:
             replace(key, self)
 
@@ -134,6 +139,8 @@ class Explorer(widgets.VBox):
 
         @functools.wraps(handler)
         def guarded(*arguments: Any, **keywords: Any) -> None:
+            if self._closed:
+                return  # its page is gone, a control that somebody holds may still move
             before = self.error
             try:
                 handler(*arguments, **keywords)
@@ -187,6 +194,30 @@ class Explorer(widgets.VBox):
         self.share_field = field
         return row
 
+    # -- on a page without a kernel
+
+    def to_record(self) -> Sequence[Moving]:
+        """The controls that stay alive on a page without a kernel (`recording`): the first one of its `panel`, where that is open.
+
+        An explorer with something to run first does so here.
+        """
+        panel = getattr(self, "panel", None)
+        if not isinstance(panel, Controls) or panel.disabled:
+            return ()
+        return [Moving(panel[name]) for name in list(panel)[:1]]
+
+    def finish_now(self) -> None:
+        """Show what the controls say before this returns, whatever is computed in threads otherwise.
+
+        Raises:
+            DDLabError: settings that cannot be shown.
+        """
+        for belonging in self._belongings:
+            if isinstance(belonging, Runner):
+                belonging.join(None)
+        if self.error is not None:
+            raise self.error
+
     # -- end
 
     def owns(self, belonging: Any) -> Any:
@@ -196,6 +227,7 @@ class Explorer(widgets.VBox):
 
     def close(self) -> None:
         """End every thread and take every widget of the explorer away."""
+        self._closed = True
         for belonging in self._belongings:
             belonging.close()
         self._belongings = []

@@ -21,6 +21,11 @@ def front_end(*names: str) -> str:
     return "".join((_HERE / name).read_text(encoding="utf-8") for name in ("listen.js", *names))
 
 
+def style() -> str:
+    """The style sheet of our own widgets."""
+    return (_HERE / "plot.css").read_text(encoding="utf-8")
+
+
 class LiveWidget(anywidget.AnyWidget):
     """A widget whose traits named in `_resent` reach the page whenever it is ready."""
 

@@ -54,7 +54,7 @@ class Plot(LiveWidget):
     (the reader's setting).
     """
 
-    _esm = front_end("drag.js", "plot.js")
+    _esm = front_end("figure.js", "drag.js", "plot.js")
     _css = _HERE / "plot.css"
     _resent = ("_figure", "alt", "cursor")
     _figure = traitlets.Unicode().tag(sync=True)

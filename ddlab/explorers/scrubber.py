@@ -17,10 +17,12 @@ import ipywidgets as widgets
 import plotly.graph_objects as go
 
 from ..core import errors
+from ..figures import pipeline, pipelines
 from ..runs import Frame, Run
 from . import looks
 from .images import Picture
 from .layout import Explorer, side_by_side
+from .recording import Moving
 
 
 class Scrubber(Explorer):
@@ -35,6 +37,7 @@ class Scrubber(Explorer):
         describe: Callable[[int], str] | None = None,
         places: Callable[[int, str], float | None] | None = None,
         what: str = "images",
+        drawing: Callable[[int], str] | None = None,
         key: str = "",
     ) -> None:
         """
@@ -43,17 +46,17 @@ class Scrubber(Explorer):
             curve: figure with the step on its x axis; the marker follows the slider. Of several by name buttons choose one.
             places: (step, name of a curve) -> where its marker stands; default at the step.
             describe: step number -> what to say of it, after "Step 120 of 500: ".
-            what: what the pictures show, for their alt text.
+            what: what the pictures show, for their alt text. drawing: step number -> SVG above the views.
             key: name under which an earlier scrubber is closed.
         """
         if not isinstance(frames, list | tuple) or not frames or not all(isinstance(one, Frame) for one in frames):
             errors.fail("frames", "a list of Frames that is not empty", frames)
         for frame in frames:
             errors.check_integer("a step of frames", frame.step, 0)
-        for argument, function in (("describe", describe), ("places", places)):
+        for argument, function in (("describe", describe), ("places", places), ("drawing", drawing)):
             errors.check_function(argument, function, optional=True)
         errors.check_text("what", what, empty=False)
-        self._frames, self._describe, self._what = tuple(frames), describe, what
+        self._frames, self._describe, self._what, self._draw = tuple(frames), describe, what, drawing
         last = len(self._frames) - 1
         self.slider = widgets.SelectionSlider(
             options=[(str(frame.step), position) for position, frame in enumerate(self._frames)],
@@ -74,9 +77,14 @@ class Scrubber(Explorer):
         )
         self.plot = None if self.charts is None else self.charts.plot
         views = [view for view in (self.picture, self.charts) if view is not None]
-        super().__init__(title, controls=[self.slider], views=[side_by_side(views)], key=key)
+        self.drawing = widgets.HTML()
+        drawn = [] if drawing is None else [self.drawing]
+        super().__init__(title, controls=[self.slider], views=[*drawn, side_by_side(views)], key=key)
         self._show(last)
         self.slider.observe(self.guard(lambda change: self._show(change["new"])), "index")
+
+    def to_record(self) -> list[Moving]:
+        return [Moving(self.slider, len(self._frames)), *([] if self.charts is None else self.charts.to_record())]
 
     def _chart(self, figure: go.Figure, name: str) -> tuple[go.Figure, float | None]:
         return figure, self._places(self._frames[self.slider.index or 0].step, name)
@@ -89,6 +97,8 @@ class Scrubber(Explorer):
         if position is None:
             return
         frame = self._frames[position]
+        if self._draw is not None:
+            self.drawing.value = self._draw(frame.step)
         if self.picture is not None:
             self.picture.show_bytes(frame.content, alt=self._alt(position))
         if self.charts is not None:
@@ -98,7 +108,7 @@ class Scrubber(Explorer):
 
 
 def film(run: Run, *, title: str = "Back and forth through the run", key: str = "film") -> Scrubber:
-    """A slider over the looks that a run has kept: images, the curves of its numbers, these in words.
+    """A slider over the looks that a run has kept: images, the curves of its numbers, these in words; the method's drawing, lit.
 
     Raises:
         DDLabError: a run without a frame, or whose frames hold something else than looks.
@@ -106,11 +116,14 @@ def film(run: Run, *, title: str = "Back and forth through the run", key: str = 
     frames = looks.check_looks("run", errors.check_instance("run", run, Run, "a Run").frames)
     by_step = {frame.step: frame for frame in frames}
     drawn = [(frame.step, looks.picture(run.inputs, frame)) for frame in frames]
+    method = pipelines.METHODS.get(run.process.NAME)
+    names = looks.chart_names([frames[-1], *frames])  # a curve that the last frame is on comes first, and has a marker
     return Scrubber(
         [Frame(step, None if encoded is None else encoded[0]) for step, encoded in drawn],
-        {name: looks.curve(frames, name) for name in looks.chart_names(frames)},
+        {name: looks.curve(frames, name) for name in names},
         title=title,
         describe=lambda step: f"{looks.words(by_step[step].content) or 'before the first update'}.",
         places=lambda step, name: looks.cursor(by_step[step], name),
+        drawing=None if method is None else lambda step: pipeline(method, by_step[step].content.running),
         key=key,
     )

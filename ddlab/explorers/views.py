@@ -185,7 +185,9 @@ def _tabs(titles: list[str], children: list[Any]) -> widgets.Widget:
 
     buttons.observe(press, "index")
     press()
-    return widgets.VBox([buttons, *boxes])
+    whole = widgets.VBox([buttons, *boxes])
+    whole.add_class("ddlab-tabs")  # a page without a kernel shows what is folded away, too
+    return whole
 
 
 def flattened(views: Any) -> list[View]:

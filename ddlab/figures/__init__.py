@@ -1,13 +1,15 @@
 """Figures: pure functions of arrays and names that return a plotly figure, or PNG bytes for a grid of images.
 
 No widgets and no training. Every function takes `theme="light"` or `"dark"`; every figure has a title, labelled axes and an alt text
-in `figure.layout.meta["alt"]` (read it with `alt_text`). Inside explorers build figures in the light theme: the plot widget changes
+in `figure.layout.meta["alt"]` (read it with `alt_text`).
+`pipeline` draws the parts of a method (`pipelines`) as SVG. Inside explorers build figures in the light theme: the plot widget changes
 the colours in the browser when the page is dark.
 """
 
 from .bases import basis_grid, basis_pixels, reconstruction_error_curve, spectrum_curve
 from .comparison import add_reference, bars, comparison, grouped_comparison, raise_bars
 from .curves import gap_curves, loss_curves
+from .drawing import Arrow, Box, Pipeline, pipeline
 from .embedding import coverage_bars, embedding_map, move_points
 from .images import encode_grid, encode_png, grid_alt, image_grid
 from .labels import cell_table, label_matrix
@@ -23,6 +25,9 @@ from .toys import decision_map, move_curves, move_decisions, setting_curves
 from .views import classes_on_map
 
 __all__ = [
+    "Arrow",
+    "Box",
+    "Pipeline",
     "add_reference",
     "alt_text",
     "bars",
@@ -56,6 +61,7 @@ __all__ = [
     "move_latents",
     "move_points",
     "one_class",
+    "pipeline",
     "product_bars",
     "raise_bars",
     "raise_products",

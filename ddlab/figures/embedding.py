@@ -18,6 +18,7 @@ from .theme import ThemeName
 # The densest 90%, 60% and 30% of the points lie inside.
 _CONTOURS = {"start": 0.1, "end": 0.7, "size": 0.3}
 DISTILLED = "distilled"
+_NARROWEST = np.array([380.0, 300.0])  # px of a map beside other views: width, height
 _BARE, _COVERED = "real, not covered", "real, covered"
 
 
@@ -67,7 +68,7 @@ def embedding_map(
             **moving[name], mode="markers", name=name, marker=marker,
             hovertemplate="%{text}<extra>" + name + "</extra>",
         )  # fmt: skip
-    add_class_names(figure, points, names, theme)
+    add_class_names(figure, points, names, theme, extent)
     orange = look.series_style(1, theme).colour
     widths = [3.5 if index == chosen else 1.2 for index in range(count)]
     figure.add_scatter(
@@ -168,16 +169,46 @@ def as_plane(argument: str, value: Any) -> np.ndarray:
     return array
 
 
-def add_class_names(figure: go.Figure, points: np.ndarray, names: Sequence[str], theme: ThemeName) -> None:
-    """The name of each class in the middle of its points [n, 2]."""
-    of_class = np.array(names)
-    centres = {name: np.median(points[of_class == name], 0) for name in dict.fromkeys(names)}
+def add_class_names(
+    figure: go.Figure, points: np.ndarray, names: Sequence[str], theme: ThemeName, extent: Any = None
+) -> None:
+    """The name of each class in the middle of its points [n, 2], moved aside where it would lie over another one."""
+    of_class, classes = np.array(names), list(dict.fromkeys(names))
+    middles = np.array([np.median(points[of_class == name], 0) for name in classes])
+    span = (
+        np.ptp(points, axis=0)
+        if extent is None
+        else np.array([high - low for low, high in filter(None, as_extent(extent))])
+    )
+    span = np.where(span > 0, span, 1.0)
+    sizes = (
+        np.array([[11 * len(name) + 6, 26] for name in classes]) / _NARROWEST
+    )  # px of a letter at this size, over those of the map
+    centres = dict(zip(classes, apart(middles / span, sizes) * span, strict=True))
     bold = [f"<b>{look.literal(name)}</b>" for name in centres]
     figure.add_scatter(
         x=short(np.array([at[0] for at in centres.values()])), y=short(np.array([at[1] for at in centres.values()])),
         mode="text", text=bold, textfont={"size": 19, "color": look.neutral("quiet", theme)},
         name="middle of a class", hoverinfo="skip", showlegend=False,
     )  # fmt: skip
+
+
+def apart(places: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Middles of boxes [n, 2] of these sizes [n, 2], moved a little where two of them overlap."""
+    at = places.astype(float)
+    for _ in range(500):
+        still = True
+        for one in range(len(at)):
+            for other in range(one):
+                gap = at[one] - at[other]
+                over = (sizes[one] + sizes[other]) / 2 - np.abs(gap)
+                if (over > 1e-9).all():
+                    axis, still = int(np.argmin(over)), False
+                    push = (over[axis] / 2 + 1e-6) * (1 if gap[axis] >= 0 else -1)
+                    at[one, axis], at[other, axis] = at[one, axis] + push, at[other, axis] - push
+        if still:
+            break
+    return at
 
 
 def add_contours(figure: go.Figure, density: Any, theme: ThemeName) -> None:

@@ -111,7 +111,7 @@ def landscape_relief(
         scene={
             **scene,
             "aspectmode": "manual",
-            "aspectratio": {"x": 1.2, "y": 1.2, "z": 0.8},
+            "aspectratio": {"x": 1, "y": 1, "z": 0.7},  # leaves room for the titles of the axes
             "camera": {"eye": {"x": 1.45, "y": -1.45, "z": 1.0}, "center": {"z": -0.15}},
         }
     )

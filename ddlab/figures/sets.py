@@ -25,6 +25,7 @@ from .panels import image_panels
 from .theme import ThemeName
 
 REAL = "real images"
+_NAMED = 30  # classes whose names all fit below their bars
 
 
 @checked
@@ -69,7 +70,7 @@ def sets_on_map(
         marker={"symbol": "circle-open", "color": look.neutral("axis", theme), "size": 4},
     )  # fmt: skip
     if real_classes is not None:
-        add_class_names(figure, points, as_names("real_classes", real_classes, len(points)), theme)
+        add_class_names(figure, points, as_names("real_classes", real_classes, len(points)), theme, extent)
     said: list[str] = []
     # Turned round: what is drawn last lies on top.
     for index, (name, positions) in reversed(list(enumerate(sets.items()))):
@@ -147,6 +148,8 @@ def class_bars(
         # There is no room for numbers on bars this narrow; hover and the table of numbers have them.
         figure.update_traces(text=None)
     figure.update_xaxes(type="category")  # classes called "0" to "9" are no numbers
+    if len(class_names) <= _NAMED:
+        figure.update_xaxes(dtick=1)  # else plotly leaves names out on a narrow page
     # At the lower edge: names of classes that are turned to fit push the axis title down.
     figure.update_layout(legend={"yref": "container", "y": 0, "yanchor": "bottom"})
     said += add_levels(figure, references, np.concatenate(shown), theme=theme)

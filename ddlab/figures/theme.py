@@ -172,12 +172,9 @@ def literal(name: object) -> str:
 
 
 def legend_below(figure: go.Figure) -> go.Figure:
-    """Put the legend under the x axis, where it takes no width from the data and may grow on a narrow page."""
-    plot_height = max((figure.layout.height or 360) - 120, 100)
-    figure.update_layout(
-        showlegend=True,
-        legend={"orientation": "h", "x": 0, "xanchor": "left", "y": -56 / plot_height, "yanchor": "top"},
-    )
+    """Put the legend under the x axis, where it takes no width from the data; however long it is, the plot makes room for it."""
+    place = {"orientation": "h", "x": 0, "xanchor": "left", "y": 0, "yref": "container", "yanchor": "bottom"}
+    figure.update_layout(showlegend=True, legend=place)
     return figure
 
 

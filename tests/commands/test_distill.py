@@ -191,7 +191,7 @@ def test_an_interrupt_keeps_whole_students(
         (["distill", "sre2l", *DATA, "--preset", "paper:nowhere"], "dataset must be one of"),
         ([*SELECT, "--teacher", "none.safetensors"], "none.safetensors"),
         ([*SELECT, "--device", "tpu"], "device must be"),
-        (["distill", "sre2l", *DATA, "--teacher-config", "network=resnet"], "family must be one of"),
+        (["distill", "sre2l", *DATA, "--teacher-config", "network=resnet"], "network must be one of"),
     ],
 )
 def test_mistakes_are_one_line(given: list[str], words: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

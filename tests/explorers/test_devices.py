@@ -13,7 +13,7 @@ from ddlab import explorers, networks
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.explorers import live_students
-from ddlab.lessons.bases_and_views import world as bases_and_views
+from ddlab.lessons.bases import world as bases
 from ddlab.lessons.data_residuals import world as data_residuals
 from ddlab.lessons.diversity import world as diversity
 from ddlab.lessons.shared import labels_against_images
@@ -65,9 +65,9 @@ def test_explorers_and_the_worlds_of_laboratories(
     for kind in (data_residuals.RECOVERED, data_residuals.REAL):
         assert 0 <= merged.student(kind, whole, "hard", 0, watch=_unwatched) <= 1
 
-    views = bases_and_views.World(grey, teacher, boost.SMALL, pretraining=PRETRAINING, candidates=(1e-2,))
+    views = bases.World(grey, teacher, boost.SMALL, pretraining=PRETRAINING, candidates=(1e-2,))
     run = views.run(views.start).advance()
     frame = run.frames[-1]
     assert run.inputs.device == device and type(views.looks(run.config, frame).images) is Tensor
-    assert all(type(points) is Tensor for _, points in leaves(views.places(run.config, frame, bases_and_views.PCA)))
+    assert all(type(points) is Tensor for _, points in leaves(views.places(run.config, frame)))
     assert 0 <= views.learned(run, frame, "these", watch=_unwatched).accuracies[0] <= 1

@@ -17,7 +17,7 @@ import pytest
 from ddlab import explorers
 from ddlab.core.errors import DDLabError, fail
 from ddlab.core.parameters import Parameters, narrowed, parameter
-from ddlab.explorers import Change, Chart, Compute, Html, Known, Lab, Laboratory, Row, Strip, Tabs, Value
+from ddlab.explorers import Change, Chart, Compute, Html, Known, Lab, Laboratory, Quest, Row, Strip, Tabs, Value
 from ddlab.explorers import lab as labs
 from ddlab.explorers.views import step_on_show
 from ddlab.figures import encode_grid, loss_curves
@@ -138,6 +138,18 @@ def declared(**changes: Any) -> Lab:
     """A laboratory of numbers."""
     usual = {"controls": ("power", "total"), "more": ("twin", "colour"), "check": check, "sentence": sentence}
     return Lab("Numbers", World, **usual | {"views": [Html(frames, listed)]} | changes)
+
+
+def test_a_quest_is_met_by_what_is_on_show_and_stays_met(opened) -> None:
+    lab = opened(declared(**OF_RUNS, quest=Quest("Reach <40>.", lambda world, settings, known: settings.power >= 5)))
+    assert not lab.quest.met and "Reach &lt;40&gt;." in lab.quest.value and 'data-met="false"' in lab.quest.value
+    lab.panel["power"].value = 5
+    assert lab.quest.met and "Done." in lab.quest.value
+    lab.panel["power"].value = 1
+    assert lab.quest.met
+    assert opened(declared()).quest is None
+    with pytest.raises(DDLabError, match="words of a quest must"):
+        Quest("", lambda world, settings, known: True)
 
 
 @pytest.fixture

@@ -46,6 +46,14 @@ def test_without_a_curve(frames):
     scrub.close()
 
 
+def test_the_drawing_follows_the_slider(frames):
+    scrub = Scrubber(frames, drawing=lambda step: f"<svg>{step}</svg>")
+    assert scrub.drawing.value == "<svg>50</svg>" and scrub.drawing in scrub.views_box.children
+    scrub.slider.index = 0
+    assert scrub.drawing.value == "<svg>5</svg>"
+    scrub.close()
+
+
 def test_errors_of_the_description_are_shown(frames):
     def describe(index):
         if index < 50:

@@ -21,11 +21,11 @@ from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.explorers import Explorer, Live, Scrubber, film
 from ddlab.figures import encode_png, loss_curves
-from ddlab.lessons.bases_and_views.budget_lab import BudgetLab
 from ddlab.lessons.claims_on_trial import experiments
 from ddlab.lessons.claims_on_trial.trial_card import TrialCard
 from ddlab.lessons.diversity.latents import LatentConflict, pulls, start_points
 from ddlab.lessons.inverting_a_network.diversity_view import DiversityView
+from ddlab.lessons.views.budget_lab import BudgetLab
 from ddlab.methods import sre2l
 from ddlab.networks import Network
 from ddlab.runs import Frame, Keep, Run

@@ -37,9 +37,6 @@ def add(commands: Any) -> None:
     whole["slides"].add_argument(
         "--run", action="store_true", dest="results", help="run the lesson first, for its results"
     )
-    whole["slides"].add_argument(
-        "--reveal", metavar="URL", help="another place of reveal.js (reveal.js: beside the slides)"
-    )
 
 
 def _build(options: argparse.Namespace) -> tuple[int, dict[str, Any]]:
@@ -69,12 +66,16 @@ def _html(options: argparse.Namespace) -> tuple[int, dict[str, Any]]:
 
     examples:
       ddlab lessons html                              every lesson, into build/html; begin with index.html
-      ddlab lessons html 20_inverting_a_network       one of them (about as long as it takes to run it)
+      ddlab lessons html 20_inverting_a_network       one of them
+
+    It takes as long as to run the lesson, and half a minute at most for each explorer, which is recorded along one control.
     """
     from .html import write
 
     names = _names(options)
-    failed = write(names, options.out, notebooks=options.notebooks)
+    failed, still = write(names, options.out, notebooks=options.notebooks)
+    for sentence in still:
+        print(sentence, file=sys.stderr)
     return _told(len(names), failed, options.out / "index.html")
 
 
@@ -101,24 +102,27 @@ def _grade(options: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     examples:
       ddlab lessons grade submissions --source notebooks/assignments/instructor/labels_or_images.ipynb > points.csv
 
-    It runs what students wrote, with your rights: use an account or a container that holds nothing else.
+    Each submission runs confined: in bubblewrap where that works, else behind Linux' Landlock, else within limits only, with your
+    rights; standard error says which. Hidden tests run in another process. A submission that fails is one line there.
     """
-    from .grading import grade
+    from .grading.submissions import grade
 
     return grade(options.submissions, options.source)
 
 
 def _slides(options: argparse.Namespace) -> tuple[int, dict[str, Any]]:
-    """Make slides of lessons, by what the cells' metadata say of them (`jupyter nbconvert --to slides`).
+    """Make slides of lessons, from their own cells: arrow keys move, "c" shows the code. They need no network.
+
+    Cells go where their `slideshow` metadata says; where there is none, each heading begins a slide and "Deeper" is left out.
 
     examples:
       ddlab lessons slides 20_inverting_a_network --run          with its results; takes as long as the lesson
-      ddlab lessons slides 00_start --reveal reveal.js           without a network: a copy of reveal.js lies beside the slides
+      ddlab lessons slides                                       every lesson as it is handed out, into build/slides
     """
     from .slides import write
 
     names = _names(options)
-    failed = write(names, options.out, notebooks=options.notebooks, results=options.results, reveal=options.reveal)
+    failed = write(names, options.out, notebooks=options.notebooks, results=options.results)
     return _told(len(names), failed, options.out)
 
 

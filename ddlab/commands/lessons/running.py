@@ -1,5 +1,4 @@
-"""Runs a notebook from top to bottom in a fresh kernel, as a reader would: `html` makes pages of it, `timing` measures it, `grading`
-grades it.
+"""Runs a notebook from top to bottom in a fresh kernel, as a reader would: `html` makes pages of it, `timing` measures it.
 
 notebook = run(Path("notebooks/20_inverting_a_network.ipynb"))     # with its outputs and the state of its widgets
 """

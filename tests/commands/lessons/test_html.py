@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import base64
 import html as escaping
+import io
 import json
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
 import numpy as np
 import pytest
 from ipywidgets.embed import dependency_state
+from PIL import Image
 
 from ddlab import explorers, figures
 from ddlab.commands import main
-from ddlab.commands.lessons import NOTEBOOKS, html, html_stills
+from ddlab.commands.lessons import NOTEBOOKS, html, html_explorers, html_stills
 from ddlab.commands.lessons.html_formulas import mathml
+from ddlab.core.parameters import Parameters, parameter
+from ddlab.explorers import Chart, Html, Lab, Tabs
+from ddlab.explorers.recording import recordings
 from ddlab.lessons import Prediction
 from ddlab.lessons.claims_on_trial import experiments
 from ddlab.lessons.claims_on_trial.trial_card import TrialCard
@@ -92,7 +99,7 @@ def test_every_formula_of_the_lessons_is_drawn_and_nothing_is_fetched(path: Path
 def test_a_figure_is_kept_whole_with_its_words(name: str) -> None:
     figure = bars(name)
     content = json.dumps(json.loads(str(figure.to_json())))
-    drawn = html_stills.figure(content, 'said "so"')
+    drawn = html_explorers.figure(content, 'said "so"')
     (script,) = re.findall(r'<script type="application/json">(.*?)</script>', drawn, re.DOTALL)
     assert json.loads(script) == json.loads(content) and "<" not in script
     assert 'aria-label="said &quot;so&quot;"' in drawn and "<p>said &quot;so&quot;</p>" in drawn
@@ -105,18 +112,54 @@ def test_what_lesson_show_emits_becomes_a_figure() -> None:
     assert html_stills.FIGURE not in output.data and 'aria-label="in words"' in output.data["text/html"]
 
 
-def still(widget) -> str:
+def still(widget, recordings=()) -> str:
     state = dependency_state([widget], drop_defaults=False)
     shown = with_output({html_stills.WIDGET: {"model_id": widget.model_id}, "text/plain": "VBox(...)"})
     shown.metadata["widgets"] = {html_stills.STATE: {"state": state}}
-    done = html_stills.with_stills(shown)
+    done = html_stills.with_stills(shown, recordings)
     assert "widgets" not in done.metadata
     return done.cells[0].outputs[0].data["text/html"]
 
 
+def alive(explorer) -> tuple[str, dict]:
+    """Its HTML, and what the page's script is given."""
+    text = still(explorer, [one for one in recordings() if one["explorer"] == explorer.model_id])
+    (script,) = re.findall(r'<script type="application/json" class="ddlab-recording">(.*?)</script>', text, re.DOTALL)
+    return text, json.loads(script)
+
+
+def folding() -> explorers.Laboratory:
+    """A laboratory whose figure, and whose remark, are there for some values; its tabs are both worth a look."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class Settings(Parameters):
+        size: int = parameter(1, range=(0, 2), explorable=(0, 2), help="Of the bar.")
+        colour: str = parameter("red", choices=("red", "blue"), explorable=True, help="Unused.")
+
+    def on_show(world, settings, known) -> tuple:
+        return (settings.size,)
+
+    views = [
+        Chart(on_show, lambda size: figures.bars(["a"], [size], title=f"Size {size}", y_label="size")),
+        Chart(on_show, lambda size: bars("Seen at 2") if size == 2 else None, folds=True),
+        Tabs(
+            ("Words", Html(on_show, lambda size: f"<i>{size}</i>")), ("Same", Html(lambda *given: (), lambda: "same"))
+        ),
+    ]
+    world = type("World", (), {"__init__": lambda self: setattr(self, "start", Settings())})
+    said = Lab(
+        "Folding",
+        world,
+        controls=("size", "colour"),
+        views=views,
+        sentence=lambda world, settings, known: f"{settings.size}.",
+    )
+    return said()
+
+
 def test_a_question_stands_there_with_its_answers() -> None:
     text = still(Prediction("Which <one>?", ["a & b", "c"]))
-    assert html_stills.INTERACTIVE in text and "a &amp; b" in text and "Which" in text
+    assert html_explorers.INTERACTIVE in text and "a &amp; b" in text and "Which" in text
     assert "Lock my answer" not in text, "nothing can be pressed"
 
 
@@ -152,6 +195,87 @@ def test_an_explorer_stands_still_with_picture_plot_sentence_and_values() -> Non
     scrubber.close()
 
 
+def test_a_recorded_scrubber_keeps_its_slider_and_each_frame_once() -> None:
+    frames = [Frame(step, dot(step)) for step in range(1, 31)]
+    curves = {name: figures.loss_curves({name: [3.0, 2.0]}, title=name) for name in ("loss", "norm")}
+    scrubber = explorers.Scrubber(frames, curves, describe=lambda step: f"loss <{step}>")
+    text, recorded = alive(scrubber)
+    assert "<b>step</b>, at all its values (1 to 30)" in text and html_explorers.INTERACTIVE not in text
+    assert re.search(
+        r'<input type="range" min="0" max="29" value="29" aria-valuetext="30" data-labels="[^"]+" data-control="0"',
+        text,
+    )
+    assert '<select data-control="1"' in text and "<option selected>loss</option><option>norm</option>" in text
+    picture, figure, sentence = recorded["slots"]
+    assert recorded["counts"] == [30, 2] and all(len(slot["at"]) == 60 for slot in recorded["slots"])
+    assert [len(slot["contents"]) for slot in recorded["slots"]] == [30, 60, 30]
+    assert (
+        picture["contents"][4]["src"].startswith("data:image/png;base64,")
+        and "step 5," in picture["contents"][4]["alt"]
+    )
+    assert sentence["contents"][sentence["at"][8]] == {"text": "Step 5 of 30: loss <5>"}
+    assert '<p data-slot="2">Step 30 of 30: loss &lt;30&gt;</p>' in text
+    shown = [figure["contents"][place] for place in figure["at"]]
+    assert [content["cursor"] for content in shown[:4]] == [1, 1, 2, 2]
+    for content, title in zip(shown, ["loss", "norm"] * 30, strict=True):
+        layout, *traces = (json.loads(recorded["texts"][part]) for part in content["figure"])
+        assert layout["title"]["text"] == title and [trace["name"] for trace in traces] == [title]
+    assert len(recorded["texts"]) <= 4, "both curves, once each"
+    scrubber.close()
+
+
+def test_a_recorded_laboratory_hides_what_folds_and_opens_its_tabs() -> None:
+    lab = folding()
+    text, recorded = alive(lab)
+    slots = [slot["at"] for slot in recorded["slots"]]
+    assert [None, None, 0] in slots, "the figure that is there at 2 alone"
+    assert len(re.findall(r'data-slot="\d+" hidden', text)) == 2, "it, and the box around it"
+    assert "<details open><summary>Words</summary>" in text and "<details><summary>Same</summary>" in text
+    assert re.search(r"<div data-slot=.\d+.><i>1</i></div>", text) and "<div>same</div>" in text
+    assert "<b>size</b>, at all its values (0, 1, 2)" in text and "colour: <b>red</b>" in text
+    lab.close()
+
+
+def test_a_large_picture_is_stored_smaller_with_the_same_pixels() -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (1, 40, 40, 3), dtype=np.uint8)
+    encoded = figures.encode_grid(pixels, columns=1, scale=3)
+    picture = explorers.Picture(encoded, alt="Noise.")
+    ((kind, stored),) = re.findall(r'src="data:image/(\w+);base64,([^"]+)" alt="Noise."', still(picture))
+    assert kind == "webp" and len(base64.b64decode(stored)) < len(encoded) * 2 / 3
+    one, other = (np.asarray(Image.open(io.BytesIO(raw)).convert("RGB")) for raw in (encoded, base64.b64decode(stored)))
+    assert np.array_equal(one, other)
+    picture.close()
+
+
+def test_what_is_too_much_for_a_page_loses_every_second_value(monkeypatch) -> None:
+    frames = [Frame(step, dot(step)) for step in range(1, 31)]
+    curves = {name: figures.loss_curves({name: [3.0, 2.0]}, title=name) for name in ("loss", "norm")}
+    scrubber = explorers.Scrubber(frames, curves)
+    whole, _ = alive(scrubber)
+    monkeypatch.setattr(html_stills, "_MOST", 2 * len(whole) // 3)
+    text, recorded = alive(scrubber)
+    assert len(text) <= 2 * len(whole) // 3 and "<b>step</b>, at 15 of its 30 values (2 to 30)" in text
+    assert recorded["counts"] == [15, 2] and 'aria-valuetext="30"' in text and 'value="14"' in text
+    sentences = recorded["slots"][-1]
+    assert [sentences["contents"][place]["text"][:7] for place in sentences["at"][:4]] == [
+        "Step 2 ",
+        "Step 2 ",
+        "Step 4 ",
+        "Step 4 ",
+    ]
+    monkeypatch.setattr(html_stills, "_MOST", 0)
+    assert alive(scrubber)[1]["counts"] == [2, 2], "two are left at least"
+    scrubber.close()
+
+
+def test_a_slider_that_stands_nowhere_is_put_first() -> None:
+    lab = folding()
+    lab.controls_box.layout.display = "none"
+    text, _ = alive(lab)
+    assert text.index("data-control") < text.index("Folding")
+    lab.close()
+
+
 def test_controls_say_name_and_value_and_hidden_widgets_nothing() -> None:
     import ipywidgets as widgets
 
@@ -172,7 +296,7 @@ def test_controls_say_name_and_value_and_hidden_widgets_nothing() -> None:
 def test_a_widget_whose_state_was_not_saved_is_said_to_be_interactive() -> None:
     shown = with_output({html_stills.WIDGET: {"model_id": "gone"}, "text/plain": "VBox(...)"})
     text = html.page(shown, title="x")
-    assert html_stills.INTERACTIVE in text
+    assert html_explorers.INTERACTIVE in text
 
 
 # --------------------------------------------------------------------------------------------------------------- pages
@@ -198,6 +322,8 @@ TINY = (
     "print('done')",
     "from ddlab.lessons.lesson import OverBudget\nraise OverBudget('slow machine')",
     "print('and on')",
+    "class Broken(explorers.Explorer):\n    def to_record(self): raise RuntimeError('no way')\nBroken('Not to be moved')",
+    "explorers.Scrubber([explorers.scrubber.Frame(step, figures.encode_grid(torch.ones(1, 2, 2).byte().numpy())) for step in (1, 2)])",
 )
 
 
@@ -220,6 +346,7 @@ def test_the_command_writes_what_runs_and_fails_for_what_does_not(tmp_path: Path
     assert main(["lessons", "html", "--notebooks", str(source), "--out", str(pages)]) == 1
     said = capsys.readouterr()
     assert "10_broken.ipynb: ZeroDivisionError: division by zero" in said.err and "1 of 2 written" in said.out
+    assert "00_small.ipynb: 'Not to be moved' stands still: RuntimeError: no way" in said.err
     assert sorted(path.name for path in pages.iterdir()) == ["00_small.html", "index.html", "plotly.min.js"]
     page = (pages / "00_small.html").read_text(encoding="utf-8")
     assert (
@@ -228,6 +355,7 @@ def test_the_command_writes_what_runs_and_fails_for_what_does_not(tmp_path: Path
         and "and on" in page
         and 'class="ddlab-figure"' in page
     )
+    assert page.count("Interactive: run") == 2 and page.count('type="range"') == 1 and "recordings" not in page
     assert not FETCHED.search(page) and "slow machine</" not in page and "Traceback" not in page
     index = (pages / "index.html").read_text(encoding="utf-8")
     assert '<a href="00_small.html">Small &amp; tidy</a>' in index and "10_broken" not in index
