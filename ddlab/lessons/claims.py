@@ -20,7 +20,9 @@ from ..core.registry import Registry, in_folders
 from .shared.effects import Measured, Numbers, numbers_of
 
 RECORD = Path(__file__).with_name("verdicts.json")
-VERDICTS = ("holds", "holds when", "false", "not seen at this scale", "inconclusive")
+MEASURED = ("holds", "weaker", "not seen", "opposite")  # of effects that data show
+STATED = ("true", "true when", "false")  # of what is exact, printed, or said of every case
+VERDICTS = (*MEASURED, "holds when", *STATED, "undecided")
 ROUNDING = 1e-9  # by which a pair may miss what a for-all claim declares, and a recomputed mean the recorded one
 
 _LESSONS = __name__.rpartition(".")[0]
@@ -43,6 +45,7 @@ class Claim:
         lesson: name of the notebook that tests it.
         every: a for-all statement: each single pair must reach `claimed`, so that one exception makes it false.
         when: a condition, declared beforehand, under which the claim is judged as well ("t = 0"); empty for none.
+        counted: each effect is 1 or 0, a sentence that its own numbers bear out or not: a count, which has no interval.
     """
 
     id: str
@@ -55,6 +58,12 @@ class Claim:
     lesson: str
     every: bool = False
     when: str = ""
+    counted: bool = False
+
+    @property
+    def stated(self) -> bool:
+        """Whether it is true or false: exact, printed, or said of every case. Else data show an effect, or not."""
+        return self.every or self.test in ("exact", "table")
 
 
 def _claims() -> dict[str, Claim]:
@@ -97,9 +106,7 @@ class Verdict:
         return Numbers(self.number, self.interval, self.pairs, self.spread, self.least)
 
     def __str__(self) -> str:
-        claim = CLAIMS[self.claim]
-        opposite = "; the effect is the other way round" if self.interval[1] < 0 and not claim.every else ""
-        found = f"{self.claim}: {in_words(self)} (effect {self.numbers.text(claim.every)}){opposite}"
+        claim, found = CLAIMS[self.claim], f"{self.claim}: {in_words(self)} ({effect_in_words(self)})"
         return found if self.under is None else f"{found}; where {claim.when}: {self.under.text(claim.every)}"
 
 
@@ -108,10 +115,11 @@ def judge(
 ) -> Verdict:
     """The verdict that follows from the paired differences of a claim's effect.
 
-    "holds" when the whole 95% interval is at least the claimed effect, "inconclusive" when it contains it. When all of it is below:
-    "not seen at this scale", and "false" for a claim that no scale could save, because it is exact or read off the paper's own table.
-    A claim about every pair "holds" when the least one reaches the claimed effect (up to 1e-9); one exception makes it "false".
-    A claim with a condition that does not hold of all pairs but, by the same rule, of those that meet it: "holds when".
+    An effect that data show "holds" when the whole 95% interval is at least the claimed one, and is "undecided" when the interval
+    contains that. When all of it is below: "weaker" (positive), "not seen" (it contains 0), "opposite" (negative).
+    What is stated (exact, printed, of every case) is "true", "undecided" or "false" by the same interval; a claim about every pair is
+    true when the least one reaches the claimed effect (up to 1e-9), and false by one exception.
+    A claim with a condition that does not hold of all pairs but, by the same rule, of those that meet it: "holds when", "true when".
 
     Args:
         setting: on what it was measured, in words. under: the differences of the pairs that meet the claim's condition `when`; at least
@@ -128,8 +136,8 @@ def judge(
         )
     met = None if under is None else numbers_of("under", under)
     verdict = _ruled(claim, found)
-    if verdict != "holds" and met is not None and _ruled(claim, met) == "holds":
-        verdict = "holds when"
+    if met is not None and not _reached(claim, found) and _reached(claim, met):
+        verdict = "true when" if claim.stated else "holds when"
     return Verdict(claim=claim.id, verdict=verdict, setting=setting, under=met, **found._asdict())
 
 
@@ -141,12 +149,23 @@ def verdicts(lesson: str, pairs: int) -> list[Verdict]:
 
 def in_words(verdict: Verdict) -> str:
     """The verdict, with the condition where that belongs to it."""
-    return f"holds when {CLAIMS[verdict.claim].when}" if verdict.verdict == "holds when" else verdict.verdict
+    return f"{verdict.verdict} {CLAIMS[verdict.claim].when}" if verdict.verdict.endswith(" when") else verdict.verdict
+
+
+def effect_in_words(verdict: Verdict) -> str:
+    """ "effect +0.210, 95% interval +0.185 to +0.235, 3 pairs", or "6 of 10 sentences"."""
+    claim = CLAIMS[verdict.claim]
+    return _counted(verdict) if claim.counted else f"effect {verdict.numbers.text(claim.every)}"
+
+
+def _counted(verdict: Verdict) -> str:
+    return f"{round(verdict.number * verdict.pairs)} of {verdict.pairs} sentences"
 
 
 def declared(claim: Claim) -> str:
     """The effect that was declared, its size, and of what it must be true."""
-    words = f"{claim.effect}: at least {claim.claimed:g}{' in every pair' if claim.every else ''}"
+    least = "all" if claim.counted else f"at least {claim.claimed:g}{' in every pair' if claim.every else ''}"
+    words = f"{claim.effect}: {least}"
     return f"{words}; judged as well where {claim.when}" if claim.when else words
 
 
@@ -159,16 +178,22 @@ def _known(claim_id: object) -> Claim:
     return CLAIMS[claim_id]
 
 
+def _reached(claim: Claim, found: Numbers) -> bool:
+    """Whether all of these numbers reach the declared effect."""
+    least = found.least if claim.every else found.interval[0]
+    return least is not None and least >= claim.claimed - (ROUNDING if claim.every else 0)
+
+
 def _ruled(claim: Claim, found: Numbers) -> str:
     """What the numbers alone say, of all pairs or of those that meet a condition."""
-    if claim.every:
-        return "holds" if found.least is not None and found.least >= claim.claimed - ROUNDING else "false"
     low, high = found.interval
-    if low >= claim.claimed:
-        return "holds"
-    if high < claim.claimed:
-        return "false" if claim.test in ("exact", "table") else "not seen at this scale"
-    return "inconclusive"
+    if _reached(claim, found):
+        return "true" if claim.stated else "holds"
+    if not claim.every and high >= claim.claimed:
+        return "undecided"
+    if claim.stated:
+        return "false"
+    return "opposite" if high < 0 else "weaker" if low > 0 else "not seen"
 
 
 def recorded(claim_id: str) -> Verdict:
@@ -245,7 +270,8 @@ def _row(claim: Claim) -> str:
         return _line([*cells, "not run", ""])
     found = recorded(claim.id)
     where = "" if found.under is None else f"; where {claim.when}: {found.under.cell(claim.every)}"
-    return _line([*cells, f"{found.numbers.cell(claim.every)}{where}; {found.setting}", in_words(found)])
+    numbers = _counted(found) if claim.counted else found.numbers.cell(claim.every)
+    return _line([*cells, f"{numbers}{where}; {found.setting}", in_words(found)])
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -18,6 +18,7 @@ import torch
 from ..core import errors
 from ..explorers import Prediction
 from . import claims
+from .cards import card
 from .contents import LESSONS
 
 # What PyTorch would use, seen before any lesson has lowered it: the cores that this process may use.
@@ -46,7 +47,6 @@ class Lesson:
             torch.set_num_threads(min(self.budget.threads, _CORES))
         self._wall, self._cpu = time.monotonic(), time.process_time()
         self._predictions: dict[str, Prediction] = {}
-        self._verdicts: dict[str, claims.Verdict] = {}
         self._checks = importlib.import_module(f"{self.budget.folder}.experiments").CHECKS
 
     def config(self, module: Any, **changes: Any) -> Any:
@@ -67,6 +67,14 @@ class Lesson:
         """Display a static figure and, folded below it, what it shows in words (its alt text)."""
         show(figure)
 
+    def draw(self, drawing: Any) -> None:
+        """Display a drawing of the pipeline (`figures.Pipeline`)."""
+        from IPython.display import HTML, display
+
+        from ..figures import pipeline
+
+        display(HTML(pipeline(drawing)))
+
     def check(self, exercise: str, answer: Any) -> bool:
         """Check an exercise: prints "Right" or a hint, at once, and never raises for a wrong answer."""
         check = self._checks[errors.check_choice("exercise", exercise, tuple(self._checks))]
@@ -79,25 +87,42 @@ class Lesson:
     def claim(
         self, claim_id: str, differences: Sequence[float], *, setting: str, under: Sequence[float] | None = None
     ) -> claims.Verdict:
-        """Judge a claim on recomputed numbers and print what was declared, what came out, and what the record says.
+        """Judge a claim on recomputed numbers, silently; `card` shows it.
 
         Args:
             under: the differences of the pairs that meet the claim's condition, if it has one.
         """
-        verdict = claims.judge(claim_id, differences, setting=setting, under=under)
-        self._verdicts[claim_id] = verdict
-        declared = claims.CLAIMS[claim_id]
-        print(f"{declared.id}, {declared.source}: {declared.statement}")
-        print(f"  declared: {claims.declared(declared)}")
-        print(f"  here:     {verdict}")
-        print(f"  recorded: {claims.recorded(claim_id)}")
-        return verdict
+        return claims.judge(claim_id, differences, setting=setting, under=under)
+
+    def card(
+        self,
+        claim_id: str,
+        differences: Sequence[float] | None = None,
+        *,
+        sentence: str,
+        setting: str = "this run",
+        under: Sequence[float] | None = None,
+    ) -> claims.Verdict:
+        """Show a claim as a card: judged on numbers of this run, beside the record, or (without `differences`) as recorded.
+
+        Args:
+            sentence: what the verdict means, one sentence. under: as in `claim`.
+        """
+        from IPython.display import HTML, display
+
+        known = claims.recorded(claim_id)
+        if differences is None:
+            display(HTML(card(known, sentence, here=False)))
+            return known
+        found = self.claim(claim_id, differences, setting=setting, under=under)
+        display(HTML(card(found, sentence, here=True, known=known)))
+        return found
 
     def show_claims(self) -> Any:
-        """The lesson's claims with their recorded verdicts, as a table."""
+        """The claims of all lessons with their recorded verdicts, as a table."""
         from IPython.display import Markdown
 
-        return Markdown(claims.table(self.name))
+        return Markdown(claims.table())
 
     def finish(self) -> None:
         """Print time and memory against the budget; raise if the CPU-seconds, the memory or twice the wall time is over it."""

@@ -12,8 +12,6 @@ import shutil
 import sys
 from pathlib import Path
 
-NAME = "labels_or_images"
-
 
 def main(folder: Path, source: Path, submissions: dict[str, Path]) -> dict[str, dict[str, float | None]]:
     # Here, because pytest imports this file too when it looks for doctests.
@@ -21,27 +19,27 @@ def main(folder: Path, source: Path, submissions: dict[str, Path]) -> dict[str, 
     from nbgrader.apps import NbGraderAPI
     from traitlets.config import Config
 
-    config = Config()
+    config, name = Config(), source.stem
     # The instructor's settings, as a course would copy them.
     exec((source.parent / "nbgrader_config.py").read_text(), {"get_config": lambda: config})
     config.CourseDirectory.root = str(folder)
     config.CourseDirectory.course_id = "course"
     api = NbGraderAPI(config=config)
-    _copy(source, folder / "source" / NAME)
-    _check(api.generate_assignment(NAME))
+    _copy(source, folder / "source" / name)
+    _check(api.generate_assignment(name))
     found: dict[str, dict[str, float | None]] = {}
     for student, notebook in submissions.items():
-        _copy(notebook, folder / "submitted" / student / NAME)
-        _check(api.autograde(NAME, student))
+        _copy(notebook, folder / "submitted" / student / name)
+        _check(api.autograde(name, student))
         with Gradebook(api.coursedir.db_url, "course") as book:
-            grades = book.find_submission_notebook(NAME, NAME, student).grades
+            grades = book.find_submission_notebook(name, name, student).grades
             found[student] = {grade.name: grade.auto_score for grade in grades}
     return found
 
 
 def _copy(notebook: Path, place: Path) -> None:
     place.mkdir(parents=True)
-    shutil.copy(notebook, place / f"{NAME}.ipynb")
+    shutil.copy(notebook, place / f"{place.name}.ipynb")
 
 
 def _check(result: dict) -> None:

@@ -22,7 +22,8 @@ import torch
 
 import ddlab
 from ddlab.commands import main
-from ddlab.commands.lessons import NOTEBOOKS, build, grading, running
+from ddlab.commands.lessons import NOTEBOOKS, build
+from ddlab.commands.lessons.grading import judge, kernel, submissions
 from ddlab.core.errors import DDLabError
 from ddlab.lessons import assignment
 
@@ -39,6 +40,22 @@ POINTS = {
     "crisp_gain_check": 2,
 }
 WRITTEN = {"explanation": 3.0, "claim": 3.0}
+OWN_SOURCE, OWN = SOURCE.with_name("your_own_method.ipynb"), HANDED_OUT.with_name("your_own_method.ipynb")
+RECOVER_SOURCE, RECOVER = (
+    SOURCE.with_name("recover_and_relabel.ipynb"),
+    HANDED_OUT.with_name("recover_and_relabel.ipynb"),
+)
+RECOVER_POINTS = {
+    "gaps_check": 2,
+    "loss_check": 2,
+    "gradient_check": 2,
+    "recover_check": 2,
+    "recovered_check": 2,
+    "soft_labels_check": 1,
+    "distillation_loss_check": 2,
+    "learn_check": 2,
+}
+BOTH = [(HANDED_OUT, SOURCE), (OWN, OWN_SOURCE), (RECOVER, RECOVER_SOURCE)]
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -53,10 +70,13 @@ def source_of(cell: dict[str, Any]) -> str:
     return "".join(cell["source"])
 
 
-def answered(changes: dict[str, tuple[str, str]] | None = None, student: str = "s0000000") -> dict[str, Any]:
+def answered(
+    changes: dict[str, tuple[str, str]] | None = None, student: str = "s0000000", handed_out: Path = HANDED_OUT
+) -> dict[str, Any]:
     """The handed-out notebook with the instructor's answers; `changes`: answer -> (right, wrong) text."""
-    notebook = read(HANDED_OUT)
-    answers = {marks(cell)["grade_id"]: cell for cell in read(SOURCE)["cells"] if marks(cell).get("solution")}
+    notebook = read(handed_out)
+    source = dict(BOTH)[handed_out]
+    answers = {marks(cell)["grade_id"]: cell for cell in read(source)["cells"] if marks(cell).get("solution")}
     changes = dict(changes or {})
     for cell in notebook["cells"]:
         text = source_of(cell).replace("s0000000", student)
@@ -75,7 +95,7 @@ def answered(changes: dict[str, tuple[str, str]] | None = None, student: str = "
 
 def test_they_are_in_step_and_well_formed() -> None:
     assert main(["lessons", "build", "--check"]) == 0
-    for path in (SOURCE, HANDED_OUT):
+    for path in (path for both in BOTH for path in both):
         notebook = nbformat.read(path, as_version=4)
         nbformat.validate(notebook)
         assert notebook.metadata.kernelspec.name == "python3"
@@ -87,22 +107,27 @@ def test_they_are_in_step_and_well_formed() -> None:
 
 def test_there_are_twenty_points() -> None:
     for path in (SOURCE, HANDED_OUT):
-        tests, written = grading._worth(read(path))
+        tests, written = submissions._worth(read(path))
         assert (tests, written) == (POINTS, WRITTEN)
+        assert sum(tests.values()) + sum(written.values()) == 20
+    for path in (RECOVER_SOURCE, RECOVER):
+        tests, written = submissions._worth(read(path))
+        assert tests == RECOVER_POINTS and written == {"explanation": 2, "comparison": 3}
         assert sum(tests.values()) + sum(written.values()) == 20
 
 
-def test_what_is_handed_out_holds_no_answer_and_no_hidden_test() -> None:
-    text = HANDED_OUT.read_text(encoding="utf-8")
+@pytest.mark.parametrize(("handed_out", "source"), BOTH)
+def test_what_is_handed_out_holds_no_answer_and_no_hidden_test(handed_out: Path, source: Path) -> None:
+    text = handed_out.read_text(encoding="utf-8")
     assert "SOLUTION" not in text and "HIDDEN" not in text
-    given = "\n".join(source_of(cell) for cell in read(HANDED_OUT)["cells"])
+    given = "\n".join(source_of(cell) for cell in read(handed_out)["cells"])
     secret = []
-    for cell in read(SOURCE)["cells"]:
+    for cell in read(source)["cells"]:
         for region in re.findall(r"### BEGIN (?:SOLUTION|HIDDEN TESTS)\n(.*?)### END", source_of(cell), re.DOTALL):
             secret += [line.strip() for line in region.splitlines() if len(line.strip()) > 12]
         if cell["cell_type"] == "markdown" and marks(cell).get("solution"):
             secret += source_of(cell).splitlines()
-    assert len(secret) > 50
+    assert len(secret) > 40
     assert not [line for line in secret if line and line in given and line != "import torch"]
 
 
@@ -227,22 +252,26 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
-def points_of(submission: dict[str, Any]) -> dict[str, float]:
-    """Points of the checks after running the submission with the instructor's locked cells in this process."""
-    space: dict[str, Any] = {}
-    points = {}
-    for part in grading.merged(submission, read(SOURCE))["cells"]:
-        if part["cell_type"] != "code":
-            continue
-        problem = None
-        with contextlib.redirect_stdout(io.StringIO()):
-            try:
-                exec(source_of(part), space)
-            except Exception as raised:
-                problem = raised
-        if marks(part).get("grade"):
-            points[marks(part)["grade_id"]] = 0 if problem else marks(part)["points"]
-    return points
+def points_of(submission: dict[str, Any], source: dict[str, Any] | None = None) -> dict[str, float]:
+    """Points of the checks, as the grader finds them, with the student's kernel and the judge in this process."""
+
+    def runner(space: dict[str, Any]) -> Any:
+        def run(code: str) -> Exception | None:
+            with contextlib.redirect_stdout(io.StringIO()):
+                try:
+                    exec(code, space)
+                except Exception as problem:
+                    return problem
+            return None
+
+        return run
+
+    theirs, ours = {}, {}
+    student = kernel.Kernel(theirs, runner(theirs))
+    bench = judge.Judge(ours, runner(ours), lambda request: (student.answer(request), False))
+    for step in submissions.plan(submission, source or read(SOURCE)):
+        bench.go(step)
+    return bench.points
 
 
 def test_right_answers_get_all_points(quick: None) -> None:
@@ -312,6 +341,128 @@ def test_a_mistake_loses_its_own_points_and_no_others(quick: None, mistake: str)
     assert points_of(answered({answer: change})) == POINTS | {check: 0}
 
 
+def checked_early(notebook: dict[str, Any]) -> dict[str, Any]:
+    """The page "a method of your own" as far as its loss; the run of the solutions goes through the rest."""
+    last = [marks(cell).get("grade_id") for cell in notebook["cells"]].index("loss_check")
+    return notebook | {"cells": notebook["cells"][: last + 1]}
+
+
+OWN_POINTS = {"gradients_check": 2, "distance_check": 2, "loss_check": 2}
+OWN_MISTAKES = {
+    "none": ("gradients", ("", ""), ()),
+    "a sum": ("gradients", ("(outputs.logits, labels)", '(outputs.logits, labels, reduction="sum")'), ("gradients_check",)),
+    "length counts": (
+        "distance",
+        ("(1 - torch.cosine_similarity(one, other, dim=1)).sum()", "(one - other).square().sum()"),
+        ("distance_check", "loss_check"),
+    ),
+    "one draw for all": ("loss", ('f"class {label}"', '"class"'), ("loss_check",)),
+    "one network for all steps": ("loss", ("seed=step", "seed=0"), ("loss_check",)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", OWN_MISTAKES)
+def test_a_method_of_ones_own_loses_what_is_wrong(mistake: str) -> None:
+    answer, change, lost = OWN_MISTAKES[mistake]
+    source = checked_early(read(OWN_SOURCE))
+    right = points_of(checked_early(answered({answer: change}, handed_out=OWN)), source)
+    assert right == OWN_POINTS | dict.fromkeys(lost, 0)
+    assert points_of(checked_early(read(OWN)), source) == dict.fromkeys(OWN_POINTS, 0)
+
+
+# -------------------------------------------------------------------------------------------------- recover and relabel
+
+RECOVER_MISTAKES = {
+    "squared norms": ("gaps", ("mean).norm()", "mean).square().sum()"), ("gaps_check", "recovered_check")),
+    "unbiased variance": ("gaps", (", correction=0", ""), ("gaps_check", "recovered_check")),
+    "the first layer counts once": ("loss", ("layers[0] = head", "pass"), ("loss_check", "recovered_check")),
+    "the first layer in one sum": ("loss", ("layers * (m + v)", "layers * m + v"), ("loss_check", "recovered_check")),
+    "the roll forgotten": (
+        "gradient",
+        ("torch.roll(leaf, tuple(shift), dims=(2, 3))", "leaf"),
+        ("gradient_check", "recovered_check"),
+    ),
+    "no gradient through the gaps": (
+        "gradient",
+        ("*gaps(layers)", "*(each.detach() for each in gaps(layers))"),
+        ("gradient_check", "recovered_check"),
+    ),
+    "no clamp": ("recover", (".clamp(low, high)", ""), ("recover_check", "recovered_check")),
+    "Adam as PyTorch has it": ("recover", (", betas=(0.5, 0.9)", ""), ("recover_check", "recovered_check")),
+    "one rate for all updates": (
+        "recover",
+        ("/ 2 * (1 + math.cos(math.pi * step / len(shifts)))", ""),
+        ("recover_check", "recovered_check"),
+    ),
+    "the start": (
+        "recover",
+        ("images = images.detach()", "return images\n    images = images.detach()"),
+        ("recover_check", "recovered_check"),
+    ),
+    "one grey": ("recover", ("    return images", "    return 0 * images"), ("recover_check", "recovered_check")),
+    "hard labels as soft": (
+        "soft_labels",
+        ("(logits / temperature).softmax(1)", "torch.eye(logits.shape[1]).to(logits)[logits.argmax(1)]"),
+        ("soft_labels_check",),
+    ),
+    "no temperature": ("soft_labels", ("(logits / temperature)", "logits"), ("soft_labels_check",)),
+    "no temperature squared": ("distillation_loss", ("temperature**2 * ", ""), ("distillation_loss_check",)),
+    "a mean over classes": ("distillation_loss", ('"batchmean"', '"mean"'), ("distillation_loss_check",)),
+    "the logarithm of 0": (
+        "distillation_loss",
+        ('kl_div((logits / temperature).log_softmax(1), targets, reduction="batchmean")',
+         "(targets * (targets.log() - (logits / temperature).log_softmax(1))).sum(1).mean()"),
+        ("distillation_loss_check",),
+    ),
+    "class numbers": ("learn", ("soft_labels(teacher, seen, TEMPERATURE)", "torch.eye(len(images))"), ("learn_check",)),
+    "the teacher itself": ("learn", ("    return networks", "    return teacher\n    return networks"), ("learn_check",)),
+    "no buffers": ("learn", ("weights |= buffers", "pass"), ("learn_check",)),
+    "real digits": ("learn", ("seen = view(images, seed, step)", "seen = data.normalised(torch.arange(10) + 10 * step)"), ("learn_check",)),
+}  # fmt: skip
+LONG = ("class numbers", "no buffers", "real digits", "the teacher itself")  # these train students
+RECOVERY = (
+    "gaps",
+    "loss",
+    "gradient",
+    "recover",
+)  # a mistake in one of these is judged without the cells of task 3, and the other way round
+
+
+def in_short(notebook: dict[str, Any], *left_out: str) -> dict[str, Any]:
+    """The page "recover and relabel" with few updates and epochs, without its pictures and table, and without the cells named."""
+    text = json.dumps(notebook).replace("UPDATES = 0.01, 0.25, 100", "UPDATES = 0.01, 0.25, 3")
+    text = text.replace("TEMPERATURE = 100,", "TEMPERATURE = 40,")
+    left_out = (*left_out, "pictures", "table")
+    cells = [cell for cell in json.loads(text)["cells"] if marks(cell).get("grade_id") not in left_out]
+    return notebook | {"cells": cells}
+
+
+@pytest.mark.parametrize("mistake", ["none", *RECOVER_MISTAKES])
+def test_recover_and_relabel_loses_what_is_wrong(mistake: str) -> None:
+    answer, change, lost = RECOVER_MISTAKES.get(mistake, ("gaps", ("", ""), ()))
+    left_out = () if mistake == "none" else ("soft_labels_check", "distillation_loss_check", "learn_check")
+    if mistake != "none" and answer not in RECOVERY:
+        checks = ("recover_check", "recovered_check", "run")
+        left_out = checks if mistake in LONG else (*checks, "learn_check")
+    wanted = {key: points for key, points in RECOVER_POINTS.items() if key not in left_out}
+    submission = answered({answer: change}, handed_out=RECOVER)
+    found = points_of(in_short(submission, *left_out), in_short(read(RECOVER_SOURCE), *left_out))
+    assert found == wanted | dict.fromkeys(lost, 0)
+
+
+def test_the_stubs_of_recover_and_relabel_get_nothing_and_run() -> None:
+    assert points_of(read(RECOVER), read(RECOVER_SOURCE)) == dict.fromkeys(RECOVER_POINTS, 0)
+
+
+def test_outputs_in_another_order() -> None:
+    network = ddlab.networks.initialise(
+        ddlab.networks.spec("convnet", width=4).for_data(assignment.start("a").data), seed=0
+    )
+    images, order = torch.randn(2, 1, 16, 16), torch.arange(10).roll(3)
+    logits = ddlab.networks.predict(network, images).logits
+    assert torch.equal(ddlab.networks.predict(assignment.reordered(network, order), images).logits, logits[:, order])
+
+
 def test_changed_checks_and_copied_numbers_do_not_help(quick: None) -> None:
     submission = read(HANDED_OUT)
     for part in submission["cells"]:
@@ -328,12 +479,12 @@ def test_changed_checks_and_copied_numbers_do_not_help(quick: None) -> None:
 # ------------------------------------------------------------------------------------------------------------ nbgrader
 
 
-def course(folder: Path, **students: dict[str, Any]) -> dict[str, dict[str, float | None]]:
+def course(folder: Path, source: Path = SOURCE, **students: dict[str, Any]) -> dict[str, dict[str, float | None]]:
     files = []
     for student, notebook in students.items():
         (folder / f"{student}.ipynb").write_text(json.dumps(notebook))
         files.append(f"{student}={folder / student}.ipynb")
-    command = [sys.executable, str(Path(__file__).with_name("course.py")), str(folder), str(SOURCE), *files]
+    command = [sys.executable, str(Path(__file__).with_name("course.py")), str(folder), str(source), *files]
     # nbgrader calls alembic by its name, which stands beside this Python.
     beside = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     places = {"HOME": str(folder), "JUPYTER_CONFIG_DIR": str(folder), "PYTHONPATH": str(ROOT), "PATH": beside}
@@ -342,10 +493,11 @@ def course(folder: Path, **students: dict[str, Any]) -> dict[str, dict[str, floa
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def test_nbgrader_makes_the_same_assignment(tmp_path: Path) -> None:
-    course(tmp_path)
-    theirs = read(tmp_path / "release" / "labels_or_images" / "labels_or_images.ipynb")
-    ours = read(HANDED_OUT)
+@pytest.mark.parametrize(("handed_out", "source"), [BOTH[0], BOTH[2]])
+def test_nbgrader_makes_the_same_assignment(tmp_path: Path, handed_out: Path, source: Path) -> None:
+    course(tmp_path, source)
+    theirs = read(tmp_path / "release" / source.stem / source.name)
+    ours = read(handed_out)
     assert len(theirs["cells"]) == len(ours["cells"])
     for their, our in zip(theirs["cells"], ours["cells"], strict=True):
         assert {**their, "source": source_of(their)} == {**our, "source": source_of(our)}
@@ -359,7 +511,6 @@ def test_nbgrader_grades_answers_and_stubs(tmp_path: Path) -> None:
     assert found["empty"] == dict.fromkeys({**POINTS, **WRITTEN}, 0)
     graded = read(tmp_path / "autograded" / "complete" / "labels_or_images" / "labels_or_images.ipynb")
     assert "HIDDEN TESTS" in json.dumps(graded), "graded with the hidden tests"
-    assert grading.grades(graded) == grading.Grades("s1234567", {k: float(p) for k, p in POINTS.items()}, WRITTEN)
     printed = "".join(o.get("text", "") if isinstance(o.get("text"), str) else "".join(o.get("text", []))
                       for c in graded["cells"] for o in c.get("outputs", []))  # fmt: skip
     assert "student s1234567" in printed and "random, online minus typical, hard" in printed
@@ -372,9 +523,9 @@ def small_source() -> dict[str, Any]:
     return {
         "cells": [
             {"cell_type": "code", "metadata": {}, "source": ['STUDENT = "a"'], "outputs": [], "execution_count": None},
-            cell("### BEGIN SOLUTION\nx = 1\n### END SOLUTION", solution=True, grade_id="x"),
+            cell("### BEGIN SOLUTION\nx = 1\ndef loud(): return 1\n### END SOLUTION", solution=True, grade_id="x"),
             cell("### BEGIN HIDDEN TESTS\nassert x == 1\n### END HIDDEN TESTS", grade=True, points=2, grade_id="test"),
-            cell("print(x)", grade=True, points=1, grade_id="shown"),
+            cell("print(loud())", grade=True, points=1, grade_id="shown"),
         ],
         "metadata": {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}},
         "nbformat": 4,
@@ -383,25 +534,31 @@ def small_source() -> dict[str, Any]:
 
 
 def test_grading_without_nbgrader(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
-    monkeypatch.setattr(running, "SECONDS_PER_CELL", 3)
+    monkeypatch.setattr(submissions, "LIMITS", submissions.Limits(seconds_per_cell=5))
     source = small_source()
     (tmp_path / "source.ipynb").write_text(json.dumps(source))
     folder = tmp_path / "in"
     folder.mkdir()
-    loud = "import sys; x = 1; print = lambda shown: sys.stderr.write(str(shown)) and None"
+    loud = "import sys\nx = 1\ndef loud(): sys.stderr.write('!'); return 1"
     endless, dying = "while True: pass", "import os; os._exit(1)"
-    for name, text in (("dying", dying), ("endless", endless), ("right", "x = 1"), ("wrong", "x = 2"), ("loud", loud)):
+    for name, text in (
+        ("dying", dying),
+        ("endless", endless),
+        ("right", "x = 1\nloud = int"),
+        ("wrong", "x = 2"),
+        ("loud", loud),
+    ):
         notebook = build.assignment_from(source)
         notebook["cells"][1]["source"] = [text]
-        (folder / f"{name}.ipynb").write_text(json.dumps(notebook).replace("print(x)", "pass"))
+        (folder / f"{name}.ipynb").write_text(json.dumps(notebook).replace("print(loud())", "pass"))
     (folder / "none.ipynb").write_text("{}")
     assert main(["lessons", "grade", str(folder), "--source", str(tmp_path / "source.ipynb")]) == 1
     said = capsys.readouterr()
     lines = dict(line.removeprefix(f"{folder}/").split(",", 1) for line in said.out.splitlines()[1:])
     assert said.out.splitlines()[0] == "file,student,test,shown,sum"
-    assert lines["right.ipynb"] == "a,2.0,1.0,3.0" and lines["wrong.ipynb"] == "a,0.0,1.0,1.0"
+    assert lines["right.ipynb"] == "a,2.0,1.0,3.0" and lines["wrong.ipynb"] == "a,0.0,0.0,0.0"
     assert lines["loud.ipynb"] == "a,2.0,0.0,2.0", "the locked cell is the instructor's again, and it failed"
-    assert "a cell took longer than 3 s" in said.err and "the kernel died" in said.err, (
+    assert "a cell took longer than 5 s" in said.err and "the kernel died" in said.err, (
         "the others are graded all the same"
     )
     assert not {"endless.ipynb", "dying.ipynb"} & lines.keys()
@@ -413,9 +570,13 @@ def test_a_submission_without_a_cell_is_refused_and_copies_are_the_students_own(
     torn = build.assignment_from(source)
     del torn["cells"][2]
     with pytest.raises(DDLabError, match=r"every cell that was handed out; given one without \['test'\]"):
-        grading.merged(torn, source)
+        submissions.plan(torn, source)
     twice = build.assignment_from(source)
     twice["cells"].append(copy.deepcopy(twice["cells"][2]))
-    assert "nbgrader" not in grading.merged(twice, source)["cells"][-1]["metadata"]
+    assert [step["points"] for step in submissions.plan(twice, source)][-2:] == [1, None]
+    assert submissions.plan(twice, source)[-1]["judge"] is None
+    moved = build.assignment_from(source)
+    moved["cells"].insert(1, moved["cells"].pop(2))
+    assert submissions.plan(moved, source) == submissions.plan(build.assignment_from(source), source)
     with pytest.raises(DDLabError, match="submissions must be a notebook"):
-        grading._notebooks(Path("/nowhere at all"))
+        submissions._notebooks(Path("/nowhere at all"))

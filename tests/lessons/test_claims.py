@@ -18,16 +18,25 @@ def test_verdicts_follow_from_the_interval_and_the_declared_effect() -> None:
         return claims.judge("X1 labels", values, setting="test").verdict
 
     assert verdict([0.20, 0.21, 0.22]) == "holds"
-    assert verdict([-0.02, 0.0, 0.01]) == "not seen at this scale"
-    assert verdict([0.0, 0.05, 0.10]) == "inconclusive"
+    assert verdict([0.02, 0.021, 0.022]) == "weaker"
+    assert verdict([-0.02, 0.0, 0.01]) == "not seen"
+    assert verdict([-0.02, -0.021, -0.022]) == "opposite"
+    assert verdict([0.0, 0.05, 0.10]) == "undecided"
     # An interval that reaches up to the claimed effect decides nothing, even with a mean below it.
-    assert verdict([0.03, 0.04, 0.05]) == "inconclusive"
+    assert verdict([0.03, 0.04, 0.05]) == "undecided"
 
 
 def test_what_no_scale_can_save_is_false() -> None:
     assert claims.judge("D2 batch", [0.0, 0.0, 0.0], setting="test").verdict == "false"
-    assert claims.judge("D14", [0, 1, 0, 1, 1], setting="test").verdict == "inconclusive"
-    assert claims.judge("D14", [0, 0, 0, 1, 0], setting="test").verdict == "false"
+    assert claims.judge("D2 batch", [-5.0, 0.1, 5.0], setting="test").verdict == "undecided"
+
+
+def test_sentences_are_counted() -> None:
+    found = claims.judge("D14", [1, 1, 0, 1, 1], setting="test")
+    assert found.verdict == "false" and str(found) == "D14: false (4 of 5 sentences)"
+    assert claims.judge("D14", [1, 1, 1], setting="test").verdict == "true"
+    row = next(line for line in claims.table().splitlines() if line.startswith("| D14 |"))
+    assert "6 of 9 sentences" in row and "bears out: all |" in row and "+0." not in row
 
 
 def test_the_interval_is_student_t() -> None:
@@ -56,9 +65,9 @@ def test_one_exception_makes_a_claim_about_every_pair_false(declared: dict[str, 
     def verdict(values: list[float]) -> str:
         return claims.judge("every", values, setting="test").verdict
 
-    assert verdict([0.5, 0.9, 0.7]) == verdict([0.5 - 1e-10, 5.0]) == "holds"
+    assert verdict([0.5, 0.9, 0.7]) == verdict([0.5 - 1e-10, 5.0]) == "true"
     assert verdict([0.5 - 1e-8, 5.0]) == verdict([0.9] * 99 + [0.4]) == "false"
-    assert claims.judge("mean", [0.9] * 99 + [0.4], setting="test").verdict == "holds", "the mean is another claim"
+    assert claims.judge("mean", [0.9] * 99 + [0.4], setting="test").verdict == "true", "the mean is another claim"
     assert "least +0.400, mean +0.895" in str(claims.judge("every", [0.9] * 99 + [0.4], setting="test"))
 
 
@@ -67,15 +76,15 @@ def test_a_claim_may_hold_under_its_condition_alone(declared: dict[str, Claim]) 
         return claims.judge(name, values, setting="test", under=under).verdict
 
     good, bad, wide = [0.6, 0.61, 0.62], [0.1, 0.11, 0.12], [0.0, 0.5, 1.0]
-    assert verdict("mean when", good, bad) == "holds", "of all pairs: the condition is not asked for"
-    assert verdict("mean when", bad, good) == verdict("mean when", wide, good) == "holds when"
+    assert verdict("mean when", good, bad) == "true", "of all pairs: the condition is not asked for"
+    assert verdict("mean when", bad, good) == verdict("mean when", wide, good) == "true when"
     assert verdict("mean when", bad, bad) == verdict("mean when", bad, wide) == "false"
-    assert verdict("mean when", wide, bad) == "inconclusive"
-    assert verdict("small when", bad, bad) == "not seen at this scale"
-    assert verdict("every when", [*bad, *good], good) == "holds when"
+    assert verdict("mean when", wide, bad) == "undecided"
+    assert verdict("small when", bad, bad) == "weaker"
+    assert verdict("every when", [*bad, *good], good) == "true when"
     assert verdict("every when", [*bad, *good], [*good, 0.4]) == "false"
     found = claims.judge("every when", [*bad, *good], setting="test", under=good)
-    assert str(found).startswith("every when: holds when t is small (effect least +0.100, mean")
+    assert str(found).startswith("every when: true when t is small (effect least +0.100, mean")
     assert "; where t is small: least +0.600, mean +0.610" in str(found)
 
 
@@ -104,7 +113,7 @@ def test_conditions_are_written_read_back_and_shown(declared: dict[str, Claim], 
     for words in (
         "at least 0.5 in every pair; judged as well where t is small",
         "least +0.100",
-        "| holds when t is small |",
+        "| true when t is small |",
     ):
         assert words in row
     known = json.loads(path.read_text())
@@ -131,19 +140,30 @@ def test_every_claim_has_a_recorded_verdict_that_its_numbers_give() -> None:
         assert found.verdict in claims.VERDICTS and found.pairs >= 5
         assert (found.under is None) == (not claim.when)
         expected = _by_the_numbers(claim, found.interval, found.least)
-        if found.under and expected != "holds" and _by_the_numbers(claim, found.under[1], found.under[4]) == "holds":
-            expected = "holds when"
+        if (
+            found.under
+            and expected not in REACHED
+            and _by_the_numbers(claim, found.under[1], found.under[4]) in REACHED
+        ):
+            expected = "true when" if claim.every or claim.test in ("exact", "table") else "holds when"
         assert found.verdict == expected, "the record must not be edited by hand"
         assert {"command", "commit", "machine", "torch"} <= claims.provenance(claim.lesson).keys()
+
+
+REACHED = ("holds", "true")
 
 
 def _by_the_numbers(claim: Claim, interval: tuple[float, float], least: float | None) -> str:
     """Written once more, from the stored numbers alone."""
     if claim.every:
         assert least is not None
-        return "holds" if least - claim.claimed > -1e-9 else "false"
-    below = "false" if claim.test in ("exact", "table") else "not seen at this scale"
-    return "holds" if interval[0] >= claim.claimed else below if interval[1] < claim.claimed else "inconclusive"
+        return "true" if least - claim.claimed > -1e-9 else "false"
+    exact = claim.test in ("exact", "table")
+    if interval[0] >= claim.claimed:
+        return "true" if exact else "holds"
+    if interval[1] >= claim.claimed:
+        return "undecided"
+    return "false" if exact else "opposite" if interval[1] < 0 else "weaker" if interval[0] > 0 else "not seen"
 
 
 def test_every_claim_has_a_run_that_records_it() -> None:

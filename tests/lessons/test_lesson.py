@@ -102,19 +102,24 @@ def test_within_the_budget_finish_prints_both(monkeypatch, capsys) -> None:
     assert "memory" in capsys.readouterr().out
 
 
-RIGHT = {
-    "gap": lambda inputs, remembered: torch.linalg.vector_norm(inputs.mean((0, 2, 3)) - remembered),
-    "storage": 2670,
-    "setting": sre2l.Config.teaching(lambda_var=0.5),
-}
+def closed(inputs: torch.Tensor, mean: torch.Tensor, variance: torch.Tensor) -> torch.Tensor:
+    return torch.nn.functional.batch_norm(inputs, None, None, variance.sqrt(), mean, training=True, eps=1e-12)
+
+
+def closed_by_noise(inputs: torch.Tensor, mean: torch.Tensor, variance: torch.Tensor) -> torch.Tensor:
+    return closed(torch.randn(inputs.shape, generator=torch.Generator().manual_seed(0)), mean, variance)
+
+
+RIGHT = {"close": closed, "bytes": 3.99}
 WRONG = {
-    "gap": [None, 3, lambda inputs: 0, lambda inputs, r: inputs, lambda inputs, r: (inputs.mean((0, 2, 3)) - r).square().sum()],
-    "storage": [None, "many", 2560, 2570, True],
-    "setting": [None, 0.5, sre2l.Config.teaching(), sre2l.Config.teaching(lambda_var=0.5, iterations=10)],
+    "close": [None, 3, lambda *given: 1 / 0, lambda inputs, *_: inputs, lambda inputs, *_: inputs[0],
+              lambda inputs, mean, variance: inputs - inputs.mean((0, 2, 3), keepdim=True) + mean.view(1, -1, 1, 1),
+              closed_by_noise],
+    "bytes": [None, "many", True, 600_000 / 150_528 / 300, 1.99, 7.97, 40, float("nan")],
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("exercise", sorted(CHECKS))
+@pytest.mark.parametrize("exercise", sorted(RIGHT))
 def test_checks_take_the_right_answer_and_give_hints_for_wrong_ones(exercise: str, capsys) -> None:
     lesson = ddlab.start(NAME)
     assert lesson.check(exercise, RIGHT[exercise])
@@ -125,10 +130,24 @@ def test_checks_take_the_right_answer_and_give_hints_for_wrong_ones(exercise: st
         assert said.startswith("Not yet: ") and len(said) > 30, f"a hint for {wrong!r}"
 
 
-def test_the_storage_exercise_agrees_with_the_library() -> None:
+def test_the_setting_exercise_runs_what_it_is_given(capsys) -> None:
+    """On the lesson's digits: .0101 changes nothing that can be measured, 100 loses the digits, 1 is right."""
     data, teacher = inverting_a_network.trained_on_digits()
-    made = ddlab.distill("selection", data, teacher, progress=False)
-    assert made.storage_floats() == RIGHT["storage"]
+    usual = sre2l.Config.teaching()
+    run, lesson = ddlab.Run(sre2l, usual, ddlab.Inputs(data=data, teachers=(teacher,))).advance(), ddlab.start(NAME)
+    assert lesson.check("setting", (run, usual.replace(lambda_var=1.0)))
+    for wrong, why in (
+        (usual, "has to fall by 5%"),
+        (usual.replace(lambda_var=0.0101), "has to fall by 5%"),
+        (usual.replace(lambda_var=100.0), "no longer sees the digits"),
+        (usual.replace(lambda_var=1.0, iterations=10), "lambda_var alone"),
+        (usual.replace(lambda_var=1.0, seed=1), "lambda_var alone"),
+        (0.5, "Give a Config"),
+    ):
+        capsys.readouterr()
+        assert not lesson.check("setting", (run, wrong)) and why in capsys.readouterr().out
+    assert not lesson.check("setting", None)
+    assert set(CHECKS) == {*RIGHT, "setting"}
 
 
 def test_pairs_share_their_seeds_and_differ_between_pairs() -> None:

@@ -93,6 +93,9 @@ def simulated(learning_rate: float, spread: float) -> theory.SimulatedErrors:
     source="ReLA, appendix A.3, last line",
     statement=r"SGD on samples of spread $\Sigma$ learns at the rate $E[(\theta_t-\theta^*)^2] \le (1-\eta)^{2t}\,(C_2 + "
     r"C_3\Sigma^2)/C_1$.",
+    symbols=r"$\theta_t$: the threshold after $t$ steps of SGD, one sample a step; $\theta^*$: the best one; $\eta$: "
+    r"learning rate; $\Sigma$: standard deviation of each of two classes, whose means are 1 apart; $C_1, C_2, "
+    r"C_3$: numbers that depend on $\eta$ and on the start alone.",
     right=r"$(1-\eta)^{2t}(\theta_0-\theta^*)^2 + [1-(1-\eta)^{2t}]\,\frac{\eta}{2-\eta}\,V$ with $V = \Sigma^2 + "
     r"(1-(\mu_2-\mu_1)/2)^2$.",
     reason=r"The factor $(1-\eta)^{2t}$ is taken out of a sum that does not have it. The error does not vanish: $\Sigma$ "
@@ -136,11 +139,13 @@ class Relabelling(Parameters):
 @on_trial.trial(
     "R2 noise",
     Relabelling,
-    source="ReLA, appendix B.2",
-    statement=r"The larger the share $\rho$ of the teacher in the targets, the less noise the gradient has.",
+    source="ReLA, appendix B.2, and the step from its bound to the noise",
+    statement=r"The bound on the gradient's noise falls as the share $\rho$ of the teacher in the targets grows; so the noise falls.",
+    symbols=r"$\rho$: share of a teacher's answer in a target; $\Sigma$: standard deviation of each of two classes, "
+    r"whose means are 1 apart; $u$: noise, what a step's gradient differs from its mean by.",
     right=r"$E[u^2]$ has its minimum at a $\rho$ between 1/2 and 1: at .82 for $\Sigma = 1$, near 1/2 for small $\Sigma$.",
-    reason=r"What falls with $\rho$ is an upper bound of the noise, the straight line between its two ends. A bound that "
-    r"falls does not make what lies below it fall.",
+    reason=r"B.2 claims the first half alone: an upper bound, the straight line between the two ends, falls with $\rho$. A "
+    r"bound that falls does not make what lies below it fall.",
     verdict=WHEN,
     when=r"$\Sigma \ge 1.46$ (means 1 apart)",
     beside=("R2",),
@@ -182,6 +187,8 @@ def _error(spread: float, relabelled: float) -> float:
     Rate,
     source="ReLA, Theorem 2",
     statement=r"On relabelled data the excess error after $t$ steps is at most $\tilde O(\rho)$.",
+    symbols=r"$\rho$: share of a teacher's answer in a target; $t$: steps of SGD; excess error: squared distance to "
+    r"the best threshold; $\tilde O$: up to a constant and logarithms.",
     right=r"$C_3 - C_4\,\rho$, as the theorem's own proof in B.2 has it.",
     reason=r"A bound that grows with $\rho$ would say that relabelling harms, and at $\rho = 0$ that there is no error at "
     r"all. Whatever the constant, it is too small for small $\rho$. The text below the theorem reads it the other way round: "

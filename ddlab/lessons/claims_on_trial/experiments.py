@@ -61,28 +61,32 @@ def register_counts() -> dict[str, int]:
     return {verdict: found[verdict] for verdict in (*claims.VERDICTS, "not run") if found[verdict]}
 
 
-def check_crossing(answer: Any) -> tuple[bool, str]:
-    """Exercise 1: the spread at which eq 24 is 1."""
+def check_half(answer: Any) -> tuple[bool, str]:
+    """Exercise 2: the spread at which eq 24 is one half."""
     if isinstance(answer, bool) or not isinstance(answer, int | float) or not math.isfinite(answer) or answer <= 0:
-        return False, "Give a spread, a number above 0. Where is the numerator as large as the denominator?"
-    value = theory.printed_normalised_information(spread=min(max(float(answer), 1e-6), 1e6))
-    if abs(value - 1) < 0.005:
+        return False, "Give a spread, a number above 0. When is the numerator half of the denominator?"
+    spread = min(max(float(answer), 1e-6), 1e6)
+    value = theory.printed_normalised_information(spread=spread)
+    if abs(value - 0.5) < 2e-4:
+        exact = theory.mixture_information(spread=spread, dimensions=1).share
         return (
             True,
-            "It is 1 / sqrt(2 pi e): there the differential entropy of the noise is zero, and below it is negative.",
+            f"It is 4 / sqrt(2 pi e). Exactly a sample tells {exact:.3f} of its target there: much less than half.",
         )
-    return False, f"At your spread eq 24 gives {value:.3f}. The logarithm of 2 pi e S^2 has to vanish."
+    return False, f"At your spread eq 24 gives {value:.4f}. One half needs log(2 pi e S^2) / 2 = 2 log 2."
 
 
 def check_counterexample(answer: Any) -> tuple[bool, str]:
-    """Exercise 2: (h, x, y, alpha) with a 1-Lipschitz h of one number that breaks Corollary 1 as printed."""
+    """Exercise 3: (h, x, y, alpha) with a 1-Lipschitz h, h(x) = h(y), that breaks Corollary 1 as printed; alpha is not one half."""
     if not isinstance(answer, tuple) or len(answer) != 4 or not callable(answer[0]):
         return False, "Give four things: (h, x, y, alpha), h a function of a number."
     h, *numbers = answer
     try:
         x, y, alpha = map(float, numbers)
-        if not math.isfinite(x - y) or not 0 < alpha < 1:
-            return False, "x and y must be finite and alpha between 0 and 1."
+        if not math.isfinite(x - y) or not 0 < alpha < 1 or alpha == 0.5:
+            return False, "x and y must be finite, and alpha between 0 and 1 and not one half."
+        if not abs(float(h(x)) - float(h(y))) <= 1e-9:
+            return False, f"The chord is to be level: your h(x) is {float(h(x)):.3f} and h(y) {float(h(y)):.3f}."
         places = np.linspace(min(x, y), max(x, y), 201)
         slope = max(abs(np.diff([float(h(float(place))) for place in places])), default=0.0)
         distance = abs(float(h(alpha * x + (1 - alpha) * y)) - alpha * float(h(x)) - (1 - alpha) * float(h(y)))
@@ -96,33 +100,38 @@ def check_counterexample(answer: Any) -> tuple[bool, str]:
             True,
             f"h(z) lies {distance:.3f} from the chord, the printed bound is {bound:.3f}. With the factor 2 it is {2 * bound:.3f}.",
         )
-    return False, f"h(z) lies {distance:.3f} from the chord, within the printed {bound:.3f}. Put a kink at z."
+    return (
+        False,
+        f"h(z) lies {distance:.3f} from the chord, within the printed {bound:.3f}. Let h climb as fast as it may on the way to z.",
+    )
 
 
 def check_floor(answer: Any) -> tuple[bool, str]:
-    """Exercise 3: a function (spread, learning_rate) -> what E[(theta_t - theta*)^2] ends on, means 1 apart, rho = 0."""
+    """Exercise 1: a function (spread, learning_rate, batch) -> what E[(theta_t - theta*)^2] ends on, means 1 apart, rho = 0."""
     if not callable(answer):
-        return False, "Write a function of (spread, learning_rate)."
-    settings = [(0.1, 0.1), (1.0, 0.1), (0.5, 0.4)]
+        return False, "Write a function of (spread, learning_rate, batch)."
+    settings = [(0.1, 0.1, 1), (1.0, 0.1, 4), (0.5, 0.4, 10)]
     try:
         given = [float(answer(*one)) for one in settings]  # type: ignore[arg-type]
     except Exception as problem:
         return False, f"Your function raised {type(problem).__name__}: {problem}."
-    wanted = [theory.noise_floor(spread=s, learning_rate=rate) for s, rate in settings]
-    noise = [s**2 + 0.25 for s, _ in settings]
+    wanted = [theory.noise_floor(spread=s, learning_rate=rate) / batch for s, rate, batch in settings]
+    noise = [(s**2 + 0.25) / batch for s, _, batch in settings]
     for wrong, hint in (
-        ([rate / (2 - rate) * s**2 for s, rate in settings], "Nearly: the noise is not S^2 alone, the prediction misses even at its best."),
-        ([rate * v for (_, rate), v in zip(settings, noise, strict=True)], "Nearly: solve f = (1 - eta)^2 f + eta^2 V for f."),
+        ([rate / (2 - rate) * s**2 / batch for s, rate, batch in settings],
+         "Nearly: the noise is not S^2 alone, the prediction misses even at its best."),
+        ([theory.noise_floor(spread=s, learning_rate=rate) for s, rate, _ in settings], "Nearly: the mean of a batch has less noise."),
+        ([rate * v for (_, rate, _), v in zip(settings, noise, strict=True)], "Nearly: solve f = (1 - eta)^2 f + eta^2 V for f."),
         ([0.0] * 3, "That is the printed line. With noise in every step the error does not vanish."),
     ):  # fmt: skip
         if np.allclose(given, wrong, rtol=1e-6, atol=1e-12):
             return False, hint
     if np.allclose(given, wanted, rtol=1e-6, atol=0):
-        return True, "The spread sets the floor; the rate (1 - eta)^2 does not know it."
-    return False, "Once it rests, f = (1 - eta)^2 f + eta^2 V, with V = S^2 + (1 - (mu2 - mu1) / 2)^2."
+        return True, "Spread and batch set the floor; the rate (1 - eta)^2 does not know them."
+    return False, "Once it rests, f = (1 - eta)^2 f + eta^2 V, with V = (S^2 + 1/4) / batch."
 
 
-CHECKS = {"crossing": check_crossing, "counterexample": check_counterexample, "floor": check_floor}
+CHECKS = {"half": check_half, "counterexample": check_counterexample, "floor": check_floor}
 
 
 def _sliders(parameters: type[Parameters]) -> list[tuple[str, Any]]:

@@ -99,6 +99,9 @@ def twenty_draws(view: Samples) -> list[GeneralisationBound]:
     source="ReLA, Theorem 4",
     statement=r"With probability $1-\delta$ the error on the data is at most the error on the distilled samples $S$, plus "
     r"the total variation between both, plus the Rademacher complexity $\mathfrak{R}_S$, plus a term of order $1/|S|$.",
+    symbols=r"$S$: the distilled samples, $m = |S|$ of them; total variation: half the integral of the difference of "
+    r"two densities; $\mathfrak{R}_S$: how well thresholds fit random labels of $S$; $\delta$: odds of bad "
+    r"luck, here .05.",
     right=r"Twice the complexity, and $3\sqrt{\log(2/\delta)/2m}$ in the place of $1/m$ (Proposition 1 and Lemma 3 there).",
     reason="The proof in appendix E ends on other terms than the theorem prints. Even right the bound says little here: for "
     "narrow samples the total variation alone is above what guessing gets, while a network that learns from them decides "

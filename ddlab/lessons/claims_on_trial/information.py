@@ -85,6 +85,8 @@ def _exact_share(spread: float, dimensions: int) -> float:
     source="ReLA, appendix C.5, eq 24",
     statement=r"The normalised information of samples and targets is $I_O = 2\log 2\,/\,(\frac12\log(2\pi e\Sigma^2) + 2\log "
     r"2)$; it lies in [0, 1] and tends to 1 as $\Sigma \to 0$.",
+    symbols=r"$X$: samples; $Y$: their class; $\Sigma$: standard deviation of each of two classes, whose means are 1 "
+    r"apart; $I(X;Y)$: mutual information; $H$: entropy; $I_O = 2I/(H(X)+H(Y))$: normalised information.",
     right="$I(X;Y)/H(Y)$ lies in [0, 1] and does tend to 1; in two dimensions faster than in one.",
     reason=r"Eq 24 takes the two classes as disjoint for every $\Sigma$, and adds a differential entropy to a discrete one. "
     r"It is 1 at $\Sigma = .242$, above 1 below that, without value at .0605 and negative under it. That it lies in [0, 1] "
@@ -160,6 +162,8 @@ def _relabelled_share(teacher: str, spread: float, levels: int, rho: float) -> f
     Teacher,
     source="ReLA, appendix C.6",
     statement=r"The larger the share $\rho$ of the teacher in the targets, the more samples and targets have in common.",
+    symbols=r"$\rho$: share of a teacher's answer in a target; in common: normalised information $I/H$ of samples and "
+    r"targets; hard: the teacher answers 0 or 1; soft: a probability.",
     right=r"With a hard teacher $I/H$ takes one value for every $\rho$ between 0 and 1 but 1/2, and jumps at 0, 1/2 and 1.",
     reason=r"The targets of a hard teacher take the same four values for every such $\rho$: which values they are does not "
     r"matter to information. With a soft teacher the exact information is infinite for every $\rho > 0$. What is then seen "
@@ -267,6 +271,8 @@ class Reduction(Parameters):
     Reduction,
     source="ReLA, Theorem 5",
     statement=r"Reducing targets cannot raise the normalised information: $I_O(R_Y, R_X) \ge I_O(R'_Y, R_X)$.",
+    symbols=r"$R_X, R_Y$: samples and targets as random variables; $R'_Y$: the targets reduced, as by PCA, to a "
+    r"function of themselves; $I_O = 2I/(H+H)$: their mutual information over the mean of both entropies.",
     right=r"$I(R_Y; R_X) \ge I(R'_Y; R_X)$, without the normalisation: the data processing inequality.",
     reason="Reducing also lowers the entropy that $I_O$ divides by. Targets that carry a coin which has nothing to do with "
     "the samples have less $I_O$ than without it. Where a detail is dropped that both share, the sentence can be true.",
@@ -321,6 +327,8 @@ class Labeler(Parameters):
     source="ReLA, Theorem 3",
     statement=r"For targets $y = \psi(x)$ the normalised information $I_O$ is at most 1, and it is 1 for a labeler that can "
     r"be inverted.",
+    symbols=r"$\psi$: a labeler, a function that gives each sample its label; $I_O = 2I/(H(X)+H(Y))$: normalised "
+    r"information.",
     right=r"As printed, for discrete variables: $I_O = 2H(Y)/(H(X)+H(Y)) \le 1$ because $H(Y) \le H(X)$.",
     reason=r"The conclusion holds; the proof takes $2H(Y)/(H(Y)+H(X)) \le 1$ from $H(Y) \le H(Y)+H(X)$, which does not give "
     r"it. What is needed is that a function of $x$ has no more entropy than $x$.",

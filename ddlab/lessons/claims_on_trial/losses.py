@@ -77,6 +77,8 @@ class Resolution(Parameters):
     source="FADRM, eq 8",
     statement=r"With $k$ merges, $b = \lfloor B/(k+1)\rfloor$ steps each and $r = (D_\mathrm{ds}/D_\mathrm{orig})^2$, mixed "
     r"resolutions cost $1 - \frac{b}{B}\lceil k/2\rceil(1-r)$ of the full cost.",
+    symbols=r"$B$: all steps; $k$: merges; $b$: steps of one stage; $D_\mathrm{ds}, D_\mathrm{orig}$: sides of the "
+    r"small and of the full image, in pixels; $r$: what a small step costs beside a full one.",
     right="For even $k$ Algorithm 1 has $k/2+1$ small stages, the last one with the steps that the floor left over.",
     reason="The stages take turns and the first is small. For even $k$ so is the last, which eq 8 does not count: it "
     "overstates the cost, and the algorithm returns an image of the small size.",
@@ -194,6 +196,8 @@ def worst(view: Softmax) -> tuple[Tensor, Tensor]:
     Softmax,
     source="FADRM, Theorem 3 (i)",
     statement=r"For logits in $[-C, C]$ the loss $\mathrm{KL}(p\,\Vert\,\mathrm{softmax}(z/T))$ is at most $\log k + 2C/T$.",
+    symbols=r"$p$: target, a distribution over $k$ classes; $z$: logits; $T$: temperature; $C$: the largest absolute "
+    r"value of a logit.",
     right=r"As printed; the tight bound is $\log\bigl(1 + (k-1)e^{2C/T}\bigr)$.",
     reason="The largest loss has a hard target whose logit is $-C$ while all others are $C$. The printed bound lies a little "
     "above it.",
@@ -234,6 +238,8 @@ def _slope(targets: Tensor, logits: Tensor, other: Tensor, temperature: float) -
     Softmax,
     source="FADRM, Theorem 3 (ii)",
     statement=r"The loss changes by at most $\frac1T\lVert z-z'\rVert_\infty$ when the logits change from $z$ to $z'$.",
+    symbols=r"the loss: $\mathrm{KL}(p\,\Vert\,\mathrm{softmax}(z/T))$ of a target $p$; $z, z'$: logits; $T$: "
+    r"temperature; $\lVert\cdot\rVert_\infty$: the largest absolute entry.",
     right=r"$\frac2T\lVert z-z'\rVert_\infty$; $\frac1T$ belongs to $\lVert z-z'\rVert_1$, and $\frac{\sqrt2}{T}$ to the "
     r"Euclidean norm.",
     reason="A slope by one norm needs the gradient in the dual norm. The proof takes the largest entry of the gradient where "
@@ -300,6 +306,8 @@ class Sureness(Parameters):
     Sureness,
     source="FADRM, Theorem 1",
     statement=r"Distilled images tell at most $|C|\,\max_x H(\mathrm{softmax}(f(x)))$ about the original dataset.",
+    symbols=r"$C$: the set of distilled images, $|C|$ their number; $f$: the network's logits; $H$: entropy; tell: "
+    r"mutual information of the images and the dataset.",
     right="No bound of this kind: at most $H(f)$, the entropy of the network itself, over what the dataset might have been.",
     reason="The proof bounds the information by the entropy of the network as a random variable, then writes the entropy of "
     "its outputs for it. A network that is sure of every image has none of that, and its images may still tell which of two "

@@ -134,6 +134,8 @@ def chord_distance(view: Merge, merge_ratio: np.ndarray) -> np.ndarray:
     source="FADRM, Corollary 1",
     statement=r"For an $L$-Lipschitz $h$ and $z = \alpha x + (1-\alpha)y$: $|h(z) - \alpha h(x) - (1-\alpha)h(y)| \le "
     r"L\,\alpha(1-\alpha)\lVert x-y\rVert$.",
+    symbols=r"$L$-Lipschitz: nowhere steeper than $L$; $\alpha$: merge ratio, the share of $x$ in $z$; the left side "
+    r"is the distance of $h$ at $z$ from its chord.",
     right=r"$2L\,\alpha(1-\alpha)\lVert x-y\rVert$, attained by $|x-c|$ with its kink at $z$.",
     reason=r"From $z$ it is $(1-\alpha)\lVert x-y\rVert$ to $x$ and $\alpha\lVert x-y\rVert$ to $y$. Weighed with $\alpha$ "
     r"and $1-\alpha$ that is $\alpha(1-\alpha)\lVert x-y\rVert$ twice; printed is one of the two.",
@@ -190,6 +192,8 @@ class Condition(Parameters):
     source="FADRM, Theorem 2, condition (11)",
     statement=r"Suitable data can meet condition (11) at every merge ratio $\alpha < 1 - L_l/(2B)$; the default .5 is one "
     r"for $L_l < B$.",
+    symbols=r"condition (11): what Theorem 2 asks of the data so that a merge helps; $\alpha$: merge ratio; $L_l$: how "
+    r"steep the loss is in the logits; $B$: the largest loss.",
     right=r"$\alpha < \frac12\bigl(1 - L_l/(2B)\bigr)$: never .5 or more.",
     reason=r"The missing 2 of Corollary 1 goes on into condition (11). Put right, it asks for more than Lipschitz functions "
     r"can give as soon as $\alpha$ reaches one half. The theorem then says nothing about the paper's own default.",
@@ -240,6 +244,9 @@ def gradients(latents: int, seed: int) -> tuple[float, torch.Tensor]:
     source="DWA, appendix A.1, eq 19",
     statement=r"$\partial\mathcal{L}_\mathrm{var}/\partial s_i = "
     r"2(\sigma^2(S)-\sigma^2(T))\,\frac2n\,(s_i-\mu(S))\,(1-\frac1n)$.",
+    symbols=r"$s_i$: latents, a batch of $n$ outputs of a layer; $\mu(S), \sigma^2(S)$: their mean and variance; "
+    r"$\sigma^2(T)$: the variance that batch norm remembers; $\mathcal{L}_\mathrm{var} = "
+    r"(\sigma^2(S)-\sigma^2(T))^2$: the variance gap.",
     right=r"The same without $1-\frac1n$.",
     reason="When $s_i$ moves the mean moves too, but the deviations from the mean add up to zero, so that this changes "
     "nothing. The sign, which is all that the appendix goes on to use, is right.",
@@ -267,6 +274,9 @@ def derivative(view: Latents) -> Shown:
     Latents,
     source="DWA, appendix A.1 and section 3.1",
     statement="The gradients of the mean gap and of the variance gap work against each other on the batch.",
+    symbols=r"$s_i$: latents, a batch of $n$ outputs of a layer; mean gap, variance gap: squared distance of the "
+    r"batch's mean and variance to those that batch norm remembers; against each other: their inner product "
+    r"over the batch is negative.",
     right=r"$\sum_i \partial\mathcal{L}_\mathrm{mean}/\partial s_i \cdot \partial\mathcal{L}_\mathrm{var}/\partial s_i = 0$: "
     r"over the batch they do not meet.",
     reason=r"The first is the same at every point, the second goes with $s_i - \mu(S)$. They oppose each other on one side "

@@ -48,6 +48,8 @@ def crossing(spread: float) -> float:
     Boundary,
     source="ReLA, appendix G",
     statement=r"The optimal decision boundary between the two classes does not depend on $\Sigma$.",
+    symbols=r"$\Sigma$: standard deviation of each of two classes, whose means are 1 apart; optimal: with the fewest "
+    r"errors, the classes being equally frequent.",
     right=r"As printed: $x = (\mu_1+\mu_2)/2 = 1.5$ for every $\Sigma$.",
     reason=r"Both densities have the same width, so they are equal half way between the means. The probabilities on both "
     r"sides do depend on $\Sigma$: same decisions, other squared errors.",
@@ -137,6 +139,9 @@ class TwoSpreads(Classes):
     source="ReLA, appendix O, eq 67",
     statement=r"Two classes of spread $s$, augmented with strength $a$, overlap by about $O(a) = "
     r"2\Phi\bigl(\Delta\mu/\sqrt{2(s^2+ka)}\bigr) - 1$.",
+    symbols=r"$s$: standard deviation of each class; $\Delta\mu$: distance of their means; $a$: strength of the "
+    r"augmentation, which adds a variance of $ka$, $k = 1/4$; overlap: the integral of the smaller density; "
+    r"$\Phi$: the normal distribution function.",
     right=r"$O(a) = 2\Phi\bigl(-\Delta\mu/(2\sqrt{s^2+ka})\bigr)$.",
     reason="The printed formula has a wrong sign and a wrong argument: it is the share of one class near its own mean, falls "
     "as the classes spread, and is 1 for classes infinitely far apart. Where the curves cross it is right by accident.",
@@ -162,6 +167,8 @@ def overlap_formula(view: Classes) -> Shown:
     TwoSpreads,
     source="ReLA, Theorem 6",
     statement="The stronger the augmentation, the more samples of different classes overlap.",
+    symbols=r"$a$: strength of the augmentation, which adds the same noise to both classes; $s, s_2$: their standard "
+    r"deviations before; overlap: the integral of the smaller of both densities.",
     right="As printed, and for any two distributions: the same noise on both cannot raise the distance between them.",
     reason=r"The conclusion holds although its proof fails. The proof uses eq 67, which falls with the strength, and saves "
     r"itself by saying that $\Phi(z)$ increases as $z$ decreases. Two errors cancel in words, not in numbers.",

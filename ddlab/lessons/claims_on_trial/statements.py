@@ -19,7 +19,7 @@ from ..shared.effects import EACH, Measured, drawn, split
 from . import NAME
 from .trial_card import FAILS, HOLDS, WHEN, Trial
 
-_ON_RECORD = {"holds": HOLDS, "holds when": WHEN, "false": FAILS}
+_ON_RECORD = {"holds": HOLDS, "true": HOLDS, "holds when": WHEN, "true when": WHEN, "false": FAILS}
 Draw = np.random.Generator
 Function = TypeVar("Function", bound=Callable[..., Any])
 

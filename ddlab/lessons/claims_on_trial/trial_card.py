@@ -50,6 +50,7 @@ class Trial:
 
     Attributes:
         key: its name among the trials of a lesson. source: paper and place. statement: as printed, in our words.
+        symbols: every symbol and word of the statement that is not explained in it, shown before the answer is locked.
         parameters: the class of its sliders; every field that is explorable has one. show: what it shows for them; at most 50 ms.
         verdict: one of `ANSWERS`. when: the condition, for "holds when ..." alone.
         right: what is right. reason: why, in two or three sentences. record: lines of the register's recorded runs.
@@ -66,6 +67,7 @@ class Trial:
     verdict: str
     right: str
     reason: str
+    symbols: str = ""
     when: str = ""
     record: tuple[str, ...] = ()
 
@@ -76,6 +78,7 @@ class Trial:
             errors.fail("Trial.parameters", "a class of Parameters", self.parameters)
         errors.check_function("Trial.show", self.show)
         errors.check_choice("Trial.verdict", self.verdict, ANSWERS)
+        errors.check_text("Trial.symbols", self.symbols)
         errors.check_text("Trial.when", self.when)
         if bool(self.when) != (self.verdict == WHEN):
             errors.fail("Trial.when", f"a condition for the verdict {WHEN!r}, and empty for others", self.when)
@@ -110,7 +113,8 @@ class TrialCard(Explorer):
         self.plot: Plot | None = None
         self.shown: Shown | None = None
         self._verdict = widgets.HTMLMath(layout=widgets.Layout(display="none"))
-        statement = widgets.HTMLMath(f'<div style="font-size:15px">{html.escape(trial.statement)}</div>')
+        where = f"<p><small>{html.escape(trial.symbols)}</small></p>" if trial.symbols else ""
+        statement = widgets.HTMLMath(f'<div style="font-size:15px">{html.escape(trial.statement)}{where}</div>')
         super().__init__(
             f"On trial: {trial.source}",
             controls=[statement, self.prediction, self.panel],

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -13,14 +12,16 @@ from ... import figures, records, theory
 from ...distilled import DistilledSet
 from ...evaluation import entropy
 from ...explorers import Scrubber
-from ...figures import encode_grid
+from ...figures import encode_grid, pipeline, pipelines
 from ...records.setting import FADRM, RANDOM, RDED, SRE2L
-from ...runs import Frame, Run
+from ...runs import Frame
 from ..shared import printed_tables as printed
 from ..shared import recorded
 from ..shared.recorded import interval_of
+from . import experiments
 from .claims import STAGES, values
 from .sweep import LABELS, PULLED_BACK, RATIOS, SMALL_SIZE, STOPPED
+from .world import kept_steps, merge_steps
 
 # What the lesson calls the rows of the record: (method, changes).
 ROWS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -46,7 +47,7 @@ def ratio_map(labels: str = "online") -> Any:
     return figures.heat_map(
         ["none" if ratio == 1 else f"α = {ratio:g}" for ratio in RATIOS], list(sizes), means, row_label="residual",
         column_label="size in turn", intervals=(lows, highs), reference=("no residual, 64 px", means[0][1]),
-        title=f"Five images per class, {labels} labels", height=420,
+        title=f"Recorded: five images per class, {labels} labels", height=420,
     )  # fmt: skip
 
 
@@ -58,7 +59,10 @@ def merge_sweep() -> Any:
         for labels in ("online", "hard")
     }
     return figures.sweep_bands(
-        list(counts), curves, x_label="merges k (0: no residual)", title="How often: five images per class, α = .5"
+        list(counts),
+        curves,
+        x_label="merges k (0: no residual)",
+        title="Recorded, how often: five images per class, α = .5",
     )
 
 
@@ -66,14 +70,15 @@ def beside_the_paper() -> str:
     """Tables 5 and 6 as printed, beside ours, in percent: the merge ratio at two sizes, then the number of merges."""
     ratios = dict(zip(RATIOS, printed.FADRM_5[0][1:], strict=True))
     merges = dict(zip(range(1, 7), printed.FADRM_6_MERGES[1], strict=True))
-    lines = ["| | paper | ours |", "|---|---|---|"]
+    lines = ["| | paper, % | ours, recorded, % |", "|---|---|---|"]
     for ratio, accuracy in ratios.items():
         ours = statistics.fmean(values("online", merge_ratio=ratio, small_size=SMALL_SIZE))
         name = "no residual" if ratio == 1 else f"α = {ratio:g}"
-        lines.append(f"| {name} (ImageNet-1K, 10 per class) | {accuracy} | {100 * ours:.1f} |")
+        sizes = "sizes in turn (paper: ImageNet-1K, 200 and 224 px; ours: 48 and 64 px)"
+        lines.append(f"| {name}, {sizes} | {accuracy} | {100 * ours:.1f} |")
     for count, accuracy in merges.items():
         ours = statistics.fmean(values("online", merges=count))
-        lines.append(f"| k = {count} (CIFAR-100) | {accuracy} | {100 * ours:.1f} |")
+        lines.append(f"| k = {count} (paper: CIFAR-100) | {accuracy} | {100 * ours:.1f} |")
     return "\n".join(lines)
 
 
@@ -91,12 +96,8 @@ def size_table() -> str:
 
 def comparison(labels: str, *names: str) -> Any:
     """Mean, 95% interval and seeds of some of `ROWS`, by default all, with one kind of labels."""
-    chosen = names or tuple(ROWS)
-    seeds = [values(labels, ROWS[name][0], **ROWS[name][1]) for name in chosen]
-    lows, highs = zip(*(interval_of(row) for row in seeds), strict=True)
-    means = [statistics.fmean(row) for row in seeds]
-    title = f"Five images per class, {labels} labels"
-    return figures.comparison(list(chosen), means, lows, highs, seeds=seeds, title=title, x_label="images")
+    seeds = {name: values(labels, ROWS[name][0], **ROWS[name][1]) for name in names or ROWS}
+    return recorded.compared(seeds, f"Recorded: five images per class, {labels} labels", x_label="images")
 
 
 def labels_table() -> str:
@@ -123,7 +124,7 @@ def repeated(*, seed: int) -> str:
     """One point of the record, FADRM at full size, computed again.
 
     Raises:
-        AssertionError: it is farther than three standard deviations from the recorded seeds.
+        AssertionError: it is not near the recorded seeds.
     """
     known = records.load("residuals").where(method=FADRM, merge_ratio=0.5, merges=3, small_size=None, patches="real")
     known = known.where(precision="float32")
@@ -147,38 +148,42 @@ def by_class(made: DistilledSet) -> list[float]:
     return [float(bits[made.labels == label].mean()) for label in range(made.classes)]
 
 
-def film(runs: Mapping[str, Run], *, measure: str, unit: str, label: int, references: Mapping[str, float]) -> Scrubber:
-    """One class of several runs, step by step, beside a measure of it (Figs 3 and 4).
+def film(runs: Mapping[str, Sequence[torch.Tensor]], *, merges: int, label: int) -> Scrubber:
+    """One class of several runs, step by step, beside their mean feature entropy (Figs 3 and 4); the drawing says what is at work.
 
     Args:
-        runs: name -> a whole run, all with the same steps kept.
+        runs: name -> images before each update and after the last, uint8 [classes, channels, height, width] of one size.
     """
-    every = {name: {frame.step: frame for frame in run.frames} for name, run in runs.items()}
-    steps = sorted(set.intersection(*(set(frames) for frames in every.values())))
+    data, last = experiments.world().data, min(map(len, runs.values())) - 1
+    steps = kept_steps(last, merges)
+    shown = {name: [run[step] for step in steps] for name, run in runs.items()}
+    curves = {name: [mean_bits(images) for images in every] for name, every in shown.items()}
+    kinds = entropy.reference_images(data, 3 * data.classes)  # few: a hundred at once take 100 MB
+    references = {kind: mean_bits(kinds[kind]) for kind in ("real", "noise", "constant")}
+    curve = figures.vanishing_curves(
+        curves, steps=steps, unit=f"feature entropy, mean of {data.classes} classes (bits)", references=references, close=True
+    )  # fmt: skip
+    heads = [name.replace("α", "alpha") for name in runs]  # the font of the grid has no Greek letters
     pictures = []
-    for step in steps:
-        shown = torch.stack([frames[step].content.images[label] for frames in every.values()])
-        larger = shown.repeat_interleave(2, 2).repeat_interleave(2, 3)
-        # The font of the grid has no Greek letters.
-        heads = [name.replace("α", "alpha") for name in every]
-        pictures.append(Frame(step, encode_grid(larger, columns=len(every), column_labels=heads, gap=6)))
-    curves = {
-        name: [float(frames[step].content.measured[measure].mean()) for step in steps] for name, frames in every.items()
-    }
-    curve = figures.vanishing_curves(curves, steps=steps, unit=f"{measure} ({unit})", references=references)
-    shown = [*itertools.chain(*curves.values()), *references.values()]
-    room = 0.1 * (max(shown) - min(shown))
-    curve.update_yaxes(range=[min(shown) - room, max(shown) + room])  # from 0 nothing would be told apart
+    for place, step in enumerate(steps):
+        row = torch.stack([images[place][label] for images in shown.values()])
+        larger = row.repeat_interleave(2, 2).repeat_interleave(2, 3)
+        pictures.append(Frame(step, encode_grid(larger, columns=len(runs), column_labels=heads, gap=6)))
 
     def describe(step: int) -> str:
         now = ", ".join(f"{name} {values[steps.index(step)]:.2f}" for name, values in curves.items())
-        return f"{measure} in {unit}, mean over classes: {now}."
+        return f"feature entropy in bits, mean over classes: {now}."
+
+    def at_work(step: int) -> str:
+        box = "patch" if step == 0 else "merge" if step in merge_steps(last, merges) else "recover"
+        return pipeline(pipelines.FADRM, box)
 
     return Scrubber(
-        pictures,
-        curve,
-        title="The same image, more and less of its patch",
-        describe=describe,
-        what="images",
-        key="residual film",
-    )
+        pictures, curve, title=f"One {data.class_names[label]}, more and less of its patch", describe=describe,
+        drawing=at_work, key="residual film",
+    )  # fmt: skip
+
+
+def mean_bits(images: torch.Tensor) -> float:
+    """Feature entropy in bits, mean over uint8 images."""
+    return float(experiments.feature_entropy(images).mean())

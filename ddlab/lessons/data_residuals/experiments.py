@@ -11,7 +11,6 @@ from torch import Tensor
 
 from ... import data as datasets
 from ... import networks, records
-from ...core import randomness
 from ...data import ImageData
 from ...data.images import normalise
 from ...distilled import DistilledSet
@@ -22,7 +21,6 @@ from ...records import setting
 from ...records.setting import FADRM, RDED, SRE2L
 from ...runs import Run
 from ..answers import called
-from .sweep import SMALL_SIZE
 from .world import FEATURES, World
 
 ITERATIONS = 120  # as in the records
@@ -47,8 +45,8 @@ def lab_world() -> World:
 
 
 def start(seed: int) -> fadrm.Config:
-    """Where the explorer's controls stand at first: the smaller size is 48 px."""
-    return fadrm.Config(images_per_class=2, iterations=80, small_size=SMALL_SIZE, seed=seed)
+    """Where the explorer's controls stand at first: at full size throughout, as the paper has it up to 64 px."""
+    return fadrm.Config(images_per_class=2, iterations=80, seed=seed)
 
 
 def watched(merge_ratio: float, *, seed: int, merges: int = 3) -> Run:
@@ -64,11 +62,6 @@ def entropies(run: Run) -> dict[int, float]:
     return {frame.step: float(frame.content.measured[FEATURES].mean()) for frame in run.frames}
 
 
-def levels(run: Run) -> dict[str, float]:
-    """Kind of reference image -> feature entropy in bits, mean over classes."""
-    return {kind: float(found[FEATURES].mean()) for kind, found in lab_world().reference(run.config).levels.items()}
-
-
 def pictures(run: Run, steps: Sequence[int]) -> Any:
     """The images of all classes at some steps of a run, one row each."""
     known = {frame.step: frame.content.images for frame in run.frames}
@@ -80,12 +73,12 @@ def pictures(run: Run, steps: Sequence[int]) -> Any:
 
 
 def three_sets(seed: int) -> dict[str, DistilledSet]:
-    """One image per class by FADRM, SRe2L and RDED (of 60 images of each class)."""
+    """One image per class by FADRM, SRe2L and RDED (of 30 images of each class)."""
     place, shared = records.Place(), {"images_per_class": 1, "seed": seed}
     return {
         FADRM: world().distilled({"method": FADRM, **shared}, place),
         SRE2L: world().distilled({"method": SRE2L, **shared}, place),
-        RDED: world().distilled({"method": RDED, "candidates_per_class": 60, **shared}, place),
+        RDED: world().distilled({"method": RDED, "candidates_per_class": 30, **shared}, place),
     }
 
 
@@ -96,24 +89,33 @@ def feature_entropy(images: Tensor) -> Tensor:
     return entropy.feature_entropy(seen, known.edges)
 
 
-def check_merge(answer: Any) -> tuple[bool, str]:
-    """Exercise 1: a function (images, patches, alpha) -> eq 9, for patches of the images' size."""
-    draw = randomness.generator(30, 1, "exercise")
-    images, patches = torch.rand(2, 3, 4, 4, generator=draw), torch.rand(2, 3, 4, 4, generator=draw)
-    given, problem = called(answer, images, patches, 0.8, of="(images, patches, alpha)")
-    if problem:
-        return False, problem
-    if not isinstance(given, Tensor) or given.shape != images.shape:
-        return False, "The result has the shape of the images."
-    if torch.allclose(given, 0.8 * patches + 0.2 * images):
-        return False, "Nearly: alpha is the share of the optimised image; the patch has the rest."
-    if torch.allclose(given, 0.8 * images + 0.2 * patches):
-        return True, "With alpha = 1 nothing is merged, with alpha = 0 the patch is back."
-    return False, "Equation 9: alpha times the images plus (1 - alpha) times the patches."
+def check_survival(answer: Any) -> tuple[bool, str]:
+    """Exercise 2: a function (alpha, k, stage) -> what is left of a stage's change in the end, found by merging numbers."""
+    for alpha, merges in ((0.5, 3), (0.9, 3), (0.2, 1), (0.0, 2)):
+        for changed in range(1, merges + 2):
+            image = torch.zeros(1, 1, 1, 1)
+            for stage in range(1, merges + 2):
+                image = image + float(stage == changed)
+                if stage <= merges:
+                    image = fadrm.merged_with_residual(image, torch.zeros(1, 1, 1, 1), alpha)
+            given, problem = called(answer, alpha, merges, changed, of="(alpha, k, stage)")
+            if problem:
+                return False, problem
+            if isinstance(given, bool) or not isinstance(given, (int, float)):
+                return False, "Return one number from 0 to 1."
+            if abs(given - float(image)) > 1e-6:
+                said = (
+                    f"With alpha = {alpha:g} and k = {merges}, {float(image):.4g} of stage {changed}'s change is left"
+                )
+                return False, f"{said}; yours is {given:.4g}. Count the merges that come after a stage."
+    return (
+        True,
+        "Every merge shortens all that came before it: with alpha = .5 the first of four stages keeps an eighth.",
+    )
 
 
 def check_cost(answer: Any) -> tuple[bool, str]:
-    """Exercise 2: a function (budget, merges, r) -> the exact share of pixels, for even numbers of merges, too."""
+    """Exercise 1: a function (budget, merges, r) -> the exact share of pixels, for even numbers of merges, too."""
     for budget, merges, share in ((120, 3, 0.5625), (120, 2, 0.25), (100, 6, 0.5), (10, 0, 0.25)):
         given, problem = called(answer, budget, merges, share, of="(budget, merges, r)")
         if problem:
@@ -151,7 +153,7 @@ def check_fooling(answer: Any) -> tuple[bool, str]:
 
 
 CHECKS: dict[str, Callable[[Any], tuple[bool, str]]] = {
-    "merge": check_merge,
     "cost": check_cost,
+    "survival": check_survival,
     "fooling": check_fooling,
 }

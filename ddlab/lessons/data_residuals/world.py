@@ -47,7 +47,9 @@ class Settings(fadrm.Config):
         100, symbol="B", range=(1, None), help="Steps of a run.", explorable=(20, 400), step=20, source=_TEACHING
     )
     class_name: str = parameter("", help="The class whose image is watched.")
-    measure: str = parameter(FEATURES, choices=tuple(UNITS), explorable=True, help="What the curve shows of the image.")
+    measure: str = parameter(
+        DISTANCE, choices=tuple(UNITS), explorable=True, help="What the curves show, mean over classes."
+    )
     step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
     candidates_per_class: int = with_default(
         fadrm.Config, "candidates_per_class", 40, source="teaching: crops and mosaics are chosen in seconds"

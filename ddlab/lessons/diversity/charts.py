@@ -57,11 +57,8 @@ def on_one_map(data: ImageData, teacher: Network, sets: Mapping[str, DistilledSe
 
 def comparison(kinds: Record, labels: str, *, title: str) -> Any:
     """Mean, 95% interval and seeds of each of the five ways, from the rows of one number of images per class (Table 3)."""
-    values = [kinds.values(labels, **where) for where in ROWS.values()]
-    spans = [interval_of(seeds) for seeds in values]
-    means = [statistics.fmean(seeds) for seeds in values]
-    lows, highs = zip(*spans, strict=True)
-    return figures.comparison(list(ROWS), means, lows, highs, seeds=values, title=title, x_label="images")
+    seeds = {name: kinds.values(labels, **where) for name, where in ROWS.items()}
+    return recorded.compared(seeds, title, x_label="images")
 
 
 def sweep(record: Record, method: str) -> Any:
@@ -132,7 +129,7 @@ def _part(where: Mapping[str, Any]) -> str:
 
 
 def repeated(sweep: Record, *, seeds: Sequence[int]) -> str:
-    """Points of DWA as published, computed again: each within three standard deviations of the recorded seeds.
+    """Points of DWA as published, computed again: each near the recorded seeds.
 
     Raises:
         AssertionError: one is farther off.

@@ -1,7 +1,8 @@
-"""Lesson 21: five ways to make the same number of images, what the weights' adjustment does to the losses, and the exercises' checks."""
+"""Lesson 21: five ways to make the same number of images, what the push to the weights does to the losses, the exercises' checks."""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import time
 from typing import Any
@@ -13,7 +14,7 @@ from torch import Tensor
 from ... import networks, records
 from ...core import randomness
 from ...data import ImageData
-from ...distilled import DistilledSet
+from ...evaluation import measures
 from ...methods import dwa, selection, sre2l
 from ...methods.recovery import real_image_indices
 from ...networks import Network
@@ -21,6 +22,7 @@ from ...records import setting
 from ...runs import cache
 from ...runs.process import Inputs
 from ...theory import rest_loss
+from .sweep import coverage
 
 RANDOM, SRE2L, NONE, PERTURBED, DIRECTED = "random real", "SRe2L", "no adjustment", "random weights", "DWA"
 METHODS = (RANDOM, SRE2L, NONE, PERTURBED, DIRECTED)
@@ -45,23 +47,6 @@ def config_of(method: str, *, images_per_class: int, seed: int, **changes: Any) 
         return sre2l, sre2l.Config(**setting.ON_SHAPES | size | changes)
     kind = {NONE: "none", PERTURBED: "random", DIRECTED: "directed"}[method]
     return dwa, dwa.Config(perturbation=kind, **setting.ON_SHAPES | size | changes)
-
-
-def five_sets(
-    data: ImageData, teacher: Network, *, images_per_class: int, seed: int, progress: bool = False
-) -> dict[str, DistilledSet]:
-    """As many images per class by each of `METHODS`.
-
-    Raises:
-        KeyboardInterrupt: the run was interrupted before the images were whole.
-    """
-    inputs, made = Inputs(data=data, teachers=(teacher,), device="cpu"), {}
-    for method in METHODS:
-        module, config = config_of(method, images_per_class=images_per_class, seed=seed)
-        made[method] = cache.run(module, config, inputs, progress=progress)
-        if not made[method].complete:
-            raise KeyboardInterrupt("images were still being made")
-    return made
 
 
 def one_batch(data: ImageData, seed: int) -> Tensor:
@@ -137,51 +122,56 @@ def check_spread(answer: Any) -> tuple[bool, str]:
     return False, "Take all differences f_i - f_j, square, and add up over d, i and j."
 
 
-def check_ascent(answer: Any) -> tuple[bool, str]:
-    """Exercise 2: a function (weights, gradient, steps, radius) -> weights after one normalised step uphill."""
+def check_random_push(answer: Any) -> tuple[bool, str]:
+    """Exercise 2: a function (network, images, labels, steps, radius) -> a copy, moved by `radius` in a random direction."""
     if not callable(answer):
-        return False, "Write a function of (weights, gradient, steps, radius)."
-    weights, gradient = torch.tensor([1.0, -2.0, 0.5]), torch.tensor([3.0, 0.0, 4.0])
+        return False, "Write a function of (network, images, labels, steps, radius) that returns a moved copy."
+    described = networks.NetworkSpec.from_name("network", "convnet")
+    shape = {"channels": 1, "classes": 3, "image_size": (8, 8)}
+    network = networks.initialise(dataclasses.replace(described, **shape), seed=0).module()
+    images, labels = torch.randn((3, 1, 8, 8), generator=randomness.generator(0, 0, "exercise 2")), torch.arange(3)
+    before = _flat(network)
     try:
-        given = torch.as_tensor(answer(weights, gradient, 4, 0.2))
+        pushed: list[Any] = [answer(network, images, labels, 12, 0.3) for _ in range(2)]
+        one, other = (_flat(each) - before for each in pushed)
     except Exception as problem:
         return False, f"Your function raised {type(problem).__name__}: {problem}."
-    if given.shape != weights.shape:
-        return (
-            False,
-            f"Weights come in and weights go out, of shape {list(weights.shape)}; yours has {list(given.shape)}.",
-        )
-    if torch.allclose(given, weights - 0.05 * gradient / 5):
-        return False, "That is downhill. DWA makes the batch's loss larger."
-    if torch.allclose(given, weights + 0.05 * gradient):
-        return (
-            False,
-            "Your step grows with the gradient, as Algorithm 1 prints it. The authors' code divides by its length.",
-        )
-    if torch.allclose(given, weights + 0.2 * gradient / 5):
-        return False, "One step goes rho / K; yours takes the whole rho at once."
-    if torch.allclose(given, weights + 0.05 * gradient / 5):
-        return True, "K such steps together are never longer than rho."
-    return False, "Divide the gradient by its length, multiply by radius / steps, add it to the weights."
+    if not torch.equal(_flat(network), before):
+        return False, "The network that came in has moved, too: move a copy."
+    if abs(float(one.norm()) - 0.3) > 0.003:
+        return False, f"All parameters together moved by {float(one.norm()):.3g}, for a radius of 0.3."
+    if float((one == 0).double().mean()) > 0.01:
+        return False, f"{float((one == 0).double().mean()):.0%} of the weights stayed where they were: move all."
+    if torch.equal(one, other) or abs(float(F.cosine_similarity(one, other, 0))) > 0.5:
+        return False, "Two calls give (nearly) the same direction. Draw it anew each time."
+    return True, "In so many dimensions a random direction is nearly orthogonal to any given one, DWA's among them."
+
+
+def _flat(network: torch.nn.Module) -> Tensor:
+    """All parameters of a module in one vector."""
+    return torch.cat([weight.detach().flatten() for weight in network.parameters()])
 
 
 def check_wide(answer: Any) -> tuple[bool, str]:
-    """Exercise 3: a DWA config that differs from the lesson's in the weight of the variance gap or the radius alone."""
-    if not isinstance(answer, dwa.Config):
-        return False, "Give a Config: dwa.Config(...), or config.replace(...) of the lesson's."
-    free = {name: getattr(answer, name) for name in ("images_per_class", "seed", "iterations")}
-    usual = config_of(DIRECTED, **free)[1]
-    changed = {name for name, value in answer.to_dict().items() if value != usual.to_dict()[name]}
+    """Exercise 3: (data, teacher, the lesson's config, a config): lambda_var or the radius alone; both are run here and measured."""
+    if not isinstance(answer, tuple) or len(answer) != 4 or not isinstance(answer[3], dwa.Config):
+        return False, "Give a Config: config.replace(...)."
+    data, teacher, usual, mine = answer
+    changed = {name for name, value in mine.to_dict().items() if value != usual.to_dict()[name]}
     if not changed:
         return False, "Nothing is changed yet."
     if not changed <= {"lambda_var", "adjustment_radius"}:
         return False, f"Change lambda_var or adjustment_radius alone; you changed {', '.join(sorted(changed))}."
-    return True, "Now see below how far apart the images lie, and what the student says to that."
+    inputs = Inputs(data=data, teachers=(teacher,), device="cpu")
+    made = [cache.run(dwa, config, inputs) for config in (usual, mine)]
+    before, after = (float(measures.feature_distance(each, teacher).mean()) for each in made)
+    known, now = (coverage(data, teacher, each.images) for each in made)
+    said = f"Measured: feature distance {before:.3f} -> {after:.3f}, coverage {known:.1%} -> {now:.1%}"
+    if not after >= 1.05 * before:
+        return False, f"{said}. That is less than 5% farther apart."
+    if now < 0.9 * known:
+        return False, f"{said}. The images lie apart, but away from the real ones: too much of it."
+    return True, f"{said}. Distance and coverage are two things: look at both."
 
 
-CHECKS = {"spread": check_spread, "ascent": check_ascent, "wide": check_wide}
-
-
-def batch_loss(teacher: Network, weights: dict[str, Tensor], images: Tensor, labels: Tensor) -> Tensor:
-    """Mean cross-entropy in nats of a batch, with some of the teacher's weights replaced; a scalar."""
-    return F.cross_entropy(networks.call(teacher.spec, teacher.weights | weights, images)[0].logits, labels)
+CHECKS = {"spread": check_spread, "random push": check_random_push, "wide": check_wide}

@@ -16,6 +16,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from ...explorers.lab import Compute, Known, Lab, Value
+from ...explorers.quest import Quest
 from ...explorers.tables import table
 from ...explorers.views import Chart, Column, Html, Row, Strip, Tabs
 from ...figures import cell_table, distances_by_class, encode_grid, sets_on_map
@@ -156,6 +157,12 @@ def _settings(source: Source) -> list[str]:
     return [*weights, adjustment_in_words(source), source.initialisation, *updates]
 
 
+def farther_than_real(world: World, settings: Settings, known: Known) -> bool:
+    """Whether the images on show lie farther apart than as many random real ones: a choice that learns nothing."""
+    scored = compared(runs(world, settings, known)[2])
+    return bool(scored[NOW][0].distances.mean() > scored[REAL][0].distances.mean())
+
+
 # -- in words
 
 
@@ -198,9 +205,10 @@ def percent(share: float | None) -> str:
 DiversityLab = Lab(
     "What makes recovered images differ?",
     World,
-    controls=("coupled", "lambda_mean", "lambda_var", "perturbation"),
-    more=("initialisation", "adjustment_steps", "adjustment_radius", "images_per_class", "iterations", "seed", "layer"),
+    controls=("initialisation", "lambda_var", "perturbation", "adjustment_radius"),
+    more=("coupled", "lambda_mean", "adjustment_steps", "images_per_class", "iterations", "seed", "layer"),
     labels={"layer": "map of teacher's"},
+    still="lambda_var",
     settle=Settings.settle,
     check=World.check,
     unused=lambda world, settings: ("adjustment_steps", "adjustment_radius") if settings.perturbation == "none" else (),
@@ -220,4 +228,7 @@ DiversityLab = Lab(
         ),
     ],
     sentence=sentence,
+    quest=Quest(
+        "Pull the images of a class farther apart than real ones are. Then look at the coverage.", farther_than_real
+    ),
 )

@@ -9,7 +9,7 @@ BUDGET = Budget(
     finds="which samples and targets teach fastest in a world of two Gaussians, and what is noise, geometry or myth (ReLA)",
     wall_seconds=60,
     cpu_seconds=120,
-    megabytes=1000,
-    minutes=35,
+    megabytes=1100,
+    minutes=40,
     one_thread_seconds=120,
 )

@@ -14,7 +14,7 @@ from ...core import randomness
 from ...explorers import Scrubber
 from ...figures import encode_grid, setting_curves
 from ...runs import Frame
-from ...theory import ToyConfig, ToyRuns, ToyValidation
+from ...theory import ToyConfig, ToyNetworks, ToyRuns, ToyValidation
 from ..answers import called
 from . import world
 
@@ -40,6 +40,21 @@ def rho_runs(seeds: int, *, teacher: str = TRAINED, first_seed: int = 0, rhos: S
     """Figure 2b: samples of Sigma = 1, more and more of the teacher in their targets."""
     shared: dict[str, Any] = {"seeds": seeds, "first_seed": first_seed, "deviation": 1.0, "teacher": teacher}
     return theory.train_toys([ToyConfig(relabelling=rho, **shared) for rho in rhos])
+
+
+def as_runs(frames: Sequence[Sequence[Tensor]], configs: Sequence[ToyConfig]) -> ToyRuns:
+    """What the lesson's own cell has trained, as `theory.train_toys` gives it.
+
+    Args:
+        frames: one for every 100 updates and the last, each with the hidden weights [settings, seeds, units, 2], hidden biases, output
+            weights and output bias.
+    """
+    names, block = ("hidden_weight", "hidden_bias", "output_weight", "output_bias"), (len(configs), configs[0].seeds)
+    parts = [torch.stack(list(of_all)) for of_all in zip(*frames, strict=True)]
+    networks = ToyNetworks(
+        **{name: part.view(len(frames), *block, *part.shape[3:]) for name, part in zip(names, parts, strict=True)}
+    )
+    return ToyRuns(configs=tuple(configs), steps=torch.arange(len(frames)) * 100, networks=networks)
 
 
 def on_original(runs: ToyRuns) -> ToyValidation:
@@ -137,29 +152,11 @@ def every_row(columns: int) -> Callable[[int, int], None]:
 # -- exercises
 
 
-def check_targets(answer: Any) -> tuple[bool, str]:
-    """Exercise 1: a function (labels, teacher, rho) -> distilled targets."""
-    if not callable(answer):
-        return False, "Write a function of (labels, teacher, rho)."
-    draw = randomness.generator(1, 0, "exercise 1")
-    labels, teacher = (torch.rand(6, generator=draw) < 0.5).float(), torch.rand(6, generator=draw)
-    given, problem = called(
-        lambda *given: torch.as_tensor(answer(*given)), labels, teacher, 0.3, of="(labels, teacher, rho)"
-    )
-    if problem:
-        return False, problem
-    if given.shape == labels.shape and torch.allclose(given, 0.3 * labels + 0.7 * teacher):
-        return False, "The other way round: rho is the teacher's share."
-    if given.shape == labels.shape and torch.allclose(given, 0.3 * teacher + 0.7 * labels):
-        return True, "At rho = 0 the label, at rho = 1 the teacher alone."
-    return False, "Mix the two: rho of the teacher's output, 1 - rho of the label."
-
-
 def check_posterior(answer: Any) -> tuple[bool, str]:
-    """Exercise 2: a function (points [n, 2], sigma) -> P(y = 1 | x) for means (1, 1) and (2, 2)."""
+    """Exercise 1: a function (points [n, 2], sigma) -> P(y = 1 | x) for means (1, 1) and (2, 2)."""
     if not callable(answer):
         return False, "Write a function of (points, sigma)."
-    points = 1.5 + torch.randn(6, 2, generator=randomness.generator(2, 0, "exercise 2"))
+    points = 1.5 + torch.randn(6, 2, generator=randomness.generator(1, 0, "exercise 1"))
     for sigma in (0.5, 1.0):
         wanted = theory.posterior(theory.bimodal_mixture(deviation=sigma), points)
         given, problem = called(lambda *given: torch.as_tensor(answer(*given)), points, sigma, of="(points, sigma)")
@@ -177,6 +174,30 @@ def check_posterior(answer: Any) -> tuple[bool, str]:
     return (
         True,
         "The boundary is where the sum of the coordinates is 3, for every sigma; how sure it is depends on sigma.",
+    )
+
+
+def check_momentum(answer: Any) -> tuple[bool, str]:
+    """Exercise 2: a function (momentum, n) -> the share of the last n gradients in an update, found by updating."""
+    for momentum, last in ((0.98, 50), (0.98, 1), (0.9, 10), (0.5, 2)):
+        newest = everything = 0.0
+        for step in range(2000):
+            newest = momentum * newest + (step >= 2000 - last)
+            everything = momentum * everything + 1
+        given, problem = called(answer, momentum, last, of="(momentum, n)")
+        if problem:
+            return False, problem
+        if isinstance(given, bool) or not isinstance(given, (int, float)):
+            return False, "Return one number from 0 to 1."
+        if abs(given - newest / everything) > 1e-6:
+            said = f"With m = {momentum:g} the last {last} of many gradients have a share of {newest / everything:.3f}"
+            return (
+                False,
+                f"{said}; yours is {given:.3f}. Add up 1 + m + m^2 + ..., once to the n-th term, once to the end.",
+            )
+    return (
+        True,
+        "With m = .98 the last fifty samples steer nearly two thirds of each move, and each is one draw from G'.",
     )
 
 
@@ -203,4 +224,4 @@ def check_quiet(answer: Any) -> tuple[bool, str]:
     return False, f"{said}. Nearly: leave less of the label in the target."
 
 
-CHECKS = {"targets": check_targets, "posterior": check_posterior, "quiet": check_quiet}
+CHECKS = {"posterior": check_posterior, "momentum": check_momentum, "quiet": check_quiet}

@@ -13,8 +13,9 @@ from ...distilled import DistilledSet
 from ...evaluation import evaluate, measures
 from ...methods import selection, sre2l
 from ...methods.distillation import distill, from_images
+from ...methods.recovery import batch_norm_mean_gap, batch_norm_variance_gap
 from ...networks import Network
-from ...runs import cache
+from ...runs import Run, cache
 from ...runs.process import Inputs
 from ...training import supervised
 
@@ -79,35 +80,6 @@ def labels_and_images(
     return found
 
 
-def selections(
-    data: ImageData,
-    teacher: Network,
-    *,
-    pairs: int,
-    images_per_class: int = 2,
-    recovery: sre2l.Config | None = None,
-    student: supervised.Config | None = None,
-) -> dict[str, list[float]]:
-    """Classical selections and recovered images at equal budget, all with online labels: test accuracy per pair.
-
-    k-means chooses nearly the same images for every seed; random and recovered images change with it.
-    """
-    found: dict[str, list[float]] = {"random": [], "k_means": [], "recovered": []}
-    made = recovery or sre2l.Config.teaching()
-    for seed in range(pairs):
-        for name, values in found.items():
-            if name == "recovered":
-                images = distill(
-                    "sre2l", data, teacher, made.replace(images_per_class=images_per_class, seed=seed), **_QUIET
-                )
-            else:
-                rule = selection.Config(kind=name, images_per_class=images_per_class, seed=seed)
-                images = distill("selection", data, teacher, rule, **_QUIET)
-            _whole(images)
-            values.append(_student(images, data, "online", teacher, seed, student))
-    return found
-
-
 def lost_diversity(
     data: ImageData,
     teacher: Network,
@@ -142,55 +114,66 @@ def _whole(images: DistilledSet) -> DistilledSet:
     return images
 
 
-def check_gap(answer: Any) -> tuple[bool, str]:
-    """Exercise 1: a function (inputs, running_mean) -> gap."""
+def check_close(answer: Any) -> tuple[bool, str]:
+    """Exercise 1: a function (inputs, running_mean, running_var) -> inputs without gaps, of the same pattern in every channel."""
     if not callable(answer):
-        return False, "Write a function of (inputs, running_mean); inputs has shape [n, channels, height, width]."
-    from ...methods.recovery import batch_norm_mean_gap
-
-    inputs = torch.randn(6, 4, 5, 5, generator=randomness.generator(3, 0, "exercise 1"))
-    remembered = torch.linspace(-1, 1, 4)
+        return False, "Write a function of (inputs, running_mean, running_var); inputs has shape [n, channels, h, w]."
+    draw = randomness.generator(3, 0, "exercise 1")
+    inputs, mean = 3 * torch.randn((6, 4, 5, 5), generator=draw) + 1, torch.linspace(-1, 1, 4)
+    variance = torch.linspace(0.2, 4, 4)
     try:
-        given = torch.as_tensor(answer(inputs, remembered))
+        given = torch.as_tensor(answer(inputs.clone(), mean.clone(), variance.clone()))
     except Exception as problem:
         return False, f"Your function raised {type(problem).__name__}: {problem}."
-    wanted = batch_norm_mean_gap(inputs, remembered)
-    if given.shape != ():
-        return (
-            False,
-            f"The gap is one number per layer; yours has shape {list(given.shape)}. Take the norm over channels.",
-        )
-    if torch.isclose(given, wanted.square(), rtol=1e-4):
-        return False, "Nearly: that is the squared norm. Equation 4 has the norm itself."
-    if torch.isclose(given, wanted, rtol=1e-4):
-        return True, "The mean runs over images and both axes of the picture, the norm over channels."
-    return False, "Average over dimensions 0, 2 and 3 first, subtract, then take the Euclidean norm."
+    if given.shape != inputs.shape:
+        return False, f"Inputs of shape {list(inputs.shape)} come in and go out; yours has {list(given.shape)}."
+    gaps = [float(batch_norm_mean_gap(given, mean)), float(batch_norm_variance_gap(given, variance))]
+    if not max(gaps) < 1e-3:
+        return False, f"The mean gap is {gaps[0]:.3f} and the variance gap {gaps[1]:.3f} after it; both have to be 0."
+    rows = torch.stack([inputs, given]).transpose(1, 2).flatten(2)  # [2, channels, values]
+    if not all(float(torch.corrcoef(rows[:, channel])[0, 1]) > 0.999 for channel in range(4)):
+        return False, "Both gaps are closed, but the pattern is another one. Multiply and add one number per channel."
+    return True, "The gaps see two numbers per channel and nothing of the pattern; deeper layers see the rest."
 
 
-def check_storage(answer: Any) -> tuple[bool, str]:
-    """Exercise 2: floats that ten images of one class each and their stored labels take."""
+def check_bytes(answer: Any) -> tuple[bool, str]:
+    """Exercise 2: bytes of the kept answers of 300 epochs over those of the images, 1,000 classes at 224 px."""
     if not isinstance(answer, (int, float)) or isinstance(answer, bool):
-        return False, "Give one number: count the pixels, then the labels."
-    images, hard, stored = 10 * 16 * 16, 10, 10 * 10
-    if answer == images + hard + stored:
-        return True, "Stored labels cost little here; with 1000 classes and many epochs they outgrow the images."
-    if answer == images:
-        return False, "These are the pixels alone. Hard labels count one each, stored labels one per class."
-    return False, f"Pixels: 10 x 16 x 16 = {images}. Then 10 hard labels and 10 x 10 logits."
+        return False, "Give one number: bytes of the labels of one image, over the bytes of the image."
+    times = 300 * 1000 * 2 / (3 * 224 * 224)
+    if abs(answer - times) < 0.05:
+        return True, "Stored as JPEG the images take ten times less, and the labels forty times as much as they."
+    if abs(answer - times / 300) < 0.001:
+        return False, "That is one epoch. Every epoch has other views, and so other answers."
+    if abs(answer - times / 2) < 0.05 or abs(answer - 2 * times) < 0.05:
+        return False, "Nearly: an answer takes two bytes per number, a pixel one byte per colour."
+    return False, "One image: 3 x 224 x 224 bytes. Its labels: 300 epochs, 1,000 numbers each, two bytes per number."
 
 
 def check_setting(answer: Any) -> tuple[bool, str]:
-    """Exercise 3: a config with a larger weight on the variance gap and nothing else changed."""
-    if not isinstance(answer, sre2l.Config):
-        return False, "Give a Config: sre2l.Config.teaching(lambda_var=...)."
-    if answer.lambda_var <= 0.01:
-        return False, "Which of the two weights pulls at the variance gap? It is not larger than before yet."
-    if answer.replace(lambda_var=0.01) != sre2l.Config.teaching(seed=answer.seed):
+    """Exercise 3: (the lesson's run, a config): another lambda_var alone, whose run is made here and measured."""
+    if not isinstance(answer, tuple) or len(answer) != 2 or not isinstance(answer[1], sre2l.Config):
+        return False, "Give a Config: sre2l.Config.teaching(lambda_var=..., seed=lesson.seed)."
+    usual, mine = answer
+    if mine.replace(lambda_var=usual.config.lambda_var) != usual.config:
         return False, "Change lambda_var alone: otherwise you cannot tell what did it."
-    return True, "Now see below whether the variance gap really ends lower, and what the cross-entropy pays for it."
+    before, after = (_last(run) for run in (usual, Run(sre2l, mine, usual.inputs).advance()))
+    said = ", ".join(f"{name} {before[name]:.3g} -> {after[name]:.3g}" for name in before)
+    if not after["variance gap"] <= 0.95 * before["variance gap"]:
+        return False, f"Measured: {said}. The variance gap has to fall by 5%; does more weight on it help?"
+    if after["class probability"] < 0.9:
+        return False, f"Measured: {said}. The teacher no longer sees the digits: too much weight on the gap."
+    return True, f"Measured: {said}. The mean gap pays: both weights pull at the same layers."
 
 
-CHECKS = {"gap": check_gap, "storage": check_storage, "setting": check_setting}
+def _last(run: Run) -> dict[str, float]:
+    """The numbers of the last tenth of the steps on show: one step sees one random shift."""
+    looks = [frame.content.numbers for frame in run.frames[-max(1, len(run.frames) // 10) :]]
+    names = ("variance gap", "mean gap", "class probability")
+    return {name: sum(float(numbers[name].value) for numbers in looks) / len(looks) for name in names}
+
+
+CHECKS = {"close": check_close, "bytes": check_bytes, "setting": check_setting}
 
 
 def trained_on_digits() -> tuple[ImageData, Network]:

@@ -139,13 +139,20 @@ class MappedImages:
         """What `each` random real images of each class cover, mean of several draws."""
         known = (layer, each)
         if known not in self._chance:
-            total = 0.0
-            for draw in range(_DRAWS):
-                order = torch.randperm(len(self.pool), generator=randomness.generator(draw, 0, "diversity view"))
-                rows = torch.cat([order[self.labels[order] == label][:each] for label in range(self.data.classes)])
-                total += float(self._covered_by(layer, self._points[layer]["real"][rows]).double().mean())
-            self._chance[known] = total / _DRAWS
+            self._chance[known] = sum(self._at_random(layer, each, _DRAWS)) / _DRAWS
         return self._chance[known]
+
+    def luck(self, layer: str, each: int, draws: int = 100) -> float:
+        """The most that `each` random real images of each class cover in so many draws."""
+        return max(self._at_random(layer, each, draws))
+
+    def _at_random(self, layer: str, each: int, draws: int) -> list[float]:
+        shares = []
+        for draw in range(draws):
+            order = torch.randperm(len(self.pool), generator=randomness.generator(draw, 0, "diversity view"))
+            rows = torch.cat([order[self.labels[order] == label][:each] for label in range(self.data.classes)])
+            shares.append(float(self._covered_by(layer, self._points[layer]["real"][rows]).double().mean()))
+        return shares
 
     def nearest_real(self, shown: Shown) -> tuple[int, ...]:
         """For each image the real one of its class that is nearest by the teacher's features: positions in the pool."""

@@ -68,29 +68,32 @@ def test_the_whole_register_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 RIGHT: dict[str, Any] = {
-    "crossing": 0.24197,
-    "counterexample": (lambda place: -abs(place + 1), -3, 2, 0.6),  # z = -1.0
-    "floor": lambda spread, rate: rate / (2 - rate) * (spread**2 + 0.25),
+    "half": 0.96788,
+    "counterexample": (lambda place: -min(place + 3, 2 - place), -3, 2, 0.6),  # z = -1.0
+    "floor": lambda spread, rate, batch: rate / (2 - rate) * (spread**2 + 0.25) / batch,
 }
 WRONG: list[tuple[str, Any, str]] = [
-    ("crossing", "0.242", "a number above 0"),
-    ("crossing", -1.0, "a number above 0"),
-    ("crossing", math.inf, "a number above 0"),
-    ("crossing", 0.5, "eq 24 gives 0.656"),
-    ("crossing", 0.0605, "eq 24 gives"),
+    ("half", "0.968", "a number above 0"),
+    ("half", -1.0, "a number above 0"),
+    ("half", math.inf, "a number above 0"),
+    ("half", 0.5, "eq 24 gives 0.6564"),
+    ("half", 0.0605, "eq 24 gives"),
     ("counterexample", abs, "four things"),
     ("counterexample", (abs, -1, 1, 0), "between 0 and 1"),
+    ("counterexample", (abs, -1, 1, 0.5), "not one half"),
     ("counterexample", (abs, -1, "x", 0.5), "ValueError"),
-    ("counterexample", (lambda place: 2 * abs(place), -1, 1, 0.5), "steeper than 1"),
-    ("counterexample", (lambda place: math.nan, -1, 1, 0.5), "steeper than 1"),
-    ("counterexample", (lambda place: place, -1, 1, 0.5), "within the printed"),
-    ("counterexample", (lambda place: 1 / 0, -1, 1, 0.5), "ZeroDivisionError"),
+    ("counterexample", (lambda place: 2 * abs(place), -1, 1, 0.4), "steeper than 1"),
+    ("counterexample", (lambda place: math.nan, -1, 1, 0.4), "level"),
+    ("counterexample", (lambda place: place, -1, 1, 0.4), "level"),
+    ("counterexample", (lambda place: 0.0, -1, 1, 0.4), "within the printed"),
+    ("counterexample", (lambda place: 1 / 0, -1, 1, 0.4), "ZeroDivisionError"),
     ("floor", 0.1, "Write a function"),
     ("floor", lambda spread: spread, "TypeError"),
-    ("floor", lambda spread, rate: 0.0, "That is the printed line"),
-    ("floor", lambda spread, rate: rate / (2 - rate) * spread**2, "not S^2 alone"),
-    ("floor", lambda spread, rate: rate * (spread**2 + 0.25), "solve f"),
-    ("floor", lambda spread, rate: math.nan, "Once it rests"),
+    ("floor", lambda spread, rate, batch: 0.0, "That is the printed line"),
+    ("floor", lambda spread, rate, batch: rate / (2 - rate) * spread**2 / batch, "not S^2 alone"),
+    ("floor", lambda spread, rate, batch: rate * (spread**2 + 0.25) / batch, "solve f"),
+    ("floor", lambda spread, rate, batch: rate / (2 - rate) * (spread**2 + 0.25), "of a batch has less noise"),
+    ("floor", lambda spread, rate, batch: math.nan, "Once it rests"),
 ]
 
 

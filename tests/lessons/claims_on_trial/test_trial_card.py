@@ -13,6 +13,7 @@ import pytest
 from ddlab.core.errors import DDLabError
 from ddlab.core.parameters import Parameters, parameter
 from ddlab.figures import loss_curves
+from ddlab.lessons.claims_on_trial import experiments
 from ddlab.lessons.claims_on_trial.trial_card import ANSWERS, Shown, Trial, TrialCard
 from tests.support import refuses
 
@@ -38,7 +39,8 @@ def square(view: Size) -> Shown:
 
 def made(**changes: Any) -> Trial:
     given: dict[str, Any] = {
-        "key": "square", "source": "Nobody, eq 1", "statement": r"$n^2 \le 10$ & so on", "parameters": Size, "show": square,
+        "key": "square", "source": "Nobody, eq 1", "statement": r"$n^2 \le 10$ & so on",
+        "symbols": "$n$: a number", "parameters": Size, "show": square,
         "verdict": "holds when ...", "when": r"$n \le 3$", "right": r"$n^2 < 11$ for $n \le 3$", "reason": "Squares grow.",
     }  # fmt: skip
     return Trial(**{**given, **changes})
@@ -57,7 +59,7 @@ def test_it_waits_for_an_answer(card: TrialCard) -> None:
     assert card.panel.disabled and card.share_field.disabled
     assert card.sentence == "Lock an answer: then the sliders open."
     texts = [box.value for box in card.controls_box.children if isinstance(box, widgets.HTMLMath)]
-    assert r"$n^2 \le 10$ &amp; so on" in texts[0]
+    assert r"$n^2 \le 10$ &amp; so on" in texts[0] and "$n$: a number" in texts[0]
     assert not any("Verdict" in box.value for box in card.children if isinstance(box, widgets.HTMLMath))
     card.panel["size"].value = 7  # a reader cannot, but whatever happens nothing is given away
     assert SEEN == [] and card.plot is None
@@ -152,3 +154,8 @@ def test_verdicts_in_words() -> None:
     assert made().verdict_in_words == r"Holds when $n \le 3$"
     plain = [replace(made(), verdict=verdict, when="").verdict_in_words for verdict in (ANSWERS[0], ANSWERS[2])]
     assert plain == ["Holds", "Fails"]
+
+
+def test_every_trial_explains_its_symbols() -> None:
+    for key, trial in experiments.trials().items():
+        assert trial.symbols, key

@@ -401,7 +401,7 @@ def test_a_statement_is_as_good_as_its_worst_claim(monkeypatch: pytest.MonkeyPat
     assert recorded_verdict(["D2 one side"]) == HOLDS
     assert recorded_verdict(["D2 one side", "D2 batch"]) == FAILS
     assert recorded_verdict([]) is None and recorded_verdict(["D2 one side", "R0"]) is None
-    assert recorded_verdict(["D1"]) is None, "not seen at this scale decides nothing about a theorem"
+    assert recorded_verdict(["D1"]) is None, "what data show decides nothing about a theorem"
     monkeypatch.setattr(claims, "is_recorded", lambda _claim: False)
     assert recorded_verdict(["D2 one side"]) is None
 

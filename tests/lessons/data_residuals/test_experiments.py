@@ -38,7 +38,7 @@ def test_figures_and_tables_show_the_records() -> None:
 def test_the_papers_tables_stand_beside_ours() -> None:
     _, _, *lines = views.beside_the_paper().splitlines()
     assert len(lines) == 13 and "46.2" in lines[0] and "47.7" in lines[5] and "61.5" in lines[9]
-    assert lines[5].startswith("| α = 0.5 ") and lines[9].startswith("| k = 3 ")
+    assert lines[5].startswith("| α = 0.5, ") and lines[9].startswith("| k = 3 ")
     ours = fmean(row["online"] for row in rows(merges=3).values())
     assert lines[9].endswith(f"| {100 * ours:.1f} |")
 
@@ -70,9 +70,16 @@ def test_exercises_take_the_right_answer_and_give_hints_for_wrong_ones(capsys: A
     assert exact(120, 3, 0.25) == pytest.approx(counted(120, 3, 0.25))
     full = torch.arange(3 * 64 * 64).remainder(256).to(torch.uint8).view(3, 64, 64)
     answers: dict[str, tuple[list[Any], list[Any]]] = {
-        "merge": (
-            [lambda x, p, a: a * x + (1 - a) * p],
-            [None, lambda x, p, a: a * p + (1 - a) * x, lambda x, p, a: x, lambda x, p, a: x[0], lambda x, p: x],
+        "survival": (
+            [lambda a, k, i: a ** (k + 1 - i), lambda a, k, i: 1.0 if i == k + 1 else a ** (k + 1 - i)],
+            [
+                None,
+                lambda a, k, i: a ** (k - i),
+                lambda a, k, i: a,
+                lambda a, k, i: a**k,
+                lambda a, k, i: "a",
+                lambda a, k: a,
+            ],
         ),
         "cost": ([counted], [None, printed, lambda b, k, r: r, lambda b, k, r: "r", lambda b, k, r: 1 / 0]),
         "fooling": ([full], [None, full.float(), full[:, :32], torch.zeros_like(full), full // 64]),

@@ -20,6 +20,7 @@ from ddlab.methods import fadrm
 from ddlab.records import SWEEPS, Place, setting
 from ddlab.records.setting import FADRM, RANDOM, RDED, SRE2L
 from ddlab.runs import process
+from ddlab.runs.process import Inputs
 from tests.records.sweeps import pictures
 
 SMOKE = Place(smoke=True)
@@ -116,6 +117,24 @@ def test_batches_have_one_image_of_each_class_in_their_order() -> None:
 
 def _numbered(labels: Tensor) -> Tensor:
     return labels[:, None, None, None].expand(-1, 3, 1, 1).float().contiguous()
+
+
+def test_one_network_or_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The images are FADRM's or FADRM+'s; labels are asked of the networks that made them, then of all."""
+    monkeypatch.setattr(sweep, "OTHERS", ("shufflenet_v2_x0_5",))
+    small, found = setting.setting("shapes", SMOKE), {}
+    both = sweep.teachers(small, SMOKE)
+    assert [network.spec.family for network in both] == ["convnet", "shufflenet_v2_x0_5"]
+    for point in ({"networks": count} | sweep.point(FADRM, seed=1, images_per_class=1) for count in (1, 2)):
+        found[point["networks"]] = sweep.by_networks(point, SMOKE)
+        module, config = small.config({**point, "merges": 1}, SMOKE)
+        asked = both[: point["networks"]]
+        made = process.run(module, config, Inputs(data=small.data, teachers=asked, device="cpu"))
+        tested = evaluation.evaluate(
+            made, small.data, labels="online", teacher=asked, seeds=(1,), config=small.student, device="cpu"
+        )
+        assert found[point["networks"]]["own"] == tested.mean
+    assert found[2]["own"] == found[2]["four"] and set(found[1]) == {"own", "four"}
 
 
 def test_what_a_point_measures() -> None:

@@ -2,40 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
+import copy
 import re
 from statistics import fmean
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
 import ddlab
-from ddlab import networks, records
+from ddlab import methods, networks, records
 from ddlab.lessons.diversity import charts as views
 from ddlab.lessons.diversity import experiments as diversity
 from ddlab.methods import dwa
 
 pytestmark = pytest.mark.usefixtures("quick_recovery")
-
-
-def test_five_ways_to_make_as_many_images(small: Any) -> None:
-    data, teacher = small
-    one, same, other = (diversity.five_sets(data, teacher, images_per_class=2, seed=seed) for seed in (1, 1, 2))
-    assert tuple(one) == diversity.METHODS and {len(made) for made in one.values()} == {2 * data.classes}
-    for name, made in one.items():
-        assert torch.equal(made.images, same[name].images) and not torch.equal(made.images, other[name].images)
-    kinds = {name: made.provenance["config"].get("perturbation") for name, made in one.items()}
-    assert kinds == dict(zip(diversity.METHODS, (None, None, "none", "random", "directed"), strict=True))
-
-
-def test_an_interrupt_is_not_taken_for_a_whole_set(small: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    data, teacher = small
-    whole = diversity.five_sets(data, teacher, images_per_class=1, seed=0)["SRe2L"]
-    partial = dataclasses.replace(whole, complete=False)
-    monkeypatch.setattr(diversity.cache, "run", lambda *_arguments, **_options: partial)
-    with pytest.raises(KeyboardInterrupt):
-        diversity.five_sets(data, teacher, images_per_class=1, seed=0)
 
 
 def test_the_push_of_equation_12_is_measured_on_batch_and_rest(small: Any) -> None:
@@ -48,7 +30,8 @@ def test_the_push_of_equation_12_is_measured_on_batch_and_rest(small: Any) -> No
     assert change.batch_before == pytest.approx(float(before), rel=1e-5) and change.batch_after > change.batch_before
     assert (change.batch_images, change.rest_images) == (3, 33)
     found = dwa.directed_adjustment(teacher, images, labels, steps=12, radius=0.1)
-    moved = diversity.batch_loss(teacher, {n: teacher.weights[n] + c for n, c in found.weights.items()}, images, labels)
+    weights = teacher.weights | {name: teacher.weights[name] + change for name, change in found.weights.items()}
+    moved = torch.nn.functional.cross_entropy(networks.call(teacher.spec, weights, images)[0].logits, labels)
     assert change.batch_after == pytest.approx(float(moved), rel=1e-5)
     part = diversity.rest_change(data, teacher, seed=3, radius=0.1, only=["classifier.bias"])
     assert change.batch_before == part.batch_before != part.batch_after != change.batch_after
@@ -108,32 +91,71 @@ def test_a_point_of_the_record_that_is_far_off_is_seen(monkeypatch: pytest.Monke
 
 def test_the_map_holds_the_real_images_and_every_set(small: Any) -> None:
     data, teacher = small
-    made = diversity.five_sets(data, teacher, images_per_class=30 // data.classes, seed=0)
-    found = views.on_one_map(data, teacher, {name: made[name] for name in ("SRe2L", "DWA")})
+    made = {}
+    for name, module in {"SRe2L": methods.get("sre2l"), "DWA": methods.get("dwa")}.items():
+        config = module.Config(images_per_class=10, iterations=2, roll_pixels=2)
+        made[name] = ddlab.distill(module, data, teacher, config, progress=False)
+    found = views.on_one_map(data, teacher, made)
     assert len(found["real"]) == len(data.train_labels) == len(found["real_classes"])
     assert {name: len(at) for name, at in found["sets"].items()} == {"SRe2L": 30, "DWA": 30}
 
 
+def pushed(network: Any, draw: Any, radius: float, only: str = "") -> Any:
+    made = copy.deepcopy(network).requires_grad_(False)
+    chosen = [(weight, draw(weight.shape)) for name, weight in made.named_parameters() if name.startswith(only)]
+    length = torch.stack([direction.norm() for _, direction in chosen]).norm()
+    for weight, direction in chosen:
+        weight += radius * direction / length
+    return made
+
+
+def moved_itself(network: Any) -> Any:
+    with torch.no_grad():
+        next(network.parameters()).add_(0.1)
+    return copy.deepcopy(network)
+
+
+def test_the_last_exercise_makes_the_images_and_measures_them(small: Any, capsys: Any, monkeypatch: Any) -> None:
+    data, teacher = small
+    lesson, usual = ddlab.start("21_diversity"), dwa.Config.teaching(images_per_class=2, iterations=2)
+    distances = {usual.lambda_var: 1.0, 1.0: 1.06, 0.0: 0.9, 0.12: 1.04, 5.0: 1.3}
+    shares = {usual.lambda_var: 0.5, 1.0: 0.46, 0.0: 0.5, 0.12: 0.5, 5.0: 0.4}
+    runs: list[float] = []
+
+    def run(_process: Any, config: Any, _inputs: Any) -> Any:
+        runs.append(config.lambda_var)
+        return SimpleNamespace(images=config.lambda_var)
+
+    monkeypatch.setattr(diversity.cache, "run", run)
+    monkeypatch.setattr(diversity.measures, "feature_distance", lambda made, _: torch.tensor([distances[made.images]]))
+    monkeypatch.setattr(diversity, "coverage", lambda _data, _teacher, images: shares[images])
+    assert lesson.check("wide", (data, teacher, usual, usual.replace(lambda_var=1.0))) and runs == [
+        usual.lambda_var,
+        1.0,
+    ]
+    for weight, why in ((0.0, "less than 5%"), (0.12, "less than 5%"), (5.0, "away from the real ones")):
+        assert not lesson.check("wide", (data, teacher, usual, usual.replace(lambda_var=weight)))
+        assert why in capsys.readouterr().out
+    for wrong in (None, usual, (data, teacher, usual, usual), (data, teacher, usual, usual.replace(lambda_mean=1.0))):
+        assert not lesson.check("wide", wrong)
+
+
 def test_exercises_take_the_right_answer_and_give_hints_for_wrong_ones(capsys: Any) -> None:
     lesson = ddlab.start("21_diversity")
-    usual = diversity.config_of(diversity.DIRECTED, images_per_class=3, seed=0, iterations=100)[1]
     answers: dict[str, tuple[list[Any], list[Any]]] = {
         "spread": (
             [lambda f: (f[:, None] - f[None]).square().sum(), lambda f: 2 * len(f) * (f - f.mean(0)).square().sum()],
             [None, lambda f: f, lambda f: f.sum(), lambda f: torch.pdist(f).square().sum(), lambda f: torch.cdist(f, f).sum(),
              lambda f: f.missing],
         ),
-        "ascent": (
-            [lambda w, g, k, rho: w + rho / k * g / g.norm()],
-            [None, lambda w, g, k, rho: w - rho / k * g / g.norm(), lambda w, g, k, rho: w + rho / k * g,
-             lambda w, g, k, rho: w + rho * g / g.norm(), lambda w, g, k, rho: w, lambda w, g, k, rho: w[0], lambda w: w],
-        ),
-        "wide": (
-            [usual.replace(lambda_var=1.0), usual.replace(adjustment_radius=1.0)],
-            [None, usual, usual.replace(lambda_var=1.0, lambda_mean=1.0)],
+        "random push": (
+            [lambda n, x, y, k, rho: pushed(n, torch.randn, rho)],
+            [None, lambda n, x, y, k, rho: n, lambda n, x, y, k, rho: pushed(n, torch.ones, rho), lambda n: n,
+             lambda n, x, y, k, rho: pushed(n, torch.randn, 2 * rho), lambda n, x, y, k, rho: moved_itself(n),
+             lambda n, x, y, k, rho: pushed(n, torch.randn, rho, only="classifier")],
         ),
     }  # fmt: skip
-    assert set(answers) == set(diversity.CHECKS)
+    assert {*answers, "wide"} == set(diversity.CHECKS)
     for exercise, (right, wrong) in answers.items():
         assert all(lesson.check(exercise, answer) for answer in right)
         capsys.readouterr()

@@ -351,3 +351,14 @@ def test_bad_input(given) -> None:
             DiversityLab(data, teacher, CONFIG.replace(images_per_class=wrong))
     with refuses("points"):
         DiversityLab(data, teacher, CONFIG, points=8)
+
+
+def test_the_quest_is_met_where_images_lie_farther_apart_than_real_ones(explorer) -> None:
+    apart = {name: float(shown(explorer, name).distances.mean()) for name in (NOW, REAL)}
+    assert explorer.quest is not None and not explorer.quest.met and apart[NOW] <= apart[REAL]
+    for start, weight in (("noise", 0.11), ("noise", 1.0), ("real", 1.0)):
+        explorer.panel.value = explorer.panel.value.replace(initialisation=start, lambda_var=weight)
+        explorer.runner.join()
+        apart = {name: float(shown(explorer, name).distances.mean()) for name in (NOW, REAL)}
+        assert explorer.quest.met >= (apart[NOW] > apart[REAL])
+    assert explorer.quest.met, "by the controls that are seen"

@@ -63,11 +63,13 @@ def test_the_film_has_every_frame_and_the_colours_of_the_classes(runs: theory.To
 @pytest.mark.parametrize(
     ("exercise", "answer", "right"),
     [
-        ("targets", lambda y, f, rho: rho * f + (1 - rho) * y, True),
-        ("targets", lambda y, f, rho: (1 - rho) * f + rho * y, False),
-        ("targets", lambda y, f, rho: f, False),
-        ("targets", lambda y, f: f, False),
-        ("targets", None, False),
+        ("momentum", lambda m, n: 1 - m**n, True),
+        ("momentum", lambda m, n: sum((1 - m) * m**i for i in range(n)), True),
+        ("momentum", lambda m, n: m**n, False),
+        ("momentum", lambda m, n: n * (1 - m), False),
+        ("momentum", lambda m: m, False),
+        ("momentum", lambda m, n: "0.6", False),
+        ("momentum", None, False),
         ("posterior", lambda x, s: torch.sigmoid((x.sum(1) - 3) / s**2), True),
         ("posterior", lambda x, s: torch.sigmoid((x.sum(1) - 3) / s), False),
         ("posterior", lambda x, s: torch.sigmoid((3 - x.sum(1)) / s**2), False),

@@ -98,6 +98,19 @@ def test_a_point_moved_by_hand_becomes_the_nearest_real_image_of_its_class(view,
     assert view.bars.figure.data[0].y[2] == pytest.approx(expected)
 
 
+def test_the_quest_is_met_by_hand_alone_and_lies_above_chance(view) -> None:
+    """A choice made one class at a time, as a reader can; no set that is given, nor a random one, meets it."""
+    mapped, luck = view.mapped, view.mapped.luck("features", 1)
+    assert f"more than {luck:.1%}" in view.quest.value and luck > mapped.chance("features", 1) and not view.quest.met
+    hand = list(view.hand)
+    for label in range(3):
+        members = (mapped.labels == label).nonzero().flatten().tolist()
+        choices = [(*hand[:label], each, *hand[label + 1 :]) for each in members]
+        hand = list(max(choices, key=lambda one: mapped.coverage(Shown(BY_HAND, "features", hand=one))))
+    view.panel.value = view.panel.value.replace(images=BY_HAND, hand=".".join(map(str, hand)))
+    assert view.quest.met and mapped.coverage(Shown(BY_HAND, "features", hand=tuple(hand))) > luck
+
+
 def test_sliders_do_what_the_mouse_does(view) -> None:
     sliders = view.sliders
     assert [name for name, _ in sliders.point.options] == ["1: a", "2: b", "3: c"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -11,7 +12,14 @@ import ddlab
 from ddlab import networks
 from ddlab.core.errors import DDLabError
 from ddlab.explorers import Laboratory
-from ddlab.lessons.shared.labels_against_images import LabelsAgainstImages, accuracy_table, curves, matrix, strip
+from ddlab.lessons.shared.labels_against_images import (
+    LabelsAgainstImages,
+    accuracy_table,
+    curves,
+    labels_alone_help,
+    matrix,
+    strip,
+)
 from ddlab.methods import selection
 from ddlab.networks import Network
 from ddlab.runs import process as driver
@@ -163,4 +171,19 @@ def test_the_accuracies_are_those_of_a_student_trained_alone(given) -> None:
     trace = explorer.widget(curves).figure.data[-1]
     assert [wanted[int(step) - 1] for step in trace.x] == list(trace.y) and trace.x[-1] == len(wanted) == 20
     assert f"the student ends at {wanted[-1]:.0%} of the test images" in explorer.sentence
+    explorer.close()
+
+
+def test_the_quest_asks_for_other_labels_of_the_same_images(given) -> None:
+    explorer = LabelsAgainstImages(*given)
+    assert explorer.quest is not None and not explorer.quest.met
+    at = explorer.settings
+
+    def said(**accuracies: float) -> bool:
+        ends = {at.replace(labels=labels): accuracy for labels, accuracy in accuracies.items()}
+        ends[at.replace(images="noise", labels="hard")] = 0.1  # other images do not count
+        runs = {each: SimpleNamespace(frames=[SimpleNamespace(content=end)]) for each, end in ends.items()}
+        return labels_alone_help(SimpleNamespace(learned=lambda: runs), at.replace(labels="online"), None)  # type: ignore[arg-type]
+
+    assert said(hard=0.6, online=0.76) and not said(hard=0.6, online=0.74) and not said(online=0.9)
     explorer.close()

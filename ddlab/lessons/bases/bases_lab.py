@@ -1,0 +1,181 @@
+"""How few bases make the images? Principal bases at several scales, and those of a teacher's representations.
+
+BasesLab(data)              U bases at 1/s of the size: images above what is made of them, the error of every U, the spectrum
+BasesLab(data, teacher)     also V bases of the teacher's representations, beside an untrained network's: where they have collapsed
+
+The first use of a scale, or of another way with the mean, takes a second or two: then all bases are known, and U only cuts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from ...explorers.lab import Known, Lab, Value
+from ...explorers.views import Chart, Html, Row, Strip, Tabs
+from ...figures import encode_grid, reconstruction_error_curve, spectrum_curve
+from .bases_world import DIFFERENCE, HELD_OUT, NOTHING, STORED, TRAINING, WAYS, Fitted, Settings, World
+
+_SCREEN = 64  # pixels that an image takes, about
+_HEIGHT = 290  # of the plots
+Named = tuple[tuple[Any, Fitted], ...]
+
+
+def wanted(world: World, settings: Settings) -> list[Value]:
+    """The bases of the images, then those of each network's representations."""
+    names = [(name, STORED) for name in world.representations]
+    return [Value(world.fitted, *each) for each in [(settings.scale, settings.image_mean), *names]]
+
+
+def image_data(world: World, settings: Settings, known: Known) -> tuple | None:
+    """The bases at the scale on show, then those at other scales that are known, and the split; None while they are being found."""
+    others = [scale for scale in world.scales if scale != settings.scale]
+    every = [(scale, known(Value(world.fitted, scale, settings.image_mean))) for scale in (settings.scale, *others)]
+    found = tuple((scale, fitted) for scale, fitted in every if fitted is not None)
+    return None if every[0][1] is None else (found, settings.split)
+
+
+def representation_data(world: World, settings: Settings, known: Known) -> tuple | None:
+    """The bases of each network's representations; None while they are being found."""
+    found = [known(value) for value in wanted(world, settings)[1:]]
+    return None if None in found else (tuple(zip(world.representations, found, strict=True)),)
+
+
+# -- the picture
+
+
+def picture_data(world: World, settings: Settings, known: Known) -> tuple | None:
+    """The bases, how many of them are used, and which images are shown."""
+    found = known(wanted(world, settings)[0])
+    if found is None:
+        return None
+    return world, found, settings.scale, found.used(settings.bases), settings.split, settings.page, settings.below
+
+
+def picture(world: World, found: Fitted, scale: int, used: int, split: str, page: int, below: str) -> tuple[bytes, str]:
+    """Images, what the bases make of them, and the third row, as PNG bytes with alt text."""
+    images, made = world.made(found, scale, used, split, page)
+    rows, third = [images.numpy(), made.numpy()], ""
+    if below == DIFFERENCE:
+        rows.append((128 + (rows[1].astype(np.int16) - rows[0]) // 2).astype(np.uint8))
+        third = ", and the difference, grey where there is none"
+    names = ["images", "from bases", *([below] if below != NOTHING else [])]
+    size = max(1, round(_SCREEN / images.shape[-1]))
+    alt = (
+        f"{len(images)} {split} images, below them what {used} bases at scale {scale} make of them, "
+        f"relative squared error of all {len(world.images[split])} {_small(found.error(split, used))}{third}."
+    )
+    return encode_grid(np.concatenate(rows), len(images), size, row_labels=names), alt
+
+
+# -- the curves
+
+
+def error_curves(found: Named, split: str) -> go.Figure:
+    """What U bases leave: at the scale on show of both splits, at others of one."""
+    (scale, here), *others = found
+    both = (split, TRAINING if split == HELD_OUT else HELD_OUT)
+    curves = {f"s = {scale}, {each}": here.errors[each] for each in both}
+    curves |= {f"s = {other}, {split}": fitted.errors[split] for other, fitted in others}
+    alone = {"scaling alone": here.scaling[split]} if here.scaling[split] > 1e-6 else None
+    title = "What the first U image bases leave"
+    return reconstruction_error_curve(curves, references=alone, title=title).update_layout(height=_HEIGHT)
+
+
+def spectrum(found: Named, _split: str) -> go.Figure:
+    """Of the images at each scale."""
+    return _spectrum({f"s = {scale}": fitted.shares for scale, fitted in found}, "Spectrum of the images")
+
+
+def representation_errors(found: Named) -> go.Figure:
+    """What V bases leave of the held-out representations."""
+    curves = {f"{name}, {HELD_OUT}": fitted.errors[HELD_OUT] for name, fitted in found}
+    title = "What the first V bases of representations leave"
+    return reconstruction_error_curve(curves, title=title, x_label="bases V (number)").update_layout(height=_HEIGHT)
+
+
+def representation_spectrum(found: Named) -> go.Figure:
+    """The teacher's beside an untrained network's."""
+    return _spectrum({name: fitted.shares for name, fitted in found}, "Spectrum of the representations")
+
+
+def _spectrum(spectra: dict[str, np.ndarray], title: str) -> go.Figure:
+    return spectrum_curve(spectra, title=title, y_label="share of the variance").update_layout(height=_HEIGHT)
+
+
+# -- in words
+
+
+def sentence(world: World, settings: Settings, known: Known) -> str:
+    """What is shown, with its numbers."""
+    fitted = [known(value) for value in wanted(world, settings)]
+    if any(found is None for found in fitted):
+        return f"Bases at scale {settings.scale} are being found ..."
+    found, *networks = fitted
+    used, (height, width) = found.used(settings.bases), found.bases.shape[2:]
+    held_out, training = (_small(found.error(split, used)) for split in (HELD_OUT, TRAINING))
+    said = (
+        f"{used} of {len(found.bases)} bases of {height} x {width} pixels hold {found.shares[:used].sum():.1%} of the variance and leave "
+        f"a relative squared error of {held_out} on held-out images, {training} on the training images they come from"
+    )
+    scaling = f"; scaling down and up alone leaves {found.scaling[HELD_OUT]:.3g}" if settings.scale > 1 else ""
+    said += f"{scaling}. Their effective rank is {found.effective_rank:.3g}; {WAYS[settings.image_mean]}."
+    if settings.bases > used:
+        said += (
+            f" There are no more than {used} bases at this scale, so that U = {settings.bases} gives no other images."
+        )
+    return f"{said} {_of_networks(settings, *networks)}" if networks else said
+
+
+def _of_networks(settings: Settings, teacher: Fitted, untrained: Fitted) -> str:
+    """How far the representations fill their space, beside those of an untrained network."""
+    used, size = teacher.used(settings.representation_bases), teacher.bases.shape[1]
+    left, left_untrained = (_small(found.error(HELD_OUT, used)) for found in (teacher, untrained))
+    return (
+        f"Of {size} dimensions the teacher's representations fill {len(teacher.bases)}, with an effective rank of "
+        f"{teacher.effective_rank:.3g} (untrained: {len(untrained.bases)} and {untrained.effective_rank:.3g}); V = {used} bases leave "
+        f"{left} of the held-out ones (untrained: {left_untrained}); {WAYS[STORED]}."
+    )
+
+
+def _small(error: float) -> str:
+    return f"{error:.3g}" if error > 1e-6 else "less than 1e-6"
+
+
+def views(world: World) -> list[Any]:
+    """The picture above the curves; those of representations where there is a teacher."""
+
+    def row(field: str, data: Any, *draws: Any) -> Row:
+        return Row(
+            *(Chart(data, draw, cursor=lambda world, settings, known: getattr(settings, field)) for draw in draws)
+        )
+
+    above = [Strip(picture_data, picture), Html(lambda world, settings, known: (world.counts,), str)]
+    images = row("bases", image_data, error_curves, spectrum)
+    if not world.representations:
+        return [*above, images]
+    taught = row("representation_bases", representation_data, representation_errors, representation_spectrum)
+    return [*above, Tabs(("Images", images), ("Representations", taught))]
+
+
+BasesLab = Lab(
+    "How few bases make the images?",
+    World,
+    controls=("bases", "representation_bases", "scale", "page"),
+    more=("split", "image_mean", "below"),
+    labels={
+        "bases": "image bases U",
+        "scale": "scale s",
+        "image_mean": "mean of the images",
+        "split": "images shown",
+        "below": "third row",
+        "representation_bases": "representation bases V",
+    },
+    stops=World.most,
+    wanted=wanted,
+    opens_with=3,
+    views=views,
+    sentence=sentence,
+)

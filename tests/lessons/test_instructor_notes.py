@@ -1,0 +1,60 @@
+"""Notes for the instructor: a page for each lesson, whole, with an answer to every exercise and plans whose minutes add up."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from ddlab.commands.lessons import NOTEBOOKS
+from ddlab.lessons.contents import LESSONS
+
+NOTES = NOTEBOOKS / "instructor"
+HEADINGS = ("Outcomes", "Prerequisites", "Plans", "What students get wrong", "Answers", "Discussion")
+WITHOUT_ALGORITHM = (
+    "00_start",
+    "90_claims_on_trial",
+)  # a comparison, and trials: what they have instead is said on the page
+
+
+def part(text: str, heading: str, level: int = 2) -> str:
+    """What stands under a heading."""
+    found = re.search(
+        rf"^#{{{level}}} {re.escape(heading)}\n(.*?)(?=^#{{1,{level}}} |\Z)", text, re.MULTILINE | re.DOTALL
+    )
+    assert found, heading
+    return found[1]
+
+
+def asked(lesson: str, function: str) -> set[str]:
+    """The keys of the exercises ("check") or predictions ("predict") of a lesson."""
+    cells = json.loads((NOTEBOOKS / "solutions" / f"{lesson}.ipynb").read_text(encoding="utf-8"))["cells"]
+    code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    return set(re.findall(rf'lesson\.{function}\(\s*"([^"]+)"', code))
+
+
+def test_there_is_one_page_for_each_lesson() -> None:
+    assert {path.stem for path in NOTES.glob("*.md")} == {*LESSONS, "README"}
+    readme = (NOTES / "README.md").read_text(encoding="utf-8")
+    assert all(f"({lesson}.md)" in readme for lesson in LESSONS)
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_a_page_is_whole(lesson: str) -> None:
+    text = (NOTES / f"{lesson}.md").read_text(encoding="utf-8")
+    assert tuple(re.findall(r"^## (.+)$", text, re.MULTILINE)) == HEADINGS
+    assert len(re.findall(r"^\d\. \*\*", part(text, "Outcomes"), re.MULTILINE)) == 3
+    answers = part(text, "Answers")
+    exercises, predictions = part(answers, "Exercises", 3), part(answers, "Predictions", 3)
+    assert set(re.findall(r"^- `([^`]+)`", exercises, re.MULTILINE)) == asked(lesson, "check")
+    assert asked(lesson, "predict") == set(
+        re.findall(r"\*([^*\n]+)\*", "".join(re.findall(r"^- [^:]+:", predictions, re.MULTILINE)))
+    )
+    plans = part(text, "Plans")
+    for minutes in (50, 90, 180):
+        plan = part(plans, f"{minutes} minutes", 3)
+        rows = [(int(begin), int(end)) for begin, end in re.findall(r"^\| (\d+)-(\d+) \|", plan, re.MULTILINE)]
+        assert rows[0][0] == 0 and rows[-1][1] == minutes and all(begin < end for begin, end in rows)
+        assert [end for _, end in rows[:-1]] == [begin for begin, _ in rows[1:]], "no minute twice, none left out"
+        assert lesson in WITHOUT_ALGORITHM or "**The whole method**" in plan
