@@ -107,7 +107,7 @@ lock: ## write constraints.txt anew: the newest versions that pyproject.toml all
 
 # --------------------------------------------------------------------------------------------------------------- checks
 
-.PHONY: lint format types stripped strip in-step lessons api pytest unit quick solutions browser bench
+.PHONY: lint format types stripped strip in-step lessons api mutants pytest unit quick solutions browser bench
 lint: $(TEST_READY) ## ruff: rules and format
 	$(RUN) ruff check
 	$(RUN) ruff format --check
@@ -136,8 +136,17 @@ in-step: $(TEST_READY) ## check that lessons and assignments follow from their s
 lessons: $(TEST_READY) ## make lessons and assignments from their sources
 	$(RUN) ddlab lessons build
 
-api: $(TEST_READY) ## write tests/public_names.txt, the list of public names
+api: $(TEST_READY) ## write tests/public_names.txt and tests/settings.txt, the lists of public names, defaults and ranges
 	$(RUN) tests.public_api
+	$(RUN) tests.settings
+
+# Half an hour on an idle core, and cosmic-ray and coverage beside what is installed: how good the tests are, not whether they pass.
+MUTANTS_ARGS =
+mutants: $(TEST_READY) ## change one token of 300 lines, one after the other, and count how often the tests notice: build/mutants.json
+	@mkdir -p build && rm -f build/lines.json
+	OMP_NUM_THREADS=1 $(RUN) tests.mutants measure build/lines.json $(addprefix tests/,methods runs training evaluation theory) \
+		tests/contract/test_processes.py tests/test_settings.py tests/test_public_api.py tests/test_draws.py
+	OMP_NUM_THREADS=1 $(RUN) tests.mutants judge build/lines.json build/mutants.json $(MUTANTS_ARGS)
 
 # Four pytest runs, and a last line that counts all: tests and doctests, solution notebooks, lessons in the browser, each in two
 # processes of one thread, whole files to a process; and explorers on their own pages, whose milliseconds are looked at, one by one.
@@ -145,7 +154,8 @@ UNIT_TESTS = $(wildcard tests/test_*.py) \
 	$(filter-out tests/browser tests/benchmarks tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
 UNIT = --doctest-modules $(UNIT_TESTS) ddlab
 TOGETHER = --numprocesses=2 --dist=loadfile
-SOLUTIONS = --nbval-lax --nbval-current-env --nbval-cell-timeout=180 notebooks/solutions
+SOLUTIONS = --nbval-lax --nbval-current-env --nbval-cell-timeout=180 notebooks/solutions \
+	notebooks/assignments/instructor/your_own_method.ipynb notebooks/assignments/instructor/recover_and_relabel.ipynb
 LESSON_PAGES = $(wildcard tests/browser/test_lesson_*.py)
 OWN_PAGES = $(filter-out $(LESSON_PAGES),$(wildcard tests/browser/test_*.py))
 REPORTS = $(patsubst %,test-results/%.xml,unit solutions pages lessons)

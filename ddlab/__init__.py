@@ -48,6 +48,7 @@ _NAMES = {
     "distill": "methods.distillation",
     "train_teacher": "methods.distillation",
     "from_images": "methods.distillation",
+    "from_loss": "methods.own",
     "relabelled": "training.relabelling",
     "evaluate": "evaluation",
     "accuracy": "evaluation",
@@ -78,6 +79,7 @@ if TYPE_CHECKING:
     from .evaluation import accuracy, evaluate
     from .lessons import start
     from .methods.distillation import distill, from_images, train_teacher
+    from .methods.own import from_loss
     from .networks import Network
     from .runs import Keep, Look, Number, Run
     from .runs.process import Inputs, Step, every, run, steps

@@ -118,7 +118,9 @@ def test_a_teacher_that_was_cut_short_is_not_distilled_as_if_it_were_whole(
     assert "interrupted" in capsys.readouterr().out
 
 
-def test_distill_trains_a_teacher_where_one_is_needed(given: Given, capsys: pytest.CaptureFixture[str]) -> None:
+def test_distill_trains_a_teacher_where_one_is_needed(
+    given: Given, capsys: pytest.CaptureFixture[str], slow_clock: None
+) -> None:
     made = ddlab.distill("sre2l", given.data, config=methods.get("sre2l").Config.teaching(iterations=2))
     assert made.complete and len(made) == 3
     assert "training: step" in capsys.readouterr().out

@@ -153,7 +153,10 @@ def test_nothing_is_unpickled(file: Path) -> None:
     assert "joblib.load" not in text and "joblib.Memory" not in text
     allowed = {"joblib"} if file == ROOT / "records" / "runner.py" else set()
     assert not names & ({"pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"} - allowed)
-    assert "torch.load(" not in text and "allow_pickle=True" not in text
+    # torchvision's weights come as .pth: torch's restricted reader makes tensors of them and runs no code of the file.
+    loads = [line for line in text.splitlines() if "torch.load(" in line]
+    restricted = file == ROOT / "networks" / "pretrained.py" and all("weights_only=True" in line for line in loads)
+    assert (not loads or restricted) and "allow_pickle=True" not in text
 
 
 def test_figures_know_no_widgets_and_no_training() -> None:

@@ -28,6 +28,7 @@ import time
 import urllib.error
 import urllib.request
 from pathlib import Path
+from typing import Any, Literal
 
 from playwright.sync_api import Page, sync_playwright
 
@@ -168,9 +169,12 @@ class Browser:
         self._browser.close()
         self._playwright.stop()
 
-    def open_file(self, path: Path) -> tuple[Page, list[str]]:
-        """Open a page from the disk in a fresh profile; also the addresses it asks for."""
-        page = self._browser.new_context(viewport={"width": 1280, "height": 1000}).new_page()
+    def open_file(
+        self, path: Path, *, width: int = 1280, scheme: Literal["light", "dark"] = "light"
+    ) -> tuple[Page, list[str]]:
+        """Open a page from the disk in a fresh profile, without a network; also the addresses it asks for."""
+        size: Any = {"width": width, "height": 1000}
+        page = self._browser.new_context(viewport=size, color_scheme=scheme, offline=True).new_page()
         asked: list[str] = []
         page.on("request", lambda request: asked.append(request.url))
         page.goto(path.resolve().as_uri())

@@ -89,6 +89,11 @@ class NotebookPage:
             self.wait_for_plots(wait_for_plots, timeout)
         return time.monotonic() - start
 
+    def unfold(self) -> None:
+        """Open every folded heading, so that what stands under it can be seen and moved."""
+        self.command("notebook:expand-all-headings")
+        self.page.wait_for_timeout(300)  # what was folded is drawn with a delay
+
     def run_first(self, cells: int, timeout: float = 300) -> None:
         """Run the first so many cells, as for imports that are not to be timed."""
         self.page.evaluate("() => { jupyterapp.shell.currentWidget.content.activeCellIndex = 0; }")

@@ -58,6 +58,16 @@ class Reader:
             assert time.monotonic() < end, f"{name} still says: {before}"
             self.page.wait_for_timeout(50)
 
+    def wait_until_still(self, name: str, seconds: float = 120, still: float = 4) -> None:
+        """Wait until an explorer rests and has said the same for some seconds: between two jobs it rests for a moment."""
+        end, said, since = time.monotonic() + seconds, "", time.monotonic()
+        while time.monotonic() - since < still:
+            assert time.monotonic() < end, f"{name} does not come to rest: {said}"
+            self.page.wait_for_timeout(200)
+            now = self.sentence(name) + self.cell(name).get_by_text("at rest").count() * " at rest"
+            if now != said or not now.endswith("at rest"):
+                said, since = now, time.monotonic()
+
     def press(self, name: str, label: str) -> None:
         self.cell(name).locator("button.jupyter-button:not([disabled])").filter(has_text=label).first.click()
 

@@ -74,7 +74,7 @@ def test_every_control_run_and_both_themes(open_notebook, tmp_path):
     assert "adjustment random" in shown and "from noise" in shown and "online labels" in shown
 
     # Coupling is a button too: both sliders end on one weight.
-    page.click("on")
+    page.page.get_by_role("button", name="on", exact=True).click()
     page.page.wait_for_timeout(500)
     assert of(page, "panel.value.lambda_mean") == of(page, "panel.value.lambda_var")
     settle(page)

@@ -18,7 +18,8 @@ def test_lesson_10_as_a_reader_uses_it(open_notebook) -> None:
     opened = open_notebook(LESSON)
     reader = Reader(opened)
     measured: dict[str, Any] = {"run_all_seconds": opened.run_all()}
-    opened.wait_for_plots(13)
+    opened.unfold()
+    opened.wait_for_plots(12)
     assert opened.problems() == []
     assert all(plot["traces"] for plot in opened.plots())
 

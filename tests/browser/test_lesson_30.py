@@ -17,13 +17,14 @@ def test_lesson_30_as_a_reader_uses_it(open_notebook) -> None:
     opened = open_notebook(LESSON)
     reader = Reader(opened)
     measured: dict[str, Any] = {"run_all_seconds": opened.run_all()}
+    opened.unfold()
     opened.wait_for_plots(9)
     assert opened.problems() == []
     plots = opened.plots()
     assert len(plots) >= 9 and all(plot["traces"] for plot in plots)
 
     # Both predictions lock.
-    for number, answer in enumerate(("random noise", "within .01 of each other")):
+    for number, answer in enumerate(("within .01 of each other", "random noise")):
         opened.page.get_by_label(answer).first.check()
         opened.page.locator("button", has_text="Lock my answer").nth(number).click()
         opened.page.get_by_text(f"Locked: {answer}").wait_for()
@@ -36,13 +37,13 @@ def test_lesson_30_as_a_reader_uses_it(open_notebook) -> None:
         ("merges", "ArrowLeft"),
         ("merge ratio", "ArrowRight"),
         ("steps B", "ArrowLeft"),
-        ("class", "ArrowRight"),
+        ("class in the row", "ArrowRight"),
     ):
         before = reader.sentence(LAB)
         opened.slider(label, cell=lab).focus()
         opened.page.keyboard.press(key)
         reader.wait_for_change(LAB, before, seconds=60)
-    for label in ("distance to the patch", "full size"):
+    for label in ("feature entropy", "48 px"):
         before = reader.sentence(LAB)
         reader.press(LAB, label)
         reader.wait_for_change(LAB, before, seconds=60)
@@ -50,6 +51,15 @@ def test_lesson_30_as_a_reader_uses_it(open_notebook) -> None:
     measured["laboratory, step"] = opened.move_slider("step$", presses=10, key="ArrowLeft", kind="picture", cell=lab)
     assert opened.problems() == []
     keep_picture(opened, lab, "residual_lab_in_lesson")
+    reader.press(LAB, "Reset")
+
+    # The quest, by keyboard: six merges that put the patches back.
+    quest = reader.cell(LAB).locator(".ddlab-quest")
+    assert quest.get_attribute("data-met") == "false"
+    for label, key in (("merges", "End"), ("merge ratio", "Home")):
+        opened.slider(label, cell=lab).focus()
+        opened.page.keyboard.press(key)
+    reader.cell(LAB).locator('.ddlab-quest[data-met="true"]').wait_for(timeout=240_000)
     reader.press(LAB, "Reset")
 
     # The scrubber.

@@ -44,6 +44,7 @@ def test_lesson_90_as_a_reader_uses_it(open_notebook) -> None:
     trials = experiments.trials()
     assert {f"TrialCard {key}" for key in trials} | {"CropMaps"} == set(reader.cells) and set(trials) == set(SLIDERS)
     measured: dict[str, Any] = {"run_all_seconds": opened.run_all()}
+    opened.unfold()
     assert opened.problems() == []
     opened.wait_for_plots(CROP_PLOTS)
     assert len(opened.plots()) == CROP_PLOTS, "the cards give nothing away"

@@ -95,7 +95,7 @@ def test_class_measure_students_and_both_themes(open_notebook, tmp_path):
     note("residual lab: another class to painted strip, ms (aim p95 150)", summary(taken))
     page.page.wait_for_timeout(500)
     assert of(page, "panel.value.class_name") == of(page, "world.data.class_names[8]")
-    assert of(page, "sentence").startswith(of(page, "world.data.class_names[8]"))
+    assert f"The row shows the {of(page, 'world.data.class_names[8]')}." in of(page, "sentence")
     page.click("distance to the patch")
     page.wait_for("() => document.querySelector('.js-plotly-plot').layout.yaxis.title.text.includes('distance')")
     page.click("More settings")

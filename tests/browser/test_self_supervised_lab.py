@@ -11,8 +11,9 @@ PREPARE = """
 import ddlab
 import torch
 from ddlab import networks
-from ddlab.lessons.bases_and_views.lab import SelfSupervisedLab, score_table
-from ddlab.lessons.bases_and_views.world import iteration
+from ddlab.lessons.bases.lab import SelfSupervisedLab, score_table
+from ddlab.lessons.bases.world import iteration
+from ddlab.methods import boost
 from ddlab.records import setting
 
 torch.set_num_threads(1)
@@ -21,7 +22,7 @@ other = ddlab.data.aligned(ddlab.data.load("digits"), data)
 teacher = networks.load(setting.TEACHERS / "shapes16_self_supervised.safetensors")
 """
 LAB = """
-lab = SelfSupervisedLab(data, teacher, other=other, candidates=(1e-3,))
+lab = SelfSupervisedLab(data, teacher, boost.Config.teaching(representation_bases=24), other=other, candidates=(1e-3,))
 lab
 """
 
@@ -49,7 +50,7 @@ def press(page, label: str, which: int = 0) -> None:
 def opened_lab(open_notebook, tmp_path):
     page = open_notebook(write_notebook(tmp_path / "self_supervised_lab.ipynb", PREPARE, LAB))
     page.run_all()
-    page.wait_for_plots(4)
+    page.wait_for_plots(3)
     return page
 
 
@@ -143,10 +144,10 @@ def test_a_run_is_watched_scrubbed_and_probed_in_both_themes(open_notebook, tmp_
     page.set_theme("light")
     assert page.problems() == [] and of(page, "error") is None
     page.reload()
-    page.wait_for_plots(4)
+    page.wait_for_plots(3)
     assert page.problems() == [] and page.page.locator(".ddlab-explorer img").count() == 1
     page.run_all()
-    page.wait_for_plots(4)
+    page.wait_for_plots(3)
     assert page.kernel_threads() == [], "a cell that runs again closes the lab it replaces"
     of(page, "close()")
     assert page.kernel_threads() == []

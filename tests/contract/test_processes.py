@@ -18,9 +18,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from ddlab import methods, networks
 from ddlab.core import parameters
 from ddlab.core.errors import NonFiniteError
+from ddlab.core.randomness import generator
 from ddlab.data import ImageData, predefined_views
 from ddlab.distilled import DistilledSet, Representations
 from ddlab.methods import fadrm, selection
+from ddlab.methods.own import from_loss
 from ddlab.networks import Network
 from ddlab.runs import checkpoint, look, process
 from ddlab.runs import run as run_module
@@ -112,7 +114,24 @@ def other_training_cases() -> Iterator[Case]:
     yield Case("pretraining-plain", pretraining, small.replace(network=PLAIN, final_fraction=0.1), REPRESENTED)
 
 
-CASES = [*method_cases(), *training_cases(), *other_training_cases()]
+def brighter(config: Any, inputs: Inputs, images: torch.Tensor, labels: torch.Tensor, step: int) -> Any:
+    """A loss with a parameter, a draw and two terms."""
+    noise = torch.randn(len(images), generator=generator(config.seed, step, "weights")).to(images.device)
+    weights = (1 + 0.1 * noise).view(-1, 1, 1, 1)
+    return {"light": (weights * (images - config.light)).square().mean(), "size": 0.1 * images.abs().mean()}
+
+
+def own_cases() -> Iterator[Case]:
+    """Methods from a loss."""
+    own = from_loss(
+        "brighter", brighter, light=parameters.parameter(0.5, help="Aim."), iterations=4, learning_rate=0.05
+    )
+    for start in ("real", "noise"):
+        config = own.Config(initialisation=start, images_per_class=2, valid_pixels=start == "real")
+        yield Case(f"from-loss-{start}", own, config, "data")
+
+
+CASES = [*method_cases(), *own_cases(), *training_cases(), *other_training_cases()]
 NETWORKS = (supervised, self_supervised, pretraining)  # processes that finish with a network
 PROCESSES = [*map(methods.get, methods.names()), *NETWORKS]
 
@@ -180,9 +199,10 @@ def test_offers_what_a_process_is(case: Case, inputs: Inputs, whole: list[Step])
     for kind in (module.Config, module.State, module.Trace):
         assert dataclasses.is_dataclass(kind) and kind.__dataclass_params__.frozen  # type: ignore[attr-defined]
     assert "seed" in parameters.describe(module.Config)
+    if module in PROCESSES:
+        assert isinstance(module.Config.teaching(), module.Config) and isinstance(module.Config.paper(), module.Config)
     if module not in NETWORKS:
         assert isinstance(module.ALIASES, tuple) and isinstance(module.NEEDS_TEACHER, bool)
-    assert isinstance(module.Config.teaching(), module.Config) and isinstance(module.Config.paper(), module.Config)
     total, run = module.total_steps(case.config, inputs), whole
     assert [step.index for step in run] == list(range(1, total + 1)) and {step.total for step in run} == {total}
     assert module.init(case.config, inputs).step == 0 and all(step.state.step == step.index for step in run)
@@ -207,6 +227,8 @@ def test_what_a_method_needs_is_asked_for(name: str, grey: ImageData, teacher: N
         if module.NEEDS_TEACHER:
             with refuses("teacher", name):
                 begin(module, module.SMALL, Inputs(data=grey))
+        else:
+            begin(module, module.SMALL, Inputs(data=grey))
     if name != "selection":  # the same for every dataset
         with refuses("dataset", "'cifar10'"):
             module.Config.paper("mnist")
@@ -413,8 +435,7 @@ def test_values_that_are_not_finite_raise(
         # What the process moves: images, or named weights or parameters.
         name = next(name for name in ("images", "representations", "parameters", "weights") if hasattr(state, name))
         held = getattr(state, name)
-        bad = _poisoned(held) if isinstance(held, dict) else held * torch.nan
-        return dataclasses.replace(state, **{name: bad}), trace
+        return dataclasses.replace(state, **{name: _poisoned(held)}), trace
 
     monkeypatch.setattr(case.module, "update", poisoned)
     monkeypatch.setattr(run_module, "_BETWEEN_LOOKS", 1e9)  # else it is looked at wherever half a second has passed
@@ -426,15 +447,21 @@ def test_values_that_are_not_finite_raise(
     known = r" \(all was finite at step 1\)" if with_file else ""
     assert_sentence(caught.value, case.module.NAME)
     assert re.search(rf" at step {place}{known}[.;]", str(caught.value)), caught.value
-    assert re.search(r" in (images|representations|(weights|parameters)\.\S+|\w*(loss|gap)) at step", str(caught.value))
+    assert re.search(
+        r" in (images(\[0\])?|representations|(weights|parameters)\.\S+|\w*(loss|gap)) at step", str(caught.value)
+    )
     if file is not None:
         # The last good checkpoint is still there, and the run goes on from it.
         monkeypatch.undo()
-        assert checkpoint.load(file, case.module, case.config, inputs).step == 1
+        assert checkpoint.load(file, case.module, case.config, inputs, resume_anyway=True).step == 1
 
 
-def _poisoned(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    return {name: value * torch.nan if value.is_floating_point() else value for name, value in tensors.items()}
+def _poisoned(held: Any) -> Any:
+    if isinstance(held, dict):
+        return {name: _poisoned(value) for name, value in held.items()}
+    if isinstance(held, tuple):
+        return tuple(map(_poisoned, held))
+    return held * torch.nan if held.is_floating_point() else held
 
 
 def _broken(network: Network) -> Network:
@@ -485,6 +512,7 @@ def test_an_interrupt_leaves_a_partial_result_and_a_checkpoint(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     result = case.module.finish(case.config, inputs, whole[-1].state)
+    patched = place == "update"  # of a method that is not ours an interrupted update is another source
     total, file = len(whole), tmp_path / "run.safetensors"
     # From the consumer after steps 1 and one before the end; from inside the first, second and last update.
     for done in {1, total - 1} if place == "consumer" else {0, 1, total - 1}:
@@ -506,11 +534,11 @@ def test_an_interrupt_leaves_a_partial_result_and_a_checkpoint(
         assert f"interrupted after step {done} of {total}" in capsys.readouterr().out
         assert_usable(partial, inputs)
         assert is_complete(result) and not is_complete(partial) and partial.provenance["step"] == done
-        assert checkpoint.load(file, case.module, case.config, inputs).step == done
-        resumed = process.run(case.module, case.config, inputs, checkpoint=file)
+        assert checkpoint.load(file, case.module, case.config, inputs, resume_anyway=patched).step == done
+        resumed = process.run(case.module, case.config, inputs, checkpoint=file, resume_anyway=patched)
         assert_same(resumed, result)
         assert resumed.fingerprint == result.fingerprint
-        assert_same(process.run(case.module, case.config, inputs, checkpoint=file), result)
+        assert_same(process.run(case.module, case.config, inputs, checkpoint=file, resume_anyway=patched), result)
         assert [path.name for path in tmp_path.iterdir()] == [file.name]
 
 

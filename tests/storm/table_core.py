@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+from typing import Any
+
 import torch
+from torch import nn
 
 from ddlab import networks
 from ddlab.core import optimisers
 from ddlab.data.augmentation import View
 from ddlab.distilled import HardLabels, OnlineTeacher, Representations, StoredLabels, shift_models
 from ddlab.distilled.storage_budget import Factorised
+from ddlab.networks.family import REGISTERED
 from ddlab.training import self_supervised
 from ddlab.training.self_supervised import barlow_twins
 from tests.storm.good import BUNDLE, EVERY_STEP, Given, Good
@@ -18,6 +24,34 @@ from tests.support import made_data
 def _written(g: Given) -> dict[str, object]:
     g.teacher.save(g.folder / "network")
     return {"path": g.folder / "network", "kind": "network"}
+
+
+def _module() -> nn.Module:
+    return nn.Sequential(nn.Conv2d(1, 4, 3, padding=1), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 3))
+
+
+def _forgotten(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same, after which no family is known that was not known before."""
+
+    @functools.wraps(function)
+    def call(**given: Any) -> Any:
+        before = dict(REGISTERED)
+        try:
+            return function(**given)
+        finally:
+            REGISTERED.clear()
+            REGISTERED.update(before)
+
+    return call
+
+
+def _weights(g: Given) -> object:
+    import torchvision
+
+    file = g.folder / "weights.pth"
+    if not file.exists():
+        torch.save(torchvision.models.shufflenet_v2_x0_5(weights=None, num_classes=3).state_dict(), file)
+    return file
 
 
 def _sgd(g: Given) -> dict[str, object]:
@@ -284,6 +318,16 @@ CORE: dict[str, Good] = {
     "networks.Network": Good(lambda g: {"spec": g.teacher.spec, "weights": g.teacher.weights, "provenance": {"a": 1}}, nan_passes=BUNDLE),
     "networks.initialise": Good(lambda g: {"described": g.spec.for_data(g.data), "seed": 0}),
     "networks.load": Good(lambda g: {"path": _written(g)["path"]}),
+    "networks.register": Good(
+        lambda g: {"name": "storm", "factory": lambda *_: _module(), "smallest_image": 4, "classifier": "3", "last_conv": "0"},
+        call=_forgotten(networks.register),
+    ),
+    "networks.from_module": Good(
+        lambda g: {"module": _module(), "image_size": (8, 8), "classes": 3, "channels": 1, "name": "storm", "classifier": "3",
+                   "last_conv": "0"},
+        call=_forgotten(networks.from_module), whole=("module",), largest={"image_size": 64, "channels": 64},
+    ),
+    "networks.pretrained": Good(lambda g: {"family": "shufflenet_v2_x0_5", "path": _weights(g), "image_size": (65, 65)}),
     "networks.parameter_names": Good(lambda g: {"described": g.teacher.spec}),
     "networks.batch_norm_layers": Good(lambda g: {"described": g.teacher.spec}),
     "networks.call": Good(

@@ -78,6 +78,9 @@ RUNS: dict[str, Good] = {
     "methods.distillation.from_images": Good(
         lambda g: {"images": g.images(3), "labels": torch.arange(3), "data": g.data, "teacher": g.teacher}
     ),
+    "methods.own.from_loss": Good(
+        lambda g: {"name": "own", "loss": lambda config, inputs, images, labels, step: images.sum(), "needs_teacher": False}
+    ),
     "methods.distillation.distill": Good(
         lambda g: {"method": "sre2l", "data": g.data, "teacher": g.teacher, "config": g.recovery, "device": "cpu",
                    "checkpoint": g.file(), "progress": False, "on_step": lambda step: None},

@@ -11,6 +11,7 @@ import torch
 from ddlab import figures
 from ddlab.distilled.storage_budget import Factorised
 from ddlab.explorers import Explorer
+from ddlab.figures import pipelines
 from ddlab.lessons.claims_on_trial.trial_card import Shown, Trial
 from ddlab.methods import selection, sre2l
 from ddlab.runs import Frame, Number, Run
@@ -36,7 +37,17 @@ def _three() -> dict[str, Any]:
     return {"names": NAMES, "means": [0.2, 0.3], "lows": [0.1, 0.2], "highs": [0.3, 0.4]}
 
 
+BOXES = [figures.Box("a", "images", (0, 0), "images"), figures.Box("b", "loss", (1, 0), "loss")]
+
 VIEWS: dict[str, Good] = {
+    "figures.Box": Good(lambda g: {"name": "a", "words": "images", "place": (0, 0), "kind": "images"}),
+    "figures.Arrow": Good(lambda g: {"start": "a", "end": "b", "words": "", "gradient": False}),
+    "figures.Pipeline": Good(
+        lambda g: {"title": "T", "boxes": BOXES, "arrows": [figures.Arrow("a", "b")], "alt": "Two boxes."}
+    ),
+    "figures.pipeline": Good(lambda g: {"drawing": pipelines.SRE2L, "running": "recover"}),
+    "explorers.Quest": Good(lambda g: {"words": "Reach it.", "met": lambda world, settings, known: False}),
+    "explorers.QuestLine": Good(lambda g: {"words": "Reach it."}),
     "figures.add_reference": Good(lambda g: {"figure": _figure(), "name": "chance", "value": 0.1}),
     "figures.alt_text": Good(lambda g: {"figure": _figure()}),
     "figures.image_panels": Good(
