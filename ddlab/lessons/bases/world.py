@@ -184,7 +184,6 @@ class World:
         self.looks = functools.lru_cache(_SHOWN)(self._looks)
         self.places = functools.lru_cache(_SHOWN)(self._places)
         self._map = functools.cache(self._fitted_map)
-        self.first_loss = functools.lru_cache(_SHOWN)(self._first_loss)
         self._runs = Runs()
 
     @property
@@ -225,12 +224,6 @@ class World:
 
     def _fitted_map(self) -> embeddings.Embedding:
         return embeddings.fit({"real": self.features[self.sample].cpu()}, embeddings.Config(kind="pca"), announce=None)
-
-    def _first_loss(self, run: Run) -> float:
-        """The outer loss of the set before any step, with an untrained network."""
-        state = dataclasses.replace(run.state(0), step=run.total - run.config.iterations)
-        made = functools.partial(boost.pairs, run.config) if isinstance(run.config, boost.Config) else krr_st.pairs
-        return float(krr_st.outer_step(run.config, self.inputs, state, made)[2])
 
     # -- what a set is worth
 
