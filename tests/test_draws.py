@@ -10,7 +10,7 @@ import torch
 
 from ddlab import methods, theory
 from ddlab.core import randomness
-from ddlab.data import ImageData
+from ddlab.data import ImageData, siamese_views
 from ddlab.evaluation import continual, entropy, probing
 from ddlab.networks import Network
 from ddlab.runs import cache, process
@@ -38,6 +38,7 @@ DRAWN = {
     "reference_images": "reference images 5/0-2, reference noise 5/0, shuffled pixels 5/0",
     "class_order": "order of classes 5/0",
     "held_out_part": "held-out part 5/0",
+    "siamese_view": "siamese color 5/7, siamese crop 5/7, siamese cutout 5/7, siamese flip 5/7, siamese rotate 5/7, siamese scale 5/7",
     "drawn_view_counts": "views 5/0",
     "crop_views": "crop views 5/0",
     "simulated_errors": "sgd on two classes 0/0",
@@ -54,11 +55,18 @@ SWITCHED: dict[str, tuple[dict[str, Any], str]] = {  # other draws than those of
         "crop and flip 5/0-5, real images 5/0-2, roll 5/0-5",
     ),
     "kernel_ridge_self_supervised": ({"real_views": True}, f"augment 5/0-3, {_POOL}"),
+    "training": (
+        {"strategy": "crop"},
+        "augment 5/0-26, mixup 5/0-26, network weights 5/0, order 5/0-2, siamese crop 5/0-26, siamese operation 5/0-26",
+    ),
 }
 FUNCTIONS: dict[str, Callable[[ImageData, Network], Any]] = {
     "reference_images": lambda data, _: entropy.reference_images(data, 4, seed=5),
     "class_order": lambda _, __: continual.class_order(3, 5),
     "held_out_part": lambda data, _: probing.held_out_part(data.train_labels, held_out=0.3, seed=5),
+    "siamese_view": lambda data, _: siamese_views.siamese_view(
+        data.normalised([0, 1]), siamese_views.ALL, seed=5, step=7, all_at_once=True
+    ),
     "drawn_view_counts": lambda _, __: theory.drawn_view_counts(2, 3, 4, samples=6, seed=5),
     "crop_views": lambda data, _: theory.crop_views(data.train_images[:2].float(), views=2, minimum_scale=0.3, seed=5),
     "simulated_errors": lambda _, __: theory.simulated_errors(4, spread=0.5, learning_rate=0.1, runs=8),

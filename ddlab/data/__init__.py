@@ -18,13 +18,13 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core import errors
-from . import augmentation, predefined_views, torchvision_sets
+from . import augmentation, predefined_views, siamese_views, torchvision_sets
 from .aligning import aligned
 from .images import ImageData
 
 NAMES = ("digits", "shapes", *torchvision_sets.NAMES, "folder")
 
-__all__ = ["NAMES", "ImageData", "aligned", "augmentation", "load", "predefined_views"]
+__all__ = ["NAMES", "ImageData", "aligned", "augmentation", "load", "predefined_views", "siamese_views"]
 
 
 def load(name: str, *arguments: Any, **options: Any) -> ImageData:

@@ -1,13 +1,13 @@
 """Augmented views of a batch, for training; all draws are functions of (seed, step).
 
-Mixup: Zhang et al. 2018, arXiv 1710.09412. CutMix: Yun et al. 2019, arXiv 1905.04899.
+Mixup: Zhang et al. 2018, arXiv 1710.09412. CutMix: Yun et al. 2019, arXiv 1905.04899. DSA: `siamese_views`.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -16,6 +16,7 @@ from torch import Tensor
 from ..core import errors, randomness
 from ..core.boundary import Images, Index, Share, checked, floats, within
 from ..core.parameters import Parameters, describe, parameter
+from . import siamese_views
 from .images import above_zero
 
 TeacherMode = Literal["eval", "train"]
@@ -45,6 +46,12 @@ class Views(Parameters):
     """
 
     batch_size: int = parameter(128, range=(1, None), unit="images", help="Images per step.")
+    strategy: str = parameter(
+        "",
+        help="Operations of DSA, one drawn at each step with parameters for each image, before all else: "
+        '"crop_flip", say; "" is none.',
+        source="DSA, Zhao & Bilen 2021",
+    )
     crop_pixels: int = parameter(
         4, range=(0, None), unit="px", help="Random crop after padding by so many black pixels."
     )
@@ -82,11 +89,17 @@ class Views(Parameters):
     seed: int = parameter(0, range=(0, None), help="Of weights, order and views.")
 
     def rules(self) -> None:
-        """A batch is mixed in one way, and only teachers in train mode care who else is in their batch."""
+        """A strategy names operations of DSA, a batch is mixed in one way, only teachers in train mode care who else is in their batch."""
+        siamese_views.operations(self.strategy)
         if self.mixup_alpha and self.cutmix_alpha:
             errors.fail("cutmix_alpha", f"0 beside a mixup_alpha of {self.mixup_alpha:g}", self.cutmix_alpha)
         if self.teacher_batch_size is not None and self.teacher_mode != "train":
             errors.fail("teacher_batch_size", "None where teacher_mode is 'eval'", self.teacher_batch_size)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields; `strategy` only where there is one: configs that were made before it keep their fingerprint."""
+        described = super().to_dict()
+        return described if self.strategy else {name: described[name] for name in described if name != "strategy"}
 
     def views(self) -> Views:
         """These fields alone, without those that a config adds to them."""
@@ -107,6 +120,7 @@ class Views(Parameters):
     @checked
     def view(self, images: Images, *, mean: Mean, std: Deviation, step: int) -> View:
         """What is seen of these images [n, c, h, w], normalised with `mean` and `std` [c], at `step`."""
+        images = siamese_views.siamese_view(images, self.strategy, seed=self.seed, step=step, each=True)
         return augment(
             images,
             crop_pixels=self.crop_pixels,

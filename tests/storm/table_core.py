@@ -11,6 +11,7 @@ from torch import nn
 
 from ddlab import networks
 from ddlab.core import optimisers
+from ddlab.data import siamese_views
 from ddlab.data.augmentation import View
 from ddlab.distilled import HardLabels, OnlineTeacher, Representations, StoredLabels, shift_models
 from ddlab.distilled.storage_budget import Factorised
@@ -136,6 +137,28 @@ CORE: dict[str, Good] = {
         lambda g: {"height": 8, "width": 9, "smallest_area": 0.3, "generator": torch.Generator()}
     ),
     "data.augmentation.Views": Good(lambda g: {"teacher_mode": "train", "teacher_batch_size": 8}),
+    "data.siamese_views.siamese_view": Good(
+        lambda g: {"images": g.images(), "strategy": "color_rotate", "seed": 0, "step": 1}, nan_passes=EVERY_STEP
+    ),
+    "data.siamese_views.siamese_view:all": Good(
+        lambda g: {"images": g.images(), "strategy": siamese_views.ALL, "seed": 0, "step": 1, "each": True, "all_at_once": True},
+        nan_passes=EVERY_STEP,
+    ),
+    "data.siamese_views.operations": Good(lambda g: {"strategy": "flip_crop"}),
+    "data.siamese_views.brightness": Good(lambda g: {"images": g.images(), "amount": g.tensor(4)}, nan_passes=EVERY_STEP),
+    "data.siamese_views.saturation": Good(lambda g: {"images": g.images(), "factor": g.tensor(4)}, nan_passes=EVERY_STEP),
+    "data.siamese_views.contrast": Good(lambda g: {"images": g.images(), "factor": g.tensor(1)}, nan_passes=EVERY_STEP),
+    "data.siamese_views.crop": Good(
+        lambda g: {"images": g.images(), "top": torch.arange(-1, 3), "left": torch.arange(4)}, nan_passes=EVERY_STEP
+    ),
+    "data.siamese_views.cutout": Good(
+        lambda g: {"images": g.images(), "row": torch.arange(4), "column": torch.arange(4)}, nan_passes=EVERY_STEP
+    ),
+    "data.siamese_views.flip": Good(lambda g: {"images": g.images(), "flipped": g.tensor(4) > 0}, nan_passes=EVERY_STEP),
+    "data.siamese_views.scale": Good(
+        lambda g: {"images": g.images(), "rows": g.tensor(4).exp(), "columns": g.tensor(4).exp()}, nan_passes=EVERY_STEP
+    ),
+    "data.siamese_views.rotate": Good(lambda g: {"images": g.images(), "degrees": 15 * g.tensor(4)}, nan_passes=EVERY_STEP),
     "distilled.bases.principal_bases": Good(lambda g: {"points": g.tensor(6, 2, 3), "count": 2, "solver": "randomised"}),
     "distilled.bases.incremental_bases": Good(lambda g: {"batches": [g.tensor(4, 3), g.tensor(2, 3, seed=1)], "count": 2}),
     "distilled.bases.spectrum": Good(lambda g: {"points": g.tensor(5, 3)}),

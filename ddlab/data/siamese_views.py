@@ -1,0 +1,190 @@
+r"""Differentiable Siamese augmentation (DSA): one drawn view for real and learned images alike (Zhao & Bilen 2021, arXiv 2102.08259).
+
+| operation | of an image x | drawn from | function |
+|---|---|---|---|
+| color | x + b | b in U(-.5, .5) | `brightness` |
+| color, then | m + s (x - m), m the mean of the channels at each pixel | s in U(0, 2) | `saturation` |
+| color, then | m + s (x - m), m the mean of the whole image | s in U(.5, 1.5) | `contrast` |
+| crop | x[i + top, j + left], 0 outside | whole pixels, -1/8 to 1/8 of the side | `crop` |
+| cutout | 0 in a box of half the sides | centre: 0 to h or w, the end itself only for an even side of the box | `cutout` |
+| flip | x[i, w - 1 - j] | one in two | `flip` |
+| scale | x at s times the distance from the centre, 0 outside | s in U(1/1.2, 1.2), one for each axis | `scale` |
+| rotate | x turned around the centre, 0 outside | U(-15, 15) degrees | `rotate` |
+
+Rows i and columns j count from 0; parts of a side are rounded half up to whole pixels. Images are normalised: 0 is the dataset's mean
+colour, not black, and b is in its standard deviations. Each operation takes one value for all images, a tensor [1], or one for each, [n].
+
+As in the authors' code one operation is drawn for a batch. They leave flip out for digits, and show students a view of its own for each
+image (`each`). One deviation: images that are not square are turned without being sheared.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ..core import errors, randomness
+from ..core.boundary import Images, Index, checked, floats, integers, typed
+
+STRATEGIES = ("color", "crop", "cutout", "flip", "scale", "rotate")
+"""The operations that a strategy can name, in the published order."""
+ALL = "_".join(STRATEGIES)  # the published strategy for natural images
+
+Numbers = Annotated[Tensor, floats("k", finite=False)]  # k is 1 or the number of images
+Pixels = Annotated[Tensor, integers("k")]
+
+
+@checked
+def siamese_view(
+    images: Images, strategy: str, *, seed: Index, step: Index, each: bool = False, all_at_once: bool = False
+) -> Tensor:
+    """One view of images [n, c, h, w], drawn from `strategy`; the same for any batch that is given the same seed and step.
+
+    Args:
+        strategy: operations joined by "_", such as "crop_flip", in any order; "" gives back the images themselves.
+        each: values of its own for each image; False: the same for all, whatever their number, dtype and device.
+        all_at_once: all operations, in the published order; False: one of them, drawn for the whole batch.
+
+    Raises:
+        DDLabError: a strategy with an unknown or a repeated operation.
+    """
+    names = operations(strategy)
+    if names and not all_at_once:
+        draw = randomness.generator(seed, step, "siamese operation")
+        names = (names[int(torch.randint(len(names), (), generator=draw))],)
+    count = len(images) if each else 1
+    for name in names:
+        images = _drawn(name, images, count, randomness.generator(seed, step, f"siamese {name}"))
+    return images
+
+
+@checked
+def operations(strategy: str) -> tuple[str, ...]:
+    """The operations of a strategy, in the published order.
+
+    >>> operations("rotate_crop")
+    ('crop', 'rotate')
+    """
+    named = strategy.split("_") if strategy else []
+    for name in named:
+        errors.check_choice("an operation of strategy", name, STRATEGIES)
+    if len(set(named)) < len(named):
+        errors.fail("strategy", "operations of which none is repeated", strategy)
+    return tuple(name for name in STRATEGIES if name in named)
+
+
+@checked
+def brightness(images: Images, amount: Numbers) -> Tensor:
+    """x + amount."""
+    return images + _along(images, "amount", amount)
+
+
+@checked
+def saturation(images: Images, factor: Numbers) -> Tensor:
+    """Each pixel's distance from the mean of its channels, times the factor; images of one channel stay as they are."""
+    mean = images.mean(1, keepdim=True)
+    return mean + _along(images, "factor", factor) * (images - mean)
+
+
+@checked
+def contrast(images: Images, factor: Numbers) -> Tensor:
+    """Each value's distance from the mean of its image, times the factor."""
+    mean = images.mean((1, 2, 3), keepdim=True)
+    return mean + _along(images, "factor", factor) * (images - mean)
+
+
+@checked
+def crop(images: Images, top: Pixels, left: Pixels) -> Tensor:
+    """A window of the images' own size whose corner lies at row `top` and column `left` of the image; 0 outside the image."""
+    height, width = images.shape[2:]
+    rows = _along(images, "top", top) + torch.arange(height, device=images.device)[:, None]
+    columns = _along(images, "left", left) + torch.arange(width, device=images.device)
+    inside = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
+    places = (rows.clamp(0, height - 1) * width + columns.clamp(0, width - 1)).flatten(2)
+    window = images.flatten(2).gather(2, places.expand(*images.shape[:2], -1)).reshape(images.shape)
+    return window.masked_fill(~inside, 0)
+
+
+@checked
+def cutout(images: Images, row: Pixels, column: Pixels) -> Tensor:
+    """0 in a box of half the height and half the width around this pixel, cut off at the edges; half of an even side lies before it."""
+    height, width = images.shape[2:]
+    rows, columns = _rounded(height / 2), _rounded(width / 2)
+    down = torch.arange(height, device=images.device)[:, None] - _along(images, "row", row) + rows // 2
+    right = torch.arange(width, device=images.device) - _along(images, "column", column) + columns // 2
+    return images.masked_fill((down >= 0) & (down < rows) & (right >= 0) & (right < columns), 0)
+
+
+@checked
+def flip(images: Images, flipped: Annotated[Tensor, typed("k", torch.bool)]) -> Tensor:
+    """Left and right exchanged where `flipped`."""
+    return torch.where(_along(images, "flipped", flipped), images.flip(3), images)
+
+
+@checked
+def scale(images: Images, rows: Numbers, columns: Numbers) -> Tensor:
+    """Sampled at these multiples of the distance from the centre: below 1 what is seen grows, above 1 it shrinks. Bilinear, 0 outside."""
+    down, right = _along(images, "rows", rows), _along(images, "columns", columns)
+    zero = torch.zeros_like(down)
+    return _sampled(images, right, zero, zero, down)
+
+
+@checked
+def rotate(images: Images, degrees: Numbers) -> Tensor:
+    """Turned counter-clockwise around the centre. Bilinear, 0 outside."""
+    angle = _along(images, "degrees", degrees).deg2rad()
+    return _sampled(images, angle.cos(), -angle.sin(), angle.sin(), angle.cos())
+
+
+def _sampled(images: Tensor, a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> Tensor:
+    """At (x, y) pixels right of and below the centre, what lies at (a x + b y, c x + d y); a, b, c, d [1 or n, 1, 1, 1]."""
+    if images.numel() == 0:
+        return images
+    height, width = images.shape[2:]
+    zero = torch.zeros_like(a)
+    # The grid counts from -1 to 1 along both sides, whatever their lengths.
+    moves = torch.stack([a, b * (height / width), zero, c * (width / height), d, zero], 1).view(-1, 2, 3)
+    grid = F.affine_grid(moves, [len(moves), *images.shape[1:]], align_corners=False)
+    return F.grid_sample(images, grid.expand(len(images), -1, -1, -1), padding_mode="zeros", align_corners=False)
+
+
+def _drawn(name: str, images: Tensor, count: int, draw: torch.Generator) -> Tensor:
+    """One operation, with `count` values of each kind; drawn in float64, so that every dtype gets the same."""
+
+    def uniform(low: float, high: float) -> Tensor:
+        return (low + (high - low) * torch.rand(count, generator=draw, dtype=torch.float64)).to(images)
+
+    def whole(low: int, high: int) -> Tensor:
+        return torch.randint(low, high + 1, (count,), generator=draw).to(images.device)
+
+    height, width = images.shape[2:]
+    if name == "color":
+        images = saturation(brightness(images, uniform(-0.5, 0.5)), uniform(0, 2))
+        return contrast(images, uniform(0.5, 1.5))
+    if name == "crop":
+        down, right = _rounded(height / 8), _rounded(width / 8)
+        return crop(images, whole(-down, down), whole(-right, right))
+    if name == "cutout":
+        last_row, last_column = (side - _rounded(side / 2) % 2 for side in (height, width))
+        return cutout(images, whole(0, last_row), whole(0, last_column))
+    if name == "flip":
+        return flip(images, whole(0, 1) == 1)
+    if name == "scale":
+        return scale(images, uniform(1 / 1.2, 1.2), uniform(1 / 1.2, 1.2))
+    return rotate(images, uniform(-15, 15))
+
+
+def _rounded(pixels: float) -> int:
+    return int(pixels + 0.5)  # half up, where round() takes the even neighbour
+
+
+def _along(images: Tensor, argument: str, values: Tensor) -> Tensor:
+    """One value for all images or one for each, [1 or n, 1, 1, 1]."""
+    if len(values) not in (1, len(images)):
+        errors.fail(argument, f"one value for all images or one for each of the {len(images)}", values)
+    if values.device != images.device:
+        errors.fail(argument, f"on the images' device, {images.device}", str(values.device))
+    return values[:, None, None, None]
