@@ -12,8 +12,8 @@ from pathlib import Path
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-_PACKAGE = Path(__file__).parents[1]
-_INSTALLED = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+_PACKAGE = Path(__file__).resolve().parents[1]
+_INSTALLED = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 _PARTS = ("total_steps", "init", "update", "finish", "look", "prefix", "loss")  # of a process; `loss`: of `from_loss`
 
 
