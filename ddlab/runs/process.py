@@ -184,6 +184,8 @@ def check_finite(name: str, step: int, *parts: Any) -> None:
     for part in parts:
         for term, value in _tensors(part):
             if value.is_floating_point() and not bool(torch.isfinite(value).all()):
+                if value.ndim == 1:  # of each class, say: which one
+                    term += f"[{int(torch.isfinite(value).logical_not().nonzero()[0])}]"
                 raise NonFiniteError(f"{name} must stay finite; given NaN or infinity in {term} at step {step}.")
 
 
