@@ -136,6 +136,47 @@ BOOST = Pipeline(
     "teacher's representations of real images, and the gradient of its error moves bases and coefficients.",
 )
 
+DM = Pipeline(
+    "DM: the mean features of real and of learned images",
+    [
+        Box("real", "real images\nof a class", (0, 0), "data"),
+        Box("start", "few learned\nimages", (0, 1), "images"),
+        Box("network", "fresh network,\nuntrained", (1, 0), "network"),
+        Box("match", "distance of the\nmean features", (2, 1), "loss"),
+        Box("student", "student, by\nclass numbers", (0.6, 2.2), "result"),
+    ],
+    [
+        Arrow("real", "network"),
+        Arrow("start", "network"),
+        Arrow("network", "match"),
+        Arrow("match", "start", "gradient of the pixels", gradient=True),
+        Arrow("start", "student"),
+    ],
+    alt="Real images of a class and a few learned ones go through a fresh, untrained network. The gradient of the distance between the "
+    "means of their features moves the pixels of the learned ones. In the end a student learns from these and their class numbers.",
+)
+
+DC = Pipeline(
+    "DC and DSA: the gradients of real and of learned images",
+    [
+        Box("real", "real images\nof a class", (0, 0), "data"),
+        Box("start", "few learned\nimages", (0, 1), "images"),
+        Box("network", "network, trained\nin between", (1, 0), "network"),
+        Box("match", "distance of the\ntwo gradients", (2, 1), "loss"),
+        Box("student", "student, by\nclass numbers", (0.6, 2.2), "result"),
+    ],
+    [
+        Arrow("real", "network"),
+        Arrow("start", "network"),
+        Arrow("network", "match"),
+        Arrow("match", "start", "gradient of the pixels", gradient=True),
+        Arrow("start", "student"),
+    ],
+    alt="Real images of a class and a few learned ones each give a gradient of the network's loss. The gradient of the distance between "
+    "the two moves the pixels of the learned images; between two matchings the network is trained on these. In the end a student learns "
+    "from them and their class numbers.",
+)
+
 TOY = Pipeline(
     "Ideal data: which samples and targets teach fastest?",
     [
@@ -235,5 +276,8 @@ METHODS = {
     "data_residual_matching": FADRM,
     "kernel_ridge_self_supervised": KRR_ST,
     "parameterised_self_supervised": BOOST,
+    "gradient_matching": DC,
+    "siamese_gradient_matching": DC,
+    "distribution_matching": DM,
 }
 """Name of a method -> its drawing."""

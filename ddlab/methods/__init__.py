@@ -16,6 +16,9 @@ MODULES = {
     "kernel_ridge_self_supervised": ("krr_st",),
     "parameterised_self_supervised": ("boost",),
     "representation_selection": (),
+    "gradient_matching": ("dc",),
+    "siamese_gradient_matching": ("dsa",),
+    "distribution_matching": ("dm",),
 }
 """NAME -> ALIASES (a test holds the two together; here so that a look-up does not import every method). The first alias is the
 name of the module; without one, NAME is."""

@@ -42,6 +42,15 @@ def test_two_sizes_are_measured_beside_the_formula() -> None:
     assert found["relative_difference"] == pytest.approx(found["measured_ratio"] / 0.78125 - 1, abs=1e-3)
 
 
+@pytest.mark.parametrize("method", ["dc", "dsa", "dm"])
+def test_matching_is_measured_beside_its_passes(method: str) -> None:
+    found = steps.matching(method, images_per_class=2, real_batch=2, repeats=1)
+    assert found["cpu_seconds"] > 0 and found["images_per_class"] == 2
+    assert found["ratio_to_passes"] == pytest.approx(
+        found["cpu_seconds"] / found["passes alone"]["cpu_seconds"], rel=1e-2
+    )
+
+
 def test_the_threads_stay_as_they_are() -> None:
     before = torch.get_num_threads()
     steps.iteration(1, "bfloat16", "cpu", repeats=1)

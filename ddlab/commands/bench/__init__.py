@@ -6,6 +6,7 @@ examples:
   ddlab bench iteration --images 10 --method dwa       the same of DWA, and its adjustment of the teacher
   ddlab bench iteration --images 100 --method fadrm --size 224 --device cuda    FADRM at ImageNet's size
   ddlab bench outer-step --method krr_st --real-batch 256    an outer iteration of KRR-ST or Boost at the published size
+  ddlab bench matching --method dm --images-per-class 10    an update of DC, DSA or DM at the published size
   ddlab bench resolutions                              FADRM at 48 and 64 px in turn against 64 px throughout
   ddlab bench toys                                     the toy world with one thread: training, validation, landscape
   ddlab bench sre2l --data folder:PATH --device cuda   the paper preset: teacher, recovery, students
@@ -31,7 +32,7 @@ from typing import Any
 from .. import arguments
 
 RESULTS = Path("test-results") / "benchmarks.json"
-MEASURED = ("all", "import", "live", "iteration", "outer-step", "resolutions", "toys", "sre2l")
+MEASURED = ("all", "import", "live", "iteration", "outer-step", "matching", "resolutions", "toys", "sre2l")
 
 
 def add(commands: Any) -> None:
@@ -45,8 +46,8 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--method",
         default="sre2l",
-        choices=("sre2l", "dwa", "fadrm", "krr_st", "boost"),
-        help="iteration: of one of the first three; outer-step: of one of the last two",
+        choices=("sre2l", "dwa", "fadrm", "krr_st", "boost", "dc", "dsa", "dm"),
+        help="iteration: of one of the first three; outer-step: of the next two; matching: of one of the last three",
     )
     parser.add_argument("--real-batch", type=int, default=1024, help="outer-step: real images in the loss")
     parser.add_argument("--repeats", type=int, default=5, help="outer-step: how many are timed")
@@ -99,6 +100,9 @@ def _measured(options: argparse.Namespace) -> list[dict[str, Any]]:
     if options.what == "outer-step":
         settings = {"precision": options.precision, "device": options.device, "repeats": options.repeats}
         return [steps.outer_step(options.method, real_batch=options.real_batch, **settings)]
+    if options.what == "matching":
+        settings = {"precision": options.precision, "device": options.device}
+        return [steps.matching(options.method, images_per_class=options.images_per_class, **settings)]
     from . import replication
 
     return [replication.run(options)]
@@ -231,6 +235,11 @@ def everything() -> list[dict[str, Any]]:
     ]
     commands += [["iteration", "--images", str(images), "--method", "dwa"] for images in (10, 100)]
     commands += [["outer-step", "--method", method, "--real-batch", "256"] for method in ("krr_st", "boost")]
+    commands += [
+        ["matching", "--method", method, "--images-per-class", count]
+        for method in ("dc", "dsa", "dm")
+        for count in ("1", "10")
+    ]
     found = []
     for command in commands:
         words = [sys.executable, "-m", "ddlab", "bench", *command, "--json"]

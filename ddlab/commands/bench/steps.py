@@ -1,4 +1,4 @@
-"""What one step of a method costs: `ddlab bench iteration`, `resolutions` and `outer-step`."""
+"""What one step of a method costs: `ddlab bench iteration`, `resolutions`, `outer-step` and `matching`."""
 
 from __future__ import annotations
 
@@ -135,4 +135,67 @@ def outer_step(
     return {
         "name": f"{method} outer iteration, ConvNet 128-256-512, 32 px", "rows": len(images), "outputs": targets.shape[1],
         "real_batch": real_batch, "precision": precision, "device": device, **found, "peak_megabytes": peak_megabytes(device),
+    }  # fmt: skip
+
+
+def matching(
+    method: str,
+    *,
+    images_per_class: int,
+    real_batch: int = 256,
+    precision: str = "float32",
+    device: str = "cpu",
+    repeats: int = 3,
+) -> dict[str, Any]:
+    """One update of DC, DSA or DM at the published size, beside the passes alone that it cannot do without.
+
+    ConvNet-3 of width 128, 32 px, ten classes of noise; the network's training between two matchings is not counted.
+    """
+    import torch
+
+    from ... import methods, networks
+    from ...data import ImageData
+    from ...methods import dm
+    from ...methods import matching as shared
+    from ...runs.process import Inputs
+
+    draw, count = torch.Generator().manual_seed(0), 10 * max(real_batch, images_per_class)
+    pixels = torch.randint(0, 256, (count, 3, 32, 32), dtype=torch.uint8, generator=draw)
+    labels = torch.arange(count) % 10
+    data = ImageData(
+        name="noise-32", train_images=pixels, train_labels=labels, test_images=pixels[:10], test_labels=labels[:10],
+        class_names=tuple("abcdefghij"),
+    )  # fmt: skip
+    inputs, module = Inputs(data=data, device=device), methods.get(method)
+    own: dict[str, Any] = {} if method == "dm" else {"outer_steps": 1, "inner_epochs": 0}
+    config = module.Config(images_per_class=images_per_class, batch_size=real_batch, precision=precision, **own)
+    state = module.init(config, inputs)
+    spec = config.network.for_data(data)
+    weights = networks.initialise(spec, seed=0).to(inputs.device).weights
+    real = [data.normalised(data.of_class(label)[:real_batch], device=inputs.device) for label in range(10)]
+    at_once = shared.passes(config, inputs.device)
+    options: dict[str, Any] = {"at_once": at_once, "precision": precision}
+
+    def features_alone() -> None:
+        with torch.no_grad():
+            for batch in real:
+                dm.features(spec, weights, batch, **options)
+        for label in range(10):
+            made = shared.of_class(state.images, label, 10).detach().requires_grad_()
+            torch.autograd.grad(dm.features(spec, weights, made, precision=precision).sum(), made)
+
+    def gradients_alone() -> None:
+        for label, batch in enumerate(real):
+            shared.class_gradient(spec, weights, batch, label, **options)
+            made = shared.of_class(state.images, label, 10).detach().requires_grad_()
+            slopes = shared.class_gradient(spec, weights, made, label, differentiable=True, precision=precision)
+            torch.autograd.grad(torch.stack([slope.sum() for slope in slopes.values()]).sum(), made)
+
+    bare = features_alone if method == "dm" else gradients_alone
+    found = timed(lambda: module.update(config, inputs, state), repeats, device)
+    alone = timed(bare, repeats, device)
+    return {
+        "name": f"{method} update, ConvNet-3 of width 128, 32 px", "images_per_class": images_per_class, "real_batch": real_batch,
+        "precision": precision, "device": device, **found, "passes alone": alone,
+        "ratio_to_passes": round(found["cpu_seconds"] / alone["cpu_seconds"], 3), "peak_megabytes": peak_megabytes(device),
     }  # fmt: skip

@@ -1,0 +1,294 @@
+r"""DC: dataset condensation with gradient matching (Zhao, Mopuri & Bilen 2021, ICLR, arXiv 2006.05929).
+
+Images are learned so that a network which looks at them wants to change in the direction in which real images of the class would
+change it: at its random start, and again and again while it is trained on the learned images themselves.
+
+Symbol       In code                     Shape                        Unit
+S            images                      [ipc * classes, c, h, w]     normalised pixels
+theta_t      network                     one tensor by name
+K, T         networks, outer_steps                                    fresh networks; matchings in each
+sigma_theta  inner_epochs                                             passes over S between two matchings
+eta_S        learning_rate
+eta_theta    network_learning_rate
+
+Equation                                                                       Function
+eq 9   min_S E[sum_t D(grad L^S(theta_t), grad L^T(theta_t))]                  matched_step
+eq 10  D = sum over layers of sum over output channels of 1 - cos              matching.distances
+eq 8   theta_t+1 = theta_t - eta_theta grad L^S(theta_t), sigma_theta epochs   trained_between
+Alg 1  loops over networks k and matchings t, flattened: step = k T + t        update
+
+One step is one update of the images of all classes. Where the paper and the reference code, which made the tables, differ, this is
+the code:
+- All classes are matched, then their images move, each by its own gradient; Algorithm 1 moves a class at a time, which is the same.
+- Biases, and scales and shifts of norms, are not matched, and 1e-6 is added to the product of lengths in the cosine.
+- After the last matching the network is not trained: with (T, epochs) = (1, 1), as at one image per class, it never is.
+- T and the epochs follow from the images per class: `schedule`. The code has them for 1, 10, 20, 30, 40 and 50.
+- With batch norm a pass over 16 real images of each class moves the running statistics before each matching, which then stand still.
+And away from it
+- Between two of those numbers T and epochs are interpolated, above 50 they stay; `provenance` says so.
+- Images of 28 pixels are not padded to 32.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from .. import networks
+from ..core import errors, optimisers, randomness
+from ..core.boundary import Count, checked
+from ..core.optimisers import SGDState
+from ..core.parameters import parameter
+from ..data.siamese_views import siamese_view
+from ..distilled import DistilledSet
+from ..networks import NetworkSpec
+from ..runs.look import Look, Number
+from ..runs.process import Inputs, require_data
+from . import matching
+
+NAME = "gradient_matching"
+ALIASES = ("dc",)
+NEEDS_TEACHER = False
+DATASETS = ("mnist", "fashion-mnist", "svhn", "cifar10", "cifar100")
+SCHEDULE = {1: (1, 1), 10: (10, 50), 20: (20, 25), 30: (30, 20), 40: (40, 15), 50: (50, 10)}
+"""Images per class -> T and epochs between two matchings, of the reference code."""
+WARM_UP = 16  # real images of each class that batch norm sees before a matching
+TRAINED_AT_ONCE = 256  # learned images in a batch of the training in between
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(matching.Config):
+    """Hyper-parameters. The defaults are those of the reference code, for all its datasets."""
+
+    networks: int = parameter(
+        1000, symbol="K", range=(1, None), help="Fresh networks, one after another.", explorable=(1, 100)
+    )
+    outer_steps: int | None = parameter(
+        None,
+        symbol="T",
+        range=(1, None),
+        help="Matchings in each network; None: by the images per class.",
+        explorable=(1, 20),
+    )
+    inner_epochs: int | None = parameter(
+        None,
+        symbol=r"\varsigma_\theta",
+        range=(0, None),
+        help="Passes over the learned images between two matchings; None: by the images per class.",
+        explorable=(0, 50),
+    )
+    network_learning_rate: float = parameter(
+        0.01,
+        symbol=r"\eta_\theta",
+        range=(0, None),
+        scale="log",
+        help="Of SGD on the network, between two matchings.",
+        explorable=(0, 0.1),
+    )
+    distance: str = parameter(
+        "channels",
+        choices=matching.DISTANCES,
+        help="Between two gradients: 1 - cos for each output channel, squared error, or 1 - cos of all as one vector.",
+        source="DC, eq 10 and appendix",
+        explorable=True,
+    )
+
+    @classmethod
+    def teaching(cls, **changes: Any) -> Self:
+        """Two CPU cores, 16 pixels, half a minute: a hundred narrow networks."""
+        small: dict[str, Any] = {
+            "network": networks.spec("convnet", width=32, norm="instance"), "networks": 100, "batch_size": 64,
+        }  # fmt: skip
+        return cls(**small | changes)
+
+    @classmethod
+    def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
+        """The published settings for "mnist", "fashion-mnist", "svhn", "cifar10" or "cifar100": they are the same."""
+        errors.check_choice("dataset", dataset, DATASETS)
+        return cls(**changes)
+
+    @property
+    def loops(self) -> tuple[int, int]:
+        """T and the epochs between two matchings."""
+        outer, inner = schedule(self.images_per_class)
+        return self.outer_steps or outer, inner if self.inner_epochs is None else self.inner_epochs
+
+
+@dataclass(frozen=True)
+class State:
+    """`step` updates done; images, their optimiser, and the network in which the next update matches (weights and buffers)."""
+
+    step: int
+    images: Tensor
+    optimiser: SGDState
+    network: dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One update.
+
+    Attributes:
+        loss: [], the distance, summed over layers and classes, before the update. distances: layer -> [classes].
+        matching: t, which matching in its network it was, from 0.
+    """
+
+    loss: Tensor
+    distances: dict[str, Tensor]
+    matching: int
+
+
+@checked
+def schedule(images_per_class: Count) -> tuple[int, int]:
+    """T and the epochs between two matchings: the reference code's, on straight lines between its numbers, constant above 50.
+
+    >>> schedule(10), schedule(15)
+    ((10, 50), (15, 38))
+    """
+    known = sorted(SCHEDULE)
+    outer, inner = (
+        round(float(np.interp(images_per_class, known, [SCHEDULE[n][part] for n in known]))) for part in (0, 1)
+    )
+    return outer, inner
+
+
+def network_spec(config: Config, inputs: Inputs) -> NetworkSpec:
+    """The architecture for the data."""
+    return config.network.for_data(require_data(NAME, inputs))
+
+
+def fresh_network(config: Config, inputs: Inputs, number: int) -> dict[str, Tensor]:
+    """Weights of the `number`-th network, drawn anew."""
+    seed = randomness.derived_seed(config.seed, number, "network")
+    return networks.initialise(network_spec(config, inputs), seed=seed).to(inputs.device).weights
+
+
+def warmed_up(config: Config, inputs: Inputs, state: State) -> dict[str, Tensor]:
+    """The network, its batch-norm statistics moved by a pass over real images of every class; without batch norm as it is."""
+    spec, data = network_spec(config, inputs), require_data(NAME, inputs)
+    if not networks.batch_norm_layers(spec):
+        return state.network
+    real = [matching.real_batch(config, inputs, label, step=state.step, count=WARM_UP) for label in range(data.classes)]
+    with torch.no_grad():
+        _, buffers = networks.call(spec, state.network, torch.cat(real).to(state.images.dtype), train=True)
+    return {**state.network, **buffers}
+
+
+def matched_step(
+    config: Config, inputs: Inputs, state: State, weights: dict[str, Tensor]
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """Eq 9, one t: the gradient of the distance with respect to all images, and the distances by layer, [classes] each."""
+    data, spec = require_data(NAME, inputs), network_spec(config, inputs)
+    gradient, found = torch.zeros_like(state.images), []
+    for label in range(data.classes):
+        drawn: dict[str, Any] = {"step": state.step, "label": label, "classes": data.classes}
+        real = matching.real_batch(config, inputs, label, step=state.step).to(state.images.dtype)
+        wanted = matching.class_gradient(
+            spec, weights, matching.seen(config, real, learned=False, **drawn), label,
+            at_once=matching.passes(config, inputs.device), precision=config.precision,
+        )  # fmt: skip
+        images = matching.of_class(state.images, label, data.classes).detach().requires_grad_()
+        with torch.enable_grad():
+            view = matching.seen(config, images, learned=True, **drawn)
+            slopes = matching.class_gradient(
+                spec, weights, view, label, differentiable=True, precision=config.precision
+            )
+            by_layer = matching.distances(wanted, slopes, config.distance)
+            (slope,) = torch.autograd.grad(torch.stack(list(by_layer.values())).sum(), images)
+        matching.of_class(gradient, label, data.classes).copy_(slope)
+        found.append({name: value.detach() for name, value in by_layer.items()})
+    return gradient, {name: torch.stack([each[name] for each in found]) for name in found[0]}
+
+
+def trained_between(config: Config, inputs: Inputs, state: State, weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Eq 8: the network after the epochs on the learned images that lie between two matchings, by SGD on class numbers."""
+    data, spec = require_data(NAME, inputs), network_spec(config, inputs)
+    names, labels = networks.parameter_names(spec), matching.labels_of(config, data).to(state.images.device)
+    optimiser = optimisers.sgd_init({name: weights[name] for name in names})
+    strategy = getattr(config, "strategy", "")
+    for epoch in range(config.loops[1]):
+        order = torch.randperm(len(labels), generator=randomness.generator(config.seed, state.step, f"epoch {epoch}"))
+        for number, rows in enumerate(order.split(TRAINED_AT_ONCE)):
+            images = state.images[rows]
+            if strategy:
+                place = (state.step * config.loops[1] + epoch) * len(order) + number
+                images = siamese_view(images, strategy, seed=config.seed, step=place, each=True)
+            leaves = {name: weights[name].detach().requires_grad_() for name in names}
+            with torch.enable_grad():
+                outputs, buffers = networks.call(spec, {**weights, **leaves}, images, train=True)
+                loss = F.cross_entropy(outputs.logits, labels[rows])
+                slopes = torch.autograd.grad(loss, list(leaves.values()))
+            moved, optimiser = optimisers.sgd_update(
+                {name: weights[name] for name in names},
+                dict(zip(names, slopes, strict=True)),
+                optimiser,
+                learning_rate=config.network_learning_rate,
+            )
+            weights = {**moved, **buffers}
+    return weights
+
+
+def total_steps(config: Config, inputs: Inputs) -> int:
+    """Networks times matchings in each."""
+    return config.networks * config.loops[0]
+
+
+def init(config: Config, inputs: Inputs) -> State:
+    """First images, and the first network.
+
+    Raises:
+        DDLabError: no data, or more images per class than a class has.
+    """
+    images = matching.first_images(NAME, config, inputs)
+    return State(0, images, optimisers.sgd_init({"images": images}), fresh_network(config, inputs, 0))
+
+
+def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
+    """One matching, one update of all images, and the network's training on them; after the last matching the next network."""
+    number, matched = divmod(state.step, config.loops[0])
+    weights = warmed_up(config, inputs, state)
+    gradient, distances = matched_step(config, inputs, state, weights)
+    moved, optimiser = optimisers.sgd_update(
+        {"images": state.images}, {"images": gradient}, state.optimiser,
+        learning_rate=config.learning_rate, momentum=config.momentum,
+    )  # fmt: skip
+    after = State(state.step + 1, moved["images"], optimiser, weights)
+    last = matched == config.loops[0] - 1
+    if not last:
+        after = State(after.step, after.images, after.optimiser, trained_between(config, inputs, after, weights))
+    elif number < config.networks - 1:
+        after = State(after.step, after.images, after.optimiser, fresh_network(config, inputs, number + 1))
+    loss = torch.stack(list(distances.values())).sum()
+    return after, Trace(loss, distances, matched)
+
+
+def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
+    """The images with hard labels, and with a teacher's where there is one."""
+    told = {"loops": list(config.loops), "loops_interpolated": config.images_per_class not in SCHEDULE}
+    return matching.matched_set(NAME, config, inputs, state, total_steps(config, inputs), **told)
+
+
+def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
+    """The images, and the distance by layer, summed over the classes."""
+    labels = matching.labels_of(config, require_data(NAME, inputs)).to(state.images.device)
+    numbers = {}
+    if trace is not None:
+        numbers = {"distance": Number(trace.loss, curve="distance", scale="log")}
+        if len(trace.distances) > 1:
+            parts = trace.distances.items()
+            numbers |= {name: Number(value.sum(), curve="distance by layer", scale="log") for name, value in parts}
+    return Look(state.images, labels, numbers, running="start" if trace is None else "match")
+
+
+SMALL = Config(  # for the contract tests
+    network=networks.spec("convnet", width=4, norm="instance"),
+    networks=2,
+    outer_steps=2,
+    inner_epochs=1,
+    batch_size=4,
+)

@@ -1,0 +1,211 @@
+r"""DM: distribution matching (Zhao & Bilen 2023, WACV, arXiv 2110.04181).
+
+Each update draws a fresh, untrained network, and moves the learned images of a class so that the mean of their features comes nearer
+to the mean of the features of real ones. No loss of a network is ever taken, no network is trained, and nothing is differentiated twice.
+
+Symbol       In code        Shape                        Unit
+S            images         [ipc * classes, c, h, w]     normalised pixels
+psi_theta    features       [n, d]                       what the last linear layer of a fresh network sees
+A_omega      strategy       as in DSA: the same view of real and learned images
+
+Equation                                                                                    Function
+eq 6  min_S E_theta,omega sum_c || mean psi(A(T_c, omega)) - mean psi(A(S_c, omega)) ||^2   mean_feature_distance
+
+One step is one update. As in the reference code
+- the printed objective has the two means exchanged, which is the same; the sum runs over the classes, and over d without a mean;
+- in a network with batch norm all classes go through together, in training mode: each batch's own statistics.
+And away from it: images of 28 pixels are not padded to 32.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Self
+
+import torch
+from torch import Tensor
+
+from .. import networks
+from ..core import errors, optimisers, randomness
+from ..core.boundary import checked, floats
+from ..core.optimisers import SGDState
+from ..core.parameters import parameter, with_default
+from ..data import siamese_views
+from ..distilled import DistilledSet
+from ..networks import NetworkSpec
+from ..runs.look import Look, Number
+from ..runs.process import Inputs, require_data
+from . import dc, dsa, matching
+from ._network_pool import passes_in
+
+NAME = "distribution_matching"
+ALIASES = ("dm",)
+NEEDS_TEACHER = False
+LEARNED_AT_ONCE = 64  # learned images in one pass, at least one class's
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(matching.Config, matching.Siamese):
+    """Hyper-parameters. The defaults are those of the reference code for photographs."""
+
+    iterations: int = parameter(
+        20_000, range=(1, None), help="Updates, each in a fresh network.", explorable=(10, 500), step=10
+    )
+    learning_rate: float = with_default(matching.Config, "learning_rate", 1.0, source="reference code")
+    initialisation: str = with_default(matching.Config, "initialisation", "real", source="reference code")
+    strategy: str = with_default(matching.Siamese, "strategy", siamese_views.ALL, source="reference code")
+
+    @classmethod
+    def teaching(cls, **changes: Any) -> Self:
+        """Two CPU cores, 16 pixels, two seconds: fifty updates in narrow networks, without views."""
+        small: dict[str, Any] = {
+            "network": networks.spec("convnet", width=32, norm="instance"), "iterations": 50, "batch_size": 32,
+            "strategy": "",
+        }  # fmt: skip
+        return cls(**small | changes)
+
+    @classmethod
+    def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
+        """The published settings for "mnist", "fashion-mnist", "svhn", "cifar10" or "cifar100"; digits are not mirrored."""
+        errors.check_choice("dataset", dataset, dc.DATASETS)
+        upright: dict[str, Any] = {"strategy": dsa.UPRIGHT} if dataset in dsa.DIGITS else {}
+        return cls(**upright | changes)
+
+
+@dataclass(frozen=True)
+class State:
+    """`step` updates done; images and their optimiser."""
+
+    step: int
+    images: Tensor
+    optimiser: SGDState
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One update: the distance before it, summed over the classes, [], and of each class, [classes]."""
+
+    loss: Tensor
+    distances: Tensor
+
+
+@checked
+def mean_feature_distance(
+    real: Annotated[Tensor, floats("n d", finite=False)], learned: Annotated[Tensor, floats("m d", finite=False)]
+) -> Tensor:
+    """Eq 6, one class: the squared distance between the mean features of real and of learned images, summed over d; []."""
+    return (real.mean(0) - learned.mean(0)).square().sum()
+
+
+def fresh_network(config: Config, inputs: Inputs, step: int) -> tuple[NetworkSpec, dict[str, Tensor]]:
+    """The network of one update: architecture and weights, drawn anew."""
+    spec = config.network.for_data(require_data(NAME, inputs))
+    seed = randomness.derived_seed(config.seed, step, "network")
+    return spec, networks.initialise(spec, seed=seed).to(inputs.device).weights
+
+
+def features(
+    spec: NetworkSpec,
+    weights: dict[str, Tensor],
+    images: Tensor,
+    *,
+    at_once: int | None = None,
+    precision: str = "float32",
+) -> Tensor:
+    """psi, [n, d]: what the last linear layer sees, some images at a time; with batch norm of all of them, in training mode.
+
+    Args:
+        at_once: images in one pass; None: all. precision: of the passes.
+    """
+    train = bool(networks.batch_norm_layers(spec))
+    parts = images.split(len(images) if train or at_once is None else at_once)
+    with passes_in(precision, images.device):
+        found = torch.cat([networks.call(spec, weights, part, train=train)[0].features for part in parts])
+    return found.to(images.dtype)
+
+
+def class_distances(
+    config: Config, inputs: Inputs, step: int, images: dict[int, Tensor], spec: NetworkSpec, weights: dict[str, Tensor]
+) -> Tensor:
+    """Eq 6 for some classes, in one network, through the views of this step.
+
+    Args:
+        images: class -> its learned images [ipc, c, h, w].
+
+    Returns:
+        [classes in images], differentiable with respect to them.
+    """
+    drawn: dict[str, Any] = {"step": step, "classes": require_data(NAME, inputs).classes}
+    made = [matching.seen(config, each, learned=True, label=label, **drawn) for label, each in images.items()]
+    batches = {label: matching.real_batch(config, inputs, label, step=step).to(made[0].dtype) for label in images}
+    real = [matching.seen(config, each, learned=False, label=label, **drawn) for label, each in batches.items()]
+    with torch.no_grad():
+        wanted = features(
+            spec, weights, torch.cat(real), at_once=matching.passes(config, inputs.device), precision=config.precision
+        )
+    found = features(spec, weights, torch.cat(made), precision=config.precision)
+    pairs = zip(wanted.split([len(each) for each in real]), found.split([len(each) for each in made]), strict=True)
+    return torch.stack([mean_feature_distance(one, other) for one, other in pairs])
+
+
+def matched_step(config: Config, inputs: Inputs, state: State) -> tuple[Tensor, Tensor]:
+    """Eq 6: the gradient of the distance with respect to all images, and the distance of each class."""
+    classes = require_data(NAME, inputs).classes
+    spec, weights = fresh_network(config, inputs, state.step)
+    # Some classes at a time keep a pass small; batch norm sees all of them together.
+    several = classes if networks.batch_norm_layers(spec) else max(LEARNED_AT_ONCE // config.images_per_class, 1)
+    gradient, found = torch.zeros_like(state.images), []
+    for labels in torch.arange(classes).split(several):
+        images = {
+            label: matching.of_class(state.images, label, classes).detach().requires_grad_()
+            for label in labels.tolist()
+        }
+        with torch.enable_grad():
+            distances = class_distances(config, inputs, state.step, images, spec, weights)
+            slopes = torch.autograd.grad(distances.sum(), list(images.values()))
+        for label, slope in zip(images, slopes, strict=True):
+            matching.of_class(gradient, label, classes).copy_(slope)
+        found.append(distances.detach())
+    return gradient, torch.cat(found)
+
+
+def total_steps(config: Config, inputs: Inputs) -> int:
+    """Updates of a whole run."""
+    return config.iterations
+
+
+def init(config: Config, inputs: Inputs) -> State:
+    """First images.
+
+    Raises:
+        DDLabError: no data, or more images per class than a class has.
+    """
+    images = matching.first_images(NAME, config, inputs)
+    return State(0, images, optimisers.sgd_init({"images": images}))
+
+
+def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
+    """One update of all images in a network of its own."""
+    gradient, distances = matched_step(config, inputs, state)
+    moved, optimiser = optimisers.sgd_update(
+        {"images": state.images}, {"images": gradient}, state.optimiser,
+        learning_rate=config.learning_rate, momentum=config.momentum,
+    )  # fmt: skip
+    return State(state.step + 1, moved["images"], optimiser), Trace(distances.sum(), distances)
+
+
+def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
+    """The images with hard labels, and with a teacher's where there is one."""
+    return matching.matched_set(NAME, config, inputs, state, total_steps(config, inputs))
+
+
+def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
+    """The images, and the distance, summed over the classes."""
+    labels = matching.labels_of(config, require_data(NAME, inputs)).to(state.images.device)
+    numbers = {} if trace is None else {"distance": Number(trace.loss, scale="log")}
+    return Look(state.images, labels, numbers, running="start" if trace is None else "match")
+
+
+SMALL = Config(  # for the contract tests
+    network=networks.spec("convnet", width=4, norm="instance"), iterations=4, batch_size=4, strategy="crop_flip"
+)

@@ -1,0 +1,257 @@
+r"""What gradient and distribution matching share: learned images of every class, batches of real ones, and views that both see.
+
+DC, DSA (Zhao, Mopuri & Bilen 2021, arXiv 2006.05929; Zhao & Bilen 2021, arXiv 2102.08259) and DM (Zhao & Bilen 2023, arXiv 2110.04181)
+learn images x of class c so that a fresh, mostly untrained network cannot tell a batch of them from a batch of real ones: by the gradient
+of its loss, or by its mean features. Only class numbers are asked of the data, and no teacher.
+
+Symbol       In code      Shape                          Unit
+S            images       [ipc * classes, c, h, w]       normalised pixels, classes in turn
+S_c          of_class     [ipc, c, h, w]
+T_c          real batch   [batch_size, c, h, w]          normalised pixels
+A, B         gradients    as the weight, by name         nats per weight
+omega        view         a draw of `siamese_view`
+
+Equation (DC)                                                              Function
+eq 10  d(A, B) = sum_i (1 - A_i . B_i / (||A_i|| ||B_i||)), i: output channels       channel_distance
+       alternatives in the code: squared error; 1 - cos of all weights as one vector  squared_distance, vector_distance
+       their sum over the layers                                           distances
+Alg 1, line 7  the gradient of the mean cross-entropy                      class_gradient
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from .. import networks
+from ..core import errors, randomness
+from ..core.boundary import checked, floats
+from ..core.parameters import Parameters, parameter
+from ..data import ImageData
+from ..data.siamese_views import operations, siamese_view
+from ..distilled import DistilledSet
+from ..networks import NetworkSpec
+from ..runs.process import Inputs, require_data
+from . import recovery
+from ._labelling import labelled_set
+from ._network_pool import passes_in
+
+DISTANCES = ("channels", "squared", "vector")
+VIEWS = ("shared", "independent", "real", "learned", "none")
+SMALLEST_LENGTH = 1e-6  # added to the product of two lengths, as in the reference code
+ON_CPU = 16  # images in one pass: caches hold their activations, and 256 real ones take half the time of one pass
+_CONVNET = networks.spec("convnet", norm="instance")
+
+Rows = Annotated[Tensor, floats("o *rest", finite=False)]
+Gradients = Mapping[str, Tensor]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(Parameters):
+    """What every matching method has. The defaults are those of the reference code."""
+
+    images_per_class: int = parameter(
+        1, symbol=r"\mathrm{ipc}", range=(1, None), help="Images learned for each class.", explorable=(1, 10)
+    )
+    learning_rate: float = parameter(
+        0.1,
+        symbol=r"\eta_S",
+        range=(0, None),
+        open_low=True,
+        scale="log",
+        help="Of SGD on the images.",
+        explorable=(0.01, 10.0),
+    )
+    momentum: float = parameter(0.5, range=(0, 0.9999), help="Of SGD on the images.", source="reference code")
+    batch_size: int = parameter(
+        256, range=(1, None), unit="images", help="Real images of each class in an update.", explorable=(8, 256)
+    )
+    network: NetworkSpec = parameter(_CONVNET, help="Architecture of the networks in which is matched.")
+    initialisation: str = parameter(
+        "noise",
+        choices=("noise", "real"),
+        help="Where images begin: N(0, 1), or random real ones.",
+        explorable=True,
+    )
+    at_once: int | None = parameter(
+        None,
+        range=(1, None),
+        unit="images",
+        help="Real images in one pass, whose gradients are summed; None: 16 on the CPU, all on a GPU.",
+    )
+    precision: str = parameter(
+        "float32",
+        choices=("float32", "bfloat16"),
+        help="Of the networks' passes; distances and images stay as they are.",
+    )
+    seed: int = parameter(0, range=(0, None), help="Of every draw.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Siamese(Parameters):
+    """The views of DSA; by default none."""
+
+    strategy: str = parameter(
+        "",
+        help="Operations out of color, crop, cutout, flip, scale and rotate, joined by _; one is drawn for each update and class.",
+        source="DSA, section 3.2",
+    )
+    views: str = parameter(
+        "shared",
+        choices=VIEWS,
+        help="Who sees the operation: real and learned images the same draw, each its own, only one of the two, or neither.",
+        source="DSA, Table 4",
+        explorable=True,
+    )
+
+    def rules(self) -> None:
+        """The strategy names operations."""
+        super().rules()
+        operations(self.strategy)
+
+
+@checked
+def channel_distance(real: Rows, learned: Rows) -> Tensor:
+    """Eq 10, one layer: over the output channels, 1 minus the cosine of the two gradients' rows; from 0 to twice their number, [].
+
+    Args:
+        real, learned: [output channels, ...], gradients of one weight. A row of zeros counts 1.
+    """
+    real, learned = real.flatten(1), learned.flatten(1)
+    return (1 - (real * learned).sum(1) / (_length(real) * _length(learned) + SMALLEST_LENGTH)).sum()
+
+
+def squared_distance(real: Gradients, learned: Gradients) -> Tensor:
+    """The squared error between all gradients; []."""
+    return torch.stack([(real[name] - learned[name]).square().sum() for name in learned]).sum()
+
+
+def vector_distance(real: Gradients, learned: Gradients) -> Tensor:
+    """1 minus the cosine between all gradients as one vector; []."""
+    one, other = (torch.cat([each[name].flatten() for name in learned]) for each in (real, learned))
+    return 1 - (one * other).sum() / (_length(one) * _length(other) + SMALLEST_LENGTH)
+
+
+def distances(real: Gradients, learned: Gradients, kind: str = "channels") -> dict[str, Tensor]:
+    """The distance of two gradients by layer, name -> []; biases, and scales and shifts of norms, are left out where `kind` is "channels".
+
+    The other two kinds take all weights together, under the name "all".
+
+    Args:
+        real, learned: one tensor for each parameter, as `class_gradient` makes them. kind: one of `DISTANCES`.
+
+    Raises:
+        DDLabError: different names, another kind, or a network without a weight of more than one axis.
+    """
+    errors.check_choice("distance", kind, DISTANCES)
+    if real.keys() != learned.keys():
+        errors.fail("learned", f"gradients of {list(real)}", list(learned))
+    if kind != "channels":
+        return {"all": (squared_distance if kind == "squared" else vector_distance)(real, learned)}
+    matched = {name: channel_distance(real[name], value) for name, value in learned.items() if value.ndim > 1}
+    if not matched:
+        errors.fail("network", "one with weights of more than one axis, whose gradients are matched", list(learned))
+    return matched
+
+
+def class_gradient(
+    spec: NetworkSpec,
+    weights: Mapping[str, Tensor],
+    images: Tensor,
+    label: int,
+    *,
+    at_once: int | None = None,
+    differentiable: bool = False,
+    precision: str = "float32",
+) -> dict[str, Tensor]:
+    """Alg 1, line 7: the gradient of the mean cross-entropy of images of one class, by parameter; batch norm as in evaluation.
+
+    Args:
+        images: [n, c, h, w]. at_once: images in one pass, whose gradients are summed: the same but for rounding, in less memory.
+        differentiable: keep the way back to the images, which then are one pass. precision: of the passes.
+    """
+    leaves = {name: weights[name].detach().requires_grad_() for name in networks.parameter_names(spec)}
+    total: list[Tensor] = []
+    for part in images.split(len(images) if differentiable or at_once is None else at_once):
+        with torch.enable_grad():
+            with passes_in(precision, part.device):
+                logits = networks.call(spec, {**weights, **leaves}, part)[0].logits.to(part.dtype)
+            labels = torch.full((len(part),), label, device=part.device)
+            loss = F.cross_entropy(logits, labels, reduction="sum") / len(images)
+            slopes = torch.autograd.grad(loss, list(leaves.values()), create_graph=differentiable)
+        total = [a.add_(b) for a, b in zip(total, slopes, strict=True)] if total else list(slopes)
+    return dict(zip(leaves, total, strict=True))
+
+
+def first_images(name: str, config: Config, inputs: Inputs) -> Tensor:
+    """[ipc * classes, c, h, w]: noise or random real images, classes in turn; `name` of the method that asks.
+
+    Raises:
+        DDLabError: no data, or more images per class than a class has.
+    """
+    data = require_data(name, inputs)
+    recovery.check_images_per_class(data, config.images_per_class)
+    if config.initialisation == "real":
+        rows = recovery.real_image_indices(data, config.images_per_class, seed=config.seed)
+        return data.normalised(rows.flatten(), device=inputs.device)
+    count = config.images_per_class * data.classes
+    return recovery.noise_images(data, count, seed=config.seed, batch=0, device=inputs.device)
+
+
+def labels_of(config: Config, data: ImageData) -> Tensor:
+    """int64 [ipc * classes]: the class of each learned image."""
+    return torch.arange(data.classes).repeat(config.images_per_class)
+
+
+def of_class(images: Tensor, label: int, classes: int) -> Tensor:
+    """The learned images of one class, [ipc, c, h, w]."""
+    return images[label::classes]
+
+
+def real_batch(config: Config, inputs: Inputs, label: int, *, step: int, count: int | None = None) -> Tensor:
+    """Random real images of one class, [count, c, h, w], none twice; all of them where the class has fewer.
+
+    Args:
+        count: default `config.batch_size`.
+    """
+    data = require_data("matching", inputs)
+    members = data.of_class(label)
+    order = torch.randperm(len(members), generator=randomness.generator(config.seed, step, f"real images of {label}"))
+    return data.normalised(members[order[: config.batch_size if count is None else count]], device=inputs.device)
+
+
+def seen(config: Any, images: Tensor, *, learned: bool, step: int, label: int, classes: int) -> Tensor:
+    """How images of a class are seen at one update: through the operation that `config` draws for both kinds, or as they are.
+
+    Args:
+        config: with the fields of `Siamese`; of a config without them images are seen as they are. learned: or real.
+    """
+    views = getattr(config, "views", "none")
+    if not getattr(config, "strategy", "") or views == "none" or views == ("real" if learned else "learned"):
+        return images
+    own = learned and views == "independent"
+    return siamese_view(images, config.strategy, seed=config.seed, step=2 * (step * classes + label) + own)
+
+
+def passes(config: Config, device: torch.device | str) -> int | None:
+    """How many real images go through the network at once; None: all."""
+    return config.at_once or (ON_CPU if torch.device(device).type == "cpu" else None)
+
+
+def matched_set(name: str, config: Config, inputs: Inputs, state: Any, total: int, **provenance: Any) -> DistilledSet:
+    """The images with hard labels, and with a teacher's where there is one."""
+    told = {"method": name, "config": config.to_dict(), "step": state.step} | provenance
+    labels = labels_of(config, require_data(name, inputs))
+    return labelled_set(state.images, labels, inputs, complete=state.step >= total, provenance=told)
+
+
+def _length(rows: Tensor) -> Tensor:
+    """Euclidean lengths over the last axis; where a row is 0 its derivative is 0, not NaN."""
+    squares = rows.square().sum(-1)
+    some = squares > 0
+    return torch.where(some, torch.where(some, squares, torch.ones_like(squares)).sqrt(), torch.zeros_like(squares))

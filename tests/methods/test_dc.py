@@ -1,0 +1,209 @@
+"""DC against Algorithm 1 written out with torch's own modules and optimisers in float64; its limiting cases; what it must refuse."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+import ddlab
+from ddlab import networks
+from ddlab.core import randomness
+from ddlab.core.errors import NonFiniteError
+from ddlab.data import ImageData
+from ddlab.methods import dc, matching
+from ddlab.runs import process
+from ddlab.runs.process import Inputs
+from tests.storm.good import DRIVEN, Good
+from tests.support import assert_same, made_data, refuses
+
+STORM: dict[str, Good | str] = {
+    "schedule": Good(lambda g: {"images_per_class": 3}),
+    **dict.fromkeys(["fresh_network", "matched_step", "network_spec", "trained_between", "warmed_up"], DRIVEN),
+}
+SMALL: dict[str, Any] = {
+    "images_per_class": 2, "network": networks.spec("convnet", width=3, norm="instance", depth=2), "networks": 2, "outer_steps": 3,
+    "inner_epochs": 2, "batch_size": 7, "learning_rate": 0.3, "network_learning_rate": 0.1,
+}  # fmt: skip
+
+
+def config(**changes: Any) -> dc.Config:
+    return dc.Config(**SMALL | changes)
+
+
+@pytest.fixture
+def inputs(grey: ImageData) -> Inputs:
+    return Inputs(data=grey, device="cpu")
+
+
+def in_double(config: dc.Config, inputs: Inputs, monkeypatch: pytest.MonkeyPatch) -> dc.State:
+    """The first state, all of it in float64; later networks are, too."""
+    fresh = dc.fresh_network
+    monkeypatch.setattr(
+        dc, "fresh_network", lambda *given: {name: value.double() for name, value in fresh(*given).items()}
+    )
+    state = dc.init(config, inputs)
+    images = state.images.double()
+    return dataclasses.replace(state, images=images, optimiser=dc.optimisers.sgd_init({"images": images}))
+
+
+def by_hand(config: dc.Config, data: ImageData, images: Tensor, modules: list[nn.Module]) -> tuple[Tensor, list[float]]:
+    """Algorithm 1 with modules, backward() and torch.optim; the draws are the library's."""
+    images = images.clone().requires_grad_()
+    of_images = torch.optim.SGD([images], lr=config.learning_rate, momentum=config.momentum)
+    labels, losses, step = torch.arange(data.classes).repeat(config.images_per_class), [], 0
+    for module in modules:
+        parameters = list(module.parameters())
+        of_network = torch.optim.SGD(parameters, lr=config.network_learning_rate)
+        for t in range(config.outer_steps or 0):
+            total = torch.zeros((), dtype=torch.float64)
+            for c in range(data.classes):
+                draw = randomness.generator(config.seed, step, f"real images of {c}")
+                members = data.of_class(c)
+                real = data.normalised(
+                    members[torch.randperm(len(members), generator=draw)[: config.batch_size]]
+                ).double()
+                wanted = torch.autograd.grad(F.cross_entropy(module(real), torch.full((len(real),), c)), parameters)
+                made = images[labels == c]
+                slopes = torch.autograd.grad(
+                    F.cross_entropy(module(made), torch.full((len(made),), c)), parameters, create_graph=True
+                )
+                for one, other in zip(wanted, slopes, strict=True):
+                    if one.ndim > 1:
+                        rows, others = one.flatten(1), other.flatten(1)
+                        total = (
+                            total + (1 - (rows * others).sum(1) / (rows.norm(dim=1) * others.norm(dim=1) + 1e-6)).sum()
+                        )
+            of_images.zero_grad()
+            total.backward()
+            of_images.step()
+            losses.append(float(total.detach()))
+            step += 1
+            if t == (config.outer_steps or 0) - 1:
+                break
+            for epoch in range(config.inner_epochs or 0):
+                order = torch.randperm(len(labels), generator=randomness.generator(config.seed, step, f"epoch {epoch}"))
+                of_network.zero_grad()
+                F.cross_entropy(module(images.detach()[order]), labels[order]).backward()
+                of_network.step()
+    return images.detach(), losses
+
+
+def test_is_algorithm_1(inputs: Inputs, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings, data = config(), inputs.data
+    assert data is not None
+    state = in_double(settings, inputs, monkeypatch)
+    modules = []
+    for number in range(settings.networks):
+        network = networks.Network(
+            spec=dc.network_spec(settings, inputs), weights=dc.fresh_network(settings, inputs, number)
+        )
+        modules.append(network.module().double())
+    images, losses = by_hand(settings, data, state.images, modules)
+    found = []
+    for step in process.steps(dc, settings, inputs, state):
+        found.append(float(step.trace.loss))
+        state = step.state
+    assert found == pytest.approx(losses, rel=1e-9)
+    torch.testing.assert_close(state.images, images, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("count", "loops"),
+    [
+        (1, (1, 1)),
+        (10, (10, 50)),
+        (20, (20, 25)),
+        (30, (30, 20)),
+        (40, (40, 15)),
+        (50, (50, 10)),
+        (15, (15, 38)),
+        (200, (50, 10)),
+    ],
+)
+def test_loops_follow_from_the_images_per_class(count: int, loops: tuple[int, int]) -> None:
+    assert dc.schedule(count) == loops == dc.Config(images_per_class=count).loops
+    assert dc.Config(images_per_class=count, outer_steps=2, inner_epochs=0).loops == (2, 0)
+
+
+def test_provenance_says_where_loops_are_interpolated(inputs: Inputs) -> None:
+    for count, interpolated in ((1, False), (2, True)):
+        settings = dc.SMALL.replace(images_per_class=count, outer_steps=None, inner_epochs=None, networks=1)
+        made = process.run(dc, settings, inputs)
+        assert made.provenance["loops_interpolated"] is interpolated
+        assert tuple(made.provenance["loops"]) == dc.schedule(count)
+
+
+def test_a_network_that_does_not_learn_is_matched_at_its_start(inputs: Inputs) -> None:
+    still = process.run(dc, config(network_learning_rate=0.0), inputs)
+    untrained = process.run(dc, config(inner_epochs=0), inputs)
+    assert torch.equal(still.images, untrained.images)
+    assert not torch.equal(process.run(dc, config(), inputs).images, still.images)
+
+
+def test_each_network_is_fresh_and_the_last_matching_trains_none(inputs: Inputs) -> None:
+    settings = config()
+    states = [dc.init(settings, inputs), *(step.state for step in process.steps(dc, settings, inputs))]
+    fresh = [dc.fresh_network(settings, inputs, number) for number in (0, 1)]
+    assert_same(states[0].network, fresh[0])
+    assert_same(states[3].network, fresh[1])
+    assert_same(states[6].network, states[5].network)
+    for before, after in ((0, 1), (1, 2), (3, 4), (4, 5)):
+        assert any(not torch.equal(states[before].network[name], states[after].network[name]) for name in fresh[0])
+    once = config(images_per_class=1, outer_steps=None, inner_epochs=None)
+    steps = list(process.steps(dc, once, inputs))
+    assert_same(steps[-1].state.network, fresh[1])
+
+
+def test_batch_norm_sees_real_images_and_then_stands_still(inputs: Inputs) -> None:
+    settings = config(network=networks.spec("convnet", width=3, depth=2), inner_epochs=0)
+    data, state = inputs.data, dc.init(settings, inputs)
+    assert data is not None
+    warmed = dc.warmed_up(settings, inputs, state)
+    module = networks.Network(spec=dc.network_spec(settings, inputs), weights=state.network).module().train()
+    with torch.no_grad():
+        module(torch.cat([matching.real_batch(settings, inputs, c, step=0, count=dc.WARM_UP) for c in range(3)]))
+    for name, value in module.state_dict().items():
+        torch.testing.assert_close(warmed[name], value, msg=name)
+    after, _ = dc.update(settings, inputs, state)
+    assert_same(after.network, warmed)
+    plain = dc.init(config(), inputs)
+    assert dc.warmed_up(config(), inputs, plain) is plain.network
+
+
+def test_passes_of_real_images_change_rounding_alone(inputs: Inputs) -> None:
+    one, other = (process.run(dc, config(at_once=at_once, networks=1), inputs).images for at_once in (7, 2))
+    torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
+
+
+def test_learned_digits_teach_more_than_random_ones() -> None:
+    data = ddlab.data.load("digits")
+    made = ddlab.distill("dc", data, config=dc.Config.teaching(networks=15, initialisation="real"), progress=False)
+    real = ddlab.distill("selection", data, progress=False)
+    options: dict[str, Any] = {"labels": "hard", "seeds": [0, 1, 2], "progress": False}
+    learned, random = (ddlab.evaluate(each, data, **options) for each in (made, real))
+    assert learned.mean > random.mean
+
+
+def test_refuses_in_a_sentence(inputs: Inputs) -> None:
+    with refuses("images_per_class", "at most 12"):
+        process.start(dc, config(images_per_class=13, initialisation="real"), inputs)
+    with refuses("network_learning_rate"):
+        config(network_learning_rate=-1)
+    with refuses("dataset", "'svhn'"):
+        dc.Config.paper("imagenet")
+    broken = dc.init(config(), inputs)
+    broken.network["blocks.0.convolution.weight"][:] = torch.nan
+    _, trace = dc.update(config(), inputs, broken)
+    with pytest.raises(NonFiniteError, match=r"distances\.blocks\.0\.convolution\.weight\[0\]"):  # layer and class
+        process.check_finite(dc.NAME, 1, {"distances": trace.distances})
+
+
+def test_one_image_of_each_class_is_enough() -> None:
+    lonely = Inputs(data=made_data(train=1), device="cpu")
+    made = process.run(dc, config(images_per_class=1, initialisation="real"), lonely)
+    assert len(made) == 3 and bool(torch.isfinite(made.images).all())

@@ -1,0 +1,143 @@
+"""DM against its objective written out with a module and torch.optim in float64; its limiting cases; what it must refuse."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+import ddlab
+from ddlab import networks
+from ddlab.data import ImageData, siamese_views
+from ddlab.methods import dm, matching
+from ddlab.runs import process
+from ddlab.runs.process import Inputs
+from tests.storm.good import DRIVEN, Good
+from tests.support import made_data, refuses
+
+STORM: dict[str, Good | str] = {
+    "mean_feature_distance": Good(lambda g: {"real": g.tensor(3, 2), "learned": g.tensor(4, 2)}, whole=("real", "learned")),
+    **dict.fromkeys(["class_distances", "features", "fresh_network", "matched_step"], DRIVEN),
+}  # fmt: skip
+SMALL: dict[str, Any] = {
+    "images_per_class": 2, "network": networks.spec("convnet", width=3, norm="instance", depth=2), "iterations": 5, "batch_size": 7,
+    "strategy": "", "learning_rate": 0.5,
+}  # fmt: skip
+
+
+def config(**changes: Any) -> dm.Config:
+    return dm.Config(**SMALL | changes)
+
+
+@pytest.fixture
+def inputs(grey: ImageData) -> Inputs:
+    return Inputs(data=grey, device="cpu")
+
+
+def embedded(module: torch.nn.Module, images: Tensor) -> Tensor:
+    """What the linear layer sees, by a hook of torch's own."""
+    found: list[Tensor] = []
+    handle = module.get_submodule("classifier").register_forward_pre_hook(lambda _, given: found.append(given[0]))
+    module(images)
+    handle.remove()
+    return found[0]
+
+
+def in_double(settings: dm.Config, inputs: Inputs, monkeypatch: pytest.MonkeyPatch) -> dm.State:
+    fresh = dm.fresh_network
+
+    def double(*given: Any) -> Any:
+        spec, weights = fresh(*given)
+        return spec, {name: value.double() if value.is_floating_point() else value for name, value in weights.items()}
+
+    monkeypatch.setattr(dm, "fresh_network", double)
+    state = dm.init(settings, inputs)
+    images = state.images.double()
+    return dataclasses.replace(state, images=images, optimiser=dm.optimisers.sgd_init({"images": images}))
+
+
+@pytest.mark.parametrize("strategy", ["", siamese_views.ALL])
+@pytest.mark.parametrize("norm", ["instance", "batch"])
+def test_is_its_objective(strategy: str, norm: str, inputs: Inputs, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings, data = (
+        config(strategy=strategy, network=networks.spec("convnet", width=3, norm=norm, depth=2)),
+        inputs.data,
+    )
+    assert data is not None
+    state = in_double(settings, inputs, monkeypatch)
+    images, labels = state.images.clone().requires_grad_(), torch.arange(3).repeat(2)
+    optimiser = torch.optim.SGD([images], lr=0.5, momentum=0.5)
+    for step in process.steps(dm, settings, inputs, state):
+        spec, weights = dm.fresh_network(settings, inputs, step.index - 1)
+        module = networks.Network(spec=spec, weights=weights).module().train()
+        groups = []
+        for made in (False, True):
+            for c in range(3):
+                batch = (
+                    images[labels == c]
+                    if made
+                    else matching.real_batch(settings, inputs, c, step=step.index - 1).double()
+                )
+                if strategy:
+                    place = 2 * ((step.index - 1) * 3 + c)
+                    batch = siamese_views.siamese_view(batch, strategy, seed=settings.seed, step=place)
+                groups.append(batch)
+        real, learned = (embedded(module, torch.cat(half)) for half in (groups[:3], groups[3:]))
+        total = torch.zeros((), dtype=torch.float64)
+        for c in range(3):
+            total = total + ((real[7 * c : 7 * c + 7].mean(0) - learned[2 * c : 2 * c + 2].mean(0)) ** 2).sum()
+        optimiser.zero_grad()
+        total.backward()
+        optimiser.step()
+        assert float(step.trace.loss) == pytest.approx(float(total.detach()), rel=1e-9)
+        assert float(step.trace.distances.sum()) == pytest.approx(float(step.trace.loss))
+        torch.testing.assert_close(step.state.images, images.detach(), rtol=1e-9, atol=1e-9)
+
+
+def test_the_distance_number_by_number() -> None:
+    draw = np.random.default_rng(0)
+    real, learned = draw.normal(size=(5, 4)), draw.normal(size=(3, 4))
+    wanted = sum((sum(row[d] for row in real) / 5 - sum(row[d] for row in learned) / 3) ** 2 for d in range(4))
+    leaves = torch.tensor(real), torch.tensor(learned).requires_grad_()
+    assert float(dm.mean_feature_distance(*leaves).detach()) == pytest.approx(wanted, rel=1e-12)
+    assert torch.autograd.gradcheck(lambda made: dm.mean_feature_distance(leaves[0], made), leaves[1])
+
+
+def test_the_real_images_themselves_are_at_no_distance(inputs: Inputs) -> None:
+    settings = config(images_per_class=12, batch_size=12, initialisation="real")
+    state = dm.init(settings, inputs)
+    gradient, distances = dm.matched_step(settings, inputs, state)
+    assert float(distances.sum()) < 1e-9 and float(gradient.abs().max()) < 1e-6
+
+
+def test_classes_at_a_time_change_nothing_but_rounding(inputs: Inputs, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = process.run(dm, config(), inputs).images
+    monkeypatch.setattr(dm, "LEARNED_AT_ONCE", 2)
+    torch.testing.assert_close(process.run(dm, config(at_once=3), inputs).images, whole, rtol=1e-4, atol=1e-5)
+
+
+def test_learned_digits_teach_more_than_random_ones() -> None:
+    data = ddlab.data.load("digits")
+    made = ddlab.distill("dm", data, progress=False)
+    real = ddlab.distill("selection", data, progress=False)
+    options: dict[str, Any] = {"labels": "hard", "seeds": [0, 1, 2], "progress": False}
+    learned, random = (ddlab.evaluate(each, data, **options) for each in (made, real))
+    assert learned.mean > random.mean + 0.05
+
+
+def test_one_image_of_each_class_is_enough() -> None:
+    made = process.run(dm, config(images_per_class=1), Inputs(data=made_data(train=1), device="cpu"))
+    assert len(made) == 3 and bool(torch.isfinite(made.images).all())
+
+
+def test_refuses_in_a_sentence(inputs: Inputs) -> None:
+    with refuses("images_per_class", "at most 12"):
+        process.start(dm, config(images_per_class=13), inputs)
+    with refuses("strategy", "color"):
+        config(strategy="colour")
+    with refuses("dataset", "'svhn'"):
+        dm.Config.paper("imagenet")

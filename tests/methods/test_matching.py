@@ -1,0 +1,194 @@
+"""What matching methods share: distances against plain loops in float64, gradients of a gradient, real batches, views."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from ddlab import networks
+from ddlab.data import ImageData
+from ddlab.data.siamese_views import siamese_view
+from ddlab.methods import dc, dsa, matching
+from ddlab.runs.process import Inputs
+from tests.storm.good import DRIVEN, Good
+from tests.support import refuses
+
+STORM: dict[str, Good | str] = {
+    "channel_distance": Good(
+        lambda g: {"real": torch.ones(2, 3), "learned": torch.ones(2, 3)}, whole=("real", "learned")
+    ),
+    "distances": Good(
+        lambda g: {"real": {"w": torch.ones(2, 3)}, "learned": {"w": torch.ones(2, 3)}}, whole=("real", "learned")
+    ),
+    **dict.fromkeys(
+        [
+            "class_gradient",
+            "first_images",
+            "labels_of",
+            "matched_set",
+            "of_class",
+            "passes",
+            "real_batch",
+            "seen",
+            "squared_distance",
+            "vector_distance",
+        ],
+        DRIVEN,
+    ),
+}
+SHAPES = {"convolution": (4, 3, 2, 2), "linear": (5, 6), "bias": (5,)}
+
+
+def drawn(seed: int) -> dict[str, Tensor]:
+    draw = torch.Generator().manual_seed(seed)
+    return {name: torch.randn(shape, generator=draw, dtype=torch.float64) for name, shape in SHAPES.items()}
+
+
+def cosine(one: list[float], other: list[float]) -> float:
+    product = sum(a * b for a, b in zip(one, other, strict=True))
+    lengths = math.sqrt(sum(a * a for a in one)) * math.sqrt(sum(b * b for b in other))
+    return product / (lengths + 1e-6)
+
+
+def reference(real: dict[str, Tensor], learned: dict[str, Tensor], kind: str) -> dict[str, float]:
+    """The three distances number by number."""
+    if kind == "channels":
+        return {
+            name: sum(
+                1 - cosine(a.flatten().tolist(), b.flatten().tolist()) for a, b in zip(real[name], learned[name], strict=True)
+            )
+            for name in ("convolution", "linear")
+        }  # fmt: skip
+    one, other = ([number for name in SHAPES for number in each[name].flatten().tolist()] for each in (real, learned))
+    if kind == "squared":
+        return {"all": sum((a - b) ** 2 for a, b in zip(one, other, strict=True))}
+    return {"all": 1 - cosine(one, other)}
+
+
+@pytest.mark.parametrize("kind", matching.DISTANCES)
+def test_distances_number_by_number(kind: str) -> None:
+    real, learned = drawn(0), drawn(1)
+    found = matching.distances(real, learned, kind)
+    assert {name: float(value) for name, value in found.items()} == pytest.approx(
+        reference(real, learned, kind), rel=1e-12
+    )
+    leaves = tuple(value.requires_grad_() for value in learned.values())
+
+    def total(*parts: Tensor) -> Tensor:
+        return torch.stack(list(matching.distances(real, dict(zip(SHAPES, parts, strict=True)), kind).values())).sum()
+
+    assert torch.autograd.gradcheck(total, leaves)
+
+
+def test_equal_gradients_are_at_no_distance_and_opposite_ones_at_two() -> None:
+    real = drawn(2)
+    for factor, per_channel in ((3.0, 0.0), (-0.5, 2.0)):
+        found = matching.distances(real, {name: factor * value for name, value in real.items()})
+        for name, value in found.items():
+            assert float(value) == pytest.approx(per_channel * SHAPES[name][0], abs=1e-5)
+
+
+def test_a_row_of_zeros_counts_one_and_sends_no_nan_back() -> None:
+    real = torch.ones(3, 4, dtype=torch.float64)
+    learned = torch.cat([torch.zeros(1, 4), torch.ones(2, 4)]).double().requires_grad_()
+    found = matching.channel_distance(real, learned)
+    (slope,) = torch.autograd.grad(found, learned)
+    assert float(found.detach()) == pytest.approx(1, abs=1e-6) and bool(torch.isfinite(slope).all())
+
+
+def test_refuses_what_cannot_be_matched() -> None:
+    with refuses("network", "more than one axis"):
+        matching.distances({"bias": torch.ones(3)}, {"bias": torch.ones(3)})
+    with refuses("learned", "gradients of"):
+        matching.distances(drawn(0), {"linear": torch.ones(5, 6)})
+    with refuses("distance", "'channels'"):
+        matching.distances(drawn(0), drawn(0), "euclid")
+
+
+@pytest.fixture
+def spec(grey: ImageData) -> networks.NetworkSpec:
+    return networks.spec("convnet", width=3, norm="instance", depth=2).for_data(grey)
+
+
+@pytest.fixture
+def weights(spec: networks.NetworkSpec) -> dict[str, Tensor]:
+    return {name: value.double() for name, value in networks.initialise(spec, seed=0).weights.items()}
+
+
+def test_the_gradient_of_a_class_is_torchs_whatever_goes_through_at_once(
+    grey: ImageData, spec: networks.NetworkSpec, weights: dict[str, Tensor]
+) -> None:
+    images = grey.normalised(grey.of_class(1)).double()
+    module = networks.Network(spec=spec, weights=weights).module().double()
+    loss = torch.nn.CrossEntropyLoss()(module(images), torch.full((len(images),), 1))
+    loss.backward()
+    wanted = {name: value.grad for name, value in module.named_parameters()}
+    for at_once in (None, 5, 1, 100):
+        found = matching.class_gradient(spec, weights, images, 1, at_once=at_once)
+        assert found.keys() == wanted.keys()
+        for name, value in found.items():
+            torch.testing.assert_close(value, wanted[name], rtol=1e-10, atol=1e-12)
+            assert not value.requires_grad
+
+
+def test_images_feel_the_distance_of_the_gradients(
+    grey: ImageData, spec: networks.NetworkSpec, weights: dict[str, Tensor]
+) -> None:
+    real = matching.class_gradient(spec, weights, grey.normalised(grey.of_class(0)).double(), 0)
+    draw = torch.Generator().manual_seed(4)
+    images = torch.randn((2, 1, 8, 8), generator=draw, dtype=torch.float64, requires_grad=True)
+
+    def total(made: Tensor) -> Tensor:
+        slopes = matching.class_gradient(spec, weights, made, 0, differentiable=True)
+        return torch.stack(list(matching.distances(real, slopes).values())).sum()
+
+    assert torch.autograd.gradcheck(total, images, eps=1e-5, atol=1e-5)
+
+
+def test_a_real_batch_is_of_its_class_without_repetition(grey: ImageData) -> None:
+    config, inputs = dc.SMALL.replace(batch_size=8), Inputs(data=grey, device="cpu")
+    batches = [matching.real_batch(config, inputs, label, step=step) for label in range(3) for step in range(5)]
+    for number, batch in enumerate(batches):
+        members = grey.normalised(grey.of_class(number // 5))
+        rows = [next(i for i, real in enumerate(members) if torch.equal(real, image)) for image in batch]
+        assert len(set(rows)) == len(batch) == 8
+    assert not any(torch.equal(batches[0], other) for other in batches[1:5]), "another draw at each step"
+    # More than the class has: all of it.
+    every = matching.real_batch(config.replace(batch_size=99), inputs, 2, step=0)
+    assert len(every) == 12 and torch.equal(every.sum(), grey.normalised(grey.of_class(2))[_order(every, grey)].sum())
+
+
+def _order(batch: Tensor, data: ImageData) -> list[int]:
+    members = data.normalised(data.of_class(2))
+    rows = [next(i for i, real in enumerate(members) if torch.equal(real, image)) for image in batch]
+    assert sorted(rows) == list(range(12))
+    return rows
+
+
+def test_learned_images_belong_to_the_classes_in_turn(grey: ImageData) -> None:
+    config, inputs = dc.SMALL.replace(images_per_class=2, initialisation="real"), Inputs(data=grey, device="cpu")
+    images = matching.first_images("dc", config, inputs)
+    assert matching.labels_of(config, grey).tolist() == [0, 1, 2, 0, 1, 2]
+    for label in range(3):
+        members = grey.normalised(grey.of_class(label))
+        for image in matching.of_class(images, label, 3):
+            assert any(torch.equal(image, real) for real in members)
+
+
+@pytest.mark.parametrize("views", matching.VIEWS)
+def test_who_sees_the_operation(views: str, grey: ImageData) -> None:
+    images = grey.normalised(grey.of_class(0))
+    config = dsa.SMALL.replace(views=views, strategy="scale_rotate")
+    drawn: dict[str, Any] = {"step": 3, "label": 1, "classes": 3}
+    real, learned = (matching.seen(config, images, learned=each, **drawn) for each in (False, True))
+    assert torch.equal(real, images) == (views in ("learned", "none"))
+    assert torch.equal(learned, images) == (views in ("real", "none"))
+    assert torch.equal(real, learned) == (views in ("shared", "none"))
+    if views == "shared":
+        assert torch.equal(real, siamese_view(images, config.strategy, seed=config.seed, step=2 * (3 * 3 + 1)))
+    plain = matching.seen(config.replace(strategy=""), images, learned=True, **drawn)
+    assert plain is images and matching.seen(dc.SMALL, images, learned=True, **drawn) is images
