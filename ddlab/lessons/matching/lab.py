@@ -1,0 +1,194 @@
+"""The laboratory of learned images: what distribution matching makes of random real images, and what students learn from them.
+
+MatchingLab(data)
+MatchingLab(data, dm.Config.teaching(images_per_class=1))
+"""
+
+from __future__ import annotations
+
+import statistics
+
+import plotly.graph_objects as go
+
+from ...explorers.lab import Compute, Known, Lab, Value
+from ...explorers.quest import Quest
+from ...explorers.views import Chart, Row, Strip, step_on_show
+from ...figures import comparison, encode_grid, loss_curves
+from ...runs import Frame, Run
+from .world import CENTRES, LEARNED, RANDOM, Settings, World
+
+_WIDTH = 480  # pixels that a row of images fills at least, where whole multiples allow it
+_HEIGHT = 330
+_ROWS = 10  # of images: of each class so many are shown
+_AHEAD = 0.02  # of accuracy: what the quest asks for
+_REAL = (RANDOM, CENTRES)
+
+
+def frame_on_show(world: World, settings: Settings, known: Known) -> Frame:
+    """The last frame that is not after the step on show."""
+    frame = world.run(settings).at(known.step)
+    assert frame is not None  # the check has begun the run
+    return frame
+
+
+# -- the images
+
+
+def strip_data(world: World, settings: Settings, known: Known) -> tuple:
+    """The frame on show."""
+    return world, frame_on_show(world, settings, known), min(settings.images_per_class, _ROWS)
+
+
+def strip(world: World, frame: Frame, rows: int) -> tuple[bytes, str]:
+    """The learned images: a column for each class, some rows."""
+    data = world.data
+    pixels = data.to_uint8(frame.content.images[: rows * data.classes])
+    scale = max(1, round(_WIDTH / (data.classes * data.image_size[1])))
+    names = [name if len(name) <= 8 else f"{name[:7]}." for name in data.class_names]
+    alt = (
+        f"{rows} learned {'image' if rows == 1 else 'images'} of each class after update {frame.step}, "
+        f"a column for each of {', '.join(data.class_names)}."
+    )
+    return encode_grid(pixels, data.classes, scale, column_labels=names, gap=4), alt
+
+
+# -- the distance
+
+
+def distance_data(world: World, settings: Settings, known: Known) -> tuple:
+    """The distance at the steps that were kept, so far."""
+    frames = world.run(settings).frames[1:]
+    return settings.iterations, tuple((frame.step, float(frame.content.numbers["distance"].value)) for frame in frames)
+
+
+def distance_curve(iterations: int, points: tuple[tuple[int, float], ...]) -> go.Figure:
+    """What the images descend, each time in another network."""
+    steps, values = zip(*points, strict=True)  # the check has made one update
+    figure = loss_curves(
+        {"distance of the mean features": list(values)},
+        list(steps),
+        log_y=True,
+        height=_HEIGHT,
+        title="Distance, each time in a fresh network",
+        x_label="update",
+        y_label="squared distance, sum over classes",
+    )
+    return figure.update_xaxes(range=[0, iterations])
+
+
+# -- students
+
+
+def real_students(world: World, settings: Settings) -> list[Value]:
+    """One student on each kind of real images: what the others are seen against."""
+    return [Value(world.real, kind, settings.images_per_class, world.seeds[0]) for kind in _REAL]
+
+
+def student(world: World, settings: Settings, kind: str, seed: int, frame: Frame) -> Value:
+    """One student: on the images of a frame, or on as many real ones."""
+    if kind == LEARNED:
+        return Value(world.learned, world.run(settings), frame, seed)
+    return Value(world.real, kind, settings.images_per_class, seed)
+
+
+def students(world: World, settings: Settings, known: Known) -> list[Run | Value]:
+    """Students on the frame on show and on real images, seed by seed."""
+    frame = frame_on_show(world, settings, known)
+    return [student(world, settings, kind, seed, frame) for seed in world.seeds for kind in (LEARNED, *_REAL)]
+
+
+def accuracies(world: World, settings: Settings, known: Known) -> dict[str, tuple[float, ...]]:
+    """What is known of students: on the frame on show, and on as many real images."""
+    frame = frame_on_show(world, settings, known)
+    found = {
+        kind: [known(student(world, settings, kind, seed, frame)) for seed in world.seeds] for kind in (LEARNED, *_REAL)
+    }
+    return {kind: tuple(value for value in values if value is not None) for kind, values in found.items()}
+
+
+def score_data(world: World, settings: Settings, known: Known) -> tuple:
+    """The step on show, and the accuracies known so far."""
+    found = accuracies(world, settings, known)
+    return frame_on_show(world, settings, known).step, world.data.classes, tuple(found.items())
+
+
+def scores(step: int, classes: int, found: tuple[tuple[str, tuple[float, ...]], ...]) -> go.Figure:
+    """Mean accuracy of each kind, every student a point, beside chance."""
+    named = {f"{kind}, update {step}" if kind == LEARNED else kind: values for kind, values in found if values}
+    means = [statistics.fmean(values) for values in named.values()]
+    return comparison(
+        list(named),
+        means,
+        means,
+        means,
+        seeds=[list(values) for values in named.values()],
+        reference=("chance", 1 / classes),
+        title="Students, by class numbers",
+        height=_HEIGHT,
+    )
+
+
+# -- in words
+
+
+def sentence(world: World, settings: Settings, known: Known) -> str:
+    """What is seen at a step."""
+    run, frame = world.run(settings), frame_on_show(world, settings, known)
+    count, classes = settings.images_per_class, world.data.classes
+    begun = "random real images" if settings.initialisation == "real" else "noise"
+    many = f"{count} {'image' if count == 1 else 'images'} of each of {classes} classes"
+    now = "as they began" if frame.step == 0 else f"after update {frame.step} of {run.total}"
+    found = {kind: statistics.fmean(values) for kind, values in accuracies(world, settings, known).items() if values}
+    said = ", ".join(f"from {'these' if kind == LEARNED else kind} {value:.1%}" for kind, value in found.items())
+    taught = f" Students learn {said}." if said else " Train students says what they teach."
+    left = "" if run.complete or known.doing(run) else " Press Learn."
+    return f"{many}, begun as {begun}, {now}.{taught}{left}"
+
+
+def quest_met(world: World, settings: Settings, known: Known) -> bool:
+    """Whether students of every seed are there, and those on the frame on show are ahead of those on centres."""
+    found = accuracies(world, settings, known)
+    if min(len(found[LEARNED]), len(found[CENTRES])) < len(world.seeds):
+        return False
+    return statistics.fmean(found[LEARNED]) - statistics.fmean(found[CENTRES]) >= _AHEAD
+
+
+MatchingLab = Lab(
+    "What can a few learned images teach?",
+    World,
+    controls=("images_per_class", "initialisation", "learning_rate"),
+    more=("iterations", "batch_size", "momentum", "views"),
+    labels={
+        "images_per_class": "images per class",
+        "initialisation": "begin as",
+        "iterations": "updates",
+        "batch_size": "real batch",
+    },
+    check=World.check,
+    wanted=real_students,
+    opens_with=2,
+    watched=World.run,
+    step_words="update",
+    unused=lambda world, settings: () if settings.strategy else ("views",),
+    job_words=lambda world, run: f"learning {run.config.images_per_class} per class",
+    buttons=[
+        Compute(
+            "Learn", lambda world, settings, known: [world.run(settings)], hint="Let the images descend", stays=True
+        ),
+        Compute(
+            "Train students",
+            students,
+            "graduation-cap",
+            "On the images on show, on random real ones and on k-means centres",
+        ),
+    ],
+    views=[
+        Strip(strip_data, strip),
+        Row(Chart(distance_data, distance_curve, cursor=step_on_show), Chart(score_data, scores)),
+    ],
+    sentence=sentence,
+    quest=Quest(
+        f"Let learned images teach more than as many k-means centres: ahead by {_AHEAD:.0%} of the test images, all students counted.",
+        quest_met,
+    ),
+)
