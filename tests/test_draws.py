@@ -15,10 +15,10 @@ from ddlab.evaluation import continual, entropy, probing
 from ddlab.networks import Network
 from ddlab.runs import cache, process
 from ddlab.runs.process import Inputs
-from ddlab.training import self_supervised, supervised
+from ddlab.training import forgetting, self_supervised, supervised
 
 PROCESSES = {name: methods.get(name) for name in methods.names()} | {
-    one.NAME: one for one in (supervised, self_supervised)
+    one.NAME: one for one in (supervised, forgetting, self_supervised)
 }
 _POOL = (
     "network 0 of the pool 5/0-1, network 1 of the pool 5/0, network weights 73675290/0, network weights 1490346933/0, "
@@ -34,6 +34,7 @@ DRAWN = {
     "parameterised_self_supervised": _POOL,
     "representation_selection": "real images of the pairs 5/0",
     "training": "augment 5/0-26, mixup 5/0-26, network weights 5/0, order 5/0-2",
+    "forgetting": "augment 5/0-8, network weights 5/0, order 5/0-2",
     "self_supervised": "augment 5/0-7, colours 5/0-7, network weights 5/0, order 5/0-1, projector weights 5/0-1, random part 5/0-7",
     "reference_images": "reference images 5/0-2, reference noise 5/0, shuffled pixels 5/0",
     "class_order": "order of classes 5/0",
@@ -54,6 +55,7 @@ SWITCHED: dict[str, tuple[dict[str, Any], str]] = {  # other draws than those of
         {"adjustment_view": "random", "crop": "always"},
         "crop and flip 5/0-5, real images 5/0-2, roll 5/0-5",
     ),
+    "selection": ({"kind": "forgetting"}, "augment 5/0-9, forgetting ties 5/0-2, network weights 5/0, order 5/0-9"),
     "kernel_ridge_self_supervised": ({"real_views": True}, f"augment 5/0-3, {_POOL}"),
     "training": (
         {"strategy": "crop"},

@@ -2,18 +2,22 @@ r"""Selection: real images instead of made ones. The baselines that a distilled 
 
 kind        What is taken for each class                                            Source
 random      images at random
-average     the mean image of each of ipc random parts of the class                 what a "prototype" without learning is
-k_means     the real image nearest to each of ipc k-means centres                   Lloyd 1982 (scikit-learn)
+average     the mean image of each of ipc random parts of the class;                what a "prototype" without learning is
+            the class mean where ipc = 1
+centres     ipc k-means centres, in pixels; the class mean where ipc = 1            Lloyd 1982 (scikit-learn)
+k_means     the real image nearest to each of these centres                         Lloyd 1982 (scikit-learn)
 herding     greedily the image that brings the mean of the chosen nearest           Welling 2009; Rebuffi et al. 2017, arXiv 1611.07725
             to the mean of the class
 k_center    greedily the image farthest from all chosen, starting nearest           Gonzalez 1985; Sener & Savarese 2018, arXiv 1708.00489
             to the class mean
+forgetting  the images that a network forgets most often while it trains            Toneva et al. 2019, arXiv 1812.05159
 
 Symbol      In code              Shape                       Unit
 ipc         images_per_class
 f           features             [images of a class, d]      pixels (normalised) or teacher features
 
-One step selects for one class. Distances are Euclidean in `space`: pixels, or the teacher's penultimate features.
+One step selects for one class. Distances are Euclidean in `space`: pixels, or the teacher's penultimate features. For "forgetting" `init`
+trains a network of its own for `forgetting_epochs`, with the settings of a small teacher; what is counted: `training.forgetting`.
 """
 
 from __future__ import annotations
@@ -27,18 +31,21 @@ from torch import Tensor
 
 from .. import networks
 from ..core import errors, randomness
-from ..core.boundary import checked, floats, within
+from ..core.boundary import checked, floats, integers, within
 from ..core.parameters import Parameters, parameter
 from ..distilled import DistilledSet
 from ..runs.look import Look, Number
-from ..runs.process import Inputs, check_finite, require_data, require_teacher
+from ..runs.process import Inputs, check_finite, require_data, require_teacher, steps
+from ..training import forgetting
 from . import recovery
 from ._labelling import labelled_set
 
 NAME = "selection"
 ALIASES = ()
 NEEDS_TEACHER = False
+_EPOCHS = 10  # of a training in which forgetting is counted
 Features = Annotated[Tensor, floats("n d")]
+Seed = Annotated[int, within(0, 2**32 - 1)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +54,7 @@ class Config(Parameters):
 
     kind: str = parameter(
         "random",
-        choices=("random", "average", "k_means", "herding", "k_center"),
+        choices=("random", "average", "centres", "k_means", "herding", "k_center", "forgetting"),
         help="Rule of selection.",
         explorable=True,
     )
@@ -57,7 +64,22 @@ class Config(Parameters):
     space: str = parameter(
         "pixels", choices=("pixels", "features"), help="Where distances are taken: pixels, or the teacher's features."
     )
+    forgetting_epochs: int = parameter(
+        _EPOCHS, range=(1, None), help="Passes over the images in which forgetting is counted."
+    )
     seed: int = parameter(0, range=(0, None), help="Of every draw.")
+
+    def rules(self) -> None:
+        """The centres are the images themselves."""
+        if self.kind == "centres" and self.space != "pixels":
+            errors.fail("space", "'pixels' for the kind 'centres' (centres of features are no images)", self.space)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields; `forgetting_epochs` only where it is not its default: what was selected before it keeps its fingerprint."""
+        described = super().to_dict()
+        if self.forgetting_epochs == _EPOCHS:
+            del described["forgetting_epochs"]
+        return described
 
     @classmethod
     def teaching(cls, **changes: Any) -> Config:
@@ -73,14 +95,16 @@ class Config(Parameters):
 
 @dataclass(frozen=True)
 class State:
-    """`step` classes done; the images [ipc, c, h, w] of each, and training-set indices [classes done, ipc], -1 for averages.
+    """`step` classes done; the images [ipc, c, h, w] of each, and training-set indices [classes done, ipc], -1 for averages and centres;
+    for the kind "forgetting" the scores of all training images, int64 [n].
 
-    One tensor for each class: to join them at every step would copy all of them every time.
+    One tensor of images for each class: to join them at every step would copy all of them every time.
     """
 
     step: int
     images: tuple[Tensor, ...]
     indices: Tensor
+    scores: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -122,19 +146,30 @@ def k_center(features: Features, count: int) -> Tensor:
 
 
 @checked
-def k_means(features: Features, count: int, *, seed: Annotated[int, within(0, 2**32 - 1)]) -> Tensor:
-    """The member nearest to each of `count` k-means centres. features [n, d] -> indices [count], all different."""
+def centres(features: Features, count: int, *, seed: Seed) -> Tensor:
+    """The `count` k-means centres, for count 1 the mean. features [n, d] -> [count, d]."""
     errors.check_integer("count", count, 1, len(features))
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
-    from sklearn.metrics import pairwise_distances
+    from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
     points = features.detach().double().cpu().numpy()
-    with warnings.catch_warnings():
-        # Fewer different images than centres: some centres then coincide, and each still gets an image of its own.
+    # One thread: several add up their parts of the images in any order, and another order has other last bits.
+    with warnings.catch_warnings(), threadpool_limits(1):
+        # Fewer different images than centres: some centres then coincide.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        centres = KMeans(count, n_init=4, random_state=seed).fit(points).cluster_centers_
-    distances = torch.from_numpy(pairwise_distances(centres, points))
+        found = KMeans(count, n_init=4, random_state=seed).fit(points).cluster_centers_
+    return torch.from_numpy(found).to(features)
+
+
+@checked
+def k_means(features: Features, count: int, *, seed: Seed) -> Tensor:
+    """The member nearest to each of `count` k-means centres. features [n, d] -> indices [count], all different."""
+    from sklearn.metrics import pairwise_distances
+
+    points = features.detach().double().cpu()
+    found = centres(points, count, seed=seed)
+    distances = torch.from_numpy(pairwise_distances(found.numpy(), points.numpy()))
     chosen = []
     for row in distances:  # one after another, so that two centres never share an image
         row[chosen] = torch.inf
@@ -150,13 +185,21 @@ def average(images: Annotated[Tensor, floats("n c h w")], count: int, *, generat
     return torch.stack([images[part].mean(0) for part in torch.tensor_split(order, count)])
 
 
+@checked
+def most_forgotten(scores: Annotated[Tensor, integers("n")], count: int, *, generator: torch.Generator) -> Tensor:
+    """The highest of the scores [n]; equal ones in a drawn order, not in that of the images. -> indices [count], all different."""
+    errors.check_integer("count", count, 1, len(scores))
+    order = torch.randperm(len(scores), generator=generator)
+    return order[scores.cpu()[order].argsort(descending=True, stable=True)[:count]]
+
+
 def total_steps(config: Config, inputs: Inputs) -> int:
     """One step per class."""
     return require_data(NAME, inputs).classes
 
 
 def init(config: Config, inputs: Inputs) -> State:
-    """Nothing selected yet.
+    """Nothing selected yet; for the kind "forgetting" a network was trained.
 
     Raises:
         DDLabError: no data, more images per class than a class has, or no teacher where its features are asked for.
@@ -165,7 +208,8 @@ def init(config: Config, inputs: Inputs) -> State:
     recovery.check_images_per_class(data, config.images_per_class)
     if config.space == "features":
         require_teacher("selection by features", inputs)
-    return State(0, (), torch.zeros((0, config.images_per_class), dtype=torch.int64))
+    scores = _forgetting_scores(config, inputs) if config.kind == "forgetting" else None
+    return State(0, (), torch.zeros((0, config.images_per_class), dtype=torch.int64), scores)
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
@@ -176,15 +220,16 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     features = _features(config, inputs, images)
     # A broken teacher would not show in the images taken, and scikit-learn would raise an error of its own.
     check_finite(NAME, label + 1, {"features": features})
-    if config.kind == "average":
-        draw = randomness.generator(config.seed, label, "average")
-        taken, indices = average(images, ipc, generator=draw), torch.full((ipc,), -1)
+    if config.kind in ("average", "centres"):
+        taken, indices = _means(config, images, label), torch.full((ipc,), -1)
         chosen_features = _features(config, inputs, taken)
     else:
-        rows = _rows(config, features, label)
+        scores = None if state.scores is None else state.scores[members]
+        rows = _rows(config, features, scores, label)
         taken, indices, chosen_features = images[rows], members[rows], features[rows]
     distance = torch.linalg.vector_norm(chosen_features.mean(0) - features.mean(0))
-    state = State(label + 1, (*state.images, taken), torch.cat([state.indices.cpu(), indices[None]]))
+    indices_so_far = torch.cat([state.indices.cpu(), indices[None]])
+    state = State(label + 1, (*state.images, taken), indices_so_far, state.scores)
     return state, Trace(label, indices, distance)
 
 
@@ -208,14 +253,38 @@ def _joined(inputs: Inputs, state: State) -> Tensor:
     return torch.cat([torch.zeros((0, data.channels, *data.image_size), device=inputs.device), *state.images])
 
 
-def _rows(config: Config, features: Tensor, label: int) -> Tensor:
+def _forgetting_scores(config: Config, inputs: Inputs) -> Tensor:
+    data = require_data(NAME, inputs)
+    training = forgetting.Config.for_data(data, "teacher", epochs=config.forgetting_epochs, seed=config.seed)
+    alone = Inputs(data=data, device=inputs.device)
+    state = forgetting.init(training, alone)
+    for step in steps(forgetting, training, alone, state):
+        state = step.state
+    check_finite(forgetting.NAME, state.step, state)
+    return forgetting.finish(training, alone, state).scores
+
+
+def _means(config: Config, images: Tensor, label: int) -> Tensor:
     ipc = config.images_per_class
+    if config.kind == "centres":
+        return centres(images.flatten(1), ipc, seed=_k_means_seed(config, label)).unflatten(1, images.shape[1:])
+    return average(images, ipc, generator=randomness.generator(config.seed, label, "average"))
+
+
+def _k_means_seed(config: Config, label: int) -> int:
+    return randomness.derived_seed(config.seed, label, "k-means")
+
+
+def _rows(config: Config, features: Tensor, scores: Tensor | None, label: int) -> Tensor:
+    ipc = config.images_per_class
+    if scores is not None:
+        return most_forgotten(scores, ipc, generator=randomness.generator(config.seed, label, "forgetting ties"))
     if config.kind == "herding":
         return herding(features, ipc)
     if config.kind == "k_center":
         return k_center(features, ipc)
     if config.kind == "k_means":
-        return k_means(features, ipc, seed=randomness.derived_seed(config.seed, label, "k-means"))
+        return k_means(features, ipc, seed=_k_means_seed(config, label))
     return recovery.real_image_rows(len(features), ipc, label=label, seed=config.seed)
 
 

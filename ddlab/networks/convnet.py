@@ -39,7 +39,10 @@ class Options(Parameters):
         help="Number of blocks; None takes it from the image size: 3 up to 32 px, one more per doubling.",
     )
     norm: str = parameter(
-        "batch", choices=("batch", "instance", "group", "none"), help="Normalisation of each block.", explorable=True
+        "batch",
+        choices=("batch", "instance", "group", "layer", "none"),
+        help="Normalisation of each block.",
+        explorable=True,
     )
     activation: str = parameter("relu", choices=tuple(_ACTIVATIONS), help="Activation of each block.", explorable=True)
     pooling: str = parameter("average", choices=tuple(_POOLINGS), help="Pooling of each block.", explorable=True)
@@ -101,6 +104,8 @@ def _block(channels_in: int, channels_out: int, options: Options) -> nn.Sequenti
         "batch": lambda: nn.BatchNorm2d(channels_out),
         "instance": lambda: nn.GroupNorm(channels_out, channels_out),  # per image and channel, affine
         "group": lambda: nn.GroupNorm(math.gcd(32, channels_out), channels_out),
+        # Per image. DC's public code scales and shifts every value by its own two numbers; here they are of a channel, for any image size.
+        "layer": lambda: nn.GroupNorm(1, channels_out),
         "none": nn.Identity,
     }
     block = nn.Sequential()

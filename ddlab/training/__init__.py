@@ -1,12 +1,13 @@
 """Training, each kind a process: with labels, without labels, and on a distilled set without labels.
 
 supervised        teachers and students
+forgetting        what a network forgets of its images while it trains
 self_supervised   teachers without labels
 pretraining       networks that learn the representations of a distilled set
 losses            what these and the methods share
 relabelling       labels from one or several teachers, for a set of any method
 """
 
-from . import losses, pretraining, relabelling, self_supervised, supervised
+from . import forgetting, losses, pretraining, relabelling, self_supervised, supervised
 
-__all__ = ["losses", "pretraining", "relabelling", "self_supervised", "supervised"]
+__all__ = ["forgetting", "losses", "pretraining", "relabelling", "self_supervised", "supervised"]

@@ -169,11 +169,14 @@ class State:
 
 @dataclass(frozen=True)
 class Trace:
-    """One update: the loss before it [], the share of the batch classified right before it [], the learning rate."""
+    """One update: the loss before it [], the share of the batch classified right before it [], the learning rate, and which of the
+    batch these were, bool [n].
+    """
 
     loss: Tensor
     accuracy_fraction: Tensor
     learning_rate: float
+    right: Tensor
 
 
 @checked
@@ -263,8 +266,9 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
         weight_decay=config.weight_decay,
         decay_vectors=config.decay_vectors,
     )
-    right = (outputs.logits.detach().argmax(1) == targets.argmax(1)).float().mean()
-    return State(state.step + 1, {**moved, **buffers}, optimiser), Trace(loss.detach(), right, learning_rate)
+    right = outputs.logits.detach().argmax(1) == targets.argmax(1)
+    trace = Trace(loss.detach(), right.float().mean(), learning_rate, right)
+    return State(state.step + 1, {**moved, **buffers}, optimiser), trace
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> Network:

@@ -27,7 +27,8 @@ from ddlab.networks import Network
 from ddlab.runs import checkpoint, look, process
 from ddlab.runs import run as run_module
 from ddlab.runs.process import Inputs, Step
-from ddlab.training import pretraining, self_supervised, supervised
+from ddlab.training import forgetting, pretraining, self_supervised, supervised
+from ddlab.training.forgetting import Forgetting
 from ddlab.training.relabelling import relabelled
 from ddlab.training.self_supervised import barlow_twins
 from tests.support import (
@@ -101,7 +102,9 @@ def training_cases() -> Iterator[Case]:
 
 
 def other_training_cases() -> Iterator[Case]:
-    """The teacher without labels by every objective, and pre-training, with each optimiser; pre-training without batch norm."""
+    """Forgetting, the teacher without labels by every objective, and pre-training, with each optimiser; pre-training without batch norm."""
+    yield Case("forgetting", forgetting, forgetting.SMALL, "data")
+    yield Case("forgetting-sgd", forgetting, forgetting.SMALL.replace(optimiser="sgd", batch_size=4), "set and teacher")
     for name, objective in self_supervised.OBJECTIVES.items():
         own = objective is barlow_twins  # the package itself
         for optimiser in ("lars", "adamw"):
@@ -134,7 +137,8 @@ def own_cases() -> Iterator[Case]:
 CASES = [*method_cases(), *own_cases(), *training_cases(), *other_training_cases()]
 NETWORKS = (supervised, self_supervised, pretraining)  # processes that finish with a network
 MATCHING = ("gradient_matching", "siamese_gradient_matching", "distribution_matching")  # published on small images
-PROCESSES = [*map(methods.get, methods.names()), *NETWORKS]
+TRAINING = (*NETWORKS, forgetting)
+PROCESSES = [*map(methods.get, methods.names()), *TRAINING]
 
 
 @pytest.fixture(params=CASES, ids=lambda case: case.name)
@@ -202,14 +206,15 @@ def test_offers_what_a_process_is(case: Case, inputs: Inputs, whole: list[Step])
     assert "seed" in parameters.describe(module.Config)
     if module in PROCESSES:
         assert isinstance(module.Config.teaching(), module.Config) and isinstance(module.Config.paper(), module.Config)
-    if module not in NETWORKS:
+    if module not in TRAINING:
         assert isinstance(module.ALIASES, tuple) and isinstance(module.NEEDS_TEACHER, bool)
     total, run = module.total_steps(case.config, inputs), whole
     assert [step.index for step in run] == list(range(1, total + 1)) and {step.total for step in run} == {total}
     assert module.init(case.config, inputs).step == 0 and all(step.state.step == step.index for step in run)
     assert isinstance(run[-1].state, module.State) and isinstance(run[-1].trace, module.Trace)
     result = module.finish(case.config, inputs, run[-1].state)
-    assert isinstance(result, Network if module in NETWORKS else DistilledSet)
+    kind = Forgetting if module is forgetting else Network if module in NETWORKS else DistilledSet
+    assert isinstance(result, kind)
 
 
 @pytest.mark.parametrize("name", methods.names())
@@ -261,7 +266,7 @@ def test_global_randomness_is_not_touched(case: Case, inputs: Inputs) -> None:
 
 
 def test_another_seed_gives_another_run(case: Case, inputs: Inputs, whole: list[Step]) -> None:
-    if case.module.NAME == "selection" and case.config.kind in ("herding", "k_center", "k_means"):
+    if case.module.NAME == "selection" and case.config.kind in ("centres", "herding", "k_center", "k_means"):
         return  # no draw decides here, or finds the same clusters
     other = dataclasses.replace(case, config=case.config.replace(seed=7))
     with pytest.raises(AssertionError):
@@ -322,7 +327,7 @@ def test_every_step_can_be_looked_at(case: Case, inputs: Inputs, whole: list[Ste
     assert_unchanged(before, (moments, inputs))
     assert global_randomness() == randomness
 
-    data = inputs.data if module not in NETWORKS else None
+    data = inputs.data if module not in TRAINING else None
     sizes = [None if one.images is None else tuple(one.images.shape[1:]) for one in seen]
     assert sizes == [None if data is None else (data.channels, *data.image_size)] * len(seen)
     for one in seen:
@@ -543,16 +548,18 @@ def test_an_interrupt_leaves_a_partial_result_and_a_checkpoint(
         assert [path.name for path in tmp_path.iterdir()] == [file.name]
 
 
-def is_complete(result: DistilledSet | Network) -> bool:
+def is_complete(result: DistilledSet | Network | Forgetting) -> bool:
     return result.complete if isinstance(result, DistilledSet) else result.provenance["complete"]
 
 
-def assert_usable(result: DistilledSet | Network, inputs: Inputs) -> None:
+def assert_usable(result: DistilledSet | Network | Forgetting, inputs: Inputs) -> None:
     source = inputs.data or inputs.distilled
     assert source is not None
     if isinstance(result, Network):
         images = torch.zeros((2, source.channels, *source.image_size))
         assert networks.predict(result, images).logits.isfinite().all()
+    elif isinstance(result, Forgetting):
+        assert len(result.counts) == len(result.never) == len(inputs.distilled or source.train_labels)  # type: ignore[union-attr]
     else:
         assert result.images.isfinite().all() and result.images.shape[1:] == (source.channels, *source.image_size)
         assert len(result) == len(result.images) and result.to_uint8().dtype == torch.uint8

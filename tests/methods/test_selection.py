@@ -9,25 +9,35 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from ddlab import networks
+from ddlab.core import storage
+from ddlab.core.errors import NonFiniteError
 from ddlab.data import ImageData
 from ddlab.methods import recovery, selection
 from ddlab.networks import Network
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
+from ddlab.training import forgetting, supervised
 from tests.storm.good import Good
 from tests.support import refuses
 
 STORM: dict[str, Good] = {
     "herding": Good(lambda g: {"features": g.tensor(6, 3), "count": 2}),
     "k_center": Good(lambda g: {"features": g.tensor(6, 3), "count": 2}),
+    "centres": Good(lambda g: {"features": g.tensor(6, 3), "count": 2, "seed": 0}),
     "k_means": Good(lambda g: {"features": g.tensor(6, 3), "count": 2, "seed": 0}),
+    "most_forgotten": Good(lambda g: {"scores": torch.arange(6), "count": 2, "generator": torch.Generator()}),
     "average": Good(lambda g: {"images": g.images(), "count": 2, "generator": torch.Generator()}),
 }
 
-KINDS = ("random", "average", "k_means", "herding", "k_center")
+BEFORE = ("random", "average", "k_means", "herding", "k_center")  # of the records that are shipped
+KINDS = (*BEFORE, "centres", "forgetting")
+PLACES = [
+    (kind, space) for kind in KINDS for space in ("pixels", "features") if (kind, space) != ("centres", "features")
+]
 
 
 def points(count: int, seed: int, duplicates: bool = False) -> Tensor:
@@ -91,6 +101,99 @@ def test_k_means_never_takes_an_image_twice(count: int, seed: int, duplicates: b
     assert len(set(chosen)) == count
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_centres_are_the_means_of_their_clusters_and_k_means_the_members_nearest(seed: int) -> None:
+    places = torch.tensor([[0.0, 0, 0], [50, 0, 0], [0, 50, 0], [0, 0, 50]], dtype=torch.float64)
+    cloud = points(40, seed) + places[torch.arange(40) % 4]
+    found = selection.centres(cloud, 4, seed=seed)
+    clusters = torch.cdist(found, places).argmin(1)
+    assert sorted(clusters.tolist()) == [0, 1, 2, 3]
+    torch.testing.assert_close(found, torch.stack([cloud[torch.arange(40) % 4 == c].mean(0) for c in clusters]))
+    assert torch.equal(selection.k_means(cloud, 4, seed=seed), torch.cdist(found, cloud).argmin(1))
+    torch.testing.assert_close(selection.centres(cloud, 1, seed=seed), cloud.mean(0)[None])
+    assert selection.centres(cloud.float(), 2, seed=seed).dtype == torch.float32
+
+
+def test_centres_are_the_same_on_any_number_of_cores() -> None:
+    """Bit for bit: four threads add up four parts of the images, and which comes first is chance."""
+    cloud, found = points(4000, 0), []
+    for threads in (1, 4):
+        with threadpool_limits(threads):
+            found.append(selection.centres(cloud, 8, seed=0))
+    assert torch.equal(*found)
+
+
+def test_a_run_of_centres_holds_them(grey: ImageData) -> None:
+    settings: dict[str, Any] = {"images_per_class": 3, "seed": 2}
+    made = process.run(selection, selection.Config(kind="centres", **settings), Inputs(data=grey))
+    nearest = process.run(selection, selection.Config(kind="k_means", **settings), Inputs(data=grey))
+    for label in range(3):
+        own, of_class = made.images[made.labels == label], grey.normalised(grey.of_class(label))
+        parts = torch.cdist(of_class.flatten(1), own.flatten(1)).argmin(1)
+        torch.testing.assert_close(own, torch.stack([of_class[parts == part].mean(0) for part in range(3)]))
+        found = of_class[torch.cdist(own.flatten(1), of_class.flatten(1)).argmin(1)]
+        assert torch.equal(nearest.images[nearest.labels == label], found)
+
+
+@given(scores=st.lists(st.integers(0, 3), min_size=1, max_size=9), share=st.floats(0, 1), seed=st.integers(0, 99))
+def test_the_most_forgotten_have_the_highest_scores(scores: list[int], share: float, seed: int) -> None:
+    take = 1 + int(share * (len(scores) - 1))
+    draw = torch.Generator().manual_seed(seed)
+    chosen = selection.most_forgotten(torch.tensor(scores), take, generator=draw).tolist()
+    assert len(set(chosen)) == take
+    assert [scores[row] for row in chosen] == sorted(scores, reverse=True)[:take]
+
+
+def test_which_of_equal_scores_is_taken_is_drawn() -> None:
+    """Of five images at the top each is the first one as often as the others: 200 times of 1000, +- four standard deviations."""
+    draw, scores = torch.Generator().manual_seed(0), torch.tensor([2, 0, 2, 2, 1, 2, 2])
+    firsts = [int(selection.most_forgotten(scores, 2, generator=draw)[0]) for _ in range(1000)]
+    counts = [firsts.count(image) for image in range(7)]
+    assert counts[1] == counts[4] == 0 and all(150 < counts[image] < 250 for image in (0, 2, 3, 5, 6))
+
+
+def test_forgetting_takes_what_a_small_teacher_forgets_most(grey: ImageData) -> None:
+    """Labels in disorder, so that there is something to forget; the network is trained anew, beside the method."""
+    order = torch.randperm(36, generator=torch.Generator().manual_seed(1))
+    data = dataclasses.replace(grey, train_labels=grey.train_labels[order])
+    config = selection.Config(kind="forgetting", images_per_class=3, seed=4, forgetting_epochs=6)
+    *_, last = process.steps(selection, config, Inputs(data=data))
+    training = supervised.Config.for_data(data, "teacher", mixup_alpha=0, epochs=6, seed=4).to_dict()
+    training["network"] = supervised.Config.for_data(data, "teacher").network
+    counted = process.run(forgetting, forgetting.Config(**training), Inputs(data=data))
+    assert len(counted.scores.unique()) > 2
+    for label in range(3):
+        members, chosen = data.of_class(label), last.state.indices[label]
+        taken = sorted(counted.scores[chosen].tolist())
+        assert taken == sorted(counted.scores[members].tolist())[-3:] and set(chosen.tolist()) <= set(members.tolist())
+
+
+def test_a_network_that_broke_while_it_was_counted_is_named(grey: ImageData, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = supervised.update
+
+    def broken(config: Any, inputs: Inputs, state: Any) -> Any:
+        moved, trace = real(config, inputs, state)
+        lost = {n: v * torch.nan if v.is_floating_point() else v for n, v in moved.weights.items()}
+        return dataclasses.replace(moved, weights=lost), trace
+
+    monkeypatch.setattr(supervised, "update", broken)
+    with pytest.raises(NonFiniteError, match=r"^forgetting must stay finite; .* in weights\.\S+ at step 10\.$"):
+        process.run(selection, selection.Config(kind="forgetting"), Inputs(data=grey))
+
+
+def test_settings_from_before_forgetting_are_described_as_they_were() -> None:
+    """What stands in records, files and keys of the cache: pinned with the release before."""
+    described = [
+        selection.Config(kind=kind, space=space, images_per_class=count, seed=seed).to_dict()
+        for kind in BEFORE for space in ("pixels", "features") for count in (1, 10) for seed in (0, 3)
+    ]  # fmt: skip
+    assert storage.fingerprint(described) == "1f60106ce17c3bd0"
+    assert storage.fingerprint(selection.Config()) == "a0116f453864356c"
+    assert storage.fingerprint(selection.SMALL) == "822ff020c288e7a0"
+    longer = selection.Config(kind="forgetting", forgetting_epochs=11)
+    assert longer.to_dict()["forgetting_epochs"] == 11 and selection.Config.from_string(longer.to_string()) == longer
+
+
 @given(count=st.integers(1, 9), seed=st.integers(0, 99))
 def test_average_is_the_mean_of_equal_parts(count: int, seed: int) -> None:
     images = torch.randn((9, 1, 2, 2), generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
@@ -101,8 +204,7 @@ def test_average_is_the_mean_of_equal_parts(count: int, seed: int) -> None:
     torch.testing.assert_close(found, torch.stack([part.mean(0) for part in parts]))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("space", ["pixels", "features"])
+@pytest.mark.parametrize(("kind", "space"), PLACES)
 def test_a_run_takes_images_of_each_class(kind: str, space: str, grey: ImageData, teacher: Network) -> None:
     config = selection.Config(kind=kind, space=space, images_per_class=3, seed=2)
     inputs = Inputs(data=grey, teachers=(teacher,))
@@ -110,7 +212,7 @@ def test_a_run_takes_images_of_each_class(kind: str, space: str, grey: ImageData
     made = selection.finish(config, inputs, steps[-1].state)
     assert made.labels.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2] and [step.trace.label for step in steps] == [0, 1, 2]
     indices = torch.tensor(made.provenance["indices"])
-    if kind == "average":
+    if kind in ("average", "centres"):
         assert (indices == -1).all()
         return
     assert len(set(indices.flatten().tolist())) == 9
@@ -139,8 +241,9 @@ def test_the_whole_class_may_be_taken(kind: str, grey: ImageData) -> None:
     assert real == {tuple(image.flatten().tolist()) for image in grey.train_images}
 
 
-def test_one_average_is_the_class_mean(colour: ImageData) -> None:
-    made = process.run(selection, selection.Config(kind="average", images_per_class=1), Inputs(data=colour))
+@pytest.mark.parametrize("kind", ["average", "centres"])
+def test_one_average_is_the_class_mean(kind: str, colour: ImageData) -> None:
+    made = process.run(selection, selection.Config(kind=kind, images_per_class=1), Inputs(data=colour))
     for label in range(2):
         torch.testing.assert_close(made.images[label], colour.normalised(colour.of_class(label)).mean(0))
 
@@ -149,7 +252,7 @@ def test_one_average_is_the_class_mean(colour: ImageData) -> None:
 def test_bad_input(kind: str, grey: ImageData) -> None:
     with refuses("images_per_class", "at most 12", "'a'", "13"):
         process.run(selection, selection.Config(kind=kind, images_per_class=13), Inputs(data=grey))
-    with refuses("teacher", "features"):
+    with refuses("teacher" if kind != "centres" else "'pixels'", "features"):
         process.run(selection, selection.Config(kind=kind, space="features"), Inputs(data=grey))
 
 

@@ -33,7 +33,7 @@ def module_of(spec: NetworkSpec) -> Any:
 
 OPTIONS: list[dict[str, Any]] = [
     {},
-    *({"norm": norm} for norm in ("instance", "group", "none")),
+    *({"norm": norm} for norm in ("instance", "group", "layer", "none")),
     *({"activation": activation} for activation in ("leaky_relu", "sigmoid")),
     *({"pooling": pooling} for pooling in ("max", "none")),
     {"depth": 1},
