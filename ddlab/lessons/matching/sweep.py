@@ -15,7 +15,7 @@ from ...runs.process import Inputs
 from .world import student_config
 
 DM, DC = "DM", "DC"
-SELECTED = ("random", "herding", "k_center", "forgetting", "centres")
+SELECTED = ("random", "herding", "k_center", "forgetting", "k_means", "centres")
 RULES = (*SELECTED, DM, DC)
 SEEDS = range(10)
 SCENES = {"digits": 1, "shapes": 10}
