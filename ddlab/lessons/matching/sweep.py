@@ -46,11 +46,10 @@ def made(point: Point, place: Place) -> DistilledSet:
         module, config = selection, selection.Config(kind=rule, **shared)
     else:
         module = dm if rule == DM else dc
-        own = {"iterations": 2} if rule == DM else {"networks": 1, "outer_steps": 1}
-        settings = own if place.smoke else _UPDATES[point["data"]][rule]
-        config = module.Config(network=_SMALL, batch_size=64, initialisation="real", **shared | settings)
-        if rule == DM:
-            config = config.replace(strategy="")
+        few: dict[str, Any] = {"iterations": 2} if rule == DM else {"networks": 1, "outer_steps": 1}
+        plain: dict[str, Any] = {"strategy": ""} if rule == DM else {}
+        own = shared | plain | (few if place.smoke else _UPDATES[point["data"]][rule])
+        config = module.Config(network=_SMALL, batch_size=64, initialisation="real", **own)
     return cache.run(module, config, Inputs(data=images, device=place.device))
 
 

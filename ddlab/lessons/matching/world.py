@@ -21,7 +21,9 @@ from ...runs import Frame, Keep, Run, Runs, cache
 from ...runs.process import Inputs
 from ...training import supervised
 
-LEARNED, RANDOM, CENTRES = "learned", "random real images", "k-means centres"
+LEARNED = "learned"
+REAL = {"random": "random real images", "k_means": "typical real images", "centres": "k-means centres"}
+"""Kind of selection -> what a reader sees it called; with one image per class the centre is the class mean."""
 _FRAMES = 40
 
 
@@ -29,7 +31,7 @@ _FRAMES = 40
 class Settings(dm.Config):
     """DM's hyper-parameters as a reader moves them, and the step on show."""
 
-    iterations: int = with_default(dm.Config, "iterations", 200, source="teaching; the paper has 20,000")
+    iterations: int = with_default(dm.Config, "iterations", 50, source="teaching; the paper has 20,000")
     step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
 
     @property
@@ -48,7 +50,7 @@ class World:
     """Data, and where the controls start.
 
     Args:
-        data: what is distilled. config: where the controls start; default DM's teaching preset with ten images per class.
+        data: what is distilled. config: where the controls start; default DM's teaching preset.
         student: how students learn; default `student_config(data)`. seeds: how many of each kind.
         device: of the runs.
 
@@ -71,7 +73,7 @@ class World:
         self.inputs = Inputs(data=data, device=device)
         self.seeds = range(errors.check_integer("seeds", seeds, 1, 20))
         self.learning = student_config(data) if student is None else student
-        first = dm.Config.teaching(images_per_class=10, iterations=200) if config is None else config
+        first = dm.Config.teaching() if config is None else config
         self.start = Settings(**vars(first))
         self._runs = Runs()
 
@@ -89,11 +91,10 @@ class World:
         return self._taught(made, seed, f"a student on the images after update {frame.step}", watch)
 
     def real(self, kind: str, images_per_class: int, seed: int, *, watch: Callable[[str, float], None]) -> float:
-        """The same for as many random real images, or for k-means centres."""
-        own = {"kind": "centres"} if kind == CENTRES else {"seed": seed}
-        config = selection.Config(images_per_class=images_per_class, **own)
+        """The same for as many real images by a rule of `selection`, or what it makes of them."""
+        config = selection.Config(kind=kind, images_per_class=images_per_class, seed=seed)
         made = cache.run(selection, config, self.inputs)
-        return self._taught(made, seed, f"a student on {kind}", watch)
+        return self._taught(made, seed, f"a student on {REAL[kind]}", watch)
 
     def _taught(self, made: DistilledSet, seed: int, words: str, watch: Callable[[str, float], None]) -> float:
         inputs = Inputs(distilled=made, device=self.inputs.device)
