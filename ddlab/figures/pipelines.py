@@ -243,31 +243,36 @@ TRIAL = Pipeline(
 FIELD = Pipeline(
     "A map of the field: what is learned, and against what",
     [
-        Box("statistics", "a network's\nstatistics", (1, 0), "network"),
-        Box("patches", "nothing: real\npatches are kept", (1, 1), "data"),
-        Box("kernel", "a kernel on\nrepresentations", (1, 2), "network"),
-        Box("theory", "a known truth", (1, 3), "data"),
-        Box("images", "images", (0, 0.5), "images"),
-        Box("bases", "bases and\ntargets", (0, 2), "images"),
-        Box("labels", "labels", (0, 3), "labels"),
-        Box("20", "20 SRe2L\n21 DWA", (2, 0), "result"),
-        Box("30", "30 FADRM\n(and RDED)", (2, 1), "result"),
-        Box("40", "40 KRR-ST\n41 Boost", (2, 2), "result"),
-        Box("10", "10 ReLA's\ntoy worlds", (2, 3), "result"),
+        Box("fresh", "fresh, untrained\nnetworks", (1, 0), "network"),
+        Box("statistics", "a network's\nstatistics", (1, 1), "network"),
+        Box("patches", "nothing: real\npatches are kept", (1, 2), "data"),
+        Box("kernel", "a kernel on\nrepresentations", (1, 3), "network"),
+        Box("theory", "a known truth", (1, 4), "data"),
+        Box("images", "images", (0, 1), "images"),
+        Box("bases", "bases and\ntargets", (0, 3), "images"),
+        Box("labels", "labels", (0, 4), "labels"),
+        Box("05", "05 DM, DC\n(and DSA)", (2, 0), "result"),
+        Box("20", "20 SRe2L\n21 DWA", (2, 1), "result"),
+        Box("30", "30 FADRM\n(and RDED)", (2, 2), "result"),
+        Box("40", "40 KRR-ST\n41 Boost", (2, 3), "result"),
+        Box("10", "10 ReLA's\ntoy worlds", (2, 4), "result"),
     ],
     [
+        Arrow("images", "fresh"),
         Arrow("images", "statistics", "matched\nto"),
         Arrow("images", "patches"),
         Arrow("bases", "kernel", "solved by"),
         Arrow("labels", "theory", "compared\nwith"),
+        Arrow("fresh", "05"),
         Arrow("statistics", "20"),
         Arrow("patches", "30"),
         Arrow("statistics", "30"),
         Arrow("kernel", "40"),
         Arrow("theory", "10"),
     ],
-    alt="Images that are matched to a network's statistics: lessons 20 and 21. Images merged with real patches: lesson 30. Bases and "
-    "targets that are solved for by a kernel on representations: lessons 40 and 41. Labels compared with a known truth: lesson 10.",
+    alt="Images that are matched to what fresh networks see or how they would change: lesson 05. Images that are matched to a network's "
+    "statistics: lessons 20 and 21. Images merged with real patches: lesson 30. Bases and targets that are solved for by a kernel on "
+    "representations: lessons 40 and 41. Labels compared with a known truth: lesson 10.",
 )
 
 METHODS = {
