@@ -99,7 +99,8 @@ def grouped_comparison(
     figure.update_xaxes(
         tickmode="array",
         tickvals=positions,
-        ticktext=shown,
+        ticktext=[name.replace(", ", ",<br>") for name in shown],
+        ticklabeloverflow="allow",
         range=[-0.6, len(conditions) - 0.4],
         showgrid=False,
         zeroline=False,

@@ -56,6 +56,9 @@ def loss_curves(
         # One point draws no line: show it as a marker.
         shape = look.line_style(style, markers=curve.size <= 12)
         figure.add_scatter(x=x[: curve.size][kept], y=_positive(curve, log_y)[kept], name=name, **shape)
+    above = np.concatenate([curve[curve > 0] for curve in curves.values()])
+    if log_y and above.size and above.max() < 10 * above.min():
+        figure.update_yaxes(dtick=None)  # there may be no power of ten to write at a tick
     if len(curves) > 1:
         look.legend_below(figure)
     said = "; ".join(f"{name} {words.course(curve)}" for name, curve in list(curves.items())[:6])

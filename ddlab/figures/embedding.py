@@ -72,7 +72,7 @@ def embedding_map(
     orange = look.series_style(1, theme).colour
     widths = [3.5 if index == chosen else 1.2 for index in range(count)]
     figure.add_scatter(
-        **moving[DISTILLED], mode="markers+text", name=DISTILLED,
+        **moving[DISTILLED], mode="markers+text", name=DISTILLED, cliponaxis=False,
         marker={"symbol": "diamond", "color": orange, "size": 15, "line": {"color": text, "width": widths}},
         textposition="top center", textfont={"size": 13, "color": text}, hovertemplate="%{text}<extra>distilled</extra>",
     )  # fmt: skip
@@ -122,7 +122,7 @@ def coverage_bars(
     coverage = {name: check_number(f"coverage[{name!r}]", share, 0, 1) for name, share in coverage.items()}
     reference = None if chance is None else ("drawn at random", chance)
     figure = bars(
-        list(coverage), list(coverage.values()), title=title, y_label="covered share of real images", text_format=".1%",
+        list(coverage), list(coverage.values()), title=title, y_label="covered share", text_format=".1%",
         reference=reference, theme=theme, height=height,
     )  # fmt: skip
     top = max([*coverage.values(), chance or 0.0, 0.05])

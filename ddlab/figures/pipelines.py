@@ -182,7 +182,7 @@ TOY = Pipeline(
     [
         Box("mixture", "two Gaussians\n(the truth)", (0, 0), "data"),
         Box("samples", "samples of\nspread Σ", (1, 0), "images"),
-        Box("targets", "targets:\nhard or relabelled", (1, 1), "labels"),
+        Box("targets", "targets: labels\nor a teacher's", (1, 1), "labels"),
         Box("learner", "small network", (2, 0.5), "network"),
         Box("error", "error on\nthe truth", (3, 0.5), "result"),
     ],
@@ -209,10 +209,7 @@ LABELS_AND_IMAGES = Pipeline(
         Box("test", "accuracy on\ntest images", (3, 1), "result"),
     ],
     [
-        Arrow("random", "hard"),
-        Arrow("chosen", "hard"),
-        Arrow("chosen", "soft"),
-        Arrow("recovered", "soft"),
+        *(Arrow(images, labels) for images in ("random", "chosen", "recovered") for labels in ("hard", "soft")),
         Arrow("hard", "student"),
         Arrow("soft", "student"),
         Arrow("student", "test"),

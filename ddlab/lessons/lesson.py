@@ -169,7 +169,7 @@ def show(figure: Any) -> None:
     # plotly's own display would offer to send the chart to a server.
     drawn = {
         **figure.to_plotly_json(),
-        "config": {"displaylogo": False, "displayModeBar": False, "responsive": True},
+        "config": {"displaylogo": False, "displayModeBar": False},
     }
     words = html.escape(alt_text(figure))
     display({"application/vnd.plotly.v1+json": _as_json(drawn), "text/plain": alt_text(figure)}, raw=True)

@@ -183,6 +183,19 @@ def test_sliders_errors_themes_reload_and_rerun(open_notebook, tmp_path):
     assert page.problems() == []
 
 
+def test_a_static_plot_keeps_its_height_when_the_window_changes(open_notebook, tmp_path):
+    shown = "from ddlab import figures\nfrom ddlab.lessons.lesson import show\n"
+    shown += 'for n in range(3): show(figures.bars(["a", "b"], [1, 2], title=f"Bars {n}", y_label="y"))'
+    page = open_notebook(write_notebook(tmp_path / "static.ipynb", shown))
+    page.run_all(wait_for_plots=3)
+    page.page.wait_for_timeout(2000)
+    for width, height in ((1280, 3000), (1000, 1000), (1400, 2000), (1280, 1000)):
+        page.page.set_viewport_size({"width": width, "height": height})
+        page.page.wait_for_timeout(1500)  # a plot follows its place with a delay
+        sizes = page.page.evaluate("[...document.querySelectorAll('.js-plotly-plot')].map((plot) => plot.clientHeight)")
+        assert sizes == [340] * 3, (width, height, sizes)
+
+
 def test_a_slow_page_loses_nothing(open_notebook, tmp_path):
     """At an eighth of the speed anywidget gives the widgets up; what Python sends must arrive all the same."""
     page = open_notebook(write_notebook(tmp_path / "slow.ipynb", PREPARE, "Demo()", TEN_PLOTS))

@@ -107,7 +107,7 @@ CLAIMS += [
     claim(
         "B7 learnt",
         "Boost, section 1",
-        "Learning without labels makes them few: an untrained network's span more.",
+        "Learning without labels makes the directions few: an untrained network's representations span more.",
         effect="effective rank of an untrained network's centred features minus that of the teacher's, as a part of their dimension",
         claimed=0.05,
     ),

@@ -347,6 +347,7 @@ def labels_of_samples(view: Labeler) -> Shown:
         x_label="number of labels k",
         y_label="normalised information I_O",
         reference=("ideal", 1.0),
+        text_format=".3f",
     )
     here = values[view.labels - 1]
     sentence = f"With {view.labels} labels I_O is {here:.3f}; with a label for every sample it is {values[-1]:.3f}."

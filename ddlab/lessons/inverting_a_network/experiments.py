@@ -158,7 +158,7 @@ def check_setting(answer: Any) -> tuple[bool, str]:
     if mine.replace(lambda_var=usual.config.lambda_var) != usual.config:
         return False, "Change lambda_var alone: otherwise you cannot tell what did it."
     before, after = (_last(run) for run in (usual, Run(sre2l, mine, usual.inputs).advance()))
-    said = ", ".join(f"{name} {before[name]:.3g} -> {after[name]:.3g}" for name in before)
+    said = "over the last steps, " + ", ".join(f"{name} {before[name]:.3g} -> {after[name]:.3g}" for name in before)
     if not after["variance gap"] <= 0.95 * before["variance gap"]:
         return False, f"Measured: {said}. The variance gap has to fall by 5%; does more weight on it help?"
     if after["class probability"] < 0.9:
