@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import importlib
 import json
+import os
 import platform
 import resource
 import sys
@@ -76,12 +77,18 @@ class Lesson:
         display(HTML(pipeline(drawing)))
 
     def check(self, exercise: str, answer: Any) -> bool:
-        """Check an exercise: prints "Right" or a hint, at once, and never raises for a wrong answer."""
+        """Check an exercise: prints "Right" or a hint, at once, and never raises for a wrong answer but where solutions are tested.
+
+        Raises:
+            AssertionError: a wrong answer while the variable DDLAB_SOLUTIONS is set, as `make test` does for the solutions.
+        """
         check = self._checks[errors.check_choice("exercise", exercise, tuple(self._checks))]
         right, hint = (False, "No answer yet.") if answer is None else check(answer)
         if answer is None:
             hint = f"No answer yet. {check(None)[1]}"
         print(f"{'Right' if right else 'Not yet'}: {hint}")
+        if not right and os.environ.get("DDLAB_SOLUTIONS"):
+            raise AssertionError(f"the solution of exercise {exercise!r} is not right: {hint}")
         return right
 
     def claim(

@@ -147,6 +147,15 @@ def test_the_setting_exercise_runs_what_it_is_given(capsys) -> None:
         capsys.readouterr()
         assert not lesson.check("setting", (run, wrong)) and why in capsys.readouterr().out
     assert not lesson.check("setting", None)
+
+
+def test_a_wrong_answer_raises_where_solutions_are_tested(monkeypatch: pytest.MonkeyPatch) -> None:
+    lesson = ddlab.start("20_inverting_a_network")
+    assert not lesson.check("bytes", 1.0)
+    monkeypatch.setenv("DDLAB_SOLUTIONS", "1")
+    assert lesson.check("bytes", RIGHT["bytes"])
+    with pytest.raises(AssertionError, match="'bytes' is not right: One image"):
+        lesson.check("bytes", 1.0)
     assert set(CHECKS) == {*RIGHT, "setting"}
 
 

@@ -169,7 +169,7 @@ def check_wide(answer: Any) -> tuple[bool, str]:
     said = f"Measured: feature distance {before:.3f} -> {after:.3f}, coverage {known:.1%} -> {now:.1%}"
     if not after >= 1.05 * before:
         return False, f"{said}. That is less than 5% farther apart."
-    if now < 0.9 * known:
+    if now < 0.75 * known:  # of one set: another machine's rounding moves it by several points
         return False, f"{said}. The images lie apart, but away from the real ones: too much of it."
     return True, f"{said}. Distance and coverage are two things: look at both."
 
