@@ -6,6 +6,7 @@ MatchingLab(data, dm.Config.teaching(images_per_class=1))
 
 from __future__ import annotations
 
+import math
 import statistics
 
 import plotly.graph_objects as go
@@ -72,7 +73,11 @@ def distance_curve(iterations: int, points: tuple[tuple[int, float], ...]) -> go
         x_label="update",
         y_label="squared distance, sum over classes",
     )
-    return figure.update_xaxes(range=[0, iterations])
+    low, high = (
+        math.log10(min(values) / 2),
+        math.log10(2 * max(values)),
+    )  # of one point plotly would write too many numbers
+    return figure.update_xaxes(range=[0, iterations]).update_yaxes(dtick="D2", range=[low, high])
 
 
 # -- students
@@ -118,7 +123,8 @@ def scores(
     images_per_class: int, step: int, classes: int, found: tuple[tuple[str, tuple[float, ...]], ...]
 ) -> go.Figure:
     """Mean accuracy of each kind, every student a point, beside chance."""
-    named = {REAL.get(kind, f"learned, update {step}"): values for kind, values in found if values}
+    short = {kind: name.removesuffix(" real images").replace("k-means ", "k-means<br>") for kind, name in REAL.items()}
+    named = {short.get(kind, f"learned,<br>update {step}"): values for kind, values in found if values}
     means = [statistics.fmean(values) for values in named.values()]
     return comparison(
         list(named),
