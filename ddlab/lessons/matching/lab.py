@@ -20,6 +20,7 @@ from .world import LEARNED, REAL, Settings, World
 
 _WIDTH = 480  # pixels that a row of images fills at least, where whole multiples allow it
 _HEIGHT = 330
+_LEAST = 1e-12  # distance that is drawn
 _ROWS = 10  # of images: of each class so many are shown
 _AHEAD = 0.01  # of accuracy: what the quest asks for
 
