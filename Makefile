@@ -148,15 +148,16 @@ mutants: $(TEST_READY) ## change one token of 300 lines, one after the other, an
 		tests/contract/test_processes.py tests/test_settings.py tests/test_public_api.py tests/test_draws.py
 	OMP_NUM_THREADS=1 $(RUN) tests.mutants judge build/lines.json build/mutants.json $(MUTANTS_ARGS)
 
-# Four pytest runs, and a last line that counts all: tests and doctests, solution notebooks, lessons in the browser, each in two
-# processes of one thread, whole files to a process; and explorers on their own pages, whose milliseconds are looked at, one by one.
+# Four pytest runs, and a last line that counts all: tests and doctests, solution notebooks, lessons and pages without a kernel in the
+# browser, each in two processes of one thread, whole files to a process; and explorers on their own pages, whose milliseconds are
+# looked at, one by one.
 UNIT_TESTS = $(wildcard tests/test_*.py) \
 	$(filter-out tests/browser tests/benchmarks tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
 UNIT = --doctest-modules $(UNIT_TESTS) ddlab
 TOGETHER = --numprocesses=2 --dist=loadfile
 SOLUTIONS = --nbval-lax --nbval-current-env --nbval-cell-timeout=180 notebooks/solutions \
 	notebooks/assignments/instructor/your_own_method.ipynb notebooks/assignments/instructor/recover_and_relabel.ipynb
-LESSON_PAGES = $(wildcard tests/browser/test_lesson_*.py)
+LESSON_PAGES = $(wildcard tests/browser/test_lesson_*.py) $(addprefix tests/browser/test_,html.py html_alive.py slides.py)
 OWN_PAGES = $(filter-out $(LESSON_PAGES),$(wildcard tests/browser/test_*.py))
 REPORTS = $(patsubst %,test-results/%.xml,unit solutions pages lessons)
 

@@ -13,7 +13,7 @@ mode; so once in every epoch. A mixed image is neither right nor wrong: no mixup
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -45,7 +45,7 @@ class Config(supervised.Config):
                 errors.fail(name, "0 where forgetting is counted (mixed images have two classes)", getattr(self, name))
 
     @classmethod
-    def paper(cls, dataset: str = "cifar10", role: str = "teacher", **changes: Any) -> Config:
+    def paper(cls, dataset: str = "cifar10", role: str = "teacher", **changes: Any) -> Self:
         """A ResNet-18 for 200 epochs. The rate falls along a cosine; in the paper's code in three steps, with Nesterov's momentum."""
         return super().paper(dataset, role, **changes)
 

@@ -19,7 +19,7 @@ here it falls with every update, as everywhere in the house.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import torch
 import torch.nn.functional as F
@@ -109,7 +109,7 @@ class Config(Views):
             )
 
     @classmethod
-    def teaching(cls, role: str = "student", **changes: Any) -> Config:
+    def teaching(cls, role: str = "student", **changes: Any) -> Self:
         """Two CPU cores, seconds, 16-pixel digits: a ConvNet of width 64, as "student" or "teacher"."""
         errors.check_choice("role", role, ("student", "teacher"))
         common = {"network": networks.spec("convnet", width=64), "crop_pixels": 1, "flip": False}
@@ -120,7 +120,7 @@ class Config(Views):
         return cls(**common | special[role] | changes)
 
     @classmethod
-    def for_data(cls, data: ImageData | DistilledSet, role: str = "student", **changes: Any) -> Config:
+    def for_data(cls, data: ImageData | DistilledSet, role: str = "student", **changes: Any) -> Self:
         """The teaching preset for these images: crops of 4 pixels above 16 px, flips for colour (digits must not be mirrored)."""
         fitting: dict[str, Any] = {"flip": data.channels == 3}
         if min(data.image_size) > 16:
@@ -136,7 +136,7 @@ class Config(Views):
         recipe: str = "sre2l",
         images_per_class: int | None = None,
         **changes: Any,
-    ) -> Config:
+    ) -> Self:
         """The published settings of a student, or of the ResNet-18 teacher that SRe2L distils from.
 
         Args:

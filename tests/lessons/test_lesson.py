@@ -147,6 +147,7 @@ def test_the_setting_exercise_runs_what_it_is_given(capsys) -> None:
         capsys.readouterr()
         assert not lesson.check("setting", (run, wrong)) and why in capsys.readouterr().out
     assert not lesson.check("setting", None)
+    assert set(CHECKS) == {*RIGHT, "setting"}
 
 
 def test_a_wrong_answer_raises_where_solutions_are_tested(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,7 +157,6 @@ def test_a_wrong_answer_raises_where_solutions_are_tested(monkeypatch: pytest.Mo
     assert lesson.check("bytes", RIGHT["bytes"])
     with pytest.raises(AssertionError, match="'bytes' is not right: One image"):
         lesson.check("bytes", 1.0)
-    assert set(CHECKS) == {*RIGHT, "setting"}
 
 
 def test_pairs_share_their_seeds_and_differ_between_pairs() -> None:

@@ -112,6 +112,10 @@ def test_centres_are_the_means_of_their_clusters_and_k_means_the_members_nearest
     assert torch.equal(selection.k_means(cloud, 4, seed=seed), torch.cdist(found, cloud).argmin(1))
     torch.testing.assert_close(selection.centres(cloud, 1, seed=seed), cloud.mean(0)[None])
     assert selection.centres(cloud.float(), 2, seed=seed).dtype == torch.float32
+    without_gaps = points(60, seed)
+    found = selection.centres(without_gaps, 5, seed=seed)
+    parts = torch.cdist(without_gaps, found).argmin(1)
+    torch.testing.assert_close(found, torch.stack([without_gaps[parts == part].mean(0) for part in range(5)]))
 
 
 def test_centres_are_the_same_on_any_number_of_cores() -> None:

@@ -64,7 +64,7 @@ HISTORIES = ([1, 1, 1, 1], [0, 0, 0, 0], [1, 0, 1, 0], [0, 1, 0, 0], [1, 0, 0, 1
 def test_each_kind_of_history(grey: ImageData, monkeypatch: pytest.MonkeyPatch) -> None:
     """Right from the start, never, forgotten twice, once for good, once and learned again, learned at last."""
     judged = torch.tensor(HISTORIES, dtype=torch.bool).repeat(6, 1)  # [36 images, 4 epochs]
-    config, real = forgetting.Config(**SETTINGS | {"epochs": 4}), supervised.update
+    config, real = forgetting.Config(**SETTINGS).replace(epochs=4), supervised.update
 
     def told(settings: Any, inputs: Inputs, state: supervised.State) -> Any:
         moved, trace = real(settings, inputs, state)
@@ -109,7 +109,7 @@ def test_a_distilled_set_is_counted_where_there_is_one(grey: ImageData, distille
 def test_what_has_no_right_and_wrong_is_refused(grey: ImageData) -> None:
     for name in ("mixup_alpha", "cutmix_alpha"):
         with refuses(name, "0", "mixed images", "0.4"):
-            forgetting.Config(**{name: 0.4})
+            forgetting.Config().replace(**{name: 0.4})
     for labels in ("stored", "online", "epochs"):
         with refuses("labels", "'hard'", repr(labels)):
             forgetting.Config(labels=labels)

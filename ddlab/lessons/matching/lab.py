@@ -6,6 +6,7 @@ MatchingLab(data, dm.Config.teaching(images_per_class=1))
 
 from __future__ import annotations
 
+import math
 import statistics
 
 import plotly.graph_objects as go
@@ -19,6 +20,7 @@ from .world import LEARNED, REAL, Settings, World
 
 _WIDTH = 480  # pixels that a row of images fills at least, where whole multiples allow it
 _HEIGHT = 330
+_LEAST = 1e-12  # distance that is drawn
 _ROWS = 10  # of images: of each class so many are shown
 _AHEAD = 0.01  # of accuracy: what the quest asks for
 
@@ -72,7 +74,11 @@ def distance_curve(iterations: int, points: tuple[tuple[int, float], ...]) -> go
         x_label="update",
         y_label="squared distance, sum over classes",
     )
-    return figure.update_xaxes(range=[0, iterations])
+    low, high = (
+        math.log10(min(values) / 2),
+        math.log10(2 * max(values)),
+    )  # of one point plotly would write too many numbers
+    return figure.update_xaxes(range=[0, iterations]).update_yaxes(dtick="D2", range=[low, high])
 
 
 # -- students
@@ -118,7 +124,8 @@ def scores(
     images_per_class: int, step: int, classes: int, found: tuple[tuple[str, tuple[float, ...]], ...]
 ) -> go.Figure:
     """Mean accuracy of each kind, every student a point, beside chance."""
-    named = {REAL.get(kind, f"learned, update {step}"): values for kind, values in found if values}
+    short = {kind: name.removesuffix(" real images").replace("k-means ", "k-means<br>") for kind, name in REAL.items()}
+    named = {short.get(kind, f"learned,<br>update {step}"): values for kind, values in found if values}
     means = [statistics.fmean(values) for values in named.values()]
     return comparison(
         list(named),
