@@ -1,0 +1,273 @@
+"""The laboratory of learned images, driven in Python: what it shows is what DM makes, and what `evaluate` says of it."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+
+import ddlab
+from ddlab import networks
+from ddlab.data import ImageData
+from ddlab.explorers import Laboratory
+from ddlab.explorers.lab import Value
+from ddlab.figures import alt_text, encode_grid
+from ddlab.lessons.matching.lab import MatchingLab, distance_curve, scores, strip
+from ddlab.lessons.matching.world import LEARNED, REAL, World, student_config
+from ddlab.methods import dc, dm, selection
+from ddlab.runs import process
+from ddlab.runs.process import Inputs
+from ddlab.training import supervised
+from tests.storm.good import Good
+from tests.support import made_data, refuses
+
+STORM = {
+    "MatchingLab": Good(
+        lambda g: {"data": g.data, "config": dm.SMALL, "student": g.student, "seeds": 1},
+        whole=("config", "student"),
+        not_none=("config",),
+        largest={"seeds": 5},
+    ),
+}
+
+NARROW = networks.spec("convnet", width=4, norm="instance")
+SMALL = dm.Config.teaching(network=NARROW, iterations=6, batch_size=4, learning_rate=5.0)
+STUDENT = supervised.Config.teaching(network=NARROW, epochs=40, mixup_alpha=0.0)
+
+
+@pytest.fixture(scope="module")
+def data() -> ImageData:
+    return made_data()
+
+
+@pytest.fixture
+def lab(data: ImageData) -> Iterator[Laboratory]:
+    made = MatchingLab(data, SMALL, student=STUDENT, seeds=2)
+    yield made
+    made.close()
+
+
+def by_itself(data: ImageData, config: dm.Config) -> tuple[list[torch.Tensor], list[float]]:
+    """The images before each update and after the last one, and the distance before each."""
+    inputs = Inputs(data=data)
+    steps = list(process.steps(dm, config, inputs))
+    images = [process.start(dm, config, inputs).images, *(step.state.images for step in steps)]
+    return images, [float(step.trace.loss) for step in steps]
+
+
+def press(lab: Laboratory, words: str) -> None:
+    (button,) = (one for one in lab.buttons.values() if one.description == words)
+    button.click()
+    lab.runner.join()
+
+
+def moved(lab: Laboratory, **values: Any) -> None:
+    for name, value in values.items():
+        lab.panel[name].value = value
+    lab.runner.join()
+
+
+def filled(lab: Laboratory, values: dict[str, list[float]]) -> None:
+    """As if these students had been trained, of each kind one for each seed."""
+    known = lab._known()
+    frame = lab.watched.at(known.step)
+    for kind, accuracies in values.items():
+        for seed, accuracy in enumerate(accuracies):
+            own = (lab.watched, frame, seed) if kind == LEARNED else (kind, lab.settings.images_per_class, seed)
+            lab.keep(Value(getattr(lab.world, "learned" if kind == LEARNED else "real"), *own), accuracy)
+    lab._draw()
+
+
+# -- the run
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"images_per_class": 2}, {"initialisation": "noise"}, {"strategy": "crop_flip", "views": "independent"}, {"iterations": 90}],
+    ids=str,
+)  # fmt: skip
+def test_the_frames_and_distances_are_dms_own(data: ImageData, changes: dict[str, Any]) -> None:
+    config = SMALL.replace(**changes)
+    world = World(data, config)
+    run = world.run(world.start).advance()
+    images, distances = by_itself(data, config)
+    assert run.complete and run.config == config and type(run.config) is dm.Config
+    steps = [frame.step for frame in run.frames]
+    assert steps == sorted({*steps, 0, 1, config.iterations}) and min(config.iterations, 40) < len(steps) <= 42
+    for frame in run.frames:
+        assert torch.equal(frame.content.images, images[frame.step]), frame.step
+        if frame.step:
+            assert float(frame.content.numbers["distance"].value) == distances[frame.step - 1]
+
+
+@pytest.mark.parametrize("images_per_class", [1, 10])
+def test_learn_shows_the_images_and_the_slider_goes_back(data: ImageData, images_per_class: int) -> None:
+    config = SMALL.replace(images_per_class=images_per_class)
+    lab = MatchingLab(data, config, student=STUDENT, seeds=1)
+    assert lab.sentence.endswith("Press Learn.") and "after update 1 of 6" in lab.sentence
+    press(lab, "Learn")
+    images, distances = by_itself(data, config)
+    many = "1 image" if images_per_class == 1 else "10 images"
+    for index, step in [(6, 6), (3, 3), (0, 0)]:
+        lab.slider.index = index
+        wanted = encode_grid(data.to_uint8(images[step]), 3, 20, column_labels=list("abc"), gap=4)
+        assert bytes(lab.widget(strip).value) == wanted, step
+        learned = many.replace(" image", " learned image")
+        assert lab.widget(strip).alt == f"{learned} of each class after update {step}, a column for each of a, b, c."
+        now = f"after update {step} of 6" if step else "as they began"
+        assert lab.sentence.startswith(f"{many} of each of 3 classes, begun as random real images, {now}.")
+        assert "Learn." not in lab.sentence and lab.widget(distance_curve).cursor == step
+    drawn = lab.widget(distance_curve).figure
+    (line,) = (one for one in drawn.data if one.name == "distance of the mean features")
+    assert list(line.x) == [1, 2, 3, 4, 5, 6] and list(line.y) == pytest.approx(distances)
+    assert drawn.layout.yaxis.type == "log" and tuple(drawn.layout.xaxis.range) == (0, 6)
+    assert "distance" in alt_text(drawn).lower()
+    lab.close()
+
+
+def test_many_images_of_a_class_are_cut_at_ten_rows() -> None:
+    data = made_data(train=13)
+    lab = MatchingLab(data, SMALL.replace(images_per_class=12), student=STUDENT, seeds=1)
+    shown = data.to_uint8(lab.watched.at(1).content.images[:30])
+    assert bytes(lab.widget(strip).value) == encode_grid(shown, 3, 20, column_labels=list("abc"), gap=4)
+    assert lab.widget(strip).alt.startswith("10 learned images of each class") and lab.sentence.startswith("12 images")
+    lab.close()
+
+
+def test_what_was_learned_is_kept_while_the_reader_looks_elsewhere(lab: Laboratory, monkeypatch: Any) -> None:
+    press(lab, "Learn")
+    before = bytes(lab.widget(strip).value)
+    moved(lab, initialisation="noise")
+    assert "begun as noise, after update 1 of 6" in lab.sentence and lab.sentence.endswith("Press Learn.")
+    monkeypatch.setattr(dm, "update", pytest.fail)
+    moved(lab, initialisation="real")
+    lab.slider.index = 2
+    lab.slider.index = 6
+    assert bytes(lab.widget(strip).value) == before and "after update 6 of 6" in lab.sentence
+
+
+# -- students
+
+
+@pytest.mark.parametrize("images_per_class", [1, 2])
+def test_students_are_those_of_evaluate(data: ImageData, images_per_class: int, no_cache: None) -> None:
+    config = SMALL.replace(images_per_class=images_per_class)
+    lab = MatchingLab(data, config, student=STUDENT, seeds=2)
+    press(lab, "Learn")
+    lab.slider.index = 4
+    press(lab, "Train students")
+    options: dict[str, Any] = {"labels": "hard", "config": STUDENT}
+    labels = torch.arange(3).repeat(images_per_class)
+    made = ddlab.from_images(by_itself(data, config)[0][4], labels, data)
+    wanted = {"learned, update 4": ddlab.evaluate(made, data, seeds=(0, 1), **options).per_seed}
+    for kind, words in REAL.items():
+        wanted[words] = {}
+        for seed in (0, 1):
+            own = selection.Config(kind=kind, images_per_class=images_per_class, seed=seed)
+            chosen = ddlab.distill("selection", data, config=own, progress=False)
+            wanted[words] |= ddlab.evaluate(chosen, data, seeds=(seed,), **options).per_seed
+    drawn = lab.widget(scores).figure
+    points = [float(y) for trace in drawn.data if trace.mode == "markers" for y in trace.y]
+    every = [value for values in wanted.values() for value in values.values()]
+    assert len({*every}) > 2, "equal numbers would show nothing"
+    assert all(any(point == pytest.approx(value) for point in points) for value in every)
+    for words, values in wanted.items():
+        said = f"from {words.replace('learned, update 4', 'these')} {statistics.fmean(values.values()):.1%}"
+        assert said in lab.sentence
+        assert words in alt_text(drawn)
+    assert f"Students by class numbers, {images_per_class} per class" in drawn.layout.title.text
+    (button,) = (one for one in lab.buttons.values() if one.description == "Train students")
+    assert button.disabled and lab.progress.description == "at rest"
+    lab.slider.index = 2
+    assert not button.disabled and "from these" not in lab.sentence and "from random real images" in lab.sentence
+    lab.close()
+
+
+def test_before_any_update_students_are_those_of_random_real_images(lab: Laboratory) -> None:
+    """The first images are those that `random` draws with the same seed: the learned set begins as its rival."""
+    frame = lab.watched.at(0)
+    silent: dict[str, Any] = {"watch": lambda *_: None}
+    assert lab.world.learned(lab.watched, frame, 0, **silent) == lab.world.real("random", 1, 0, **silent)
+
+
+def test_students_learn_from_class_numbers_and_single_views(data: ImageData) -> None:
+    config = student_config(data)
+    assert (config.labels, config.mixup_alpha, config.cutmix_alpha) == ("hard", 0, 0)
+    assert config.network == networks.spec("convnet", width=32, norm="instance")
+    assert student_config(data, epochs=3).epochs == 3 and World(data).learning == config
+
+
+# -- the quest
+
+
+def test_the_quest_asks_for_every_student_and_a_lead_over_all_rivals(lab: Laboratory) -> None:
+    rivals = {kind: [0.5, 0.5] for kind in REAL}
+    press(lab, "Learn")
+    for kind in REAL:  # a rival whose second student is missing
+        lab.values.clear()
+        filled(lab, rivals | {kind: [0.5], LEARNED: [0.9, 0.9]})
+        assert not lab.quest.met
+    for kind in REAL:  # one rival is too good
+        for rival in (0.9, 0.895):
+            lab.values.clear()
+            filled(lab, rivals | {kind: [rival, rival], LEARNED: [0.9, 0.9]})
+            assert not lab.quest.met
+    lab.values.clear()
+    filled(lab, rivals | {LEARNED: [0.9]})
+    assert not lab.quest.met
+    lab.values.clear()
+    filled(lab, {LEARNED: [0.9, 0.9]})
+    lab.slider.index = 3  # those students belong to another update
+    filled(lab, rivals)
+    assert not lab.quest.met
+    filled(lab, {LEARNED: [0.502, 0.52]})
+    assert lab.quest.met and 'data-met="true"' in lab.quest.value
+
+
+def test_the_quest_of_one_count_says_nothing_of_another(lab: Laboratory) -> None:
+    press(lab, "Learn")
+    filled(lab, {kind: [0.5, 0.5] for kind in REAL})
+    moved(lab, images_per_class=2)
+    filled(lab, {LEARNED: [0.9, 0.9]})
+    assert not lab.quest.met
+
+
+# -- what cannot be
+
+
+def test_settings_that_dm_refuses_are_explained_and_the_images_stay(lab: Laboratory) -> None:
+    press(lab, "Learn")
+    picture = bytes(lab.widget(strip).value)
+    with refuses("images_per_class", "13"):
+        lab.panel.value = lab.panel.value.replace(images_per_class=13)
+    assert "images_per_class" in lab.refusal and lab.refusal == str(lab.error)
+    assert bytes(lab.widget(strip).value) == picture and all(one.disabled for one in lab.buttons.values())
+    lab.panel.value = lab.panel.value.replace(images_per_class=2)
+    lab.runner.join()
+    assert lab.error is None and lab.refusal == "" and lab.sentence.startswith("2 images of each")
+
+
+def test_views_can_be_chosen_where_there_is_a_strategy(data: ImageData, lab: Laboratory) -> None:
+    assert lab.panel["views"].disabled
+    other = MatchingLab(data, SMALL.replace(strategy="flip"), student=STUDENT, seeds=1)
+    assert not other.panel["views"].disabled
+    other.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        *itertools.product(["data"], [None, "digits"]),
+        *itertools.product(["config"], [dc.Config(), SMALL.replace(images_per_class=13), {}]),
+        *itertools.product(["student"], [SMALL, "convnet"]),
+        *itertools.product(["seeds"], [0, 21, 1.5]),
+    ],
+)
+def test_bad_input(data: ImageData, name: str, wrong: Any) -> None:
+    given: dict[str, Any] = {"data": data, "config": SMALL, "student": STUDENT}
+    with refuses("images_per_class" if isinstance(wrong, dm.Config) and name == "config" else name):
+        MatchingLab(**given | {name: wrong})
