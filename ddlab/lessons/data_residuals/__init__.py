@@ -9,6 +9,6 @@ BUDGET = Budget(
     finds="what vanishes from an image that is optimised for long, what mixing the real one back in restores (FADRM), and at what cost",
     wall_seconds=90,
     cpu_seconds=180,
-    megabytes=1300,
+    megabytes=1200,
     minutes=40,
 )

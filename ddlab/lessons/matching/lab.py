@@ -124,8 +124,8 @@ def scores(
     images_per_class: int, step: int, classes: int, found: tuple[tuple[str, tuple[float, ...]], ...]
 ) -> go.Figure:
     """Mean accuracy of each kind, every student a point, beside chance."""
-    short = {kind: name.removesuffix(" real images").replace("k-means ", "k-means<br>") for kind, name in REAL.items()}
-    named = {short.get(kind, f"learned,<br>update {step}"): values for kind, values in found if values}
+    short = {kind: name.removesuffix(" real images") for kind, name in REAL.items()}
+    named = {short.get(kind, f"learned, update {step}"): values for kind, values in found if values}
     means = [statistics.fmean(values) for values in named.values()]
     return comparison(
         list(named),
