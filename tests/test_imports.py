@@ -189,6 +189,14 @@ def test_the_core_loads_nothing_slow_or_optional() -> None:
     assert "torch" in loaded and not loaded & (NOT_IN_THE_CORE | SLOW)
 
 
+def test_intervals_and_claims_load_no_statistics() -> None:
+    """In a fresh interpreter: scipy.stats takes 50 MB of every lesson."""
+    code = "from ddlab.lessons import claims; claims.judge('D9', [0.1, 0.2, 0.4], setting='')"
+    code += "; import sys; print('scipy.stats' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT.parent)
+    assert done.stdout.strip() == "False"
+
+
 def test_public_names() -> None:
     for name in ddlab.__all__:
         if name not in ("explorers", "figures", "lessons", "start"):

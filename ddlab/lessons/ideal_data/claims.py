@@ -11,7 +11,6 @@ import functools
 import math
 
 import torch
-from scipy.stats import spearmanr
 from torch import Tensor
 from torch.distributions import MultivariateNormal
 
@@ -223,4 +222,6 @@ def _difference(values: Tensor, first: float, second: float) -> list[float]:
 
 
 def _rank_correlations(missing: list[float], values: Tensor) -> list[float]:
+    from scipy.stats import spearmanr  # 50 MB that no other lesson's claims need
+
     return [float(spearmanr(missing, column).statistic) for column in values.T.tolist()]
