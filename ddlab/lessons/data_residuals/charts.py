@@ -20,7 +20,7 @@ from ..shared import recorded
 from ..shared.recorded import interval_of
 from . import experiments
 from .claims import STAGES, values
-from .sweep import LABELS, OTHERS, PULLED_BACK, RATIOS, SMALL_SIZE, STOPPED
+from .sweep import LABELS, PULLED_BACK, RATIOS, SMALL_SIZE, STOPPED
 from .world import kept_steps, merge_steps
 
 # What the lesson calls the rows of the record: (method, changes).
@@ -107,21 +107,6 @@ def labels_table() -> str:
     for name in LABELS:
         cells = [recorded.cell(values("accuracy", method, record, labels=name)) for method in (RANDOM, FADRM)]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
-def networks_table() -> str:
-    """Images of one network or of four in turn (FADRM+), without and with the residual, by labels, as a Markdown table (Table 5)."""
-    record = records.load("residual_networks")
-    lines = [
-        "| networks | residual | labels of the networks that made the images | labels of all four |",
-        "|---|---|---|---|",
-    ]
-    for count in (1, 1 + len(OTHERS)):
-        for ratio, residual in ((1.0, "none"), (0.5, "α = 0.5")):
-            where = {"networks": count, "merge_ratio": ratio}
-            cells = [recorded.cell(values(labels, record=record, **where)) for labels in ("own", "four")]
-            lines.append(f"| {count} | {residual} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 

@@ -19,13 +19,12 @@ from ...runs.process import Inputs
 from ..claims import Claim
 from ..shared.effects import Measured, differences, measured
 from . import NAME, experiments
-from .sweep import FIELDS, OTHERS, PUBLISHED, PULLED_BACK, RATIOS, SMALL_SIZE, STOPPED
+from .sweep import FIELDS, PUBLISHED, PULLED_BACK, RATIOS, SMALL_SIZE, STOPPED
 from .world import merge_steps
 
 claim = functools.partial(Claim, lesson=NAME, test="small")
 CLAIMS: list[Claim] = []
 ON_SHAPES = "shapes 64 px, ConvNet-5 of width 16, 5 images per class"
-ON_SMALL_SHAPES = "shapes 16 px, ConvNet-3 of width 32 and three other networks, 5 images per class, one size"
 STAGES = (2, 4, 6, 8, 10)  # classes seen
 _IMAGES = 100  # of each kind, for F13
 _WARM, _TIMED = 2, 10  # updates of ResNet-18
@@ -388,47 +387,10 @@ def label_effects() -> dict[str, list[float]]:
     }
 
 
-CLAIMS += [
-    claim(
-        "F2 plus",
-        "FADRM, Table 5",
-        "With four networks in turn (FADRM+), too, the residual teaches more than none.",
-        effect="accuracy with merge ratio .5 minus with 1 (no residual), four networks, their labels for every view",
-        claimed=0.01,
-    ),
-    claim(
-        "F10 plus",
-        "FADRM, Tables 1 and 5",
-        "FADRM+ with four networks teaches more than FADRM with one.",
-        effect="accuracy with FADRM+'s images and its four networks' labels minus with FADRM's and its one network's; for every view",
-        claimed=0.01,
-    ),
-    claim(
-        "F10 plus images",
-        "FADRM, Tables 1 and 5",
-        "With the same labels the images of four networks teach more than those of one.",
-        effect="accuracy with FADRM+'s images minus with FADRM's; labels of all four networks for every view",
-        claimed=0.01,
-    ),
-]
-
-
-def network_effects() -> dict[str, list[float]]:
-    """F2 and F10 of FADRM+: one network or four, without and with the residual; the labels of a set's own networks, or of all four."""
-    made = records.load("residual_networks")
-    one, four = ({"record": made, "networks": count} for count in (1, 1 + len(OTHERS)))
-    return {
-        "F2 plus": differences(values("own", **four), values("own", **four, merge_ratio=1.0)),
-        "F10 plus": differences(values("own", **four), values("own", **one)),
-        "F10 plus images": differences(values("four", **four), values("four", **one)),
-    }
-
-
 def recorded_effects() -> dict[str, Measured]:
     """What the shipped records say."""
     found = ratio_effects() | merge_effects() | size_effects() | control_effects() | label_effects()
-    found = measured(found, ON_SHAPES) | measured(continual_effect(), f"{ON_SHAPES}, five tasks of two classes")
-    return found | measured(network_effects(), ON_SMALL_SHAPES)
+    return measured(found, ON_SHAPES) | measured(continual_effect(), f"{ON_SHAPES}, five tasks of two classes")
 
 
 def quick_effects(seeds: range) -> dict[str, Measured]:

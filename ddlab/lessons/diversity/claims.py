@@ -15,12 +15,10 @@ from ..shared.effects import Measured, differences, measured
 from ..shared.printed_sentences import Sentence
 from . import NAME
 from . import experiments as diversity
-from .sweep import ARCHITECTURES
 
 claim = functools.partial(Claim, lesson=NAME, test="small")
 CLAIMS: list[Claim] = []
 ON_SHAPES = "shapes 16 px, ConvNet-3 of width 32"
-TEACHER = "convnet"
 ON_CIFAR = "CIFAR-10, 12,000 images, ConvNet-3 of width 48, 5 images per class"
 
 
@@ -235,13 +233,6 @@ CLAIMS += [
         claimed=0.05,
     ),
     claim(
-        "D9 architectures",
-        "DWA, Table 4",
-        "And so they do for students of other architectures than the teacher's.",
-        effect="accuracy with DWA's images minus with SRe2L's, mean of ResNet-18, VGG-11, MobileNetV2 and ShuffleNetV2; online labels",
-        claimed=0.05,
-    ),
-    claim(
         "D10",
         "DWA, Table 10",
         "When classes arrive in tasks, DWA's images teach more than SRe2L's at every stage.",
@@ -284,24 +275,6 @@ def against_sre2l_effect() -> dict[str, Measured]:
     kinds = records.load("perturbation_kinds")
     own = [kinds.values("online", images_per_class=10, **one) for one in (DIRECTED, {"method": "SRe2L"})]
     return {"D9": Measured(differences(*own), f"{ON_SHAPES}, 10 images per class")}
-
-
-def architectures_effect() -> dict[str, Measured]:
-    """D9: the lead over SRe2L, mean over students of other architectures, for each seed.
-
-    Seeds 0 to 2 were recorded, and stood in the lesson, before the claim was declared; seeds 3 and 4 were run after it.
-    """
-    students = records.load("architectures")
-    leads = [
-        differences(*(students.values("online", architecture=name, method=method) for method in ("DWA", "SRe2L")))
-        for name in ARCHITECTURES
-        if name != TEACHER
-    ]
-    of_each = [fmean(seed) for seed in zip(*leads, strict=True)]
-    setting = (
-        f"{ON_SHAPES} as teacher, 10 images per class, students 30 epochs; three of the pairs are older than the claim"
-    )
-    return {"D9 architectures": Measured(of_each, setting)}
 
 
 def continual_effect() -> dict[str, Measured]:
@@ -410,7 +383,6 @@ def recorded_effects() -> dict[str, Measured]:
         | grid_effect()
         | cifar_effects()
         | against_sre2l_effect()
-        | architectures_effect()
         | continual_effect()
         | transformer_effect()
     )

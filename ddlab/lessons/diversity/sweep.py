@@ -145,7 +145,7 @@ def architectures() -> list[Point]:
     return [
         {"architecture": architecture} | point(method, images_per_class=10, seed=seed)
         for method in (RANDOM, SRE2L, DWA)
-        for seed in range(5)
+        for seed in range(3)
         for architecture in ARCHITECTURES
     ]
 

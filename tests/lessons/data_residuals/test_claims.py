@@ -13,8 +13,8 @@ from ddlab.evaluation import entropy
 from ddlab.lessons.data_residuals import claims as residuals_claims
 from ddlab.lessons.data_residuals import experiments as residuals
 from ddlab.lessons.data_residuals.world import merge_steps
-from tests.lessons.data_residuals.recorded_rows import PLAIN, rows
-from tests.support import assert_claims_are_measured, recorded_rows
+from tests.lessons.data_residuals.recorded_rows import rows
+from tests.support import assert_claims_are_measured
 
 TIMED = ("F4 measured", "F5 time")
 QUICK = ("F1 rises", "F1 vanishes", "F1 restored", "F1 end", "F13 pixels", "F13 features", "F13 places")
@@ -27,10 +27,6 @@ def test_effects_are_paired_rows_of_the_records() -> None:
         one: dict[int, Any], other: dict[int, Any], column: str = "online", minus: str | None = None
     ) -> list[float]:
         return [one[seed][column] - other[seed][minus or column] for seed in range(5)]
-
-    def sets(count: int, **changes: Any) -> dict[int, Any]:
-        """FADRM's images from one network or several."""
-        return recorded_rows("residual_networks", PLAIN | {"networks": count} | changes)
 
     both = {ratio: rows(merge_ratio=ratio, small_size=48) for ratio in (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4)}
     counts = {merges: rows(merges=merges) for merges in range(1, 7)}
@@ -65,9 +61,6 @@ def test_effects_are_paired_rows_of_the_records() -> None:
         "F14 pulling back": lead(rows(), rows("pulled back")),
         "X1 residual labels": lead(rows(), rows(), "online", "hard"),
         "X1 residual images": lead(rows(), rows("random real images")),
-        "F2 plus": lead(sets(4), sets(4, merge_ratio=1.0), "own"),
-        "F10 plus": lead(sets(4), sets(1), "own"),
-        "F10 plus images": lead(sets(4), sets(1), "four"),
     }  # fmt: skip
     assert effects.keys() == wanted.keys()
     for name, values in wanted.items():

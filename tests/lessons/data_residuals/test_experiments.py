@@ -13,8 +13,7 @@ import ddlab
 from ddlab import records, theory
 from ddlab.lessons.data_residuals import charts as views
 from ddlab.lessons.data_residuals import experiments as residuals
-from tests.lessons.data_residuals.recorded_rows import PLAIN, rows
-from tests.support import recorded_rows
+from tests.lessons.data_residuals.recorded_rows import rows
 
 
 def test_figures_and_tables_show_the_records() -> None:
@@ -34,18 +33,6 @@ def test_figures_and_tables_show_the_records() -> None:
         for cell in re.findall(r"\*\*\S+ \([^)]*\)", line):
             middle, low, high = (float(number) for number in re.findall(r"\d\.\d\d", cell))
             assert low <= middle <= high
-
-
-def test_one_network_and_four_have_a_row_each_without_and_with_the_residual() -> None:
-    head, _, *lines = views.networks_table().splitlines()
-    assert head.count("labels of") == 2
-    assert [line.split(" | ")[:2] for line in lines] == [
-        ["| 1", "none"], ["| 1", "α = 0.5"], ["| 4", "none"], ["| 4", "α = 0.5"],
-    ]  # fmt: skip
-    for line, wanted in zip(lines, ((1, 1.0), (1, 0.5), (4, 1.0), (4, 0.5)), strict=True):
-        known = recorded_rows("residual_networks", PLAIN | dict(zip(("networks", "merge_ratio"), wanted, strict=True)))
-        means = [fmean(row[labels] for row in known.values()) for labels in ("own", "four")]
-        assert re.findall(r"\*\*(\S+)\*\*", line) == [f"{mean:.2f}" for mean in means]
 
 
 def test_the_papers_tables_stand_beside_ours() -> None:

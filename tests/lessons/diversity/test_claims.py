@@ -66,16 +66,6 @@ def test_effects_are_paired_rows_of_the_records() -> None:
         for s in range(5)
     ]
     assert effects["D10"].values == pytest.approx(leads)
-    by_student = {
-        (name, method): recorded_rows("architectures", {"architecture": name, "method": method})
-        for name in ("resnet18", "vgg11", "mobilenet_v2", "shufflenet_v2_x0_5")
-        for method in ("DWA", "SRe2L")
-    }
-    signs = {"DWA": 1, "SRe2L": -1}
-    leads = [
-        sum(signs[method] * by_student[name, method][s]["online"] for name, method in by_student) / 4 for s in range(5)
-    ]
-    assert effects["D9 architectures"].values == pytest.approx(leads)
     dwa, sre2l_too = (recorded_rows("batch_norm_vit", {"method": method}) for method in ("DWA", "SRe2L"))
     assert effects["D13"].values == pytest.approx([dwa[s]["online"] - sre2l_too[s]["online"] for s in range(5)])
 
