@@ -230,8 +230,7 @@ SWEEPS = (
         "shapes_vit",
         batch_norm_vit(),
         "DWA, Table 9: images from a ViT with batch norm. Shapes at 16 px (5,000 images), a ViT of width 48 and three blocks as one "
-        "teacher, ConvNet-3 of width 32 as students, 150 iterations, students 100 epochs, 10 images per class. Declared before any run "
-        "(D13): with online labels DWA's images give at least .05 more accuracy than SRe2L's.",
+        "teacher, ConvNet-3 of width 32 as students, 150 iterations, students 100 epochs, 10 images per class.",
     ),
     Sweep(
         name="continual",

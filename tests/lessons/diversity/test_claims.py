@@ -10,7 +10,7 @@ import pytest
 from ddlab import records
 from ddlab.lessons.diversity import claims as diversity_claims
 from ddlab.lessons.diversity import experiments as diversity
-from tests.support import assert_claims_are_measured
+from tests.support import assert_claims_are_measured, recorded_rows
 
 pytestmark = pytest.mark.usefixtures("quick_recovery")
 
@@ -66,6 +66,8 @@ def test_effects_are_paired_rows_of_the_records() -> None:
         for s in range(5)
     ]
     assert effects["D10"].values == pytest.approx(leads)
+    dwa, sre2l_too = (recorded_rows("batch_norm_vit", {"method": method}) for method in ("DWA", "SRe2L"))
+    assert effects["D13"].values == pytest.approx([dwa[s]["online"] - sre2l_too[s]["online"] for s in range(5)])
 
 
 def test_every_claim_of_the_lesson_has_its_effect(monkeypatch: pytest.MonkeyPatch, small: Any) -> None:

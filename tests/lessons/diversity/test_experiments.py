@@ -79,6 +79,15 @@ def test_the_parts_of_dwa_on_cifar10_have_a_row_each() -> None:
             assert low <= middle <= high, cell
 
 
+def test_images_of_a_vit_have_a_row_each() -> None:
+    """The table of parts shows them, too."""
+    images = records.load("batch_norm_vit")
+    _, _, *rows = views.parts_table(images).splitlines()
+    names = ["random real images", "SRe2L, from noise", "real start, λ_var 0.11 alone, DWA's push"]
+    assert [row.split(" | ")[0].removeprefix("| ") for row in rows] == names
+    assert f"**{fmean(images.values('online', method='DWA')):.2f}**" in rows[2].split(" | ")[2]
+
+
 def test_a_point_of_the_record_that_is_far_off_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     sweep = records.load("variance_sweep")
     known = {row["seed"]: row for row in sweep.where(method="DWA", weights="decoupled", lambda_var=0.11).rows}
