@@ -24,6 +24,8 @@ _POOL = (
     "network 0 of the pool 5/0-1, network 1 of the pool 5/0, network weights 73675290/0, network weights 1490346933/0, "
     "network weights 3530707038/0, outer step 5/0-3, pool steps 5/0, real images of the pairs 5/0"
 )
+_REAL_BATCHES = "real images of 0 5/0-3, real images of 1 5/0-3, real images of 2 5/0-3"
+_MATCHED = "network 5/0-1, network weights 2437296438/0, network weights 3122501620/0"
 DRAWN = {
     "squeeze_recover_relabel": "noise images 5/0-1, roll 5/0-5",
     "directed_weight_adjustment": "real images 5/0-2, roll 5/0-5",
@@ -33,6 +35,18 @@ DRAWN = {
     "kernel_ridge_self_supervised": _POOL,
     "parameterised_self_supervised": _POOL,
     "representation_selection": "real images of the pairs 5/0",
+    "gradient_matching": f"epoch 0 5/1,3, {_MATCHED}, noise images 5/0, {_REAL_BATCHES}",
+    "siamese_gradient_matching": (
+        f"epoch 0 5/1,3, {_MATCHED}, real images 5/0-2, {_REAL_BATCHES}, siamese color 1073876462/0, siamese crop 5/16, "
+        "siamese cutout 5/2,8,14, siamese cutout 2841001508/0, siamese flip 5/0,4, siamese operation 5/0,2,4,6,8,10,12,14,16,18,20,22, "
+        "siamese operation 1073876462/0, siamese operation 2841001508/0, siamese rotate 5/6,12,22, siamese scale 5/10,18,20, "
+        "views in training 5/1,3"
+    ),
+    "distribution_matching": (
+        "network 5/0-3, network weights 1752659210/0, network weights 2437296438/0, network weights 2904219339/0, network weights "
+        f"3122501620/0, real images 5/0-2, {_REAL_BATCHES}, siamese crop 5/2,8,10,14,18,20, siamese flip 5/0,4,6,12,16,22, "
+        "siamese operation 5/0,2,4,6,8,10,12,14,16,18,20,22"
+    ),
     "training": "augment 5/0-26, mixup 5/0-26, network weights 5/0, order 5/0-2",
     "forgetting": "augment 5/0-8, network weights 5/0, order 5/0-2",
     "self_supervised": "augment 5/0-7, colours 5/0-7, network weights 5/0, order 5/0-1, projector weights 5/0-1, random part 5/0-7",
@@ -95,11 +109,14 @@ def told(places: list[tuple[int, int, str]]) -> str:
     steps: dict[tuple[str, int], list[int]] = {}
     for seed, step, stream in sorted(set(places)):
         steps.setdefault((stream, seed), []).append(step)
-    assert all(found == list(range(found[0], found[-1] + 1)) for found in steps.values())
-    return ", ".join(
-        f"{stream} {seed}/{'-'.join(map(str, sorted({found[0], found[-1]})))}"
-        for (stream, seed), found in sorted(steps.items())
-    )
+    return ", ".join(f"{stream} {seed}/{_steps(found)}" for (stream, seed), found in sorted(steps.items()))
+
+
+def _steps(found: list[int]) -> str:
+    """ "0-5", or "0,2,4" where there are gaps."""
+    if found == list(range(found[0], found[-1] + 1)):
+        return "-".join(map(str, sorted({found[0], found[-1]})))
+    return ",".join(map(str, found))
 
 
 @pytest.mark.parametrize("name", [name for name in DRAWN if name not in FUNCTIONS])

@@ -216,8 +216,8 @@ def trained_between(config: Config, inputs: Inputs, state: State, weights: dict[
         for number, rows in enumerate(order.split(TRAINED_AT_ONCE)):
             images = state.images[rows]
             if strategy:
-                place = (state.step * config.loops[1] + epoch) * len(order) + number
-                images = siamese_view(images, strategy, seed=config.seed, step=place, each=True)
+                own = randomness.derived_seed(config.seed, state.step, "views in training")
+                images = siamese_view(images, strategy, seed=own, step=epoch * len(order) + number, each=True)
             leaves = {name: weights[name].detach().requires_grad_() for name in names}
             with torch.enable_grad():
                 outputs, buffers = networks.call(spec, {**weights, **leaves}, images, train=True)

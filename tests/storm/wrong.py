@@ -152,8 +152,8 @@ def _tensors(good: Tensor) -> list[Any]:
     ]
     other += [good[:-1], good[:0], torch.cat([good, good]), good.unsqueeze(-1)] if good.ndim else []
     kinds = [good.to(dtype) for dtype in DTYPES if dtype != good.dtype]
-    values = [good.to("meta"), good.to_sparse()]
-    values += [~good] if good.dtype == torch.bool else [good - 1, good * 0, good * 100]
+    values = [~good] if good.dtype == torch.bool else [good - 1, good * 0, good * 100]
+    values += [good.to("meta"), good.to_sparse()]
     if good.is_floating_point():
         first_is = [good.clone() for _ in range(3)]
         for value, number in zip(first_is, (torch.nan, torch.inf, -torch.inf), strict=True):
