@@ -22,7 +22,7 @@ from tests.support import made_data
 
 LESSON, SEED, UPDATES, BATCH = "05_matching", 3, 20, 7
 NETWORK = networks.spec("convnet", width=32, norm="instance")
-TOLERANCE: dict[str, float] = {"rtol": 0, "atol": 1e-9}
+TOLERANCE: dict[str, Any] = {"rtol": 0, "atol": 1e-9}
 Changes = tuple[tuple[str, str], ...]
 IN_DOUBLE = ("progress=False).images", "progress=False).images.double()")  # a distilled set holds float32
 

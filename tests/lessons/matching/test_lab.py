@@ -59,19 +59,19 @@ def by_itself(data: ImageData, config: dm.Config) -> tuple[list[torch.Tensor], l
     return images, [float(step.trace.loss) for step in steps]
 
 
-def press(lab: Laboratory, words: str) -> None:
+def press(lab: Any, words: str) -> None:
     (button,) = (one for one in lab.buttons.values() if one.description == words)
     button.click()
     lab.runner.join()
 
 
-def moved(lab: Laboratory, **values: Any) -> None:
+def moved(lab: Any, **values: Any) -> None:
     for name, value in values.items():
         lab.panel[name].value = value
     lab.runner.join()
 
 
-def filled(lab: Laboratory, values: dict[str, list[float]]) -> None:
+def filled(lab: Any, values: dict[str, list[float]]) -> None:
     """As if these students had been trained, of each kind one for each seed."""
     known = lab._known()
     frame = lab.watched.at(known.step)
@@ -131,14 +131,14 @@ def test_learn_shows_the_images_and_the_slider_goes_back(data: ImageData, images
 
 def test_many_images_of_a_class_are_cut_at_ten_rows() -> None:
     data = made_data(train=13)
-    lab = MatchingLab(data, SMALL.replace(images_per_class=12), student=STUDENT, seeds=1)
+    lab: Any = MatchingLab(data, SMALL.replace(images_per_class=12), student=STUDENT, seeds=1)
     shown = data.to_uint8(lab.watched.at(1).content.images[:30])
     assert bytes(lab.widget(strip).value) == encode_grid(shown, 3, 20, column_labels=list("abc"), gap=4)
     assert lab.widget(strip).alt.startswith("10 learned images of each class") and lab.sentence.startswith("12 images")
     lab.close()
 
 
-def test_what_was_learned_is_kept_while_the_reader_looks_elsewhere(lab: Laboratory, monkeypatch: Any) -> None:
+def test_what_was_learned_is_kept_while_the_reader_looks_elsewhere(lab: Any, monkeypatch: Any) -> None:
     press(lab, "Learn")
     before = bytes(lab.widget(strip).value)
     moved(lab, initialisation="noise")
@@ -187,7 +187,7 @@ def test_students_are_those_of_evaluate(data: ImageData, images_per_class: int, 
     lab.close()
 
 
-def test_before_any_update_students_are_those_of_random_real_images(lab: Laboratory) -> None:
+def test_before_any_update_students_are_those_of_random_real_images(lab: Any) -> None:
     """The first images are those that `random` draws with the same seed: the learned set begins as its rival."""
     frame = lab.watched.at(0)
     silent: dict[str, Any] = {"watch": lambda *_: None}
@@ -204,7 +204,7 @@ def test_students_learn_from_class_numbers_and_single_views(data: ImageData) -> 
 # -- the quest
 
 
-def test_the_quest_asks_for_every_student_and_a_lead_over_all_rivals(lab: Laboratory) -> None:
+def test_the_quest_asks_for_every_student_and_a_lead_over_all_rivals(lab: Any) -> None:
     rivals = {kind: [0.5, 0.5] for kind in REAL}
     press(lab, "Learn")
     for kind in REAL:  # a rival whose second student is missing
@@ -228,7 +228,7 @@ def test_the_quest_asks_for_every_student_and_a_lead_over_all_rivals(lab: Labora
     assert lab.quest.met and 'data-met="true"' in lab.quest.value
 
 
-def test_the_quest_of_one_count_says_nothing_of_another(lab: Laboratory) -> None:
+def test_the_quest_of_one_count_says_nothing_of_another(lab: Any) -> None:
     press(lab, "Learn")
     filled(lab, {kind: [0.5, 0.5] for kind in REAL})
     moved(lab, images_per_class=2)
@@ -239,7 +239,7 @@ def test_the_quest_of_one_count_says_nothing_of_another(lab: Laboratory) -> None
 # -- what cannot be
 
 
-def test_settings_that_dm_refuses_are_explained_and_the_images_stay(lab: Laboratory) -> None:
+def test_settings_that_dm_refuses_are_explained_and_the_images_stay(lab: Any) -> None:
     press(lab, "Learn")
     picture = bytes(lab.widget(strip).value)
     with refuses("images_per_class", "13"):
@@ -251,7 +251,7 @@ def test_settings_that_dm_refuses_are_explained_and_the_images_stay(lab: Laborat
     assert lab.error is None and lab.refusal == "" and lab.sentence.startswith("2 images of each")
 
 
-def test_views_can_be_chosen_where_there_is_a_strategy(data: ImageData, lab: Laboratory) -> None:
+def test_views_can_be_chosen_where_there_is_a_strategy(data: ImageData, lab: Any) -> None:
     assert lab.panel["views"].disabled
     other = MatchingLab(data, SMALL.replace(strategy="flip"), student=STUDENT, seeds=1)
     assert not other.panel["views"].disabled
@@ -270,4 +270,4 @@ def test_views_can_be_chosen_where_there_is_a_strategy(data: ImageData, lab: Lab
 def test_bad_input(data: ImageData, name: str, wrong: Any) -> None:
     given: dict[str, Any] = {"data": data, "config": SMALL, "student": STUDENT}
     with refuses("images_per_class" if isinstance(wrong, dm.Config) and name == "config" else name):
-        MatchingLab(**given | {name: wrong})
+        MatchingLab(**{**given, name: wrong})
