@@ -216,6 +216,12 @@ def cosine(
 
 
 @checked
+def halfway(step: Index, total: Count, base: Rate) -> float:
+    """The learning rate before update `step` (0-based) of `total`: `base`, and a tenth of it from the half on."""
+    return base if 2 * step < total else base / 10
+
+
+@checked
 def linear(step: Index, total: Annotated[int, within(1, 10**15)], base: Rate, *, final_fraction: Share = 0.0) -> float:
     """The learning rate before update `step` (0-based) of `total`: a line from `base` down to `base * final_fraction`."""
     return base * (1 - (1 - final_fraction) * min(step, total) / total)

@@ -32,6 +32,7 @@ from ..core.boundary import Images, Index, checked, floats, integers, typed
 STRATEGIES = ("color", "crop", "cutout", "flip", "scale", "rotate")
 """The operations that a strategy can name, in the published order."""
 ALL = "_".join(STRATEGIES)  # the published strategy for natural images
+UPRIGHT = "_".join(name for name in STRATEGIES if name != "flip")  # and for digits, which must not be mirrored
 
 Numbers = Annotated[Tensor, floats("k", finite=False)]  # k is 1 or the number of images
 Pixels = Annotated[Tensor, integers("k")]

@@ -68,7 +68,7 @@ class Config(matching.Config, matching.Siamese):
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
         """The published settings for "mnist", "fashion-mnist", "svhn", "cifar10" or "cifar100"; digits are not mirrored."""
         errors.check_choice("dataset", dataset, dc.DATASETS)
-        upright: dict[str, Any] = {"strategy": dsa.UPRIGHT} if dataset in dsa.DIGITS else {}
+        upright: dict[str, Any] = {"strategy": siamese_views.UPRIGHT} if dataset in dsa.DIGITS else {}
         return cls(**upright | changes)
 
 

@@ -32,8 +32,6 @@ from .dc import State, Trace, look, total_steps, update
 NAME = "siamese_gradient_matching"
 ALIASES = ("dsa",)
 NEEDS_TEACHER = False
-UPRIGHT = "color_crop_cutout_scale_rotate"
-"""The published strategy for digits, which must not be mirrored."""
 DIGITS = ("mnist", "svhn")
 
 __all__ = ["Config", "State", "Trace", "finish", "init", "look", "total_steps", "update"]
@@ -49,13 +47,13 @@ class Config(dc.Config, matching.Siamese):
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
         """DC's, and nothing is mirrored, for it begins with digits."""
-        return super().teaching(**{"strategy": UPRIGHT} | changes)
+        return super().teaching(**{"strategy": siamese_views.UPRIGHT} | changes)
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
         """The published settings for "mnist", "fashion-mnist", "svhn", "cifar10" or "cifar100"; digits are not mirrored."""
         errors.check_choice("dataset", dataset, dc.DATASETS)
-        upright: dict[str, Any] = {"strategy": UPRIGHT} if dataset in DIGITS else {}
+        upright: dict[str, Any] = {"strategy": siamese_views.UPRIGHT} if dataset in DIGITS else {}
         return cls(**upright | changes)
 
 

@@ -1,13 +1,16 @@
 """Published settings of students, as changes to the defaults of `supervised.Config`.
 
 FADRM: Tables 9, 11, 13, 15, 17 and 18 (arXiv 2506.24125). RDED: Sun et al. 2024, arXiv 2312.03526, with what its code sets for each
-network and number of images.
+network and number of images. DC, DSA and DM: Zhao, Mopuri & Bilen 2021, Zhao & Bilen 2021 and 2023 (arXiv 2006.05929, 2102.08259,
+2110.04181), with what their shared code sets.
 
 | deviation from | what it does | here |
 |---|---|---|
 | RDED on ImageNet | the patches of a mosaic change places in every view | they stay |
 | RDED's code | a ConvNet on CIFAR-100 has batches of 25 and a rate of .002 only where its teacher is a ConvNet | it has them always |
 | FADRM's code on ImageNette | batches of 10, for labels and student | 16, as in Table 15 |
+| DC's code on MNIST | each image is moved, scaled or turned in its own way, for 1000 epochs | it is seen as it is, for 300 |
+| DC's, DSA's and DM's code | the rate falls an epoch after half, momentum begins anew; one epoch more | at half; momentum stays |
 | FADRM's code | the student too sees a batch of 16 as two parts of 8, in two passes before one update | one pass of 16 |
 """
 
@@ -15,7 +18,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import networks
 from ..core import errors
+from ..data import siamese_views
 
 # Learning rate and eta of S1 to S4 (Table 9).
 _SETTINGS = {1: (1e-3, 1.0), 2: (1e-3, 2.0), 3: (5e-4, 1.0), 4: (5e-4, 2.0)}
@@ -40,6 +45,26 @@ _SHARED: dict[str, Any] = {
     "mixup_alpha": 0.0,
     "cutmix_alpha": 1.0,
 }
+
+
+_UPRIGHT = ("mnist", "svhn")  # digits
+
+
+def matching_student(dataset: str, recipe: str) -> dict[str, Any]:
+    """DC's student, which sees images as they are, or DSA's and DM's, with a view of its own for each image: a ConvNet, class numbers."""
+    errors.check_choice("dataset", dataset, ("mnist", "fashion-mnist", "svhn", "cifar10", "cifar100"))
+    seen = {"strategy": siamese_views.UPRIGHT if dataset in _UPRIGHT else siamese_views.ALL} if recipe == "dsa" else {}
+    optimising = {"optimiser": "sgd", "learning_rate": 0.01, "weight_decay": 5e-4, "schedule": "halfway"}
+    return {
+        "network": networks.spec("convnet", norm="instance"),
+        "epochs": 1000 if recipe == "dsa" else 300,
+        "batch_size": 256,
+        "crop_pixels": 0,
+        "flip": False,
+        "mixup_alpha": 0.0,
+        **optimising,
+        **seen,
+    }
 
 
 def fadrm_student(dataset: str, images_per_class: int | None, family: str) -> dict[str, Any]:

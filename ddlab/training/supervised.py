@@ -10,7 +10,7 @@ p = one-hot | softmax(stored / T), mixed like the views               mixed_targ
 p = softmax(mean over the teachers of their logits for x' / T)        online_targets
 p = softmax(stored for x' / T)                                        losses.soft_targets
 l = KL(p || softmax(student(x') / T)); T = 1 for hard labels          losses.distillation_loss
-theta <- SGD or AdamW, cosine learning rate                           optim
+theta <- SGD or AdamW, the learning rate falling                       optim
 
 FADRM's eq 57, lr = base / 2 (1 + cos(pi e / (eta E))), has the epoch e, and its code, like RDED's, keeps the rate through an epoch;
 here it falls with every update, as everywhere in the house.
@@ -68,6 +68,12 @@ class Config(Views):
         help="At the start of the cosine.",
         explorable=(1e-4, 1e-1),
     )
+    schedule: str = parameter(
+        "cosine",
+        choices=("cosine", "halfway"),
+        help="How the learning rate falls: along a cosine, or once, to a tenth at half of the way.",
+        source="the second in DC's, DSA's and DM's code",
+    )
     final_fraction: float = parameter(0.0, range=(0, 1), help="Where the cosine ends, as a fraction of its start.")
     stretch: float = parameter(
         1.0,
@@ -101,12 +107,19 @@ class Config(Views):
     def rules(self) -> None:
         """Those of the views, and one word on where the learning rate ends."""
         super().rules()
+        if self.schedule != "cosine" and (self.stretch, self.final_fraction) != (1, 0):
+            errors.fail("schedule", "'cosine' beside a stretch or a final_fraction, which are its own", self.schedule)
         if self.stretch > 1 and self.final_fraction > 0:
             errors.fail(
                 "stretch",
                 f"1 beside a final_fraction of {self.final_fraction:g}: both say where the rate ends",
                 self.stretch,
             )
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields; `schedule` only where it is no cosine: configs that were made before it keep their fingerprint."""
+        described = super().to_dict()
+        return {name: value for name, value in described.items() if (name, value) != ("schedule", "cosine")}
 
     @classmethod
     def teaching(cls, role: str = "student", **changes: Any) -> Self:
@@ -141,19 +154,24 @@ class Config(Views):
 
         Args:
             dataset: "cifar10" or "cifar100"; recipe "fadrm": "cifar100", "tiny-imagenet", "imagenette", "imagewoof" or "imagenet"; recipe
-                "rded": "cifar10", "cifar100", "tiny-imagenet" or "imagenet".
-            recipe: whose student: "sre2l", "fadrm" (its labels: `relabelling.relabelled`, "epochs") or "rded".
-            images_per_class: 1, 10 or 50, on which the settings of "fadrm" and "rded" depend; None for "sre2l".
+                "rded": "cifar10", "cifar100", "tiny-imagenet" or "imagenet"; recipes "dc" and "dsa": "mnist", "fashion-mnist", "svhn",
+                "cifar10" or "cifar100".
+            recipe: whose student: "sre2l", "fadrm" (its labels: `relabelling.relabelled`, "epochs"), "rded", "dc" or "dsa" (DM's too).
+            images_per_class: 1, 10 or 50, on which the settings of "fadrm" and "rded" depend; None for the others.
         """
-        errors.check_choice("recipe", recipe, ("sre2l", "fadrm", "rded"))
+        errors.check_choice("recipe", recipe, ("sre2l", "fadrm", "rded", "dc", "dsa"))
         errors.check_choice("role", role, ("student", "teacher") if recipe == "sre2l" else ("student",))
-        if recipe != "sre2l":
+        if recipe in ("fadrm", "rded"):
             find = recipes.fadrm_student if recipe == "fadrm" else recipes.rded_student
             network = errors.check_instance("network", changes.get("network", _RESNET), NetworkSpec, "a NetworkSpec")
             return cls(**find(dataset, images_per_class, network.family) | changes)
-        errors.check_choice("dataset", dataset, ("cifar10", "cifar100"))
         if images_per_class is not None:
-            errors.fail("images_per_class", "None for the recipe 'sre2l', the same for any number", images_per_class)
+            errors.fail(
+                "images_per_class", f"None for the recipe {recipe!r}, the same for any number", images_per_class
+            )
+        if recipe != "sre2l":
+            return cls(**recipes.matching_student(dataset, recipe) | changes)
+        errors.check_choice("dataset", dataset, ("cifar10", "cifar100"))
         teacher = {"epochs": 200, "optimiser": "sgd", "learning_rate": 0.1, "weight_decay": 5e-4, "mixup_alpha": 0.0}
         return cls(**({} if role == "student" else teacher) | changes)
 
@@ -248,13 +266,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
         temperature = 1.0 if config.labels == "hard" else config.temperature
         loss = losses.distillation_loss(outputs.logits, targets, temperature=temperature)
         slopes = torch.autograd.grad(loss, list(leaves.values()))
-    learning_rate = optimisers.cosine(
-        state.step,
-        total_steps(config, inputs),
-        config.learning_rate,
-        final_fraction=config.final_fraction,
-        stretch=config.stretch,
-    )
+    learning_rate = _learning_rate(config, state.step, total_steps(config, inputs))
     current = {name: state.weights[name] for name in names}
     gradients = dict(zip(names, slopes, strict=True))
     moved, optimiser = optimisers.descend(
@@ -289,6 +301,14 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
         "learning rate": Number(trace.learning_rate, scale="log"),
     }
     return Look(numbers=numbers)
+
+
+def _learning_rate(config: Config, step: int, total: int) -> float:
+    if config.schedule == "halfway":
+        return optimisers.halfway(step, total, config.learning_rate)
+    return optimisers.cosine(
+        step, total, config.learning_rate, final_fraction=config.final_fraction, stretch=config.stretch
+    )
 
 
 def _source(inputs: Inputs) -> ImageData | DistilledSet:

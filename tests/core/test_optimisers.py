@@ -190,6 +190,16 @@ def test_linear_equals_torchs_scheduler(final_fraction: float, total: int) -> No
     assert optimisers.linear(0, total, 0.3) == 0.3 and optimisers.linear(total, total, 0.3) == 0
 
 
+@pytest.mark.parametrize("total", [1, 6, 7])
+def test_halfway_equals_torchs_scheduler(total: int) -> None:
+    solver = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.3)
+    scheduler = torch.optim.lr_scheduler.StepLR(solver, (total + 1) // 2, gamma=0.1)
+    for step in range(total):
+        assert optimisers.halfway(step, total, 0.3) == pytest.approx(solver.param_groups[0]["lr"], abs=1e-12)
+        solver.step()
+        scheduler.step()
+
+
 @pytest.mark.parametrize("eta", [1.0, 2.0, 3.5])
 def test_a_stretched_cosine_is_fadrms(eta: float) -> None:
     """Eq 57 in float64; with eta = 2 the rate ends at half."""

@@ -259,6 +259,7 @@ CORE: dict[str, Good] = {
     "core.optimisers.descend": Good(_sgd, nan_passes=EVERY_STEP),
     "core.optimisers.adam_update": Good(_adam, nan_passes=EVERY_STEP),
     "core.optimisers.adamw_update": Good(_adam, nan_passes=EVERY_STEP),
+    "core.optimisers.halfway": Good(lambda g: {"step": 3, "total": 10, "base": 0.1}),
     "core.optimisers.linear": Good(lambda g: {"step": 3, "total": 10, "base": 0.1, "final_fraction": 0.2}),
     "core.optimisers.cosine": Good(lambda g: {"step": 3, "total": 10, "base": 0.1, "stretch": 2.0}),
     "training.self_supervised.standardised": Good(lambda g: {"projections": g.tensor(4, 3), "epsilon": 1e-5}, nan_passes=EVERY_STEP),

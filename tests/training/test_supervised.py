@@ -358,6 +358,23 @@ class TestRecipes:
         usual = supervised.Config.paper("cifar10", images_per_class=10, **plain)
         assert (usual.batch_size, usual.learning_rate) == (50, 1e-3)
 
+    def test_matching(self) -> None:
+        """What DC's, DSA's and DM's code sets: class numbers, SGD, 300 epochs, with views 1000; digits are not mirrored."""
+        for dataset in ("mnist", "fashion-mnist", "svhn", "cifar10", "cifar100"):
+            plain, seen = (supervised.Config.paper(dataset, recipe=recipe) for recipe in ("dc", "dsa"))
+            assert (plain.optimiser, plain.learning_rate, plain.momentum, plain.weight_decay) == (
+                "sgd",
+                0.01,
+                0.9,
+                5e-4,
+            )
+            assert (plain.epochs, plain.batch_size, plain.labels, plain.schedule) == (300, 256, "hard", "halfway")
+            assert (plain.crop_pixels, plain.flip, plain.mixup_alpha, plain.strategy) == (0, False, 0, "")
+            upright = "color_crop_cutout_scale_rotate"
+            strategy = upright if dataset in ("mnist", "svhn") else "color_crop_cutout_flip_scale_rotate"
+            assert seen == plain.replace(epochs=1000, strategy=strategy)
+            assert plain.network == networks.spec("convnet", width=128, norm="instance")
+
     def test_sre2ls_are_as_they_were(self) -> None:
         assert supervised.Config.paper("cifar100") == supervised.Config() == supervised.Config.paper(recipe="sre2l")
         assert supervised.Config().stretch == 1 and supervised.Config().cutmix_alpha == 0
@@ -366,7 +383,9 @@ class TestRecipes:
     @pytest.mark.parametrize(
         ("given", "words"),
         [
-            ({"recipe": "dwa"}, ["recipe", "one of 'sre2l', 'fadrm', 'rded'"]),
+            ({"recipe": "dwa"}, ["recipe", "one of 'sre2l', 'fadrm', 'rded', 'dc', 'dsa'"]),
+            ({"recipe": "dc", "images_per_class": 10}, ["images_per_class", "None for the recipe 'dc'", "10"]),
+            ({"recipe": "dsa", "dataset": "imagenet"}, ["dataset", "'mnist'", "'imagenet'"]),
             ({"recipe": "fadrm", "images_per_class": 10}, ["dataset", "'cifar100'", "'cifar10'"]),
             ({"recipe": "fadrm", "dataset": "cifar100"}, ["images_per_class", "one of 1, 10, 50", "None"]),
             ({"recipe": "rded", "images_per_class": 7}, ["images_per_class", "one of 1, 10, 50", "7"]),
@@ -379,6 +398,17 @@ class TestRecipes:
     def test_bad_input(self, given: dict[str, Any], words: list[str]) -> None:
         with refuses(*words):
             supervised.Config.paper(**given)
+
+
+def test_the_rate_falls_once_at_half(grey: ImageData) -> None:
+    config = supervised.Config(
+        network=networks.spec("convnet", width=4), epochs=5, batch_size=36, flip=False, schedule="halfway"
+    )
+    rates = [step.trace.learning_rate for step in process.steps(supervised, config, Inputs(data=grey))]
+    assert rates == pytest.approx([1e-3] * 3 + [1e-4] * 2)
+    assert config.to_dict()["schedule"] == "halfway" and "schedule" not in config.replace(schedule="cosine").to_dict()
+    with refuses("schedule", "'cosine' beside a stretch", "'halfway'"):
+        supervised.Config(schedule="halfway", stretch=2.0)
 
 
 def test_a_stretched_cosine_ends_at_half(grey: ImageData) -> None:
