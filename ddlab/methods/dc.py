@@ -134,12 +134,12 @@ class Trace:
     """One update.
 
     Attributes:
-        loss: [], the distance, summed over layers and classes, before the update. distances: layer -> [classes].
+        distances: layer -> [classes], before the update; first, for a NaN is named by what holds it first. loss: [], their sum.
         matching: t, which matching in its network it was, from 0.
     """
 
-    loss: Tensor
     distances: dict[str, Tensor]
+    loss: Tensor
     matching: int
 
 
@@ -264,7 +264,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     elif number < config.networks - 1:
         after = State(after.step, after.images, after.optimiser, fresh_network(config, inputs, number + 1))
     loss = torch.stack(list(distances.values())).sum()
-    return after, Trace(loss, distances, matched)
+    return after, Trace(distances, loss, matched)
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:

@@ -83,10 +83,10 @@ class State:
 
 @dataclass(frozen=True)
 class Trace:
-    """One update: the distance before it, summed over the classes, [], and of each class, [classes]."""
+    """One update: the distance before it of each class, [classes], first, for a NaN is named by what holds it first; their sum, []."""
 
-    loss: Tensor
     distances: Tensor
+    loss: Tensor
 
 
 @checked
@@ -191,7 +191,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
         {"images": state.images}, {"images": gradient}, state.optimiser,
         learning_rate=config.learning_rate, momentum=config.momentum,
     )  # fmt: skip
-    return State(state.step + 1, moved["images"], optimiser), Trace(distances.sum(), distances)
+    return State(state.step + 1, moved["images"], optimiser), Trace(distances, distances.sum())
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:

@@ -200,7 +200,7 @@ def test_refuses_in_a_sentence(inputs: Inputs) -> None:
     broken.network["blocks.0.convolution.weight"][:] = torch.nan
     _, trace = dc.update(config(), inputs, broken)
     with pytest.raises(NonFiniteError, match=r"distances\.blocks\.0\.convolution\.weight\[0\]"):  # layer and class
-        process.check_finite(dc.NAME, 1, {"distances": trace.distances})
+        process.check_finite(dc.NAME, 1, trace)
 
 
 def test_one_image_of_each_class_is_enough() -> None:
