@@ -166,8 +166,9 @@ def adamw_update(
     decay_vectors: bool = True,
 ) -> tuple[dict[str, Tensor], AdamState]:
     """One step of Adam with decoupled weight decay. Args and errors as `adam_update` and `sgd_update`."""
-    keep = 1 - learning_rate * weight_decay
-    shrunk = {name: value * keep if decay_vectors or value.ndim > 1 else value for name, value in parameters.items()}
+    decaying = {name: value for name, value in parameters.items() if decay_vectors or value.ndim > 1}
+    kept = torch._foreach_mul(list(decaying.values()), 1 - learning_rate * weight_decay) if decaying else []
+    shrunk = {**parameters, **dict(zip(decaying, kept, strict=True))}
     return adam_update(shrunk, gradients, state, learning_rate=learning_rate, betas=betas, epsilon=epsilon)
 
 

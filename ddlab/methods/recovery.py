@@ -7,6 +7,7 @@ Equation -> function (Du et al. 2024, DWA, arXiv 2409.17612, eq 4)
 L_mean = sum_l ||mu_l(S) - mu_l(T)||_2              batch_norm_mean_gap, one layer
 L_var  = sum_l ||sigma^2_l(S) - sigma^2_l(T)||_2    batch_norm_variance_gap, one layer
 both, with their derivative in closed form          batch_norm_gaps, one layer
+the same of all layers at once                      gathered_gaps
 all layers of a network in one pass                 matched_call
 """
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -109,6 +111,84 @@ def batch_norm_gaps(inputs: Tensor, running_mean: Tensor, running_variance: Tens
     return _BatchNormGaps.apply(inputs, running_mean, running_variance)
 
 
+@dataclass(frozen=True, eq=False)
+class _Layout:
+    """Where the channels of each layer lie in one vector of all: layer [channels]; places [layers, widest], one past the end where a
+    layer has fewer; 1 / count [channels], of the numbers that a channel's mean is taken over."""
+
+    layer: Tensor
+    places: Tensor
+    share: Tensor
+
+
+@lru_cache(64)  # made once: building it waits for the device
+def _layout(channels: tuple[int, ...], counts: tuple[int, ...], device: torch.device, dtype: torch.dtype) -> _Layout:
+    widths = torch.tensor(channels)
+    columns = torch.arange(max(channels))
+    places = torch.where(columns < widths[:, None], (widths.cumsum(0) - widths)[:, None] + columns, sum(channels))
+    share = (1 / torch.tensor(counts, dtype=torch.float64)).repeat_interleave(widths).to(dtype)
+    layer = torch.arange(len(channels)).repeat_interleave(widths)
+    return _Layout(layer.to(device), places.to(device), share.to(device))
+
+
+class _Statistics(torch.autograd.Function):
+    """The identity on the inputs, and their statistics, of which `_GatheredGaps` sends back no slopes but scale and shift by channel."""
+
+    @staticmethod
+    def forward(ctx: Any, inputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        variance, mean = channel_statistics(inputs)
+        ctx.save_for_backward(inputs)
+        return inputs.view_as(inputs), mean, variance
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *slopes: Tensor) -> Tensor:
+        above, shift, scale = slopes
+        (inputs,) = ctx.saved_tensors
+        per_channel = (1, -1, 1, 1)
+        scale, shift = scale.to(inputs.dtype).view(per_channel), shift.to(inputs.dtype).view(per_channel)
+        return torch.addcmul(above, inputs, scale).add_(shift)
+
+
+class _GatheredGaps(torch.autograd.Function):
+    """Both gaps of all layers: a dozen calls each way, however many layers there are."""
+
+    @staticmethod
+    def forward(ctx: Any, layout: _Layout, remembered: Tensor, *statistics: Tensor) -> Tensor:
+        found = torch.cat(statistics).view(2, -1)
+        offsets = found - remembered
+        gaps = F.pad(offsets.square(), (0, 1))[:, layout.places].sum(2).sqrt()
+        ctx.layout, ctx.widths = layout, [len(each) for each in statistics]
+        ctx.save_for_backward(found[0], offsets, gaps)
+        return gaps
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:
+        mean, offsets, gaps = ctx.saved_tensors
+        # As in _BatchNormGaps, for all channels at once; where a gap is closed all its offsets are 0.
+        by_layer = slopes[0] / torch.where(gaps > 0, gaps, torch.ones_like(gaps))
+        shift, scale = offsets * by_layer[:, ctx.layout.layer] * ctx.layout.share
+        scale = 2 * scale
+        shift = torch.addcmul(shift, scale, mean, value=-1)
+        return None, None, *torch.cat([shift, scale]).split(ctx.widths)
+
+
+def gathered_gaps(passed: list[tuple[Tensor, Tensor, Tensor]], remembered: list[tuple[Tensor, Tensor]]) -> Tensor:
+    """Both gaps of all layers, [2, layers]: `batch_norm_mean_gap` and `batch_norm_variance_gap`.
+
+    Args:
+        passed: for each layer the inputs [n, c, h, w] as they went on, their means and biased variances [c]: what `_Statistics` gave.
+        remembered: for each layer what it remembers of both, [c].
+    """
+    channels = tuple(len(mean) for _, mean, _ in passed)
+    counts = tuple(inputs.numel() // inputs.shape[1] for inputs, _, _ in passed)
+    means, variances = [mean for _, mean, _ in passed], [variance for _, _, variance in passed]
+    layout = _layout(channels, counts, means[0].device, means[0].dtype)
+    wanted = torch.cat([*(mean for mean, _ in remembered), *(variance for _, variance in remembered)])
+    return _GatheredGaps.apply(layout, wanted.view(2, -1), *means, *variances)
+
+
 @dataclass(frozen=True)
 class Matched:
     """One pass through the teacher: its outputs, and both gaps per layer, [layers] each, in the network's order."""
@@ -124,6 +204,7 @@ def matched_call(
     *,
     weights: Mapping[str, Tensor] | None = None,
     precision: str = "float32",
+    gathered: bool | None = None,
 ) -> Matched:
     """Run the frozen teacher on images and compare the statistics at each batch-norm layer with what the layer remembers.
 
@@ -132,22 +213,24 @@ def matched_call(
         images: [n, channels, h, w], of any size that the teacher takes.
         weights: weights to run with, where they are not the teacher's own (perturbed ones).
         precision: "float32", or "bfloat16" for the network under autocast; the statistics stay in float32.
+        gathered: all layers' gaps in one go, which spares a GPU three quarters of its calls and changes last bits; None: on a GPU.
     """
-    mean_gaps: list[Tensor] = []
-    variance_gaps: list[Tensor] = []
+    together = images.device.type != "cpu" if gathered is None else gathered
+    passed: list[tuple[Tensor, Tensor, Tensor]] = []  # of each layer: inputs, then means and variances, or both gaps
+    remembered: list[tuple[Tensor, Tensor]] = []
 
     def compare(layer: str, inputs: Tensor) -> Tensor:
-        remembered = teacher.weights[f"{layer}.running_mean"], teacher.weights[f"{layer}.running_var"]
-        inputs, mean_gap, variance_gap = batch_norm_gaps(inputs, *remembered)
-        mean_gaps.append(mean_gap)
-        variance_gaps.append(variance_gap)
-        return inputs
+        remembered.append((teacher.weights[f"{layer}.running_mean"], teacher.weights[f"{layer}.running_var"]))
+        passed.append(_Statistics.apply(inputs) if together else batch_norm_gaps(inputs, *remembered[-1]))
+        return passed[-1][0]
 
     with torch.autocast(images.device.type, dtype=torch.bfloat16, enabled=precision == "bfloat16"):
         outputs, _ = networks.call(
             teacher.spec, weights or teacher.weights, images, at_batch_norm=compare, any_size=True
         )
-    return Matched(outputs, torch.stack(mean_gaps), torch.stack(variance_gaps))
+    if together:
+        return Matched(outputs, *gathered_gaps(passed, remembered))
+    return Matched(outputs, *(torch.stack([layer[part] for layer in passed]) for part in (1, 2)))
 
 
 def weighted_gap(gaps: Tensor, first_layer_multiplier: float) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import pytest
 import torch
@@ -11,11 +12,14 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from ddlab import networks
+from ddlab.core import optimisers
 from ddlab.data import ImageData
-from ddlab.methods import recovery
+from ddlab.methods import recovery, sre2l
 from ddlab.networks import Network, convnet
+from ddlab.runs import process
+from ddlab.runs.process import Inputs
 from tests.networks.test_networks import plain
-from tests.support import assert_unchanged, refuses, snapshot
+from tests.support import assert_unchanged, made_data, refuses, snapshot
 
 
 def draw(*shape: int, seed: int = 0) -> Tensor:
@@ -151,9 +155,12 @@ def hooked_gaps(module: nn.Module, images: Tensor) -> tuple[Tensor, Tensor, Tens
     return logits, torch.stack(means), torch.stack(variances)
 
 
+@pytest.mark.parametrize("gathered", [False, True])
 @pytest.mark.parametrize("family", ["convnet", "vit"])
-def test_matched_call_equals_a_plain_module_with_hooks(family: str, teacher: Network, grey: ImageData) -> None:
-    """Of a ViT with batch norm, too, whose statistics are over images and tokens."""
+def test_matched_call_equals_a_plain_module_with_hooks(
+    family: str, gathered: bool, teacher: Network, grey: ImageData
+) -> None:
+    """Of a ViT with batch norm, too, whose statistics are over images and tokens; as on a GPU, too."""
     module = plain_module(teacher)
     if family == "vit":
         spec = networks.spec("vit", width=6, depth=1, heads=2, norm="batch").for_data(grey)
@@ -162,7 +169,7 @@ def test_matched_call_equals_a_plain_module_with_hooks(family: str, teacher: Net
     double = in_double(teacher)
     before, images = snapshot(double), draw(5, 1, 8, 8).requires_grad_()
     logits, means, variances = hooked_gaps(module, images)
-    matched = recovery.matched_call(double, images)
+    matched = recovery.matched_call(double, images, gathered=gathered)
     torch.testing.assert_close(matched.outputs.logits, logits, rtol=1e-12, atol=1e-12)
     torch.testing.assert_close(matched.mean_gaps, means, rtol=1e-12, atol=1e-12)
     torch.testing.assert_close(matched.variance_gaps, variances, rtol=1e-12, atol=1e-12)
@@ -176,6 +183,38 @@ def test_matched_call_equals_a_plain_module_with_hooks(family: str, teacher: Net
     )
     torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-12)
     assert_unchanged(before, double)
+
+
+def test_gathered_gaps_of_layers_of_all_widths(monkeypatch: pytest.MonkeyPatch) -> None:
+    """ResNet-18 has 20 layers of 64 to 512 channels; a whole step, in float64."""
+    data = made_data(size=8)
+    teacher = in_double(networks.initialise(networks.spec("resnet18").for_data(data), seed=0))
+    inputs = Inputs(data=data, teachers=(teacher,), device="cpu")
+    config = sre2l.Config(images_per_class=1)
+    first = process.start(sre2l, config, inputs)
+    images = first.images.double()
+    state = dataclasses.replace(
+        first, images=images, done=first.done.double(), optimiser=optimisers.adam_init({"images": images})
+    )
+    found, whole = [], recovery.matched_call
+    for gathered in (True, False):
+        monkeypatch.setattr(recovery, "matched_call", functools.partial(whole, gathered=gathered))
+        after, trace = sre2l.update(config, inputs, state)
+        found.append((after.images, trace.layer_mean_gaps, trace.layer_variance_gaps))
+    torch.testing.assert_close(found[0], found[1], rtol=1e-10, atol=1e-12)
+
+
+def test_gathered_gaps_that_are_closed_have_zero_gradient() -> None:
+    """The first layer's, while the second's, of fewer channels, are open."""
+    first, second = draw(4, 3, 2, 2).requires_grad_(), draw(4, 2, 2, 2).requires_grad_()
+    variance, mean = torch.var_mean(first.detach(), (0, 2, 3), correction=0)
+    passed = [recovery._Statistics.apply(each) for each in (first, second)]
+    gaps = recovery.gathered_gaps(passed, [(mean, variance), remembered(2)])
+    assert not gaps[:, 0].any() and bool((gaps[:, 1] > 0).all())
+    gradients = torch.autograd.grad(gaps.sum() + passed[0][0].sum(), (first, second), materialize_grads=True)
+    expected = torch.autograd.grad(torch.stack(plain_gaps(second, *remembered(2))).sum(), second)[0]
+    assert torch.equal(gradients[0], torch.ones_like(first))
+    torch.testing.assert_close(gradients[1], expected)
 
 
 def test_matched_call_with_other_weights_keeps_the_teachers_targets(teacher: Network, other_teacher: Network) -> None:
