@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Annotated, Any, Literal, NamedTuple
 
 import torch
@@ -114,8 +115,8 @@ class Views(Parameters):
     def indices(self, count: int, step: Index) -> Tensor:
         """Which of `count` images are seen at `step`, int64 [at most batch_size]: each once per epoch, in a new order every epoch."""
         epoch, number = divmod(step, max(self.steps_per_epoch(count), 1))
-        order = torch.randperm(count, generator=randomness.generator(self.seed, epoch, "order"))
-        return order[number * self.batch_size : (number + 1) * self.batch_size]
+        order = _order(self.seed, epoch, count)
+        return order[number * self.batch_size : (number + 1) * self.batch_size].clone()
 
     @checked
     def view(self, images: Images, *, mean: Mean, std: Deviation, step: int) -> View:
@@ -132,6 +133,11 @@ class Views(Parameters):
             seed=self.seed,
             step=step,
         )
+
+
+@lru_cache(4)  # of a million images drawing it takes longer than a step: one for each epoch and run under way
+def _order(seed: int, epoch: int, count: int) -> Tensor:
+    return torch.randperm(count, generator=randomness.generator(seed, epoch, "order"))
 
 
 @checked
@@ -232,13 +238,28 @@ def _cutmix(images: Tensor, partner: Tensor, alpha: float, seed: int, step: int)
 
 def _resized(images: Tensor, smallest_area: float, generator: torch.Generator) -> Tensor:
     """Of each image a part of its own, scaled back bilinearly, corners not aligned; [n, c, h, w] in and out."""
-    height, width = images.shape[2:]
+    size = (images.shape[2], images.shape[3])
+    parts = [random_rectangle(*size, smallest_area=smallest_area, generator=generator) for _ in range(len(images))]
+    if images.device.type != "cpu":
+        return _resized_at_once(images, torch.tensor(parts))
     scaled = []
-    for image in images.split(1):
-        top, left, rows, columns = random_rectangle(height, width, smallest_area=smallest_area, generator=generator)
+    for image, (top, left, rows, columns) in zip(images.split(1), parts, strict=True):
         part = image[:, :, top : top + rows, left : left + columns]
-        scaled.append(F.interpolate(part, size=(height, width), mode="bilinear", align_corners=False))
+        scaled.append(F.interpolate(part, size=size, mode="bilinear", align_corners=False))
     return torch.cat(scaled)
+
+
+def _resized_at_once(images: Tensor, parts: Tensor) -> Tensor:
+    """The same but for rounding with one call, for a GPU, which would be asked for one for each image; parts: int64 [n, 4]."""
+    axes = []
+    for axis in (0, 1):  # where each row, then each column, is read: at no time outside its part
+        size = images.shape[2 + axis]
+        first, length = parts[:, axis, None].double(), parts[:, axis + 2, None].double()
+        place = ((torch.arange(size) + 0.5) * length / size - 0.5).clamp_min(0).minimum(length - 1) + first
+        axes.append((2 * place / max(size - 1, 1) - 1).to(images.dtype))
+    height, width = images.shape[2:]
+    grid = torch.stack([axes[1][:, None].expand(-1, height, -1), axes[0][:, :, None].expand(-1, -1, width)], 3)
+    return F.grid_sample(images, grid.to(images.device), mode="bilinear", padding_mode="border", align_corners=True)
 
 
 def _crop(images: Tensor, pixels: int, offsets: Tensor, black: Tensor) -> Tensor:

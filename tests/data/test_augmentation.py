@@ -15,6 +15,7 @@ from ddlab.core import randomness, storage
 from ddlab.data import siamese_views
 from ddlab.data.augmentation import Views, cutmix_box, random_rectangle
 from ddlab.training import supervised
+from tests.stand_in_device import stand_in_device
 from tests.support import assert_same, refuses
 from tests.training.test_supervised import SEEDS, images, view
 
@@ -136,6 +137,18 @@ class TestRandomParts:
         found = view(given_images, crop_area=0.2, seed=5, step=7).images
         torch.testing.assert_close(found, torch.stack(expected))
         assert torch.equal(view(given_images, crop_area=1.0).images, given_images)
+
+    @pytest.mark.parametrize("smallest", [0.05, 0.9])
+    def test_a_gpu_cuts_all_at_once(self, smallest: float) -> None:
+        """Other calls, the same numbers: of images that are not square, one pixel high, too."""
+        for size in ((11, 7), (1, 5)):
+            given_images = torch.randn(6, 2, *size, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+            black = torch.zeros((1, 2, 1, 1), dtype=torch.float64)
+            expected = view(given_images, black=black, crop_area=smallest, seed=5, step=7).images
+            with stand_in_device() as device:
+                on_device = view(given_images.to(device), black=black.to(device), crop_area=smallest, seed=5, step=7)
+                found = on_device.images.cpu()
+            torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
 
     def test_areas_are_uniform_and_aspects_log_uniform(self) -> None:
         """Up to .7 of the area, where every aspect fits."""
