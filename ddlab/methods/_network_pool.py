@@ -57,11 +57,6 @@ def waiting_steps(count: Count, most: Annotated[int, within(2)], *, seed: int) -
     return torch.randint(1, most, (count,), generator=randomness.generator(seed, 0, "pool steps")).tolist()
 
 
-def passes_in(precision: str, device: torch.device) -> torch.autocast:
-    """The context of a network's pass: "float32" leaves everything as it is, "bfloat16" is autocast."""
-    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == "bfloat16")
-
-
 def laid_out(value: Tensor) -> Tensor:
     """Images and convolutions with their channels last in memory, in which convolutions are a sixth faster; the numbers are the same."""
     return value.to(memory_format=torch.channels_last) if value.ndim == 4 else value
@@ -91,7 +86,7 @@ def trained_once(
     weights, names = pool.network(index), networks.parameter_names(spec)
     leaves = {name: weights[name].detach().requires_grad_() for name in names}
     with torch.enable_grad():
-        with passes_in(precision, images.device):
+        with networks.passes_in(precision, images.device):
             laid = {name: laid_out(value) for name, value in leaves.items()}
             outputs, buffers = networks.call(spec, {**weights, **laid}, laid_out(images), train=True)
         loss = losses.regression_loss(outputs.logits.to(targets.dtype), targets)

@@ -36,7 +36,6 @@ from ..networks import NetworkSpec
 from ..runs.look import Look, Number
 from ..runs.process import Inputs, require_data
 from . import dc, dsa, matching
-from ._network_pool import passes_in
 
 NAME = "distribution_matching"
 ALIASES = ("dm",)
@@ -119,7 +118,7 @@ def features(
     """
     train = bool(networks.batch_norm_layers(spec))
     parts = images.split(len(images) if train or at_once is None else at_once)
-    with passes_in(precision, images.device):
+    with networks.passes_in(precision, images.device):
         found = torch.cat([networks.call(spec, weights, part, train=train)[0].features for part in parts])
     return found.to(images.dtype)
 

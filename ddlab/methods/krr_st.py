@@ -371,7 +371,7 @@ def _real_batch(config: Config, inputs: Inputs, batch: Tensor, iteration: int) -
 
 def _features(spec: NetworkSpec, weights: dict[str, Tensor], images: Tensor, precision: str) -> Tensor:
     """f_omega in evaluation mode: [n, c, h, w] -> [n, d], of the images' dtype."""
-    with pools.passes_in(precision, images.device):
+    with networks.passes_in(precision, images.device):
         return networks.call(spec, weights, pools.laid_out(images))[0].features.to(images.dtype)
 
 

@@ -39,7 +39,6 @@ from ..networks import NetworkSpec
 from ..runs.process import Inputs, require_data
 from . import recovery
 from ._labelling import labelled_set
-from ._network_pool import passes_in
 
 DISTANCES = ("channels", "squared", "vector")
 VIEWS = ("shared", "independent", "real", "learned", "none")
@@ -179,7 +178,7 @@ def class_gradient(
     total: list[Tensor] = []
     for part in images.split(len(images) if differentiable or at_once is None else at_once):
         with torch.enable_grad():
-            with passes_in(precision, part.device):
+            with networks.passes_in(precision, part.device):
                 logits = networks.call(spec, {**weights, **leaves}, part)[0].logits.to(part.dtype)
             labels = torch.full((len(part),), label, device=part.device)
             loss = F.cross_entropy(logits, labels, reduction="sum") / len(images)

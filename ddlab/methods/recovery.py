@@ -224,7 +224,7 @@ def matched_call(
         passed.append(_Statistics.apply(inputs) if together else batch_norm_gaps(inputs, *remembered[-1]))
         return passed[-1][0]
 
-    with torch.autocast(images.device.type, dtype=torch.bfloat16, enabled=precision == "bfloat16"):
+    with networks.passes_in(precision, images.device):
         outputs, _ = networks.call(
             teacher.spec, weights or teacher.weights, images, at_batch_norm=compare, any_size=True
         )

@@ -114,6 +114,11 @@ def call(
     return Outputs(logits, features, last_conv, inputs), buffers
 
 
+def passes_in(precision: str, device: torch.device) -> torch.autocast:
+    """The context of a network's passes on a device: "float32" leaves everything as it is, "bfloat16" is autocast."""
+    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == "bfloat16")
+
+
 def _copies(buffers: dict[str, Tensor]) -> dict[str, Tensor]:
     """Of each buffer; on a GPU two calls for all of them instead of one for each: numbers of one kind times 1."""
     found = {name: value.clone() for name, value in buffers.items() if value.device.type == "cpu"}

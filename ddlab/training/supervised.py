@@ -37,6 +37,7 @@ from ..networks import Network, NetworkSpec
 from ..runs.look import Look, Number
 from ..runs.process import Inputs, require_teacher
 from . import losses, recipes
+from .precision import Precise
 from .relabelling import Teachers, as_teachers, teacher_logits
 from .trained import trained_network
 
@@ -45,7 +46,7 @@ _RESNET = networks.spec("resnet18")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(Views):
+class Config(Views, Precise):
     """Hyper-parameters: the views, and how a network learns from them. The defaults train a student as SRe2L's CIFAR code does.
 
     With labels "epochs" the fields of `Views` are those that came with the labels, whatever stands here; `seed` draws the weights alone.
@@ -259,12 +260,13 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     leaves = {name: state.weights[name].detach().requires_grad_() for name in names}
     weights = state.weights
     if config.passes == 2:
-        with torch.no_grad():
+        with torch.no_grad(), networks.passes_in(config.precision, view.images.device):
             weights = {**weights, **networks.call(spec, weights, view.images, train=True)[1]}
     with torch.enable_grad():
-        outputs, buffers = networks.call(spec, {**weights, **leaves}, view.images, train=True)
+        with networks.passes_in(config.precision, view.images.device):
+            outputs, buffers = networks.call(spec, {**weights, **leaves}, view.images, train=True)
         temperature = 1.0 if config.labels == "hard" else config.temperature
-        loss = losses.distillation_loss(outputs.logits, targets, temperature=temperature)
+        loss = losses.distillation_loss(outputs.logits.to(targets.dtype), targets, temperature=temperature)
         slopes = torch.autograd.grad(loss, list(leaves.values()))
     learning_rate = _learning_rate(config, state.step, total_steps(config, inputs))
     current = {name: state.weights[name] for name in names}

@@ -98,6 +98,7 @@ def training_cases() -> Iterator[Case]:
     # As FADRM's students learn: CutMix, a cosine that is cut off, teachers in train mode on parts of a batch.
     yield Case("student-epochs", supervised, small.replace(**BATCH_SPECIFIC, labels="epochs"), LABELLED_VIEWS)
     yield Case("student-several-teachers", supervised, small.replace(**BATCH_SPECIFIC, labels="online"), SEVERAL)
+    yield Case("student-bfloat16", supervised, small.replace(precision="bfloat16"), "set and teacher")
     yield Case("student-plain", supervised, small.replace(network=PLAIN, mixup_alpha=0.0), "set and teacher")
 
 
@@ -114,6 +115,7 @@ def other_training_cases() -> Iterator[Case]:
     small = pretraining.SMALL
     for optimiser in ("sgd", "adamw"):
         yield Case(f"pretraining-{optimiser}", pretraining, small.replace(optimiser=optimiser), REPRESENTED)
+    yield Case("pretraining-bfloat16", pretraining, small.replace(precision="bfloat16"), REPRESENTED)
     yield Case("pretraining-plain", pretraining, small.replace(network=PLAIN, final_fraction=0.1), REPRESENTED)
 
 
@@ -454,7 +456,8 @@ def test_values_that_are_not_finite_raise(
     assert_sentence(caught.value, case.module.NAME)
     assert re.search(rf" at step {place}{known}[.;]", str(caught.value)), caught.value
     assert re.search(
-        r" in (images(\[0\])?|representations|(weights|parameters)\.\S+|\w*(loss|gap)) at step", str(caught.value)
+        r" in (images(\[0\])?|representations|(weights|parameters|distances)\S+|\w*(loss|gap)) at step",
+        str(caught.value),
     )
     if file is not None:
         # The last good checkpoint is still there, and the run goes on from it.

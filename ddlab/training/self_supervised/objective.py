@@ -26,6 +26,7 @@ from ...core.boundary import Share, checked
 from ...core.parameters import parameter
 from ...data import ImageData
 from ...networks import NetworkSpec
+from ..precision import Precise
 from .views import TwoViews
 
 RATE_BATCH = 256  # learning rates are said for so many images in a batch, and grow in proportion
@@ -33,7 +34,7 @@ _PAPER = "Zbontar et al. 2021, section 2.2"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Training(TwoViews):
+class Training(TwoViews, Precise):
     """The two views, and how a network learns from them, by any objective. The defaults are Barlow Twins' on ImageNet."""
 
     network: NetworkSpec = parameter(networks.spec("resnet18"), help="Architecture.")

@@ -133,8 +133,12 @@ class Teacher:
         trained = {name: value.detach().requires_grad_() for name, value in state.objective.trained.items()}
 
         def encode(encoder: Mapping[str, Tensor], images: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-            outputs, buffers = networks.call(spec, _part(encoder, "network"), images, train=True)
-            return projected(_part(encoder, "projector"), outputs.features), {**encoder, **_joined(network=buffers)}
+            with networks.passes_in(config.precision, images.device):
+                outputs, buffers = networks.call(spec, _part(encoder, "network"), images, train=True)
+            return projected(_part(encoder, "projector"), outputs.features.to(images.dtype)), {
+                **encoder,
+                **_joined(network=buffers),
+            }
 
         with torch.enable_grad():
             first, encoder = encode({**encoder, **learnt}, views[0])
