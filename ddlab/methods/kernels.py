@@ -160,7 +160,7 @@ def relu(kernel: Covariances, first: Covariances, second: Covariances) -> tuple[
     """
     tiny = torch.finfo(kernel.dtype).tiny  # where a variance is 0 the covariance is, and the derivative is 0
     norm = first.clamp_min(tiny).sqrt() * second.clamp_min(tiny).sqrt()
-    return _ReLU.apply(kernel, norm.expand_as(kernel))  # type: ignore[return-value]
+    return _ReLU.apply(kernel, norm.expand_as(kernel))
 
 
 @checked
@@ -184,7 +184,7 @@ def pooled(kernel: Covariances) -> Tensor:
     """2 x 2 average pooling of both images: [..., h, w, h, w] -> halves, of which a last odd row or column is left out."""
     for axis in (-4, -3, -2, -1):
         half = kernel.shape[axis] // 2
-        kernel = kernel.narrow(axis, 0, 2 * half).unflatten(axis, (half, 2)).mean(axis if axis == -1 else axis)
+        kernel = kernel.narrow(axis, 0, 2 * half).unflatten(axis, (half, 2)).mean(axis)
     return kernel
 
 
@@ -318,7 +318,7 @@ def support_and_cross(
     """
     rows = len(support) + len(others)
     if spec.kernel == "rbf" or rows * len(support) > _pairs_at_once(spec, support, megabytes):
-        return tuple(kernel_matrix(spec, each, support, megabytes=megabytes) for each in (support, others))  # type: ignore[return-value]
+        return tuple(kernel_matrix(spec, each, support, megabytes=megabytes) for each in (support, others))
     own = variances(spec, support)
     start = torch.cat([_products(spec, each, support) for each in (support, others)])
     both = [torch.cat(pair) for pair in zip(own, variances(spec, others), strict=True)]
@@ -344,4 +344,4 @@ def _recomputed(spec: KernelSpec, first: Tensor, second: Tensor) -> Tensor:
     def block(some: Tensor, others: Tensor) -> Tensor:
         return _block(spec, some, others)
 
-    return checkpoint(block, first, second, use_reentrant=False, preserve_rng_state=False)  # type: ignore[return-value]
+    return checkpoint(block, first, second, use_reentrant=False, preserve_rng_state=False)

@@ -79,7 +79,7 @@ class Config(KernelSpec):
         explorable=(10, 1000), source="reference code",
     )  # fmt: skip
     ridge: float = parameter(
-        1e-6, symbol=r"\lambda", range=(0, 1e30), help="As a part of the mean of the kernel's diagonal.", source="eq 7"
+        1e-6, symbol=r"\lambda", range=(0, 1e6), help="As a part of the mean of the kernel's diagonal.", source="eq 7"
     )
     learn_labels: bool = parameter(False, help="Labels are learned with the images.", explorable=True)
     initialisation: str = parameter(
@@ -246,7 +246,8 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     learned = _learned(config, state.images, state.labels)
     with torch.enable_grad():
         leaves = {name: value.detach().requires_grad_() for name, value in learned.items()}
-        images, labels = leaves["images"].to(dtype), leaves.get("labels", state.labels)
+        # A copy even in float32: where a tensor lies in memory, as after a checkpoint, changes the last bits of a product.
+        images, labels = leaves["images"].to(dtype, copy=True), leaves.get("labels", state.labels)
         support, cross = support_and_cross(spec, images, real.to(dtype), megabytes=config.megabytes)
         predicted = predictions(support, cross, labels, strength=config.ridge)
         loss = kernel_loss(predicted, wanted)

@@ -57,7 +57,7 @@ class Config(KernelSpec):
     )
     batch_size: int = parameter(1000, range=(1, None), unit="images", help="Real images in a step.")
     ridge: float = parameter(
-        1e-6, symbol="r", range=(0, 1e30), help="As a part of the mean of either matrix's diagonal.", source="eq 8"
+        1e-6, symbol="r", range=(0, 1e6), help="As a part of the mean of either matrix's diagonal.", source="eq 8"
     )
     megabytes: int = parameter(512, range=(1, None), unit="MB", help="Working memory of a kernel.")
     seed: int = parameter(0, range=(0, None), help="Of every draw.")
