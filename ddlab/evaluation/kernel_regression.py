@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from ..core import errors
-from ..core.boundary import Images, checked, floats, within
+from ..core.boundary import checked, floats, within
 from ..data import ImageData
 from ..data.images import Split
 from ..distilled import DistilledSet
@@ -36,7 +36,7 @@ _FC1 = KernelSpec()
 
 @checked
 def kernel_predictions(
-    images: Images,
+    images: Annotated[Tensor, floats("n c h w")],
     labels: Annotated[Tensor, floats("n classes", alike=False)],
     asked: Annotated[Tensor, floats("m c h w", alike=False)],
     *,
@@ -154,7 +154,7 @@ def approximation(
 
 def _mean_loss(one: Tensor, other: Tensor, loss: Loss) -> float:
     if loss == "squared":
-        return float((one - other).square().mean())
+        return float((one - other).detach().square().mean())
     return float((one.argmax(1) != other.argmax(1)).double().mean())
 
 

@@ -38,7 +38,7 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from ..core import errors
-from ..core.boundary import Count, Images, checked, floats, within
+from ..core.boundary import Count, checked, filled, floats, within
 from ..core.parameters import Parameters, parameter
 
 SIX = ("fc1", "fc2", "fc3", "conv1", "conv2", "conv3")
@@ -46,8 +46,9 @@ KERNELS = ("rbf", *SIX, "myrtle5", "myrtle10")
 _MYRTLE = {"myrtle5": (2, 1, 1), "myrtle10": (3, 3, 3)}  # convolutions before, between and after the two poolings
 _MEGABYTES = 512
 
-Rows = Annotated[Tensor, floats("n d", finite=False)]
+Rows = Annotated[Tensor, floats("n d", finite=False), filled]
 OtherRows = Annotated[Tensor, floats("m d", finite=False)]
+Images = Annotated[Tensor, floats("n c h w", finite=False), filled]
 OtherImages = Annotated[Tensor, floats("m c h w", finite=False)]
 Covariances = Annotated[Tensor, floats("...", finite=False)]
 Deviation = Annotated[float, within(0, 1e3)]
@@ -144,7 +145,11 @@ def pixel_products(first: Images, second: OtherImages, *, pairs: bool = False) -
 
 @checked
 def dense(
-    kernel: Covariances, tangent: Tensor | None, *, weight_std: Deviation, bias_std: Deviation
+    kernel: Annotated[Tensor, floats("*places", finite=False)],
+    tangent: Annotated[Tensor, floats("*places", finite=False)] | None,
+    *,
+    weight_std: Deviation,
+    bias_std: Deviation,
 ) -> tuple[Tensor, Tensor]:
     """K <- sigma_w^2 K + sigma_b^2 and Theta <- K + sigma_w^2 Theta; without a tangent this is the first layer, of Theta = K."""
     kernel = weight_std**2 * kernel + bias_std**2
@@ -159,18 +164,25 @@ def relu(kernel: Covariances, first: Covariances, second: Covariances) -> tuple[
         kernel: their covariances. first, second: their variances, at least 0, of shapes that broadcast to it.
     """
     tiny = torch.finfo(kernel.dtype).tiny  # where a variance is 0 the covariance is, and the derivative is 0
-    norm = first.clamp_min(tiny).sqrt() * second.clamp_min(tiny).sqrt()
-    return _ReLU.apply(kernel, norm.expand_as(kernel))
+    try:
+        norm = (first.clamp_min(tiny).sqrt() * second.clamp_min(tiny).sqrt()).expand_as(kernel)
+    except RuntimeError:
+        errors.fail(
+            "first and second", f"of shapes that broadcast to {list(kernel.shape)}", (first.shape, second.shape)
+        )
+    return _ReLU.apply(kernel, norm)
 
 
 @checked
-def filtered(kernel: Covariances, *, pairs: bool = False) -> Tensor:
+def filtered(kernel: Annotated[Tensor, floats("... h w", finite=False)], *, pairs: bool = False) -> Tensor:
     """A 3 x 3 convolution: the mean over the nine offsets of both pixels together; [..., h, w], with `pairs` [..., h, w, h, w]."""
     if not pairs:
         lead = kernel.shape[:-2]
         return F.avg_pool2d(kernel.reshape(-1, 1, *kernel.shape[-2:]), 3, stride=1, padding=1).view(
             *lead, *kernel.shape[-2:]
         )
+    if kernel.ndim < 4:
+        errors.fail("kernel", "a tensor of shape [..., h, w, h, w]", kernel)
     for axis in (-4, -3):
         padded = F.pad(kernel, (0, 0, 1, 1, 0, 0, 1, 1) if axis == -4 else (1, 1, 0, 0, 1, 1))
         size, other = kernel.shape[axis], kernel.shape[axis + 2]
@@ -180,14 +192,17 @@ def filtered(kernel: Covariances, *, pairs: bool = False) -> Tensor:
 
 
 @checked
-def pooled(kernel: Covariances) -> Tensor:
+def pooled(kernel: Annotated[Tensor, floats("... h w i j", finite=False)]) -> Tensor:
     """2 x 2 average pooling of both images: [..., h, w, h, w] -> halves, of which a last odd row or column is left out."""
+    if min(kernel.shape[-4:]) < 2:
+        errors.fail("kernel", "of images of at least 2 pixels a side", kernel)
     for axis in (-4, -3, -2, -1):
         half = kernel.shape[axis] // 2
         kernel = kernel.narrow(axis, 0, 2 * half).unflatten(axis, (half, 2)).mean(axis)
     return kernel
 
 
+@checked
 def layers(spec: KernelSpec) -> tuple[str, ...]:
     """What a network of this kernel is made of, in order: "dense", "relu", "filter", "pool" and "mean"; of RBF nothing."""
     if spec.kernel == "rbf":

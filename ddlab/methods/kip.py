@@ -199,6 +199,8 @@ def target_batch(config: Config, inputs: Inputs, step: int) -> tuple[Tensor, Ten
 
 def corrupted(config: Config, images: Tensor) -> tuple[Tensor, Tensor]:
     """The first images [n, c, h, w] with a random p-share of each one's numbers replaced, and which these are, bool."""
+    if not config.corruption:
+        return images, torch.zeros_like(images, dtype=torch.bool)
     draw = randomness.generator(config.seed, 0, "corrupted pixels")
     order = torch.rand(images.flatten(1).shape, generator=draw).argsort(1).argsort(1).view(images.shape)
     chosen = order < round(config.corruption * images[0].numel())
@@ -282,7 +284,7 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
             "loss": Number(trace.loss, scale="log"),
             "accuracy on the batch": Number(trace.accuracy_fraction),
         }
-    return Look(state.images, classes, numbers, running="start" if trace is None else "regress")
+    return Look(state.images, classes, numbers, running="images" if trace is None else "regress")
 
 
 def _learned(config: Config, images: Tensor, labels: Tensor) -> dict[str, Tensor]:

@@ -166,7 +166,7 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
             "loss": Number(trace.loss, scale="log", x_label="batch"),
             "accuracy on the batch": Number(trace.accuracy_fraction, x_label="batch"),
         }
-    return Look(state.images, classes, numbers, running="start" if trace is None else "solve")
+    return Look(state.images, classes, numbers, running="images" if trace is None else "labels")
 
 
 def _spec(config: Config) -> KernelSpec:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import Any
 
@@ -15,22 +14,8 @@ from torch import Tensor
 
 from ddlab.methods import kernels
 from ddlab.methods.kernels import KernelSpec, kernel_matrix
-from tests.storm.good import DRIVEN, EVERY_STEP, Good
 from tests.support import refuses
 
-_TWO = Good(lambda g: {"first": g.images(3), "second": g.images(2)})
-STORM: dict[str, Good | str] = {
-    "kernel_matrix": dataclasses.replace(_TWO, make=lambda g: {"spec": KernelSpec(), **_TWO.make(g)}, nan_passes=EVERY_STEP),
-    "support_and_cross": Good(
-        lambda g: {"spec": KernelSpec(), "support": g.images(3), "others": g.images(2)}, nan_passes=EVERY_STEP
-    ),
-    "bytes_per_pair": Good(lambda g: {"spec": KernelSpec(), "height": 8, "width": 8}, largest={"height": 1e4, "width": 1e4}),
-    "pooled": Good(lambda g: {"kernel": g.tensor(2, 4, 4, 4, 4)}, nan_passes=EVERY_STEP),
-    "filtered": Good(lambda g: {"kernel": g.tensor(2, 4, 4, 4, 4)}, nan_passes=EVERY_STEP),
-    "relu": Good(lambda g: {"kernel": g.tensor(3, 2), "first": g.tensor(3, 1).abs(), "second": g.tensor(2).abs()}, nan_passes=EVERY_STEP),
-    "dense": Good(lambda g: {"kernel": g.tensor(3, 2), "tangent": None, "weight_std": 1.0, "bias_std": 0.1}, nan_passes=EVERY_STEP),
-    **dict.fromkeys(["layers", "network_kernel", "variances"], DRIVEN),
-}  # fmt: skip
 NETWORKS = [name for name in kernels.KERNELS if name != "rbf"]
 
 
