@@ -274,11 +274,15 @@ def bytes_per_pair(spec: KernelSpec, *, height: Count, width: Count, item: Annot
     Args:
         height, width: of the images in pixels. item: bytes of a number.
     """
-    places = 1 if spec.kernel == "rbf" or spec.kernel.startswith("fc") else height * width
-    if spec.kernel in _MYRTLE:
-        places *= height * width
-    # What each ReLU keeps for the way back, and what is there beside it at one time.
-    return item * places * (8 + 8 * layers(spec).count("relu"))
+    places = height * width if spec.kernel not in ("rbf", "fc1", "fc2", "fc3") else 1
+    places, kept = places**2 if spec.kernel in _MYRTLE else places, 0
+    largest = places
+    for layer in layers(spec):
+        places = places // 16 if layer == "pool" else places
+        kept += places if layer == "relu" else 0
+    return (
+        item * 8 * (kept + 2 * largest)
+    )  # what each ReLU keeps for the way back, and what is there beside it at one time
 
 
 def _products(spec: KernelSpec, first: Tensor, second: Tensor) -> Tensor:

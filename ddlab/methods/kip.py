@@ -109,8 +109,8 @@ class Config(KernelSpec):
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
-        """Two CPU cores, 16 pixels, half a second: ten digits by 300 updates."""
-        small: dict[str, Any] = {"batch_size": 1000}
+        """Two CPU cores, 16 pixels, a second: ten digits by 300 updates."""
+        small: dict[str, Any] = {"batch_size": 256}
         return cls(**small | changes)
 
     @classmethod

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from scipy.integrate import quad
 from torch import Tensor
+from torch.profiler import ProfilerActivity, profile
 
 from ddlab.methods import kernels
 from ddlab.methods.kernels import KernelSpec, kernel_matrix
@@ -162,13 +165,8 @@ def test_gradients(name: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["rbf", "fc2", "conv2", "myrtle5"])
-def test_blocks_change_nothing_and_bound_what_is_kept(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     spec, first, second = KernelSpec(kernel=name), images(7, 1, 4, 4).requires_grad_(), images(5, 1, 4, 4, seed=1)
-    pair, kept = kernels.bytes_per_pair(spec, height=4, width=4), [0]
-
-    def count(value: Tensor) -> Tensor:
-        kept[0] += value.untyped_storage().nbytes()
-        return value
 
     def computed(pairs: int) -> tuple[Tensor, ...]:
         monkeypatch.setattr(kernels, "_pairs_at_once", lambda *_: pairs)
@@ -176,13 +174,34 @@ def test_blocks_change_nothing_and_bound_what_is_kept(name: str, monkeypatch: py
         together = kernels.support_and_cross(spec, second, first)
         return found, *together, *torch.autograd.grad(found.square().sum(), first)
 
-    with torch.autograd.graph.saved_tensors_hooks(count, lambda value: value):
-        whole = kernel_matrix(spec, first, second)
-    assert 0 < kept[0] <= 35 * pair
-    torch.testing.assert_close(computed(100)[0], whole)
     for some in (1, 6, 20):
         for one, other in zip(computed(some), computed(100), strict=True):
             torch.testing.assert_close(one, other)
+
+
+def peak_bytes(work: Callable[[], Any]) -> int:
+    """The most that tensors made by `work` hold at one time, by torch's profiler."""
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
+        work()
+    events = profiled.profiler.kineto_results.events()  # type: ignore[union-attr]
+    return max(itertools.accumulate(event.nbytes() for event in events if event.name() == "[memory]"))
+
+
+@pytest.mark.parametrize("name", kernels.KERNELS)
+def test_memory_is_bounded_and_said_beforehand(name: str) -> None:
+    """With the gradient, in one block and in several; beside it there are images, their gradients and the kernel."""
+    many, side = (200, 8) if name == "rbf" or name.startswith("fc") else (30, 8) if name.startswith("conv") else (3, 8)
+    first, second = images(many, 1, side, side).requires_grad_(), images(many, 1, side, side, seed=1)
+    beside = 8 * (6 * many * side**2 + 3 * many**2)
+
+    def both(megabytes: float) -> None:
+        found = kernel_matrix(KernelSpec(kernel=name), first, second, megabytes=megabytes)
+        torch.autograd.grad(found.sum(), first)
+
+    whole = kernels.bytes_per_pair(KernelSpec(kernel=name), height=side, width=side) * many**2
+    assert 0.2 * whole < peak_bytes(lambda: both(1e4)) <= whole + beside
+    part = max(whole / 6, 2**20)
+    assert peak_bytes(lambda: both(part / 2**20)) <= part + beside
 
 
 def test_both_kernels_of_a_regression_at_once() -> None:
