@@ -45,7 +45,7 @@ def by_joint_covariance(spec: KernelSpec, one: np.ndarray, other: np.ndarray) ->
             shifts = [
                 np.array([[float((p[0] + i, p[1] + j) == q) for q in places] for p in places]) for i, j in offsets
             ]
-            kernel, tangent = (sum(both(shift, value) for shift in shifts) / 9 for value in (kernel, tangent))
+            kernel, tangent = (np.mean([both(shift, value) for shift in shifts], axis=0) for value in (kernel, tangent))
         elif layer == "dense":
             kernel = spec.weight_std**2 * kernel + spec.bias_std**2
             tangent = kernel + spec.weight_std**2 * tangent
@@ -79,6 +79,15 @@ def test_is_the_covariance_of_all_pixels(name: str, kind: str) -> None:
     first, second = images(2, 2, 4, 5), images(3, 2, 4, 5, seed=1)
     wanted = [[by_joint_covariance(spec, one.numpy(), other.numpy()) for other in second] for one in first]
     np.testing.assert_allclose(kernel_matrix(spec, first, second).numpy(), wanted, rtol=1e-9)
+
+
+def test_networks_are_made_of_their_layers() -> None:
+    convolution = ("filter", "dense", "relu")
+    assert kernels.layers(KernelSpec(kernel="fc2")) == ("dense", "relu", "dense", "relu", "dense")
+    assert kernels.layers(KernelSpec(kernel="conv2")) == (*convolution * 2, "mean", "dense")
+    for name, stages in (("myrtle5", (2, 1, 1)), ("myrtle10", (3, 3, 3))):
+        first, second, third = (convolution * count for count in stages)
+        assert kernels.layers(KernelSpec(kernel=name)) == (*first, "pool", *second, "pool", *third, "mean", "dense")
 
 
 def test_the_relu_by_quadrature() -> None:
@@ -183,7 +192,7 @@ def peak_bytes(work: Callable[[], Any]) -> int:
     """The most that tensors made by `work` hold at one time, by torch's profiler."""
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
         work()
-    events = profiled.profiler.kineto_results.events()  # type: ignore[union-attr]
+    events: Any = profiled.profiler.kineto_results.events()  # type: ignore[union-attr]
     return max(itertools.accumulate(event.nbytes() for event in events if event.name() == "[memory]"))
 
 
