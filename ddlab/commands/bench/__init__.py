@@ -246,6 +246,11 @@ def everything() -> list[dict[str, Any]]:
         for method in ("dc", "dsa", "dm")
         for count in ("1", "10")
     ]
+    commands += [
+        ["kernels", "--images", count, "--real-batch", batch, "--precision", "float64"]
+        for count in ("10", "100", "500")
+        for batch in ("256", "4096")
+    ]
     found = []
     for command in commands:
         words = [sys.executable, "-m", "ddlab", "bench", *command, "--json"]
