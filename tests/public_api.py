@@ -59,7 +59,12 @@ def modules() -> list[ModuleType]:
     """Every public module, in the order of their names: rooms, the modules that a room offers, and those looked up."""
     rooms = [found.name for found in pkgutil.iter_modules(ddlab.__path__) if not found.name.startswith("_")]
     looked_up = [methods.get(name).__name__ for name in methods.names()]
-    looked_up += ["ddlab.methods.distillation", "ddlab.methods.kernel_ridge", "ddlab.methods.own"]
+    looked_up += [
+        "ddlab.methods.distillation",
+        "ddlab.methods.kernel_ridge",
+        "ddlab.methods.kernels",
+        "ddlab.methods.own",
+    ]
     looked_up += [
         f"ddlab.data.{name}" for name in ("torchvision_sets", *data.NAMES) if name not in data.torchvision_sets.NAMES
     ]

@@ -47,6 +47,8 @@ DRAWN = {
         f"3122501620/0, real images 5/0-2, {_REAL_BATCHES}, siamese crop 5/2,8,10,14,18,20, siamese flip 5/0,4,6,12,16,22, "
         "siamese operation 5/0,2,4,6,8,10,12,14,16,18,20,22"
     ),
+    "kernel_inducing_points": "real batch 5/0-3, real images 5/0-2",
+    "label_solve": "real images 5/0-2",
     "training": "augment 5/0-26, mixup 5/0-26, network weights 5/0, order 5/0-2",
     "forgetting": "augment 5/0-8, network weights 5/0, order 5/0-2",
     "self_supervised": "augment 5/0-7, colours 5/0-7, network weights 5/0, order 5/0-1, projector weights 5/0-1, random part 5/0-7",
@@ -68,6 +70,11 @@ SWITCHED: dict[str, tuple[dict[str, Any], str]] = {  # other draws than those of
     "directed_weight_adjustment": (  # the adjustment has the view of its batch's first update, and draws none of its own
         {"adjustment_view": "random", "crop": "always"},
         "crop and flip 5/0-5, real images 5/0-2, roll 5/0-5",
+    ),
+    "kernel_inducing_points": (
+        {"kernel": "random", "initialisation": "noise", "corruption": 0.5, "strategy": "crop_flip"},
+        "corrupted pixels 5/0, corruption 5/0, kernel 5/0-3, noise images 5/0, real batch 5/0-3, siamese crop 5/1-2, siamese flip 5/0,3, "
+        "siamese operation 5/0-3",
     ),
     "selection": ({"kind": "forgetting"}, "augment 5/0-9, forgetting ties 5/0-2, network weights 5/0, order 5/0-9"),
     "kernel_ridge_self_supervised": ({"real_views": True}, f"augment 5/0-3, {_POOL}"),

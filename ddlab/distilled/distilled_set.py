@@ -20,7 +20,7 @@ from ..data.images import above_zero, denormalise
 from . import factorisation
 from . import targets as _targets
 from .representations import Representations
-from .targets import EpochLabels, HardLabels, OnlineTeacher, StoredLabels, Targets
+from .targets import EpochLabels, HardLabels, OnlineTeacher, RegressionLabels, StoredLabels, Targets
 
 __all__ = [
     "DECODERS",
@@ -28,13 +28,14 @@ __all__ = [
     "EpochLabels",
     "HardLabels",
     "OnlineTeacher",
+    "RegressionLabels",
     "Representations",
     "StoredLabels",
     "Targets",
 ]
 
 _LARGEST_SCALE = 64
-_ALL_TARGETS = "HardLabels, StoredLabels, OnlineTeacher, EpochLabels and Representations"
+_ALL_TARGETS = "HardLabels, StoredLabels, OnlineTeacher, EpochLabels, Representations and RegressionLabels"
 
 
 def _plain(tensors: dict[str, Tensor], settings: dict[str, Any]) -> Tensor:
@@ -177,7 +178,7 @@ class DistilledSet:
         return storage.kept_fingerprint(self, *parts, *([self.settings] if self.settings else []))
 
     def target(self, kind: str) -> Any:
-        """What the set has of one kind: "hard", "stored", "online", "epochs" or "representations".
+        """What the set has of one kind: "hard", "stored", "online", "epochs", "representations" or "regression".
 
         Raises:
             DDLabError: an unknown kind, or one that this set does not have.
@@ -216,11 +217,14 @@ class DistilledSet:
         return storage.kept_while_unchanged(self, "pairs", made, *self.tensors.values(), *target.tensors.values())
 
     @checked
-    def as_dataset(self, labels: Literal["hard", "stored"] | None = None) -> torch.utils.data.TensorDataset:
+    def as_dataset(
+        self, labels: Literal["hard", "stored", "regression"] | None = None
+    ) -> torch.utils.data.TensorDataset:
         """For any PyTorch training loop: pairs of a normalised image and what a network is to say of it.
 
         Args:
-            labels: "hard": class numbers; "stored": teachers' logits, float32 [classes]; None takes class numbers, or, of a set without
+            labels: "hard": class numbers; "stored": teachers' logits, float32 [classes]; "regression": what a
+                regression is to give, float32 [classes]; None takes class numbers, or, of a set without
                 labels, pairs of a view and its representation.
 
         Raises:
@@ -228,6 +232,8 @@ class DistilledSet:
         """
         if labels == "stored":
             return torch.utils.data.TensorDataset(self.images, self.target("stored").logits)
+        if labels == "regression":
+            return torch.utils.data.TensorDataset(self.images, self.target("regression").values)
         labelled = labels or any(isinstance(target, HardLabels) for target in self.targets)
         return torch.utils.data.TensorDataset(*((self.images, self.labels) if labelled else self.pairs()))
 

@@ -85,8 +85,23 @@ class EpochLabels:
         return (self.logits.numel() + 1) // 2
 
 
-Targets = HardLabels | StoredLabels | OnlineTeacher | EpochLabels | Representations
-KINDS = ("hard", "stored", "online", "epochs", "representations")
+@dataclass(frozen=True, eq=False)
+class RegressionLabels:
+    """Real-valued labels that a regression is to give, and that need not be probabilities: float32 [n, classes].
+
+    Made by KIP and label solve: one-hot less 1 / classes as they begin. The class is that of the largest value.
+    """
+
+    values: Tensor
+    kind: ClassVar[str] = "regression"
+
+    def storage_floats(self) -> int:
+        """Every value counts."""
+        return self.values.numel()
+
+
+Targets = HardLabels | StoredLabels | OnlineTeacher | EpochLabels | Representations | RegressionLabels
+KINDS = ("hard", "stored", "online", "epochs", "representations", "regression")
 
 
 def check_targets(targets: tuple[Targets, ...], images: int, classes: int) -> None:
@@ -105,6 +120,8 @@ def check_targets(targets: tuple[Targets, ...], images: int, classes: int) -> No
             _check_names("online teachers", target.fingerprints if isinstance(target.others, tuple) else target.others)
         elif isinstance(target, Representations):
             representations.check_representations(target, images)
+        elif isinstance(target, RegressionLabels):
+            errors.check_tensor("labels of a regression", target.values, shape=[images, classes], dtype=torch.float32)
         else:
             shape = [None, images, classes]
             errors.check_tensor("labels of each epoch", target.logits, shape=shape, dtype=torch.float16)
@@ -136,6 +153,8 @@ def written(targets: tuple[Targets, ...]) -> tuple[dict[str, Tensor], dict[str, 
         elif isinstance(target, Representations):
             stored, described["representations"] = representations.written(target)
             tensors |= stored
+        elif isinstance(target, RegressionLabels):
+            tensors["targets/regression"] = target.values
         else:
             tensors[f"targets/{target.kind}"] = target.logits
         if isinstance(target, EpochLabels):
@@ -162,6 +181,8 @@ def read(tensors: Mapping[str, Tensor], described: Mapping[str, Any]) -> tuple[T
         about = errors.check_instance("epochs", described["epochs"], Mapping, "a description of its views and teachers")
         views = errors.check_instance("views", about["views"], Mapping, "a description of views")
         targets.append(EpochLabels(tensors["targets/epochs"], Views(**views), _names("teachers", about["teachers"])))
+    if "targets/regression" in tensors:
+        targets.append(RegressionLabels(tensors["targets/regression"]))
     if "representations" in described:
         targets.append(representations.read(tensors, described["representations"]))
     return tuple(targets)

@@ -4,6 +4,15 @@ from . import embeddings, entropy, measures
 from .accuracy import accuracy
 from .architectures import Architectures, across
 from .continual import Continual, Stage, class_incremental, data_of, memory_of, teacher_of
+from .kernel_regression import (
+    Approximation,
+    approximation,
+    full_predictions,
+    kernel_accuracy,
+    kernel_predictions,
+    strong_epsilon,
+    weak_epsilon,
+)
 from .pretrained import Pretrained, Transfer, pretrained
 from .probing import Probe, held_out_part, probe
 from .readers import (
@@ -16,6 +25,7 @@ from .readers import (
 from .students import Evaluation, evaluate, interval
 
 __all__ = [
+    "Approximation",
     "Architectures",
     "Continual",
     "Evaluation",
@@ -25,13 +35,17 @@ __all__ = [
     "Transfer",
     "accuracy",
     "across",
+    "approximation",
     "class_incremental",
     "data_of",
     "embeddings",
     "entropy",
     "evaluate",
+    "full_predictions",
     "held_out_part",
     "interval",
+    "kernel_accuracy",
+    "kernel_predictions",
     "logistic_predictions",
     "measures",
     "memory_of",
@@ -41,5 +55,7 @@ __all__ = [
     "ridge_predictions",
     "ridge_weights",
     "standardised_features",
+    "strong_epsilon",
     "teacher_of",
+    "weak_epsilon",
 ]

@@ -76,7 +76,7 @@ def evaluate(
     distilled: DistilledSet,
     data: ImageData,
     *,
-    labels: Annotated[str, among("hard", "stored", "online", "epochs")],
+    labels: Annotated[str, among("hard", "stored", "online", "epochs", "regression")],
     teacher: Teachers | None = None,
     network: NetworkSpec | str | None = None,
     seeds: Seeds = (0, 1, 2, 3, 4),
@@ -90,7 +90,7 @@ def evaluate(
     Nothing is selected on the test set: the last weights count, for every seed.
 
     Args:
-        labels: "hard", "stored", "online" or "epochs". It has no default, because what the labels give is the subject.
+        labels: "hard", "stored", "online", "epochs" or "regression". It has no default, because what the labels give is the subject.
         teacher: one network or several, needed for "online"; must be those that the set names, in any order.
         network: the students' architecture, or the name of its family; default the config's.
         seeds: one student each; the same seeds pair two evaluations.
@@ -106,17 +106,7 @@ def evaluate(
             normalisation.
         KeyboardInterrupt: before the first student was whole. Later ones leave what is there, with `complete=False`.
     """
-    if (distilled.channels, distilled.image_size, distilled.classes) != (data.channels, data.image_size, data.classes):
-        wanted = (
-            f"a set of {data.classes} classes with {data.channels} channels and {data.image_size} pixels, like the data"
-        )
-        errors.fail("distilled", wanted, (distilled.classes, distilled.channels, distilled.image_size))
-    if not (torch.allclose(distilled.mean, data.mean) and torch.allclose(distilled.std, data.std)):
-        errors.fail(
-            "distilled",
-            f"normalised like the data (mean {data.mean.tolist()})",
-            f"a set with mean {distilled.mean.tolist()}",
-        )
+    check_like(distilled, data)
     config = supervised.Config.for_data(data) if config is None else config
     config = config.replace(labels=labels, **({} if network is None else {"network": network}))
     inputs = Inputs(distilled=distilled, teachers=as_teachers(teacher, "teacher"), device=device)
@@ -144,6 +134,21 @@ def evaluate(
         network=config.network.title,
         complete=complete,
     )
+
+
+def check_like(distilled: DistilledSet, data: ImageData) -> None:
+    """Raise if a set is not of the shape, the classes and the normalisation of these data."""
+    if (distilled.channels, distilled.image_size, distilled.classes) != (data.channels, data.image_size, data.classes):
+        wanted = (
+            f"a set of {data.classes} classes with {data.channels} channels and {data.image_size} pixels, like the data"
+        )
+        errors.fail("distilled", wanted, (distilled.classes, distilled.channels, distilled.image_size))
+    if not (torch.allclose(distilled.mean, data.mean) and torch.allclose(distilled.std, data.std)):
+        errors.fail(
+            "distilled",
+            f"normalised like the data (mean {data.mean.tolist()})",
+            f"a set with mean {distilled.mean.tolist()}",
+        )
 
 
 def student_accuracy(

@@ -237,6 +237,30 @@ TRIAL = Pipeline(
     "from the interval and the declared size alone.",
 )
 
+KIP = Pipeline(
+    "KIP and label solve: kernel regression in the place of a network",
+    [
+        Box("data", "real images\nand labels", (0, 0), "data"),
+        Box("kernel", "kernel of an\ninfinite network", (1, 0), "network"),
+        Box("images", "few images", (0, 1), "images"),
+        Box("labels", "their labels", (0, 2), "labels"),
+        Box("regress", "regression\non few images", (1, 1), "network"),
+        Box("loss", "error on\nreal images", (2, 1), "loss"),
+    ],
+    [
+        Arrow("data", "kernel"),
+        Arrow("images", "kernel"),
+        Arrow("kernel", "regress"),
+        Arrow("labels", "regress"),
+        Arrow("regress", "loss"),
+        Arrow("loss", "images", "KIP: gradient\nof the pixels", gradient=True),
+        Arrow("loss", "labels", "LS: solved\nat once", gradient=True),
+    ],
+    alt="The kernel of an infinitely wide network compares few images with each other and with real ones. A regression on the few images "
+    "and their labels says of the real images what they show. KIP moves the pixels down the gradient of its error; label solve leaves "
+    "the images as they are and solves for the labels at once.",
+)
+
 FIELD = Pipeline(
     "A map of the field: what is learned, and against what",
     [
@@ -281,5 +305,7 @@ METHODS = {
     "gradient_matching": DC,
     "siamese_gradient_matching": DC,
     "distribution_matching": DM,
+    "kernel_inducing_points": KIP,
+    "label_solve": KIP,
 }
 """Name of a method -> its drawing."""

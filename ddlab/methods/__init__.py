@@ -19,6 +19,8 @@ MODULES = {
     "gradient_matching": ("dc",),
     "siamese_gradient_matching": ("dsa",),
     "distribution_matching": ("dm",),
+    "kernel_inducing_points": ("kip",),
+    "label_solve": ("ls",),
 }
 """NAME -> ALIASES (a test holds the two together; here so that a look-up does not import every method). The first alias is the
 name of the module; without one, NAME is."""

@@ -73,7 +73,7 @@ def solve(
     if bool(failed) or bool((factor.diagonal().square() <= rounding * regular.diagonal()).any()):
         if bool(torch.isfinite(kernel).all()):
             wanted = f"large enough to make this kernel of {len(kernel)} rows invertible"
-            errors.fail("ridge", wanted, float(ridge))
+            errors.fail("ridge", wanted, float(ridge.detach() if isinstance(ridge, Tensor) else ridge))
         factor = torch.full_like(regular, torch.nan)  # NaN stays NaN, for whoever drives the run to name its step
     return torch.cholesky_solve(targets.double(), factor)
 

@@ -10,6 +10,7 @@ p = one-hot | softmax(stored / T), mixed like the views               mixed_targ
 p = softmax(mean over the teachers of their logits for x' / T)        online_targets
 p = softmax(stored for x' / T)                                        losses.soft_targets
 l = KL(p || softmax(student(x') / T)); T = 1 for hard labels          losses.distillation_loss
+l = mean (student(x') - y)^2 for the labels y of a regression         losses.regression_loss
 theta <- SGD or AdamW, the learning rate falling                       optim
 
 FADRM's eq 57, lr = base / 2 (1 + cos(pi e / (eta E))), has the epoch e, and its code, like RDED's, keeps the rate through an epoch;
@@ -55,8 +56,8 @@ class Config(Views, Precise):
     network: NetworkSpec = parameter(_RESNET, help="Architecture.")
     labels: str = parameter(
         "hard",
-        choices=("hard", "stored", "online", "epochs"),
-        help="Class numbers, stored soft labels, the teachers asked for every view, or what they said of it before.",
+        choices=("hard", "stored", "online", "epochs", "regression"),
+        help="Class numbers, stored soft labels, the teachers asked for every view, what they said of it before, or a regression's.",
     )
     epochs: int = parameter(400, range=(1, None), help="Passes over the images.", explorable=(10, 400), step=10)
     optimiser: str = parameter("adamw", choices=("adamw", "sgd"), help="AdamW, or SGD with momentum.")
@@ -266,7 +267,11 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
         with networks.passes_in(config.precision, view.images.device):
             outputs, buffers = networks.call(spec, {**weights, **leaves}, view.images, train=True)
         temperature = 1.0 if config.labels == "hard" else config.temperature
-        loss = losses.distillation_loss(outputs.logits.to(targets.dtype), targets, temperature=temperature)
+        logits = outputs.logits.to(targets.dtype)
+        if config.labels == "regression":
+            loss = losses.regression_loss(logits, targets)
+        else:
+            loss = losses.distillation_loss(logits, targets, temperature=temperature)
         slopes = torch.autograd.grad(loss, list(leaves.values()))
     learning_rate = _learning_rate(config, state.step, total_steps(config, inputs))
     current = {name: state.weights[name] for name in names}
@@ -336,7 +341,7 @@ def _views(config: Config, inputs: Inputs) -> Views:
 
 
 def _check_labels(config: Config, inputs: Inputs) -> None:
-    if config.labels in ("stored", "epochs"):
+    if config.labels in ("stored", "epochs", "regression"):
         if inputs.distilled is None:
             raise DDLabError(
                 f"labels must be 'hard' or 'online' to train on a dataset; given {config.labels!r}, which a distilled set has."
@@ -368,6 +373,8 @@ def _targets_of(config: Config, inputs: Inputs, view: View, labels: Tensor, stor
         )
     if stored is None:
         return mixed_targets(view, F.one_hot(labels, _source(inputs).classes).to(view.images.dtype))
+    if config.labels == "regression":
+        return mixed_targets(view, stored)
     soft = losses.soft_targets(stored, config.temperature)
     # Labels of each epoch were given to the mixed view itself.
     return soft if config.labels == "epochs" else mixed_targets(view, soft)
@@ -388,6 +395,8 @@ def _examples(config: Config, inputs: Inputs, indices: Tensor, step: int) -> tup
     stored = None
     if config.labels == "stored":
         stored = source.target("stored").logits[indices].to(device)
+    elif config.labels == "regression":
+        stored = source.target("regression").values[indices].to(device)
     elif config.labels == "epochs":
         epoch = step // _views(config, inputs).steps_per_epoch(_count(inputs))
         stored = source.target("epochs").logits[epoch, indices].to(device).float()

@@ -20,7 +20,7 @@ from ddlab.core import parameters
 from ddlab.core.errors import NonFiniteError
 from ddlab.core.randomness import generator
 from ddlab.data import ImageData, predefined_views
-from ddlab.distilled import DistilledSet, Representations
+from ddlab.distilled import DistilledSet, RegressionLabels, Representations
 from ddlab.methods import fadrm, selection
 from ddlab.methods.own import from_loss
 from ddlab.networks import Network
@@ -45,6 +45,7 @@ from tests.support import (
 
 ANY_SIZE = "data and two teachers of any size"
 SEVERAL = "set and two teachers"
+REGRESSION = "set with labels for a regression"
 LABELLED_VIEWS = "set with labels of each epoch"
 REPRESENTED = "set with representations of every view"
 PLAIN = networks.spec("convnet", width=4, norm="none")
@@ -56,7 +57,7 @@ BATCH_SPECIFIC: dict[str, Any] = {
 @dataclasses.dataclass(frozen=True)
 class Case:
     """A process, its config, and what it runs on: "data", "data and teacher", ANY_SIZE, "set and teacher", SEVERAL,
-    LABELLED_VIEWS or REPRESENTED.
+    LABELLED_VIEWS, REGRESSION or REPRESENTED.
     """
 
     name: str
@@ -99,6 +100,8 @@ def training_cases() -> Iterator[Case]:
     yield Case("student-epochs", supervised, small.replace(**BATCH_SPECIFIC, labels="epochs"), LABELLED_VIEWS)
     yield Case("student-several-teachers", supervised, small.replace(**BATCH_SPECIFIC, labels="online"), SEVERAL)
     yield Case("student-bfloat16", supervised, small.replace(precision="bfloat16"), "set and teacher")
+    config = small.replace(labels="regression")
+    yield Case("student-regression", supervised, config, REGRESSION)
     yield Case("student-plain", supervised, small.replace(network=PLAIN, mixup_alpha=0.0), "set and teacher")
 
 
@@ -138,7 +141,9 @@ def own_cases() -> Iterator[Case]:
 
 CASES = [*method_cases(), *own_cases(), *training_cases(), *other_training_cases()]
 NETWORKS = (supervised, self_supervised, pretraining)  # processes that finish with a network
-MATCHING = ("gradient_matching", "siamese_gradient_matching", "distribution_matching")  # published on small images
+MATCHING = (  # published on small images
+    "gradient_matching", "siamese_gradient_matching", "distribution_matching", "kernel_inducing_points", "label_solve",
+)  # fmt: skip
 TRAINING = (*NETWORKS, forgetting)
 PROCESSES = [*map(methods.get, methods.names()), *TRAINING]
 
@@ -156,6 +161,8 @@ def inputs(case: Case, grey: ImageData, teacher: Network, distilled: DistilledSe
 def bundle(case: Case, data: ImageData, teacher: Network, distilled: DistilledSet) -> Inputs:
     if case.runs_on == "set and teacher":
         return Inputs(distilled=distilled, teachers=(teacher,))
+    if case.runs_on == REGRESSION:
+        return Inputs(distilled=distilled.with_targets(RegressionLabels(distilled.target("stored").logits.tanh())))
     if case.runs_on == LABELLED_VIEWS:
         views = supervised.SMALL.replace(**BATCH_SPECIFIC)
         return Inputs(distilled=relabelled(distilled, teacher, labels="epochs", views=views, epochs=3))

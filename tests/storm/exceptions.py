@@ -41,6 +41,7 @@ EXCEPTIONS: dict[str, str] = {
         "called by what loads, keeps and drives, with arguments that it has checked",
     ),
     "runs.source": "a hash of the code of whatever it is given",
+    **dict.fromkeys(("methods.kernels.network_kernel", "methods.kernels.variances"), DRIVEN),
     **dict.fromkeys(("runs.look", "runs.default_look"), DRIVEN),
     **{
         f"explorers.{name}": _DECLARED
@@ -67,7 +68,9 @@ EXCEPTIONS: dict[str, str] = {
             "distilled.StoredLabels",
             "distilled.OnlineTeacher",
             "distilled.EpochLabels",
+            "distilled.RegressionLabels",
             "distilled.Representations",
+            "evaluation.Approximation",
             "distilled.bases.PrincipalBases",
             "distilled.storage_budget.Bill",
             "evaluation.Pretrained",

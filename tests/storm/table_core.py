@@ -15,6 +15,7 @@ from ddlab.data import siamese_views
 from ddlab.data.augmentation import View
 from ddlab.distilled import HardLabels, OnlineTeacher, Representations, StoredLabels, shift_models
 from ddlab.distilled.storage_budget import Factorised
+from ddlab.methods.kernels import KernelSpec
 from ddlab.networks.family import REGISTERED
 from ddlab.training import self_supervised
 from ddlab.training.self_supervised import barlow_twins
@@ -98,6 +99,24 @@ def _view(g: Given) -> View:
     return View(g.images(), 0.7, torch.tensor([1, 0, 3, 2]))
 
 
+def _full(g: Given) -> torch.Tensor:
+    return g.tensor(len(g.data.test_labels), g.data.classes).double()
+
+
+_KERNELS: dict[str, Callable[[Given], dict[str, Any]]] = {
+    "kernel_matrix": lambda g: {"spec": KernelSpec(), "first": g.images(3), "second": g.images(2)},
+    "support_and_cross": lambda g: {"spec": KernelSpec(), "support": g.images(3), "others": g.images(2)},
+    "rbf": lambda g: {"first": g.tensor(3, 4), "second": g.tensor(2, 4)},
+    "inner_products": lambda g: {"first": g.tensor(3, 4), "second": g.tensor(2, 4)},
+    "pixel_products": lambda g: {"first": g.images(3), "second": g.images(2)},
+    "dense": lambda g: {"kernel": g.tensor(3, 2), "tangent": g.tensor(3, 2), "weight_std": 1.0, "bias_std": 0.1},
+    "relu": lambda g: {"kernel": g.tensor(3, 2), "first": g.tensor(3, 1).abs(), "second": g.tensor(2).abs()},
+    "filtered": lambda g: {"kernel": g.tensor(2, 4, 4, 4, 4)},
+    "pooled": lambda g: {"kernel": g.tensor(2, 4, 4, 4, 4)},
+    "layers": lambda g: {"spec": KernelSpec()},
+}
+
+
 CORE: dict[str, Good] = {
     "core.errors.describe": Good(lambda g: {"value": 3}),
     "core.errors.check_choice": Good(lambda g: {"argument": "a", "value": "x", "choices": ("x", "y")}, only=("value",)),
@@ -174,6 +193,13 @@ CORE: dict[str, Good] = {
     "distilled.factorisation.decoded": Good(
         lambda g: {"coefficients": g.tensor(4, 2), "bases": g.tensor(2, 1, 3, 3, seed=1), "scale": 2, "mean": g.tensor(1, 3, 3)},
         largest={"scale": 50}, nan_passes=EVERY_STEP,
+    ),
+    **{f"methods.kernels.{name}": Good(make, nan_passes=EVERY_STEP) for name, make in _KERNELS.items()},
+    "methods.kernels.bytes_per_pair": Good(
+        lambda g: {"spec": KernelSpec(), "height": 8, "width": 8}, largest={"height": 1e4, "width": 1e4}
+    ),
+    "evaluation.approximation": Good(
+        lambda g: {"distilled": g.distilled, "data": g.data, "labels": "hard", "full": _full(g)}, not_none=("full",)
     ),
     "methods.kernel_ridge.gram": Good(lambda g: {"first": g.tensor(4, 3), "second": g.tensor(2, 3, seed=1)}, nan_passes=EVERY_STEP),
     "methods.kernel_ridge.trace_scaled": Good(lambda g: {"kernel": _kernel(g), "strength": 0.1}, nan_passes=EVERY_STEP),

@@ -1,0 +1,299 @@
+r"""KIP: kernel inducing points (Nguyen, Chen & Lee 2021, ICLR, arXiv 2011.00050).
+
+Few images (and, on request, their labels) are moved until kernel ridge regression on them says of real images what their labels say. The
+inner problem has a closed form, so that each update is a plain gradient: no network is trained, none is unrolled.
+
+Symbol            In code             Shape              Unit
+X_s               images              [n, c, h, w]       normalised pixels, classes in turn
+y_s               labels              [n, classes]       one-hot less 1 / classes, as it begins
+X_t, y_t          target batch        [batch_size, ...]  random real images of a step
+K                 kernels             [m, n]             that of the config, or of the step
+lambda            ridge               []                 strength * trace(K_ss) / n
+p                 corruption          []                 share of each image's numbers that is never updated
+
+Equation                                                                             Function
+eq 7   L = 1/2 mean (y_t - K_ts (K_ss + lambda I)^-1 y_s)^2                          predictions, kernel_loss
+Alg 1  line 3: a random kernel, a random batch of real images                        drawn_kernel, target_batch
+KIP_p  a random p-share of the numbers of each image stays as it begins              corrupted
+
+One step is one update. As in the reference code: the mean is over images and classes, Adam moves the pixels, the gradient passes through
+lambda too, and all points take part in each step (Algorithm 1 allows a batch of them). Solves are in float64. `kernel_ridge` is the same
+regression on a network's features, for KRR-ST and Boost: its lambda is a strength times the trace, not its mean, and a constant; its loss
+has no 1/2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Self
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ..core import errors, optimisers, randomness
+from ..core.boundary import Count, checked, floats, integers, within
+from ..core.optimisers import AdamState
+from ..core.parameters import describe, parameter
+from ..data import ImageData
+from ..data.siamese_views import operations, siamese_view
+from ..distilled import DistilledSet, RegressionLabels
+from ..runs.look import Look, Number
+from ..runs.process import Inputs, require_data
+from . import dc, kernel_ridge, recovery
+from ._labelling import labelled_set
+from .kernels import KERNELS, SIX, KernelSpec, support_and_cross
+
+NAME = "kernel_inducing_points"
+ALIASES = ("kip",)
+NEEDS_TEACHER = False
+RANDOM = "random"
+_DTYPES = {"float32": torch.float32, "float64": torch.float64}
+
+Support = Annotated[Tensor, floats("n n", finite=False)]
+Cross = Annotated[Tensor, floats("m n", finite=False)]
+Values = Annotated[Tensor, floats("n o", finite=False, alike=False)]
+Strength = Annotated[float, within(0, 1e30)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(KernelSpec):
+    """Hyper-parameters. The defaults are those of the reference code."""
+
+    kernel: str = parameter(
+        "fc1",
+        choices=(*KERNELS, RANDOM),
+        help="RBF, or of a network; 'random' draws one of fc1 to fc3 and conv1 to conv3 for each step.",
+        explorable=True,
+    )
+    images_per_class: int = parameter(
+        1, symbol=r"\mathrm{ipc}", range=(1, None), help="Images learned for each class.", explorable=(1, 10)
+    )
+    iterations: int = parameter(300, range=(1, None), help="Updates.", explorable=(10, 1000), step=10)
+    learning_rate: float = parameter(
+        0.04, range=(0, None), open_low=True, scale="log", help="Of Adam on images and labels.", explorable=(0.001, 1.0),
+        source="reference code",
+    )  # fmt: skip
+    batch_size: int = parameter(
+        5000, range=(1, None), unit="images", help="Real images in a step; all of them where there are fewer.",
+        explorable=(10, 1000), source="reference code",
+    )  # fmt: skip
+    ridge: float = parameter(
+        1e-6, symbol=r"\lambda", range=(0, 1e6), help="As a part of the mean of the kernel's diagonal.", source="eq 7"
+    )
+    learn_labels: bool = parameter(False, help="Labels are learned with the images.", explorable=True)
+    initialisation: str = parameter(
+        "real", choices=("real", "noise"), help="Where images begin: random real ones, or N(0, 1).", explorable=True
+    )
+    corruption: float = parameter(
+        0.0, symbol="p", range=(0, 0.99), help="Share of the numbers of each image that is never updated.",
+        explorable=(0.0, 0.9), source="section 2.2",
+    )  # fmt: skip
+    corrupted_by: str = parameter(
+        "noise",
+        choices=("noise", "zeros"),
+        help="What these numbers are: N(0, 1), or 0, the mean pixel.",
+        explorable=True,
+    )
+    strategy: str = parameter(
+        "", help="DSA's operations by which real images are augmented: crop_flip, say; one is drawn for each step."
+    )
+    precision: str = parameter("float64", choices=tuple(_DTYPES), help="Of the kernels; solves are in float64.")
+    megabytes: int = parameter(512, range=(1, None), unit="MB", help="Working memory of a kernel.")
+    seed: int = parameter(0, range=(0, None), help="Of every draw.")
+
+    def rules(self) -> None:
+        """The strategy names operations."""
+        super().rules()
+        operations(self.strategy)
+
+    @classmethod
+    def teaching(cls, **changes: Any) -> Self:
+        """Two CPU cores, 16 pixels, a second: ten digits by 300 updates."""
+        small: dict[str, Any] = {"batch_size": 256}
+        return cls(**small | changes)
+
+    @classmethod
+    def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
+        """Ten images per class of "mnist", "fashion-mnist", "svhn", "cifar10" or "cifar100", as the authors' notebook."""
+        errors.check_choice("dataset", dataset, dc.DATASETS)
+        settings: dict[str, Any] = {"images_per_class": 10}
+        return cls(**settings | changes)
+
+
+@dataclass(frozen=True)
+class State:
+    """`step` updates done; images [n, c, h, w], labels [n, classes], their optimiser, and which numbers are `corrupted`, bool as images."""
+
+    step: int
+    images: Tensor
+    labels: Tensor
+    optimiser: AdamState
+    corrupted: Tensor
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One update: the loss and the share of its real images that were classified right before it, []; which kernel."""
+
+    loss: Tensor
+    accuracy_fraction: Tensor
+    kernel: str
+
+
+@checked
+def centred_labels(labels: Annotated[Tensor, integers("n")], classes: Count) -> Tensor:
+    """One-hot less 1 / classes: class numbers [n] -> float64 [n, classes]."""
+    if len(labels) and not 0 <= int(labels.min()) <= int(labels.max()) < classes:
+        errors.fail("labels", f"class numbers from 0 to {classes - 1}", labels.tolist())
+    return F.one_hot(labels, classes).double() - 1 / classes
+
+
+@checked
+def mean_ridge(kernel: Support, *, strength: Strength) -> Tensor:
+    """lambda = strength * trace(K_ss) / n; []. Differentiable."""
+    return strength * kernel.diagonal().mean()
+
+
+@checked
+def predictions(support: Support, cross: Cross, labels: Values, *, strength: Strength = 1e-6) -> Tensor:
+    """K_ts (K_ss + lambda I)^-1 y_s in float64: K_ss [n, n], K_ts [m, n], y_s [n, o] -> [m, o]. Differentiable.
+
+    Raises:
+        DDLabError: a kernel that is singular with this ridge, as that of two equal images is without any.
+    """
+    weights = kernel_ridge.solve(support, labels, ridge=mean_ridge(support, strength=strength))
+    return cross.double() @ weights
+
+
+@checked
+def kernel_loss(
+    predicted: Annotated[Tensor, floats("m o", finite=False)], wanted: Annotated[Tensor, floats("m o", finite=False)]
+) -> Tensor:
+    """Eq 7: half the mean square of what is wanted less what is predicted, over all m o numbers; []."""
+    return (wanted - predicted).square().mean() / 2
+
+
+def drawn_kernel(config: Config, step: int) -> KernelSpec:
+    """The kernel of one step."""
+    settings = {name: getattr(config, name) for name in describe(KernelSpec)}
+    if config.kernel == RANDOM:
+        place = torch.randint(len(SIX), (), generator=randomness.generator(config.seed, step, "kernel"))
+        settings["kernel"] = SIX[int(place)]
+    return KernelSpec(**settings)
+
+
+def target_batch(config: Config, inputs: Inputs, step: int) -> tuple[Tensor, Tensor]:
+    """Random real images of a step [m, c, h, w], none twice, through the view of the step; and their labels [m, classes]."""
+    data = require_data(NAME, inputs)
+    count = len(data.train_labels)
+    rows: Any = slice(None)
+    if config.batch_size < count:
+        rows = torch.randperm(count, generator=randomness.generator(config.seed, step, "real batch"))[
+            : config.batch_size
+        ]
+    images = data.normalised(rows, device=inputs.device)
+    images = siamese_view(images, config.strategy, seed=config.seed, step=step, each=True)
+    return images, centred_labels(data.train_labels[rows].to(inputs.device), data.classes)
+
+
+def corrupted(config: Config, images: Tensor) -> tuple[Tensor, Tensor]:
+    """The first images [n, c, h, w] with a random p-share of each one's numbers replaced, and which these are, bool."""
+    if not config.corruption:
+        return images, torch.zeros_like(images, dtype=torch.bool)
+    draw = randomness.generator(config.seed, 0, "corrupted pixels")
+    order = torch.rand(images.flatten(1).shape, generator=draw).argsort(1).argsort(1).view(images.shape)
+    chosen = order < round(config.corruption * images[0].numel())
+    filling = torch.zeros(images.shape)
+    if config.corrupted_by == "noise":
+        filling = torch.randn(images.shape, generator=randomness.generator(config.seed, 0, "corruption"))
+    return torch.where(chosen.to(images.device), filling.to(images), images), chosen.to(images.device)
+
+
+def first_images(name: str, config: Any, inputs: Inputs) -> Tensor:
+    """[n, c, h, w]: noise, of which there may be more than images in a class, or random real images; classes in turn.
+
+    Raises:
+        DDLabError: no data for the method `name`, or more real images per class than a class has.
+    """
+    data = require_data(name, inputs)
+    if config.initialisation == "real":
+        rows = recovery.real_image_indices(data, config.images_per_class, seed=config.seed).flatten()
+        return data.normalised(rows, device=inputs.device)
+    count = config.images_per_class * data.classes
+    return recovery.noise_images(data, count, seed=config.seed, batch=0, device=inputs.device)
+
+
+def first_labels(inputs: Inputs, count: int) -> Tensor:
+    """y_s as it begins, float64 [count, classes], of images whose classes come in turn."""
+    classes = require_data(NAME, inputs).classes
+    return centred_labels(torch.arange(count) % classes, classes).to(inputs.device)
+
+
+def total_steps(config: Config, inputs: Inputs) -> int:
+    """Updates of a whole run."""
+    return config.iterations
+
+
+def init(config: Config, inputs: Inputs) -> State:
+    """First images, of which a share may be corrupted, and the labels of their classes.
+
+    Raises:
+        DDLabError: no data, or more real images per class than a class has.
+    """
+    images, fixed = corrupted(config, first_images(NAME, config, inputs))
+    labels = first_labels(inputs, len(images)).float()
+    return State(0, images, labels, optimisers.adam_init(_learned(config, images, labels)), fixed)
+
+
+def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
+    """One update of the images, and of the labels where they are learned."""
+    spec, dtype = drawn_kernel(config, state.step), _DTYPES[config.precision]
+    real, wanted = target_batch(config, inputs, state.step)
+    learned = _learned(config, state.images, state.labels)
+    with torch.enable_grad():
+        leaves = {name: value.detach().requires_grad_() for name, value in learned.items()}
+        # A copy even in float32: where a tensor lies in memory, as after a checkpoint, changes the last bits of a product.
+        images, labels = leaves["images"].to(dtype, copy=True), leaves.get("labels", state.labels)
+        support, cross = support_and_cross(spec, images, real.to(dtype), megabytes=config.megabytes)
+        predicted = predictions(support, cross, labels, strength=config.ridge)
+        loss = kernel_loss(predicted, wanted)
+        slopes = dict(zip(leaves, torch.autograd.grad(loss, list(leaves.values())), strict=True))
+    slopes["images"] = slopes["images"].masked_fill(state.corrupted, 0)
+    moved, optimiser = optimisers.adam_update(learned, slopes, state.optimiser, learning_rate=config.learning_rate)
+    right = (predicted.detach().argmax(1) == wanted.argmax(1)).float().mean()
+    state = State(state.step + 1, moved["images"], moved.get("labels", state.labels), optimiser, state.corrupted)
+    return state, Trace(loss.detach(), right, spec.kernel)
+
+
+def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
+    """The images with their classes, and their labels for a regression; with a teacher's where there is one."""
+    return regression_set(NAME, config, inputs, state, total=total_steps(config, inputs))
+
+
+def regression_set(name: str, config: Any, inputs: Inputs, state: Any, *, total: int) -> DistilledSet:
+    """A set of `state.images` with `state.labels` for a regression; class numbers are those with which the images began."""
+    data: ImageData = require_data(name, inputs)
+    classes = torch.arange(len(state.images)) % data.classes
+    told = {"method": name, "config": config.to_dict(), "step": state.step}
+    made = labelled_set(state.images, classes, inputs, complete=state.step >= total, provenance=told)
+    return made.with_targets(RegressionLabels(state.labels.detach().float().cpu().contiguous()))
+
+
+def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
+    """The images; the loss, and how many images of the batch the regression has right."""
+    classes = (torch.arange(len(state.images)) % require_data(NAME, inputs).classes).to(state.images.device)
+    numbers = {}
+    if trace is not None:
+        numbers = {
+            "loss": Number(trace.loss, scale="log"),
+            "accuracy on the batch": Number(trace.accuracy_fraction),
+        }
+    return Look(state.images, classes, numbers, running="images" if trace is None else "regress")
+
+
+def _learned(config: Config, images: Tensor, labels: Tensor) -> dict[str, Tensor]:
+    return {"images": images, "labels": labels} if config.learn_labels else {"images": images}
+
+
+SMALL = Config(iterations=4, batch_size=8, images_per_class=2)  # for the contract tests

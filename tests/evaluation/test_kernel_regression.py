@@ -1,0 +1,78 @@
+"""Kernel regression on a set, and epsilon-approximation, by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from ddlab import evaluation
+from ddlab.data import ImageData
+from ddlab.distilled import DistilledSet, RegressionLabels
+from ddlab.methods.distillation import from_images
+from ddlab.methods.kernels import KernelSpec, kernel_matrix
+from tests.support import made_data, refuses
+
+
+def first_images(data: ImageData, count: int) -> DistilledSet:
+    return from_images(data.normalised(range(count)), data.train_labels[:count], data)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "fc2"])
+def test_predictions_by_hand(kernel: str, grey: ImageData, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluation.kernel_regression, "_AT_ONCE", 5)
+    support, asked, labels = grey.normalised([0, 13, 26]), grey.normalised(split="test"), torch.eye(3)
+    spec = KernelSpec(kernel=kernel)
+    own, cross = (kernel_matrix(spec, each.double(), support.double()).numpy() for each in (support, asked))
+    by_hand = cross @ np.linalg.inv(own + 0.1 * np.trace(own) / 3 * np.eye(3)) @ np.eye(3)
+    found = evaluation.kernel_predictions(support, labels, asked, kernel=spec, ridge=0.1)
+    np.testing.assert_allclose(found.numpy(), by_hand, rtol=1e-9)
+    few = first_images(grey, 30)
+    given = evaluation.kernel_predictions(few.images, torch.eye(3)[few.labels] - 1 / 3, asked, kernel=kernel)  # type: ignore[arg-type]
+    right = (given.argmax(1) == grey.test_labels).double().mean()
+    assert evaluation.kernel_accuracy(few, grey, labels="hard", kernel=spec) == pytest.approx(float(right))
+
+
+def test_labels_of_a_regression_are_asked_for(grey: ImageData) -> None:
+    few = first_images(grey, 36)
+    turned = few.with_targets(RegressionLabels(torch.eye(3)[(few.labels + 1) % 3] - 1 / 3))
+    hard, other = (evaluation.kernel_accuracy(turned, grey, labels=kind) for kind in ("hard", "regression"))
+    assert hard > 0.9 and other < 0.1
+    with refuses("labels", "'hard'", "'regression'"):
+        evaluation.kernel_accuracy(few, grey, labels="regression")
+
+
+def test_weak_and_strong_by_hand() -> None:
+    wanted, full = torch.eye(2, dtype=torch.float64), torch.eye(2, dtype=torch.float64)
+    few = torch.tensor([[0.5, 0.0], [1.0, 0.0]], dtype=torch.float64)
+    assert evaluation.weak_epsilon(full, few, wanted, loss="squared") == pytest.approx((0.25 + 2) / 4)
+    assert evaluation.weak_epsilon(full, few, wanted, loss="zero_one") == 0.5
+    assert evaluation.weak_epsilon(few, full, wanted, loss="zero_one") == 0.5
+    # As good in another way: weakly at 0, strongly not.
+    assert evaluation.weak_epsilon(few, few.flip(0).flip(1), wanted, loss="zero_one") == 0.0
+    assert evaluation.strong_epsilon(few, few.flip(0).flip(1), loss="zero_one") == 1.0
+    assert evaluation.strong_epsilon(full, few, loss="squared") == pytest.approx((0.25 + 2) / 4)
+
+
+def test_all_images_are_an_approximation_of_epsilon_0_and_few_are_not(grey: ImageData) -> None:
+    full = evaluation.full_predictions(grey)
+    whole = evaluation.approximation(first_images(grey, 36), grey, labels="hard", full=full)
+    assert max(*whole.weak.values(), *whole.strong.values()) < 1e-9 and whole.accuracy == whole.full_accuracy
+    few = evaluation.approximation(first_images(grey, 13), grey, labels="hard")
+    assert few.strong["squared"] > 0.01 and few.full_accuracy == whole.full_accuracy
+    assert (
+        few.weak["zero_one"] == pytest.approx(abs(few.full_accuracy - few.accuracy))
+        and few.weak["zero_one"] <= few.strong["zero_one"]
+    )
+
+
+def test_refuses_in_a_sentence(grey: ImageData) -> None:
+    some = grey.normalised([0, 1])
+    with refuses("images", "at least one"):
+        evaluation.kernel_predictions(some[:0], torch.zeros(0, 3), some)
+    with refuses("ridge", "invertible"):
+        evaluation.kernel_predictions(some[[0, 0]], torch.eye(3)[:2], some, ridge=0.0)
+    with refuses("distilled", "like the data"):
+        evaluation.kernel_accuracy(first_images(grey, 3), made_data(channels=3), labels="hard")
+    with refuses("full", "[18, 3]"):
+        evaluation.approximation(first_images(grey, 3), grey, labels="hard", full=torch.zeros(5, 3).double())

@@ -1,0 +1,196 @@
+"""KIP against its loss written out with scikit-learn and torch.optim in float64; what is never updated; what it must refuse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from sklearn.kernel_ridge import KernelRidge
+from torch import Tensor
+
+import ddlab
+from ddlab import evaluation
+from ddlab.data import ImageData
+from ddlab.distilled import DistilledSet, RegressionLabels
+from ddlab.methods import kernels, kip, selection
+from ddlab.methods.kernels import kernel_matrix
+from ddlab.runs import process
+from ddlab.runs.process import Inputs
+from tests.storm.good import DRIVEN, EVERY_STEP, Good
+from tests.support import made_data, refuses
+
+SUPPORT = torch.eye(3) + 0.1
+STORM: dict[str, Good | str] = {
+    "mean_ridge": Good(lambda g: {"kernel": SUPPORT, "strength": 0.1}, nan_passes=EVERY_STEP),
+    "predictions": Good(
+        lambda g: {"support": SUPPORT, "cross": g.tensor(4, 3), "labels": g.tensor(3, 2)}, nan_passes=EVERY_STEP
+    ),
+    "kernel_loss": Good(lambda g: {"predicted": g.tensor(4, 3), "wanted": g.tensor(4, 3)}, nan_passes=EVERY_STEP),
+    "centred_labels": Good(lambda g: {"labels": torch.tensor([0, 2]), "classes": 3}, largest={"classes": 1e4}),
+    **dict.fromkeys(["corrupted", "drawn_kernel", "first_images", "first_labels", "regression_set", "target_batch"], DRIVEN),
+}  # fmt: skip
+SMALL: dict[str, Any] = {"images_per_class": 2, "iterations": 4, "batch_size": 11}
+
+
+def config(**changes: Any) -> kip.Config:
+    return kip.Config(**SMALL | changes)
+
+
+@pytest.fixture
+def inputs(grey: ImageData) -> Inputs:
+    return Inputs(data=grey, device="cpu")
+
+
+def rows(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+@pytest.mark.parametrize("strength", [1e-6, 0.1])
+def test_predictions_are_scikit_learns(strength: float) -> None:
+    features, real, labels = rows(5, 7), rows(4, 7, seed=1), rows(5, 3, seed=2)
+    support, cross = features @ features.T, real @ features.T
+    model = KernelRidge(alpha=strength * np.trace(support.numpy()) / 5, kernel="precomputed").fit(
+        support.numpy(), labels.numpy()
+    )
+    found = kip.predictions(support, cross, labels, strength=strength)
+    np.testing.assert_allclose(found.numpy(), model.predict(cross.numpy()), rtol=1e-8, atol=1e-9)
+    wanted = rows(4, 3, seed=3)
+    assert float(kip.kernel_loss(found, wanted)) == pytest.approx(float(((wanted - found) ** 2).sum()) / 24)
+
+
+def test_gradients_pass_through_the_ridge_too() -> None:
+    def loss(support: Tensor, cross: Tensor, labels: Tensor) -> Tensor:
+        support = support @ support.T
+        return kip.kernel_loss(kip.predictions(support, cross, labels, strength=0.3), rows(4, 2, seed=9))
+
+    leaves = [part.requires_grad_() for part in (rows(3, 5), rows(4, 3, seed=1), rows(3, 2, seed=2))]
+    assert torch.autograd.gradcheck(loss, leaves)
+    kernel = rows(3, 3).requires_grad_()
+    torch.testing.assert_close(
+        torch.autograd.grad(kip.mean_ridge(kernel, strength=0.3), kernel)[0], 0.1 * torch.eye(3).double()
+    )
+
+
+def test_labels_are_centred() -> None:
+    found = kip.centred_labels(torch.tensor([2, 0]), 4)
+    assert found.tolist() == [[-0.25, -0.25, 0.75, -0.25], [0.75, -0.25, -0.25, -0.25]]
+
+
+@pytest.mark.parametrize("learn_labels", [False, True])
+@pytest.mark.parametrize("kernel", ["fc2", "rbf", "conv1"])
+def test_is_its_loss_and_torchs_adam(kernel: str, learn_labels: bool, inputs: Inputs) -> None:
+    settings = config(kernel=kernel, learn_labels=learn_labels, ridge=1e-3)
+    state, data = kip.init(settings, inputs), inputs.data
+    assert data is not None
+    images, labels = (part.clone().requires_grad_() for part in (state.images, state.labels))
+    adam = torch.optim.Adam([images, labels] if learn_labels else [images], lr=0.04)
+    for step in process.steps(kip, settings, inputs, state):
+        real, wanted = kip.target_batch(settings, inputs, step.index - 1)
+        spec, points = kip.drawn_kernel(settings, 0), images.double()
+        own, cross = kernel_matrix(spec, points, points), kernel_matrix(spec, real.double(), points)
+        regular = own + 1e-3 * own.trace() / 6 * torch.eye(6, dtype=torch.float64)
+        predicted = cross @ torch.linalg.inv(regular) @ labels.double()
+        loss = ((wanted - predicted) ** 2).sum() / (2 * 11 * 3)
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+        assert float(step.trace.loss) == pytest.approx(float(loss.detach()), rel=1e-6)
+        right = [int(p.argmax()) == int(w.argmax()) for p, w in zip(predicted, wanted, strict=True)]
+        assert float(step.trace.accuracy_fraction) == pytest.approx(sum(right) / 11)
+        torch.testing.assert_close(step.state.images, images.detach(), rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(step.state.labels, labels.detach(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["noise", "zeros"])
+def test_corrupted_numbers_are_a_share_of_each_image_and_stay(kind: str, inputs: Inputs) -> None:
+    settings = config(corruption=0.3, corrupted_by=kind)
+    first = kip.init(settings, inputs)
+    last = list(process.steps(kip, settings, inputs, first))[-1].state
+    clean, fixed = kip.init(config(), inputs), first.corrupted
+    assert fixed.flatten(1).sum(1).tolist() == [round(0.3 * 64)] * 6 and not bool((fixed[0] == fixed[1]).all())
+    assert torch.equal(last.corrupted, fixed) and torch.equal(last.images[fixed], first.images[fixed])
+    assert torch.equal(first.images[~fixed], clean.images[~fixed]) and not bool(
+        (last.images == first.images)[~fixed].any()
+    )
+    if kind == "zeros":
+        assert bool((first.images[fixed] == 0).all())
+    else:
+        assert abs(float(first.images[fixed].mean())) < 0.4 and 0.7 < float(first.images[fixed].std()) < 1.3
+
+
+def test_random_kernels_are_the_six() -> None:
+    settings = config(kernel="random", kind="nngp", weight_std=1.1)
+    drawn = [kip.drawn_kernel(settings, step) for step in range(60)]
+    assert {spec.kernel for spec in drawn} == set(kernels.SIX)
+    assert {(spec.kind, spec.weight_std) for spec in drawn} == {("nngp", 1.1)}
+
+
+def test_real_images_of_a_step_are_drawn_anew_and_augmented(inputs: Inputs) -> None:
+    one, other = (kip.target_batch(config(), inputs, step) for step in (0, 1))
+    assert len(one[0]) == 11 and not torch.equal(one[0], other[0])
+    everything, labels = kip.target_batch(config(batch_size=99), inputs, 0)
+    data = inputs.data
+    assert (
+        data is not None
+        and torch.equal(everything, data.normalised())
+        and torch.equal(labels.argmax(1), data.train_labels)
+    )
+    views = kip.target_batch(config(batch_size=99, strategy="flip"), inputs, 0)[0]
+    same = (views == everything).flatten(1).all(1)
+    assert 0 < int(same.sum()) < len(same) and torch.equal(views[~same], everything[~same].flip(3))
+
+
+@pytest.mark.parametrize("name", ["digits", "shapes"])
+def test_learned_points_teach_more_than_the_mean_of_each_class(name: str) -> None:
+    data = ddlab.data.load(name, size=16)
+    for seed in range(2):
+        made = process.run(kip, kip.Config.teaching(iterations=150, seed=seed), Inputs(data=data, device="cpu"))
+        means = ddlab.distill(
+            "selection", data, config=selection.Config(kind="average", images_per_class=1), progress=False
+        )
+        learned, mean = (evaluation.kernel_accuracy(each, data, labels="hard") for each in (made, means))
+        assert learned > mean + 0.01
+
+
+def test_the_set_has_labels_for_a_regression_and_for_students(inputs: Inputs, tmp_path: Path) -> None:
+    data = inputs.data
+    assert data is not None
+    made = process.run(kip, config(learn_labels=True, iterations=30), inputs)
+    assert isinstance(made.target("regression"), RegressionLabels) and made.labels.tolist() == [0, 1, 2, 0, 1, 2]
+    back = DistilledSet.load(made.save(tmp_path / "set"))
+    assert back.fingerprint == made.fingerprint and torch.equal(
+        back.target("regression").values, made.target("regression").values
+    )
+    assert made.storage_floats() == 6 * 64 + 6 + 18 and len(made.as_dataset("regression")[0][1]) == 3
+    student = ddlab.training.supervised.SMALL.replace(
+        epochs=60, mixup_alpha=0.0, network=ddlab.networks.spec("mlp", width=32)
+    )
+    found = evaluation.evaluate(back, data, labels="regression", config=student, seeds=[0])
+    assert found.mean > 0.6  # chance is a third
+
+
+def test_bad_input_is_named(inputs: Inputs) -> None:
+    with refuses("images_per_class", "at most 12"):
+        process.start(kip, config(images_per_class=13), inputs)
+    many = process.run(kip, config(images_per_class=20, initialisation="noise"), inputs)  # more points than images
+    assert len(many) == 60 and bool(torch.isfinite(many.images).all())
+    twice = made_data(train=1)
+    equal = Inputs(
+        data=ddlab.data.ImageData.from_arrays(twice.train_images[:1].expand(6, -1, -1, -1).numpy(), [0, 1, 2] * 2),
+        device="cpu",
+    )
+    with refuses("ridge", "invertible"):
+        process.run(kip, config(images_per_class=1, ridge=0.0), equal)
+    kept = process.run(kip, config(images_per_class=1), equal)  # constant images, and all the same
+    assert bool(torch.isfinite(kept.images).all())
+    assert bool(torch.isfinite(process.run(kip, config(ridge=0.0), inputs).images).all())
+    for changes, words in (
+        ({"strategy": "colour"}, "color"),
+        ({"corruption": 1.0}, "0.99"),
+        ({"kernel": "fc9"}, "'fc1'"),
+    ):
+        with refuses(*changes, words):
+            config(**changes)
