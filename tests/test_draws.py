@@ -10,7 +10,7 @@ import torch
 
 from ddlab import methods, theory
 from ddlab.core import randomness
-from ddlab.data import ImageData, siamese_views
+from ddlab.data import ImageData, augmentation, siamese_views
 from ddlab.evaluation import continual, entropy, probing
 from ddlab.networks import Network
 from ddlab.runs import cache, process
@@ -105,6 +105,7 @@ FUNCTIONS: dict[str, Callable[[ImageData, Network], Any]] = {
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int, str]]:
     cache.clear()
+    augmentation._order.cache_clear()  # pyright: ignore[reportPrivateUsage]
     found: list[tuple[int, int, str]] = []
     real = randomness._sequence
     monkeypatch.setattr(randomness, "_sequence", lambda *place: (found.append(place), real(*place))[1])
