@@ -25,7 +25,6 @@ STRATEGIES = {"": "none", "crop": "crop", "rotate": "rotate", "color": "colour",
 LEARNED, RANDOM, CENTRES = "learned", "random real", "k-means centres"
 _NARROW = networks.spec("convnet", width=16, norm="instance")  # answers at once
 _FRAMES = 60
-_OTHER_BATCH = 1_000_000  # added to the step of a real batch: rivals are other images
 _TEACHING = "teaching"
 
 
@@ -65,7 +64,7 @@ class Settings(dsa.Config):
     @property
     def config(self) -> dsa.Config:
         """What the method is given: as many networks as the updates need."""
-        fields = {name: getattr(self, name) for name in describe(dsa.Config)}
+        fields: dict[str, Any] = {name: getattr(self, name) for name in describe(dsa.Config)}
         return dsa.Config(**fields | {"networks": -(-self.updates // self.outer_steps)})
 
 
@@ -109,7 +108,8 @@ class World:
             outer, inner = config.loops
             loops = {"outer_steps": outer, "inner_epochs": inner, "updates": config.networks * outer}
             first = {name: value for name, value in vars(config).items() if name != "networks"} | loops
-        self.start = narrowed(Settings, class_name=data.class_names)(**first)
+        strategies = tuple(dict.fromkeys((*STRATEGIES, first.get("strategy", ""))))
+        self.start = narrowed(Settings, class_name=data.class_names, strategy=strategies)(**first)
         self._runs = Runs()
 
     def run(self, settings: Settings) -> Run:
@@ -149,17 +149,23 @@ class World:
         )
 
     def rivals(
-        self, run: Run, frame: Frame, *, watch: Callable[[str, float], None] = lambda words, share: None
+        self, run: Run, step: int, *, watch: Callable[[str, float], None] = lambda words, share: None
     ) -> dict[str, dict[str, float]]:
-        """LEARNED, RANDOM and CENTRES -> layer -> distance to the real batch, mean over classes; as many images of each, one network."""
+        """LEARNED, RANDOM and CENTRES -> layer -> distance to the real batch, mean over classes; as many images of each, one network.
+
+        The random real images are those that a run begins with where it begins as real ones; `step` is one of a frame.
+        """
+        frame = run.at(step)
+        assert frame is not None  # views ask for what is there
         state, config, count = frame.content, run.config, run.config.images_per_class
         own = selection.Config(kind="centres", images_per_class=count, seed=config.seed)
         centres = cache.run(selection, own, self.inputs).images.to(state.images).split(count)
+        first = matching.first_images(dsa.NAME, config.replace(initialisation="real"), self.inputs)
         found: dict[str, dict[str, list[float]]] = {}
         for label in range(self.data.classes):
             watch("gradients of all classes", label / self.data.classes)
             real, learned = self.seen(run, state, label)
-            other = matching.real_batch(config, self.inputs, label, step=state.step + _OTHER_BATCH, count=count)
+            other = matching.of_class(first, label, self.data.classes)
             wanted = self.gradient(run, state, real, label)
             for name, images in {LEARNED: learned, RANDOM: other, CENTRES: centres[label]}.items():
                 pulled = self.gradient(run, state, images, label)

@@ -19,7 +19,7 @@ from ...explorers.quest import Quest
 from ...explorers.views import Chart, Row, Strip, Tabs
 from ...figures import alt_text, bars, encode_grid, finish_figure, loss_curves, series_style, start_figure
 from ...figures.theme import literal, neutral
-from ...runs import Frame
+from ...runs import Frame, Run
 from .gradients import LEARNED, RANDOM, STRATEGIES, Compared, Settings, World, channels, layer_words
 
 _HEIGHT = 390  # of the plots
@@ -136,19 +136,24 @@ def _place(figure: go.Figure, number: int, across: list[float], up: list[float])
 # -- the distance along the run, and beside rivals
 
 
-def rivals(world: World, settings: Settings, known: Known, frame: Frame) -> dict[str, dict[str, float]] | None:
-    """`World.rivals` of a frame, computed beside; while images are learned the thread is theirs."""
+def rivals(world: World, settings: Settings, known: Known) -> dict[str, dict[str, float]] | None:
+    """`World.rivals` of the frame on show, computed beside; while images are learned the time is theirs."""
+    run, step = world.run(settings), frame_on_show(world, settings, known).step
+    return known(Value(world.rivals, run, step)) if known.doing(run) else known.later(world.rivals, run, step)
+
+
+def wanted(world: World, settings: Settings) -> list[Run | Value]:
+    """The rivals before the first update; then the whole run, and the rivals at the step that was asked for."""
     run = world.run(settings)
-    if known.doing(run):
-        return known(Value(world.rivals, run, frame))
-    return known.later(world.rivals, run, frame)
+    last = run.total if settings.step is None else min(run.kept, key=lambda step: abs(step - (settings.step or 0)))
+    return [Value(world.rivals, run, 0), run, Value(world.rivals, run, last)]
 
 
 def curve_data(world: World, settings: Settings, known: Known) -> tuple:
     """The distance by layer before every update so far, or before the first one."""
     run = world.run(settings)
     first = run.frames[0]
-    found = known(Value(world.rivals, run, first))
+    found = known(Value(world.rivals, run, 0))
     points = [{name: value / channels(run, first, name) for name, value in note.items()} for note in run.notes]
     if not points:
         points = [{"not computed yet": math.nan} if found is None else found[LEARNED]]
@@ -183,7 +188,7 @@ def _cursor(world: World, settings: Settings, known: Known) -> float:
 
 def rival_data(world: World, settings: Settings, known: Known) -> tuple | None:
     """Learned images and their rivals in the network on show; what was shown stays until it is computed."""
-    found = rivals(world, settings, known, frame_on_show(world, settings, known))
+    found = rivals(world, settings, known)
     if found is None:
         return None
     rows = tuple((name, tuple(layers.items())) for name, layers in found.items())
@@ -219,7 +224,12 @@ def sentence(world: World, settings: Settings, known: Known) -> str:
     outer, epochs = run.config.loops
     number, matched = divmod(min(frame.step, run.total - 1), outer)
     many = "1 learned image" if settings.images_per_class == 1 else f"{settings.images_per_class} learned images"
-    met = "untrained" if matched * epochs == 0 else f"trained {matched * epochs} passes over all learned images"
+    passes = matched * epochs
+    met = (
+        "untrained"
+        if passes == 0
+        else f"trained {passes} {'pass' if passes == 1 else 'passes'} over all learned images"
+    )
     met += " and new to them" if fresh(world, settings, frame) else ""
     where = f"network {number + 1} of {run.config.networks}, {met}"
     through = "" if not settings.strategy or settings.views == "none" else f", view: {STRATEGIES[settings.strategy]}"
@@ -236,7 +246,7 @@ def quest_met(world: World, settings: Settings, known: Known) -> bool:
     frame = frame_on_show(world, settings, known)
     if frame.step == 0 or not fresh(world, settings, frame):
         return False
-    found = rivals(world, settings, known, frame)
+    found = rivals(world, settings, known)
     return found is not None and sum(found[LEARNED].values()) <= _NEARER * sum(found[RANDOM].values())
 
 
@@ -255,8 +265,8 @@ GradientLab = Lab(
     },
     choice_words=lambda world: {"strategy": lambda choice: STRATEGIES.get(choice, choice)},
     check=World.check,
-    wanted=lambda world, settings: [Value(world.rivals, world.run(settings), world.run(settings).frames[0])],
-    opens_with=1,  # later ones are computed beside, for the frame on show
+    wanted=wanted,
+    opens_with=1,
     at_once=lambda world, new, old, known: False,
     watched=World.run,
     step_words="update",
