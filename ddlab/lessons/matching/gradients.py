@@ -65,7 +65,8 @@ class Settings(dsa.Config):
     def config(self) -> dsa.Config:
         """What the method is given: as many networks as the updates need."""
         fields: dict[str, Any] = {name: getattr(self, name) for name in describe(dsa.Config)}
-        return dsa.Config(**fields | {"networks": -(-self.updates // self.outer_steps)})
+        fields["networks"] = -(-self.updates // self.outer_steps)
+        return dsa.Config(**fields)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,14 +74,12 @@ class Compared:
     """What the next update compares for one class.
 
     Attributes:
-        seen: real images [n, c, h, w] and learned ones [ipc, c, h, w], through their views. real, learned: gradient by parameter.
+        seen: real images [n, c, h, w] and learned ones [ipc, c, h, w], through their views.
         rows: weight -> real and learned gradient as the distance sees them, [output channels, weights of one] each.
         parts: weight -> what each output channel adds to the distance, [output channels]. distances: by layer, as the method sums them.
     """
 
     seen: tuple[Tensor, Tensor]
-    real: dict[str, Tensor]
-    learned: dict[str, Tensor]
     rows: dict[str, tuple[Tensor, Tensor]]
     parts: dict[str, Tensor]
     distances: dict[str, float]
@@ -142,11 +141,10 @@ class World:
         state, kind = frame.content, run.config.distance
         seen = self.seen(run, state, label)
         real, learned = (self.gradient(run, state, images, label) for images in seen)
-        distances = {name: float(value) for name, value in matching.distances(real, learned, kind).items()}
         rows = as_compared(real, learned, kind)
-        return Compared(
-            seen, real, learned, rows, {name: parts_of(*pair, kind) for name, pair in rows.items()}, distances
-        )
+        parts = {name: parts_of(*pair, kind) for name, pair in rows.items()}
+        distances = {name: float(value) for name, value in matching.distances(real, learned, kind).items()}
+        return Compared(seen, rows, parts, distances)
 
     def rivals(
         self, run: Run, step: int, *, watch: Callable[[str, float], None] = lambda words, share: None
