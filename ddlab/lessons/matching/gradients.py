@@ -120,11 +120,11 @@ class World:
         """Make the first images and the first network, which refuses what the method refuses."""
         self.run(settings).begin()
 
-    def seen(self, run: Run, state: dc.State, label: int) -> tuple[Tensor, Tensor]:
-        """The real batch and the learned images of a class, as the update after `state` sees them."""
+    def seen(self, run: Run, state: dc.State, label: int, instead: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """The real batch and the learned images of a class, or others `instead`, as the update after `state` sees them."""
         drawn: dict[str, Any] = {"step": state.step, "label": label, "classes": self.data.classes}
         real = matching.real_batch(run.config, self.inputs, label, step=state.step)
-        learned = matching.of_class(state.images, label, self.data.classes)
+        learned = matching.of_class(state.images, label, self.data.classes) if instead is None else instead
         return (
             matching.seen(run.config, real, learned=False, **drawn),
             matching.seen(run.config, learned, learned=True, **drawn),
@@ -162,11 +162,14 @@ class World:
         found: dict[str, dict[str, list[float]]] = {}
         for label in range(self.data.classes):
             watch("gradients of all classes", label / self.data.classes)
-            real, learned = self.seen(run, state, label)
-            other = matching.of_class(first, label, self.data.classes)
-            wanted = self.gradient(run, state, real, label)
-            for name, images in {LEARNED: learned, RANDOM: other, CENTRES: centres[label]}.items():
-                pulled = self.gradient(run, state, images, label)
+            others = {
+                LEARNED: None,
+                RANDOM: matching.of_class(first, label, self.data.classes),
+                CENTRES: centres[label],
+            }
+            wanted = self.gradient(run, state, self.seen(run, state, label)[0], label)
+            for name, images in others.items():
+                pulled = self.gradient(run, state, self.seen(run, state, label, images)[1], label)
                 for layer, value in matching.distances(wanted, pulled, config.distance).items():
                     each = float(value) / channels(run, frame, layer)
                     found.setdefault(name, {}).setdefault(layer, []).append(each)
