@@ -81,10 +81,25 @@ def map_data(world: World, settings: Settings, known: Known) -> tuple:
 
 def gradient_maps(name: str, kind: str, found: Compared) -> go.Figure:
     """A column of plots for each layer: the real gradient, the learned one, and what each output channel adds to the distance."""
-    title = f"Gradients of class {literal(name)}<br><sub>{_DRAWN[kind]}</sub>"
-    figure = start_figure(title=title, x_label="layer", y_label="gradient", height=_HEIGHT)
+    figure = start_figure(title="Gradients", x_label="layer", y_label="gradient", height=_HEIGHT)
     blue = series_style(0).colour
     colours = [[0, series_style(1).colour], [0.5, neutral("background")], [1, blue]]
+    for column, layer in enumerate(found.rows):
+        across = [(column + (0.12 if column else 0)) / len(found.rows), (column + 1) / len(found.rows)]
+        for row in range(2):
+            axes = _place(figure, 3 * column + row + 1, across, [0.67 - 0.35 * row, 1 - 0.35 * row])
+            figure.add_heatmap(colorscale=colours, showscale=False, hoverinfo="skip", **axes)
+        axes = _place(figure, 3 * column + 3, across, [0, 0.28])
+        hover = "output channel %{x}: %{y:.3f}<extra></extra>"
+        figure.add_bar(marker={"color": blue}, showlegend=False, hovertemplate=hover, **axes)
+        figure.layout[f"xaxis{3 * column + 3}"].title.text = layer_words(layer)
+        figure.layout[f"yaxis{3 * column + 3}"].update(nticks=4, showgrid=True, showticklabels=column == 0)
+    figure.layout.yaxis.title.text, figure.layout["yaxis2"].title.text = "real batch", "learned"
+    return move_maps(figure, name, kind, found)
+
+
+def move_maps(figure: go.Figure, name: str, kind: str, found: Compared) -> go.Figure:
+    """Other gradients in the plots of `gradient_maps`; a new figure takes six times as long."""
     largest = {layer: max(float(one.abs().max()) for one in pair) for layer, pair in found.rows.items()}
     tallest = max(float(part.max()) for part in found.parts.values())
     if kind == "channels":
@@ -92,25 +107,13 @@ def gradient_maps(name: str, kind: str, found: Compared) -> go.Figure:
     else:
         largest = dict.fromkeys(largest, max(largest.values()))
     for column, (layer, pair) in enumerate(found.rows.items()):
-        across = [(column + (0.12 if column else 0)) / len(found.rows), (column + 1) / len(found.rows)]
-        for row, (gradient, words) in enumerate(zip(pair, ("real batch", "learned"), strict=True)):
-            axes = _place(figure, 3 * column + row + 1, across, [0.67 - 0.35 * row, 1 - 0.35 * row])
-            figure.add_heatmap(
-                z=gradient.cpu().numpy().T.round(5), zmin=-largest[layer], zmax=largest[layer], colorscale=colours,
-                showscale=False, hoverinfo="skip", **axes,
-            )  # fmt: skip
-            if column == 0:
-                figure.layout[axes["yaxis"].replace("y", "yaxis")].title.text = words
-        axes = _place(figure, 3 * column + 3, across, [0, 0.28])
-        figure.add_bar(
-            y=found.parts[layer].cpu().numpy(), marker={"color": blue}, showlegend=False,
-            hovertemplate="output channel %{x}: %{y:.3f}<extra></extra>", **axes,
-        )  # fmt: skip
-        figure.layout[axes["xaxis"].replace("x", "xaxis")].title.text = layer_words(layer)
-        scale: dict[str, Any] = {"range": [0, 1.05 * tallest], "nticks": 4, "showgrid": True}
-        if column == 0:
-            scale |= {"showticklabels": True, "title": {"text": _PARTS[kind]}}
-        figure.layout[axes["yaxis"].replace("y", "yaxis")].update(scale)
+        *maps, bars_below = figure.data[3 * column : 3 * column + 3]
+        for trace, gradient in zip(maps, pair, strict=True):
+            trace.update(z=gradient.cpu().numpy().T.round(5), zmin=-largest[layer], zmax=largest[layer])
+        bars_below.y = found.parts[layer].cpu().numpy()
+        figure.layout[f"yaxis{3 * column + 3}"].range = [0, 1.05 * tallest]
+    figure.layout["yaxis3"].title.text = _PARTS[kind]
+    figure.layout.title.text = f"Gradients of class {literal(name)}<br><sub>{_DRAWN[kind]}</sub>"
     said = "; ".join(f"{layer_words(layer)} {float(part.sum()):.3g}" for layer, part in found.parts.items())
     alt = (
         f"Gradients of the real batch above those of the learned images of class {name}, a column of plots for each layer, "
@@ -283,7 +286,7 @@ GradientLab = Lab(
     views=[
         Strip(strip_data, strip),
         Tabs(
-            ("Gradients", Chart(map_data, gradient_maps)),
+            ("Gradients", Chart(map_data, gradient_maps, move=move_maps)),
             ("Distance", Row(Chart(curve_data, distance_curves, cursor=_cursor), Chart(rival_data, rival_bars))),
         ),
     ],
