@@ -53,12 +53,12 @@ def in_double(weights: dict[str, Tensor], images: Tensor, label: int) -> dict[st
     own = {name: value.double().requires_grad_() for name, value in weights.items()}
     x = images.double()
     for block in range(sum(name.endswith("convolution.weight") for name in own)):
-        of = [
-            [own[f"blocks.{block}.{part}.{name}"] for name in ("weight", "bias")]
+        (kernel, shift), (scale, offset) = (
+            (own[f"blocks.{block}.{part}.weight"], own[f"blocks.{block}.{part}.bias"])
             for part in ("convolution", "normalisation")
-        ]
-        x = F.conv2d(x, *of[0], padding=1)
-        x = F.avg_pool2d(F.instance_norm(x, weight=of[1][0], bias=of[1][1]).relu(), 2)
+        )
+        x = F.conv2d(x, kernel, shift, padding=1)
+        x = F.avg_pool2d(F.instance_norm(x, weight=scale, bias=offset).relu(), 2)
     logits = F.linear(x.flatten(1), own["classifier.weight"], own["classifier.bias"])
     slopes = torch.autograd.grad(F.cross_entropy(logits, torch.full((len(x),), label)), list(own.values()))
     return {name: slope.numpy() for name, slope in zip(own, slopes, strict=True)}
