@@ -51,6 +51,8 @@ EXPLORERS = {
         "SigmaLab",
     ),
     "lessons.inverting_a_network.diversity_view": ("DiversityView",),
+    "lessons.matching.lab": ("MatchingLab",),
+    "lessons.matching.what_is_matched": ("GradientLab",),
 }
 """What the folders of lessons offer: their explorers."""
 
