@@ -11,23 +11,25 @@ from ...records.sweep import Place, Point, Sweep
 from .sets import DC, DSA, VIEWS, kept_set, loaded
 from .world import student_config
 
-KINDS: tuple[tuple[str, str, str | None, int], ...] = (
-    ("shapes", "random", None, 5),
-    ("shapes", DC, None, 5),
-    ("shapes", DSA, "shared", 10),
-    ("shapes", DSA, "independent", 5),
-    ("digits", DSA, "shared", 10),
+Kind = tuple[str, str, str | None, range]
+KINDS: tuple[Kind, ...] = (
+    ("shapes", "random", None, range(5)),
+    ("shapes", DC, None, range(5)),
+    ("shapes", DSA, "shared", range(5)),
+    ("shapes", DSA, "independent", range(5)),
+    ("digits", DSA, "shared", range(10)),
+    ("shapes", DSA, "shared", range(5, 10)),
 )
-"""Data, rule, whose views they are, seeds."""
-ONE_SIDED: tuple[tuple[str, str, str | None, int], ...] = (("shapes", DSA, "real", 5), ("shapes", DSA, "learned", 5))
+"""Data, rule, whose views they are, seeds; what is least needed comes last."""
+ONE_SIDED: tuple[Kind, ...] = (("shapes", DSA, "real", range(5)), ("shapes", DSA, "learned", range(5)))
 
 
-def points(kinds: tuple[tuple[str, str, str | None, int], ...]) -> list[Point]:
-    """Every kind, as often as it says."""
+def points(kinds: tuple[Kind, ...]) -> list[Point]:
+    """Every kind with its seeds."""
     return [
         {"data": name, "rule": rule, "views": views, "seed": seed}
         for name, rule, views, seeds in kinds
-        for seed in range(seeds)
+        for seed in seeds
     ]
 
 

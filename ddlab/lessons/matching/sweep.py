@@ -7,7 +7,7 @@ from ...evaluation import evaluate
 from ...records.sweep import Place, Point, Sweep
 from ...runs import cache
 from ...runs.process import Inputs
-from . import siamese
+from . import across_networks, other_uses, siamese
 from .sets import DC, DM, SCENES, SELECTED, loaded, process_of
 from .world import student_config
 
@@ -48,4 +48,6 @@ SWEEPS = (
         run=taught,
     ),
     *siamese.SWEEPS,
+    *across_networks.SWEEPS,
+    *other_uses.SWEEPS,
 )
