@@ -45,7 +45,7 @@ EPOCHS = 60  # of those students: one update each
 
 def learned(network: NetworkSpec, point: Point, place: Place, **changes: Any) -> DistilledSet:
     """One digit per class by DC in this network, from the real images of the seed."""
-    many = FEW[DC] if place.smoke else {"networks": 50, "batch_size": 64} | changes
+    many: dict[str, Any] = FEW[DC] if place.smoke else {"networks": 50, "batch_size": 64} | changes
     config = dc.Config(network=network, initialisation="real", seed=point["seed"], **many)
     return kept(dc, config, _digits(place), place, DistilledSet.load)
 
