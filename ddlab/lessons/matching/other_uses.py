@@ -19,7 +19,7 @@ from ...training import supervised
 from .sets import DC, DM, DSA, FEW, SMALL, kept_set, loaded
 from .world import student_config
 
-LABELLED = ("random", "herding", "centres", DM, DC, SRE2L)
+LABELLED = ("random", DC, DM, "herding", SRE2L, "centres")
 REMEMBERED = ("random", "herding", DC, DSA)
 CIFAR10: dict[str, dict[int, dict[str, Any]]] = {
     DM: {1: {"iterations": 100}, 10: {"iterations": 100}},

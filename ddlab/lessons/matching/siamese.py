@@ -16,8 +16,9 @@ KINDS: tuple[Kind, ...] = (
     ("shapes", "random", None, range(5)),
     ("shapes", DC, None, range(5)),
     ("shapes", DSA, "shared", range(5)),
+    ("digits", DSA, "shared", range(5)),
     ("shapes", DSA, "independent", range(5)),
-    ("digits", DSA, "shared", range(10)),
+    ("digits", DSA, "shared", range(5, 10)),
     ("shapes", DSA, "shared", range(5, 10)),
 )
 """Data, rule, whose views they are, seeds; what is least needed comes last."""

@@ -10,7 +10,6 @@ from ddlab import records
 from ddlab.lessons.matching import claims as matching_claims
 from tests.support import assert_claims_are_measured
 
-
 OF_MATCHING = {
     *(f"S6 {rule}" for rule in ("random", "herding", "k-center", "forgetting", "typical", "DM", "mean", "centres"))
 }
