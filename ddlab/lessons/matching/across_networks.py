@@ -1,10 +1,10 @@
 """The sweeps of claim S6 over networks (DC: Zhao et al. 2021, arXiv 2006.05929): what learned images owe to the network that they were
 learned in, one digit per class.
 
-Sizes were chosen beforehand by the time of two cores: fifty networks at real batches of 32 are ten seconds for a set in the ConvNet. An update in
-AlexNet takes ten times as long, in VGG-11 forty and in ResNet-18 sixty times, so that these teach nobody here, and VGG-11 learns
-nothing either; the whole matrix stands in `matching_transfer_large`, for a GPU. Group norm is left out: its 32 groups are instance norm
-at width 32.
+Sizes were chosen beforehand by the time of two cores: fifty networks at real batches of 32 are ten seconds for a set in the ConvNet. An
+update in AlexNet takes ten times as long, in VGG-11 forty and in ResNet-18 sixty times, so that these teach nobody here, and VGG-11
+learns nothing either; the whole matrix stands in `matching_transfer_large`, for a GPU. Group norm is left out: its 32 groups are
+instance norm at width 32.
 """
 
 from __future__ import annotations
