@@ -160,6 +160,8 @@ def effects(pairs: int) -> dict[str, Measured]:
     on_shapes = {"S6 centres": differences(values("shapes", DM), values("shapes", "centres"))}
     return (
         _siamese_effects()
+        | _network_effects()
+        | _label_effects()
         | measured(against, f"{DIGITS}; {SHAPES}")
         | measured(on_digits, DIGITS)
         | measured(on_shapes, SHAPES)
