@@ -1,31 +1,18 @@
-"""The sweep of lesson 05: images of each class by every rule, and what a student learns from them by class numbers."""
+"""The sweeps of lesson 05. Here: images of each class by every rule, and what a student learns from them by class numbers."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from ... import data, networks
-from ...data import ImageData
 from ...distilled import DistilledSet
 from ...evaluation import evaluate
-from ...methods import dc, dm, selection
 from ...records.sweep import Place, Point, Sweep
 from ...runs import cache
 from ...runs.process import Inputs
+from . import across_networks, other_uses, siamese
+from .sets import DC, DM, SCENES, SELECTED, loaded, process_of
 from .world import student_config
 
-DM, DC = "DM", "DC"
-SELECTED = ("random", "herding", "k_center", "forgetting", "k_means", "centres")
 RULES = (*SELECTED, DM, DC)
 SEEDS = range(10)
-SCENES = {"digits": 1, "shapes": 10}
-"""Dataset -> images per class."""
-_SMALL = networks.spec("convnet", width=32, norm="instance")
-# Chosen beforehand by the time they take: about half a minute of one core for a set.
-_UPDATES: dict[str, dict[str, dict[str, Any]]] = {
-    "digits": {DM: {"iterations": 200}, DC: {"networks": 100}},
-    "shapes": {DM: {"iterations": 300}, DC: {"networks": 15, "outer_steps": 10, "inner_epochs": 10}},
-}
 
 
 def points() -> list[Point]:
@@ -33,24 +20,10 @@ def points() -> list[Point]:
     return [{"data": name, "rule": rule, "seed": seed} for name in SCENES for rule in RULES for seed in SEEDS]
 
 
-def loaded(name: str) -> ImageData:
-    """Digits at 16 px, or shapes at 16 px, 5,000 of them."""
-    return data.load("digits") if name == "digits" else data.load("shapes", size=16)
-
-
 def made(point: Point, place: Place) -> DistilledSet:
     """The images of a point; the centres are the same for every seed but for where k-means begins."""
-    rule, images = point["rule"], loaded(point["data"])
-    shared: dict[str, Any] = {"images_per_class": SCENES[point["data"]], "seed": point["seed"]}
-    if rule in SELECTED:
-        module, config = selection, selection.Config(kind=rule, **shared)
-    else:
-        module = dm if rule == DM else dc
-        few: dict[str, Any] = {"iterations": 2} if rule == DM else {"networks": 1, "outer_steps": 1}
-        plain: dict[str, Any] = {"strategy": ""} if rule == DM else {}
-        own = shared | plain | (few if place.smoke else _UPDATES[point["data"]][rule])
-        config = module.Config(network=_SMALL, batch_size=64, initialisation="real", **own)
-    return cache.run(module, config, Inputs(data=images, device=place.device))
+    module, config = process_of(point, place)
+    return cache.run(module, config, Inputs(data=loaded(point["data"]), device=place.device))
 
 
 def taught(point: Point, place: Place) -> dict[str, float]:
@@ -74,4 +47,7 @@ SWEEPS = (
         settings=points(),
         run=taught,
     ),
+    *siamese.SWEEPS,
+    *across_networks.SWEEPS,
+    *other_uses.SWEEPS,
 )
