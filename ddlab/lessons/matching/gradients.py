@@ -14,13 +14,13 @@ from torch import Tensor
 from ... import networks
 from ...core import errors
 from ...core.parameters import describe, narrowed, parameter, with_default
-from ...data import ImageData
+from ...data import ImageData, siamese_views
 from ...methods import dc, dsa, matching, selection
 from ...networks import NetworkSpec
 from ...runs import Frame, Keep, Run, Runs, cache
 from ...runs.process import Inputs
 
-STRATEGIES = {"": "none", "crop": "crop", "rotate": "rotate", "color": "colour", dsa.UPRIGHT: "all five"}
+STRATEGIES = {"": "none", "crop": "crop", "rotate": "rotate", "color": "colour", siamese_views.UPRIGHT: "all five"}
 """DSA's operations that a reader can choose -> words; none of them mirrors a digit."""
 LEARNED, RANDOM, CENTRES = "learned", "random real", "k-means centres"
 _NARROW = networks.spec("convnet", width=16, norm="instance")  # answers at once

@@ -69,15 +69,6 @@ def on_cifar10(point: Point, place: Place) -> dict[str, float]:
     return {"hard": evaluate(made, images, labels="hard", seeds=(point["seed"],), **options).mean}
 
 
-def published_student(dataset: str, strategy: str, **changes: Any) -> supervised.Config:
-    """How the papers test: SGD on class numbers, 300 epochs, or with DSA's views 1,000; the rate falls as everywhere in the house."""
-    sgd: dict[str, Any] = {"optimiser": "sgd", "learning_rate": 0.01, "momentum": 0.9, "weight_decay": 5e-4}
-    views: dict[str, Any] = {"batch_size": 256, "crop_pixels": 0, "flip": False, "mixup_alpha": 0.0}
-    epochs = 1000 if strategy else 300
-    network = dc.Config.paper(dataset).network
-    return supervised.Config(**sgd | views | {"network": network, "strategy": strategy, "epochs": epochs} | changes)
-
-
 def as_published(point: Point, place: Place, *, dataset: str) -> dict[str, float]:
     """hard: the same, of the published settings."""
     images = loaded_images(place.data or dataset, dataset, place.smoke)
@@ -85,7 +76,7 @@ def as_published(point: Point, place: Place, *, dataset: str) -> dict[str, float
     few = FEW[DM if module is dm else DC] if place.smoke else {}
     config = module.Config.paper(dataset, images_per_class=point["images_per_class"], seed=point["seed"], **few)
     made = kept(module, config, Inputs(data=images, device=place.device), place, DistilledSet.load, long=True)
-    student = published_student(dataset, getattr(config, "strategy", ""), **_short(place))
+    student = supervised.Config.paper(dataset, recipe="dc" if module is dc else "dsa", **_short(place))
     found = evaluate(made, images, labels="hard", seeds=(point["seed"],), config=student, device=place.device)
     return {"hard": found.mean}
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from ... import data, networks
-from ...data import ImageData
+from ...data import ImageData, siamese_views
 from ...distilled import DistilledSet
 from ...methods import dc, dm, dsa, selection
 from ...records.setting import kept
@@ -21,7 +21,7 @@ SELECTED = ("random", "herding", "k_center", "forgetting", "k_means", "centres")
 SCENES = {"digits": 1, "shapes": 10}
 """Dataset -> images per class."""
 SMALL = networks.spec("convnet", width=32, norm="instance")
-VIEWS = {"digits": dsa.UPRIGHT, "shapes": dsa.siamese_views.ALL}
+VIEWS = {"digits": siamese_views.UPRIGHT, "shapes": siamese_views.ALL}
 """Dataset -> what DSA and its students draw from."""
 FEW: dict[str, dict[str, Any]] = {DM: {"iterations": 2}, DC: {"networks": 1, "outer_steps": 1}}
 # Chosen beforehand by the time they take: about half a minute of one core for a set.

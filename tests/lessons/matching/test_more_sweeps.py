@@ -11,7 +11,7 @@ import torch
 import ddlab
 from ddlab import networks, records
 from ddlab.lessons.matching import across_networks, other_uses, sets
-from ddlab.methods import dc, dm, dsa, selection
+from ddlab.methods import dc, dsa, selection
 from ddlab.records import SWEEPS, Place
 from ddlab.training import supervised
 from tests.records.sweeps import pictures
@@ -124,10 +124,6 @@ def test_cifar10_and_the_published_settings(tmp_path: Path) -> None:
         for point in SWEEPS[name].settings:
             if point["seed"] == 0:
                 assert 0 <= records.run_point(name, point, place)["hard"] <= 1
-    student = other_uses.published_student("mnist", UPRIGHT)
-    assert (student.epochs, student.learning_rate, student.batch_size, student.strategy) == (1000, 0.01, 256, UPRIGHT)
-    assert other_uses.published_student("mnist", "").epochs == 300 and dm.Config.paper("mnist").strategy == UPRIGHT
-    assert (student.optimiser, student.weight_decay, student.mixup_alpha) == ("sgd", 5e-4, 0)
 
 
 def rows(name: str, column: str, **wanted: Any) -> dict[int, float]:
