@@ -186,8 +186,8 @@ SWEEPS = (
     Sweep(
         name="kernel_cifar10",
         description=(
-            "The authors' notebook: CIFAR-10, all 50,000 images, NTK of one hidden layer, ten images per class, 300 updates with 5,000 real "
-            "images in each. The notebook prints accuracies of .243 before and .467 after."
+            "The authors' notebook: CIFAR-10, all 50,000 images, NTK of one hidden layer, ten images per class, 300 updates with 5,000 "
+            "images in each. The notebook prints .243 before and .467 after."
         ),
         settings=[{"seed": seed} for seed in range(1)],
         run=acceptance,
