@@ -1,12 +1,12 @@
-"""Lesson 50, kernels: ten images learned by kernel regression (KIP), labels solved for at once (LS)."""
+"""Lesson 50, kernels: images and labels learned through a regression with a closed form (KIP and label solve)."""
 
 from ..contents import Budget
 
 NAME = "50_kernels"
 BUDGET = Budget(
     folder=__name__,
-    title="Kernels",
-    finds="how ten learned points do the work of hundreds, and how labels alone can do it (KIP, LS)",
+    title="Kernels: images that learn while you watch",
+    finds="what a regression with a closed form learns in a second: ten images (KIP), or a hundred labels (LS)",
     wall_seconds=60,
     cpu_seconds=120,
     megabytes=1000,
