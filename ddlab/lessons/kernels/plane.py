@@ -129,7 +129,9 @@ class KernelPlane(Explorer):
         Args:
             settings: what is shown first, as the explorer's own text of that name says it, such as "kernel=fc2,per_class=3".
         """
-        self.panel = controls(Plane.from_string(settings), labels={"per_class": "points per class", "ridge": "ridge (λ)"})
+        self.panel = controls(
+            Plane.from_string(settings), labels={"per_class": "points per class", "ridge": "ridge (λ)"}
+        )
         self.support = support_of(self.panel.value)
         self._drawing = threading.RLock()
         self.plot = Plot(self._first_figure(), announce=False, draggable=SUPPORT)
