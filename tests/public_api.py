@@ -51,6 +51,9 @@ EXPLORERS = {
         "SigmaLab",
     ),
     "lessons.inverting_a_network.diversity_view": ("DiversityView",),
+    "lessons.kernels.finite": ("WidthLab",),
+    "lessons.kernels.lab": ("KernelLab",),
+    "lessons.kernels.plane": ("KernelPlane",),
 }
 """What the folders of lessons offer: their explorers."""
 

@@ -21,7 +21,7 @@ from ...core.parameters import Parameters, parameter
 from ...data import ImageData
 from ...distilled import DistilledSet
 from ...evaluation.students import check_like
-from ...explorers.lab import Change, Known, Lab
+from ...explorers.lab import Known, Lab
 from ...explorers.views import Chart, Row
 from ...figures import finish_figure, loss_curves, series_style, start_figure
 from ...methods import kip
@@ -35,10 +35,11 @@ _HEIGHT = 360
 
 @dataclass(frozen=True, kw_only=True)
 class Network(Parameters):
-    """Which finite network."""
+    """Which finite networks."""
 
     width: int = parameter(16, choices=WIDTHS, explorable=True, help="Units of the one hidden layer.")
-    draw: int = parameter(0, range=(0, 999), help="Of its weights.")
+    networks: int = parameter(1, range=(1, 10), explorable=(1, 10), help="How many, whose kernels are averaged.")
+    draw: int = parameter(0, range=(0, 99), explorable=(0, 99), help="Of their weights.")
 
 
 def finite_kernel(first: Tensor, second: Tensor, *, width: int, seed: int, spec: KernelSpec = _SPEC) -> Tensor:
@@ -75,23 +76,25 @@ class World:
         self.start, self.labels = Network(), learned.target("regression").values
         images, asked = learned.images.double(), data.normalised(split="test").double()
         self.exact = kernel_matrix(_SPEC, images, images)
-        self._points, self._asked, self._wanted = images.flatten(1), asked.flatten(1), data.test_labels
+        self.points, self._asked, self._wanted = images.flatten(1), asked.flatten(1), data.test_labels
         self.exact_accuracy = self._accuracy(self.exact, kernel_matrix(_SPEC, asked, images))
-        found = [[self.measured(width, draw) for draw in range(_DRAWS)] for width in WIDTHS]
+        found = [[self.measured(Network(width=width, draw=draw)) for draw in range(_DRAWS)] for width in WIDTHS]
         self.errors, self.accuracies = (
             tuple(sum(draw[part] for draw in width) / _DRAWS for width in found) for part in (0, 1)
         )
 
-    def kernel(self, width: int, draw: int) -> Tensor:
-        """Of the learned points with each other, [n, n]."""
-        return finite_kernel(self._points, self._points, width=width, seed=draw)
+    def kernel(self, rows: Tensor, network: Network) -> Tensor:
+        """Of rows [m, d] with the learned points, the mean over the networks, [m, n]."""
+        seeds = range(network.draw, network.draw + network.networks)
+        found = [finite_kernel(rows, self.points, width=network.width, seed=seed) for seed in seeds]
+        return torch.stack(found).mean(0)
 
-    @functools.lru_cache(256)  # noqa: B019: a world lives as long as its laboratory
-    def measured(self, width: int, draw: int) -> tuple[float, float]:
-        """How far the kernel of a finite network is from the exact one, relatively, and the accuracy of the regression with it."""
-        own = self.kernel(width, draw)
+    @functools.lru_cache(256)  # noqa: B019 - a world lives as long as its laboratory
+    def measured(self, network: Network) -> tuple[float, float]:
+        """How far the kernel of finite networks is from the exact one, relatively, and the accuracy of the regression with it."""
+        own = self.kernel(self.points, network)
         error = float((own - self.exact).norm() / self.exact.norm())
-        return error, self._accuracy(own, finite_kernel(self._asked, self._points, width=width, seed=draw))
+        return error, self._accuracy(own, self.kernel(self._asked, network))
 
     def _accuracy(self, own: Tensor, cross: Tensor) -> float:
         # Of fewer weights than points the kernel is singular, but for the ridge.
@@ -101,7 +104,7 @@ class World:
 
 def entries(world: World, network: Network) -> go.Figure:
     """Each entry of the finite kernel over the exact one."""
-    exact, finite = world.exact.flatten().tolist(), world.kernel(network.width, network.draw).flatten().tolist()
+    exact, finite = (each.flatten().tolist() for each in (world.exact, world.kernel(world.points, network)))
     figure = start_figure(
         title=f"Kernel of {network.width} hidden units", x_label="exact kernel", y_label="finite kernel", theme="light", height=_HEIGHT
     )  # fmt: skip
@@ -110,7 +113,7 @@ def entries(world: World, network: Network) -> go.Figure:
         x=ends, y=ends, mode="lines", name="equal", line={"dash": "dash", "color": series_style(1).colour}
     )
     figure.add_scatter(x=exact, y=finite, mode="markers", name="two points", marker={"color": series_style(0).colour})
-    error = world.measured(network.width, network.draw)[0]
+    error = world.measured(network)[0]
     return finish_figure(
         figure, alt=f"{len(exact)} entries of the finite kernel over the exact ones; relative error {error:.1%}."
     )
@@ -137,9 +140,10 @@ def accuracy_curve(world: World) -> go.Figure:
 
 def sentence(world: World, network: Network, known: Known) -> str:
     """What a network of this width is."""
-    error, accuracy = world.measured(network.width, network.draw)
+    error, accuracy = world.measured(network)
+    many = f", mean of {network.networks} networks" if network.networks > 1 else ""
     return (
-        f"{network.width} hidden units: the kernel is {error:.0%} off, and the regression with it has {accuracy:.1%} of the test images "
+        f"{network.width} hidden units{many}: the kernel is {error:.0%} off, and the regression with it has {accuracy:.1%} of the test images "
         f"right; with the exact kernel {world.exact_accuracy:.1%}."
     )
 
@@ -151,8 +155,8 @@ def _at(world: World, network: Network, known: Known) -> float:
 WidthLab = Lab(
     "How wide is wide enough?",
     World,
-    controls=("width",),
-    buttons=[Change("Another draw", lambda network: network.replace(draw=(network.draw + 1) % 1000), hint="Other weights")],
+    controls=("width", "networks", "draw"),
+    labels={"networks": "networks, averaged"},
     views=[
         Row(
             Chart(lambda world, network, known: (world, network), entries),

@@ -177,7 +177,6 @@ class KernelPlane(Explorer):
         self.panel.value = self.panel.value.replace(updates=0, **changes)
 
     def _decisions(self) -> dict[str, Any]:
-        (left, right), (low, high) = EXTENT
         x, y = (
             torch.linspace(*ends, count, dtype=torch.float64)
             for ends, count in zip(EXTENT, _GRID, strict=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +12,7 @@ from torch import Tensor
 from ...core import errors
 from ...core.parameters import describe, parameter
 from ...data import ImageData
-from ...evaluation import kernel_accuracy, kernel_predictions
+from ...evaluation import kernel_predictions
 from ...methods import kip, selection
 from ...methods.kernels import KernelSpec
 from ...runs import Keep, Run, Runs, cache
@@ -22,6 +21,7 @@ from ...runs.process import Inputs
 _FRAMES = 40
 _DRAWS = (0, 1, 2)  # of random real images
 _NATURAL = (1, 10, 100)  # per class
+_MEGABYTES = 64  # of a kernel at once: a lesson has little memory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +91,9 @@ class World:
 
     def run(self, settings: Settings) -> Run:
         """KIP's run with these settings, as far as it has come; each frame is a `Moment`."""
-        return self._runs.get(kip, settings.config, self.inputs, self._keep(settings.iterations))
+        steps = {1, *(round(settings.iterations * part / _FRAMES) for part in range(_FRAMES + 1))}
+        keep = Keep(tuple(sorted(steps)), make=self._moment)
+        return self._runs.get(kip, settings.config, self.inputs, keep)
 
     def check(self, settings: Settings) -> None:
         """Make the images and update them once, which refuses what the method refuses."""
@@ -114,18 +116,16 @@ class World:
             watch(f"regression on {one.words}", len(found) / len(_DRAWS))
             config = selection.Config(kind=one.kind, images_per_class=one.images_per_class, seed=seed)
             made = cache.run(selection, config, self.inputs)
-            found.append(kernel_accuracy(made, self.data, labels="hard", kernel=spec, ridge=ridge))
+            labels = kip.centred_labels(made.labels, self.data.classes)
+            found.append(self.accuracy(made.images.to(self.inputs.device), labels, spec, ridge))
         return tuple(found)
 
-    @functools.lru_cache(64)  # noqa: B019: every view asks at every drawing, and a world lives as long as its laboratory
-    def _keep(self, iterations: int) -> Keep:
-        steps = {1, *(round(iterations * part / _FRAMES) for part in range(_FRAMES + 1))}
-        return Keep(tuple(sorted(steps)), make=self._moment)
+    def accuracy(self, images: Tensor, labels: Tensor, spec: KernelSpec, ridge: float) -> float:
+        """The fraction of test images that the regression on images [n, c, h, w] and labels [n, classes] has right."""
+        options: dict[str, Any] = {"kernel": spec, "ridge": ridge, "megabytes": _MEGABYTES}
+        found = kernel_predictions(images, labels.to(images.device), self._asked.to(images), **options)
+        return float((found.argmax(1).cpu() == self.data.test_labels).double().mean())
 
     def _moment(self, config: kip.Config, inputs: Inputs, state: kip.State, trace: Any) -> Moment:
-        spec = kip.drawn_kernel(config, state.step)
-        found = kernel_predictions(
-            state.images, state.labels, self._asked.to(state.images), kernel=spec, ridge=config.ridge
-        )
-        right = (found.argmax(1).cpu() == self.data.test_labels).double().mean()
-        return Moment(state.images.to("cpu", copy=True), float(right))
+        right = self.accuracy(state.images, state.labels, kip.drawn_kernel(config, state.step), config.ridge)
+        return Moment(state.images.to("cpu", copy=True), right)
