@@ -54,7 +54,7 @@ STUDENTS_OF: dict[str, tuple[str, str, float]] = {
     "S10 corrupted student": ("KIP, noise", "Even images learned with 90% fixed noise do.", LITTLE),
 }  # fmt: skip
 KERNELS = {
-    "S10 random kernels": (TWO, "Images learned with a random kernel in each update do better in other kernels than images learned with one.",
+    "S10 random kernels": (TWO, "Learned with a random kernel in each update, images do better in other kernels than learned with one.",
                            "learned with random kernels minus learned with one of six, in the other five; mean over the six", LITTLE),
     "S10 unseen kernel": (CONTROL, "They also do better in a kernel that neither has learned with.",
                           "with RBF, learned with random kernels minus learned with one; mean over the six", LITTLE),
