@@ -14,8 +14,8 @@ from . import NAME
 from .sweep import DATA, LABELLING, TRUE
 
 Rule = tuple[str, int]  # of selection or learning, and its images per class
-SECTION, CONTROL = "Nguyen, Chen & Lee 2021, section 4.{}", "control that the paper has not got"
-ONE, TWO, THREE = (SECTION.format(number) for number in (1, 2, 3))
+PAPER, CONTROL = "Nguyen, Chen & Lee 2021, {}", "control that the paper has not got"
+ONE, TWO, THREE = map(PAPER.format, ("single kernel", "kernel to kernel", "kernel to neural network"))
 BOTH = "digits and shapes 16 px, kernel regression with the NTK of FC1"
 STUDENTS = "digits 16 px, 1 image per class, and shapes 16 px, 10; ConvNet-3 of width 32 with instance norm"
 SIX_KERNELS = "digits 16 px, 1 image per class, NTK of fc1 to fc3 and conv1 to conv3"
