@@ -52,7 +52,8 @@ def made(point: Point, place: Place) -> DistilledSet:
     """
     module, fields, _ = RULES[point["rule"]]
     own: dict[str, Any] = {name: point[name] for name in ("images_per_class", "seed")}
-    inputs = Inputs(data=loaded(point["data"], place), device=place.device)
+    images = loaded(point["data"], place)
+    inputs = Inputs(data=images, device=place.device)
     if module is kip:
         fields = {"iterations": 2 if place.smoke else 300, "batch_size": 1000} | fields
     if point["rule"] == "LS, foreign":
@@ -79,7 +80,8 @@ def pointed(point: Point, place: Place) -> dict[str, float]:
 
 def taught(point: Point, place: Place) -> dict[str, float]:
     """hard: test accuracy of one student on the same images, by class numbers, a fraction in [0, 1]."""
-    images, short = loaded(point["data"], place), {"epochs": 2} if place.smoke else {}
+    images = loaded(point["data"], place)
+    short: dict[str, Any] = {"epochs": 2} if place.smoke else {}
     network = networks.spec("convnet", width=32, norm="instance")
     student = supervised.Config.for_data(images, network=network, mixup_alpha=0.0, **short)
     shared: dict[str, Any] = {"seeds": (point["seed"],), "config": student, "device": place.device}
@@ -106,7 +108,8 @@ def acceptance(point: Point, place: Place) -> dict[str, float]:
     """natural, learned: test accuracy of 100 images of CIFAR-10 before the first update and after the last, fractions in [0, 1]."""
     images = loaded_images(place.data or "cifar10", "cifar10", place.smoke)
     inputs = Inputs(data=images, device=place.device)
-    config = kip.Config.paper(seed=point["seed"], **({"iterations": 2} if place.smoke else {}))
+    short: dict[str, Any] = {"iterations": 2} if place.smoke else {}
+    config = kip.Config.paper(seed=point["seed"], **short)
     first = kip.regression_set(kip.NAME, config, inputs, kip.init(config, inputs), total=config.iterations)
     sets = {"natural": first, "learned": cache.run(kip, config, inputs)}
     return {name: kernel_accuracy(each, images, labels="regression") for name, each in sets.items()}

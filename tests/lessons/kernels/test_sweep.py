@@ -38,7 +38,7 @@ def test_each_point_is_there_once_and_the_grids_are_whole() -> None:
     }.items():
         assert {tuple(point.values()) for point in SWEEPS[name].settings} == set(grid), name
     points = {tuple(point.values()) for point in SWEEPS["kernel_points"].settings}
-    counts = dict.fromkeys(itertools.product(("digits", "shapes"), (1, 10, 100), 0)
+    counts = dict.fromkeys(itertools.product(("digits", "shapes"), (1, 10, 100)), 0)
     for name, _, count, seed in points:
         assert seed in range(10)
         counts[name, count] += 1
