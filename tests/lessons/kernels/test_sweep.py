@@ -101,7 +101,7 @@ def test_kernels_are_those_of_the_columns() -> None:
 
 def test_acceptance_runs_and_begins_with_natural_images() -> None:
     place = Place(smoke=True, data="shapes")
-    found = records.run_point("kernel_cifar10", {"seed": 0}, place)
+    found = records.run_point("kernel_cifar10", {"images_per_class": 10, "seed": 0}, place)
     images = sweep.loaded_images("shapes", "cifar10", smoke=True)
     natural = ddlab.distill("selection", images, config=selection.Config(images_per_class=10), progress=False)
     assert found["natural"] == pytest.approx(accuracy(natural, images, "hard"))
