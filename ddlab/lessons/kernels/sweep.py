@@ -59,10 +59,8 @@ def made(point: Point, place: Place) -> DistilledSet:
     if point["rule"] == "LS, foreign":
         other = loaded(DATA[1 - DATA.index(point["data"])], place)
         chosen = cache.run(selection, selection.Config(kind="random", **own), Inputs(data=other, device=place.device))
-        images = chosen.images.mean(1, keepdim=True).repeat(1, inputs.data.channels, 1, 1)
-        inputs = Inputs(
-            data=inputs.data, distilled=from_images(images, chosen.labels, inputs.data), device=place.device
-        )
+        grey = chosen.images.mean(1, keepdim=True).repeat(1, images.channels, 1, 1)
+        inputs = Inputs(data=images, distilled=from_images(grey, chosen.labels, images), device=place.device)
     return cache.run(module, module.Config(**own | fields), inputs)
 
 
