@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable
 from typing import Any
 
 from ... import data, networks
@@ -18,32 +20,23 @@ from ...runs.process import Inputs
 from ...training import supervised
 
 DATA = ("digits", "shapes")
-SEEDS, FEW_SEEDS = range(10), range(5)
-TARGETS = (10, 30, 100, 300)
-"""Real images in an update, where it is not `MOST`."""
-MOST = 1000
+SEEDS, FEW = range(10), range(5)
 _HEAVY: dict[str, Any] = {"corruption": 0.9}
 RULES: dict[str, tuple[Any, dict[str, Any], tuple[int, ...]]] = {
     "random": (selection, {"kind": "random"}, (1, 10, 100)),
     "centres": (selection, {"kind": "centres"}, (1, 10)),
     "KIP": (kip, {}, (1, 10)),
-    "KIP, labels": (kip, {"learn_labels": True}, (1, 10)),
+    "KIP, labels": (kip, {"learn_labels": True}, (1,)),
     "KIP, noise": (kip, _HEAVY, (1, 10)),
-    "KIP, zeros": (kip, _HEAVY | {"corrupted_by": "zeros"}, (1, 10)),
-    **{f"KIP, {count} targets": (kip, {"batch_size": count}, (1,)) for count in TARGETS},
+    "KIP, zeros": (kip, _HEAVY | {"corrupted_by": "zeros"}, (1,)),
+    **{f"KIP, {count} targets": (kip, {"batch_size": count}, (1,)) for count in (10, 30, 100, 300)},
     "LS": (ls, {}, (10,)),
     "LS, noise": (ls, {"initialisation": "noise"}, (10,)),
     "LS, foreign": (ls, {}, (10,)),
 }
 """Rule -> (method, fields of its Config, images per class)."""
-TAUGHT = ("random", "KIP", "KIP, noise")
-SCENES = {"digits": 1, "shapes": 10}
-"""Of students: dataset -> images per class, as in lesson 05."""
-LABELLING = ("rbf", "fc1", "fc3", "conv2")
-"""Kernels with which labels are solved and used."""
-TRUE = "true"
-_ASKED = (*SIX, "rbf")
-_SMOKE_STEPS = 2
+LABELLING, TRUE = ("rbf", "fc1", "fc3", "conv1"), "true"
+"""Kernels with which labels are solved and used; labels that are not solved."""
 
 
 def loaded(name: str, place: Place) -> ImageData:
@@ -52,87 +45,77 @@ def loaded(name: str, place: Place) -> ImageData:
     return data.load("digits") if name == "digits" else data.load("shapes", size=16, **small)
 
 
-def foreign_images(point: Point, place: Place) -> DistilledSet:
-    """Images of the other dataset, random ones: those of shapes as grey values, those of digits as three equal channels."""
-    name = point["data"]
-    own, other = loaded(name, place), loaded(DATA[1 - DATA.index(name)], place)
-    config = selection.Config(kind="random", images_per_class=point["images_per_class"], seed=point["seed"])
-    chosen = cache.run(selection, config, Inputs(data=other, device=place.device))
-    grey = chosen.images.mean(1, keepdim=True)
-    return from_images(grey.repeat(1, own.channels, 1, 1), chosen.labels, own)
-
-
 def made(point: Point, place: Place) -> DistilledSet:
-    """The points by a rule; of KIP after 300 updates."""
-    rule = point["rule"]
-    module, fields, _ = RULES[rule]
-    own = {"images_per_class": point["images_per_class"], "seed": point["seed"]} | fields
+    """The images of a point by its rule, of KIP after 300 updates; foreign images are random ones of the other dataset.
+
+    Those of shapes become grey values for digits, those of digits three equal channels for shapes.
+    """
+    module, fields, _ = RULES[point["rule"]]
+    own: dict[str, Any] = {name: point[name] for name in ("images_per_class", "seed")}
+    images = loaded(point["data"], place)
+    inputs = Inputs(data=images, device=place.device)
     if module is kip:
-        own = {"iterations": _SMOKE_STEPS if place.smoke else 300, "batch_size": MOST} | own
-    inputs = Inputs(data=loaded(point["data"], place), device=place.device)
-    if rule == "LS, foreign":
-        inputs = Inputs(data=inputs.data, distilled=foreign_images(point, place), device=place.device)
-    return cache.run(module, module.Config(**own), inputs)
+        fields = {"iterations": 2 if place.smoke else 300, "batch_size": 1000} | fields
+    if point["rule"] == "LS, foreign":
+        other = loaded(DATA[1 - DATA.index(point["data"])], place)
+        chosen = cache.run(selection, selection.Config(kind="random", **own), Inputs(data=other, device=place.device))
+        grey = chosen.images.mean(1, keepdim=True).repeat(1, images.channels, 1, 1)
+        inputs = Inputs(data=images, distilled=from_images(grey, chosen.labels, images), device=place.device)
+    return cache.run(module, module.Config(**own | fields), inputs)
 
 
-def regressed(point: Point, place: Place) -> dict[str, float]:
-    """accuracy: of kernel regression with FC1 on the points, with their labels, on test images; a fraction in [0, 1]."""
-    labels = "hard" if RULES[point["rule"]][0] is selection else "regression"
-    return {"accuracy": kernel_accuracy(made(point, place), loaded(point["data"], place), labels=labels)}
+def regressed(images: DistilledSet, data: ImageData, module: Any, kernels: Iterable[str]) -> dict[str, float]:
+    """Kernel -> test accuracy of its regression on images, with class numbers if they were selected, else with their labels."""
+    labels = "hard" if module is selection else "regression"
+    return {name: kernel_accuracy(images, data, labels=labels, kernel=KernelSpec(kernel=name)) for name in kernels}
+
+
+def pointed(point: Point, place: Place) -> dict[str, float]:
+    """accuracy: of the regression with FC1 on the images of a point, test images, a fraction in [0, 1]."""
+    found = regressed(made(point, place), loaded(point["data"], place), RULES[point["rule"]][0], ("fc1",))
+    return {"accuracy": found["fc1"]}
 
 
 def taught(point: Point, place: Place) -> dict[str, float]:
-    """hard: test accuracy of one student, a ConvNet, on the same points, by class numbers; a fraction in [0, 1]."""
+    """hard: test accuracy of one student on the same images, by class numbers, a fraction in [0, 1]."""
     images = loaded(point["data"], place)
+    short: dict[str, Any] = {"epochs": 2} if place.smoke else {}
     network = networks.spec("convnet", width=32, norm="instance")
-    short = {"epochs": 2} if place.smoke else {}
-    config = supervised.Config.for_data(images, network=network, mixup_alpha=0.0, **short)
-    student = {"seeds": (point["seed"],), "config": config, "device": place.device}
-    return {"hard": evaluate(made(point, place), images, labels="hard", **student).mean}
+    student = supervised.Config.for_data(images, network=network, mixup_alpha=0.0, **short)
+    shared: dict[str, Any] = {"seeds": (point["seed"],), "config": student, "device": place.device}
+    return {"hard": evaluate(made(point, place), images, labels="hard", **shared).mean}
 
 
 def learned_by(point: Point, place: Place) -> dict[str, float]:
-    """fc1, ..., conv3, rbf: accuracy of ten digits, learned with one kernel or with random ones, in each kernel."""
-    digits = loaded("digits", place)
-    steps = {"iterations": _SMOKE_STEPS if place.smoke else 300}
-    config = kip.Config(kernel=point["learned_by"], batch_size=200, precision="float32", seed=point["seed"], **steps)
-    learned = cache.run(kip, config, Inputs(data=digits, device=place.device))
-    return {
-        name: kernel_accuracy(learned, digits, labels="regression", kernel=KernelSpec(kernel=name)) for name in _ASKED
-    }
+    """fc1, ..., conv3, rbf: test accuracy in each kernel of ten digits, learned with one kernel or with random ones."""
+    digits, steps = loaded("digits", place), 2 if place.smoke else 200
+    own: dict[str, Any] = {"kernel": point["learned_by"], "seed": point["seed"]}
+    config = kip.Config(iterations=steps, batch_size=100, precision="float32", **own)
+    return regressed(cache.run(kip, config, Inputs(data=digits, device=place.device)), digits, kip, (*SIX, "rbf"))
 
 
 def solved_by(point: Point, place: Place) -> dict[str, float]:
-    """rbf, fc1, fc3, conv2: accuracy of a hundred random real images in each kernel, with labels solved by one of them, or true ones."""
-    images, shared = loaded(point["data"], place), {"images_per_class": 10, "seed": point["seed"]}
-    inputs = Inputs(data=images, device=place.device)
-    if point["solved_by"] == TRUE:
-        labels, chosen = "hard", cache.run(selection, selection.Config(kind="random", **shared), inputs)
-    else:
-        labels, chosen = "regression", cache.run(ls, ls.Config(kernel=point["solved_by"], **shared), inputs)
-    return {name: kernel_accuracy(chosen, images, labels=labels, kernel=KernelSpec(kernel=name)) for name in LABELLING}
+    """rbf, fc1, fc3, conv1: test accuracy in each kernel of 100 random real images, with labels solved by one of them, or true."""
+    images, kernel = loaded(point["data"], place), point["solved_by"]
+    module, fields = (selection, {"kind": "random"}) if kernel == TRUE else (ls, {"kernel": kernel})
+    config = module.Config(images_per_class=10, seed=point["seed"], **fields)
+    return regressed(cache.run(module, config, Inputs(data=images, device=place.device)), images, module, LABELLING)
 
 
 def acceptance(point: Point, place: Place) -> dict[str, float]:
-    """natural, learned: accuracy of a hundred images of CIFAR-10 before the first update and after the last, fractions in [0, 1]."""
+    """natural, learned: test accuracy of the images of CIFAR-10 before the first update and after the last, fractions in [0, 1]."""
     images = loaded_images(place.data or "cifar10", "cifar10", place.smoke)
     inputs = Inputs(data=images, device=place.device)
-    config = kip.Config.paper(seed=point["seed"], **({"iterations": _SMOKE_STEPS} if place.smoke else {}))
-    total = kip.total_steps(config, inputs)
-    first = kip.regression_set(kip.NAME, config, inputs, kip.init(config, inputs), total=total)
+    short: dict[str, Any] = {"iterations": 2} if place.smoke else {}
+    config = kip.Config.paper(**point, **short)
+    first = kip.regression_set(kip.NAME, config, inputs, kip.init(config, inputs), total=config.iterations)
     sets = {"natural": first, "learned": cache.run(kip, config, inputs)}
     return {name: kernel_accuracy(each, images, labels="regression") for name, each in sets.items()}
 
 
-def points() -> list[Point]:
-    """Every rule on both datasets."""
-    return [
-        {"data": name, "rule": rule, "images_per_class": count, "seed": seed}
-        for name in DATA
-        for rule, (_, _, counts) in RULES.items()
-        for count in counts
-        for seed in SEEDS
-    ]
+def grid(**columns: Iterable[Any]) -> list[Point]:
+    """Each combination, the last column fastest."""
+    return [dict(zip(columns, values, strict=True)) for values in itertools.product(*columns.values())]
 
 
 SWEEPS = (
@@ -143,8 +126,13 @@ SWEEPS = (
             "k-means centres, KIP (300 updates, 1,000 real images in each unless it says otherwise; with learned labels; with 90% of the "
             "numbers fixed as noise or zeros), and label solve on real images, noise and images of the other dataset. A seed is every draw."
         ),
-        settings=points(),
-        run=regressed,
+        settings=[
+            point
+            for name in DATA
+            for rule, (_, _, counts) in RULES.items()
+            for point in grid(data=(name,), rule=(rule,), images_per_class=counts, seed=SEEDS)
+        ],
+        run=pointed,
     ),
     Sweep(
         name="kernel_students",
@@ -153,20 +141,19 @@ SWEEPS = (
             "100 epochs, class numbers. A seed is the draw of images and the student's seed."
         ),
         settings=[
-            {"data": name, "rule": rule, "images_per_class": count, "seed": seed}
-            for name, count in SCENES.items()
-            for rule in TAUGHT
-            for seed in SEEDS
+            point
+            for name, count in (("digits", 1), ("shapes", 10))
+            for point in grid(data=(name,), rule=("random", "KIP", "KIP, noise"), images_per_class=(count,), seed=FEW)
         ],
         run=taught,
     ),
     Sweep(
         name="kernel_learned_by",
         description=(
-            "Ten digits, 16 px, learned by KIP (300 updates, 200 real images in each, float32) with one of six kernels, or with one of "
+            "Ten digits, 16 px, learned by KIP (200 updates, 100 real images in each, float32) with one of six kernels, or with one of "
             "these drawn for each update; accuracy of the regression in every kernel, and in RBF."
         ),
-        settings=[{"learned_by": kernel, "seed": seed} for kernel in (*SIX, kip.RANDOM) for seed in FEW_SEEDS],
+        settings=grid(learned_by=(*SIX, kip.RANDOM), seed=FEW),
         run=learned_by,
     ),
     Sweep(
@@ -175,12 +162,7 @@ SWEEPS = (
             "Labels of a hundred random real images (digits or shapes, 16 px), solved with one of four kernels, or true; accuracy of the "
             "regression with each of the four."
         ),
-        settings=[
-            {"data": name, "solved_by": kernel, "seed": seed}
-            for name in DATA
-            for kernel in (*LABELLING, TRUE)
-            for seed in SEEDS
-        ],
+        settings=grid(data=DATA, solved_by=(*LABELLING, TRUE), seed=FEW),
         run=solved_by,
     ),
     Sweep(
@@ -189,7 +171,7 @@ SWEEPS = (
             "The authors' notebook: CIFAR-10, all 50,000 images, NTK of one hidden layer, ten images per class, 300 updates with 5,000 "
             "images in each. The notebook prints .243 before and .467 after."
         ),
-        settings=[{"seed": seed} for seed in range(1)],
+        settings=grid(images_per_class=(10,), seed=range(1)),
         run=acceptance,
     ),
 )
