@@ -23,7 +23,7 @@ from ddlab import data, networks, records
 from ddlab.core import storage
 from ddlab.core.errors import DDLabError
 from ddlab.data import ImageData
-from ddlab.distilled import DistilledSet, Representations, shift_models
+from ddlab.distilled import DistilledSet, RegressionLabels, Representations, shift_models
 from ddlab.lessons import claims
 from ddlab.networks import Network
 from ddlab.runs import checkpoint
@@ -75,7 +75,8 @@ def a_network(given: Given) -> Kind:
 
 
 def a_distilled_set(given: Given) -> Kind:
-    file = given.distilled.save(given.folder / "set")
+    values = RegressionLabels(torch.zeros(len(given.distilled), given.distilled.classes))
+    file = given.distilled.with_targets(values).save(given.folder / "set")
     return Kind(file, lambda: DistilledSet.load(file), head=1000, sealed="distilled set")
 
 

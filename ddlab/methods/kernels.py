@@ -167,20 +167,17 @@ def relu(kernel: Covariances, first: Covariances, second: Covariances) -> tuple[
     try:
         norm = (first.clamp_min(tiny).sqrt() * second.clamp_min(tiny).sqrt()).expand_as(kernel)
     except RuntimeError:
-        errors.fail(
-            "first and second", f"of shapes that broadcast to {list(kernel.shape)}", (first.shape, second.shape)
-        )
-    return _ReLU.apply(kernel, norm)
+        errors.fail("first", f"a variance for each of {list(kernel.shape)} covariances, like second", first)
+    found: tuple[Tensor, Tensor] = _ReLU.apply(kernel, norm)
+    return found
 
 
 @checked
 def filtered(kernel: Annotated[Tensor, floats("... h w", finite=False)], *, pairs: bool = False) -> Tensor:
     """A 3 x 3 convolution: the mean over the nine offsets of both pixels together; [..., h, w], with `pairs` [..., h, w, h, w]."""
     if not pairs:
-        lead = kernel.shape[:-2]
-        return F.avg_pool2d(kernel.reshape(-1, 1, *kernel.shape[-2:]), 3, stride=1, padding=1).view(
-            *lead, *kernel.shape[-2:]
-        )
+        maps = kernel.reshape(-1, 1, *kernel.shape[-2:])
+        return F.avg_pool2d(maps, 3, stride=1, padding=1).view_as(kernel)
     if kernel.ndim < 4:
         errors.fail("kernel", "a tensor of shape [..., h, w, h, w]", kernel)
     for axis in (-4, -3):
@@ -227,14 +224,14 @@ def variances(spec: KernelSpec, images: Tensor) -> list[Tensor]:
     else:
         kernel = torch.einsum("nd,nd->n", images.flatten(1), images.flatten(1)) / images[0].numel()
     for layer in layers(spec):
-        if layer == "relu":
-            found.append(torch.einsum("nhwhw->nhw", kernel) if pairs else kernel)
-            own = found[-1]
-            kernel = relu(kernel, own[..., None, None], own[:, None, None])[0] if pairs else kernel / 2
-        elif layer != "mean":
-            kernel = _through(spec, layer, kernel, None)[0]
-        else:
+        if layer == "mean":
             break
+        if layer != "relu":
+            kernel = _through(spec, layer, kernel, None)[0]
+            continue
+        own = torch.einsum("nhwhw->nhw", kernel) if pairs else kernel
+        kernel = relu(kernel, own[..., None, None], own[:, None, None])[0] if pairs else kernel / 2
+        found.append(own)
     return found
 
 
@@ -274,11 +271,12 @@ def bytes_per_pair(spec: KernelSpec, *, height: Count, width: Count, item: Annot
     Args:
         height, width: of the images in pixels. item: bytes of a number.
     """
-    places = 1 if spec.kernel == "rbf" or spec.kernel.startswith("fc") else height * width
-    if spec.kernel in _MYRTLE:
-        places *= height * width
+    pixels = 1 if spec.kernel == "rbf" or spec.kernel.startswith("fc") else height * width
+    places = [pixels**2 if spec.kernel in _MYRTLE else pixels]  # in K, before each ReLU
+    for layer in layers(spec):
+        places += [places[-1] // 16] if layer == "pool" else [places[-1]] if layer == "relu" else []
     # What each ReLU keeps for the way back, and what is there beside it at one time.
-    return item * places * (8 + 8 * layers(spec).count("relu"))
+    return item * 8 * (sum(places) + places[0])
 
 
 def _products(spec: KernelSpec, first: Tensor, second: Tensor) -> Tensor:
@@ -316,10 +314,8 @@ def kernel_matrix(
     graph = torch.is_grad_enabled() and (first.requires_grad or second.requires_grad)
     strips = []
     for some in first.split(rows):
-        blocks = [
-            _recomputed(spec, some, others) if graph else _block(spec, some, others) for others in second.split(columns)
-        ]
-        strips.append(torch.cat(blocks, 1))
+        pairs = [(spec, some, others) for others in second.split(columns)]
+        strips.append(torch.cat([_recomputed(*pair) if graph else _block(*pair) for pair in pairs], 1))
     return torch.cat(strips)
 
 
@@ -333,7 +329,8 @@ def support_and_cross(
     """
     rows = len(support) + len(others)
     if spec.kernel == "rbf" or rows * len(support) > _pairs_at_once(spec, support, megabytes):
-        return tuple(kernel_matrix(spec, each, support, megabytes=megabytes) for each in (support, others))
+        own, cross = (kernel_matrix(spec, each, support, megabytes=megabytes) for each in (support, others))
+        return own, cross
     own = variances(spec, support)
     start = torch.cat([_products(spec, each, support) for each in (support, others)])
     both = [torch.cat(pair) for pair in zip(own, variances(spec, others), strict=True)]
@@ -355,8 +352,4 @@ def _pairs_at_once(spec: KernelSpec, images: Tensor, megabytes: float) -> int:
 
 def _recomputed(spec: KernelSpec, first: Tensor, second: Tensor) -> Tensor:
     """A block of which nothing is kept: on the way back it is computed again."""
-
-    def block(some: Tensor, others: Tensor) -> Tensor:
-        return _block(spec, some, others)
-
-    return checkpoint(block, first, second, use_reentrant=False, preserve_rng_state=False)
+    return checkpoint(_block, spec, first, second, use_reentrant=False, preserve_rng_state=False)

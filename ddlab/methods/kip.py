@@ -109,8 +109,8 @@ class Config(KernelSpec):
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
-        """Two CPU cores, 16 pixels, half a second: ten digits by 300 updates."""
-        small: dict[str, Any] = {"batch_size": 1000}
+        """Two CPU cores, 16 pixels, a second: ten digits by 300 updates."""
+        small: dict[str, Any] = {"batch_size": 256}
         return cls(**small | changes)
 
     @classmethod
@@ -210,23 +210,29 @@ def corrupted(config: Config, images: Tensor) -> tuple[Tensor, Tensor]:
     return torch.where(chosen.to(images.device), filling.to(images), images), chosen.to(images.device)
 
 
+def first_images(name: str, config: Any, inputs: Inputs) -> Tensor:
+    """[n, c, h, w]: noise, of which there may be more than images in a class, or random real images; classes in turn.
+
+    Raises:
+        DDLabError: no data for the method `name`, or more real images per class than a class has.
+    """
+    data = require_data(name, inputs)
+    if config.initialisation == "real":
+        rows = recovery.real_image_indices(data, config.images_per_class, seed=config.seed).flatten()
+        return data.normalised(rows, device=inputs.device)
+    count = config.images_per_class * data.classes
+    return recovery.noise_images(data, count, seed=config.seed, batch=0, device=inputs.device)
+
+
+def first_labels(inputs: Inputs, count: int) -> Tensor:
+    """y_s as it begins, float64 [count, classes], of images whose classes come in turn."""
+    classes = require_data(NAME, inputs).classes
+    return centred_labels(torch.arange(count) % classes, classes).to(inputs.device)
+
+
 def total_steps(config: Config, inputs: Inputs) -> int:
     """Updates of a whole run."""
     return config.iterations
-
-
-def first_images(name: str, config: Any, inputs: Inputs) -> tuple[Tensor, Tensor]:
-    """Images [n, c, h, w], classes in turn, random real ones or noise, and their class numbers [n]; `name` of the method that asks.
-
-    Raises:
-        DDLabError: no data, or more images per class than a class has.
-    """
-    data = require_data(name, inputs)
-    classes = torch.arange(data.classes).repeat(config.images_per_class)
-    if config.initialisation == "noise":
-        return recovery.noise_images(data, len(classes), seed=config.seed, batch=0, device=inputs.device), classes
-    rows = recovery.real_image_indices(data, config.images_per_class, seed=config.seed).flatten()
-    return data.normalised(rows, device=inputs.device), classes
 
 
 def init(config: Config, inputs: Inputs) -> State:
@@ -235,9 +241,8 @@ def init(config: Config, inputs: Inputs) -> State:
     Raises:
         DDLabError: no data, or more real images per class than a class has.
     """
-    images, classes = first_images(NAME, config, inputs)
-    images, fixed = corrupted(config, images)
-    labels = centred_labels(classes, require_data(NAME, inputs).classes).float().to(inputs.device)
+    images, fixed = corrupted(config, first_images(NAME, config, inputs))
+    labels = first_labels(inputs, len(images)).float()
     return State(0, images, labels, optimisers.adam_init(_learned(config, images, labels)), fixed)
 
 

@@ -35,7 +35,17 @@ from ..runs.look import Look, Number
 from ..runs.process import Inputs, require_data
 from . import dc, kernel_ridge
 from .kernels import KernelSpec, kernel_matrix
-from .kip import Strength, Support, centred_labels, first_images, kernel_loss, mean_ridge, predictions, regression_set
+from .kip import (
+    Strength,
+    Support,
+    centred_labels,
+    first_images,
+    first_labels,
+    kernel_loss,
+    mean_ridge,
+    predictions,
+    regression_set,
+)
 
 NAME = "label_solve"
 ALIASES = ("ls",)
@@ -126,14 +136,14 @@ def init(config: Config, inputs: Inputs) -> State:
     """
     data = require_data(NAME, inputs)
     if inputs.distilled is None:
-        images, _ = first_images(NAME, config, inputs)
+        images = first_images(NAME, config, inputs)
     else:
         images = inputs.distilled.images.to(inputs.device)
         wanted = [data.channels, *data.image_size]
         if list(images.shape[1:]) != wanted or not len(images):
             errors.fail("distilled", f"at least one image of {wanted}, like the data", images)
-    labels = centred_labels(torch.arange(len(images)) % data.classes, data.classes).to(inputs.device)
-    kernel = kernel_matrix(_spec(config), images.double(), images.double(), megabytes=config.megabytes)
+    labels = first_labels(inputs, len(images))
+    kernel = kernel_matrix(config, images.double(), images.double(), megabytes=config.megabytes)
     return State(0, images, kernel, torch.zeros_like(kernel), torch.zeros_like(labels), labels)
 
 
@@ -143,7 +153,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     rows = slice(start, start + config.batch_size)
     real = data.normalised(rows, device=inputs.device).double()
     wanted = centred_labels(data.train_labels[rows].to(inputs.device), data.classes)
-    cross = kernel_matrix(_spec(config), real, state.images.double(), megabytes=config.megabytes)
+    cross = kernel_matrix(config, real, state.images.double(), megabytes=config.megabytes)
     gram, moments = state.gram + cross.T @ cross, state.moments + cross.T @ wanted
     labels = solved_labels(state.kernel, gram, moments, strength=config.ridge)
     predicted = predictions(state.kernel, cross, labels, strength=config.ridge)
@@ -167,10 +177,6 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
             "accuracy on the batch": Number(trace.accuracy_fraction, x_label="batch"),
         }
     return Look(state.images, classes, numbers, running="images" if trace is None else "labels")
-
-
-def _spec(config: Config) -> KernelSpec:
-    return config
 
 
 SMALL = Config(images_per_class=2, batch_size=12)  # for the contract tests

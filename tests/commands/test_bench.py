@@ -86,3 +86,12 @@ def test_the_whole_way_on_digits(tmp_path: Path, capsys) -> None:
 def test_unknown_words_are_refused(capsys) -> None:
     assert main(["bench", "iterations"]) == 2
     assert "invalid choice" in capsys.readouterr().err
+
+
+def test_kip_is_measured_beside_numpys_products() -> None:
+    found = steps.kernel_steps(10, real_batch=12, repeats=1)
+    assert found["points"] == 10 and found["real_batch"] == 12 and found["peak_megabytes"] > 0
+    assert found["ratio_to_products"] == pytest.approx(
+        found["cpu_seconds"] / max(found["products alone"]["cpu_seconds"], 1e-9), rel=0.05
+    )
+    assert found["steps_per_cpu_second"] == pytest.approx(1 / found["cpu_seconds"], rel=0.01)

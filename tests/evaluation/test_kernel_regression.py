@@ -47,6 +47,7 @@ def test_weak_and_strong_by_hand() -> None:
     few = torch.tensor([[0.5, 0.0], [1.0, 0.0]], dtype=torch.float64)
     assert evaluation.weak_epsilon(full, few, wanted, loss="squared") == pytest.approx((0.25 + 2) / 4)
     assert evaluation.weak_epsilon(full, few, wanted, loss="zero_one") == 0.5
+    assert evaluation.weak_epsilon(few, full, wanted, loss="zero_one") == 0.5
     # As good in another way: weakly at 0, strongly not.
     assert evaluation.weak_epsilon(few, few.flip(0).flip(1), wanted, loss="zero_one") == 0.0
     assert evaluation.strong_epsilon(few, few.flip(0).flip(1), loss="zero_one") == 1.0

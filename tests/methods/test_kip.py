@@ -30,7 +30,7 @@ STORM: dict[str, Good | str] = {
     ),
     "kernel_loss": Good(lambda g: {"predicted": g.tensor(4, 3), "wanted": g.tensor(4, 3)}, nan_passes=EVERY_STEP),
     "centred_labels": Good(lambda g: {"labels": torch.tensor([0, 2]), "classes": 3}, largest={"classes": 1e4}),
-    **dict.fromkeys(["corrupted", "drawn_kernel", "first_images", "regression_set", "target_batch"], DRIVEN),
+    **dict.fromkeys(["corrupted", "drawn_kernel", "first_images", "first_labels", "regression_set", "target_batch"], DRIVEN),
 }  # fmt: skip
 SMALL: dict[str, Any] = {"images_per_class": 2, "iterations": 4, "batch_size": 11}
 

@@ -7,6 +7,7 @@ examples:
   ddlab bench iteration --images 100 --method fadrm --size 224 --device cuda    FADRM at ImageNet's size
   ddlab bench outer-step --method krr_st --real-batch 256    an outer iteration of KRR-ST or Boost at the published size
   ddlab bench matching --method dm --images-per-class 10    an update of DC, DSA or DM at the published size
+  ddlab bench kernels --images 100 --precision float64   an update of KIP with so many points, beside numpy's matrix products
   ddlab bench resolutions                              FADRM at 48 and 64 px in turn against 64 px throughout
   ddlab bench toys                                     the toy world with one thread: training, validation, landscape
   ddlab bench sre2l --data folder:PATH --device cuda   the paper preset: teacher, recovery, students
@@ -32,7 +33,7 @@ from typing import Any
 from .. import arguments
 
 RESULTS = Path("test-results") / "benchmarks.json"
-MEASURED = ("all", "import", "live", "iteration", "outer-step", "matching", "resolutions", "toys", "sre2l")
+MEASURED = ("all", "import", "live", "iteration", "outer-step", "matching", "kernels", "resolutions", "toys", "sre2l")
 
 
 def add(commands: Any) -> None:
@@ -41,15 +42,17 @@ def add(commands: Any) -> None:
     parser.add_argument("what", nargs="?", default="all", choices=MEASURED)
     parser.add_argument("--out", type=Path, help="also write the JSON here (all: a file in test-results)")
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
-    parser.add_argument("--images", type=int, default=100, help="iteration: images in the batch")
-    parser.add_argument("--precision", default="float32", choices=("float32", "bfloat16"))
+    parser.add_argument(
+        "--images", type=int, default=100, help="iteration: images in the batch; kernels: points that are learned"
+    )
+    parser.add_argument("--precision", default="float32", choices=("float32", "bfloat16", "float64"))
     parser.add_argument(
         "--method",
         default="sre2l",
         choices=("sre2l", "dwa", "fadrm", "krr_st", "boost", "dc", "dsa", "dm"),
         help="iteration: of one of the first three; outer-step: of the next two; matching: of one of the last three",
     )
-    parser.add_argument("--real-batch", type=int, default=1024, help="outer-step: real images in the loss")
+    parser.add_argument("--real-batch", type=int, default=1024, help="outer-step, kernels: real images in the loss")
     parser.add_argument("--repeats", type=int, default=5, help="outer-step: how many are timed")
     parser.add_argument("--size", type=int, default=32, help="iteration: height and width of the images in pixels")
     parser.add_argument("--data", default="digits", help="sre2l: a dataset's name, or folder:PATH")
@@ -103,6 +106,9 @@ def _measured(options: argparse.Namespace) -> list[dict[str, Any]]:
     if options.what == "matching":
         settings = {"precision": options.precision, "device": options.device}
         return [steps.matching(options.method, images_per_class=options.images_per_class, **settings)]
+    if options.what == "kernels":
+        settings = {"precision": options.precision, "device": options.device, "repeats": options.repeats}
+        return [steps.kernel_steps(options.images, real_batch=options.real_batch, **settings)]
     from . import replication
 
     return [replication.run(options)]
@@ -239,6 +245,11 @@ def everything() -> list[dict[str, Any]]:
         ["matching", "--method", method, "--images-per-class", count]
         for method in ("dc", "dsa", "dm")
         for count in ("1", "10")
+    ]
+    commands += [
+        ["kernels", "--images", count, "--real-batch", batch, "--precision", "float64"]
+        for count in ("10", "100", "500")
+        for batch in ("256", "4096")
     ]
     found = []
     for command in commands:

@@ -1,4 +1,4 @@
-"""What one step of a method costs: `ddlab bench iteration`, `resolutions`, `outer-step` and `matching`."""
+"""What one step of a method costs: `ddlab bench iteration`, `resolutions`, `outer-step`, `matching` and `kernels`."""
 
 from __future__ import annotations
 
@@ -198,4 +198,51 @@ def matching(
         "name": f"{method} update, ConvNet-3 of width 128, 32 px", "images_per_class": images_per_class, "real_batch": real_batch,
         "precision": precision, "device": device, **found, "passes alone": alone,
         "ratio_to_passes": round(found["cpu_seconds"] / alone["cpu_seconds"], 3), "peak_megabytes": peak_megabytes(device),
+    }  # fmt: skip
+
+
+def kernel_steps(
+    points: int,
+    *,
+    real_batch: int,
+    kernel: str = "fc1",
+    precision: str = "float64",
+    device: str = "cpu",
+    repeats: int = 5,
+) -> dict[str, Any]:
+    """One update of KIP on images of 3 x 32 x 32, beside the matrix products alone that it cannot do without, by numpy in that precision.
+
+    These are K^0 of points and real images with the points, and the product that brings the gradient back to the points.
+    """
+    import numpy as np
+    import torch
+
+    from ... import methods
+    from ...data import ImageData
+    from ...runs.process import Inputs
+
+    draw, module = torch.Generator().manual_seed(0), methods.get("kip")
+    count, labels = max(real_batch, points), torch.arange(max(real_batch, points)) % 10
+    pixels = torch.randint(0, 256, (count, 3, 32, 32), dtype=torch.uint8, generator=draw)
+    data = ImageData(
+        name="noise-32", train_images=pixels, train_labels=labels, test_images=pixels[:10], test_labels=labels[:10],
+        class_names=tuple("abcdefghij"),
+    )  # fmt: skip
+    inputs = Inputs(data=data, device=device)
+    config = module.Config(kernel=kernel, precision=precision, images_per_class=points // 10, batch_size=real_batch)
+    state = module.init(config, inputs)
+    few, real = (
+        rng.astype(precision) for rng in (state.images.cpu().numpy(), data.normalised(slice(real_batch)).numpy())
+    )
+    few, rows = few.reshape(points, -1), np.concatenate([few, real]).reshape(points + real_batch, -1)
+
+    def products_alone() -> Any:
+        return (rows @ few.T).T @ rows
+
+    found = timed(lambda: module.update(config, inputs, state), repeats, device)
+    memory, alone = peak_megabytes(device), timed(products_alone, repeats)
+    return {
+        "name": f"kip update, {kernel}, 3 x 32 x 32", "points": points, "real_batch": real_batch, "precision": precision, "device": device,
+        **found, "steps_per_cpu_second": round(1 / found["cpu_seconds"], 2), "products alone": alone,
+        "ratio_to_products": round(found["cpu_seconds"] / max(alone["cpu_seconds"], 1e-9), 2), "peak_megabytes": memory,
     }  # fmt: skip
