@@ -143,8 +143,8 @@ def sentence(world: World, network: Network, known: Known) -> str:
     error, accuracy = world.measured(network)
     many = f", mean of {network.networks} networks" if network.networks > 1 else ""
     return (
-        f"{network.width} hidden units{many}: the kernel is {error:.0%} off, and the regression with it has {accuracy:.1%} of the test images "
-        f"right; with the exact kernel {world.exact_accuracy:.1%}."
+        f"{network.width} hidden units{many}: the kernel is {error:.0%} off, and the regression with it has {accuracy:.1%} of the "
+        f"test images right; with the exact kernel {world.exact_accuracy:.1%}."
     )
 
 
