@@ -22,7 +22,7 @@ from ...data import ImageData
 from ...distilled import DistilledSet
 from ...evaluation.students import check_like
 from ...explorers.lab import Known, Lab
-from ...explorers.views import Chart, Row
+from ...explorers.views import Chart, Row, Tabs
 from ...figures import finish_figure, loss_curves, series_style, start_figure
 from ...methods import kip
 from ...methods.kernels import KernelSpec, kernel_matrix
@@ -160,8 +160,10 @@ WidthLab = Lab(
     views=[
         Row(
             Chart(lambda world, network, known: (world, network), entries),
-            Chart(lambda world, network, known: (world,), error_curve, cursor=_at),
-            Chart(lambda world, network, known: (world,), accuracy_curve, cursor=_at),
+            Tabs(
+                ("Error", Chart(lambda world, network, known: (world,), error_curve, cursor=_at)),
+                ("Accuracy", Chart(lambda world, network, known: (world,), accuracy_curve, cursor=_at)),
+            ),
         )
     ],
     sentence=sentence,
