@@ -65,7 +65,7 @@ toy noise student; toy labels student; toy weights student; toy noise teacher; t
 toy weights teacher; folds of a transport; forgetting ties
 """
 STREAMS = " ".join(_STREAMS.split()).split("; ")
-DOWNLOADED = ("cifar10_small", "matching_cifar10")  # records of images that are not at hand
+DOWNLOADED = ("cifar10_small", "kernel_cifar10", "matching_cifar10")  # records of images that are not at hand
 LONG = ("continual", "residual_continual")  # records whose cheapest point takes a minute or more
 TINY = networks.spec("convnet", width=8)
 

@@ -238,7 +238,7 @@ TRIAL = Pipeline(
 )
 
 KIP = Pipeline(
-    "KIP and label solve: kernel regression in the place of a network",
+    "KIP and label solve: kernel regression instead of a network",
     [
         Box("data", "real images\nand labels", (0, 0), "data"),
         Box("kernel", "kernel of an\ninfinite network", (1, 0), "network"),
@@ -269,14 +269,17 @@ FIELD = Pipeline(
         Box("patches", "nothing: real\npatches are kept", (1, 2), "data"),
         Box("kernel", "a kernel on\nrepresentations", (1, 3), "network"),
         Box("theory", "a known truth", (1, 4), "data"),
+        Box("infinite", "an infinite\nnetwork's kernel", (1, 5), "network"),
         Box("images", "images", (0, 1), "images"),
         Box("bases", "bases and\ntargets", (0, 3), "images"),
         Box("labels", "labels", (0, 4), "labels"),
+        Box("points", "images or\ntheir labels", (0, 5), "images"),
         Box("05", "05 DM, DC\n(and DSA)", (2, 0), "result"),
         Box("20", "20 SRe2L\n21 DWA", (2, 1), "result"),
         Box("30", "30 FADRM\n(and RDED)", (2, 2), "result"),
         Box("40", "40 KRR-ST\n41 Boost", (2, 3), "result"),
         Box("10", "10 ReLA's\ntoy worlds", (2, 4), "result"),
+        Box("50", "50 KIP\nand LS", (2, 5), "result"),
     ],
     [
         Arrow("images", "fresh"),
@@ -290,10 +293,13 @@ FIELD = Pipeline(
         Arrow("statistics", "30"),
         Arrow("kernel", "40"),
         Arrow("theory", "10"),
+        Arrow("points", "infinite", "solved in"),
+        Arrow("infinite", "50"),
     ],
     alt="Images that are matched to what fresh networks see or how they would change: lesson 05. Images that are matched to a network's "
     "statistics: lessons 20 and 21. Images merged with real patches: lesson 30. Bases and targets that are solved for by a kernel on "
-    "representations: lessons 40 and 41. Labels compared with a known truth: lesson 10.",
+    "representations: lessons 40 and 41. Labels compared with a known truth: lesson 10. Images, or their labels alone, that are solved for "
+    "in the kernel of an infinitely wide network: lesson 50.",
 )
 
 METHODS = {

@@ -25,6 +25,7 @@ from ddlab.lessons.claims_on_trial import experiments
 from ddlab.lessons.claims_on_trial.trial_card import TrialCard
 from ddlab.lessons.diversity.latents import LatentConflict, pulls, start_points
 from ddlab.lessons.inverting_a_network.diversity_view import DiversityView
+from ddlab.lessons.kernels.plane import KernelPlane, support_of
 from ddlab.lessons.views.budget_lab import BudgetLab
 from ddlab.methods import sre2l
 from ddlab.networks import Network
@@ -156,6 +157,29 @@ def latent_conflict(_data: ImageData, _teacher: Network) -> Storm:
     return Storm(explorer, move, lambda: None, shows)
 
 
+def kernel_plane(_data: ImageData, _teacher: Network) -> Storm:
+    explorer = KernelPlane()
+
+    def move(number: int) -> None:
+        explorer.panel["per_class"].value = 1 + number % 5
+        point = {"count": number, "point": number % 2, "x": number % 50 / 25, "y": 1.0, "done": False}
+        explorer.plot.dragged = point
+        explorer.panel["kernel"].value = ("rbf", "fc2")[number % 2]
+
+    def shows(number: int) -> bool:
+        view = explorer.panel.value
+        put = explorer.support[number % 2].tolist() == [number % 50 / 25, 1.0]
+        said = explorer.sentence.startswith(f"{2 + 2 * (number % 5)} support points, put by hand")
+        return (
+            put
+            and said
+            and view.kernel == ("rbf", "fc2")[number % 2]
+            and torch.equal(explorer.support, support_of(view))
+        )
+
+    return Storm(explorer, move, lambda: None, shows)
+
+
 def trial_card(_data: ImageData, _teacher: Network) -> Storm:
     """The one that simulates: a new simulation for each of fifty rates, found again after."""
     explorer = TrialCard(experiments.trials()["R3"]).commit("holds")
@@ -197,6 +221,7 @@ EXPLORERS: dict[str, Callable[[ImageData, Network], Storm]] = {
     "scrubber": scrubber,
     "diversity view": diversity_view,
     "latent conflict": latent_conflict,
+    "kernel plane": kernel_plane,
     "trial card": trial_card,
     "budget lab": budget_lab,
 }

@@ -1,0 +1,183 @@
+"""The laboratory of learned points: KIP moves ten images while one looks, and kernel regression says what they are worth.
+
+KernelLab(data)
+KernelLab(data, kip.Config.teaching(corruption=0.5))
+"""
+
+from __future__ import annotations
+
+import statistics
+
+import plotly.graph_objects as go
+
+from ...explorers.lab import Known, Lab, Value
+from ...explorers.quest import Quest
+from ...explorers.views import Chart, Row, Strip, step_on_show
+from ...figures import add_reference, comparison, encode_grid, loss_curves
+from ...runs import Frame, Run
+from .world import Rival, Settings, World
+
+_WIDTH = 480  # pixels that a row of images fills at least, where whole multiples allow it
+_HEIGHT = 330
+_ROWS = 10  # of images: of each class so many are shown
+_FROZEN, _AHEAD = 0.5, 0.03  # what the quest asks for: share of the pixels, and of the test images
+_RIDGES = {0.0: "0", 1e-8: "1e-8", 1e-6: "1e-6", 1e-4: "1e-4", 1e-2: "0.01", 1e-1: "0.1", 1.0: "1"}
+
+
+def frame_on_show(world: World, settings: Settings, known: Known) -> Frame:
+    """The last frame that is not after the step on show."""
+    frame = world.run(settings).at(known.step)
+    assert frame is not None  # the check has begun the run
+    return frame
+
+
+def rival(world: World, settings: Settings, one: Rival) -> Value:
+    """What the regression on a rival has right."""
+    return Value(world.rival, one, settings.spec, settings.ridge)
+
+
+def wanted(world: World, settings: Settings) -> list[Run | Value]:
+    """As many points without learning, then learning, then the larger rivals, which take longer."""
+    first, second, *others = (rival(world, settings, one) for one in world.rivals(settings))
+    return [first, second, world.run(settings), *others]
+
+
+def rivals_known(world: World, settings: Settings, known: Known) -> dict[Rival, tuple[float, ...]]:
+    """The accuracies of the rivals that are there."""
+    found = {one: known(rival(world, settings, one)) for one in world.rivals(settings)}
+    return {one: values for one, values in found.items() if values is not None}
+
+
+# -- the images
+
+
+def strip_data(world: World, settings: Settings, known: Known) -> tuple:
+    """The frame on show."""
+    return world, frame_on_show(world, settings, known), min(settings.images_per_class, _ROWS)
+
+
+def strip(world: World, frame: Frame, rows: int) -> tuple[bytes, str]:
+    """The learned images: a column for each class, some rows."""
+    data = world.data
+    pixels = data.to_uint8(frame.content.images[: rows * data.classes])
+    scale = max(1, round(_WIDTH / (data.classes * data.image_size[1])))
+    names = [name if len(name) <= 8 else f"{name[:7]}." for name in data.class_names]
+    alt = (
+        f"{rows} learned {'image' if rows == 1 else 'images'} of each class after update {frame.step}, "
+        f"a column for each of {', '.join(data.class_names)}."
+    )
+    return encode_grid(pixels, data.classes, scale, column_labels=names, gap=4), alt
+
+
+# -- the accuracy
+
+
+def curve_data(world: World, settings: Settings, known: Known) -> tuple:
+    """The accuracy at the steps that were kept, so far, and that of the centres."""
+    points = tuple((frame.step, frame.content.accuracy) for frame in world.run(settings).frames)
+    centres = known(rival(world, settings, (one := world.rivals(settings)[0])))
+    return settings.iterations, points, (one.words, centres[0]) if centres else None
+
+
+def accuracy_curve(
+    iterations: int, points: tuple[tuple[int, float], ...], centres: tuple[str, float] | None
+) -> go.Figure:
+    """How many test images the regression on the learned points has right."""
+    steps, values = zip(*points, strict=True)  # the check has begun the run
+    figure = loss_curves(
+        {"learned points": list(values)},
+        list(steps),
+        title="Regression on the learned points",
+        x_label="update",
+        y_label="test accuracy (fraction)",
+        height=_HEIGHT,
+    )
+    if centres is not None:
+        add_reference(figure, *centres)
+    return figure.update_xaxes(range=[0, iterations]).update_yaxes(range=[0, 1.05])
+
+
+def score_data(world: World, settings: Settings, known: Known) -> tuple:
+    """The accuracy at the step on show, and the rivals known so far."""
+    frame, rivals = frame_on_show(world, settings, known), rivals_known(world, settings, known)
+    count = settings.images_per_class * world.data.classes
+    found = {f"{count:,} learned": (frame.content.accuracy,)} | {one.words: values for one, values in rivals.items()}
+    return world.data.classes, tuple(found.items())
+
+
+def scores(classes: int, found: tuple[tuple[str, tuple[float, ...]], ...]) -> go.Figure:
+    """Mean accuracy of the learned points and of each rival, every draw a point, beside chance."""
+    names, values = zip(*found, strict=True)
+    means = [statistics.fmean(each) for each in values]
+    return comparison(
+        names, means, means, means, seeds=[list(each) for each in values], reference=("chance", 1 / classes),
+        title="Beside points that took no learning", height=_HEIGHT,
+    )  # fmt: skip
+
+
+# -- in words
+
+
+def sentence(world: World, settings: Settings, known: Known) -> str:
+    """What is seen at a step."""
+    run, frame = world.run(settings), frame_on_show(world, settings, known)
+    count, classes = settings.images_per_class, world.data.classes
+    many = f"{count} {'image' if count == 1 else 'images'} of each of {classes} classes"
+    now = "as they began" if frame.step == 0 else f"after update {frame.step} of {run.total}"
+    frozen = f", {settings.corruption:.0%} of their pixels frozen" if settings.corruption else ""
+    rivals = rivals_known(world, settings, known)
+    others = ", ".join(f"{one.words} {statistics.fmean(values):.1%}" for one, values in rivals.items())
+    beside = f" Without learning: {others}." if others else ""
+    return f"{many}{frozen}, {now}: the regression has {frame.content.accuracy:.1%} of the test images right.{beside}"
+
+
+def quest_met(world: World, settings: Settings, known: Known) -> bool:
+    """Whether enough pixels are frozen, and the points on show are ahead of as many that took no learning."""
+    alike = [one for one in world.rivals(settings) if one.images_per_class == settings.images_per_class]
+    found = rivals_known(world, settings, known)
+    if settings.corruption < _FROZEN or not all(one in found for one in alike):
+        return False
+    best = max(statistics.fmean(found[one]) for one in alike)
+    return frame_on_show(world, settings, known).content.accuracy - best >= _AHEAD
+
+
+KernelLab = Lab(
+    "What can ten learned points know?",
+    World,
+    controls=("images_per_class", "kernel", "ridge", "corruption"),
+    more=(
+        "corrupted_by", "learn_labels", "initialisation", "learning_rate", "bias_std", "batch_size", "iterations",
+    ),
+    labels={
+        "images_per_class": "images per class",
+        "ridge": "ridge (λ)",
+        "corruption": "share of frozen pixels (p)",
+        "corrupted_by": "frozen pixels are",
+        "learn_labels": "learn labels, too",
+        "initialisation": "begin as",
+        "bias_std": "biases (σ_b)",
+        "iterations": "updates",
+        "batch_size": "real batch",
+    },
+    choice_words=lambda world: {"kernel": str.upper, "initialisation": lambda name: f"{name} images" if name == "real" else name},
+    stops=lambda world: {"ridge": _RIDGES},
+    check=World.check,
+    wanted=wanted,
+    opens_with=2,
+    watched=World.run,
+    step_words="update",
+    unused=lambda world, settings: (
+        *(() if settings.corruption else ("corrupted_by",)),
+        *(("bias_std",) if settings.kernel == "rbf" else ()),
+    ),
+    job_words=lambda world, run: f"learning {run.config.images_per_class} per class",
+    views=[
+        Strip(strip_data, strip),
+        Row(Chart(curve_data, accuracy_curve, cursor=step_on_show), Chart(score_data, scores)),
+    ],
+    sentence=sentence,
+    quest=Quest(
+        f"Freeze half of all pixels, and stay {_AHEAD:.0%} of the test images ahead of as many points that took no learning.",
+        quest_met,
+    ),
+)  # fmt: skip

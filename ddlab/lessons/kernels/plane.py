@@ -1,0 +1,234 @@
+"""A world of two dimensions: support points that may be dragged, and what the kernel regression on them says of the whole plane.
+
+KernelPlane()
+
+Small dots are the real data, two half moons; few large points learn to stand for them. Drag one, and the prediction follows; the slider
+of updates lets KIP move them.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import ipywidgets as widgets
+import plotly.graph_objects as go
+import torch
+from torch import Tensor
+
+from ...core import errors, optimisers, randomness
+from ...core.parameters import Parameters, parameter
+from ...explorers.controls import controls
+from ...explorers.layout import Explorer
+from ...explorers.plot import Plot
+from ...explorers.pointer import PointSliders
+from ...explorers.quest import QuestLine
+from ...figures import decision_map, move_decisions, series_style
+from ...methods.kernels import KernelSpec, support_and_cross
+from ...methods.kip import centred_labels, kernel_loss, predictions
+
+EXTENT = ((-2.5, 2.5), (-2.0, 2.0))
+SUPPORT = "support points"
+ENOUGH = 0.97  # of the real dots; both class means give less than .9
+_REAL, _GRID, _UPDATES = 200, (41, 33), 60
+_RATE = 0.05  # of Adam
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plane(Parameters):
+    """What is shown: the kernel, the points, and how far KIP has moved them."""
+
+    kernel: str = parameter(
+        "rbf", choices=("rbf", "fc1", "fc2", "fc3"), explorable=True,
+        help="RBF, or of an infinitely wide network with 1 to 3 hidden layers.",
+    )  # fmt: skip
+    per_class: int = parameter(2, range=(1, 5), explorable=(1, 5), help="Support points of each of the two classes.")
+    ridge: float = parameter(
+        1e-3, symbol=r"\lambda", range=(0, 10), scale="log", explorable=(1e-6, 10.0),
+        help="As a part of the mean of the kernel's diagonal.",
+    )  # fmt: skip
+    updates: int = parameter(
+        0, range=(0, _UPDATES), explorable=(0, _UPDATES), help="How many updates of KIP have moved the points."
+    )
+    seed: int = parameter(0, range=(0, 999), help="Of the points, until they are moved by hand.")
+    hand: str = parameter("", help="Points put by hand: x and y of each, in hundredths, joined by dots.")
+
+    @property
+    def spec(self) -> KernelSpec:
+        """The kernel; biases of 1, or a network could not tell a point from one farther out in the same direction."""
+        return KernelSpec(kernel=self.kernel, gamma=2.0, bias_std=1.0)
+
+
+@functools.cache
+def real_dots() -> tuple[Tensor, Tensor]:
+    """Two half moons: float64 [200, 2], and their classes [200]."""
+    draw = randomness.generator(0, 0, "half moons")
+    labels = torch.arange(_REAL) % 2
+    angle = torch.pi * torch.rand(_REAL, generator=draw, dtype=torch.float64)
+    side = 1.0 - 2.0 * labels
+    moons = torch.stack([angle.cos() - 0.5 * side, side * (angle.sin() - 0.25)], 1)
+    noise = torch.randn((_REAL, 2), generator=draw, dtype=torch.float64)
+    return 1.1 * moons + 0.15 * noise, labels
+
+
+def first_points(view: Plane) -> Tensor:
+    """float64 [n, 2], classes in turn: those put by hand, or random real ones."""
+    count = 2 * view.per_class
+    if view.hand:
+        numbers = [_hundredths(part) for part in view.hand.split(".")]
+        if len(numbers) != 2 * count:
+            errors.fail("hand", f"two numbers for each of {count} points", view.hand)
+        return torch.tensor(numbers, dtype=torch.float64).view(-1, 2) / 100
+    order = torch.randperm(_REAL // 2, generator=randomness.generator(view.seed, 0, "support points"))
+    return real_dots()[0].view(-1, 2, 2)[order[: view.per_class]].reshape(-1, 2)
+
+
+def regression(view: Plane, support: Tensor, asked: Tensor) -> Tensor:
+    """What the regression on support points [n, 2] says of `asked` [m, 2]: [m, 2], one-hot less 1/2. Differentiable."""
+    as_images = (each[:, :, None, None] for each in (support, asked))
+    labels = centred_labels(torch.arange(len(support)) % 2, 2)
+    return predictions(*support_and_cross(view.spec, *as_images), labels, strength=view.ridge)
+
+
+@functools.lru_cache(16)
+def path(view: Plane) -> tuple[Tensor, ...]:
+    """The points before each update of KIP on all real dots, and after the last; `view.updates` plays no part, and is 0."""
+    dots, labels = real_dots()
+    points, wanted = {"points": first_points(view)}, centred_labels(labels, 2)
+    state, seen = optimisers.adam_init(points), [points["points"]]
+    for _ in range(_UPDATES):
+        leaf = points["points"].detach().requires_grad_()
+        (slope,) = torch.autograd.grad(kernel_loss(regression(view, leaf, dots), wanted), leaf)
+        points, state = optimisers.adam_update(points, {"points": slope}, state, learning_rate=_RATE)
+        seen.append(points["points"])
+    return tuple(seen)
+
+
+def support_of(view: Plane) -> Tensor:
+    """The points on show, float64 [n, 2]."""
+    return path(view.replace(updates=0))[view.updates] if view.updates else first_points(view)
+
+
+def right_fraction(view: Plane, support: Tensor) -> float:
+    """How many real dots the regression puts into their class, as a fraction."""
+    dots, labels = real_dots()
+    return float((regression(view, support, dots).argmax(1) == labels).double().mean())
+
+
+class KernelPlane(Explorer):
+    """Support points to be dragged, and what the regression on them says of the plane; see the module.
+
+    Attributes:
+        panel: its `value` is a `Plane`. support: the points on the screen, float64 [n, 2].
+    """
+
+    def __init__(self, settings: str = "", *, key: str = "kernel plane") -> None:
+        """
+        Args:
+            settings: what is shown first, as the explorer's own text of that name says it, such as "kernel=fc2,per_class=3".
+        """
+        self.panel = controls(
+            Plane.from_string(settings), labels={"per_class": "points per class", "ridge": "ridge (λ)"}
+        )
+        self.support = support_of(self.panel.value)
+        self._drawing = threading.RLock()
+        self.plot = Plot(self._first_figure(), announce=False, draggable=SUPPORT)
+        self.quest = QuestLine(f"Put {ENOUGH:.0%} of the dots on the right side by hand, with two points per class.")
+        self.other_button = widgets.Button(description="Other points", tooltip="Begin at other real dots")
+        self.reset_button = widgets.Button(description="Reset", tooltip="The points as they were drawn")
+        self.sliders = PointSliders(self._move, self.guard)
+        buttons = widgets.HBox([self.other_button, self.reset_button])
+        super().__init__(
+            "Drag a point: what changes where?",
+            controls=[self.quest, self.panel, buttons], views=[self.plot, self.sliders], key=key, beside=True,
+        )  # fmt: skip
+        self.panel.observe(self.guard(self._moved), "value")
+        self.share(self.panel)
+        self.plot.observe(self.guard(self._dragged), "dragged")
+        self.other_button.on_click(self.guard(lambda _: self._put(seed=(self.panel.value.seed + 1) % 1000, hand="")))
+        self.reset_button.on_click(self.guard(lambda _: self._put(hand="")))
+        self._tell()
+
+    def _moved(self, change: Any) -> None:
+        old, view = change["old"], change["new"]
+        if (view.per_class, view.seed) != (old.per_class, old.seed) and view.hand and view.hand == old.hand:
+            self._put(hand="")  # what was put by hand belonged to other points
+            return
+        with self._drawing:
+            self.support = support_of(view)
+            self.plot.figure = self._with_support(move_decisions(self.plot.figure, **self._decisions()))
+        self._tell()
+
+    def _dragged(self, change: Any) -> None:
+        if moved := change["new"]:
+            self._move(int(moved["point"]), float(moved["x"]), float(moved["y"]))
+
+    def _move(self, point: int, x: float, y: float) -> None:
+        """Put a point at (x, y); KIP begins anew from where the points are now."""
+        errors.check_choice("point", point, range(len(self.support)))
+        points = self.support.clone()
+        points[point] = torch.tensor([x, y], dtype=torch.float64)
+        self.sliders.point.value = point
+        self._put(hand=_joined(points))
+
+    def _put(self, **changes: Any) -> None:
+        self.panel.value = self.panel.value.replace(updates=0, **changes)
+
+    def _decisions(self) -> dict[str, Any]:
+        x, y = (
+            torch.linspace(*ends, count, dtype=torch.float64)
+            for ends, count in zip(EXTENT, _GRID, strict=True)
+        )  # fmt: skip
+        grid = torch.cartesian_prod(y, x).flip(1)
+        said = regression(self.panel.value, self.support, grid)[:, 1].add(0.5).clamp(0, 1).view(len(y), len(x))
+        dots, labels = real_dots()
+        return {"x": x, "y": y, "outputs": said, "points": dots, "labels": labels, "targets": labels.double()}
+
+    def _first_figure(self) -> go.Figure:
+        figure = decision_map(
+            **self._decisions(), extent=EXTENT, title="What the regression says, and the real dots", height=430
+        )
+        classes = [figure.data[-2], figure.data[-1]]
+        for dots in classes:
+            dots.marker.update(size=5, opacity=0.6)
+        marker = {"size": 19, "line": {"width": 3, "color": classes[0].marker.line.color}}
+        figure.add_scatter(
+            mode="markers+text", name=SUPPORT, marker=marker, texttemplate="%{customdata}", textfont={"size": 11},
+            hovertemplate="point %{customdata}: %{x:.2f}, %{y:.2f}<extra></extra>",
+        )  # fmt: skip
+        return self._with_support(figure)
+
+    def _with_support(self, figure: go.Figure) -> go.Figure:
+        shown = figure.data[-1]
+        count = len(self.support)
+        # Plain lists: the plot widget moves single points of this trace.
+        shown.x, shown.y = self.support[:, 0].tolist(), self.support[:, 1].tolist()
+        shown.customdata = list(range(1, count + 1))
+        shown.marker.symbol = ["circle", "square"] * (count // 2)
+        shown.marker.color = [series_style(1).colour, series_style(0).colour] * (count // 2)
+        return figure
+
+    def _tell(self) -> None:
+        view = self.panel.value
+        right = right_fraction(view, self.support)
+        self.quest.look(right >= ENOUGH and bool(view.hand) and not view.updates and view.per_class <= 2)
+        names = [f"class {number % 2}" for number in range(len(self.support))]
+        self.sliders.follow(names, self.support, EXTENT)
+        when = f"after {view.updates} updates of KIP" if view.updates else "put by hand" if view.hand else "real dots"
+        self.say(
+            f"{len(self.support)} support points, {when}: the regression puts {right:.1%} of {_REAL} dots on their side."
+        )
+
+
+def _joined(points: Tensor) -> str:
+    inside = torch.stack([points[:, axis].clamp(*ends) for axis, ends in enumerate(EXTENT)], 1)
+    return ".".join(str(int(value)) for value in (100 * inside).round().flatten())
+
+
+def _hundredths(text: str) -> int:
+    number = text.removeprefix("-")
+    if not (number.isascii() and number.isdecimal() and len(number) <= 3 and abs(int(text)) <= 250):
+        errors.fail("hand", "whole numbers from -250 to 250 joined by dots", text)
+    return int(text)

@@ -1,0 +1,135 @@
+"""What the laboratory of learned points knows: its settings, KIP's run for them, and what real images do without any learning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...core import errors
+from ...core.parameters import describe, parameter
+from ...data import ImageData
+from ...evaluation import kernel_predictions
+from ...methods import kip, selection
+from ...methods.kernels import KernelSpec
+from ...runs import Keep, Run, Runs, cache
+from ...runs.process import Inputs
+
+_FRAMES = 40
+_DRAWS = (0, 1, 2)  # of random real images
+_NATURAL = (1, 10, 100)  # per class
+_MEGABYTES = 64  # of a kernel at once: a lesson has little memory
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(kip.Config):
+    """KIP's hyper-parameters as a reader moves them, and the step on show."""
+
+    kernel: str = parameter(
+        "fc1",
+        choices=("rbf", "fc1", "fc2", "fc3"),
+        help="RBF, or of an infinitely wide network with 1 to 3 hidden layers.",
+        explorable=True,
+    )
+    ridge: float = parameter(
+        1e-6, symbol=r"\lambda", range=(0, 1e6), scale="log", explorable=(1e-8, 1.0), source="eq 7",
+        help="As a part of the mean of the kernel's diagonal.",
+    )  # fmt: skip
+    corruption: float = parameter(
+        0.0, symbol="p", range=(0, 0.99), step=0.05, explorable=(0.0, 0.95), source="section 2.2",
+        help="Share of the numbers of each image that is never updated.",
+    )  # fmt: skip
+    step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
+
+    @property
+    def config(self) -> kip.Config:
+        """What the method is given."""
+        return kip.Config(**{name: getattr(self, name) for name in describe(kip.Config)})
+
+    @property
+    def spec(self) -> KernelSpec:
+        """The kernel, by which everything is judged."""
+        return KernelSpec(**{name: getattr(self, name) for name in describe(KernelSpec)})
+
+
+@dataclass(frozen=True, eq=False)
+class Moment:
+    """What is kept of a step: images float32 [n, c, h, w], and the fraction of test images that the regression on them has right."""
+
+    images: Tensor
+    accuracy: float
+
+
+@dataclass(frozen=True)
+class Rival:
+    """Points that took no learning: a rule of `selection`, and how many for each class; `words` name them beside a bar."""
+
+    words: str
+    kind: str
+    images_per_class: int
+
+
+class World:
+    """Data, and where the controls start.
+
+    Args:
+        data: what is distilled. config: where the controls start; default KIP's teaching preset. device: of the runs.
+
+    Raises:
+        DDLabError: settings that the method or the laboratory refuses.
+    """
+
+    def __init__(
+        self, data: ImageData, config: kip.Config | None = None, *, device: torch.device | str = "auto"
+    ) -> None:
+        self.data = errors.check_instance("data", data, ImageData, "an ImageData")
+        errors.check_instance("config", config, (kip.Config, type(None)), "a kernel_inducing_points Config or None")
+        self.inputs = Inputs(data=data, device=device)
+        self.start = Settings(**vars(kip.Config.teaching() if config is None else config))
+        self._asked = data.normalised(split="test")
+        self._smallest = int(data.train_labels.bincount(minlength=data.classes).min())
+        self._runs = Runs()
+
+    def run(self, settings: Settings) -> Run:
+        """KIP's run with these settings, as far as it has come; each frame is a `Moment`."""
+        steps = {1, *(round(settings.iterations * part / _FRAMES) for part in range(_FRAMES + 1))}
+        keep = Keep(tuple(sorted(steps)), make=self._moment)
+        return self._runs.get(kip, settings.config, self.inputs, keep)
+
+    def check(self, settings: Settings) -> None:
+        """Make the images and update them once, which refuses what the method refuses."""
+        self.run(settings).advance(until=1)
+
+    def rivals(self, settings: Settings) -> list[Rival]:
+        """Points that took no learning: as many centres, as many real images, and far more of these where there are as many."""
+        own, classes = settings.images_per_class, self.data.classes
+        centres = "class means" if own == 1 else "k-means centres"
+        counts = sorted({own, *(count for count in _NATURAL if own < count <= self._smallest)})
+        natural = [Rival(f"{count * classes:,} real", "random", count) for count in counts]
+        return [Rival(f"{own * classes:,} {centres}", "centres", own), *natural]
+
+    def rival(
+        self, one: Rival, spec: KernelSpec, ridge: float, *, watch: Callable[[str, float], None]
+    ) -> tuple[float, ...]:
+        """Test accuracy of the regression on a rival: of three draws where it is drawn."""
+        found = []
+        for seed in _DRAWS if one.kind == "random" else _DRAWS[:1]:
+            watch(f"regression on {one.words}", len(found) / len(_DRAWS))
+            config = selection.Config(kind=one.kind, images_per_class=one.images_per_class, seed=seed)
+            made = cache.run(selection, config, self.inputs)
+            labels = kip.centred_labels(made.labels, self.data.classes)
+            found.append(self.accuracy(made.images.to(self.inputs.device), labels, spec, ridge))
+        return tuple(found)
+
+    def accuracy(self, images: Tensor, labels: Tensor, spec: KernelSpec, ridge: float) -> float:
+        """The fraction of test images that the regression on images [n, c, h, w] and labels [n, classes] has right."""
+        options: dict[str, Any] = {"kernel": spec, "ridge": ridge, "megabytes": _MEGABYTES}
+        found = kernel_predictions(images, labels.to(images.device), self._asked.to(images), **options)
+        return float((found.argmax(1).cpu() == self.data.test_labels).double().mean())
+
+    def _moment(self, config: kip.Config, inputs: Inputs, state: kip.State, trace: Any) -> Moment:
+        right = self.accuracy(state.images, state.labels, kip.drawn_kernel(config, state.step), config.ridge)
+        return Moment(state.images.to("cpu", copy=True), right)

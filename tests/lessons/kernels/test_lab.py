@@ -1,0 +1,176 @@
+"""The laboratory of learned points, driven in Python: what it shows is what KIP makes, and what the regression says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+
+import ddlab
+from ddlab.data import ImageData
+from ddlab.evaluation import kernel_accuracy
+from ddlab.explorers import Laboratory
+from ddlab.figures import alt_text, encode_grid
+from ddlab.lessons.kernels.lab import KernelLab, accuracy_curve, rival, scores, strip
+from ddlab.lessons.kernels.world import World
+from ddlab.methods import dm, kip, selection
+from ddlab.methods.kernels import KernelSpec
+from ddlab.runs import process
+from ddlab.runs.process import Inputs
+from tests.storm.good import Good
+from tests.support import made_data, refuses
+
+SMALL = kip.Config.teaching(iterations=6, batch_size=20, ridge=1e-4)
+STORM = {
+    "KernelLab": Good(
+        lambda g: {"data": g.data, "config": SMALL.replace(iterations=4)}, whole=("config",), not_none=("config",)
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def data() -> ImageData:
+    return made_data()
+
+
+@pytest.fixture
+def lab(data: ImageData) -> Iterator[Laboratory]:
+    made = KernelLab(data, SMALL)
+    made.runner.join()
+    yield made
+    made.close()
+
+
+def moved(lab: Any, **values: Any) -> None:
+    lab.panel.value = lab.panel.value.replace(**values)
+    lab.runner.join()
+
+
+def by_itself(data: ImageData, config: kip.Config) -> list[kip.State]:
+    inputs = Inputs(data=data, device="cpu")
+    return [process.start(kip, config, inputs), *(step.state for step in process.steps(kip, config, inputs))]
+
+
+def accuracy(data: ImageData, config: kip.Config, state: kip.State) -> float:
+    made = kip.regression_set(kip.NAME, config, Inputs(data=data), state, total=config.iterations)
+    spec = KernelSpec(kernel=config.kernel, bias_std=config.bias_std)
+    return kernel_accuracy(made, data, labels="regression", kernel=spec, ridge=config.ridge)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"images_per_class": 2, "kernel": "fc3"}, {"kernel": "rbf", "ridge": 0.1}, {"corruption": 0.5, "learn_labels": True}],
+    ids=str,
+)  # fmt: skip
+def test_every_update_on_show_is_kips_own(data: ImageData, changes: dict[str, Any]) -> None:
+    config = SMALL.replace(**changes)
+    lab: Any = KernelLab(data, config)
+    lab.runner.join()
+    states = by_itself(data, config)
+    assert lab.watched.complete and [frame.step for frame in lab.watched.frames] == list(range(7))
+    for index in (6, 3, 0):
+        lab.slider.index = index
+        pixels = data.to_uint8(states[index].images)
+        assert bytes(lab.widget(strip).value) == encode_grid(pixels, 3, 20, column_labels=list("abc"), gap=4)
+        right = accuracy(data, config, states[index])
+        assert f"the regression has {right:.1%} of the test images right" in lab.sentence
+        assert lab.widget(accuracy_curve).cursor == index
+        assert float(lab.widget(scores).figure.data[-1].y[0]) == pytest.approx(right)
+    curve = next(one for one in lab.widget(accuracy_curve).figure.data if one.name == "learned points")
+    assert list(curve.y) == pytest.approx([accuracy(data, config, state) for state in states])
+    lab.close()
+
+
+@pytest.mark.parametrize(("count", "words"), [(1, "3 class means"), (2, "6 k-means centres")])
+def test_rivals_took_no_learning_and_are_as_many_or_more(data: ImageData, count: int, words: str) -> None:
+    lab: Any = KernelLab(data, SMALL.replace(images_per_class=count))
+    lab.runner.join()
+    found = {one.words: lab._known()(rival(lab.world, lab.settings, one)) for one in lab.world.rivals(lab.settings)}
+    assert list(found) == [words, f"{3 * count} real", "30 real"], "a hundred of each class are not there"
+    for name, values in found.items():
+        kind = "random" if name.endswith("real") else "centres"
+        each = int(name.split()[0]) // 3
+        for seed, value in enumerate(values):
+            config = selection.Config(kind=kind, images_per_class=each, seed=seed)
+            made = ddlab.distill("selection", data, config=config, progress=False)
+            assert value == pytest.approx(kernel_accuracy(made, data, labels="hard", ridge=SMALL.ridge))
+        assert len(values) == (3 if kind == "random" else 1)
+        assert name in lab.sentence and name in alt_text(lab.widget(scores).figure)
+    lab.close()
+
+
+def test_the_quest_asks_for_frozen_pixels_and_a_lead(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        World, "rival", lambda self, one, *given, watch: (0.5,) if one.kind == "centres" else (0.4, 0.6)
+    )
+    for share, right, met in [
+        (0.0, 1.0, False),
+        (0.49, 1.0, False),
+        (0.5, 0.52, False),
+        (0.6, 0.5, False),
+        (0.5, 0.54, True),
+    ]:
+        lab.values.clear()
+        monkeypatch.setattr(World, "accuracy", lambda self, *given, right=right: right)
+        moved(lab, corruption=share, seed=int(100 * right))
+        assert lab.quest.met == met, (share, right)
+
+
+def test_bad_settings_are_explained_and_the_images_stay(lab: Any, data: ImageData) -> None:
+    picture = bytes(lab.widget(strip).value)
+    with refuses("images_per_class", "13"):
+        moved(lab, images_per_class=13)
+    assert "images_per_class" in lab.refusal and bytes(lab.widget(strip).value) == picture
+    moved(lab, images_per_class=2)
+    assert lab.error is None and lab.refusal == ""
+
+
+def test_equal_images_need_a_ridge() -> None:
+    """Two real images of a class that are the same: without a ridge the system is singular, and the laboratory says so."""
+    data = made_data()
+    images = data.train_images.clone()
+    images[:] = images[data.train_labels.argsort(stable=True)[data.train_labels * 12]]  # of each class one image
+    same = ImageData(
+        name="same", class_names=data.class_names, train_images=images, train_labels=data.train_labels,
+        test_images=data.test_images, test_labels=data.test_labels,
+    )  # fmt: skip
+    lab: Any = KernelLab(same, SMALL.replace(images_per_class=2))
+    with refuses("ridge", "invertible"):
+        moved(lab, ridge=0.0)
+    assert lab.refusal
+    lab.close()
+
+
+def test_frozen_pixels_stay(lab: Any) -> None:
+    moved(lab, corruption=0.5)
+    first, last = lab.watched.frames[0].content.images, lab.watched.frames[-1].content.images
+    assert int((first == last).sum()) == 3 * 32
+
+
+def test_controls_that_play_no_part_are_grey(lab: Any) -> None:
+    assert lab.panel["corrupted_by"].disabled and not lab.panel["bias_std"].disabled
+    moved(lab, corruption=0.5, kernel="rbf")
+    assert not lab.panel["corrupted_by"].disabled and lab.panel["bias_std"].disabled
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [("data", None), ("config", dm.Config()), ("config", {}), ("kernel", SMALL.replace(kernel="conv1"))],
+)
+def test_bad_input(data: ImageData, name: str, wrong: Any) -> None:
+    with refuses(name):
+        KernelLab(**{"data": data, "config": SMALL} | {"config" if name == "kernel" else name: wrong})
+
+
+def test_a_constant_image_is_learned_from(data: ImageData) -> None:
+    flat = torch.zeros_like(data.train_images)
+    constant = ImageData(
+        name="flat", class_names=data.class_names, train_images=flat, train_labels=data.train_labels,
+        test_images=data.test_images, test_labels=data.test_labels, mean=torch.zeros(1), std=torch.ones(1),
+    )  # fmt: skip
+    lab: Any = KernelLab(constant, SMALL)
+    lab.runner.join()
+    assert lab.error is None and lab.watched.complete
+    lab.close()

@@ -1,0 +1,125 @@
+"""The plane of support points, driven in Python: what is drawn and said is what kernel regression gives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from sklearn.cluster import KMeans
+from torch import Tensor
+
+from ddlab.lessons.kernels.plane import ENOUGH, SUPPORT, KernelPlane, Plane, path, real_dots, regression, right_fraction
+from tests.storm.good import Good
+from tests.support import refuses
+
+STORM = {"KernelPlane": Good(lambda g: {"settings": "kernel=fc2,per_class=1"})}
+
+
+@pytest.fixture
+def explorer() -> Iterator[KernelPlane]:
+    made = KernelPlane()
+    yield made
+    made.close()
+
+
+def drag(explorer: KernelPlane, point: int, x: float, y: float) -> None:
+    explorer.plot.dragged = {
+        "count": explorer.plot.dragged.get("count", 0) + 1, "point": point, "x": x, "y": y, "done": True,
+    }  # fmt: skip
+
+
+def trace(explorer: KernelPlane, name: str) -> Any:
+    return next(one for one in explorer.plot.figure.data if one.name == name)
+
+
+def by_hand(view: Plane, support: np.ndarray, asked: np.ndarray) -> np.ndarray:
+    """With RBF, gamma 2 and two numbers in an image, in numpy."""
+    gram = lambda a, b: np.exp(-((a[:, None] - b[None]) ** 2).sum(-1))  # noqa: E731
+    labels = np.eye(2)[np.arange(len(support)) % 2] - 0.5
+    return gram(asked, support) @ np.linalg.solve(gram(support, support) + view.ridge * np.eye(len(support)), labels)
+
+
+def test_the_regression_is_that_of_the_formula() -> None:
+    view, draw = Plane(ridge=0.1), np.random.default_rng(0)
+    support, asked = draw.normal(size=(4, 2)), draw.normal(size=(9, 2))
+    found = regression(view, torch.from_numpy(support), torch.from_numpy(asked))
+    np.testing.assert_allclose(found.numpy(), by_hand(view, support, asked), atol=1e-10)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "fc1", "fc3"])
+def test_updates_go_down_the_error(kernel: str) -> None:
+    view = Plane(kernel=kernel, per_class=3)
+    dots, labels = real_dots()
+    wanted = torch.nn.functional.one_hot(labels, 2).double() - 0.5
+    error = [float((regression(view, points, dots) - wanted).square().mean()) for points in path(view)]
+    assert len(error) == 61 and error[-1] < 0.5 * error[0] and error[1] < error[0]
+
+
+def test_a_dragged_point_moves_the_map_and_the_sentence(explorer: KernelPlane) -> None:
+    before = np.array(trace(explorer, "network's output").z)
+    drag(explorer, 1, 1.25, -0.5)
+    view = explorer.panel.value
+    assert explorer.support[1].tolist() == [1.25, -0.5] and view.hand.split(".")[2:4] == ["125", "-50"]
+    assert [trace(explorer, SUPPORT).x[1], trace(explorer, SUPPORT).y[1]] == [1.25, -0.5]
+    drawn = trace(explorer, "network's output")
+    grid = np.stack(np.meshgrid(drawn.x, drawn.y), -1).reshape(-1, 2)
+    said = by_hand(view, explorer.support.numpy(), grid)[:, 1].reshape(len(drawn.y), -1) + 0.5
+    np.testing.assert_allclose(drawn.z, said.clip(0, 1), atol=1e-4)
+    assert np.abs(before - drawn.z).max() > 0.1
+    assert f"puts {right_fraction(view, explorer.support):.1%} of 200 dots" in explorer.sentence
+
+
+def test_updates_begin_where_the_points_are_and_a_drag_begins_anew(explorer: KernelPlane) -> None:
+    drag(explorer, 0, 0.5, 0.5)
+    explorer.panel["updates"].value = 30
+    moved = path(explorer.panel.value.replace(updates=0))[30]
+    assert torch.equal(explorer.support, moved) and "after 30 updates of KIP" in explorer.sentence
+    drag(explorer, 0, 0.0, 0.0)
+    assert explorer.panel.value.updates == 0
+    torch.testing.assert_close(explorer.support[1:], moved[1:], atol=0.006, rtol=0)  # put on hundredths
+
+
+def test_other_points_and_another_number_forget_the_hand(explorer: KernelPlane) -> None:
+    for change in (explorer.other_button.click, lambda: setattr(explorer.panel["per_class"], "value", 3)):
+        drag(explorer, 0, 0.5, 0.5)
+        change()
+        assert explorer.panel.value.hand == "" and "real dots" in explorer.sentence
+    drag(explorer, 0, 0.5, 0.5)
+    explorer.reset_button.click()
+    assert explorer.panel.value.hand == "" and len(explorer.support) == 6
+
+
+def test_the_quest_is_met_by_hand_alone_and_above_what_takes_no_learning(explorer: KernelPlane) -> None:
+    dots, labels = real_dots()
+    centres = [KMeans(2, n_init=10, random_state=0).fit(dots[labels == one]).cluster_centers_ for one in (0, 1)]
+    rival = torch.from_numpy(np.stack(centres, 1).reshape(-1, 2))
+    for kernel in ("rbf", "fc1", "fc2", "fc3"):
+        assert right_fraction(Plane(kernel=kernel), rival) < ENOUGH - 0.03
+    explorer.panel["per_class"].value = 5
+    explorer.panel["updates"].value = 60
+    assert not explorer.quest.met, "KIP did it, and with more points"
+    explorer.panel["per_class"].value = 2
+    best = max((path(Plane(seed=seed))[-1] for seed in range(5)), key=lambda one: right_fraction(Plane(), one))
+    for point, (x, y) in enumerate(best.tolist()):
+        drag(explorer, point, x, y)
+    assert explorer.quest.met
+
+
+@pytest.mark.parametrize("hand", ["1.2", "a.0.0.0.0.0.0.0", "251.0.0.0.0.0.0.0", "--1.0.0.0.0.0.0.0"])
+def test_points_that_are_none_are_refused(hand: str) -> None:
+    with refuses("hand"):
+        KernelPlane(f"hand={hand}")
+
+
+def test_equal_points_without_a_ridge_are_refused_and_nothing_moves(explorer: KernelPlane) -> None:
+    before: Tensor = explorer.support.clone()
+    explorer.panel.value = explorer.panel.value.replace(ridge=0.0)
+    x, y = before[0].tolist()
+    drag(explorer, 0, round(x, 2), round(y, 2))
+    with refuses("ridge"):
+        drag(explorer, 2, round(x, 2), round(y, 2))
+    assert math.isfinite(explorer.support.sum()) and explorer.error is not None
