@@ -105,7 +105,7 @@ FUNCTIONS: dict[str, Callable[[ImageData, Network], Any]] = {
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int, str]]:
     cache.clear()
-    augmentation._order.cache_clear()  # pyright: ignore[reportPrivateUsage]
+    augmentation._order.cache_clear()
     found: list[tuple[int, int, str]] = []
     real = randomness._sequence
     monkeypatch.setattr(randomness, "_sequence", lambda *place: (found.append(place), real(*place))[1])

@@ -50,7 +50,8 @@ def test_each_point_is_there_once_and_the_grids_are_whole() -> None:
 @pytest.mark.parametrize("rule", LEARNED)
 def test_learned_points_are_those_of_distill(rule: str) -> None:
     digits = ddlab.data.load("digits")
-    config = kip.Config(**{"iterations": 2, "batch_size": 1000, "seed": 3} | LEARNED[rule])
+    settings: dict[str, Any] = {"iterations": 2, "batch_size": 1000, "seed": 3}
+    config = kip.Config(**settings | LEARNED[rule])
     wanted = ddlab.distill("kip", digits, config=config, device="cpu", progress=False)
     point = {"data": "digits", "rule": rule, "images_per_class": 1, "seed": 3}
     assert torch.equal(sweep.made(point, SMOKE).images, wanted.images)
