@@ -50,19 +50,24 @@ def test_each_point_is_there_once_and_the_grids_are_whole() -> None:
 @pytest.mark.parametrize("rule", LEARNED)
 def test_learned_points_are_those_of_distill(rule: str) -> None:
     digits = ddlab.data.load("digits")
-    settings: dict[str, Any] = {"iterations": 2, "batch_size": 1000, "seed": 3}
-    config = kip.Config(**settings | LEARNED[rule])
+    settings: dict[str, Any] = {"iterations": 2, "batch_size": 1000, "seed": 3} | LEARNED[rule]
+    config = kip.Config(**settings)
     wanted = ddlab.distill("kip", digits, config=config, device="cpu", progress=False)
     point = {"data": "digits", "rule": rule, "images_per_class": 1, "seed": 3}
     assert torch.equal(sweep.made(point, SMOKE).images, wanted.images)
     assert records.run_point("kernel_points", point, SMOKE) == {"accuracy": accuracy(wanted, digits, "regression")}
 
 
-def test_a_whole_point_has_300_updates(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whole_points_are_as_long_as_declared(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
     monkeypatch.setattr(sweep.cache, "run", lambda process, config, inputs: asked.append(config))
+    monkeypatch.setattr(sweep, "regressed", lambda *given: {})
     sweep.made({"data": "digits", "rule": "KIP", "images_per_class": 10, "seed": 1}, Place())
-    assert asked == [kip.Config(images_per_class=10, iterations=300, batch_size=1000, seed=1)]
+    sweep.learned_by({"learned_by": "random", "seed": 1}, Place())
+    assert asked == [
+        kip.Config(images_per_class=10, iterations=300, batch_size=1000, seed=1),
+        kip.Config(kernel="random", iterations=200, batch_size=100, precision="float32", seed=1),
+    ]
 
 
 def test_a_student_learns_the_class_numbers() -> None:
