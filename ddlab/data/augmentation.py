@@ -238,19 +238,25 @@ def _cutmix(images: Tensor, partner: Tensor, alpha: float, seed: int, step: int)
 
 def _resized(images: Tensor, smallest_area: float, generator: torch.Generator) -> Tensor:
     """Of each image a part of its own, scaled back bilinearly, corners not aligned; [n, c, h, w] in and out."""
-    size = (images.shape[2], images.shape[3])
-    parts = [random_rectangle(*size, smallest_area=smallest_area, generator=generator) for _ in range(len(images))]
-    if images.device.type != "cpu":
-        return _resized_at_once(images, torch.tensor(parts))
+    height, width = images.shape[2:]
+    parts = [
+        random_rectangle(height, width, smallest_area=smallest_area, generator=generator) for _ in range(len(images))
+    ]
+    scale = _scaled if images.device.type == "cpu" else _scaled_at_once
+    return scale(images, torch.tensor(parts))
+
+
+def _scaled(images: Tensor, parts: Tensor) -> Tensor:
+    """Each part, (top, left, rows, columns), at the size of its image; parts: int64 [n, 4]."""
     scaled = []
-    for image, (top, left, rows, columns) in zip(images.split(1), parts, strict=True):
+    for image, (top, left, rows, columns) in zip(images.split(1), parts.tolist(), strict=True):
         part = image[:, :, top : top + rows, left : left + columns]
-        scaled.append(F.interpolate(part, size=size, mode="bilinear", align_corners=False))
+        scaled.append(F.interpolate(part, size=images.shape[2:], mode="bilinear", align_corners=False))
     return torch.cat(scaled)
 
 
-def _resized_at_once(images: Tensor, parts: Tensor) -> Tensor:
-    """The same but for rounding with one call, for a GPU, which would be asked for one for each image; parts: int64 [n, 4]."""
+def _scaled_at_once(images: Tensor, parts: Tensor) -> Tensor:
+    """The same but for rounding with one call, for a GPU, which would be asked for one for each image."""
     axes = []
     for axis in (0, 1):  # where each row, then each column, is read: at no time outside its part
         size = images.shape[2 + axis]

@@ -13,7 +13,7 @@ from torch import Tensor
 
 import ddlab
 from ddlab import evaluation, networks
-from ddlab.data import ImageData
+from ddlab.data import ImageData, augmentation
 from ddlab.distilled import DistilledSet
 from ddlab.methods import representation_selection, selection
 from ddlab.networks import Network
@@ -25,7 +25,7 @@ from tests.stand_in_device import Away, MixedDevices, stand_in_device
 from tests.support import leaves
 
 # Its autocast does nothing, so that bfloat16 would run as float32; a model of shifts and a ShuffleNet take half a minute.
-LEFT_OUT = ("precision-bfloat16", "shift-networks", "small-size")
+LEFT_OUT = ("-bfloat16", "shift-networks", "small-size")
 PLAYED = [case for case in CASES if not case.name.endswith(LEFT_OUT)]
 STUDENT = supervised.Config(network=networks.spec("convnet", width=4), epochs=2, batch_size=4, crop_pixels=1)
 PRETRAINING = pretraining.Config(network=networks.spec("convnet", width=4), epochs=2, batch_size=9)
@@ -127,8 +127,15 @@ def test_a_resumed_state_beside_new_tensors_of_the_cpu_is_seen(
 
 @pytest.mark.parametrize("case", PLAYED, ids=lambda case: case.name)
 def test_a_process_runs_and_resumes_on_its_device(
-    case: Case, grey: ImageData, teacher: Network, distilled: DistilledSet, tmp_path: Path
+    case: Case,
+    grey: ImageData,
+    teacher: Network,
+    distilled: DistilledSet,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    # Of a bias in front of batch norm, whose slope is rounding alone, Adam would make a whole step.
+    monkeypatch.setattr(augmentation, "_scaled", augmentation._scaled_at_once)  # pyright: ignore[reportPrivateUsage]
     file, on_cpu = tmp_path / "run", dataclasses.replace(bundle(case, grey, teacher, distilled), device="cpu")
     wanted = process.run(case.module, case.config, on_cpu)
     with stand_in_device() as device:
