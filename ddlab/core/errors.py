@@ -46,6 +46,9 @@ def fail(argument: str, allowed: str, given: object) -> NoReturn:
     raise DDLabError(f"{argument} must be {allowed}; given {describe(given)}.") from None
 
 
+_LONGEST_LIST = 400  # characters; nobody reads more
+
+
 def one_of(choices: Iterable[object]) -> str:
     """The allowed values in words: "one of 'a', 'b'"."""
     return "one of " + ", ".join(repr(choice) for choice in choices)
@@ -57,7 +60,10 @@ def check_choice(argument: str, value: object, choices: Sequence[Any]) -> Any:
         return value
     near = difflib.get_close_matches(str(value), [str(choice) for choice in choices], n=2, cutoff=0.5)
     hint = f" (nearest: {', '.join(repr(name) for name in near)})" if near else ""
-    fail(argument, one_of(choices) + hint, value)
+    known = one_of(choices)
+    if len(known) > _LONGEST_LIST:
+        known = f"one of {len(choices)} names" + ("" if near else f", such as {choices[0]!r}")
+    fail(argument, known + hint, value)
 
 
 def check_integer(argument: str, value: object, low: int | None = None, high: int | None = None) -> int:
