@@ -44,6 +44,8 @@ def test_lesson_50_as_a_reader_uses_it(open_notebook) -> None:
     measured["ridge"] = opened.move_slider("ridge", presses=3, kind="picture", cell=place)
     for _ in range(10):
         opened.slider("share of frozen pixels", cell=place).press("ArrowRight")
+    reader.wait_for_sentence(name, "1 image of each of 10 classes, 50% of their pixels frozen, after update")
+    opened.slider("update$", cell=place).press("End")
     reader.wait_for_sentence(name, "1 image of each of 10 classes, 50% of their pixels frozen, after update 300")
     assert lab.locator(".ddlab-quest[data-met=true]").count() == 0
     lab.get_by_role("button", name="More settings").click()
