@@ -27,7 +27,7 @@ from ...figures import finish_figure, loss_curves, series_style, start_figure
 from ...methods import kip
 from ...methods.kernels import KernelSpec, kernel_matrix
 
-WIDTHS = tuple(2**power for power in range(2, 12))
+WIDTHS = tuple(2**power for power in range(2, 11))
 _SPEC = KernelSpec()
 _DRAWS = 5  # of the curves
 _HEIGHT = 360
