@@ -73,5 +73,5 @@ def test_lesson_50_as_a_reader_uses_it(open_notebook) -> None:
 
     assert opened.problems() == []
     count = reader.in_both_themes("lesson_50")
-    reader.reload_and_run_again(("KernelLab", "KernelPlane", "WidthLab"), count)
+    reader.reload_and_run_again(("KernelLab", "KernelPlane", "WidthLab"), count, workers=["ddlab-lab"])
     keep_results("lesson_50", measured)

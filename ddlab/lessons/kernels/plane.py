@@ -127,7 +127,7 @@ class KernelPlane(Explorer):
     def __init__(self, settings: str = "", *, key: str = "kernel plane") -> None:
         """
         Args:
-            settings: what is shown first, as the explorer's own text of that name says it, such as "kernel=fc2,per_class=3".
+            settings: what is shown first, as the explorer's own text of that name says it, such as `kernel="fc2",per_class=3`.
         """
         self.panel = controls(
             Plane.from_string(settings), labels={"per_class": "points per class", "ridge": "ridge (λ)"}

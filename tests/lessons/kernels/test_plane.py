@@ -16,7 +16,7 @@ from ddlab.lessons.kernels.plane import ENOUGH, SUPPORT, KernelPlane, Plane, pat
 from tests.storm.good import Good
 from tests.support import refuses
 
-STORM = {"KernelPlane": Good(lambda g: {"settings": "kernel=fc2,per_class=1"})}
+STORM = {"KernelPlane": Good(lambda g: {"settings": 'kernel="fc2",per_class=1'})}
 
 
 @pytest.fixture
