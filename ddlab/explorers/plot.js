@@ -50,7 +50,7 @@ async function render({ model, el }) {
     throw error;
   }
   const drag = draggable(graph, model, Plotly, () => draw());
-  let waiting = false, lastDrawn = 0, drawnText = "", drawn = 0, closed = false, width = 0;
+  let waiting = false, lastDrawn = 0, drawnText = "", drawn = 0, closed = false, width = 0, fits = true;
 
   const placeCursor = () => {
     placeAt(cursor, graph, model.get("cursor"));
@@ -59,9 +59,12 @@ async function render({ model, el }) {
   const draw = async () => {
     if (closed) return;
     drawnText = model.get("_figure");
-    // Plotly fits the first drawing to the place and then keeps that width. Views beside it may come later and take their share.
+    // Views beside it may come later and take their share. Plotly itself cannot measure a place that the browser skips because it is
+    // outside the window, and would take 700 pixels.
     if (!drawn) width = frame.clientWidth;
     const figure = drag.held(themedFigure(drawnText, palettes));
+    fits = figure.layout.width === undefined;
+    if (fits && width) figure.layout.width = width;
     await Plotly.react(graph, figure.data, figure.layout, CONFIG);
     if (!drawn) connect();
     graph.setAttribute("aria-label", model.get("alt"));
@@ -110,7 +113,7 @@ async function render({ model, el }) {
     if (!drawn || !frame.clientWidth || frame.clientWidth === width) return;
     width = frame.clientWidth;
     await nextFrame();
-    if (!closed) Plotly.Plots.resize(graph);
+    if (!closed && fits) Plotly.relayout(graph, { width });
   });
   model.on("change:_figure", () => {
     drag.settle();

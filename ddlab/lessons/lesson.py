@@ -21,6 +21,7 @@ from ..explorers import Prediction
 from . import claims
 from .cards import card
 from .contents import LESSONS
+from .run_all import watch
 
 # What PyTorch would use, seen before any lesson has lowered it: the cores that this process may use.
 _CORES = torch.get_num_threads()
@@ -150,7 +151,7 @@ class Lesson:
 
 
 def start(name: str, *, seed: int = 0, preset: str = "teaching", device: str = "auto") -> Lesson:
-    """Begin a lesson: prints versions and what it promises.
+    """Begin a lesson: prints versions and what it promises, and shows a bar while its cells run.
 
     Args:
         name: of the notebook, without ".ipynb". seed: of everything drawn in it.
@@ -164,6 +165,7 @@ def start(name: str, *, seed: int = 0, preset: str = "teaching", device: str = "
     )
     print(f"seed {seed}, preset {preset}, device {lesson.device}, {threads} thread{'s' if threads != 1 else ''}")
     print(f"Python {platform.python_version()}, torch {torch.__version__}")
+    watch(name)
     return lesson
 
 

@@ -34,6 +34,7 @@ def add(commands: Any) -> None:
     whole["build"].add_argument("--check", action="store_true", help="write nothing; status 1 if a file is not in step")
     whole["grade"].add_argument("submissions", type=Path, help="a notebook, or a folder of notebooks at any depth")
     whole["grade"].add_argument("--source", type=Path, required=True, help="the instructor's notebook")
+    whole["time"].add_argument("--keep", action="store_true", help="also as what the bar of a running lesson expects")
     whole["slides"].add_argument(
         "--run", action="store_true", dest="results", help="run the lesson first, for its results"
     )
@@ -87,9 +88,11 @@ def _time(options: argparse.Namespace) -> tuple[int, dict[str, Any]]:
       ddlab lessons time 20_inverting_a_network
     """
     from .. import bench
-    from .timing import measure_all
+    from .timing import keep, measure_all
 
     found = bench.reported(measure_all(options.lessons), options.out)
+    if options.keep:
+        keep(found["results"])
     problems = [f"{each['name']}: {problem}" for each in found["results"] for problem in each["problems"]]
     for problem in problems:
         print(problem, file=sys.stderr)

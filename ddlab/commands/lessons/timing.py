@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from ...core import errors
+from ...core.storage import write_atomically
 from ...lessons.contents import LESSONS, Budget
+from ...lessons.run_all import SECONDS
 from . import NOTEBOOKS
 from .running import LessonFailed, errors_of, run
 
@@ -26,8 +29,9 @@ def measure(name: str, *, solutions: Path = NOTEBOOKS / "solutions") -> dict[str
     """One solution in a fresh kernel with one thread.
 
     Returns:
-        `name`, `threads`, `wall_seconds` (with the start of the kernel), `cpu_seconds`, `peak_megabytes` (absent if the kernel died),
-        the two limits, and `problems`: sentences, empty if the lesson ran and kept its budget.
+        `name`, `threads`, `wall_seconds` (with the start of the kernel), `cpu_seconds`, `peak_megabytes`, `cells` (seconds of each by its
+        id; these five are absent if the kernel died), the two limits, and `problems`: sentences, empty if the lesson ran and kept its
+        budget.
 
     Raises:
         DDLabError: `name` is no lesson.
@@ -47,6 +51,7 @@ def measure(name: str, *, solutions: Path = NOTEBOOKS / "solutions") -> dict[str
             "wall_seconds": round(wall, 1),
             "cpu_seconds": round(told["cpu"], 1),
             "peak_megabytes": round(told["peak"]),
+            "cells": {cell.id: _seconds(cell) for cell in notebook.cells[:-1] if cell.cell_type == "code"},
         }
         problems = [*errors_of(notebook), *over_budget(budget, wall_seconds=wall, megabytes=told["peak"])]
     return found | {
@@ -64,6 +69,22 @@ def over_budget(budget: Budget, *, wall_seconds: float, megabytes: float) -> lis
     if megabytes > budget.megabytes:
         found.append(f"it held {megabytes:.0f} MB, its budget is {budget.megabytes:g} MB")
     return found
+
+
+def keep(results: Sequence[Mapping[str, Any]], file: Path = SECONDS) -> None:
+    """Write what cells took, for the bar that is shown while they run; a lesson that had problems keeps what was there."""
+    known = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    known |= {each["name"].removeprefix("lesson "): each["cells"] for each in results if not each["problems"]}
+    lines = [f"{json.dumps(name)}: {json.dumps(cells)}" for name, cells in sorted(known.items())]
+    write_atomically(file, ("{\n" + ",\n".join(lines) + "\n}\n").encode())
+
+
+def _seconds(cell: Any) -> float:
+    """From a cell's first line to its last, as the kernel told."""
+    said = cell.metadata.get("execution", {})
+    ends = [said.get(f"iopub.status.{name}") for name in ("busy", "idle")]
+    begin, end = (datetime.fromisoformat(each) for each in ends) if all(ends) else (datetime.min, datetime.min)
+    return round((end - begin).total_seconds(), 1)
 
 
 def measure_all(names: Sequence[str] | None = None) -> list[dict[str, Any]]:
