@@ -186,7 +186,7 @@ def _evaluations(
             keys[name, seed] = _key(calls[name, seed][0], inputs, data)
     found: dict[Any, tuple[float, float]] = {}
 
-    def take(student: Any, accuracy_fraction: float, seconds: float) -> None:
+    def take(student: tuple[Any, int], accuracy_fraction: float, seconds: float) -> None:
         found[student] = accuracy_fraction, seconds
         if on_student is not None:
             on_student(*student, accuracy_fraction)

@@ -10,9 +10,12 @@ started imports torch and ddlab first (2.2 CPU-seconds); nothing waits for it, a
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import math
 import multiprocessing
+import os
 import signal
+import sys
 import threading
 import time
 from collections import deque
@@ -35,9 +38,11 @@ _MEASURED = 0.3  # seconds after which the work that is left can be told
 _MEGABYTES = 1000  # of memory, for each process beside this one: a student's takes some 700
 _LEFT = 3000  # MB that stay free for all else
 
+_alone: contextvars.ContextVar[bool] = contextvars.ContextVar("alone", default=False)
 _elsewhere = 0.0  # CPU-seconds of the processes beside this one
 _worked = 0.0  # seconds of calls here since processes were last there
 _answered = -math.inf  # when one of them was last there
+_peaks: dict[int, float] = {}  # process number -> the most MB that it has held
 _told = 0.0  # in such a process: the CPU-seconds that it has told
 
 
@@ -57,7 +62,7 @@ def processes_beside(jobs: int | str, count: int, *, alone: str = "", megabytes:
     """How many processes beside this one may make `count` calls: at most jobs - 1, and one for each other call.
 
     "auto": as many as there are cores for their threads, with 1 GB for each and 3 GB left over. None in a process that another one has
-    started (the worker of a sweep) and in any thread but the main one (an explorer's).
+    started (the worker of a sweep), inside `alone`, and in any thread but the main one (an explorer's).
 
     Args:
         alone: why only this process can make the calls, in words; "" where others can as well.
@@ -71,13 +76,23 @@ def processes_beside(jobs: int | str, count: int, *, alone: str = "", megabytes:
     if jobs != "auto":
         return min(int(jobs), count) - 1
     main = threading.current_thread() is threading.main_thread() and multiprocessing.parent_process() is None
-    if count < 2 or not main:
+    if count < 2 or not main or _alone.get():
         return 0
     import joblib
 
     cores = joblib.cpu_count() // torch.get_num_threads()
     room = (free_megabytes() - _LEFT) // (_MEGABYTES + megabytes)
     return max(0, min(count - 1, cores - 1, int(room)))
+
+
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """Inside, "auto" asks for no process: the cores have other work."""
+    token = _alone.set(True)
+    try:
+        yield
+    finally:
+        _alone.reset(token)
 
 
 def free_megabytes(root: Path = Path("/")) -> float:
@@ -102,6 +117,26 @@ def free_megabytes(root: Path = Path("/")) -> float:
 def cpu_seconds() -> float:
     """Of this process, and of the processes beside it while they did its calls."""
     return time.process_time() + _elsewhere
+
+
+def peaks() -> list[float]:
+    """The most MB that each process beside this one has held, which had a call."""
+    return list(_peaks.values())
+
+
+def peak_megabytes() -> float:
+    """The most memory this process has held so far.
+
+    Linux hands the peak in `ru_maxrss` on from the process that started this one, however large that was; the peak in
+    /proc/self/status is this process's own.
+    """
+    own = next((line for line in _text(Path("/proc/self/status")).splitlines() if line.startswith("VmHWM:")), "")
+    if own:
+        return int(own.split()[1]) / 1024
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 1024 if sys.platform != "darwin" else peak / 1024**2
 
 
 def calls(
@@ -212,7 +247,8 @@ class _Team:
         for future in [future for future in self.asked if future.done()]:
             number, _ = self.asked.pop(future)
             try:
-                result, seconds = future.result()
+                result, seconds, process, peak = future.result()
+                _peaks[process] = peak
                 _elsewhere, _worked, _answered = _elsewhere + seconds, 0.0, time.monotonic()
                 if number is not None:
                     self.whole(number, result)
@@ -267,14 +303,14 @@ def _begin() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _called(threads: int, function: Callable[..., Any] | None = None, *given: Any) -> tuple[Any, float]:
-    """In another process: what the call gives (none of it: None), and the CPU-seconds since it last told."""
+def _called(threads: int, function: Callable[..., Any] | None = None, *given: Any) -> tuple[Any, float, int, float]:
+    """In another process: what the call gives (without one None), CPU-seconds since it last told, its number and peak of memory."""
     global _told
     if torch.get_num_threads() != threads:
         torch.set_num_threads(threads)
     result = None if function is None else function(*given)
     spent, _told = time.process_time() - _told, time.process_time()
-    return result, spent
+    return result, spent, os.getpid(), peak_megabytes()
 
 
 @contextlib.contextmanager

@@ -100,7 +100,7 @@ RUNS: dict[str, Good] = {
     "evaluation.evaluate": Good(
         lambda g: {"distilled": g.distilled, "data": g.data, "labels": "online", "teacher": g.teacher, "seeds": (0,),
                    "device": "cpu", "network": networks.spec("convnet", width=4), "config": g.student,
-                   "on_student": lambda seed, accuracy: None},
+                   "jobs": 1, "on_student": lambda seed, accuracy: None},
         not_none=("config", "network"), whole=("config",),
     ),
     "lessons.index": Good(lambda g: {"folder": "notebooks/"}),
