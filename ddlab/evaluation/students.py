@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -147,12 +148,15 @@ def evaluate_all(
         DDLabError: none, or what `evaluate` refuses; before any student is trained.
         KeyboardInterrupt: as in `evaluate`. The result has only those evaluations that had a student.
     """
-    if not isinstance(several, Mapping) or not several:
-        errors.fail("several", "a mapping of at least one name to arguments of evaluate", several)
+    whole = isinstance(several, Mapping) and several and all(isinstance(own, Mapping) for own in several.values())
+    if not whole:
+        errors.fail("several", "a mapping of at least one name to a mapping of arguments of evaluate", several)
+    for argument in {**shared, **{argument: None for own in several.values() for argument in own}}:
+        errors.check_choice("an argument of evaluate", argument, tuple(inspect.signature(_asked).parameters))
+    errors.check_function("on_student", on_student, optional=True)
     asked = {name: _asked(**{**shared, **own}) for name, own in several.items()}
-    return _evaluations(
-        asked, parallel.checked_jobs("jobs", jobs), on_student, errors.check_boolean("progress", progress)
-    )
+    jobs = parallel.checked_jobs("jobs", jobs)
+    return _evaluations(asked, jobs, on_student, errors.check_boolean("progress", progress))
 
 
 @checked

@@ -47,6 +47,7 @@ def find(code: Any, *parts: Any, device: torch.device | str = "cpu") -> Any | No
     Args:
         code: the function that computes it, or another of its package.
     """
+    errors.check_function("code", code)
     with _lock:
         return copy.deepcopy(_results.get(_key(code, device, *parts)))
 

@@ -21,6 +21,7 @@ from ddlab.distilled import DistilledSet, HardLabels
 from ddlab.evaluation import Evaluation, accuracy, evaluate, interval
 from ddlab.evaluation.students import evaluate_all, student_accuracy
 from ddlab.networks import Network
+from ddlab.networks.family import REGISTERED
 from ddlab.runs import cache, process
 from ddlab.runs.process import Inputs
 from ddlab.training import supervised
@@ -217,7 +218,7 @@ def test_only_this_process_knows_your_own_network(grey: ImageData, distilled: Di
             evaluate(distilled, grey, labels="hard", network="own_mlp", seeds=(0, 1), config=CONFIG, jobs=2)
         evaluate(distilled, grey, labels="hard", network="own_mlp", seeds=(0, 1), config=CONFIG)
     finally:
-        networks.family.REGISTERED.pop("own_mlp")
+        REGISTERED.pop("own_mlp")
 
 
 @pytest.mark.parametrize("wrong", [{}, None, [], "hard", {"a": {"labels": "soft"}}])

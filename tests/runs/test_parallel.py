@@ -122,7 +122,8 @@ def test_auto_needs_cores_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.set_num_threads(1)
     cores, free, found = 9, 9e9, []
     thread = threading.Thread(target=lambda: found.append(parallel.processes_beside("auto", 5)))
-    thread.start(), thread.join()
+    thread.start()
+    thread.join()
     with parallel.alone():
         found.append(parallel.processes_beside("auto", 5))
     found += [parallel.processes_beside("auto", 1), parallel.processes_beside("auto", 5, alone="on a GPU")]
