@@ -51,6 +51,14 @@ def progress(options: argparse.Namespace) -> bool:
     return not options.quiet
 
 
+def jobs(word: str) -> int | str:
+    """How many processes, of a word of the command line: a number, or what the library refuses or takes ("auto")."""
+    try:
+        return int(word)
+    except ValueError:
+        return word
+
+
 def dataset(options: argparse.Namespace) -> ImageData:
     """The images that `--data` names."""
     from .. import data

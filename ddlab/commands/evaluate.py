@@ -31,6 +31,13 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--architectures", nargs="+", metavar="FAMILY", help="students of these (default: a small ConvNet)"
     )
+    parser.add_argument(
+        "--jobs",
+        type=arguments.jobs,
+        default="auto",
+        metavar="N",
+        help="students at once, each with the threads of OMP_NUM_THREADS",
+    )
     parser.add_argument("--config", nargs="+", default=(), metavar="NAME=VALUE", help="how students are trained")
 
 
@@ -76,6 +83,13 @@ def _evaluations(options: argparse.Namespace, distilled: Any, data: Any) -> Iter
     for labels in options.labels or [kind for kind in kinds if kind != "online" or teacher is not None]:
         for network in families or [config.network]:
             tested = evaluation.evaluate(
-                distilled, data, labels=labels, teacher=teacher, network=network, config=config, **shown
+                distilled,
+                data,
+                labels=labels,
+                teacher=teacher,
+                network=network,
+                config=config,
+                jobs=options.jobs,
+                **shown,
             )
             yield labels, tested, tested.complete

@@ -30,7 +30,11 @@ def add(commands: Any) -> None:
     options = arguments.add(commands, "records", __doc__, run)
     options.add_argument("name", nargs="?", metavar="NAME", help="of a sweep (default: list them)")
     options.add_argument(
-        "--jobs", type=int, default=1, help="processes on this machine, one thread each; -1: one per core"
+        "--jobs",
+        type=arguments.jobs,
+        default="auto",
+        metavar="N",
+        help="processes on this machine, one thread each; -1: one per core; default auto: as many, with 4 GB free",
     )
     options.add_argument(
         "--dask", metavar="ADDRESS", help="a dask scheduler whose workers compute, with one thread each"

@@ -22,7 +22,7 @@ from .readers import (
     ridge_weights,
     standardised_features,
 )
-from .students import Evaluation, evaluate, interval
+from .students import Evaluation, evaluate, evaluate_all, interval
 
 __all__ = [
     "Approximation",
@@ -41,6 +41,7 @@ __all__ = [
     "embeddings",
     "entropy",
     "evaluate",
+    "evaluate_all",
     "full_predictions",
     "held_out_part",
     "interval",

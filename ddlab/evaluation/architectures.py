@@ -12,7 +12,7 @@ from ..data import ImageData
 from ..distilled import DistilledSet
 from ..networks import Network, NetworkSpec
 from ..training import supervised
-from .students import Evaluation, evaluate
+from .students import Evaluation, evaluate_all
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,14 @@ def across(
     seeds: Sequence[int] = (0, 1, 2, 3, 4),
     config: supervised.Config | None = None,
     device: torch.device | str = "auto",
+    jobs: int | str = "auto",
     progress: bool = False,
 ) -> Architectures:
-    """`evaluate` once for each architecture, all else equal.
+    """`evaluate` once for each architecture, all else equal; all their students at once.
 
     Args:
         networks: specs, or names of families (`ddlab.networks.FAMILIES`); all different.
-        labels, teacher, seeds, config, device, progress: as in `evaluate`. One learning rate and length for all: an architecture for
+        labels, teacher, seeds, config, device, jobs, progress: as in `evaluate`. One learning rate and length for all: an architecture for
             which they are wrong looks worse than it is.
 
     Raises:
@@ -63,24 +64,9 @@ def across(
         wanted.append(errors.check_instance("networks", each, NetworkSpec, "NetworkSpecs or family names"))
     if len({each.title for each in wanted}) != len(wanted):
         errors.fail("networks", "architectures that all differ", [each.title for each in wanted])
-    found: dict[str, Evaluation] = {}
-    for each in wanted:
-        try:
-            found[each.title] = evaluate(
-                distilled,
-                data,
-                labels=labels,
-                teacher=teacher,
-                network=each,
-                seeds=seeds,
-                config=config,
-                device=device,
-                progress=progress,
-            )
-        except KeyboardInterrupt:
-            if not found:
-                raise
-            return Architectures(found, complete=False)
-        if not found[each.title].complete:
-            return Architectures(found, complete=False)
-    return Architectures(found)
+    found = evaluate_all(
+        {each.title: {"network": each} for each in wanted},
+        distilled=distilled, data=data, labels=labels, teacher=teacher, seeds=seeds, config=config, device=device,
+        jobs=jobs, progress=progress,
+    )  # fmt: skip
+    return Architectures(found, complete=len(found) == len(wanted) and all(each.complete for each in found.values()))

@@ -22,6 +22,7 @@ from ..data.images import Split
 from ..distilled import DistilledSet, HardLabels, OnlineTeacher, StoredLabels, Targets
 from ..networks import Network, NetworkSpec
 from ..networks.specification import hooked_layers
+from ..runs.parallel import Jobs
 from ..training import supervised
 from .students import Evaluation, evaluate
 
@@ -73,6 +74,7 @@ def class_incremental(
     order_seed: int | None = None,
     config: supervised.Config | None = None,
     device: torch.device | str = "auto",
+    jobs: Jobs = "auto",
     progress: bool = False,
 ) -> Continual:
     """Accuracy over the classes seen so far, stage by stage, with the distilled images of these classes as memory.
@@ -85,7 +87,7 @@ def class_incremental(
         labels: "hard", "stored" or "online", as in `evaluate`.
         tasks: equal parts in which the classes arrive; must divide their number.
         order_seed: of a random order of the classes; None takes them by number, as they are in the data.
-        teacher, network, seeds, config, device, progress: as in `evaluate`.
+        teacher, network, seeds, config, device, jobs, progress: as in `evaluate`.
 
     Raises:
         DDLabError: tasks that do not divide the classes, and all that `evaluate` refuses.
@@ -109,6 +111,7 @@ def class_incremental(
                 seeds=seeds,
                 config=config,
                 device=device,
+                jobs=jobs,
                 progress=progress,
             )
         except KeyboardInterrupt:

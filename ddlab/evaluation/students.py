@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import inspect
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -16,9 +18,11 @@ from ..core.interval import interval
 from ..data import ImageData
 from ..distilled import DistilledSet
 from ..networks import NetworkSpec
-from ..runs import cache
+from ..networks.family import REGISTERED
+from ..runs import cache, parallel
 from ..runs import process as driver
-from ..runs.process import Inputs
+from ..runs.parallel import Jobs
+from ..runs.process import Inputs, Progress
 from ..training import supervised
 from ..training.relabelling import Teachers, as_teachers
 from .accuracy import accuracy
@@ -32,8 +36,8 @@ class Evaluation:
         mean: fraction in [0, 1], over seeds. std: with n - 1; None for one seed.
         interval: (low, high), 95%, Student's t over seeds; None for one seed. It speaks of the draw of weights and views, for this
             one distilled set.
-        per_seed: seed -> accuracy fraction. cpu_seconds: spent here; a student that this Python process
-            has trained before is found again and costs nothing.
+        per_seed: seed -> accuracy fraction. cpu_seconds: of its students, in whichever process; a student that this Python process
+            has asked for before is found again and costs nothing.
         labels: the kind they learned from. network: their architecture. complete: False if an interrupt cut it short.
     """
 
@@ -82,6 +86,7 @@ def evaluate(
     seeds: Seeds = (0, 1, 2, 3, 4),
     config: supervised.Config | None = None,
     device: torch.device | str = "auto",
+    jobs: Jobs = "auto",
     on_student: Callable[[int, float], None] | None = None,
     progress: bool = False,
 ) -> Evaluation:
@@ -98,42 +103,156 @@ def evaluate(
             With labels "epochs" its views are those of the labels, so that seeds differ in the weights alone, and it may have no more
             epochs than these.
             The published ResNet-18 students are `supervised.Config.paper()`.
-        progress: one line per student on standard output.
-        on_student: called with (seed, accuracy) after each student.
+        jobs: how many students are trained at once, by as many processes, this one included: on a CPU "auto" (as many as there are
+            cores for, with 4 GB free, if that pays), or a number. Each process has the threads of this one, so that the numbers are
+            the same, bit for bit: with `torch.set_num_threads(1)`, two cores train two students.
+        progress: one line of all students on standard output, with the time left.
+        on_student: called with (seed, accuracy) after each student, in the order in which they are done.
 
     Raises:
         DDLabError: unknown labels, labels that the set does not have, a missing or another teacher, data of another shape or
-            normalisation.
+            normalisation; jobs of 2 or more on a GPU, or for networks of your own, which other processes do not know.
         KeyboardInterrupt: before the first student was whole. Later ones leave what is there, with `complete=False`.
     """
+    options: dict[str, Any] = {"labels": labels, "teacher": teacher, "network": network, "config": config}
+    asked = _asked(distilled, data, seeds=seeds, device=device, **options)
+    told = None if on_student is None else lambda name, seed, value: on_student(seed, value)
+    return _evaluations({"": asked}, jobs, told, progress)[""]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Asked:
+    """One evaluation before its students are trained."""
+
+    config: supervised.Config
+    inputs: Inputs
+    data: ImageData
+    seeds: list[int]
+
+
+def evaluate_all(
+    several: Mapping[Any, Mapping[str, Any]],
+    *,
+    jobs: int | str = "auto",
+    on_student: Callable[[Any, int, float], None] | None = None,
+    progress: bool = False,
+    **shared: Any,
+) -> dict[Any, Evaluation]:
+    """Several evaluations, all their students at once: the same numbers as `evaluate` of each.
+
+    Args:
+        several: name -> arguments of `evaluate` that are its own. shared: those of all.
+        jobs, progress: as in `evaluate`. on_student: called with (name, seed, accuracy).
+
+    Raises:
+        DDLabError: none, or what `evaluate` refuses; before any student is trained.
+        KeyboardInterrupt: as in `evaluate`. The result has only those evaluations that had a student.
+    """
+    whole = isinstance(several, Mapping) and several and all(isinstance(own, Mapping) for own in several.values())
+    if not whole:
+        errors.fail("several", "a mapping of at least one name to a mapping of arguments of evaluate", several)
+    for argument in {**shared, **{argument: None for own in several.values() for argument in own}}:
+        errors.check_choice("an argument of evaluate", argument, tuple(inspect.signature(_asked).parameters))
+    errors.check_function("on_student", on_student, optional=True)
+    asked = {name: _asked(**{**shared, **own}) for name, own in several.items()}
+    jobs = parallel.checked_jobs("jobs", jobs)
+    return _evaluations(asked, jobs, on_student, errors.check_boolean("progress", progress))
+
+
+@checked
+def _asked(
+    distilled: DistilledSet,
+    data: ImageData,
+    *,
+    labels: Annotated[str, among("hard", "stored", "online", "epochs", "regression")],
+    teacher: Teachers | None = None,
+    network: NetworkSpec | str | None = None,
+    seeds: Seeds = (0, 1, 2, 3, 4),
+    config: supervised.Config | None = None,
+    device: torch.device | str = "auto",
+) -> _Asked:
     check_like(distilled, data)
     config = supervised.Config.for_data(data) if config is None else config
     config = config.replace(labels=labels, **({} if network is None else {"network": network}))
     inputs = Inputs(distilled=distilled, teachers=as_teachers(teacher, "teacher"), device=device)
-    per_seed: dict[int, float] = {}
-    complete, start = True, time.process_time()
-    for seed in seeds:
-        try:
-            per_seed[seed] = student_accuracy(config.replace(seed=seed), inputs, data, progress=progress)
-        except KeyboardInterrupt:
-            # A half-trained student says nothing; the whole ones stand.
-            if not per_seed:
-                raise
-            complete = False
-            break
+    return _Asked(config=config, inputs=inputs, data=data, seeds=list(seeds))
+
+
+def _evaluations(
+    asked: Mapping[Any, _Asked], jobs: int | str, on_student: Callable[[Any, int, float], None] | None, progress: bool
+) -> dict[Any, Evaluation]:
+    """Students that are known are found again, the others are trained; all in the order in which they were asked for."""
+    calls, keys = {}, {}
+    for name, each in asked.items():
+        inputs, data = each.inputs.fingerprint, each.data.fingerprint
+        for seed in each.seeds:
+            calls[name, seed] = (each.config.replace(seed=seed), each.inputs, each.data)
+            keys[name, seed] = _key(calls[name, seed][0], inputs, data)
+    found: dict[Any, tuple[float, float]] = {}
+
+    def take(student: tuple[Any, int], accuracy_fraction: float, seconds: float) -> None:
+        found[student] = accuracy_fraction, seconds
         if on_student is not None:
-            on_student(seed, per_seed[seed])
-    found = list(per_seed.values())
+            on_student(*student, accuracy_fraction)
+
+    for student, (_, inputs, _) in calls.items():
+        known = cache.find(_trained, *keys[student], device=inputs.device)
+        if known is not None:
+            take(student, known, 0.0)
+    waiting = [student for student in calls if student not in found]
+    sizes = [supervised.total_steps(*calls[student][:2]) for student in waiting]
+    alone, megabytes = _alone(asked.values()), _megabytes(asked.values())
+    beside = parallel.processes_beside(jobs, len(waiting), alone=alone, megabytes=megabytes)
+    line = Progress("students", sum(sizes), progress)
+    given = [calls[student] for student in waiting]
+    try:
+        with contextlib.closing(parallel.calls(_trained, given, sizes, jobs=jobs, beside=beside, line=line)) as results:
+            for number, (value, seconds) in results:
+                device = given[number][1].device
+                cache.remember(lambda value=value: value, *keys[waiting[number]], device=device)
+                take(waiting[number], value, seconds)
+    except KeyboardInterrupt:
+        # A half-trained student says nothing; the whole ones stand.
+        if not found:
+            raise
+    finally:
+        line.close(False, 0)
+    whole = {
+        name: {seed: found[name, seed] for seed in each.seeds if (name, seed) in found} for name, each in asked.items()
+    }
+    return {name: _evaluation(asked[name], students) for name, students in whole.items() if students}
+
+
+def _evaluation(asked: _Asked, found: dict[int, tuple[float, float]]) -> Evaluation:
+    """Of the students that are there."""
+    values = [accuracy_fraction for accuracy_fraction, _ in found.values()]
     return Evaluation(
-        mean=statistics.fmean(found),
-        std=statistics.stdev(found) if len(found) > 1 else None,
-        interval=interval(found),
-        per_seed=per_seed,
-        cpu_seconds=time.process_time() - start,
-        labels=labels,
-        network=config.network.title,
-        complete=complete,
+        mean=statistics.fmean(values),
+        std=statistics.stdev(values) if len(values) > 1 else None,
+        interval=interval(values),
+        per_seed=dict(zip(found, values, strict=True)),
+        cpu_seconds=sum(seconds for _, seconds in found.values()),
+        labels=asked.config.labels,
+        network=asked.config.network.title,
+        complete=len(found) == len(asked.seeds),
     )
+
+
+def _alone(asked: Iterable[_Asked]) -> str:
+    """Why only this process can train these students; "" where others can as well."""
+    for each in asked:
+        if torch.device(each.inputs.device).type != "cpu":
+            return "on a GPU"
+        specs = [each.config.network, *(teacher.spec for teacher in each.inputs.teachers)]
+        if any(spec.family in REGISTERED for spec in specs):
+            return "for a network of your own, which other processes do not know"
+    return ""
+
+
+def _megabytes(asked: Iterable[_Asked]) -> float:
+    """What the images take in another process: as they are sent, as they are held, and normalised for the test."""
+    sizes = [each.data.train_images.numel() + 5 * each.data.test_images.numel() for each in asked]
+    return 2 * max(sizes) / 2**20
 
 
 def check_like(distilled: DistilledSet, data: ImageData) -> None:
@@ -156,16 +275,30 @@ def student_accuracy(
     inputs: Inputs,
     data: ImageData,
     *,
-    progress: bool = False,
     on_step: Callable[[driver.Step], None] | None = None,
 ) -> float:
     """The test accuracy of one student; known ones are found again (the number is kept, not the weights)."""
+    key = _key(config, inputs.fingerprint, data.fingerprint)
+    return cache.remember(lambda: _tested(config, inputs, data, on_step), *key, device=inputs.device)
 
-    def compute() -> float:
-        student = driver.run(supervised, config, inputs, progress=progress, on_step=on_step)
-        if cache.is_partial(student):
-            raise KeyboardInterrupt("the student was still being trained")
-        return accuracy(student.to(inputs.device), data)
 
-    parts = ("student accuracy", config, inputs.fingerprint, data.fingerprint)
-    return cache.remember(compute, *parts, device=inputs.device)
+def _key(config: supervised.Config, inputs: str, data: str) -> tuple[Any, ...]:
+    return "student accuracy", config, inputs, data
+
+
+def _tested(
+    config: supervised.Config, inputs: Inputs, data: ImageData, on_step: Callable[[driver.Step], None] | None
+) -> float:
+    student = driver.run(supervised, config, inputs, on_step=on_step)
+    if cache.is_partial(student):
+        raise KeyboardInterrupt("the student was still being trained")
+    return accuracy(student.to(inputs.device), data)
+
+
+def _trained(
+    config: supervised.Config, inputs: Inputs, data: ImageData, *, watch: Callable[[int], None] | None = None
+) -> tuple[float, float]:
+    """A student's test accuracy and its CPU-seconds, in whichever process."""
+    start = time.process_time()
+    on_step = None if watch is None else lambda step: watch(step.index)
+    return _tested(config, inputs, data, on_step), time.process_time() - start

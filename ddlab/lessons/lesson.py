@@ -7,17 +7,16 @@ import importlib
 import json
 import os
 import platform
-import resource
-import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from ..core import errors
 from ..explorers import Prediction
+from ..runs import parallel
+from ..runs.parallel import peak_megabytes
 from . import claims
 from .cards import card
 from .contents import LESSONS
@@ -47,7 +46,7 @@ class Lesson:
         if self.preset == "teaching" and self.device.type == "cpu":
             # Here, before anything is computed: gradients differ between one and two threads.
             torch.set_num_threads(min(self.budget.threads, _CORES))
-        self._wall, self._cpu = time.monotonic(), time.process_time()
+        self._wall, self._cpu = time.monotonic(), parallel.cpu_seconds()
         self._predictions: dict[str, Prediction] = {}
         self._checks = importlib.import_module(f"{self.budget.folder}.experiments").CHECKS
 
@@ -134,13 +133,16 @@ class Lesson:
 
     def finish(self) -> None:
         """Print time and memory against the budget; raise if the CPU-seconds, the memory or twice the wall time is over it."""
-        wall, cpu = time.monotonic() - self._wall, time.process_time() - self._cpu
+        wall, cpu = time.monotonic() - self._wall, parallel.cpu_seconds() - self._cpu
         megabytes = peak_megabytes()
         budget = self.budget
         promised = budget.seconds(_CORES)
         alone = " with one core" if _CORES == 1 else ""
         print(f"time    {wall:6.0f} s of {promised:g} s{alone}, {cpu:.0f} CPU-s of {budget.cpu_seconds:g}")
-        print(f"memory  {megabytes:6.0f} MB of {budget.megabytes:g} MB")
+        beside = "".join(
+            f", and {peak:.0f} MB in a process that trained students beside it" for peak in parallel.peaks()
+        )
+        print(f"memory  {megabytes:6.0f} MB of {budget.megabytes:g} MB{beside}")
         for name, value, allowed in (
             ("CPU-seconds", cpu, budget.cpu_seconds),
             ("MB of memory", megabytes, budget.megabytes),
@@ -189,18 +191,3 @@ def _as_json(figure: dict[str, Any]) -> dict[str, Any]:
     from plotly.io.json import to_json_plotly
 
     return json.loads(to_json_plotly(figure))
-
-
-def peak_megabytes() -> float:
-    """The most memory this process has held so far.
-
-    Linux hands the peak in `ru_maxrss` on from the process that started this one, however large that was; the peak in
-    /proc/self/status is this process's own.
-    """
-    status = Path("/proc/self/status")
-    if status.exists():
-        own = next((line for line in status.read_text().splitlines() if line.startswith("VmHWM:")), "")
-        if own:
-            return int(own.split()[1]) / 1024
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / 1024 if sys.platform != "darwin" else peak / 1024**2

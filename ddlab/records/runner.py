@@ -18,7 +18,7 @@ import torch
 
 from ..core import errors, storage
 from ..core.errors import DDLabError
-from ..runs import cache
+from ..runs import cache, parallel
 from ..runs.process import Progress
 from .provenance import of_machine, summary
 from .record import Record, read_json
@@ -44,7 +44,7 @@ def run(
     sweep: Sweep,
     place: Place,
     *,
-    jobs: int = 1,
+    jobs: int | str = 1,
     dask: str | None = None,
     limit: int | None = None,
     progress: bool = False,
@@ -53,7 +53,7 @@ def run(
 
     Args:
         place: its folder is needed. Over several machines it should be one that all of them see: else each makes its own teacher.
-        jobs: processes on this machine, -1 for one per core.
+        jobs: processes on this machine, -1 for one per core; "auto" for as many as there are cores, with 4 GB free.
         dask: address of a dask scheduler ("tcp://HOST:8786"), whose workers (of one thread each) compute instead. jobs is then unused.
         limit: compute at most so many points now.
 
@@ -68,8 +68,7 @@ def run(
     folder = errors.check_instance("place", place, Place, "a Place").folder
     if folder is None:
         raise DDLabError("place must have a folder to keep the points in; given one without.")
-    if jobs != -1:
-        errors.check_integer("jobs", jobs, 1)
+    jobs = jobs if jobs == -1 else parallel.checked_jobs("jobs", jobs)
     limit = None if limit is None else errors.check_integer("limit", limit, 0)
     files = [folder / "points" / f"{key(sweep, point, place)}.json" for point in sweep.settings]
     outcome = Outcome(
@@ -81,11 +80,11 @@ def run(
     if not missing:
         return outcome
     line = Progress(sweep.name, len(missing), progress)
-    with _one_thread(), _workers(jobs, dask) as parallel:
+    with _one_thread(), _workers(_processes(jobs, len(missing)), dask) as computed:
         cache.clear()  # What is in memory alone is not in the folder, where workers look.
         if sweep.prepare is not None:
             sweep.prepare(place.absolute())
-        for done, (number, row, problem) in enumerate(parallel(sweep, missing, place.absolute()), start=1):
+        for done, (number, row, problem) in enumerate(computed(sweep, missing, place.absolute()), start=1):
             if row is None:
                 outcome.failures[number] = problem
             else:
@@ -147,11 +146,16 @@ def _computed(sweep: Sweep, number: int, place: Place) -> tuple[int, dict[str, A
     cache.clear()  # A point pays for what it needs, whichever points this worker had before.
     start, point = time.process_time(), dict(sweep.settings[number])
     try:
-        measured = sweep.measure(point, place)
+        with parallel.alone():  # the other cores have other points
+            measured = sweep.measure(point, place)
     except Exception as problem:  # whatever it is: hours of other points must not be lost with it
         return number, None, f"{type(problem).__name__}: {problem}"
     spent = round(time.process_time() - start, 2)
     return number, {"point": point, "measured": measured, "cpu_seconds": spent, "made": of_machine(place.device)}, ""
+
+
+def _processes(jobs: int | str, points: int) -> int:
+    return int(jobs) if jobs != "auto" else 1 + parallel.processes_beside(jobs, points)
 
 
 @contextlib.contextmanager
@@ -169,17 +173,17 @@ def _workers(jobs: int, dask: str | None) -> Iterator[Callable[[Sweep, list[int]
     """What computes points, in the order in which they are done."""
     import joblib
 
-    def parallel(sweep: Sweep, numbers: list[int], place: Place) -> Iterator[Any]:
+    def computed(sweep: Sweep, numbers: list[int], place: Place) -> Iterator[Any]:
         # One point at a time: a batch would be kept only as a whole.
         pool = joblib.Parallel(n_jobs=-1 if dask else jobs, batch_size=1, return_as="generator_unordered")
         return pool(joblib.delayed(_computed)(sweep, number, place) for number in numbers)
 
     if dask is None:
         with joblib.parallel_config("loky", inner_max_num_threads=1):
-            yield parallel
+            yield computed
         return
     with _client(dask), joblib.parallel_config("dask"):
-        yield parallel
+        yield computed
 
 
 def _client(address: str) -> Any:

@@ -41,6 +41,17 @@ def remember(compute: Callable[[], Any], *parts: Any, device: torch.device | str
     return _found(_key(compute, device, *parts), compute)
 
 
+def find(code: Any, *parts: Any, device: torch.device | str = "cpu") -> Any | None:
+    """What `remember` keeps for the same parts, or None.
+
+    Args:
+        code: the function that computes it, or another of its package.
+    """
+    errors.check_function("code", code)
+    with _lock:
+        return copy.deepcopy(_results.get(_key(code, device, *parts)))
+
+
 def _key(code: Any, device: torch.device | str, *parts: Any) -> str:
     return storage.fingerprint(parts, source(code), str(device), torch.__version__, torch.get_num_threads())
 

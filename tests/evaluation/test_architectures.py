@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
-from ddlab.evaluation import Architectures, across, architectures, evaluate
+from ddlab.evaluation import Architectures, across, evaluate
 from ddlab.networks import Network
 from ddlab.training import supervised
 from tests.support import refuses
@@ -37,23 +36,31 @@ def test_each_is_what_evaluate_gives(labels: str, grey: ImageData, distilled: Di
 def test_an_interrupt_leaves_whole_architectures(
     grey: ImageData, distilled: DistilledSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def stopped(*given: Any, network: Any, **options: Any) -> Any:
-        if network.title == stop:
+    update = supervised.update
+
+    def stopped(config: Any, inputs: Any, state: Any) -> Any:
+        if config.network.title == stop[0] and config.seed == stop[1]:
             raise KeyboardInterrupt
-        return evaluate(*given, network=network, **options)
+        return update(config, inputs, state)
 
     def run() -> Architectures:
-        return across(distilled, grey, networks=[WIDE, NARROW, "mlp"], labels="hard", seeds=(0,), config=CONFIG)
+        return across(distilled, grey, networks=[WIDE, NARROW, "mlp"], labels="hard", seeds=(6, 7), config=CONFIG)
 
-    monkeypatch.setattr(architectures, "evaluate", stopped)
-    stop = NARROW.title
-    assert list(run().evaluations) == [WIDE.title] and not run().complete
-    stop = WIDE.title
+    monkeypatch.setattr(supervised, "update", stopped)
+    stop = (WIDE.title, 6)
     with pytest.raises(KeyboardInterrupt):
         run()
-    cut = lambda *given, **options: dataclasses.replace(evaluate(*given, **options), complete=False)  # noqa: E731
-    monkeypatch.setattr(architectures, "evaluate", cut)
-    assert list(run().evaluations) == [WIDE.title] and not run().complete
+    for stopped_at, whole in (
+        ((WIDE.title, 7), []),
+        ((NARROW.title, 6), [WIDE.title]),
+        ((NARROW.title, 7), [WIDE.title]),
+    ):
+        stop = stopped_at
+        found = run()
+        assert not found.complete and [name for name, each in found.evaluations.items() if each.complete] == whole
+    assert list(found.evaluations) == [WIDE.title, NARROW.title] and list(found.evaluations[NARROW.title].per_seed) == [
+        6
+    ]
 
 
 @pytest.mark.parametrize("wrong", [[], "mlp", ["mlp", "mlp"], ["nothing"], [3], 3, None, {"mlp"}])

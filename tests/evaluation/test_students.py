@@ -19,8 +19,9 @@ from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet, HardLabels
 from ddlab.evaluation import Evaluation, accuracy, evaluate, interval
-from ddlab.evaluation.students import student_accuracy
+from ddlab.evaluation.students import evaluate_all, student_accuracy
 from ddlab.networks import Network
+from ddlab.networks.family import REGISTERED
 from ddlab.runs import cache, process
 from ddlab.runs.process import Inputs
 from ddlab.training import supervised
@@ -190,6 +191,42 @@ def test_an_interrupt_stops_after_the_student_under_work(
     assert again.complete and list(again.per_seed) == [0, 1, 2]
 
 
+def test_two_processes_and_several_sets_change_nothing(
+    grey: ImageData, distilled: DistilledSet, teacher: Network, no_cache: None
+) -> None:
+    options: dict[str, Any] = {"data": grey, "teacher": teacher, "config": CONFIG.replace(epochs=20)}
+    several = {
+        "told": {"labels": "online", "seeds": (0, 4)},
+        "mlp": {"labels": "hard", "network": "mlp", "seeds": (4,)},
+    }
+    seen = []
+    found = evaluate_all(several, distilled=distilled, jobs=2, on_student=lambda *each: seen.append(each), **options)
+    assert sorted(seen) == sorted((name, *pair) for name, each in found.items() for pair in each.per_seed.items())
+    cache.clear()
+    for name, own in several.items():
+        alone = evaluate(distilled, jobs=1, **options, **own)
+        assert found[name].cpu_seconds > 0 and dataclasses.replace(found[name], cpu_seconds=alone.cpu_seconds) == alone
+        assert evaluate(distilled, **options, **own).cpu_seconds == 0, "known ones are found again"
+
+
+def test_only_this_process_knows_your_own_network(grey: ImageData, distilled: DistilledSet) -> None:
+    networks.register("own_mlp", lambda channels, classes, image_size: torch.nn.Sequential(
+        torch.nn.Flatten(), torch.nn.Linear(channels * image_size[0] * image_size[1], classes)
+    ))  # fmt: skip
+    try:
+        with refuses("jobs", "'auto' or 1 for a network of your own"):
+            evaluate(distilled, grey, labels="hard", network="own_mlp", seeds=(0, 1), config=CONFIG, jobs=2)
+        evaluate(distilled, grey, labels="hard", network="own_mlp", seeds=(0, 1), config=CONFIG)
+    finally:
+        REGISTERED.pop("own_mlp")
+
+
+@pytest.mark.parametrize("wrong", [{}, None, [], "hard", {"a": {"labels": "soft"}}])
+def test_bad_several(wrong: Any, grey: ImageData, distilled: DistilledSet) -> None:
+    with refuses("labels" if wrong == {"a": {"labels": "soft"}} else "several"):
+        evaluate_all(wrong, distilled=distilled, data=grey)
+
+
 def test_words() -> None:
     found = Evaluation(
         mean=0.5,
@@ -214,6 +251,7 @@ def test_labels_have_no_default(grey: ImageData, distilled: DistilledSet) -> Non
         ({"labels": "soft"}, ["labels", "one of 'hard', 'stored', 'online'"]),
         ({"seeds": ()}, ["seeds"]),
         ({"seeds": (0, 0)}, ["seeds", "all different"]),
+        ({"jobs": 0}, ["jobs", "'auto' or an integer of at least 1"]),
         ({"data": made_data(classes=2)}, ["distilled", "2 classes"]),
         ({"data": made_data(channels=3)}, ["distilled", "3 channels"]),
         ({"data": made_data(size=9)}, ["distilled", "(9, 9)"]),

@@ -45,6 +45,7 @@ def _judged(g: Given) -> dict[str, Any]:
 
 RUNS: dict[str, Good] = {
     "runs.cache.remember": Good(lambda g: {"compute": lambda: 1, "part": "text"}, call=lambda compute, part: cache.remember(compute, part)),
+    "runs.cache.find": Good(lambda g: {"code": lambda: 1, "part": "text"}, call=lambda code, part: cache.find(code, part)),
     "runs.cache.run": Good(_run, whole=("config",)),
     "runs.cache.is_partial": Good(lambda g: {"result": g.distilled}),
     "runs.checkpoint.save": Good(lambda g: {**_checkpoint(g), "state": g.state(supervised, g.teaching)}),
@@ -97,10 +98,14 @@ RUNS: dict[str, Good] = {
     ),
     "evaluation.neighbour_predictions": Good(lambda g: {**_read(g), "neighbours": 2}),
     "evaluation.interval": Good(lambda g: {"values": [0.1, 0.2], "confidence": 0.95}),
+    "evaluation.evaluate_all": Good(
+        lambda g: {"several": {"a": {"labels": "hard"}}, "distilled": g.distilled, "data": g.data, "seeds": (0,), "device": "cpu",
+                   "config": g.student, "jobs": 1, "on_student": lambda name, seed, accuracy: None},
+    ),
     "evaluation.evaluate": Good(
         lambda g: {"distilled": g.distilled, "data": g.data, "labels": "online", "teacher": g.teacher, "seeds": (0,),
                    "device": "cpu", "network": networks.spec("convnet", width=4), "config": g.student,
-                   "on_student": lambda seed, accuracy: None},
+                   "jobs": 1, "on_student": lambda seed, accuracy: None},
         not_none=("config", "network"), whole=("config",),
     ),
     "lessons.index": Good(lambda g: {"folder": "notebooks/"}),

@@ -10,7 +10,7 @@ import torch
 from ...core import randomness
 from ...data import ImageData
 from ...distilled import DistilledSet
-from ...evaluation import evaluate, measures
+from ...evaluation import evaluate_all, measures
 from ...methods import selection, sre2l
 from ...methods.distillation import distill, from_images
 from ...methods.recovery import batch_norm_mean_gap, batch_norm_variance_gap
@@ -70,14 +70,17 @@ def labels_and_images(
 
     "typical" is the real image nearest to the mean of its class (k-means with one centre): better images, hard labels.
     """
-    found: dict[str, list[float]] = {"real, hard": [], "typical, hard": [], "real, online": [], "recovered, online": []}
+    conditions = ("real, hard", "typical, hard", "real, online", "recovered, online")
     typical = distill("selection", data, teacher, selection.Config.teaching(kind="k_means"), **_QUIET)
+    several: dict[tuple[str, int], dict[str, Any]] = {}
     for seed in range(pairs):
         sets = three_sets(data, teacher, seed=seed, recovery=recovery).as_dict() | {"typical": typical}
-        for name, values in found.items():
+        for name in conditions:
             images, labels = name.split(", ")
-            values.append(_student(sets[images], data, labels, teacher, seed, student))
-    return found
+            several[name, seed] = {"distilled": sets[images], "labels": labels, "seeds": (seed,)}
+    config = supervised.Config.for_data(data) if student is None else student
+    found = evaluate_all(several, data=data, teacher=teacher, config=config, device="cpu")
+    return {name: [found[name, seed].mean for seed in range(pairs)] for name in conditions}
 
 
 def lost_diversity(
@@ -99,13 +102,6 @@ def lost_diversity(
             distances.append(float(measures.feature_distance(made, teacher).mean()))
         shares.append(1 - distances[1] / distances[0])
     return shares
-
-
-def _student(
-    images: DistilledSet, data: ImageData, labels: str, teacher: Network, seed: int, config: supervised.Config | None
-) -> float:
-    config = supervised.Config.for_data(data) if config is None else config
-    return evaluate(images, data, labels=labels, teacher=teacher, seeds=(seed,), config=config, device="cpu").mean
 
 
 def _whole(images: DistilledSet) -> DistilledSet:

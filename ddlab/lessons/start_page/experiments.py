@@ -13,7 +13,7 @@ from torch import Tensor
 from ... import networks
 from ...data import ImageData
 from ...distilled import DistilledSet
-from ...evaluation import evaluate, interval
+from ...evaluation import evaluate_all, interval
 from ...methods import selection, sre2l
 from ...networks import Network
 from ...runs import cache
@@ -74,20 +74,19 @@ def accuracies(
 
     Args:
         student: how students are trained; default the teaching preset for these images with `NETWORK`.
-        progress: one line per pair on standard output.
+        progress: one line for all students on standard output.
     """
     config = supervised.Config.for_data(data, network=NETWORK) if student is None else student
-    found: Found = {condition: [] for condition in conditions}
+    several: dict[tuple[int, str, str], dict[str, Any]] = {}
     for seed in range(pairs):
         sets = three_sets(data, teacher, seed=seed)
-        for (images, labels), values in found.items():
-            tested = evaluate(
-                sets[images], data, labels=labels, teacher=teacher, seeds=(seed,), config=config, device="cpu"
-            )
-            values.append(tested.mean)
-        if progress:
-            print(f"pair {seed + 1} of {pairs}: {len(found)} students trained and tested", flush=True)
-    return found
+        for images, labels in conditions:
+            several[seed, images, labels] = {"distilled": sets[images], "labels": labels, "seeds": (seed,)}
+    shared: dict[str, Any] = {"data": data, "teacher": teacher, "config": config, "device": "cpu"}
+    found = evaluate_all(several, progress=progress, **shared)
+    if len(found) < len(several):
+        raise KeyboardInterrupt("students were still being trained")
+    return {pair: [found[seed, *pair].mean for seed in range(pairs)] for pair in conditions}
 
 
 def table(found: Mapping[tuple[str, str], Sequence[float]]) -> str:

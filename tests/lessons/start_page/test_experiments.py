@@ -58,11 +58,11 @@ def test_an_interrupt_is_not_taken_for_a_whole_set(small, monkeypatch) -> None:
         start_page.three_sets(data, teacher, seed=0)
 
 
-def test_a_part_of_the_table_is_the_same_as_in_the_whole(small, capsys) -> None:
+def test_a_part_of_the_table_is_the_same_as_in_the_whole(small, capsys, slow_clock) -> None:
     data, teacher, student = small
     whole = start_page.accuracies(data, teacher, pairs=2, student=student, progress=True)
     assert list(whole) == [(images, labels) for images in start_page.IMAGES for labels in start_page.LABELS]
-    assert "pair 2 of 2: 6 students" in capsys.readouterr().out
+    assert "students: step 24 of 24" in capsys.readouterr().out
     part = start_page.accuracies(data, teacher, pairs=2, conditions=[("random", "online")], student=student)
     assert part["random", "online"] == whole["random", "online"]
 
@@ -71,11 +71,11 @@ def test_a_pair_shares_its_seed(small, monkeypatch) -> None:
     data, teacher, student = small
     asked = []
 
-    def note(images: Any, _data: Any, *, seeds: tuple[int, ...], labels: str, **_: Any) -> Any:
-        asked.append((images.fingerprint, labels, seeds))
-        return types.SimpleNamespace(mean=0.5)
+    def note(several: dict[Any, dict[str, Any]], **_: Any) -> Any:
+        asked.extend((own["distilled"].fingerprint, own["labels"], own["seeds"]) for own in several.values())
+        return {name: types.SimpleNamespace(mean=0.5) for name in several}
 
-    monkeypatch.setattr(start_page, "evaluate", note)
+    monkeypatch.setattr(start_page, "evaluate_all", note)
     start_page.accuracies(data, teacher, pairs=2, student=student)
     sets = [start_page.three_sets(data, teacher, seed=seed) for seed in range(2)]
     assert asked == [
