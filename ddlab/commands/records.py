@@ -29,12 +29,7 @@ def add(commands: Any) -> None:
     """Add the command to `ddlab`."""
     options = arguments.add(commands, "records", __doc__, run)
     options.add_argument("name", nargs="?", metavar="NAME", help="of a sweep (default: list them)")
-    options.add_argument(
-        "--jobs", type=int, default=1, help="processes on this machine, one thread each; -1: one per core"
-    )
-    options.add_argument(
-        "--dask", metavar="ADDRESS", help="a dask scheduler whose workers compute, with one thread each"
-    )
+    arguments.add_workers(options, "of one thread each")
     options.add_argument("--data", help="the images, as ddlab.data.load names them: folder:PATH")
     options.add_argument("--device", default="cpu", choices=("cpu", "cuda", "auto"))
     options.add_argument("--limit", type=int, help="compute at most so many points now")

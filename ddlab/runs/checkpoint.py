@@ -152,9 +152,18 @@ def load(
 
 
 def remove(path: str | os.PathLike[str]) -> None:
-    """Take a checkpoint and its parts away, as far as they are there."""
+    """Take a checkpoint and its parts away, as far as they are there.
+
+    Raises:
+        DDLabError: what is no file, or not ours to take away.
+    """
     path = storage.checked_path(path)
-    path.unlink(missing_ok=True)
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as problem:
+        raise DDLabError(
+            f"path must be a file that can be taken away; given {str(path)!r} ({problem.strerror})."
+        ) from problem
     _remove_parts(parts_of(path), set())
 
 

@@ -217,7 +217,7 @@ def test_classes_some_at_a_time(module: Any) -> None:
         state = steps[batch * config.iterations - 1].state if batch else module.init(config, inputs)
         assert torch.equal(state.images, data.normalised(real[batch // 3, classes]))
         seen = look(module, config, inputs, state, None)
-        assert seen.labels.tolist() == classes
+        assert seen.labels is not None and seen.labels.tolist() == classes
         alone = module.State(**{**vars(state), "done": ()})  # needs nothing of the batches before it
         for step in steps[batch * config.iterations : (batch + 1) * config.iterations]:
             alone, trace = module.update(config, inputs, alone)
