@@ -149,9 +149,9 @@ def test_the_core_imports_no_widgets(file: Path) -> None:
 def test_nothing_is_unpickled(file: Path) -> None:
     names = {name.split(".")[0] for name in imported(file)}
     text = file.read_text(encoding="utf-8")
-    # joblib sends points and students to worker processes; its files are pickles, which nobody reads here.
+    # joblib sends tasks to worker processes; its files are pickles, which nobody reads here.
     assert "joblib.load" not in text and "joblib.Memory" not in text
-    allowed = {"joblib"} if file in (ROOT / "records" / "runner.py", ROOT / "runs" / "parallel.py") else set()
+    allowed = {"joblib"} if file in (ROOT / "runs" / "workers.py", ROOT / "runs" / "parallel.py") else set()
     assert not names & ({"pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"} - allowed)
     # torchvision's weights come as .pth: torch's restricted reader makes tensors of them and runs no code of the file.
     loads = [line for line in text.splitlines() if "torch.load(" in line]

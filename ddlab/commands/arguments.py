@@ -46,6 +46,16 @@ def add_data(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", default="auto", help="auto (default), cpu or cuda")
 
 
+def add_workers(parser: argparse.ArgumentParser, threads: str, default: int | str = 1) -> None:
+    """Add `--jobs` and `--dask`."""
+    words = f"processes on this machine, {threads}, on CUDA each with a GPU; -1: one per core or GPU"
+    words += "; auto (default): as many as there are cores, with 4 GB free" if default == "auto" else ""
+    parser.add_argument("--jobs", type=jobs, default=default, metavar="N", help=words)
+    parser.add_argument(
+        "--dask", metavar="ADDRESS", help="a dask scheduler whose workers, of one thread each, compute instead"
+    )
+
+
 def progress(options: argparse.Namespace) -> bool:
     """Whether to say how far a run is."""
     return not options.quiet

@@ -6,9 +6,11 @@ examples:
   ddlab distill fadrm --data shapes size=16 --teacher teacher.safetensors --config '{"images_per_class": 5}' -o set.safetensors
   ddlab distill selection --data photos/ --config kind=k_means -o set.safetensors
   ddlab distill sre2l --data cifar10 root=DATA --preset paper:cifar10 --checkpoint run.safetensors --device cuda -o set.safetensors
+  ddlab distill sre2l --data cifar10 root=DATA --preset paper:cifar10 --checkpoint run.safetensors --jobs -1 -o set.safetensors
 
 Methods: `ddlab.methods.names()` or their short names. Where the method needs a teacher and none is given, one is trained. Ctrl-C leaves
-what there is, marked as not complete; with --checkpoint the same command goes on from there.
+what there is, marked as not complete; with --checkpoint the same command goes on from there. With --jobs or --dask the batches of SRe2L,
+DWA and FADRM are made at the same time, the same set bit for bit: Ctrl-C then leaves what is done beside the checkpoint, and no set.
 """
 
 from __future__ import annotations
@@ -44,6 +46,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--resume-anyway", action="store_true", help="also from a checkpoint of another version of the source"
     )
+    arguments.add_workers(parser, "with as many threads each as one alone (OMP_NUM_THREADS)")
 
 
 def run(options: argparse.Namespace) -> tuple[int, dict[str, Any]]:
@@ -64,7 +67,8 @@ def run(options: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     else:
         wanted = method.NEEDS_TEACHER or options.save_teacher or options.teacher_config
         teacher = _trained(options, method, data, shown) if wanted else None
-    made = distill(method.NAME, data, teacher, config, checkpoint=options.checkpoint, **shown)
+    spread = {"jobs": options.jobs, "dask": options.dask}
+    made = distill(method.NAME, data, teacher, config, checkpoint=options.checkpoint, **spread, **shown)
     file = _saved(made, options.out)
     print(f"written: {file}, {len(made)} images{'' if made.complete else ', not complete: interrupted'}")
     found = {"set": str(file), "method": method.NAME, "data": data.name, "images": len(made), "complete": made.complete}

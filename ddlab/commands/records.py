@@ -29,16 +29,7 @@ def add(commands: Any) -> None:
     """Add the command to `ddlab`."""
     options = arguments.add(commands, "records", __doc__, run)
     options.add_argument("name", nargs="?", metavar="NAME", help="of a sweep (default: list them)")
-    options.add_argument(
-        "--jobs",
-        type=arguments.jobs,
-        default="auto",
-        metavar="N",
-        help="processes on this machine, one thread each; -1: one per core; default auto: as many, with 4 GB free",
-    )
-    options.add_argument(
-        "--dask", metavar="ADDRESS", help="a dask scheduler whose workers compute, with one thread each"
-    )
+    arguments.add_workers(options, "of one thread each", default="auto")
     options.add_argument("--data", help="the images, as ddlab.data.load names them: folder:PATH")
     options.add_argument("--device", default="cpu", choices=("cpu", "cuda", "auto"))
     options.add_argument("--limit", type=int, help="compute at most so many points now")

@@ -14,7 +14,9 @@ from typing import Any
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _INSTALLED = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib"))
-_PARTS = ("total_steps", "init", "update", "finish", "look", "prefix", "loss")  # of a process; `loss`: of `from_loss`
+_PARTS = (  # of a process; `loss`: of `from_loss`
+    "total_steps", "init", "update", "finish", "look", "prefix", "batches", "begin_batch", "loss",
+)  # fmt: skip
 
 
 def source(process: Any) -> str:

@@ -4,9 +4,9 @@ Images that are recovered batch by batch from one frozen teacher look alike. DWA
 in a direction that this batch's real images choose, and weights the variance gap apart from the mean gap.
 
 Symbol         In code                          Shape                       Unit
-s              images                           [classes, channels, h, w]   normalised pixels
+s              images                           [classes of the batch, channels, h, w]   normalised pixels
 theta_T        teacher.weights                  one tensor per name
-B              real images of the batch         [classes, channels, h, w]   normalised pixels
+B              real images of the batch         [classes of the batch, channels, h, w]   normalised pixels
 Delta theta    adjustment                       one tensor per parameter
 K              adjustment_steps
 rho            adjustment_radius                                            length of all weights together
@@ -35,7 +35,7 @@ And away from it
   Algorithm 1, each batch starts from the untouched teacher. The gradients of the adjustment never reach the images.
 - Its adjustment sees the real batch in the random view of the first update, shifted (CIFAR) or cropped too (Tiny ImageNet, ImageNet):
   `adjustment_view="random"`, set in `Config.paper()`. By default ours sees it as it is.
-- Its script for ImageNet takes 100 classes at a time, and batch statistics over these; here a batch holds one image of every class.
+- Its script for ImageNet takes 100 classes at a time, and batch statistics over these: `classes_per_batch`, set in `Config.paper()`.
 - The same script sets K = 15, here as in Table 8 it is 12.
 - B is a batch of real images even where the images start from noise: eq 12 takes it from the data.
 """
@@ -122,7 +122,7 @@ class Config(sre2l.Config):
         published: dict[str, Any] = {"adjustment_view": "random"}
         published |= {
             "tiny-imagenet": {"iterations": 2000, "learning_rate": 0.1},
-            "imagenet": {"iterations": 2000, "lambda_var": 0.02, "roll_pixels": 32},
+            "imagenet": {"iterations": 2000, "lambda_var": 0.02, "roll_pixels": 32, "classes_per_batch": 100},
         }.get(dataset, {})
         return cls(**published | changes)
 
@@ -167,14 +167,14 @@ def directed_adjustment(
 
     Args:
         teacher: stays as it is; its parameters are moved, its batch-norm statistics are not, in evaluation mode.
-        images: [n, channels, h, w], real ones, normalised. labels: int64 [n], every class equally often.
+        images: [n, channels, h, w], real ones, normalised. labels: int64 [n], every class that is there equally often.
         steps: K, at least 0. radius: rho, at least 0; with normalised gradients no adjustment is longer.
 
     Raises:
-        DDLabError: labels without some class, or steps or a radius below 0 or not finite.
+        DDLabError: no labels, uneven ones, or steps or a radius below 0 or not finite.
         NonFiniteError: a radius so large, or a teacher so broken, that the adjustment is not finite.
     """
-    _check_every_class(labels, teacher.spec.classes or 0)
+    _check_even(labels, teacher.spec.classes or 0)
     parameters = {name: teacher.weights[name] for name in networks.parameter_names(teacher.spec)}
     # Copies of our own, moved in place: new ones at each step would cost a third of its time.
     leaves = {name: value.detach().clone().requires_grad_() for name, value in parameters.items()}
@@ -208,21 +208,29 @@ def random_adjustment(
 
 
 def total_steps(config: Config, inputs: Inputs) -> int:
-    """Image updates of the whole run: one batch of one image per class after another. The K steps of a batch are not counted."""
+    """Image updates of the whole run: one batch after another. The K steps of a batch are not counted."""
     return sre2l.total_steps(config, inputs)
+
+
+batches = sre2l.batches
 
 
 def init(config: Config, inputs: Inputs) -> State:
     """The first batch before its first update, and the teacher adjusted for it.
 
     Raises:
-        DDLabError: no data, no teacher, a teacher without batch norm, or more images per class than a class has.
+        DDLabError: no data, no teacher, a teacher without batch norm, more images per class than a class has, or more classes per
+            batch than there are.
     """
     data, teacher = require_data(NAME, inputs), require_teacher(NAME, inputs)
     recovery.require_batch_norm_teacher(NAME, teacher)
     recovery.check_images_per_class(data, config.images_per_class)
-    begun = sre2l.init(config, inputs)
-    return State(**vars(begun), **_adjustment(config, inputs, batch=0))
+    return State(**vars(sre2l.init(config, inputs)), **_adjustment(config, inputs, batch=0))
+
+
+def begin_batch(config: Config, inputs: Inputs, batch: int) -> State:
+    """A batch before its first update, with nothing done before it, and the teacher adjusted for it."""
+    return State(**vars(sre2l.begin_batch(config, inputs, batch)), **_adjustment(config, inputs, batch))
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
@@ -234,7 +242,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
         config, inputs, state, weights=teacher.weights | state.adjusted, gap_weights=gap_weights
     )
     batch, iteration = divmod(state.step, config.iterations)
-    if iteration == 0 and batch < config.images_per_class:
+    if iteration == 0 and batch < batches(config, inputs):
         state = replace(state, **_adjustment(config, inputs, batch))
     return state, Trace(**vars(trace), adjustment_length=length)
 
@@ -261,7 +269,7 @@ def _adjustment(config: Config, inputs: Inputs, batch: int) -> dict[str, Any]:
     data, teacher = require_data(NAME, inputs), require_teacher(NAME, inputs)
     if config.perturbation == "none" or config.adjustment_steps == 0 or config.adjustment_radius == 0:
         return {"adjusted": {}, "adjustment_length": torch.zeros((), device=inputs.device)}
-    indices = recovery.real_image_indices(data, config.images_per_class, seed=config.seed)[batch]
+    indices = sre2l.real_images(config, inputs, batch)
     real = data.normalised(indices, device=inputs.device).to(next(iter(teacher.weights.values())).dtype)
     if config.adjustment_view == "random":
         real = sre2l.random_view(config, real, batch * config.iterations)
@@ -314,11 +322,11 @@ def _check_finite(found: Adjustment, radius: float) -> None:
         )
 
 
-def _check_every_class(labels: Tensor, classes: int) -> None:
+def _check_even(labels: Tensor, classes: int) -> None:
     fits = len(labels) > 0 and bool(((labels >= 0) & (labels < classes)).all())
-    counts = torch.bincount(labels, minlength=classes) if fits else labels
+    counts = labels.unique(return_counts=True)[1]
     if not fits or bool((counts != counts[0]).any()):
-        allowed = f"classes from 0 to {classes - 1}, each of them equally often and at least once"
+        allowed = f"classes from 0 to {classes - 1}, at least one, and those that are there equally often"
         errors.fail("labels", allowed, labels.tolist())
 
 

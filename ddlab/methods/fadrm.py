@@ -4,8 +4,8 @@ Images that are optimised for long against a frozen network forget the real imag
 a few times on the way (the adjustable residual connection), and takes every second part of the way at a smaller size, which is cheaper.
 
 Symbol      In code                          Shape                       Unit
-x           images                           [classes, channels, h, w]   normalised pixels
-P           patches, real ones               [classes, channels, H, W]   normalised pixels, always of full size
+x           images                           [classes of the batch, channels, h, w]   normalised pixels
+P           patches, real ones               [classes of the batch, channels, H, W]   normalised pixels, always of full size
 alpha       merge_ratio
 k           merges
 B           iterations
@@ -30,7 +30,7 @@ Deviations
 - Where the reference code's scripts for one network and 50 images differ from the paper's tables, the tables hold here: on Tiny ImageNet
   a learning rate of .01, B = 1000 and k = 1; on ImageNette a rate of .05. The ShuffleNetV2 of its FADRM+ has full width at 224 px.
 - The paper halves precision to float16; here it is bfloat16, and float32 by default. Statistics, losses and the images are float32.
-- A batch holds one image of every class; the paper takes at most 100 classes at a time.
+- A batch holds one image of every class; the paper takes at most 100 classes at a time: `classes_per_batch`, set in `Config.paper()`.
 - The defaults mix in a whole real image of the class, drawn at random. `patches="crop"` and `"mosaic"` take RDED's best parts instead,
   one or 2 x 2 to an image (1 x 1 and 2 x 2 in Table 3; the paper does not say how its patches are chosen).
 - The labels stored are the networks' mean in evaluation mode; the paper's in training mode, for every view: `relabelling.relabelled`.
@@ -43,7 +43,6 @@ import functools
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Self
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -56,9 +55,8 @@ from ..distilled import DistilledSet
 from ..networks.specification import ImageSize
 from ..runs import cache
 from ..runs.look import Look
-from ..runs.process import Inputs, require_data, require_teacher
+from ..runs.process import Finished, Inputs, require_data, require_teacher
 from . import rded, recovery, sre2l
-from ._labelling import labelled_set
 
 NAME = "data_residual_matching"
 ALIASES = ("fadrm",)
@@ -112,6 +110,8 @@ class Config(sre2l.Config):
         """The published settings for "cifar10", "cifar100", "tiny-imagenet" or "imagenet" (both need a large GPU)."""
         errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "tiny-imagenet", "imagenet"))
         published: dict[str, Any] = {"precision": "bfloat16"}
+        if dataset in ("tiny-imagenet", "imagenet"):
+            published |= {"classes_per_batch": 100}
         if dataset == "imagenet":
             published |= {"small_size": 200, "roll_pixels": 32}
         return cls(**published | changes)
@@ -198,8 +198,11 @@ def network_of(iteration: Index, *, networks: Count) -> int:
 
 
 def total_steps(config: Config, inputs: Inputs) -> int:
-    """Image updates of the whole run, at either size: one batch of one image per class after another."""
+    """Image updates of the whole run, at either size: one batch after another."""
     return sre2l.total_steps(config, inputs)
+
+
+batches = sre2l.batches
 
 
 def prefix(config: Config) -> tuple[int, Config]:
@@ -214,10 +217,11 @@ def init(config: Config, inputs: Inputs) -> State:
     """The first batch before its first update, at the size of its first stage.
 
     Raises:
-        DDLabError: no data, no teacher, one without batch norm, more images per class than a class has, a small size that is not
-            below the images' or that a teacher cannot take.
+        DDLabError: no data, no teacher, one without batch norm, more images per class than a class has, more classes per batch than
+            there are, a small size that is not below the images' or that a teacher cannot take.
     """
     data, _ = require_data(NAME, inputs), require_teacher(NAME, inputs)
+    recovery.check_classes_per_batch(data, config.classes_per_batch)
     recovery.check_images_per_class(data, config.images_per_class)
     size = stage_size(1, image_size=data.image_size, small_size=config.small_size)
     if config.roll_pixels >= min(size):
@@ -227,9 +231,13 @@ def init(config: Config, inputs: Inputs) -> State:
         if not networks.takes_size(teacher.spec, size):
             wanted = f"a network that takes {size[0]} x {size[1]} pixels as well (small_size), one with global pooling"
             errors.fail("teacher", wanted, f"{teacher.spec.title} for {data.image_size[0]} x {data.image_size[1]}")
-    images = _first_images(config, inputs, batch=0)
-    done = images.new_zeros((0, *images.shape[:2], *data.image_size))
-    return State(0, images, optimisers.adam_init({"images": images}), done)
+    return begin_batch(config, inputs, 0)
+
+
+def begin_batch(config: Config, inputs: Inputs, batch: int) -> State:
+    """A batch before its first update, at the size of its first stage, with nothing done before it."""
+    images = _first_images(config, inputs, batch)
+    return State(batch * config.iterations, images, optimisers.adam_init({"images": images}), Finished())
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
@@ -249,12 +257,9 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     """Relabel by all networks. An interrupted run gives the batches done and the one under work, at full size."""
-    complete = state.step >= total_steps(config, inputs)
-    size = require_data(NAME, inputs).image_size
-    batches = state.done if complete else torch.cat([state.done, resampled(state.images, size)[None]])
-    labels = torch.arange(batches.shape[1]).repeat(len(batches))
-    provenance = {"method": NAME, "config": config.to_dict(), "step": state.step}
-    return labelled_set(batches.flatten(0, 1), labels, inputs, complete=complete, provenance=provenance)
+    full = resampled(state.images, require_data(NAME, inputs).image_size)
+    made = sre2l.finish(config, inputs, replace(state, images=full))
+    return replace(made, provenance=made.provenance | {"method": NAME})
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
@@ -279,7 +284,7 @@ def _next_stage(config: Config, inputs: Inputs, state: State, batch: int, stage:
 def _next_batch(config: Config, inputs: Inputs, state: State, batch: int) -> State:
     full = resampled(state.images, require_data(NAME, inputs).image_size)
     first = functools.partial(_first_images, config, inputs)
-    return recovery.next_batch(state, batch, full, count=config.images_per_class, first=first)
+    return recovery.next_batch(state, batch, full, count=batches(config, inputs), first=first)
 
 
 def _first_images(config: Config, inputs: Inputs, batch: int) -> Tensor:
@@ -288,12 +293,13 @@ def _first_images(config: Config, inputs: Inputs, batch: int) -> Tensor:
     size = stage_size(1, image_size=data.image_size, small_size=config.small_size)
     if config.initialisation == "real":
         return resampled(_patches(config, inputs, batch), size)
-    noise = recovery.noise_images(data, data.classes, seed=config.seed, batch=batch, device=inputs.device)
+    _, classes = sre2l.batch_at(config, inputs, batch * config.iterations)
+    noise = recovery.noise_images(data, len(classes), seed=config.seed, batch=batch, device=inputs.device)
     return resampled(noise, size)
 
 
 def _patches(config: Config, inputs: Inputs, batch: int) -> Tensor:
-    """P: one real image, crop or mosaic of each class, a different one in each batch."""
+    """P: one real image, crop or mosaic of each class of a batch, a different one in each batch."""
     data = require_data(NAME, inputs)
     if config.patches in _FACTORS:
         # The first network chooses. The choice is a function of config and inputs, so it is looked up, not kept in every state.
@@ -304,9 +310,9 @@ def _patches(config: Config, inputs: Inputs, batch: int) -> Tensor:
             raise NonFiniteError(words) from problem
         if cache.is_partial(made):
             raise KeyboardInterrupt("the patches were still being chosen")
-        return made.images.unflatten(0, (data.classes, -1))[:, batch].to(inputs.device)
-    indices = recovery.real_image_indices(data, config.images_per_class, seed=config.seed)[batch]
-    return data.normalised(indices, device=inputs.device)
+        image, some = sre2l.batch_at(config, inputs, batch * config.iterations)
+        return made.images.unflatten(0, (data.classes, -1))[some.start : some.stop, image].to(inputs.device)
+    return data.normalised(sre2l.real_images(config, inputs, batch), device=inputs.device)
 
 
 def _selection(config: Config) -> rded.Config:

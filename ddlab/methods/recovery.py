@@ -13,6 +13,7 @@ all layers of a network in one pass                 matched_call
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -25,6 +26,7 @@ from torch.autograd.function import once_differentiable
 
 from .. import networks
 from ..core import errors, optimisers, randomness
+from ..core.boundary import Count, Index, checked
 from ..core.errors import DDLabError
 from ..data import ImageData
 from ..data.augmentation import random_rectangle
@@ -305,13 +307,35 @@ def real_image_rows(members: int, count: int, *, label: int, seed: int) -> Tenso
     return torch.randperm(members, generator=randomness.generator(seed, label, "real images"))[:count]
 
 
+@checked
+def batch_count(images_per_class: Count, *, classes: Count, classes_per_batch: Count | None = None) -> int:
+    """Batches of a whole run: for each image of a class, its classes some at a time (None: all at once).
+
+    >>> batch_count(10, classes=1000), batch_count(10, classes=1000, classes_per_batch=100)
+    (10, 100)
+    """
+    return images_per_class * math.ceil(classes / (classes_per_batch or classes))
+
+
+@checked
+def batch_of(batch: Index, *, classes: Count, classes_per_batch: Count | None = None) -> tuple[int, range]:
+    """Which image of its classes (from 0) a batch (from 0) makes, and of which classes; every class has its first before any a second.
+
+    >>> [batch_of(batch, classes=5, classes_per_batch=2) for batch in range(4)]
+    [(0, range(0, 2)), (0, range(2, 4)), (0, range(4, 5)), (1, range(0, 2))]
+    """
+    size = classes_per_batch or classes
+    image, part = divmod(batch, math.ceil(classes / size))
+    return image, range(part * size, min((part + 1) * size, classes))
+
+
 def next_batch(state: Any, batch: int, made: Tensor, *, count: int, first: Callable[[int], Tensor]) -> Any:
     """The state after a batch: its images join the done ones; the next one of `count` begins with a fresh Adam, if there is one.
 
     Args:
         state: with images, optimiser and done. made: the images of the batch, of full size. first: batch -> what it begins with.
     """
-    state = replace(state, done=torch.cat([state.done, made[None]]))
+    state = replace(state, done=(*state.done, made))
     if batch + 1 == count:
         return state
     images = first(batch + 1)
@@ -326,6 +350,12 @@ def check_images_per_class(data: ImageData, images_per_class: int) -> None:
         raise DDLabError(
             f"images_per_class must be at most {int(counts.min())}, the images of class {smallest!r}; given {images_per_class}."
         )
+
+
+def check_classes_per_batch(data: ImageData, classes_per_batch: int | None) -> None:
+    """Raise if the data has fewer classes than that."""
+    if classes_per_batch is not None and classes_per_batch > data.classes:
+        errors.fail("classes_per_batch", f"at most {data.classes}, the classes of the data, or None", classes_per_batch)
 
 
 def require_batch_norm_teacher(name: str, teacher: Network) -> None:

@@ -4,7 +4,7 @@ A network trained on the data (squeeze) is frozen; images are then optimised unt
 batch-norm layers see the statistics they remember (recover); the network labels them (relabel). The images never meet the data again.
 
 Symbol      In code                          Shape                       Unit
-s           images                           [classes, channels, h, w]   normalised pixels
+s           images                           [classes of the batch, channels, h, w]   normalised pixels
 theta_T     teacher.weights                  one tensor per name
 l           cross-entropy `class_loss`       []                          nats
 L_mean      mean_gap                         []
@@ -28,8 +28,8 @@ Deviations, all towards the reference code, which made the tables
 - The result is kept as floats; the reference stores lossy JPEG.
 - From 64 px on each pass sees a random crop, scaled up, and a flip, before the shift, as in the ImageNet code; below there is neither,
   as in the CIFAR code. `crop="always"` or "never" overrides this.
-And away from it
-- A batch holds one image of every class. With more than 100 classes the code takes 100 at a time, and batch statistics over these.
+- A batch holds one image of every class. The code for ImageNet takes 100 classes at a time, and batch statistics over these:
+  `classes_per_batch`, set in `Config.paper("imagenet")`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from ..core.parameters import Parameters, parameter
 from ..distilled import DistilledSet
 from ..networks import Network
 from ..runs.look import Look, Number
-from ..runs.process import Inputs, require_data, require_teacher
+from ..runs.process import Finished, Inputs, require_data, require_teacher
 from . import recovery
 from ._labelling import labelled_set
 
@@ -127,7 +127,18 @@ class Config(Parameters):
     precision: str = parameter(
         "float32", choices=("float32", "bfloat16"), help="Of the network; statistics and images stay float32."
     )
+    classes_per_batch: int | None = parameter(
+        None,
+        range=(1, None),
+        help="Classes in one batch, over which the batch statistics are; None takes all of them.",
+        source="reference code: 100 for ImageNet",
+    )
     seed: int = parameter(0, range=(0, None), help="Of every draw.")
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields; `classes_per_batch` only where it is given: configs that were made before it keep their fingerprint."""
+        described = super().to_dict()
+        return {name: value for name, value in described.items() if (name, value) != ("classes_per_batch", None)}
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
@@ -139,18 +150,21 @@ class Config(Parameters):
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
         """The published settings for "cifar10", "cifar100" or "imagenet" (which recovers at 224 px and needs a large GPU)."""
         errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "imagenet"))
-        published: dict[str, Any] = {"iterations": 4000, "roll_pixels": 32} if dataset == "imagenet" else {}
-        return cls(**published | changes)
+        large: dict[str, Any] = {"iterations": 4000, "roll_pixels": 32, "classes_per_batch": 100}
+        return cls(**(large if dataset == "imagenet" else {}) | changes)
 
 
 @dataclass(frozen=True)
 class State:
-    """`step` updates done; the batch under work with its optimiser; the batches already done [b, classes, channels, h, w]."""
+    """`step` updates done; the batch under work with its optimiser; the batches already done, each [its classes, channels, h, w]."""
 
     step: int
     images: Tensor
     optimiser: optimisers.AdamState
-    done: Tensor
+    done: Finished
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "done", Finished(self.done))
 
 
 AnyState = TypeVar("AnyState", bound=State)
@@ -200,24 +214,44 @@ def image_update(
 
 
 def total_steps(config: Config, inputs: Inputs) -> int:
-    """Image updates of the whole run: one batch of one image per class after another."""
-    return config.images_per_class * config.iterations
+    """Image updates of the whole run: one batch after another."""
+    return batches(config, inputs) * config.iterations
+
+
+def batches(config: Config, inputs: Inputs) -> int:
+    """How many batches a run makes, none of which sees another; each holds one image of some or all classes."""
+    classes = require_data(NAME, inputs).classes
+    return recovery.batch_count(config.images_per_class, classes=classes, classes_per_batch=config.classes_per_batch)
+
+
+def batch_at(config: Config, inputs: Inputs, step: int) -> tuple[int, range]:
+    """The batch under work after `step` updates, the last one at the end: which image of its classes it makes, and these."""
+    classes = require_data(NAME, inputs).classes
+    batch = min(step // config.iterations, batches(config, inputs) - 1)
+    return recovery.batch_of(batch, classes=classes, classes_per_batch=config.classes_per_batch)
 
 
 def init(config: Config, inputs: Inputs) -> State:
     """The first batch before its first update.
 
     Raises:
-        DDLabError: no data, no teacher, a teacher without batch norm, or more images per class than a class has (real start).
+        DDLabError: no data, no teacher, a teacher without batch norm, more images per class than a class has (real start), or more
+            classes per batch than there are.
     """
     data, teacher = require_data(NAME, inputs), require_teacher(NAME, inputs)
     recovery.require_batch_norm_teacher(NAME, teacher)
+    recovery.check_classes_per_batch(data, config.classes_per_batch)
     if config.initialisation == "real":
         recovery.check_images_per_class(data, config.images_per_class)
     if config.roll_pixels >= min(data.image_size):
         errors.fail("roll_pixels", f"below the image size of {min(data.image_size)} px", config.roll_pixels)
-    images = _first_images(config, inputs, batch=0)
-    return State(0, images, optimisers.adam_init({"images": images}), images.new_zeros((0, *images.shape)))
+    return begin_batch(config, inputs, 0)
+
+
+def begin_batch(config: Config, inputs: Inputs, batch: int) -> State:
+    """A batch before its first update, with nothing done before it."""
+    images = _first_images(config, inputs, batch)
+    return State(batch * config.iterations, images, optimisers.adam_init({"images": images}), Finished())
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
@@ -261,7 +295,8 @@ def gradient_step(
         weights, gap_weights: as in `image_step`; None takes the teacher's own.
     """
     data = require_data(NAME, inputs)
-    labels = torch.arange(data.classes, device=state.images.device)
+    _, classes = batch_at(config, inputs, state.step)
+    labels = torch.arange(classes.start, classes.stop, device=state.images.device)
     leaf = state.images.detach().requires_grad_()
     with torch.enable_grad():
         view = random_view(config, leaf, state.step)
@@ -293,7 +328,7 @@ def gradient_step(
         variance_gap=variance_gap.detach(),
         layer_mean_gaps=matched.mean_gaps.detach(),
         layer_variance_gaps=matched.variance_gaps.detach(),
-        class_probability=logits.detach().softmax(1).diagonal(),
+        class_probability=logits.detach().softmax(1)[:, classes.start :].diagonal(),
         learning_rate=learning_rate,
     )
     return replace(state, step=state.step + 1, images=images, optimiser=optimiser), trace
@@ -313,15 +348,17 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     An interrupted run gives the batches done and the one under work, marked as not complete.
     """
     complete = state.step >= total_steps(config, inputs)
-    batches = state.done if complete else torch.cat([state.done, state.images[None]])
-    labels = torch.arange(batches.shape[1]).repeat(len(batches))
+    made = state.done if complete else (*state.done, state.images)
+    classes = [batch_at(config, inputs, batch * config.iterations)[1] for batch in range(len(made))]
+    labels = torch.tensor([label for some in classes for label in some])
     provenance = {"method": NAME, "config": config.to_dict(), "step": state.step}
-    return labelled_set(batches.flatten(0, 1), labels, inputs, complete=complete, provenance=provenance)
+    return labelled_set(torch.cat(made), labels, inputs, complete=complete, provenance=provenance)
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
     """The batch under work, one image of each class; the terms of eq 3, and how sure the teacher is of the wanted class."""
-    classes = torch.arange(len(state.images), device=state.images.device)
+    _, some = batch_at(config, inputs, state.step)
+    classes = torch.arange(some.start, some.stop, device=state.images.device)
     if trace is None:
         return Look(state.images, classes, running="noise")
     numbers = {
@@ -337,15 +374,22 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
 
 def _next_batch(config: Config, inputs: Inputs, state: AnyState, batch: int) -> AnyState:
     first = functools.partial(_first_images, config, inputs)
-    return recovery.next_batch(state, batch, state.images, count=config.images_per_class, first=first)
+    return recovery.next_batch(state, batch, state.images, count=batches(config, inputs), first=first)
 
 
 def _first_images(config: Config, inputs: Inputs, batch: int) -> Tensor:
     data = require_data(NAME, inputs)
     if config.initialisation == "noise":
-        return recovery.noise_images(data, data.classes, seed=config.seed, batch=batch, device=inputs.device)
-    indices = recovery.real_image_indices(data, config.images_per_class, seed=config.seed)
-    return data.normalised(indices[batch], device=inputs.device)
+        _, classes = batch_at(config, inputs, batch * config.iterations)
+        return recovery.noise_images(data, len(classes), seed=config.seed, batch=batch, device=inputs.device)
+    return data.normalised(real_images(config, inputs, batch), device=inputs.device)
+
+
+def real_images(config: Config, inputs: Inputs, batch: int) -> Tensor:
+    """int64 [classes of the batch]: a training image of each, by `recovery.real_image_indices`. DWA and FADRM stand on it."""
+    image, classes = batch_at(config, inputs, batch * config.iterations)
+    indices = recovery.real_image_indices(require_data(NAME, inputs), config.images_per_class, seed=config.seed)
+    return indices[image, classes.start : classes.stop]
 
 
 SMALL = Config(images_per_class=2, iterations=3, roll_pixels=2)  # for the contract tests

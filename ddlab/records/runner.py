@@ -1,7 +1,7 @@
 """The runner of a sweep: it keeps each finished point at once, and makes the table of all.
 
-Points are independent, so joblib spreads them over the cores of a machine, or with dask over machines. Every worker computes with one
-thread: a point gives the same numbers whoever computes it and whatever runs beside it.
+Points are independent, so they are spread over the cores or GPUs of a machine, or with dask over machines (`runs.workers`). Every worker
+computes with one thread: a point gives the same numbers whoever computes it and whatever runs beside it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,13 +18,11 @@ import torch
 
 from ..core import errors, storage
 from ..core.errors import DDLabError
-from ..runs import cache, parallel
+from ..runs import cache, parallel, workers
 from ..runs.process import Progress
 from .provenance import of_machine, summary
 from .record import Record, read_json
 from .sweep import Place, Point, Sweep, checked_point
-
-_DASK_SECONDS = 30  # to wait for a scheduler
 
 
 @dataclass(frozen=True)
@@ -53,15 +51,16 @@ def run(
 
     Args:
         place: its folder is needed. Over several machines it should be one that all of them see: else each makes its own teacher.
-        jobs: processes on this machine, -1 for one per core; "auto" for as many as there are cores, with 4 GB free.
+        jobs: processes on this machine, -1 for one per core or GPU: on CUDA each has a GPU of its own. "auto": as many as there are
+            cores, with 4 GB free; on CUDA one.
         dask: address of a dask scheduler ("tcp://HOST:8786"), whose workers (of one thread each) compute instead. jobs is then unused.
         limit: compute at most so many points now.
 
     Returns:
-        An `Outcome`: a point that fails does not stop the others.
+        An `Outcome`: a point that fails does not stop the others; one whose worker is lost is computed again, a few times.
 
     Raises:
-        DDLabError: no folder, no such scheduler.
+        DDLabError: no folder, no such scheduler, more jobs than GPUs.
         KeyboardInterrupt: points that were done are kept; a second call goes on from them.
     """
     errors.check_instance("sweep", sweep, Sweep, "a Sweep")
@@ -80,11 +79,20 @@ def run(
     if not missing:
         return outcome
     line = Progress(sweep.name, len(missing), progress)
-    with _one_thread(), _workers(_processes(jobs, len(missing)), dask) as computed:
+    with _one_thread():
+        found = workers.spread(
+            _computed,
+            (sweep, place.absolute()),
+            missing,
+            jobs=_processes(jobs, len(missing), place.device),
+            dask=dask,
+            device=place.device,
+        )
         cache.clear()  # What is in memory alone is not in the folder, where workers look.
         if sweep.prepare is not None:
             sweep.prepare(place.absolute())
-        for done, (number, row, problem) in enumerate(computed(sweep, missing, place.absolute()), start=1):
+        for done, (number, computed) in enumerate(found, start=1):
+            row, problem = computed or (None, f"its worker was lost {workers.LOST} times (killed, or out of memory)")
             if row is None:
                 outcome.failures[number] = problem
             else:
@@ -140,22 +148,23 @@ def kept(file: Path, point: Point) -> dict[str, Any]:
     return row
 
 
-def _computed(sweep: Sweep, number: int, place: Place) -> tuple[int, dict[str, Any] | None, str]:
-    """One point in a worker: (its number, its row, "") or (its number, None, what went wrong)."""
-    torch.set_num_threads(1)
+def _computed(shared: tuple[Sweep, Place], number: int) -> tuple[dict[str, Any] | None, str]:
+    """One point in a worker: (its row, "") or (None, what went wrong)."""
+    sweep, place = shared
     cache.clear()  # A point pays for what it needs, whichever points this worker had before.
     start, point = time.process_time(), dict(sweep.settings[number])
     try:
         with parallel.alone():  # the other cores have other points
             measured = sweep.measure(point, place)
     except Exception as problem:  # whatever it is: hours of other points must not be lost with it
-        return number, None, f"{type(problem).__name__}: {problem}"
+        return None, f"{type(problem).__name__}: {problem}"
     spent = round(time.process_time() - start, 2)
-    return number, {"point": point, "measured": measured, "cpu_seconds": spent, "made": of_machine(place.device)}, ""
+    return {"point": point, "measured": measured, "cpu_seconds": spent, "made": of_machine(place.device)}, ""
 
 
-def _processes(jobs: int | str, points: int) -> int:
-    return int(jobs) if jobs != "auto" else 1 + parallel.processes_beside(jobs, points)
+def _processes(jobs: int | str, points: int, device: torch.device | str) -> int:
+    alone = "on a GPU" if errors.checked_device(device).type == "cuda" else ""
+    return int(jobs) if jobs != "auto" else 1 + parallel.processes_beside(jobs, points, alone=alone)
 
 
 @contextlib.contextmanager
@@ -166,35 +175,3 @@ def _one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-@contextlib.contextmanager
-def _workers(jobs: int, dask: str | None) -> Iterator[Callable[[Sweep, list[int], Place], Iterator[Any]]]:
-    """What computes points, in the order in which they are done."""
-    import joblib
-
-    def computed(sweep: Sweep, numbers: list[int], place: Place) -> Iterator[Any]:
-        # One point at a time: a batch would be kept only as a whole.
-        pool = joblib.Parallel(n_jobs=-1 if dask else jobs, batch_size=1, return_as="generator_unordered")
-        return pool(joblib.delayed(_computed)(sweep, number, place) for number in numbers)
-
-    if dask is None:
-        with joblib.parallel_config("loky", inner_max_num_threads=1):
-            yield computed
-        return
-    with _client(dask), joblib.parallel_config("dask"):
-        yield computed
-
-
-def _client(address: str) -> Any:
-    errors.check_text("dask", address, empty=False)
-    try:
-        from dask.distributed import Client
-    except ImportError:
-        errors.fail("dask", "left out where dask.distributed is not installed (pip install ddlab[machines])", address)
-    try:
-        return Client(address, timeout=_DASK_SECONDS)
-    except (OSError, ValueError) as problem:
-        raise DDLabError(
-            f"dask must be the address of a running scheduler; given {address!r} ({problem})."
-        ) from problem

@@ -26,7 +26,7 @@ from ..data.images import Split
 from ..distilled import DistilledSet
 from ..evaluation import class_incremental, evaluate
 from ..networks import Network
-from ..runs import cache, process
+from ..runs import cache, checkpoint, process
 from ..runs.process import Inputs
 from ..training import supervised
 from .sweep import Place, Point
@@ -100,7 +100,7 @@ def kept(
         options["checkpoint"] = folder / f"{storage.fingerprint(config, inputs.fingerprint)}.checkpoint"
     result = whole(cache.run(process, config, inputs, folder=folder, load=load, **options))
     if long:
-        options["checkpoint"].unlink(missing_ok=True)  # the result stands beside it
+        checkpoint.remove(options["checkpoint"])  # the result stands beside it
     return result
 
 

@@ -129,6 +129,7 @@ class Run:
         self._sized: tuple[tuple[int, ...], int] = ((), 0)  # what was counted last, and at which step
         self._advancing = threading.RLock()
         self._finite, self._looked = None, 0.0  # the last step that was looked at, and when
+        self._seen: set[int] = set()  # finished items that were looked at
         self.seconds, self._updates, self.started = 0.0, 0, None
 
     # -- reading, in any thread
@@ -316,10 +317,11 @@ class Run:
         from . import checkpoint as files
 
         errors.check_function("on_step", on_step, optional=True)
-        file = None if checkpoint is None else storage.checked_path(checkpoint, "checkpoint")
+        path = None if checkpoint is None else storage.checked_path(checkpoint, "checkpoint")
         errors.check_number("checkpoint_seconds", checkpoint_seconds, 0)
         saved, last, told = time.monotonic(), 0, False
         parts = (self.process, self.config, self.inputs)
+        file = None if path is None else files.Checkpoint(path, *parts)
 
         def save(at_end: bool = False) -> None:
             nonlocal last, told
@@ -327,14 +329,14 @@ class Run:
                 return
             self._check_finite(self.state(), self._trace)
             try:
-                files.save(file, *parts, self.state())
+                file.save(self.state())
                 last = self.step
             except (DDLabError, KeyboardInterrupt) as problem:  # what was computed is worth more than its copy
                 if isinstance(problem, KeyboardInterrupt) and not at_end:
                     raise
                 if at_end or not told:
                     reason = str(problem).rstrip(".") or "interrupted"
-                    where = f"checkpoint {str(file)!r} is still of step {last}"
+                    where = f"checkpoint {str(path)!r} is still of step {last}"
                     warnings.warn(f"{where}: step {self.step} could not be written ({reason}).", stacklevel=3)
                 told = True
 
@@ -347,15 +349,15 @@ class Run:
                 save()
                 saved = time.monotonic()
 
-        if file is not None and not self.begun and self._first is None and os.path.exists(file):
-            self._first = files.load(file, *parts, resume_anyway=resume_anyway)
+        if file is not None and not self.begun and self._first is None and os.path.exists(file.path):
+            self._first = file.load(resume_anyway=resume_anyway)
         self.begin()
         line, stopped = Progress(self.process.NAME, self.total, progress), False
         try:
             if file is not None:  # what cannot be written or read back is known before the work, not after it
                 self._check_finite(self.state(), self._trace)
-                files.save(file, *parts, self.state())
-                files.check_comes_back(file, *parts, self.state())
+                file.save(self.state())
+                files.check_comes_back(file.path, *parts, self.state())
                 last = self.step
             self.advance(watch=watch)
         except KeyboardInterrupt:
@@ -396,7 +398,7 @@ class Run:
     def _check_finite(self, state: Any, trace: Any) -> None:
         """Not after every update: a GPU is waited for."""
         try:
-            check_finite(self.process.NAME, int(state.step), trace, state)
+            check_finite(self.process.NAME, int(state.step), trace, state, seen=self._seen)
         except NonFiniteError as problem:
             rates = {name: value for name, value in vars(self.config).items() if "learning_rate" in name and value}
             advice = "; ".join(f"a smaller {name} than {value:g} usually helps" for name, value in rates.items())

@@ -146,6 +146,19 @@ def test_an_interrupt_leaves_what_there_is_and_a_checkpoint_goes_on(
     assert Path("run.safetensors.teacher").exists()
 
 
+def test_several_processes_make_the_same_set(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["distill", "sre2l", *DATA, "--config", "iterations=2", "classes_per_batch=4", "--json", "--quiet"]
+    assert main([*given, *TEACHER, "--save-teacher", "t.safetensors", "-o", "one.safetensors"]) == 0
+    spread = [*given, "--teacher", "t.safetensors", "--checkpoint", "run", "--jobs", "2", "-o", "two.safetensors"]
+    capsys.readouterr()
+    assert main(spread) == 0
+    assert told(capsys)["complete"] is True
+    one, two = (DistilledSet.load(f"{name}.safetensors") for name in ("one", "two"))
+    assert one.fingerprint == two.fingerprint and one.labels.tolist() == list(range(10))
+    assert main(["distill", "selection", *DATA, "--jobs", "2", "-o", "a.safetensors"]) == 2
+    assert "jobs must be 1, and dask None, for selection" in capsys.readouterr().err
+
+
 def test_a_set_that_cannot_be_written_where_it_was_asked_for_is_kept_elsewhere(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -532,7 +532,7 @@ def test_an_interrupt_leaves_a_partial_result_and_a_checkpoint(
     total, file = len(whole), tmp_path / "run.safetensors"
     # From the consumer after steps 1 and one before the end; from inside the first, second and last update.
     for done in {1, total - 1} if place == "consumer" else {0, 1, total - 1}:
-        file.unlink(missing_ok=True)
+        checkpoint.remove(file)
         if place == "consumer":
             partial = process.run(case.module, case.config, inputs, checkpoint=file, on_step=Interrupt(done))
         else:
@@ -555,7 +555,7 @@ def test_an_interrupt_leaves_a_partial_result_and_a_checkpoint(
         assert_same(resumed, result)
         assert resumed.fingerprint == result.fingerprint
         assert_same(process.run(case.module, case.config, inputs, checkpoint=file, resume_anyway=patched), result)
-        assert [path.name for path in tmp_path.iterdir()] == [file.name]
+        assert {path.name for path in tmp_path.iterdir()} <= {file.name, checkpoint.parts_of(file).name}
 
 
 def is_complete(result: DistilledSet | Network | Forgetting) -> bool:

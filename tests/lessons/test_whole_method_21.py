@@ -50,7 +50,7 @@ def by_the_library(data: Any, teacher: networks.Network) -> torch.Tensor:
     for _ in range(2 * UPDATES):
         state, _ = dwa.update(config, inputs, state)
         state = in_double(state)
-    return state.done.flatten(0, 1)
+    return torch.cat(state.done)
 
 
 def by_the_lesson(data: Any, teacher: networks.Network, *changes: tuple[str, str]) -> torch.Tensor:

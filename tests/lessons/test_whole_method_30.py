@@ -45,9 +45,7 @@ def library(data: ImageData, teacher: Network) -> list[Tensor]:
     inputs = Inputs(data=data, teachers=(teacher,), device="cpu")
     state = fadrm.init(config, inputs)
     images = fadrm.resampled(patches_of(data), (SMALL_SIZE, SMALL_SIZE))
-    state = dataclasses.replace(
-        state, images=images, optimiser=optimisers.adam_init({"images": images}), done=state.done.double()
-    )
+    state = dataclasses.replace(state, images=images, optimiser=optimisers.adam_init({"images": images}))
     found = []
     for _ in range(STEPS):
         found.append(state.images)

@@ -199,8 +199,7 @@ def test_updates_are_algorithm_1(changes: dict[str, Any], teachers: tuple[Networ
         for batch in (0, 1):
             patches = fadrm._patches(config, inputs, batch).double()
             start = fadrm.resampled(patches, fadrm.stage_size(1, image_size=(12, 12), small_size=config.small_size))
-            done = start.new_zeros((batch, 2, 3, 12, 12))
-            state = fadrm.State(batch * config.iterations, start, optimisers.adam_init({"images": start}), done)
+            state = fadrm.State(batch * config.iterations, start, optimisers.adam_init({"images": start}), ())
             expected = algorithm_1(config, some, patches, batch)
             for frame in expected[:-1]:
                 state, _ = fadrm.update(config, inputs, state)

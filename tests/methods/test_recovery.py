@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from typing import Any
 
 import pytest
 import torch
@@ -14,12 +15,12 @@ from torch import Tensor, nn
 from ddlab import networks
 from ddlab.core import optimisers
 from ddlab.data import ImageData
-from ddlab.methods import recovery, sre2l
+from ddlab.methods import dwa, fadrm, recovery, sre2l
 from ddlab.networks import Network, convnet
-from ddlab.runs import process
+from ddlab.runs import look, process
 from ddlab.runs.process import Inputs
 from tests.networks.test_networks import plain
-from tests.support import assert_unchanged, made_data, refuses, snapshot
+from tests.support import assert_same, assert_unchanged, made_data, refuses, snapshot
 
 
 def draw(*shape: int, seed: int = 0) -> Tensor:
@@ -193,15 +194,62 @@ def test_gathered_gaps_of_layers_of_all_widths(monkeypatch: pytest.MonkeyPatch) 
     config = sre2l.Config(images_per_class=1)
     first = process.start(sre2l, config, inputs)
     images = first.images.double()
-    state = dataclasses.replace(
-        first, images=images, done=first.done.double(), optimiser=optimisers.adam_init({"images": images})
-    )
+    state = dataclasses.replace(first, images=images, optimiser=optimisers.adam_init({"images": images}))
     found, whole = [], recovery.matched_call
     for gathered in (True, False):
         monkeypatch.setattr(recovery, "matched_call", functools.partial(whole, gathered=gathered))
         after, trace = sre2l.update(config, inputs, state)
         found.append((after.images, trace.layer_mean_gaps, trace.layer_variance_gaps))
     torch.testing.assert_close(found[0], found[1], rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("module", [sre2l, dwa, fadrm])
+def test_classes_some_at_a_time(module: Any) -> None:
+    """Five classes, two at a time: each batch is of its own classes alone, and the set is in the order of one with all at once."""
+    data = made_data(classes=5, size=8)
+    teacher = networks.initialise(networks.spec("convnet", width=4).for_data(data), seed=0)
+    inputs = Inputs(data=data, teachers=(teacher,), device="cpu")
+    config = module.SMALL.replace(initialisation="real", classes_per_batch=2)
+    steps = list(process.steps(module, config, inputs))
+    assert len(steps) == module.total_steps(config, inputs) == 6 * config.iterations
+    real = recovery.real_image_indices(data, 2, seed=config.seed)
+    for batch, classes in enumerate([[0, 1], [2, 3], [4]] * 2):
+        state = steps[batch * config.iterations - 1].state if batch else module.init(config, inputs)
+        assert torch.equal(state.images, data.normalised(real[batch // 3, classes]))
+        seen = look(module, config, inputs, state, None)
+        assert seen.labels is not None and seen.labels.tolist() == classes
+        alone = module.State(**{**vars(state), "done": ()})  # needs nothing of the batches before it
+        for step in steps[batch * config.iterations : (batch + 1) * config.iterations]:
+            alone, trace = module.update(config, inputs, alone)
+            assert_same(trace, step.trace)
+            chance = trace.class_probability
+            assert len(chance) == len(classes) and bool(((chance > 0) & (chance < 1)).all())
+        assert_same(alone.done[0], steps[-1].state.done[batch])
+    whole = module.finish(config, inputs, steps[-1].state)
+    assert whole.complete and whole.labels.tolist() == [0, 1, 2, 3, 4] * 2
+    part = module.finish(config, inputs, steps[config.iterations].state)
+    assert not part.complete and part.labels.tolist() == [0, 1, 2, 3]
+    every, default = (config.replace(classes_per_batch=count) for count in (5, None))
+    assert_same(process.run(module, every, inputs).images, process.run(module, default, inputs).images)
+    assert "classes_per_batch" not in default.to_dict() and config.to_dict()["classes_per_batch"] == 2
+    assert module.Config.paper("imagenet").classes_per_batch == 100
+    with refuses("classes_per_batch", "at most 5", "6"):
+        module.init(config.replace(classes_per_batch=6), inputs)
+    with refuses("classes_per_batch", "at least 1", "0"):
+        config.replace(classes_per_batch=0)
+
+
+def test_the_loss_of_some_classes_is_of_these() -> None:
+    """The second batch's cross-entropy and probabilities, by hand."""
+    data = made_data(classes=5, size=8)
+    teacher = networks.initialise(networks.spec("convnet", width=4).for_data(data), seed=0)
+    inputs = Inputs(data=data, teachers=(teacher,), device="cpu")
+    config = sre2l.SMALL.replace(classes_per_batch=2, roll_pixels=0)
+    state = list(process.steps(sre2l, config, inputs))[config.iterations - 1].state
+    logits = networks.call(teacher.spec, teacher.weights, state.images)[0].logits
+    _, trace = sre2l.update(config, inputs, state)
+    torch.testing.assert_close(trace.class_loss, nn.functional.cross_entropy(logits, torch.tensor([2, 3])))
+    torch.testing.assert_close(trace.class_probability, logits.softmax(1)[[0, 1], [2, 3]])
 
 
 def test_gathered_gaps_that_are_closed_have_zero_gradient() -> None:

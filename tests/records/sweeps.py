@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -60,6 +61,17 @@ def failing(point: dict, place: Place) -> dict[str, float]:
     if (point["method"], point["x"], point["seed"]) == ("a", 3, 1):
         raise RuntimeError("the third point is broken")
     return special.get((point["method"], point["seed"]), {"value": 1.0}) if point["x"] == 1.5 else {"value": 2.0}
+
+
+def ending(point: dict, place: Place) -> dict[str, float]:
+    """The first time one point ends its worker."""
+    assert place.folder is not None
+    found = measured(point, place)
+    if (point["method"], point["x"], point["seed"]) == ("b", 1.5, 0) and len(
+        list(place.folder.glob("call-b-1.5-0-*"))
+    ) == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return found
 
 
 def interrupted(point: dict, place: Place) -> dict[str, float]:

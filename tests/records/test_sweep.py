@@ -97,6 +97,18 @@ def test_a_point_that_fails_does_not_lose_the_others(jobs: int, tmp_path: Path) 
     assert "value must be a finite number" in found.failures[0] and "new columns" in found.failures[4]
 
 
+def test_a_lost_workers_point_is_computed_again_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = Place(folder=tmp_path / "1")
+    found = records.run(sweeps.sweep(sweeps.ending), place, jobs=2)
+    assert not found.failures and numbers(found) == numbers(records.run(sweeps.sweep(), Place(folder=tmp_path)))
+    assert [name for name in sweeps.calls(place) if name.endswith("-1")] == ["call-b-1.5-0-1"]
+    assert len(sweeps.calls(place)) == 9
+    monkeypatch.setattr(runner.workers, "LOST", 1)
+    (tmp_path / "2").mkdir()
+    found = records.run(sweeps.sweep(sweeps.ending), Place(folder=tmp_path / "2"), jobs=2)
+    assert len(found.rows) == 7 and found.failures == {4: "its worker was lost 1 times (killed, or out of memory)"}
+
+
 def test_what_points_share_is_made_once_and_first(tmp_path: Path) -> None:
     made: list[int] = []
     sweep = sweeps.sweep(prepare=lambda place: made.append(len(sweeps.calls(place))))

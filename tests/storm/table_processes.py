@@ -20,7 +20,7 @@ from tests import public_api
 from tests.contract.test_processes import CASES, PROCESSES, bundle
 from tests.storm.good import DRIVEN, EVERY_STEP, RECORD, Given, Good
 
-PARTS = dict.fromkeys(("total_steps", "init", "update", "finish", "look", "prefix"), DRIVEN)
+PARTS = dict.fromkeys(("total_steps", "init", "update", "finish", "look", "prefix", "batches", "begin_batch"), DRIVEN)
 PARTS |= dict.fromkeys(("State", "Trace"), RECORD)
 
 

@@ -50,6 +50,9 @@ RUNS: dict[str, Good] = {
     "runs.cache.is_partial": Good(lambda g: {"result": g.distilled}),
     "runs.checkpoint.save": Good(lambda g: {**_checkpoint(g), "state": g.state(supervised, g.teaching)}),
     "runs.checkpoint.load": Good(_checkpoint),
+    "runs.checkpoint.Checkpoint": Good(_checkpoint),
+    "runs.checkpoint.remove": Good(lambda g: {"path": g.file()}),
+    "runs.checkpoint.parts_of": Good(lambda g: {"path": g.file()}),
     "runs.process.Inputs": Good(lambda g: {"data": g.data, "teachers": (g.teacher,), "distilled": g.distilled, "device": "cpu"},
                            nan_passes=BUNDLE),
     "runs.process.check_call": Good(lambda g: {**_run(g), "state": g.state(selection, g.chosen)}),
@@ -84,7 +87,7 @@ RUNS: dict[str, Good] = {
     ),
     "methods.distillation.distill": Good(
         lambda g: {"method": "sre2l", "data": g.data, "teacher": g.teacher, "config": g.recovery, "device": "cpu",
-                   "checkpoint": g.file(), "progress": False, "on_step": lambda step: None},
+                   "checkpoint": g.file(), "progress": False, "on_step": lambda step: None, "jobs": 1},
         not_none=("config", "teacher"), whole=("config",),
     ),
     "evaluation.probe": Good(
