@@ -164,6 +164,8 @@ def _arrow(start: Box, end: Box, arrow: Arrow) -> str:
         path, flat = f"M{x1:g} {y1:g} L{x2:g} {y2:g}", abs(y2 - y1) < abs(x2 - x1)
         place = ((x1 + x2) / 2, (y1 + y2) / 2 - 6) if flat else ((x1 + x2) / 2 + 7, (y1 + y2) / 2 + 4)
         anchor = "middle" if flat else "start"
+        if flat and abs(y2 - y1) > 0.25 * abs(x2 - x1):  # beside a slope, on the side where it is lower
+            anchor = "end" if (y2 - y1) * (x2 - x1) < 0 else "start"
     lines = arrow.words.split("\n")
     label = "".join(
         f'<text x="{place[0]:g}" y="{place[1] - 13 * (len(lines) - 1 - number):g}" font-size="11" fill="currentColor" '

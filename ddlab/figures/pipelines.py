@@ -242,10 +242,10 @@ KIP = Pipeline(
     [
         Box("data", "real images\nand labels", (0, 0), "data"),
         Box("kernel", "kernel of an\ninfinite network", (1, 0), "network"),
-        Box("images", "few images", (0, 1), "images"),
-        Box("labels", "their labels", (0, 2), "labels"),
-        Box("regress", "regression\non few images", (1, 1), "network"),
-        Box("loss", "error on\nreal images", (2, 1), "loss"),
+        Box("images", "few images", (1, 2), "images"),
+        Box("labels", "their labels", (3, 1), "labels"),
+        Box("regress", "regression\non few images", (2, 0), "network"),
+        Box("loss", "error on\nreal images", (3, 0), "loss"),
     ],
     [
         Arrow("data", "kernel"),

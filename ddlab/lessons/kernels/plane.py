@@ -130,7 +130,10 @@ class KernelPlane(Explorer):
             settings: what is shown first, as the explorer's own text of that name says it, such as `kernel="fc2",per_class=3`.
         """
         self.panel = controls(
-            Plane.from_string(settings), labels={"per_class": "points per class", "ridge": "ridge (λ)"}
+            Plane.from_string(settings),
+            labels={"per_class": "points per class", "ridge": "ridge (λ)"},
+            stacked=True,
+            choice_words={"kernel": str.upper},
         )
         self.support = support_of(self.panel.value)
         self._drawing = threading.RLock()
