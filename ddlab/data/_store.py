@@ -28,7 +28,7 @@ from torch import Tensor
 from ..core import errors, memory, storage
 from ..core.errors import DDLabError
 from ..core.progress import Progress
-from .images import ImageData, byte_counts, statistics
+from .images import ImageData, byte_counts, content, statistics
 
 _KIND = "image store"
 _TYPES = {"I64": torch.int64, "F32": torch.float32, "U8": torch.uint8}
@@ -148,7 +148,7 @@ def _opened(file: Path) -> tuple[ImageData, np.ndarray]:
     small = {name: tensor(name).clone() for name in ("train_labels", "test_labels", "mean", "std")}
     large = {name: tensor(name) for name in ("train_images", "test_images")}
     data = ImageData(name=described["name"], class_names=tuple(described["class_names"]), **small, **large)
-    storage.know_fingerprint(data, described["fingerprint"], *data.content)
+    storage.know_fingerprint(data, described["fingerprint"], *content(data))
     return data, tensor("kinds").numpy().copy()
 
 
@@ -224,8 +224,8 @@ def _make(stream: BinaryIO, file: Path, plan: Plan, progress: bool) -> None:
         counts += byte_counts(torch.frombuffer(bytearray(part), dtype=torch.uint8).view(-1, *plan.shape))
     mean, std = statistics(counts)
     streamed = [storage.Streamed(torch.uint8, (len(plan.labels[n]), *plan.shape), parts(n)) for n in (0, 1)]
-    content = [value for pair in zip(streamed, plan.labels, strict=True) for value in pair]
-    found = storage.fingerprint(plan.name, plan.class_names, *content, mean, std)
+    alike = [value for pair in zip(streamed, plan.labels, strict=True) for value in pair]
+    found = storage.fingerprint(plan.name, plan.class_names, *alike, mean, std)
     _write(stream, places["mean"], mean.numpy())
     _write(stream, places["std"], std.numpy())
     _write(stream, 0, _layout(plan, found)[0])

@@ -38,7 +38,7 @@ SUFFIXES = (".bmp", ".gif", ".jfif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".
 TESTS = ("test", "val", "valid", "validation")
 _DEEPEST = 50  # folders inside a class folder
 _THREADS = 16  # that decode, at most
-_TOGETHER = 32  # images that one of them decodes before it is asked again
+_TOGETHER = 8  # images that one of them decodes before it is asked again
 _SHARE = 0.5  # of the free memory: images that take more go to a store, where store="auto"
 _READ, _COLOURED, _ANIMATED = 1, 2, 4  # bits of an image's kind
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFREG: "a file", stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket"}
@@ -323,7 +323,6 @@ def _in_memory(plan: Plan) -> tuple[ImageData, np.ndarray]:
 
 def _decoded(files: list[str], read: Callable[[str], tuple[np.ndarray, int]], rows: np.ndarray) -> Decoded:
     """The files of these rows, some at a time and in order; threads decode them (PIL leaves Python alone meanwhile)."""
-    import joblib
     from PIL import Image
 
     def together(some: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -331,7 +330,7 @@ def _decoded(files: list[str], read: Callable[[str], tuple[np.ndarray, int]], ro
         return some, np.stack(images), np.array(kinds, dtype=np.uint8)
 
     Image.init()  # of two threads that look for a rare format's reader at once one may not find it
-    threads = min(joblib.cpu_count(), _THREADS)
+    threads = min(len(os.sched_getaffinity(0)), _THREADS)
     waiting: deque[Future[tuple[np.ndarray, np.ndarray, np.ndarray]]] = deque()
     pool = ThreadPoolExecutor(threads)
     try:

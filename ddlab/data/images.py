@@ -222,13 +222,7 @@ class ImageData:
 
         Of images in a store (`folder.load`) it stands in the file; there an edit through `.data` or a numpy view is not noticed.
         """
-        return storage.kept_fingerprint(self, *self.content)
-
-    @property
-    def content(self) -> tuple[Any, ...]:
-        """Everything above, in the order in which the fingerprint takes it."""
-        images = (self.train_images, self.train_labels, self.test_images, self.test_labels)
-        return (self.name, self.class_names, *images, self.mean, self.std)
+        return storage.kept_fingerprint(self, *content(self))
 
     @checked
     def images(self, split: Split = "train") -> Tensor:
@@ -307,6 +301,12 @@ def denormalise(images: Tensor, mean: Tensor, std: Tensor) -> Tensor:
     shape = (1, -1, 1, 1)
     pixels = images.detach().float() * std.to(images.device).view(shape) + mean.to(images.device).view(shape)
     return pixels.mul(255).round().clamp(0, 255).to(torch.uint8)
+
+
+def content(data: ImageData) -> tuple[Any, ...]:
+    """All that data are, in the order in which the fingerprint takes it."""
+    images = (data.train_images, data.train_labels, data.test_images, data.test_labels)
+    return (data.name, data.class_names, *images, data.mean, data.std)
 
 
 def byte_counts(images: Tensor) -> Tensor:

@@ -128,7 +128,6 @@ CORE: dict[str, Good] = {
     "core.errors.check_function": Good(lambda g: {"argument": "a", "value": print}, only=("value",)),
     "core.errors.check_tensor": Good(lambda g: {"argument": "a", "value": g.tensor(2, 3), "shape": [2, None]}, only=("value",)),
     "core.errors.checked_device": Good(lambda g: {"device": "cpu"}),
-    "core.progress.Progress": Good(lambda g: {"name": "run", "total": 3, "shown": False, "unit": "image"}),
     "core.storage.save": Good(
         lambda g: {"path": g.folder / "file", "tensors": {"a": g.tensor(2)}, "description": {"note": 1}, "kind": "test"}
     ),
