@@ -41,7 +41,7 @@ def add(commands: Any, name: str, doc: str | None, run: Run) -> argparse.Argumen
 
 def add_data(parser: argparse.ArgumentParser) -> None:
     """Add `--data`, which `dataset` reads, and `--device`."""
-    words = "a dataset or a folder of images, and its options: shapes size=16"
+    words = "a dataset or a folder of images, and its options: shapes size=16; photos/ size=64 store=photos.safetensors"
     parser.add_argument("--data", nargs="+", required=True, metavar=("NAME|FOLDER", "OPTION=VALUE"), help=words)
     parser.add_argument("--device", default="auto", help="auto (default), cpu or cuda")
 
@@ -76,7 +76,10 @@ def dataset(options: argparse.Namespace) -> ImageData:
     name, *words = options.data
     if name not in data.NAMES and Path(name).is_dir():
         name = f"folder:{name}"
-    return data.load(name, **pairs("--data", words))
+    found = pairs("--data", words)
+    if name.partition(":")[0] == "folder":
+        found = {"progress": progress(options), **found}
+    return data.load(name, **found)
 
 
 def pairs(argument: str, words: Sequence[str]) -> dict[str, Any]:

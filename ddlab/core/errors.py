@@ -5,15 +5,18 @@ Every message is one sentence: the argument, what is allowed, what was given. An
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import difflib
 import math
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NoReturn, TypeVar
 
 import torch
 
 Kind = TypeVar("Kind")
+_played: contextvars.ContextVar[str | None] = contextvars.ContextVar("played", default=None)
 
 
 class DDLabError(ValueError):
@@ -27,7 +30,7 @@ class NonFiniteError(DDLabError):
 def describe(value: object) -> str:
     """A short description of `value` for an error message: type, shape and range rather than contents."""
     if isinstance(value, torch.Tensor):
-        kind = "" if _is_dense(value) else "sparse " if not value.is_meta else "meta "
+        kind = "" if is_dense(value) else "sparse " if not value.is_meta else "meta "
         return f"a {kind}{str(value.dtype).removeprefix('torch.')} tensor of shape {list(value.shape)}"
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         return f"a {value.dtype} array of shape {list(value.shape)}"  # type: ignore[attr-defined]
@@ -136,7 +139,7 @@ def check_tensor(
 
     `floating` asks for any floating-point dtype. Cheap with `finite=False`; else it waits for the device.
     """
-    fits = isinstance(value, torch.Tensor) and _is_dense(value)
+    fits = isinstance(value, torch.Tensor) and is_dense(value)
     fits = fits and (dtype is None or value.dtype == dtype) and (not floating or value.is_floating_point())
     if fits and shape is not None:
         found = value.shape
@@ -164,8 +167,24 @@ def all_finite(value: torch.Tensor) -> bool:
     return bool(torch.isfinite(low) & torch.isfinite(high))
 
 
-def _is_dense(value: torch.Tensor) -> bool:
-    return value.layout is torch.strided and not value.is_meta
+def is_dense(value: torch.Tensor) -> bool:
+    """Whether a tensor has its numbers laid out in memory."""
+    return value.layout is torch.strided and (not value.is_meta or _played.get() is not None)
+
+
+@contextlib.contextmanager
+def numberless(device: torch.device) -> Iterator[None]:
+    """For whoever only counts what a run takes: tensors on the "meta" device, which have no numbers, are let through and play `device`."""
+    token = _played.set(device.type)
+    try:
+        yield
+    finally:
+        _played.reset(token)
+
+
+def kind_of(device: torch.device) -> str:
+    """ "cpu" or "cuda", where the one goes another way than the other; inside `numberless` that of the device that is played."""
+    return (_played.get() or "cpu") if device.type == "meta" else device.type
 
 
 def _is_finite(value: numbers.Real) -> bool:
@@ -183,6 +202,8 @@ def checked_device(device: torch.device | str) -> torch.device:
         found = torch.device(device)
     except (RuntimeError, TypeError):
         fail("device", "'auto', 'cpu' or 'cuda'", device)
+    if found.type == "meta" and _played.get() is not None:
+        return found
     if found.type not in ("cpu", "cuda"):
         fail("device", "'auto', 'cpu' or 'cuda'", str(device))
     if found.type == "cuda" and not torch.cuda.is_available():

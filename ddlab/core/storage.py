@@ -15,7 +15,8 @@ import re
 import time
 import uuid
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -179,15 +180,25 @@ def fingerprint(*parts: Any) -> str:
     return digest.hexdigest()[:16]
 
 
+@dataclass(frozen=True)
+class Streamed:
+    """For `fingerprint`: a tensor larger than memory, as the bytes of its parts in their order."""
+
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+    parts: Iterable[bytes]
+
+
 def kept_fingerprint(owner: Any, *parts: Any) -> str:
     """`fingerprint(*parts)`, kept in `owner` until the content changes, also in place.
 
     A checksum of all of it, at a third of the time, says whether it did: a tensor's version counter knows nothing of what is
-    written through its `data` or its numpy view. Inside `by_version` the counters alone are asked.
+    written through its `data` or its numpy view. Inside `by_version` the counters alone are asked, and of what `know_fingerprint`
+    was told, which is on disk.
     """
     now = _versions(parts)
     kept = owner.__dict__.get("_fingerprint")
-    if kept is not None and kept[0] == now and _by_version.get():
+    if kept is not None and kept[0] == now and (_by_version.get() or kept[1] is None):
         return kept[2]
     running = _Checksum()
     for part in parts:
@@ -195,6 +206,11 @@ def kept_fingerprint(owner: Any, *parts: Any) -> str:
     found = kept[2] if kept is not None and kept[1] == running.value else fingerprint(*parts)
     owner.__dict__["_fingerprint"] = (now, running.value, found)  # the owner may be frozen
     return found
+
+
+def know_fingerprint(owner: Any, found: str, *parts: Any) -> None:
+    """Keep `found` as what `kept_fingerprint(owner, *parts)` is, so that not all of a file on disk is read for it."""
+    owner.__dict__["_fingerprint"] = (_versions(parts), None, found)
 
 
 @contextlib.contextmanager
@@ -241,6 +257,10 @@ def _feed(digest: Any, part: Any) -> None:
         digest.update(f"{part.dtype}{list(part.shape)}".encode())
         flat = part.detach().cpu().contiguous().view(-1)
         digest.update(flat.view(torch.uint8).numpy().data if flat.numel() else b"")
+    elif isinstance(part, Streamed):
+        digest.update(f"{part.dtype}{list(part.shape)}".encode())
+        for content in part.parts:
+            digest.update(content)
     elif isinstance(part, Mapping):
         digest.update(f"{{{len(part)}}}".encode())
         for key in sorted(errors.check_text("a name in a fingerprint", name) for name in part):

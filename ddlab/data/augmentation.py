@@ -242,7 +242,7 @@ def _resized(images: Tensor, smallest_area: float, generator: torch.Generator) -
     parts = [
         random_rectangle(height, width, smallest_area=smallest_area, generator=generator) for _ in range(len(images))
     ]
-    scale = _scaled if images.device.type == "cpu" else _scaled_at_once
+    scale = _scaled if errors.kind_of(images.device) == "cpu" else _scaled_at_once
     return scale(images, torch.tensor(parts))
 
 

@@ -16,6 +16,7 @@ from ..core.errors import DDLabError
 Split = Literal["train", "test"]
 Layout = Literal["nchw", "nhwc"]
 Fraction = Annotated[float, within(0, 0.9, open_low=True)]
+_AT_ONCE = 1024  # images whose pixels are counted
 _UNBALANCED = 1.5  # times as many images in the largest class as in the smallest
 
 
@@ -72,7 +73,7 @@ class ImageData:
         if (self.mean is None) != (self.std is None):
             errors.fail("mean and std", "given together or not at all", (self.mean, self.std))
         if self.mean is None:
-            mean, std = _statistics(self.train_images)
+            mean, std = statistics(byte_counts(self.train_images))
             object.__setattr__(self, "mean", mean)
             object.__setattr__(self, "std", std)
 
@@ -217,9 +218,11 @@ class ImageData:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of everything above, as it is now: an edit in place gives another."""
-        images = (self.train_images, self.train_labels, self.test_images, self.test_labels)
-        return storage.kept_fingerprint(self, self.name, self.class_names, *images, self.mean, self.std)
+        """A hash of everything above, as it is now: an edit in place gives another.
+
+        Of images in a store (`folder.load`) it stands in the file; there an edit through `.data` or a numpy view is not noticed.
+        """
+        return storage.kept_fingerprint(self, *content(self))
 
     @checked
     def images(self, split: Split = "train") -> Tensor:
@@ -300,9 +303,22 @@ def denormalise(images: Tensor, mean: Tensor, std: Tensor) -> Tensor:
     return pixels.mul(255).round().clamp(0, 255).to(torch.uint8)
 
 
-def _statistics(images: Tensor) -> tuple[Tensor, Tensor]:
-    # A histogram of the 256 byte values per channel: exact, and no float copy of the images.
-    counts = torch.stack([torch.bincount(channel.flatten(), minlength=256) for channel in images.transpose(0, 1)])
+def content(data: ImageData) -> tuple[Any, ...]:
+    """All that data are, in the order in which the fingerprint takes it."""
+    images = (data.train_images, data.train_labels, data.test_images, data.test_labels)
+    return (data.name, data.class_names, *images, data.mean, data.std)
+
+
+def byte_counts(images: Tensor) -> Tensor:
+    """How often each byte is in each channel: uint8 [n, channels, h, w] -> int64 [channels, 256], without a copy of the images."""
+    counts = torch.zeros((images.shape[1], 256), dtype=torch.int64)
+    for part in images.split(_AT_ONCE):
+        counts += torch.stack([torch.bincount(channel.flatten(), minlength=256) for channel in part.transpose(0, 1)])
+    return counts
+
+
+def statistics(counts: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean and std of each channel, in units of [0, 1] pixels: `byte_counts` [channels, 256] -> float32 [channels] each; exact."""
     levels = torch.arange(256, dtype=torch.float64) / 255
     weights = counts.double() / counts.sum(1, keepdim=True)
     mean = weights @ levels

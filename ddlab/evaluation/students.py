@@ -15,6 +15,7 @@ import torch
 from ..core import errors
 from ..core.boundary import among, checked
 from ..core.interval import interval
+from ..core.progress import Progress
 from ..data import ImageData
 from ..distilled import DistilledSet
 from ..networks import NetworkSpec
@@ -22,7 +23,7 @@ from ..networks.family import REGISTERED
 from ..runs import cache, parallel
 from ..runs import process as driver
 from ..runs.parallel import Jobs
-from ..runs.process import Inputs, Progress
+from ..runs.process import Inputs
 from ..training import supervised
 from ..training.relabelling import Teachers, as_teachers
 from .accuracy import accuracy

@@ -239,7 +239,7 @@ def seen(config: Any, images: Tensor, *, learned: bool, step: int, label: int, c
 
 def passes(config: Config, device: torch.device | str) -> int | None:
     """How many real images go through the network at once; None: all."""
-    return config.at_once or (ON_CPU if torch.device(device).type == "cpu" else None)
+    return config.at_once or (ON_CPU if errors.kind_of(torch.device(device)) == "cpu" else None)
 
 
 def matched_set(name: str, config: Config, inputs: Inputs, state: Any, total: int, **provenance: Any) -> DistilledSet:

@@ -63,7 +63,7 @@ def channel_statistics(inputs: Tensor) -> tuple[Tensor, Tensor]:
     a twentieth; the variance E[x^2] - mean^2 is then as good as float32 as long as the mean does not dwarf the spread, which is
     checked.
     """
-    if inputs.device.type == "cpu" and inputs.dtype.itemsize <= 4:
+    if errors.kind_of(inputs.device) == "cpu" and inputs.dtype.itemsize <= 4:
         rows = inputs.flatten(2)
         count = rows.shape[0] * rows.shape[2]
         mean = rows.sum(2, dtype=torch.float32).double().sum(0) / count
@@ -217,7 +217,7 @@ def matched_call(
         precision: "float32", or "bfloat16" for the network under autocast; the statistics stay in float32.
         gathered: all layers' gaps in one go, which spares a GPU three quarters of its calls and changes last bits; None: on a GPU.
     """
-    together = images.device.type != "cpu" if gathered is None else gathered
+    together = errors.kind_of(images.device) != "cpu" if gathered is None else gathered
     passed: list[tuple[Tensor, Tensor, Tensor]] = []  # of each layer: inputs, then means and variances, or both gaps
     remembered: list[tuple[Tensor, Tensor]] = []
 

@@ -77,7 +77,7 @@ def call(
     errors.check_boolean("batch_norm_inputs", batch_norm_inputs)
     errors.check_boolean("any_size", any_size)
     errors.check_function("at_batch_norm", at_batch_norm, optional=True)
-    fits = isinstance(images, Tensor) and images.ndim == 4 and images.is_floating_point() and not images.is_meta
+    fits = isinstance(images, Tensor) and images.ndim == 4 and images.is_floating_point() and errors.is_dense(images)
     size = tuple(images.shape[2:]) if fits else ()
     sized = size == spec.image_size or (any_size and len(size) == 2 and min(size) > 0 and takes_size(spec, size))
     if not sized or images.shape[1] != spec.channels:
@@ -116,7 +116,7 @@ def call(
 
 def passes_in(precision: str, device: torch.device) -> torch.autocast:
     """The context of a network's passes on a device: "float32" leaves everything as it is, "bfloat16" is autocast."""
-    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == "bfloat16")
+    return torch.autocast(errors.kind_of(device), dtype=torch.bfloat16, enabled=precision == "bfloat16")
 
 
 def _copies(buffers: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -18,8 +18,8 @@ import torch
 
 from ..core import errors, storage
 from ..core.errors import DDLabError
+from ..core.progress import Progress
 from ..runs import cache, parallel, workers
-from ..runs.process import Progress
 from .provenance import of_machine, summary
 from .record import Record, read_json
 from .sweep import Place, Point, Sweep, checked_point

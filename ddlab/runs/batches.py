@@ -23,9 +23,10 @@ import torch
 
 from ..core import errors, storage
 from ..core.errors import DDLabError
+from ..core.progress import Progress
 from . import workers
 from .checkpoint import Checkpoint, remove
-from .process import Finished, Inputs, Progress, check_call
+from .process import Finished, Inputs, check_call
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,9 @@ from typing import Annotated, Any
 
 import torch
 
-from ..core import errors
+from ..core import errors, memory
 from ..core.errors import DDLabError
-from .process import Progress
+from ..core.progress import Progress
 
 _IDLE = 60.0  # seconds that a process stays without a call
 _PAYS = 9.0  # seconds of work for which a process is started: three times what its start takes
@@ -81,7 +81,7 @@ def processes_beside(jobs: int | str, count: int, *, alone: str = "", megabytes:
     import joblib
 
     cores = joblib.cpu_count() // torch.get_num_threads()
-    room = (free_megabytes() - _LEFT) // (_MEGABYTES + megabytes)
+    room = (memory.free_bytes() / 2**20 - _LEFT) // (_MEGABYTES + megabytes)
     return max(0, min(count - 1, cores - 1, int(room)))
 
 
@@ -93,25 +93,6 @@ def alone() -> Iterator[None]:
         yield
     finally:
         _alone.reset(token)
-
-
-def free_megabytes(root: Path = Path("/")) -> float:
-    """The memory that the machine, or the container around this process, has left; 0 where it cannot be told.
-
-    Args:
-        root: of the file system that says it (/proc, /sys).
-    """
-    lines = _text(root / "proc/meminfo").splitlines()
-    found = [int(line.split()[1]) / 1024 for line in lines if line.startswith("MemAvailable:")]
-    groups = root / "sys/fs/cgroup"
-    for limit, used in (
-        ("memory.max", "memory.current"),
-        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
-    ):
-        most, now = _text(groups / limit).strip(), _text(groups / used).strip()
-        if most.isdigit() and now.isdigit():
-            found.append((int(most) - int(now)) / 2**20)
-    return min(found, default=0.0)
 
 
 def cpu_seconds() -> float:

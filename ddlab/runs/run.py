@@ -27,9 +27,10 @@ from torch import Tensor
 
 from ..core import errors, storage
 from ..core.errors import DDLabError, NonFiniteError
+from ..core.progress import Progress
 from ..core.source import source
 from .look import look
-from .process import Inputs, Progress, Step, check_call, check_finite, check_goes_on
+from .process import Inputs, Step, check_call, check_finite, check_goes_on
 
 Make = Callable[[Any, Inputs, Any, Any], Any]  # config, inputs, state, trace (None before the first update)
 _BETWEEN_LOOKS = 0.5  # seconds: after a longer time without a look for NaN the next update is looked at

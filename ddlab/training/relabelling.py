@@ -32,10 +32,11 @@ from .. import networks
 from ..core import errors
 from ..core.boundary import Count, Images, Index, checked, within
 from ..core.errors import DDLabError
+from ..core.progress import Progress
 from ..data.augmentation import TeacherMode, Views
 from ..distilled import DistilledSet, EpochLabels, OnlineTeacher, StoredLabels, Targets
 from ..networks import Network
-from ..runs.process import Inputs, Progress
+from ..runs.process import Inputs
 
 __all__ = ["part_sizes", "relabelled", "teacher_logits"]
 

@@ -102,7 +102,11 @@ def test_a_folder_of_images_and_a_published_preset(folder: Path, capsys: pytest.
     given = ["distill", "selection", "--data", "photos", "size=16", "--preset", "paper:cifar10", "-o", "a.safetensors"]
     assert main([*given, "--config", "images_per_class=2"]) == 0
     assert "4 images" in capsys.readouterr().out
-    assert DistilledSet.load("a.safetensors").class_names == ("class0", "class1")
+    made = DistilledSet.load("a.safetensors")
+    assert made.class_names == ("class0", "class1")
+    given[4:5] = ["size=16", "store=decoded.safetensors"]
+    assert main([*given, "--config", "images_per_class=2"]) == 0
+    assert DistilledSet.load("a.safetensors").fingerprint == made.fingerprint and Path("decoded.safetensors").is_file()
 
 
 def test_a_set_without_labels_is_tested_by_a_probe(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -139,7 +139,7 @@ class TestFolder:
 def _first_is_tall(root: Path) -> bool:
     """The split decides which file is the first of the training images."""
     train, _ = folder._split(folder._listing(root, folder._Notes()), 0.2, 0)
-    return train["cat"][0].name == "0.png"
+    return Path(train["cat"][0]).name == "0.png"
 
 
 def noise(file: Path, **options: Any) -> bytes:

@@ -111,7 +111,7 @@ def test_an_interrupt_ends_the_others(tmp_path: Path) -> None:
 
 def test_auto_needs_cores_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(joblib, "cpu_count", lambda: cores)
-    monkeypatch.setattr(parallel, "free_megabytes", lambda: free)
+    monkeypatch.setattr(parallel.memory, "free_bytes", lambda: free * 2**20)
     for threads, *found, megabytes, expected in (
         (1, 2, 4000, 0, 1), (1, 2, 3999, 0, 0), (2, 2, 9e9, 0, 0), (2, 5, 9e9, 0, 1), (1, 9, 9e9, 0, 4),
         (1, 9, 5000, 0, 2), (1, 9, 5000, 500, 1), (1, 1, 9e9, 0, 0),
@@ -131,21 +131,6 @@ def test_auto_needs_cores_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [parallel.processes_beside(jobs, 3) for jobs in (1, 2, 9)] == [0, 1, 2]
     with refuses("jobs", "'auto' or 1 on a GPU"):
         parallel.processes_beside(2, 5, alone="on a GPU")
-
-
-def test_free_memory_is_that_of_the_container(tmp_path: Path) -> None:
-    assert parallel.free_megabytes(tmp_path) == 0 < parallel.free_megabytes()
-    for name, text, expected in (
-        ("proc/meminfo", "MemFree: 1 kB\nMemAvailable:  4096000 kB\n", 4000),
-        ("sys/fs/cgroup/memory.current", f"{500 * 2**20}\n", 4000),
-        ("sys/fs/cgroup/memory.max", "max\n", 4000),
-        ("sys/fs/cgroup/memory.max", f"{2000 * 2**20}\n", 1500),
-        ("sys/fs/cgroup/memory/memory.usage_in_bytes", "0", 1500),
-        ("sys/fs/cgroup/memory/memory.limit_in_bytes", f"{2**20}\n", 1),
-    ):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-        assert parallel.free_megabytes(tmp_path) == expected
 
 
 @pytest.mark.parametrize(("step", "worked", "answered", "starts"), [

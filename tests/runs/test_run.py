@@ -15,12 +15,12 @@ import torch
 from torch import Tensor
 
 from ddlab import networks
-from ddlab.core import storage
+from ddlab.core import progress, storage
 from ddlab.core.errors import DDLabError, NonFiniteError
 from ddlab.core.parameters import Parameters, parameter
 from ddlab.distilled import DistilledSet
 from ddlab.methods import fadrm, selection, sre2l
-from ddlab.runs import Frame, Keep, Look, Number, Run, Runs, checkpoint, look, process, source
+from ddlab.runs import Frame, Keep, Look, Number, Run, Runs, checkpoint, look, source
 from ddlab.runs import run as run_module
 from ddlab.runs.process import Inputs, Step, steps
 from tests.support import assert_same, made_data, refuses
@@ -391,12 +391,12 @@ class Written(io.StringIO):
 @pytest.mark.parametrize("place", ["terminal", "file", "notebook", "quiet"])
 def test_progress_suits_where_it_goes(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(0, 10**6, 4))  # seconds
-    monkeypatch.setattr(process.time, "monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr(progress.time, "monotonic", lambda: float(next(clock)))
     kind = type("Out", (Written,), {"terminal": place == "terminal"})
     kind.__module__ = "ipykernel.iostream" if place == "notebook" else __name__
     out = kind()
-    monkeypatch.setattr(process.sys, "stdout", out)
-    line = process.Progress("sre2l", 10, place != "quiet")
+    monkeypatch.setattr(progress.sys, "stdout", out)
+    line = progress.Progress("sre2l", 10, place != "quiet")
     for step in range(1, 11):
         line.show(step)
     line.close(False, 10)

@@ -30,9 +30,11 @@ EXCEPTIONS: dict[str, str] = {
     "runs.process.Step": RECORD,
     **dict.fromkeys(
         (
+            "core.storage.Streamed",
             "core.storage.by_version",
             "core.storage.kept_fingerprint",
             "core.storage.kept_while_unchanged",
+            "core.storage.know_fingerprint",
             "core.storage.made_from",
             "runs.checkpoint.as_json",
             "runs.checkpoint.check_comes_back",
