@@ -47,6 +47,7 @@ from torch import Tensor
 
 from .. import networks
 from ..core import errors, optimisers, randomness
+from ..core.arithmetic import PRECISIONS
 from ..core.boundary import Count, checked
 from ..core.parameters import Parameters, parameter
 from ..data.augmentation import Views
@@ -107,8 +108,8 @@ class Config(Parameters):
     )
     precision: str = parameter(
         "float32",
-        choices=("float32", "bfloat16"),
-        help="Of the networks' passes; losses, the solve and the pairs stay as they are.",
+        choices=PRECISIONS,
+        help="Of the networks' passes (tf32: of convolutions on a GPU); losses, the solve and the pairs stay as they are.",
     )
     seed: int = parameter(0, range=(0, None), help="Of every draw.")
 

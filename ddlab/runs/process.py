@@ -30,6 +30,7 @@ import torch
 from torch import Tensor
 
 from ..core import errors, storage
+from ..core.arithmetic import computing
 from ..core.errors import DDLabError, NonFiniteError
 from ..core.parameters import Parameters
 from ..data import ImageData
@@ -118,7 +119,8 @@ def steps(process: Any, config: Any, inputs: Inputs, state: Any = None) -> Itera
 def start(process: Any, config: Any, inputs: Inputs) -> Any:
     """The state before the first update, after checking that the config is the process's own."""
     check_call(process, config, inputs)
-    return process.init(config, inputs)
+    with computing(config, inputs.device):
+        return process.init(config, inputs)
 
 
 def check_call(process: Any, config: Any, inputs: Any, state: Any = None) -> None:
@@ -163,7 +165,8 @@ def _steps(process: Any, config: Any, inputs: Inputs, state: Any) -> Iterator[St
     total = process.total_steps(config, inputs)
     while state.step < total:
         before = state.step
-        state, trace = process.update(config, inputs, state)
+        with computing(config, inputs.device):
+            state, trace = process.update(config, inputs, state)
         check_goes_on(process, before, state)
         yield Step(state.step, total, state, trace)
 
