@@ -34,6 +34,7 @@ from ..core.arithmetic import computing
 from ..core.errors import DDLabError, NonFiniteError
 from ..core.parameters import Parameters
 from ..data import ImageData
+from ..data.images import resident
 from ..distilled import DistilledSet
 from ..networks import Network
 
@@ -89,6 +90,8 @@ class Inputs:
         object.__setattr__(self, "device", errors.checked_device(self.device))
         on_device = tuple(teacher.to(self.device) for teacher in self.teachers)
         object.__setattr__(self, "teachers", on_device)
+        if self.data is not None:
+            object.__setattr__(self, "data", resident(self.data, self.device))
 
     @property
     def fingerprint(self) -> str:
@@ -165,7 +168,7 @@ def _steps(process: Any, config: Any, inputs: Inputs, state: Any) -> Iterator[St
     total = process.total_steps(config, inputs)
     while state.step < total:
         before = state.step
-        with computing(config, inputs.device):
+        with computing(config, inputs.device), storage.by_version():  # inputs stay as they are in a step
             state, trace = process.update(config, inputs, state)
         check_goes_on(process, before, state)
         yield Step(state.step, total, state, trace)

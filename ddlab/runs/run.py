@@ -234,7 +234,7 @@ class Run:
             while self._state is not None and self._state.step < until:
                 begun = time.monotonic()
                 self.started = self.started or begun
-                with computing(self.config, self.inputs.device):
+                with computing(self.config, self.inputs.device), storage.by_version():
                     state, trace = self.process.update(self.config, self.inputs, self._state)
                 check_goes_on(self.process, self._state.step, state)
                 self._take(state, trace)
@@ -288,7 +288,7 @@ class Run:
         else:
             state = self._first if self._first is not None else self._made()
         while state.step < step:
-            with computing(self.config, self.inputs.device):
+            with computing(self.config, self.inputs.device), storage.by_version():
                 state, _ = self.process.update(self.config, self.inputs, state)
         return state
 
