@@ -16,6 +16,7 @@ from torch import Tensor
 
 from ..core import errors, randomness
 from ..core.boundary import Images, Index, Share, checked, floats, within
+from ..core.devices import moved
 from ..core.parameters import Parameters, describe, parameter
 from . import siamese_views
 from .images import above_zero
@@ -129,7 +130,7 @@ class Views(Parameters):
             crop_area=self.crop_area,
             mixup_alpha=self.mixup_alpha,
             cutmix_alpha=self.cutmix_alpha,
-            black=(-mean / std)[None, :, None, None].to(images.device),
+            black=moved((-mean / std)[None, :, None, None], images.device),
             seed=self.seed,
             step=step,
         )
@@ -171,17 +172,17 @@ def augment(
     if crop_pixels:
         images = _crop(images, crop_pixels, torch.randint(0, 2 * crop_pixels + 1, (2, count), generator=draw), black)
     if flip:
-        flipped = (torch.rand(count, generator=draw) < 0.5).to(images.device)
+        flipped = moved(torch.rand(count, generator=draw) < 0.5, images.device)
         images = torch.where(flipped[:, None, None, None], images.flip(3), images)
-    share, partner = 1.0, torch.arange(count)
+    share, partner = 1.0, torch.arange(count, device=images.device)
     if mixup_alpha:
         share = float(randomness.numpy_generator(seed, step, "mixup").beta(mixup_alpha, mixup_alpha))
-        partner = torch.randperm(count, generator=draw)
-        images = share * images + (1 - share) * images[partner.to(images.device)]
+        partner = moved(torch.randperm(count, generator=draw), images.device)
+        images = share * images + (1 - share) * images[partner]
     elif cutmix_alpha:
-        partner = torch.randperm(count, generator=draw)
-        images, share = _cutmix(images, partner.to(images.device), cutmix_alpha, seed, step)
-    return View(images, share, partner.to(images.device))
+        partner = moved(torch.randperm(count, generator=draw), images.device)
+        images, share = _cutmix(images, partner, cutmix_alpha, seed, step)
+    return View(images, share, partner)
 
 
 @checked
@@ -265,14 +266,15 @@ def _scaled_at_once(images: Tensor, parts: Tensor) -> Tensor:
         axes.append((2 * place / max(size - 1, 1) - 1).to(images.dtype))
     height, width = images.shape[2:]
     grid = torch.stack([axes[1][:, None].expand(-1, height, -1), axes[0][:, :, None].expand(-1, -1, width)], 3)
-    return F.grid_sample(images, grid.to(images.device), mode="bilinear", padding_mode="border", align_corners=True)
+    return F.grid_sample(images, moved(grid, images.device), mode="bilinear", padding_mode="border", align_corners=True)
 
 
 def _crop(images: Tensor, pixels: int, offsets: Tensor, black: Tensor) -> Tensor:
     """Pad by `pixels` black ones, then cut each image at its own offset; [n, c, h, w] in and out."""
     _, _, height, width = images.shape
     padded = F.pad(images - black, [pixels] * 4) + black
-    rows = (offsets[0][:, None] + torch.arange(height)).to(images.device)
-    columns = (offsets[1][:, None] + torch.arange(width)).to(images.device)
+    offsets = moved(offsets, images.device)
+    rows = offsets[0][:, None] + torch.arange(height, device=images.device)
+    columns = offsets[1][:, None] + torch.arange(width, device=images.device)
     number = torch.arange(len(images), device=images.device)
     return padded[number[:, None, None], :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
@@ -9,7 +10,7 @@ from typing import Annotated, Any, Literal
 import torch
 from torch import Tensor
 
-from ..core import errors, storage
+from ..core import devices, errors, storage
 from ..core.boundary import Count, Index, check_fields, checked, integers, typed, within
 from ..core.errors import DDLabError
 
@@ -248,7 +249,10 @@ class ImageData:
         images, device = self.images(split), errors.checked_device(device)
         if not isinstance(indices, slice):
             indices = _checked_indices(indices, len(images), split)
-        return normalise(images[indices].to(device), self.mean, self.std)
+        if self._is_resident(device):
+            mean, std = self._constants(device)[:2]
+            return normalise(devices.rows_on(self, split, images, indices, device), mean, std)
+        return normalise(devices.moved(images[indices], device), self.mean, self.std)
 
     def to_uint8(self, normalised: Tensor) -> Tensor:
         """Back from normalised values to bytes, clamped to 0 to 255."""
@@ -257,8 +261,24 @@ class ImageData:
 
     def valid_range(self, device: torch.device | str = "cpu") -> tuple[Tensor, Tensor]:
         """The normalised values of black and white, float32 [1, channels, 1, 1] each: every real pixel lies between."""
+        if self._is_resident(device):
+            _, _, black, white = self._constants(device)
+            return black, white
         mean, std = (value.to(device)[None, :, None, None] for value in (self.mean, self.std))
         return (0 - mean) / std, (1 - mean) / std
+
+    def _is_resident(self, device: torch.device | str) -> bool:
+        return self.__dict__.get("_resident") == torch.device(device).type
+
+    def _constants(self, device: torch.device | str) -> tuple[Tensor, ...]:
+        """Mean, std, black and white on a device, sent there once."""
+
+        def made() -> tuple[Tensor, ...]:
+            mean, std = self.mean, self.std
+            black, white = ((value - mean[None, :, None, None]) / std[None, :, None, None] for value in (0, 1))
+            return tuple(value.to(device) for value in (mean, std, black, white))
+
+        return storage.kept_while_unchanged(self, f"constants on {device}", made, self.mean, self.std)
 
     def of_class(self, label: int, split: Split = "train") -> Tensor:
         """The indices, int64, of the images of one class."""
@@ -272,6 +292,15 @@ class ImageData:
     def class_weights(self) -> Tensor:
         """What each class is to weigh in a mean loss so that all count alike (torch's `weight=`): float32 [classes], 1 where balanced."""
         return len(self.train_labels) / (self.classes * self.class_counts().float())
+
+
+def resident(data: ImageData, device: torch.device | str) -> ImageData:
+    """The same data for one run: on a GPU it hands out images from a copy there, made when they are first asked for."""
+    if torch.device(device).type == "cpu" or data._is_resident(device):
+        return data
+    own = copy.copy(data)
+    own.__dict__["_resident"] = torch.device(device).type
+    return own
 
 
 def _checked_indices(given: object, count: int, split: str) -> Tensor:

@@ -28,6 +28,7 @@ from torch import Tensor
 
 from ..core import errors, randomness
 from ..core.boundary import Images, Index, checked, floats, integers, typed
+from ..core.devices import moved
 
 STRATEGIES = ("color", "crop", "cutout", "flip", "scale", "rotate")
 """The operations that a strategy can name, in the published order."""
@@ -156,10 +157,11 @@ def _drawn(name: str, images: Tensor, count: int, draw: torch.Generator) -> Tens
     """One operation, with `count` values of each kind; drawn in float64, so that every dtype gets the same."""
 
     def uniform(low: float, high: float) -> Tensor:
-        return (low + (high - low) * torch.rand(count, generator=draw, dtype=torch.float64)).to(images)
+        drawn = low + (high - low) * torch.rand(count, generator=draw, dtype=torch.float64)
+        return moved(drawn.to(images.dtype), images.device)
 
     def whole(low: int, high: int) -> Tensor:
-        return torch.randint(low, high + 1, (count,), generator=draw).to(images.device)
+        return moved(torch.randint(low, high + 1, (count,), generator=draw), images.device)
 
     height, width = images.shape[2:]
     if name == "color":

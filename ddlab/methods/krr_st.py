@@ -47,7 +47,9 @@ from torch import Tensor
 
 from .. import networks
 from ..core import errors, optimisers, randomness
+from ..core.arithmetic import PRECISIONS
 from ..core.boundary import Count, checked
+from ..core.devices import moved
 from ..core.parameters import Parameters, parameter
 from ..data.augmentation import Views
 from ..distilled import DistilledSet, Representations
@@ -107,8 +109,8 @@ class Config(Parameters):
     )
     precision: str = parameter(
         "float32",
-        choices=("float32", "bfloat16"),
-        help="Of the networks' passes; losses, the solve and the pairs stay as they are.",
+        choices=PRECISIONS,
+        help="Of the networks' passes (tf32: of convolutions on a GPU); losses, the solve and the pairs stay as they are.",
     )
     seed: int = parameter(0, range=(0, None), help="Of every draw.")
 
@@ -209,7 +211,7 @@ def outer_step(
     with torch.enable_grad():
         images, targets = made(leaves)
         features = _features(spec, weights, images, config.precision)
-        loss = kernel_ridge.outer_loss(real, wanted.to(inputs.device), features, targets, strength=config.ridge)
+        loss = kernel_ridge.outer_loss(real, wanted, features, targets, strength=config.ridge)
         slopes = torch.autograd.grad(loss, list(leaves.values()))
     moved, optimiser = optimisers.adamw_update(
         state.parameters,
@@ -359,13 +361,16 @@ def unlabelled_set(
 def _real_batch(config: Config, inputs: Inputs, batch: Tensor, iteration: int) -> tuple[Iterable[Tensor], Tensor]:
     """X_t part by part, for the first layer's maps of a thousand images alone are half a gigabyte, and g_phi(X_t) [n, d_y]."""
     data = require_data(NAME, inputs)
-    size = max(_AT_ONCE // (data.image_size[0] * data.image_size[1]), 1)
+    at_once = (
+        _AT_ONCE if torch.device(inputs.device).type == "cpu" else len(batch) * _AT_ONCE
+    )  # a GPU takes all of them
+    size = max(at_once // (data.image_size[0] * data.image_size[1]), 1)
     if not config.real_views:
         parts = (data.normalised(rows, device=inputs.device) for rows in batch.split(size))
-        return parts, teacher_features(inputs)[batch]
+        return parts, moved(teacher_features(inputs)[batch], inputs.device)
     views = Views(crop_pixels=4, flip=True, mixup_alpha=0.0, seed=config.seed)
     images = data.normalised(batch, device=inputs.device)
-    images = views.view(images, mean=data.mean.to(images), std=data.std.to(images), step=iteration).images
+    images = views.view(images, mean=data.mean, std=data.std, step=iteration).images
     return images.split(size), networks.predict(require_teacher(NAME, inputs), images).features
 
 

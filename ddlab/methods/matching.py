@@ -30,6 +30,7 @@ from torch import Tensor
 
 from .. import networks
 from ..core import errors, randomness
+from ..core.arithmetic import PRECISIONS
 from ..core.boundary import checked, floats
 from ..core.parameters import Parameters, parameter
 from ..data import ImageData
@@ -85,8 +86,8 @@ class Config(Parameters):
     )
     precision: str = parameter(
         "float32",
-        choices=("float32", "bfloat16"),
-        help="Of the networks' passes; distances and images stay as they are.",
+        choices=PRECISIONS,
+        help="Of the networks' passes (tf32: of convolutions on a GPU); distances and images stay as they are.",
     )
     seed: int = parameter(0, range=(0, None), help="Of every draw.")
 

@@ -44,6 +44,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..core import errors, optimisers
+from ..core.arithmetic import PRECISIONS
 from ..core.boundary import Images, checked, floats, within
 from ..core.parameters import Parameters, parameter
 from ..distilled import DistilledSet
@@ -125,7 +126,9 @@ class Config(Parameters):
     beta1: float = parameter(0.5, symbol=r"\beta_1", range=(0, 0.9999), help="Adam's decay of the first moment.")
     beta2: float = parameter(0.9, symbol=r"\beta_2", range=(0, 0.9999), help="Adam's decay of the second moment.")
     precision: str = parameter(
-        "float32", choices=("float32", "bfloat16"), help="Of the network; statistics and images stay float32."
+        "float32",
+        choices=PRECISIONS,
+        help="Of the network (tf32: of convolutions on a GPU); statistics and images stay float32.",
     )
     classes_per_batch: int | None = parameter(
         None,

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from ..core import errors
+from ..core.arithmetic import arithmetic
 from ..core.boundary import Count, Images, checked
 from .family import REGISTERED, refuse, said, zeros_of
 from .specification import ImageSize, Network, NetworkSpec, check_weights, hooked_layers, skeleton
@@ -115,7 +116,7 @@ def call(
 
 
 def passes_in(precision: str, device: torch.device) -> torch.autocast:
-    """The context of a network's passes on a device: "float32" leaves everything as it is, "bfloat16" is autocast."""
+    """The context of a network's passes on a device: "bfloat16" is autocast, all else leaves everything as it is."""
     return torch.autocast(errors.kind_of(device), dtype=torch.bfloat16, enabled=precision == "bfloat16")
 
 
@@ -189,7 +190,7 @@ def predict(network: Network, images: Images, *, batch_size: Count | None = None
     if batch_size is None:
         batch_size = max(min(512, _PIXELS_AT_ONCE // max(images.shape[2] * images.shape[3], 1)), 1)
     batch_size = min(batch_size, max(len(images), 1))
-    with torch.no_grad():
+    with torch.no_grad(), arithmetic(None, network.device):
         parts = [call(network.spec, network.weights, batch.to(network.device))[0] for batch in images.split(batch_size)]
     return Outputs(
         logits=torch.cat([part.logits for part in parts]).to(images.device),

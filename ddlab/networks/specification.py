@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from ..core import errors, randomness, storage
+from ..core.devices import moved
 from ..core.errors import DDLabError
 from ..core.parameters import Parameters
 from .family import REGISTERED, Family, drawing, on_meta, refuse, tensors, tried
@@ -198,7 +199,7 @@ class Network:
     def to(self, device: torch.device | str) -> Network:
         """The same network on a device: "auto", "cpu" or "cuda"."""
         device = errors.checked_device(device)
-        return replace(self, weights={name: value.to(device) for name, value in self.weights.items()})
+        return replace(self, weights={name: moved(value, device) for name, value in self.weights.items()})
 
     def module(self) -> nn.Module:
         """A plain `nn.Module` with copies of the weights, in evaluation mode: yours to call, to hook and to train.

@@ -27,9 +27,11 @@ import torch
 from torch import Tensor
 
 from ..core import errors, storage
+from ..core.arithmetic import computing
 from ..core.errors import DDLabError, NonFiniteError
 from ..core.parameters import Parameters
 from ..data import ImageData
+from ..data.images import resident
 from ..distilled import DistilledSet
 from ..networks import Network
 
@@ -85,6 +87,8 @@ class Inputs:
         object.__setattr__(self, "device", errors.checked_device(self.device))
         on_device = tuple(teacher.to(self.device) for teacher in self.teachers)
         object.__setattr__(self, "teachers", on_device)
+        if self.data is not None:
+            object.__setattr__(self, "data", resident(self.data, self.device))
 
     @property
     def fingerprint(self) -> str:
@@ -124,7 +128,8 @@ def steps(process: Any, config: Any, inputs: Inputs, state: Any = None) -> Itera
 def start(process: Any, config: Any, inputs: Inputs) -> Any:
     """The state before the first update, after checking that the config is the process's own."""
     check_call(process, config, inputs)
-    return process.init(config, inputs)
+    with computing(config, inputs.device):
+        return process.init(config, inputs)
 
 
 def check_call(process: Any, config: Any, inputs: Any, state: Any = None) -> None:
@@ -169,7 +174,8 @@ def _steps(process: Any, config: Any, inputs: Inputs, state: Any) -> Iterator[St
     total = process.total_steps(config, inputs)
     while state.step < total:
         before = state.step
-        state, trace = process.update(config, inputs, state)
+        with computing(config, inputs.device), storage.by_version():  # inputs stay as they are in a step
+            state, trace = process.update(config, inputs, state)
         check_goes_on(process, before, state)
         yield Step(state.step, total, state, trace)
 

@@ -26,6 +26,7 @@ import torch
 from torch import Tensor
 
 from ..core import errors, storage
+from ..core.arithmetic import computing
 from ..core.errors import DDLabError, NonFiniteError
 from ..core.progress import Progress
 from ..core.source import source
@@ -235,7 +236,8 @@ class Run:
             while self._state is not None and self._state.step < until:
                 begun = time.monotonic()
                 self.started = self.started or begun
-                state, trace = self.process.update(self.config, self.inputs, self._state)
+                with computing(self.config, self.inputs.device), storage.by_version():
+                    state, trace = self.process.update(self.config, self.inputs, self._state)
                 check_goes_on(self.process, self._state.step, state)
                 self._take(state, trace)
                 now = time.monotonic()
@@ -286,9 +288,10 @@ class Run:
         elif self._before is not None:
             state = self._before.state(self._shared)
         else:
-            state = self._first if self._first is not None else self.process.init(self.config, self.inputs)
+            state = self._first if self._first is not None else self._made()
         while state.step < step:
-            state, _ = self.process.update(self.config, self.inputs, state)
+            with computing(self.config, self.inputs.device), storage.by_version():
+                state, _ = self.process.update(self.config, self.inputs, state)
         return state
 
     def to_end(
@@ -375,7 +378,8 @@ class Run:
         """
         state = self.state()
         self._check_finite(state, self._trace)
-        return self.process.finish(self.config, self.inputs, state)
+        with computing(self.config, self.inputs.device):
+            return self.process.finish(self.config, self.inputs, state)
 
     def _begin(self, until: int | None, deadline: float | None, watch: Callable[[Run], None] | None) -> None:
         if self._state is not None:
@@ -393,8 +397,12 @@ class Run:
             ):
                 self._state = self._before.state(self._shared)
             return
-        state = self._first if self._first is not None else self.process.init(self.config, self.inputs)
+        state = self._first if self._first is not None else self._made()
         self._take(state, None)
+
+    def _made(self) -> Any:
+        with computing(self.config, self.inputs.device):
+            return self.process.init(self.config, self.inputs)
 
     def _check_finite(self, state: Any, trace: Any) -> None:
         """Not after every update: a GPU is waited for."""

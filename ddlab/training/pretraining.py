@@ -26,7 +26,7 @@ import torch
 from torch import Tensor
 
 from .. import networks
-from ..core import errors, optimisers, randomness
+from ..core import devices, errors, optimisers, randomness
 from ..core.boundary import Count, Index, checked
 from ..core.errors import DDLabError
 from ..core.parameters import parameter
@@ -148,7 +148,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     """One step on one batch."""
     spec, (views, representations) = _spec(config, inputs), _pairs(inputs)
     seen = rows(len(views), state.step, batch_size=config.batch_size, seed=config.seed)
-    images, targets = views[seen].to(inputs.device), representations[seen].to(inputs.device)
+    images, targets = (devices.moved(each[seen], inputs.device) for each in (views, representations))
     leaves = {name: state.weights[name].detach().requires_grad_() for name in networks.parameter_names(spec)}
     with torch.enable_grad():
         with networks.passes_in(config.precision, images.device):

@@ -29,6 +29,7 @@ from torch import Tensor
 from .. import networks
 from ..core import errors, optimisers
 from ..core.boundary import checked
+from ..core.devices import moved, rows_on
 from ..core.errors import DDLabError
 from ..core.parameters import parameter
 from ..data import ImageData
@@ -391,16 +392,17 @@ def _batch(config: Config, inputs: Inputs, step: int) -> Tensor:
 def _examples(config: Config, inputs: Inputs, indices: Tensor, step: int) -> tuple[Tensor, Tensor, Tensor | None]:
     source, device = _source(inputs), inputs.device
     if isinstance(source, ImageData):
-        return source.normalised(indices, device=device), source.train_labels[indices].to(device), None
+        return source.normalised(indices, device=device), moved(source.train_labels[indices], device), None
     stored = None
     if config.labels == "stored":
-        stored = source.target("stored").logits[indices].to(device)
+        stored = moved(source.target("stored").logits[indices], device)
     elif config.labels == "regression":
-        stored = source.target("regression").values[indices].to(device)
+        stored = moved(source.target("regression").values[indices], device)
     elif config.labels == "epochs":
         epoch = step // _views(config, inputs).steps_per_epoch(_count(inputs))
-        stored = source.target("epochs").logits[epoch, indices].to(device).float()
-    return source.images[indices].to(device), source.labels[indices].to(device), stored
+        stored = moved(source.target("epochs").logits[epoch, indices], device).float()
+    images = rows_on(inputs, "distilled images", source.images, indices, device)
+    return images, moved(source.labels[indices], device), stored
 
 
 SMALL = Config(  # for the contract tests

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from ddlab.commands import bench, main
-from ddlab.commands.bench import steps
+from ddlab.commands.bench import gpu, steps
 
 
 def test_an_iteration_is_measured_beside_the_bare_network(tmp_path: Path, capsys) -> None:
@@ -32,6 +32,28 @@ def test_fadrm_is_measured_at_any_size() -> None:
     found = steps.iteration(1, "bfloat16", "cpu", repeats=1, method="fadrm", size=40)
     assert found["fadrm"]["cpu_seconds"] > 0 and "40 px" in found["name"]
     assert found["milliseconds_per_image"] == pytest.approx(1e3 * found["fadrm"]["wall_seconds"], rel=1e-3)
+
+
+def test_steps_on_a_gpu_are_measured_beside_the_bare_network_and_the_goals(tmp_path: Path) -> None:
+    main(f"bench gpu --images 2 --size 32 --repeats 1 --precision tf32 --out {tmp_path / 'x.json'}".split())
+    found = json.loads((tmp_path / "x.json").read_text())["results"]
+    assert [row["name"].split()[0] for row in found] == list(gpu.METHODS)
+    assert [row["goal"]["of"] for row in found if "goal" in row] == ["milliseconds", "seconds_per_image_per_class"]
+    for row in found:
+        assert row["precision"] == "tf32" and row["calls"] > row["bare network"]["calls"] > 0
+        assert row["share_of_matrix_rate"] > 0 and row["peak_megabytes"] > 0
+        assert row["ratio_to_bare"] == pytest.approx(
+            row["milliseconds"] / row["bare network"]["milliseconds"], rel=2e-3
+        )
+        goal = row.get("goal", {"of": "calls", "at_most": 0, "met": False})
+        assert goal["met"] == (row[goal["of"]] <= goal["at_most"])
+    rate = found[0]["matrix_teraflops"] * 1e12
+    done = [row["share_of_matrix_rate"] * rate * row["milliseconds"] / 1e3 for row in found]
+    assert done[0] == pytest.approx(
+        2 * 2 * 2 * 557e6, rel=0.01
+    )  # two images, two ways, 557 million products (He et al.: ResNet-18)
+    assert done[-1] == pytest.approx(1.5 * done[0], rel=0.01)  # a student's step also has the gradient by the weights
+    assert main(["bench", "gpu", "--precision", "float64"]) == 2
 
 
 def test_two_sizes_are_measured_beside_the_formula() -> None:

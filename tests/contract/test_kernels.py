@@ -1,47 +1,131 @@
-"""How many kernels a GPU would be asked for in one step: calls on tensors of the stand-in device that make or change numbers."""
+"""What a GPU would be asked for in one step, by the stand-in device: calls that make or change numbers, and waiting for it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
+import math
+import traceback
 from typing import Any
+from unittest import mock
 
+import pytest
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 import ddlab
 from ddlab import networks
+from ddlab.commands.bench.gpu import calls
+from ddlab.core import devices
 from ddlab.data import ImageData
-from ddlab.methods import sre2l
+from ddlab.methods import dm, dwa, fadrm, krr_st, sre2l
 from ddlab.runs.process import Inputs
-from ddlab.training import supervised
+from ddlab.training import self_supervised, supervised
 from tests.stand_in_device import Away, stand_in_device
 from tests.support import made_data
 
-_ALLOCATES = ("empty", "empty_like", "new_empty", "new_empty_strided")
 
-
-class Calls(TorchDispatchMode):
-    """Counts them; to look at numbers in another shape asks for none."""
+class Waits(TorchDispatchMode):
+    """What a step would stop for: copies from one device to the other that are not told not to, and numbers that are looked at."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.count = 0
+        self.found: list[str] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        away = any(isinstance(leaf, Away) for leaf in tree_leaves((args, kwargs, result)))
-        self.count += away and not func.is_view and func.overloadpacket.__name__ not in _ALLOCATES
+        result, name, kwargs = func(*args, **(kwargs or {})), func.overloadpacket.__name__, kwargs or {}
+        there = [isinstance(leaf, Away) for leaf in tree_leaves((args, result)) if isinstance(leaf, Tensor)]
+        crosses = name in ("_to_copy", "copy_", "index") and len(set(there)) == 2 and not kwargs.get("non_blocking")
+        if crosses or (name in ("_local_scalar_dense", "nonzero", "equal") and any(there)):
+            ours = [frame for frame in traceback.extract_stack() if frame.filename.startswith(ddlab.__path__[0])]
+            self.found.append(f"{name} in {ours[-1]}")
         return result
 
 
-def calls(work: Callable[[], Any]) -> int:
-    """Of the second time: what is kept for later steps is made in the first."""
-    work()
-    with Calls() as counted:
-        work()
-    return counted.count
+def waits(module: Any, config: Any, inputs: Inputs, **changed: Any) -> list[str]:
+    """In the driver's second step."""
+    state = dataclasses.replace(module.init(config, inputs), **changed)
+    run = ddlab.Run(module, config, inputs, state=state, keep=ddlab.Keep(()), states=0)
+    first = state.step
+    run.advance(until=first + 1)
+    with Waits() as seen, mock.patch.object(run, "_looked", math.inf):
+        run.advance(until=first + 2)
+    return seen.found
+
+
+@pytest.mark.parametrize("module", [sre2l, dwa, fadrm, dm, self_supervised])
+def test_a_step_waits_for_nothing(module: Any) -> None:
+    data = made_data(size=8)
+    with stand_in_device() as device:
+        teachers = (teacher(data),) if getattr(module, "NEEDS_TEACHER", False) else ()
+        config = module.SMALL.replace(**{"crop": "always"} if module is sre2l else {})
+        assert waits(module, config, Inputs(data=data, teachers=teachers, device=device)) == []
+
+
+@pytest.mark.parametrize(
+    "views", [{}, {"mixup_alpha": 0.0, "cutmix_alpha": 1.0, "crop_area": 0.2, "strategy": "crop_flip"}]
+)
+@pytest.mark.parametrize("labels", ["hard", "stored", "online"])
+def test_a_student_waits_for_nothing(labels: str, views: dict[str, Any]) -> None:
+    data = made_data(size=8)
+    wise = teacher(data)
+    made = ddlab.distill("selection", data, wise, progress=False)
+    config = supervised.SMALL.replace(labels=labels, batch_size=2, epochs=9, **views)
+    with stand_in_device() as device:
+        assert waits(supervised, config, Inputs(distilled=made, teachers=(wise,), device=device)) == []
+        if labels != "stored":
+            assert waits(supervised, config, Inputs(data=data, teachers=(wise,), device=device)) == []
+
+
+def test_a_ridge_regression_waits_for_its_own_solution_alone_and_takes_all_images_at_once(monkeypatch: Any) -> None:
+    data = made_data(size=8)
+    config = krr_st.SMALL.replace(batch_size=6, pool_size=1, pool_steps=9)
+    with stand_in_device() as device:
+        inputs = Inputs(data=data, teachers=(teacher(data),), device=device)
+        begun, filled = krr_st.init(config, inputs), krr_st.filling_steps(config)
+        found = waits(krr_st, config, inputs, step=filled)
+        assert len(found) <= 2 and all("kernel_ridge" in place for place in found)
+        at_once = dataclasses.replace(begun, step=filled)
+        asked = calls(lambda: krr_st.update(config, inputs, at_once), device)
+        monkeypatch.setattr(krr_st, "_AT_ONCE", 8 * 8)  # one image at a time on a CPU
+        assert calls(lambda: krr_st.update(config, inputs, at_once), device) == asked
+
+
+@pytest.mark.parametrize("room", [True, False])
+def test_a_dataset_goes_there_once_for_a_run_where_there_is_room(room: bool, monkeypatch: Any) -> None:
+    data = made_data(size=8)
+    if not room:
+        monkeypatch.setattr(devices, "_whole", lambda *_: None)
+    expected, black = data.normalised([3, 0, 3]), data.valid_range()[0]
+    with stand_in_device() as device:
+        inputs = Inputs(data=data, device=device)
+        assert inputs.data is not None and inputs.data.fingerprint == data.fingerprint
+
+        def batch() -> None:
+            assert torch.equal(inputs.data.normalised([3, 0, 3], device=device).inner, expected)  # type: ignore
+            assert torch.equal(inputs.data.valid_range(device)[0].inner, black)  # type: ignore
+
+        batch()
+        with Moved() as later:
+            batch()
+        assert later.bytes == (3 * 8 if room else expected.numel())  # the indices, or the images
+        data.train_images.numpy()[3] = 7  # which no version counter tells
+        after = Inputs(data=data, device=device).data
+        assert after is not None and torch.equal(after.normalised([3], device=device).inner, data.normalised([3]))  # type: ignore
+
+
+class Moved(TorchDispatchMode):
+    """Bytes that go to the device."""
+
+    bytes = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if func.overloadpacket.__name__ == "_to_copy" and isinstance(result, Away) and not isinstance(args[0], Away):
+            self.bytes += args[0].nbytes
+        return result
 
 
 def teacher(data: ImageData) -> networks.Network:
@@ -54,7 +138,7 @@ def test_a_step_of_sre2l_asks_for_300_at_most() -> None:
         inputs = Inputs(data=data, teachers=(teacher(data),), device=device)
         config = sre2l.Config(images_per_class=1)
         state = sre2l.init(config, inputs)
-        found = calls(lambda: sre2l.update(config, inputs, state))
+        found = calls(lambda: sre2l.update(config, inputs, state), device)
     assert found <= 300
 
 
@@ -65,7 +149,7 @@ def test_a_students_step_asks_for_little_more_than_the_bare_network() -> None:
         inputs = Inputs(distilled=made, device=device)
         config = supervised.Config(network=networks.spec("resnet18"), batch_size=3)
         state = supervised.init(config, inputs)
-        found = calls(lambda: supervised.update(config, inputs, state))
+        found = calls(lambda: supervised.update(config, inputs, state), device)
         network = teacher(data).to(device)
         images, labels = made.images.to(device), made.labels.to(device)
         names = networks.parameter_names(network.spec)
@@ -75,5 +159,5 @@ def test_a_students_step_asks_for_little_more_than_the_bare_network() -> None:
             logits = networks.call(network.spec, {**network.weights, **leaves}, images, train=True)[0].logits
             torch.autograd.grad(F.cross_entropy(logits, labels), list(leaves.values()))
 
-        alone = calls(bare)
+        alone = calls(bare, device)
     assert found <= 1.4 * alone

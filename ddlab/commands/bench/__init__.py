@@ -8,6 +8,7 @@ examples:
   ddlab bench outer-step --method krr_st --real-batch 256    an outer iteration of KRR-ST or Boost at the published size
   ddlab bench matching --method dm --images-per-class 10    an update of DC, DSA or DM at the published size
   ddlab bench kernels --images 100 --precision float64   an update of KIP with so many points, beside numpy's matrix products
+  ddlab bench gpu --device cuda --precision bfloat16 --repeats 100    steps at 32 and 224 px beside the bare network and the goals
   ddlab bench resolutions                              FADRM at 48 and 64 px in turn against 64 px throughout
   ddlab bench toys                                     the toy world with one thread: training, validation, landscape
   ddlab bench sre2l --data folder:PATH --device cuda   the paper preset: teacher, recovery, students
@@ -33,7 +34,19 @@ from typing import Any
 from .. import arguments
 
 RESULTS = Path("test-results") / "benchmarks.json"
-MEASURED = ("all", "import", "live", "iteration", "outer-step", "matching", "kernels", "resolutions", "toys", "sre2l")
+MEASURED = (
+    "all",
+    "import",
+    "live",
+    "iteration",
+    "outer-step",
+    "matching",
+    "kernels",
+    "gpu",
+    "resolutions",
+    "toys",
+    "sre2l",
+)
 
 
 def add(commands: Any) -> None:
@@ -45,7 +58,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--images", type=int, default=100, help="iteration: images in the batch; kernels: points that are learned"
     )
-    parser.add_argument("--precision", default="float32", choices=("float32", "bfloat16", "float64"))
+    parser.add_argument("--precision", default="float32", choices=("float32", "tf32", "bfloat16", "float64"))
     parser.add_argument(
         "--method",
         default="sre2l",
@@ -53,8 +66,10 @@ def add(commands: Any) -> None:
         help="iteration: of one of the first three; outer-step: of the next two; matching: of one of the last three",
     )
     parser.add_argument("--real-batch", type=int, default=1024, help="outer-step, kernels: real images in the loss")
-    parser.add_argument("--repeats", type=int, default=5, help="outer-step: how many are timed")
-    parser.add_argument("--size", type=int, default=32, help="iteration: height and width of the images in pixels")
+    parser.add_argument("--repeats", type=int, default=5, help="outer-step, kernels, gpu: how many are timed")
+    parser.add_argument(
+        "--size", type=int, help="iteration, gpu: height and width of the images in pixels (32; gpu: 32 and 224)"
+    )
     parser.add_argument("--data", default="digits", help="sre2l: a dataset's name, or folder:PATH")
     parser.add_argument("--limit", type=int, help="sre2l: so many images per class at most")
     parser.add_argument("--images-per-class", type=int, default=10)
@@ -69,7 +84,11 @@ def add(commands: Any) -> None:
 def run(options: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     """Measure what was asked for."""
     out = RESULTS if options.out is None and options.what == "all" else options.out
-    return 0, reported(_measured(options), out)
+    from ...core.arithmetic import arithmetic
+
+    with arithmetic(options.precision, options.device):
+        found = _measured(options)
+    return 0, reported(found, out)
 
 
 def reported(results: list[dict[str, Any]], out: Path | None) -> dict[str, Any]:
@@ -98,8 +117,13 @@ def _measured(options: argparse.Namespace) -> list[dict[str, Any]]:
     if options.what == "resolutions":
         return [steps.resolutions(10)]
     if options.what == "iteration":
-        settings = {"method": options.method, "size": options.size}
+        settings = {"method": options.method, "size": options.size or 32}
         return [steps.iteration(options.images, options.precision, options.device, **settings)]
+    if options.what == "gpu":
+        from . import gpu
+
+        sizes = gpu.SIZES if options.size is None else (options.size,)
+        return gpu.every(options.device, options.images, options.precision, sizes, options.repeats)
     if options.what == "outer-step":
         settings = {"precision": options.precision, "device": options.device, "repeats": options.repeats}
         return [steps.outer_step(options.method, real_batch=options.real_batch, **settings)]

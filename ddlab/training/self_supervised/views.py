@@ -29,6 +29,7 @@ from torch import Tensor
 
 from ...core import errors, randomness
 from ...core.boundary import Images, Index, checked, floats, within
+from ...core.devices import moved
 from ...core.parameters import Parameters, parameter
 from ...data.augmentation import Deviation, Mean, augment
 
@@ -85,7 +86,7 @@ class TwoViews(Parameters):
     @checked
     def pair(self, images: Images, *, mean: Mean, std: Deviation, step: Index) -> tuple[Tensor, Tensor]:
         """Two views of images [n, c, h, w], normalised with `mean` and `std` [c], at `step`: [n, c, h, w] each, normalised."""
-        shift, scale = (value.to(images)[:, None, None] for value in (mean, std))
+        shift, scale = (moved(value.to(images.dtype)[:, None, None], images.device) for value in (mean, std))
         chances = (self.first_solarise_probability, self.second_solarise_probability)
         views = []
         for which, chance in enumerate(chances):
@@ -103,7 +104,9 @@ class TwoViews(Parameters):
     def _coloured(self, pixels: Tensor, solarise_probability: float, position: int) -> Tensor:
         """Colours changed, greyed, solarised; pixels in [0, 1] in and out. All is drawn, used or not: one switch moves no other."""
         drawn = torch.rand((7, len(pixels)), generator=randomness.generator(self.seed, position, "colours"))
-        chance_jitter, brightness, contrast, saturation, hue, chance_grey, chance_solarise = drawn.to(pixels)
+        chance_jitter, brightness, contrast, saturation, hue, chance_grey, chance_solarise = moved(
+            drawn.to(pixels.dtype), pixels.device
+        )
         jittered = with_brightness(pixels, 1 + self.brightness * (2 * brightness - 1))
         jittered = with_contrast(jittered, 1 + self.contrast * (2 * contrast - 1))
         if pixels.shape[1] == 3:

@@ -1,0 +1,40 @@
+"""How numbers get to a GPU without a step waiting for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from . import storage
+
+_SHARE = 4  # one part in so many of a GPU's free memory is what a dataset may take of it
+
+
+def moved(value: Tensor, device: torch.device | str) -> Tensor:
+    """A tensor on a device. A GPU takes it from pinned memory when it comes to it; nobody waits."""
+    device = torch.device(device)
+    if device.type == "cuda" and value.device.type == "cpu":
+        value = value.pin_memory()
+    return value.to(device, non_blocking=device.type != "cpu")
+
+
+def rows_on(owner: Any, name: str, value: Tensor, rows: Tensor | slice, device: torch.device | str) -> Tensor:
+    """`value[rows]` on a device. All of `value` is copied there once and kept in `owner`, if it takes a quarter of what is free at most.
+
+    Args:
+        name: of the value in `owner`. rows: int64 [n], on the CPU, or a slice.
+    """
+    if value.device.type == torch.device(device).type:
+        return value[rows]
+    whole = storage.kept_while_unchanged(owner, f"{name} on {device}", lambda: _whole(value, device), value)
+    if whole is None:
+        return moved(value[rows], device)
+    return whole[moved(rows, device) if isinstance(rows, Tensor) else rows]
+
+
+def _whole(value: Tensor, device: torch.device | str) -> Tensor | None:
+    if torch.device(device).type == "cuda" and _SHARE * value.nbytes > torch.cuda.mem_get_info(device)[0]:
+        return None
+    return value.to(device)  # once for a run, and not from pinned memory, of which there is less
