@@ -57,7 +57,7 @@ class _Counted(TorchDispatchMode):
             if isinstance(each, Tensor) and each.is_meta:
                 self._count(each.untyped_storage())
                 if func in (_aten.any.default, _aten.any.dim):
-                    each._ddlab_read = False
+                    setattr(each, "_ddlab_read", False)  # noqa: B010
         return found
 
     def _count(self, storage: Any) -> None:

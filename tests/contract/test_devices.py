@@ -135,7 +135,7 @@ def test_a_process_runs_and_resumes_on_its_device(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Of a bias in front of batch norm, whose slope is rounding alone, Adam would make a whole step.
-    monkeypatch.setattr(augmentation, "_scaled", augmentation._scaled_at_once)  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(augmentation, "_scaled", augmentation._scaled_at_once)
     file, on_cpu = tmp_path / "run", dataclasses.replace(bundle(case, grey, teacher, distilled), device="cpu")
     wanted = process.run(case.module, case.config, on_cpu)
     with stand_in_device() as device:

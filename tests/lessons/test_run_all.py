@@ -82,7 +82,7 @@ def test_it_watches_a_shell_and_a_second_one_replaces_the_first(
     monkeypatch.setattr(run_all, "SECONDS", tmp_path / "seconds.json")
     shown: list[Any] = []
     parent = {"metadata": {"cellId": "a"}}
-    shell = SimpleNamespace(get_parent=lambda: parent)
+    shell: Any = SimpleNamespace(get_parent=lambda: parent)
     shell.events = EventManager(shell, available_events)
     monkeypatch.setattr(run_all, "_shell", lambda: shell)
     monkeypatch.setattr("IPython.display.display", shown.append)

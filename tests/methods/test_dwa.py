@@ -19,7 +19,7 @@ from ddlab.data import ImageData
 from ddlab.methods import dwa, recovery, sre2l
 from ddlab.networks import Network
 from ddlab.runs import process
-from ddlab.runs.process import Inputs
+from ddlab.runs.process import Finished, Inputs
 from tests.methods.test_recovery import hooked_gaps, in_double, plain_module
 from tests.storm.good import RECORD, Good
 from tests.support import assert_same, assert_unchanged, refuses, snapshot
@@ -155,7 +155,7 @@ def test_updates_equal_a_plain_loop(weights: str, start: str, colour: ImageData,
             batch * config.iterations,
             start_images,
             optimisers.adam_init({"images": start_images}),
-            (),
+            Finished(),
             **dwa._adjustment(config, inputs, batch),
         )
         adjusted, _ = plainly_adjusted(original, *real_batch(config, colour, batch), 4, 0.4, False)

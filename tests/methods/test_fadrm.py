@@ -21,7 +21,7 @@ from ddlab.data import ImageData
 from ddlab.methods import fadrm, recovery, sre2l
 from ddlab.networks import Network, shufflenet
 from ddlab.runs import process
-from ddlab.runs.process import Inputs, Step
+from ddlab.runs.process import Finished, Inputs, Step
 from tests.methods.test_recovery import draw, hooked_gaps, in_double
 from tests.storm.good import EVERY_STEP, Good
 from tests.support import assert_same, made_data, refuses
@@ -199,7 +199,7 @@ def test_updates_are_algorithm_1(changes: dict[str, Any], teachers: tuple[Networ
         for batch in (0, 1):
             patches = fadrm._patches(config, inputs, batch).double()
             start = fadrm.resampled(patches, fadrm.stage_size(1, image_size=(12, 12), small_size=config.small_size))
-            state = fadrm.State(batch * config.iterations, start, optimisers.adam_init({"images": start}), ())
+            state = fadrm.State(batch * config.iterations, start, optimisers.adam_init({"images": start}), Finished())
             expected = algorithm_1(config, some, patches, batch)
             for frame in expected[:-1]:
                 state, _ = fadrm.update(config, inputs, state)

@@ -17,7 +17,7 @@ from ddlab.data import ImageData
 from ddlab.methods import recovery, sre2l
 from ddlab.networks import Network
 from ddlab.runs import process
-from ddlab.runs.process import Inputs
+from ddlab.runs.process import Finished, Inputs
 from tests.methods.test_recovery import hooked_gaps, in_double, plain_module
 from tests.storm.good import DRIVEN, EVERY_STEP, Given, Good
 from tests.support import assert_same, made_data, refuses
@@ -120,7 +120,7 @@ def test_updates_equal_a_plain_loop(
     config = settings(**changes)
     inputs = Inputs(data=colour, teachers=(in_double(colour_teacher),))
     start = sre2l._first_images(config, inputs, batch).double()
-    state = sre2l.State(batch * config.iterations, start, optimisers.adam_init({"images": start}), ())
+    state = sre2l.State(batch * config.iterations, start, optimisers.adam_init({"images": start}), Finished())
     expected = plain_recovery(config, colour, colour_teacher, start, batch)
     for iteration, frame in enumerate(expected):
         state, trace = sre2l.update(config, inputs, state)
@@ -150,7 +150,7 @@ def test_batches_do_not_depend_on_each_other(inputs: Inputs) -> None:
     whole = list(process.steps(sre2l, config, inputs))
     first = sre2l._first_images(config, inputs, 1)
     assert_same(whole[config.iterations - 1].state.images, first)
-    elsewhere = sre2l.State(config.iterations, first, optimisers.adam_init({"images": first}), ())
+    elsewhere = sre2l.State(config.iterations, first, optimisers.adam_init({"images": first}), Finished())
     later = list(process.steps(sre2l, config, inputs, elsewhere))
     assert_same([step.trace for step in later], [step.trace for step in whole[config.iterations :]])
     assert_same(later[-1].state.done[0], whole[-1].state.done[1])

@@ -19,9 +19,10 @@ import torch
 
 from ddlab import networks
 from ddlab.core.errors import DDLabError
+from ddlab.core.progress import Progress
 from ddlab.data import ImageData
 from ddlab.runs import parallel, process
-from ddlab.runs.process import Inputs, Progress
+from ddlab.runs.process import Inputs
 from ddlab.training import supervised
 from tests.support import assert_same, refuses
 
