@@ -40,7 +40,6 @@ EXCEPTIONS: dict[str, str] = {
         ),
         "called by what loads, keeps and drives, with arguments that it has checked",
     ),
-    "runs.Finished": "a tuple of anything",
     "runs.process.Finished": "a tuple of anything",
     "runs.source": "a hash of the code of whatever it is given",
     **dict.fromkeys(("methods.kernels.network_kernel", "methods.kernels.variances"), DRIVEN),
