@@ -40,7 +40,7 @@ EXCEPTIONS: dict[str, str] = {
         ),
         "called by what loads, keeps and drives, with arguments that it has checked",
     ),
-    "runs.process.Finished": "a tuple of anything",
+    "runs.process.Finished": "a tuple, whose items are checked where a checkpoint is written",
     "runs.source": "a hash of the code of whatever it is given",
     **dict.fromkeys(("methods.kernels.network_kernel", "methods.kernels.variances"), DRIVEN),
     **dict.fromkeys(("runs.look", "runs.default_look"), DRIVEN),
