@@ -239,6 +239,17 @@ def test_classes_some_at_a_time(module: Any) -> None:
         config.replace(classes_per_batch=0)
 
 
+@pytest.mark.parametrize("patches", ["crop", "mosaic"])
+def test_the_patches_of_some_classes_are_theirs(patches: str) -> None:
+    data = made_data(classes=5, size=8)
+    teacher = networks.initialise(networks.spec("convnet", width=4).for_data(data), seed=0)
+    inputs = Inputs(data=data, teachers=(teacher,), device="cpu")
+    config = fadrm.SMALL.replace(patches=patches)
+    for batch, (image, classes) in enumerate([(0, [0, 1]), (0, [2, 3]), (0, [4]), (1, [0, 1])]):
+        found = fadrm._patches(config.replace(classes_per_batch=2), inputs, batch)
+        assert torch.equal(found, fadrm._patches(config, inputs, image)[classes])
+
+
 def test_the_loss_of_some_classes_is_of_these() -> None:
     """The second batch's cross-entropy and probabilities, by hand."""
     data = made_data(classes=5, size=8)

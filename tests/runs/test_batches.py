@@ -65,6 +65,13 @@ def test_a_batch_that_always_loses_its_worker(folder: Path, monkeypatch: pytest.
     assert Counter(splitting.said()) == {**once(), "4": 2, "killed-4": 1}
 
 
+def test_a_batch_that_is_there_is_not_made_again(folder: Path) -> None:
+    """Dask asks again where a worker is lost after its batch, before its answer."""
+    split = batches._Split(splitting, CONFIG, INPUTS, "cpu", folder / "run.batches", 30.0, False)
+    assert [batches._make(split, 1) for _ in range(2)] == [1, 1] and splitting.said() == ["3", "4", "5"]
+    assert len(split.made(1).load().finished["done"]) == 1 and not split.under_work(1).path.exists()
+
+
 class Stop:
     """Ctrl-C, once, in one update."""
 

@@ -46,6 +46,7 @@ def test_what_a_task_raises_is_raised() -> None:
 
 def test_each_worker_has_a_gpu_of_its_own(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A killed worker's is free again; a third worker has none. Played on any machine: nothing touches CUDA."""
+    monkeypatch.setenv("TMPDIR", str(folder))  # where the locks are
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7, 9")
     assert workers.gpus() == ("7", "9")
     (folder / "kill-1").touch()
