@@ -65,7 +65,7 @@ def test_failures_are_reported_with_their_setting(catalogue: Any, capsys: pytest
 
 def test_the_command_line_says_what_is_wrong(catalogue: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["records", "small", "--jobs", "0"]) == 2
-    assert capsys.readouterr().err == "ddlab: jobs must be an integer of at least 1; given 0.\n"
+    assert capsys.readouterr().err == "ddlab: jobs must be 'auto' or an integer of at least 1; given 0.\n"
     assert main(["records", "smal"]) == 2
     assert capsys.readouterr().err.startswith("ddlab: NAME must be one of 'small', 'failing' (nearest: 'small'")
 
