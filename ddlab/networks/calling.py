@@ -10,6 +10,7 @@ import copy
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -115,6 +116,13 @@ def call(
     return Outputs(logits, features, last_conv, inputs), buffers
 
 
+def in_format(memory_format: str, value: Tensor) -> Tensor:
+    """Images and convolutions, [n, c, h, w], as they shall lie in memory: "preserve" leaves them as they are, "channels_last"."""
+    return (
+        value.to(memory_format=torch.channels_last) if memory_format == "channels_last" and value.ndim == 4 else value
+    )
+
+
 def passes_in(precision: str, device: torch.device) -> torch.autocast:
     """The context of a network's passes on a device: "bfloat16" is autocast, all else leaves everything as it is."""
     return torch.autocast(errors.kind_of(device), dtype=torch.bfloat16, enabled=precision == "bfloat16")
@@ -179,19 +187,28 @@ def _runs_on(spec: NetworkSpec, height: int, width: int) -> bool:
 
 
 @checked
-def predict(network: Network, images: Images, *, batch_size: Count | None = None) -> Outputs:
+def predict(
+    network: Network,
+    images: Images,
+    *,
+    batch_size: Count | None = None,
+    memory_format: Literal["preserve", "channels_last"] = "preserve",
+) -> Outputs:
     """The outputs of a network in evaluation mode, without gradients, in batches of `batch_size` images.
 
     The images go to the network's device and the outputs come back to the images'.
 
     Args:
         batch_size: default 512, fewer above 32 px, so that a batch has no more pixels than that.
+        memory_format: "channels_last" moves the last bits; ConvNets are 1.3 to 1.5 times as fast on a CPU, a ResNet-18 is not.
     """
     if batch_size is None:
         batch_size = max(min(512, _PIXELS_AT_ONCE // max(images.shape[2] * images.shape[3], 1)), 1)
     batch_size = min(batch_size, max(len(images), 1))
     with torch.no_grad(), arithmetic(None, network.device):
-        parts = [call(network.spec, network.weights, batch.to(network.device))[0] for batch in images.split(batch_size)]
+        weights = {name: in_format(memory_format, value) for name, value in network.weights.items()}
+        batches = (in_format(memory_format, batch.to(network.device)) for batch in images.split(batch_size))
+        parts = [call(network.spec, weights, batch)[0] for batch in batches]
     return Outputs(
         logits=torch.cat([part.logits for part in parts]).to(images.device),
         features=torch.cat([part.features for part in parts]).to(images.device),

@@ -1,4 +1,4 @@
-"""TF32 and bfloat16 in training: the network's passes alone."""
+"""How the passes of a network in training compute: in TF32 or bfloat16, and with channels last in memory."""
 
 from __future__ import annotations
 
@@ -11,13 +11,23 @@ from ..core.parameters import Parameters, parameter
 
 @dataclass(frozen=True, kw_only=True)
 class Precise(Parameters):
-    """A config of a training whose passes may be in TF32 or bfloat16 (autocast); weights, loss and optimiser stay float32."""
+    """A config of a training whose passes may be in TF32 or bfloat16 (autocast); weights, loss and optimiser stay float32.
+
+    Channels last is faster where views are not laid out so anyway, as crops and pairs of self-supervised views partly are: on two cores
+    and ConvNets of 16 px, pretraining 1.3 to 1.45 times, self-supervised 1.2 to 1.3, students of digits 1.1 to 1.36; teachers not.
+    """
 
     precision: str = parameter(
         "float32", choices=PRECISIONS, help="Of the network's passes; tf32: of convolutions on a GPU."
     )
+    memory_format: str = parameter(
+        "preserve",
+        choices=("preserve", "channels_last"),
+        help="Of images and convolutions in the passes; it moves the last bits.",
+    )
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields; `precision` only where it is not float32: configs that were made before it keep their fingerprint."""
+        """All fields; these two only where they are no defaults: configs that were made before them keep their fingerprint."""
         described = super().to_dict()
-        return {name: value for name, value in described.items() if (name, value) != ("precision", "float32")}
+        usual = (("precision", "float32"), ("memory_format", "preserve"))
+        return {name: value for name, value in described.items() if (name, value) not in usual}

@@ -119,6 +119,7 @@ def other_training_cases() -> Iterator[Case]:
     for optimiser in ("sgd", "adamw"):
         yield Case(f"pretraining-{optimiser}", pretraining, small.replace(optimiser=optimiser), REPRESENTED)
     yield Case("pretraining-bfloat16", pretraining, small.replace(precision="bfloat16"), REPRESENTED)
+    yield Case("pretraining-channels-last", pretraining, small.replace(memory_format="channels_last"), REPRESENTED)
     yield Case("pretraining-plain", pretraining, small.replace(network=PLAIN, final_fraction=0.1), REPRESENTED)
 
 

@@ -133,8 +133,11 @@ class Teacher:
         trained = {name: value.detach().requires_grad_() for name, value in state.objective.trained.items()}
 
         def encode(encoder: Mapping[str, Tensor], images: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+            weights = _part(encoder, "network")
+            laid = {name: networks.in_format(config.memory_format, value) for name, value in weights.items()}
             with networks.passes_in(config.precision, images.device):
-                outputs, buffers = networks.call(spec, _part(encoder, "network"), images, train=True)
+                shown = networks.in_format(config.memory_format, images)
+                outputs, buffers = networks.call(spec, laid, shown, train=True)
             return projected(_part(encoder, "projector"), outputs.features.to(images.dtype)), {
                 **encoder,
                 **_joined(network=buffers),
