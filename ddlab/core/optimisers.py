@@ -47,6 +47,13 @@ def _check_betas(argument: str, betas: Any) -> tuple[float, ...]:
     return tuple(errors.check_number(argument, beta, 0, _LARGEST_BETA) for beta in betas)
 
 
+def _check_corrections(argument: str, corrections: Any) -> Any:
+    pair = isinstance(corrections, (tuple, list)) and len(corrections) == 2
+    if corrections is not None and not (pair and all(isinstance(c, Tensor) and c.ndim == 0 for c in corrections)):
+        errors.fail(argument, "two tensors of shape []", corrections)
+    return corrections
+
+
 def _check_step(argument: str, state: Any) -> Any:
     errors.check_integer(f"{argument}.step", state.step, 0)
     return state
@@ -55,6 +62,7 @@ def _check_step(argument: str, state: Any) -> Any:
 Tensors = Annotated[Mapping[str, Tensor], _check_tensors]
 LearningRate = Annotated[float | Tensor, within(0, _LARGEST)]
 Betas = Annotated[tuple[float, float], _check_betas]
+Corrections = Annotated[tuple[Tensor, Tensor] | None, _check_corrections]
 Factor = Annotated[float, within(0, _LARGEST)]
 Rate = Annotated[float, within(-_LARGEST, _LARGEST)]
 Several = list[Tensor] | tuple[Tensor, ...]
@@ -130,27 +138,37 @@ def adam_update(
     learning_rate: LearningRate,
     betas: Betas = (0.9, 0.999),
     epsilon: Factor = 1e-8,
+    corrections: Corrections = None,
 ) -> tuple[dict[str, Tensor], AdamState]:
     """One step of Adam (Kingma & Ba 2015, arXiv 1412.6980) with bias correction.
 
-    Args and errors as `sgd_update`; `betas` in [0, 1), `epsilon` is added to the root of the second moment.
+    Args and errors as `sgd_update`; `betas` in [0, 1), `epsilon` is added to the root of the second moment. `corrections`:
+        `bias_corrections` of this step, as tensors of shape [], where it is not to be known how many steps were done.
     """
     step, (beta1, beta2) = state.step + 1, betas
+    of_direction, of_spread = bias_corrections(step, betas) if corrections is None else corrections
     names, values, slopes = aligned(parameters, gradients, state.first, state.second)
     first = torch._foreach_lerp([state.first[n] for n in names], slopes, 1 - beta1)
     second = torch._foreach_addcmul(
         torch._foreach_mul([state.second[n] for n in names], beta2), slopes, slopes, value=1 - beta2
     )
     spread = torch._foreach_add(
-        torch._foreach_mul(_square_root(second), 1 / math.sqrt(1 - beta2**step)),
+        torch._foreach_mul(_square_root(second), of_spread),
         epsilon,
     )
-    direction = torch._foreach_mul(torch._foreach_div(first, spread), 1 / (1 - beta1**step))
+    direction = torch._foreach_mul(torch._foreach_div(first, spread), of_direction)
     moved = _descend(values, direction, learning_rate)
     return (
         dict(zip(names, moved, strict=True)),
         AdamState(step, dict(zip(names, first, strict=True)), dict(zip(names, second, strict=True))),
     )
+
+
+@checked
+def bias_corrections(step: Count, betas: Betas) -> tuple[float, float]:
+    """What Adam's `step`-th update multiplies its direction by, and the root of its second moment: 1/(1-b1^t) and 1/sqrt(1-b2^t)."""
+    beta1, beta2 = betas
+    return 1 / (1 - beta1**step), 1 / math.sqrt(1 - beta2**step)
 
 
 @checked

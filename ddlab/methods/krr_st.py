@@ -370,7 +370,7 @@ def _real_batch(config: Config, inputs: Inputs, batch: Tensor, iteration: int) -
         return parts, moved(teacher_features(inputs)[batch], inputs.device)
     views = Views(crop_pixels=4, flip=True, mixup_alpha=0.0, seed=config.seed)
     images = data.normalised(batch, device=inputs.device)
-    images = views.view(images, mean=data.mean, std=data.std, step=iteration).images
+    images = views.view(images, mean=data.mean.to(images.dtype), std=data.std.to(images.dtype), step=iteration).images
     return images.split(size), networks.predict(require_teacher(NAME, inputs), images).features
 
 

@@ -34,6 +34,7 @@ from ..networks import Network, Outputs
 
 # E[x^2] / variance up to which E[x^2] - mean^2 keeps float32's precision but for two digits.
 _LARGEST_RATIO = 32.0
+Statistics = Callable[[Tensor], tuple[Tensor, Tensor]]
 
 
 def batch_norm_mean_gap(inputs: Tensor, running_mean: Tensor) -> Tensor:
@@ -71,6 +72,11 @@ def channel_statistics(inputs: Tensor) -> tuple[Tensor, Tensor]:
         variance = second - mean.square()
         if bool((second <= _LARGEST_RATIO * variance).all()):
             return variance.float(), mean.float()
+    return torch_statistics(inputs)
+
+
+def torch_statistics(inputs: Tensor) -> tuple[Tensor, Tensor]:
+    """The same by torch.var_mean."""
     return torch.var_mean(inputs.float() if inputs.dtype.itemsize < 4 else inputs, (0, 2, 3), correction=0)
 
 
@@ -137,19 +143,19 @@ class _Statistics(torch.autograd.Function):
     """The identity on the inputs, and their statistics, of which `_GatheredGaps` sends back no slopes but scale and shift by channel."""
 
     @staticmethod
-    def forward(ctx: Any, inputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        variance, mean = channel_statistics(inputs)
+    def forward(ctx: Any, inputs: Tensor, statistics: Statistics) -> tuple[Tensor, Tensor, Tensor]:
+        variance, mean = statistics(inputs)
         ctx.save_for_backward(inputs)
         return inputs.view_as(inputs), mean, variance
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *slopes: Tensor) -> Tensor:
+    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, None]:
         above, shift, scale = slopes
         (inputs,) = ctx.saved_tensors
         per_channel = (1, -1, 1, 1)
         scale, shift = scale.to(inputs.dtype).view(per_channel), shift.to(inputs.dtype).view(per_channel)
-        return torch.addcmul(above, inputs, scale).add_(shift)
+        return torch.addcmul(above, inputs, scale).add_(shift), None
 
 
 class _GatheredGaps(torch.autograd.Function):
@@ -207,6 +213,7 @@ def matched_call(
     weights: Mapping[str, Tensor] | None = None,
     precision: str = "float32",
     gathered: bool | None = None,
+    statistics: Statistics = channel_statistics,
 ) -> Matched:
     """Run the frozen teacher on images and compare the statistics at each batch-norm layer with what the layer remembers.
 
@@ -216,6 +223,7 @@ def matched_call(
         weights: weights to run with, where they are not the teacher's own (perturbed ones).
         precision: "float32", or "bfloat16" for the network under autocast; the statistics stay in float32.
         gathered: all layers' gaps in one go, which spares a GPU three quarters of its calls and changes last bits; None: on a GPU.
+        statistics: what takes them where gaps are gathered; `torch_statistics` looks at no number.
     """
     together = errors.kind_of(images.device) != "cpu" if gathered is None else gathered
     passed: list[tuple[Tensor, Tensor, Tensor]] = []  # of each layer: inputs, then means and variances, or both gaps
@@ -223,7 +231,7 @@ def matched_call(
 
     def compare(layer: str, inputs: Tensor) -> Tensor:
         remembered.append((teacher.weights[f"{layer}.running_mean"], teacher.weights[f"{layer}.running_var"]))
-        passed.append(_Statistics.apply(inputs) if together else batch_norm_gaps(inputs, *remembered[-1]))
+        passed.append(_Statistics.apply(inputs, statistics) if together else batch_norm_gaps(inputs, *remembered[-1]))
         return passed[-1][0]
 
     with networks.passes_in(precision, images.device):
@@ -244,8 +252,12 @@ def circular_shift(images: Tensor, pixels: int, *, seed: int, step: int) -> Tens
     """Roll the whole batch by one draw of 0 to `pixels` pixels along each axis; what leaves on one side enters on the other."""
     if pixels == 0:
         return images
-    shift = torch.randint(0, pixels + 1, (2,), generator=randomness.generator(seed, step, "roll")).tolist()
-    return torch.roll(images, shifts=shift, dims=(2, 3))
+    return torch.roll(images, shifts=drawn_shift(pixels, seed=seed, step=step), dims=(2, 3))
+
+
+def drawn_shift(pixels: int, *, seed: int, step: int) -> list[int]:
+    """By how many pixels `circular_shift` rolls along each axis."""
+    return torch.randint(0, pixels + 1, (2,), generator=randomness.generator(seed, step, "roll")).tolist()
 
 
 def random_resized_crop_and_flip(images: Tensor, smallest_area: float, *, seed: int, step: int) -> Tensor:
@@ -258,11 +270,19 @@ def random_resized_crop_and_flip(images: Tensor, smallest_area: float, *, seed: 
     Scaled bilinearly, corners not aligned; differentiable.
     """
     height, width = images.shape[2:]
-    draw = randomness.generator(seed, step, "crop and flip")
-    top, left, high, wide = random_rectangle(height, width, smallest_area=smallest_area, generator=draw)
+    (top, left, high, wide), mirrored = drawn_part(height, width, smallest_area, seed=seed, step=step)
     cut = images[:, :, top : top + high, left : left + wide]
     scaled = F.interpolate(cut, size=(height, width), mode="bilinear", align_corners=False)
-    return scaled.flip(3) if float(torch.rand(1, generator=draw)) < 0.5 else scaled
+    return scaled.flip(3) if mirrored else scaled
+
+
+def drawn_part(
+    height: int, width: int, smallest_area: float, *, seed: int, step: int
+) -> tuple[tuple[int, int, int, int], bool]:
+    """What `random_resized_crop_and_flip` cuts out, (top, left, rows, columns), and whether it mirrors it."""
+    draw = randomness.generator(seed, step, "crop and flip")
+    part = random_rectangle(height, width, smallest_area=smallest_area, generator=draw)
+    return part, float(torch.rand(1, generator=draw)) < 0.5
 
 
 def checked_range(valid_range: Any, images: Tensor) -> tuple[Tensor, Tensor]:

@@ -43,7 +43,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..core import errors, optimisers
+from ..core import errors, optimisers, whole_step
 from ..core.arithmetic import PRECISIONS
 from ..core.boundary import Images, checked, floats, within
 from ..core.parameters import Parameters, parameter
@@ -51,7 +51,7 @@ from ..distilled import DistilledSet
 from ..networks import Network
 from ..runs.look import Look, Number
 from ..runs.process import Finished, Inputs, require_data, require_teacher
-from . import recovery
+from . import _at_once, recovery
 from ._labelling import labelled_set
 
 NAME = "squeeze_recover_relabel"
@@ -136,12 +136,17 @@ class Config(Parameters):
         help="Classes in one batch, over which the batch statistics are; None takes all of them.",
         source="reference code: 100 for ImageNet",
     )
+    execution: str = parameter(
+        "eager",
+        choices=whole_step.KINDS,
+        help="Of a step: operation by operation, or the same but for rounding compiled, or replayed as a CUDA graph.",
+    )
     seed: int = parameter(0, range=(0, None), help="Of every draw.")
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields; `classes_per_batch` only where it is given: configs that were made before it keep their fingerprint."""
-        described = super().to_dict()
-        return {name: value for name, value in described.items() if (name, value) != ("classes_per_batch", None)}
+        """All fields; these two only where they are no defaults: configs that were made before them keep their fingerprint."""
+        described, usual = super().to_dict(), (("classes_per_batch", None), ("execution", "eager"))
+        return {name: value for name, value in described.items() if (name, value) not in usual}
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
@@ -300,47 +305,79 @@ def gradient_step(
     data = require_data(NAME, inputs)
     _, classes = batch_at(config, inputs, state.step)
     labels = torch.arange(classes.start, classes.stop, device=state.images.device)
+    learning_rate = optimisers.cosine(state.step % config.iterations, config.iterations, config.learning_rate)
+    valid_range = data.valid_range(state.images.device)
+    if config.execution != "eager":
+        networks = {"weights": teacher.weights if weights is None else weights}
+        found = _at_once.update(
+            config,
+            state,
+            functools.partial(_terms, config),
+            spec=teacher.spec,
+            networks=networks if gap_weights is None else networks | {"gap_weights": gap_weights},
+            labels=labels,
+            valid_range=valid_range,
+            learning_rate=learning_rate,
+            smallest_crop=SMALLEST_CROP if _is_cropped(config, state.images) else None,
+        )
+        if found is not None:
+            images, optimiser, terms = found
+            state = replace(state, step=state.step + 1, images=images, optimiser=optimiser)
+            return state, Trace(**terms, learning_rate=learning_rate)
     leaf = state.images.detach().requires_grad_()
     with torch.enable_grad():
-        view = random_view(config, leaf, state.step)
-        matched = recovery.matched_call(teacher, view, weights=weights, precision=config.precision)
-        logits = matched.outputs.logits
-        if gap_weights is not None:
-            matched = recovery.matched_call(teacher, view, weights=gap_weights, precision=config.precision)
-        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))  # bfloat16 is too coarse for the loss
-        class_loss = F.cross_entropy(logits, labels)
-        mean_gap = recovery.weighted_gap(matched.mean_gaps, config.first_layer_multiplier)
-        variance_gap = recovery.weighted_gap(matched.variance_gaps, config.first_layer_multiplier)
-        total = recovery_loss(
-            class_loss, mean_gap, variance_gap, lambda_mean=config.lambda_mean, lambda_var=config.lambda_var
-        )
-        (gradient,) = torch.autograd.grad(total, leaf)
-    learning_rate = optimisers.cosine(state.step % config.iterations, config.iterations, config.learning_rate)
+        terms = _terms(config, teacher, random_view(config, leaf, state.step), labels, weights, gap_weights)
+        (gradient,) = torch.autograd.grad(terms["total_loss"], leaf)
     images, optimiser = image_update(
         state.images,
         gradient,
         state.optimiser,
         learning_rate=learning_rate,
         betas=(config.beta1, config.beta2),
-        valid_range=data.valid_range(state.images.device),
+        valid_range=valid_range,
     )
-    trace = Trace(
-        total_loss=total.detach(),
-        class_loss=class_loss.detach(),
-        mean_gap=mean_gap.detach(),
-        variance_gap=variance_gap.detach(),
-        layer_mean_gaps=matched.mean_gaps.detach(),
-        layer_variance_gaps=matched.variance_gaps.detach(),
-        class_probability=logits.detach().softmax(1)[:, classes.start :].diagonal(),
-        learning_rate=learning_rate,
-    )
+    trace = Trace(**{name: value.detach() for name, value in terms.items()}, learning_rate=learning_rate)
     return replace(state, step=state.step + 1, images=images, optimiser=optimiser), trace
+
+
+def _terms(
+    config: Config,
+    teacher: Network,
+    view: Tensor,
+    labels: Tensor,
+    weights: Mapping[str, Tensor] | None,
+    gap_weights: Mapping[str, Tensor] | None,
+    **how: Any,
+) -> dict[str, Tensor]:
+    """Eq 3 and 4 of a view [n, channels, h, w], by the names of `Trace`; `how`: of `recovery.matched_call`."""
+    matched = recovery.matched_call(teacher, view, weights=weights, precision=config.precision, **how)
+    logits = matched.outputs.logits
+    if gap_weights is not None:
+        matched = recovery.matched_call(teacher, view, weights=gap_weights, precision=config.precision, **how)
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))  # bfloat16 is too coarse for the loss
+    class_loss = F.cross_entropy(logits, labels)
+    mean_gap = recovery.weighted_gap(matched.mean_gaps, config.first_layer_multiplier)
+    variance_gap = recovery.weighted_gap(matched.variance_gaps, config.first_layer_multiplier)
+    return {
+        "class_loss": class_loss,
+        "mean_gap": mean_gap,
+        "variance_gap": variance_gap,
+        "total_loss": recovery_loss(
+            class_loss, mean_gap, variance_gap, lambda_mean=config.lambda_mean, lambda_var=config.lambda_var
+        ),
+        "layer_mean_gaps": matched.mean_gaps,
+        "layer_variance_gaps": matched.variance_gaps,
+        "class_probability": logits.detach().softmax(1).gather(1, labels[:, None])[:, 0],
+    }
+
+
+def _is_cropped(config: Config, images: Tensor) -> bool:
+    return min(images.shape[2:]) >= CROPPED_FROM_PIXELS if config.crop == "by_size" else config.crop == "always"
 
 
 def random_view(config: Config, images: Tensor, step: int) -> Tensor:
     """What the teacher sees of a batch [n, c, h, w] at `step`: cropped and flipped, if the config says so, then shifted."""
-    wanted = min(images.shape[2:]) >= CROPPED_FROM_PIXELS if config.crop == "by_size" else config.crop == "always"
-    if wanted:
+    if _is_cropped(config, images):
         images = recovery.random_resized_crop_and_flip(images, SMALLEST_CROP, seed=config.seed, step=step)
     return recovery.circular_shift(images, config.roll_pixels, seed=config.seed, step=step)
 

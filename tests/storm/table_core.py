@@ -285,6 +285,7 @@ CORE: dict[str, Good] = {
     "core.optimisers.descend": Good(_sgd, nan_passes=EVERY_STEP),
     "core.optimisers.adam_update": Good(_adam, nan_passes=EVERY_STEP),
     "core.optimisers.adamw_update": Good(_adam, nan_passes=EVERY_STEP),
+    "core.optimisers.bias_corrections": Good(lambda g: {"step": 3, "betas": (0.9, 0.999)}),
     "core.optimisers.halfway": Good(lambda g: {"step": 3, "total": 10, "base": 0.1}),
     "core.optimisers.linear": Good(lambda g: {"step": 3, "total": 10, "base": 0.1, "final_fraction": 0.2}),
     "core.optimisers.cosine": Good(lambda g: {"step": 3, "total": 10, "base": 0.1, "stretch": 2.0}),

@@ -8,7 +8,7 @@ examples:
   ddlab bench outer-step --method krr_st --real-batch 256    an outer iteration of KRR-ST or Boost at the published size
   ddlab bench matching --method dm --images-per-class 10    an update of DC, DSA or DM at the published size
   ddlab bench kernels --images 100 --precision float64   an update of KIP with so many points, beside numpy's matrix products
-  ddlab bench gpu --device cuda --precision bfloat16 --repeats 100    steps at 32 and 224 px beside the bare network and the goals
+  ddlab bench gpu --device cuda --precision bfloat16 --execution graphed --repeats 100   steps at 32 and 224 px
   ddlab bench resolutions                              FADRM at 48 and 64 px in turn against 64 px throughout
   ddlab bench toys                                     the toy world with one thread: training, validation, landscape
   ddlab bench sre2l --data folder:PATH --device cuda   the paper preset: teacher, recovery, students
@@ -64,6 +64,12 @@ def add(commands: Any) -> None:
         default="sre2l",
         choices=("sre2l", "dwa", "fadrm", "krr_st", "boost", "dc", "dsa", "dm"),
         help="iteration: of one of the first three; outer-step: of the next two; matching: of one of the last three",
+    )
+    parser.add_argument(
+        "--execution",
+        default="eager",
+        choices=("eager", "compiled", "graphed"),
+        help="gpu: of a step of SRe2L, FADRM or DWA",
     )
     parser.add_argument("--real-batch", type=int, default=1024, help="outer-step, kernels: real images in the loss")
     parser.add_argument("--repeats", type=int, default=5, help="outer-step, kernels, gpu: how many are timed")
@@ -123,7 +129,7 @@ def _measured(options: argparse.Namespace) -> list[dict[str, Any]]:
         from . import gpu
 
         sizes = gpu.SIZES if options.size is None else (options.size,)
-        return gpu.every(options.device, options.images, options.precision, sizes, options.repeats)
+        return gpu.every(options.device, options.images, options.precision, sizes, options.repeats, options.execution)
     if options.what == "outer-step":
         settings = {"precision": options.precision, "device": options.device, "repeats": options.repeats}
         return [steps.outer_step(options.method, real_batch=options.real_batch, **settings)]

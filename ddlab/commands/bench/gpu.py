@@ -59,10 +59,13 @@ def calls(work: Callable[[], Any], device: torch.device) -> int:
     return counted.count
 
 
-def every(device: str, images: int, precision: str, sizes: tuple[int, ...], repeats: int) -> list[dict[str, Any]]:
-    """All methods at all sizes, and the matrix rate that they are compared with."""
+def every(
+    device: str, images: int, precision: str, sizes: tuple[int, ...], repeats: int, execution: str = "eager"
+) -> list[dict[str, Any]]:
+    """All methods at all sizes, and the matrix rate that they are compared with. Students have no `execution`: theirs is eager."""
     rate = matrix_rate(precision, device, repeats)
-    return [one(method, size, images, precision, device, rate, repeats) for size in sizes for method in METHODS]
+    asked: dict[str, Any] = {"rate": rate, "repeats": repeats, "execution": execution}
+    return [one(method, size, images, precision, device, **asked) for size in sizes for method in METHODS]
 
 
 def matrix_rate(precision: str, device: str, repeats: int) -> float:
@@ -75,20 +78,28 @@ def matrix_rate(precision: str, device: str, repeats: int) -> float:
         return 2 * side**3 / seconds(work, repeats, device)
 
 
-def one(method: str, size: int, images: int, precision: str, device: str, rate: float, repeats: int) -> dict[str, Any]:
-    """One update of ResNet-18 (`student`: of its own weights) beside the bare network, forward and backward, nothing else."""
+def one(
+    method: str, size: int, images: int, precision: str, device: str, *, rate: float, repeats: int, execution: str
+) -> dict[str, Any]:
+    """One update of ResNet-18 (`student`: of its own weights) beside the bare network, forward and backward, nothing else.
+
+    Calls and operations are those of the eager step, whatever is timed.
+    """
     inputs = noise_inputs(images, size, device)
-    update, bare, config = (
-        _student(inputs, images, precision) if method == "student" else _recovery(method, inputs, precision)
-    )
+    if method == "student":
+        update, bare, config = _student(inputs, images, precision)
+        eager = update
+    else:
+        eager = _recovery(method, inputs, precision, "eager")[0]
+        update, bare, config = _recovery(method, inputs, precision, execution)
     with arithmetic(precision, device):
         alone = {"milliseconds": 1e3 * seconds(bare, repeats, device), "calls": calls(bare, inputs.device)}
         if device == "cuda":
             torch.cuda.reset_peak_memory_stats()
         taken = seconds(update, repeats, device)
-        memory, asked = peak_megabytes(device), calls(update, inputs.device)
+        memory, asked = peak_megabytes(device), calls(eager, inputs.device)
         with FlopCounterMode(display=False) as counter:
-            update()
+            eager()
         found: dict[str, Any] = {
             "milliseconds": 1e3 * taken,
             "milliseconds_per_image": 1e3 * taken / images,
@@ -106,6 +117,7 @@ def one(method: str, size: int, images: int, precision: str, device: str, rate: 
         found["goal"] = {"of": quantity, "at_most": most, "met": found[quantity] <= most}
     return {
         "name": f"{method} step, ResNet-18, {size} px", "images": images, "precision": precision, "device": device,
+        "execution": getattr(config, "execution", "eager"),
         **_rounded({"matrix_teraflops": rate / 1e12, **found}),
     }  # fmt: skip
 
@@ -128,9 +140,11 @@ def _rounded(found: Any) -> Any:
     return float(f"{found:.4g}") if isinstance(found, float) else found
 
 
-def _recovery(method: str, inputs: Inputs, precision: str) -> tuple[Callable[[], Any], Callable[[], Any], Any]:
+def _recovery(
+    method: str, inputs: Inputs, precision: str, execution: str
+) -> tuple[Callable[[], Any], Callable[[], Any], Any]:
     module, teacher = methods.get(method), inputs.teachers[0]
-    config = module.Config(images_per_class=1, precision=precision)
+    config = module.Config(images_per_class=1, precision=precision, execution=execution)
     begun = module.init(config, inputs)
     state = [begun]
     labels = torch.arange(len(begun.images), device=inputs.device)
