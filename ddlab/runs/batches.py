@@ -97,7 +97,7 @@ def run(
     Args:
         jobs, dask: who computes, as for `workers.spread`; on CUDA each worker has a GPU of its own.
         checkpoint: a file as for `process.run`; batches that are done are kept beside it, and a second call goes on from them. With dask it
-            is needed, in a folder that all workers see.
+            is needed, in a folder that all workers see. None keeps them in a temporary folder, as long as this call takes.
         checkpoint_seconds, resume_anyway, progress: as for `process.run`.
 
     Raises:
@@ -128,7 +128,8 @@ def run(
             except KeyboardInterrupt:
                 kept = "" if checkpoint is None else "; the same call goes on from the batches that are done"
                 raise KeyboardInterrupt(f"{process.NAME} was under work{kept}") from None
-            whole.save(state)
+            if checkpoint is not None:
+                whole.save(state)
         shutil.rmtree(folder, ignore_errors=True)
         return process.finish(config, inputs, state)
 
