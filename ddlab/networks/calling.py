@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -23,6 +24,7 @@ from .specification import ImageSize, Network, NetworkSpec, check_weights, hooke
 
 _PIXELS_AT_ONCE = 512 * 32 * 32
 _PIXELS_RUN = 256 * 256
+_local = threading.local()  # .parts: dict[NetworkSpec, _Parts], for skeletons are of one thread
 
 AtBatchNorm = Callable[[str, Tensor], Tensor]
 
@@ -94,16 +96,20 @@ def call(
         errors.fail("images", f"on the weights' device, {wanted.device}", str(images.device))
     if train and spec.family in REGISTERED:
         _check_repeatable(spec)
-    module.train(train)
-    buffers = {name: weights[name] for name, _ in module.named_buffers()}
+    parts = _parts_of(spec, module)
+    if module.training != train:
+        module.train(train)
+    buffers = {name: weights[name] for name in parts.buffers}
     if train:
-        # functional_call overwrites the buffers that it is passed.
-        buffers = _copies(buffers)
+        buffers = _copies(buffers)  # the module changes in place those that it runs with
     found: dict[str, Tensor] = {}
     inputs: dict[str, Tensor] = {}
-    with _hooks(module, spec, found, inputs if batch_norm_inputs else None, at_batch_norm):
+    with (
+        _hooks(parts, found, inputs if batch_norm_inputs else None, at_batch_norm),
+        _holding(parts, {**weights, **buffers} if train else weights),
+    ):
         try:
-            logits = torch.func.functional_call(module, {**weights, **buffers}, (images,))
+            logits = module(images)
         except ValueError as problem:
             if not train or len(images) > 1 or isinstance(problem, errors.DDLabError):
                 raise
@@ -121,6 +127,53 @@ def in_format(memory_format: str, value: Tensor) -> Tensor:
     return (
         value.to(memory_format=torch.channels_last) if memory_format == "channels_last" and value.ndim == 4 else value
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """What a call needs of a skeleton, looked up once: to walk through its modules at each call takes longer than a small network.
+
+    `places`: of each tensor, tied ones at each of their places: the dict that holds it, its key there, its name among the weights.
+    """
+
+    module: nn.Module
+    places: list[tuple[dict[str, Any], str, str]]
+    buffers: list[str]
+    batch_norms: list[tuple[str, nn.BatchNorm2d]]
+    last_conv: nn.Module | None
+    classifier: nn.Module
+
+
+def _parts_of(spec: NetworkSpec, module: nn.Module) -> _Parts:
+    known: dict[NetworkSpec, _Parts] = _local.__dict__.setdefault("parts", {})
+    if spec not in known or known[spec].module is not module:
+        names: dict[int, str] = {}
+        places: list[tuple[dict[str, Any], str, str]] = []
+        for path, part in module.named_modules():
+            for held in (part._parameters, part._buffers):
+                for key, value in held.items():
+                    if value is not None:
+                        places.append((held, key, names.setdefault(id(value), f"{path}.{key}" if path else key)))
+        norms = [(name, part) for name, part in module.named_modules() if isinstance(part, nn.BatchNorm2d)]
+        last_conv, classifier = hooked_layers(spec)
+        known[spec] = _Parts(
+            module, places, [name for name, _ in module.named_buffers()], norms,
+            module.get_submodule(last_conv) if last_conv else None, module.get_submodule(classifier),
+        )  # fmt: skip
+    return known[spec]
+
+
+@contextlib.contextmanager
+def _holding(parts: _Parts, tensors: Mapping[str, Tensor]) -> Iterator[None]:
+    """The skeleton with these weights and buffers in place of its own, as torch.func.functional_call does it."""
+    own = [held[key] for held, key, _ in parts.places]
+    try:
+        for held, key, name in parts.places:
+            held[key] = tensors[name]
+        yield
+    finally:
+        for (held, key, _), value in zip(parts.places, own, strict=True):
+            held[key] = value
 
 
 def passes_in(precision: str, device: torch.device) -> torch.autocast:
@@ -218,8 +271,7 @@ def predict(
 
 @contextlib.contextmanager
 def _hooks(
-    module: nn.Module,
-    spec: NetworkSpec,
+    parts: _Parts,
     found: dict[str, Tensor],
     inputs: dict[str, Tensor] | None,
     at_batch_norm: AtBatchNorm | None,
@@ -241,16 +293,11 @@ def _hooks(
     def keep_input(_: nn.Module, arguments: tuple[Tensor]) -> None:
         found["features"] = arguments[0]
 
-    last_conv, classifier = hooked_layers(spec)
-    handles = [module.get_submodule(classifier).register_forward_pre_hook(keep_input)]
-    if last_conv:
-        handles.append(module.get_submodule(last_conv).register_forward_hook(keep_output))
+    handles = [parts.classifier.register_forward_pre_hook(keep_input)]
+    if parts.last_conv is not None:
+        handles.append(parts.last_conv.register_forward_hook(keep_output))
     if inputs is not None or at_batch_norm is not None:
-        handles += [
-            layer.register_forward_pre_hook(before_batch_norm(name))
-            for name, layer in module.named_modules()
-            if isinstance(layer, nn.BatchNorm2d)
-        ]
+        handles += [layer.register_forward_pre_hook(before_batch_norm(name)) for name, layer in parts.batch_norms]
     try:
         yield
     finally:

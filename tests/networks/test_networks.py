@@ -830,3 +830,18 @@ def test_what_is_no_network_is_not_folded(teacher: Network) -> None:
         networks.folded(teacher.spec, {})
     with refuses("spec", "for_data"):
         networks.folded(networks.spec("convnet", width=8), teacher.weights)
+
+
+def test_a_call_leaves_the_skeleton_without_weights_also_where_it_fails() -> None:
+    network = networks.initialise(networks.spec("convnet", width=2, norm="batch").for_data(GREY), seed=0)
+    spec, images = network.spec, GREY.normalised([0, 1])
+    wanted = networks.call(spec, network.weights, images)[0].logits
+
+    def fails(layer: str, inputs: Tensor) -> Tensor:
+        raise KeyError(layer)
+
+    with pytest.raises(KeyError):
+        networks.call(spec, {name: value + 1 for name, value in network.weights.items()}, images, at_batch_norm=fails)
+    tensors = [*skeleton(spec).parameters(), *skeleton(spec).buffers()]
+    assert tensors and all(value.is_meta for value in tensors)
+    assert torch.equal(networks.call(spec, network.weights, images)[0].logits, wanted)
