@@ -7,6 +7,8 @@ examples:
   ddlab distill selection --data photos/ --config kind=k_means -o set.safetensors
   ddlab distill sre2l --data cifar10 root=DATA --preset paper:cifar10 --checkpoint run.safetensors --device cuda -o set.safetensors
 
+The first line says what memory the run takes; what does not fit is refused, and --memory stops there.
+
 Methods: `ddlab.methods.names()` or their short names. Where the method needs a teacher and none is given, one is trained. Ctrl-C leaves
 what there is, marked as not complete; with --checkpoint the same command goes on from there.
 """

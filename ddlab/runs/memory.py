@@ -26,6 +26,7 @@ from .process import Inputs, check_call
 
 _aten = torch.ops.aten
 _UPDATES = 2  # the second has the first one's optimiser state beside its own
+_READS = "_ddlab_reads"  # on a tensor: what it is read as
 _NUMBERLESS = torch.device("meta")
 
 
@@ -60,7 +61,7 @@ class _Counted(TorchDispatchMode):
             if isinstance(each, Tensor) and each.is_meta:
                 self._count(each.untyped_storage())
                 if func in (_aten.any.default, _aten.any.dim):
-                    each._ddlab_read = False
+                    setattr(each, _READS, False)
         return found
 
     def _count(self, storage: Any) -> None:
@@ -80,7 +81,7 @@ class _Counted(TorchDispatchMode):
 def _read(value: Tensor) -> bool | int | float:
     """A number of a tensor that has none: all is as it should be, and nothing is any other."""
     if value.dtype == torch.bool:
-        return getattr(value, "_ddlab_read", True)
+        return getattr(value, _READS, True)
     return 0.5 if value.is_floating_point() else 0
 
 
@@ -102,14 +103,18 @@ def needed_bytes(process: Any, config: Any, inputs: Inputs, *, seconds: float = 
         DDLabError: what `init` refuses.
     """
     check_call(process, config, inputs)
-    with errors.numberless(torch.device(inputs.device)), cache.aside(), _Counted(seconds) as counted:
-        with contextlib.suppress(_Enough):
-            alike = dataclasses.replace(inputs, device=_NUMBERLESS)
-            state = process.init(config, alike)
-            updates = min(_UPDATES, process.total_steps(config, alike))
-            with contextlib.suppress(DDLabError):
-                for _ in range(updates):
-                    state, _trace = process.update(config, alike, state)
+    with (
+        errors.numberless(torch.device(inputs.device)),
+        cache.aside(),
+        _Counted(seconds) as counted,
+        contextlib.suppress(_Enough),
+    ):
+        alike = dataclasses.replace(inputs, device=_NUMBERLESS)
+        state = process.init(config, alike)
+        updates = min(_UPDATES, process.total_steps(config, alike))
+        with contextlib.suppress(DDLabError):
+            for _ in range(updates):
+                state, _trace = process.update(config, alike, state)
     return counted.peak
 
 
@@ -122,5 +127,5 @@ def checked(process: Any, config: Any, inputs: Inputs) -> int:
     needed, free = needed_bytes(process, config, inputs), memory.free_bytes(inputs.device)
     if needed > free:
         fits = f"one that runs in the {memory.text(free)} free on {str(inputs.device)!r} (fewer images at once, a smaller network)"
-        errors.fail("config", fits, f"{process.NAME} with {memory.text(needed)}")
+        raise DDLabError(f"config must be {fits}; given {process.NAME} with {memory.text(needed)}.")
     return needed
