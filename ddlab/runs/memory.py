@@ -8,6 +8,8 @@ data of `inputs` and what PyTorch is.
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import time
 import weakref
 from typing import Any
@@ -17,12 +19,14 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from ..core import errors
+from ..core import errors, memory
+from ..core.errors import DDLabError
 from . import cache
 from .process import Inputs, check_call
 
 _aten = torch.ops.aten
 _UPDATES = 2  # the second has the first one's optimiser state beside its own
+_READS = "_ddlab_reads"  # on a tensor: what it is read as
 _NUMBERLESS = torch.device("meta")
 
 
@@ -57,7 +61,7 @@ class _Counted(TorchDispatchMode):
             if isinstance(each, Tensor) and each.is_meta:
                 self._count(each.untyped_storage())
                 if func in (_aten.any.default, _aten.any.dim):
-                    setattr(each, "_ddlab_read", False)  # noqa: B010
+                    setattr(each, _READS, False)
         return found
 
     def _count(self, storage: Any) -> None:
@@ -77,7 +81,7 @@ class _Counted(TorchDispatchMode):
 def _read(value: Tensor) -> bool | int | float:
     """A number of a tensor that has none: all is as it should be, and nothing is any other."""
     if value.dtype == torch.bool:
-        return getattr(value, "_ddlab_read", True)
+        return getattr(value, _READS, True)
     return 0.5 if value.is_floating_point() else 0
 
 
@@ -89,18 +93,39 @@ def _numbers(value: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def needed_bytes(process: Any, config: Any, inputs: Inputs, *, seconds: float = 3.0) -> int:
-    """The most bytes that tensors of a run take at one time on its device, beside what `inputs` hold there already.
+    """The most bytes that tensors of a run take at one time on its device, teachers included, beside the data.
 
     Args:
-        seconds: for which it is followed at most; then what was counted so far stands.
+        seconds: of computing, for which the run is followed at most; then what was counted so far stands, as it does where an update
+            stumbles over numbers that are none.
+
+    Raises:
+        DDLabError: what `init` refuses.
     """
     check_call(process, config, inputs)
-    with errors.numberless(torch.device(inputs.device)), cache.aside(), _Counted(seconds) as counted:
-        try:
-            alike = Inputs(data=inputs.data, teachers=inputs.teachers, distilled=inputs.distilled, device=_NUMBERLESS)
-            state = process.init(config, alike)
-            for _ in range(min(_UPDATES, process.total_steps(config, alike))):
+    with (
+        errors.numberless(torch.device(inputs.device)),
+        cache.aside(),
+        _Counted(seconds) as counted,
+        contextlib.suppress(_Enough),
+    ):
+        alike = dataclasses.replace(inputs, device=_NUMBERLESS)
+        state = process.init(config, alike)
+        updates = min(_UPDATES, process.total_steps(config, alike))
+        with contextlib.suppress(DDLabError):
+            for _ in range(updates):
                 state, _trace = process.update(config, alike, state)
-        except _Enough:
-            pass
     return counted.peak
+
+
+def checked(process: Any, config: Any, inputs: Inputs) -> int:
+    """`needed_bytes`, where that much is free on the device.
+
+    Raises:
+        DDLabError: it is not.
+    """
+    needed, free = needed_bytes(process, config, inputs), memory.free_bytes(inputs.device)
+    if needed > free:
+        fits = f"one that runs in the {memory.text(free)} free on {str(inputs.device)!r} (fewer images at once, a smaller network)"
+        raise DDLabError(f"config must be {fits}; given {process.NAME} with {memory.text(needed)}.")
+    return needed
