@@ -4,7 +4,7 @@
         for number, result in done: ...
 
 Every call is made with the threads that this process has: its numbers are the same bit for bit, whoever makes it. A process that is
-started imports torch and ddlab first (2.2 CPU-seconds); nothing waits for it, and it stays a minute for the next calls.
+started imports torch and ddlab first (2.2 CPU-seconds); nothing waits for it, and it stays three minutes for the next calls.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from ..core import errors, memory
 from ..core.errors import DDLabError
 from ..core.progress import Progress
 
-_IDLE = 60.0  # seconds that a process stays without a call
+_IDLE = 180.0  # seconds that a process stays without a call
 _PAYS = 9.0  # seconds of work for which a process is started: three times what its start takes
 _PAYS_WARM = 1.0  # for which one is asked that is there already
 _MEASURED = 0.3  # seconds after which the work that is left can be told
-_MEGABYTES = 1000  # of memory, for each process beside this one: a student's takes some 700
+_MEGABYTES = 1000  # of memory, for each process beside this one: a student's holds some 600
 _LEFT = 3000  # MB that stay free for all else
 
 _alone: contextvars.ContextVar[bool] = contextvars.ContextVar("alone", default=False)
@@ -47,7 +47,7 @@ _told = 0.0  # in such a process: the CPU-seconds that it has told
 
 
 def checked_jobs(argument: str, value: Any) -> Any:
-    """ "auto", or how many processes, this one included."""
+    """How many processes, this one included, or "auto"."""
     if isinstance(value, str) and value == "auto":
         return value
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
