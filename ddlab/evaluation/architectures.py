@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -11,8 +12,9 @@ from ..core import errors
 from ..data import ImageData
 from ..distilled import DistilledSet
 from ..networks import Network, NetworkSpec
+from ..runs.parallel import checked_jobs
 from ..training import supervised
-from .students import Evaluation, evaluate_all
+from .students import Evaluation, evaluations, prepared
 
 
 @dataclass(frozen=True)
@@ -64,9 +66,9 @@ def across(
         wanted.append(errors.check_instance("networks", each, NetworkSpec, "NetworkSpecs or family names"))
     if len({each.title for each in wanted}) != len(wanted):
         errors.fail("networks", "architectures that all differ", [each.title for each in wanted])
-    found = evaluate_all(
-        {each.title: {"network": each} for each in wanted},
-        distilled=distilled, data=data, labels=labels, teacher=teacher, seeds=seeds, config=config, device=device,
-        jobs=jobs, progress=progress,
-    )  # fmt: skip
+    shared: dict[str, Any] = {
+        "labels": labels, "teacher": teacher, "seeds": seeds, "config": config, "device": device,
+    }  # fmt: skip
+    asked = {each.title: prepared(distilled, data, network=each, **shared) for each in wanted}
+    found = evaluations(asked, checked_jobs("jobs", jobs), None, errors.check_boolean("progress", progress))
     return Architectures(found, complete=len(found) == len(wanted) and all(each.complete for each in found.values()))

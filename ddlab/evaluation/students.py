@@ -116,9 +116,9 @@ def evaluate(
         KeyboardInterrupt: before the first student was whole. Later ones leave what is there, with `complete=False`.
     """
     options: dict[str, Any] = {"labels": labels, "teacher": teacher, "network": network, "config": config}
-    asked = _asked(distilled, data, seeds=seeds, device=device, **options)
+    asked = prepared(distilled, data, seeds=seeds, device=device, **options)
     told = None if on_student is None else lambda name, seed, value: on_student(seed, value)
-    return _evaluations({"": asked}, jobs, told, progress)[""]
+    return evaluations({"": asked}, jobs, told, progress)[""]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,21 +147,24 @@ def evaluate_all(
 
     Raises:
         DDLabError: none, or what `evaluate` refuses; before any student is trained.
-        KeyboardInterrupt: as in `evaluate`. The result has only those evaluations that had a student.
+        KeyboardInterrupt: before each had a whole student; those that are whole are found again. Later: as in `evaluate`.
     """
     whole = isinstance(several, Mapping) and several and all(isinstance(own, Mapping) for own in several.values())
     if not whole:
         errors.fail("several", "a mapping of at least one name to a mapping of arguments of evaluate", several)
     for argument in {**shared, **{argument: None for own in several.values() for argument in own}}:
-        errors.check_choice("an argument of evaluate", argument, tuple(inspect.signature(_asked).parameters))
+        errors.check_choice("an argument of evaluate", argument, tuple(inspect.signature(prepared).parameters))
     errors.check_function("on_student", on_student, optional=True)
-    asked = {name: _asked(**{**shared, **own}) for name, own in several.items()}
+    asked = {name: prepared(**{**shared, **own}) for name, own in several.items()}
     jobs = parallel.checked_jobs("jobs", jobs)
-    return _evaluations(asked, jobs, on_student, errors.check_boolean("progress", progress))
+    found = evaluations(asked, jobs, on_student, errors.check_boolean("progress", progress))
+    if len(found) < len(asked):
+        raise KeyboardInterrupt("students were still being trained")
+    return found
 
 
 @checked
-def _asked(
+def prepared(
     distilled: DistilledSet,
     data: ImageData,
     *,
@@ -172,6 +175,7 @@ def _asked(
     config: supervised.Config | None = None,
     device: torch.device | str = "auto",
 ) -> _Asked:
+    """An evaluation of these arguments of `evaluate`, before its students are trained."""
     check_like(distilled, data)
     config = supervised.Config.for_data(data) if config is None else config
     config = config.replace(labels=labels, **({} if network is None else {"network": network}))
@@ -179,10 +183,10 @@ def _asked(
     return _Asked(config=config, inputs=inputs, data=data, seeds=list(seeds))
 
 
-def _evaluations(
+def evaluations(
     asked: Mapping[Any, _Asked], jobs: int | str, on_student: Callable[[Any, int, float], None] | None, progress: bool
 ) -> dict[Any, Evaluation]:
-    """Students that are known are found again, the others are trained; all in the order in which they were asked for."""
+    """Students that are known are found again, the others are trained; the evaluations that have at least one."""
     calls, keys = {}, {}
     for name, each in asked.items():
         inputs, data = each.inputs.fingerprint, each.data.fingerprint

@@ -74,7 +74,7 @@ def processes_beside(jobs: int | str, count: int, *, alone: str = "", megabytes:
     if alone:
         return 0 if jobs in ("auto", 1) else errors.fail("jobs", f"'auto' or 1 {alone}", jobs)
     if jobs != "auto":
-        return min(int(jobs), count) - 1
+        return max(0, min(int(jobs), count) - 1)
     main = threading.current_thread() is threading.main_thread() and multiprocessing.parent_process() is None
     if count < 2 or not main or _alone.get():
         return 0
@@ -164,9 +164,8 @@ class _Team:
         self.function, self.given, self.sizes, self.line = function, given, sizes, line
         self.beside, self.jobs = beside, jobs
         self.waiting = deque(range(len(given)))
-        self.asked: dict[
-            Any, tuple[int | None, float]
-        ] = {}  # future -> (call, or None while its process starts; since when)
+        # future -> its call, or None while a process starts, and since when
+        self.asked: dict[Any, tuple[int | None, float]] = {}
         self.found: list[tuple[int, Any]] = []
         self.done = self.own = 0  # of the sizes: whole calls; what this process has made
         self.seconds = 0.0

@@ -221,6 +221,26 @@ def test_only_this_process_knows_your_own_network(grey: ImageData, distilled: Di
         REGISTERED.pop("own_mlp")
 
 
+def test_an_interrupt_leaves_no_evaluation_without_students(
+    grey: ImageData, distilled: DistilledSet, monkeypatch: pytest.MonkeyPatch, no_cache: None
+) -> None:
+    update, several = supervised.update, {"a": {"seeds": (0, 1)}, "b": {"seeds": (2, 3)}}
+
+    def stopped(config: Any, inputs: Any, state: Any) -> Any:
+        if config.seed == stop:
+            raise KeyboardInterrupt
+        return update(config, inputs, state)
+
+    monkeypatch.setattr(supervised, "update", stopped)
+    for seed in (0, 1, 2):
+        stop = seed
+        with pytest.raises(KeyboardInterrupt):
+            evaluate_all(several, distilled=distilled, data=grey, labels="hard", config=CONFIG)
+    stop = 3
+    found = evaluate_all(several, distilled=distilled, data=grey, labels="hard", config=CONFIG)
+    assert [each.complete for each in found.values()] == [True, False]
+
+
 @pytest.mark.parametrize("wrong", [{}, None, [], "hard", {"a": {"labels": "soft"}}])
 def test_bad_several(wrong: Any, grey: ImageData, distilled: DistilledSet) -> None:
     with refuses("labels" if wrong == {"a": {"labels": "soft"}} else "several"):

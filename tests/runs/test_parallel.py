@@ -130,6 +130,7 @@ def test_auto_needs_cores_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     found += [parallel.processes_beside("auto", 1), parallel.processes_beside("auto", 5, alone="on a GPU")]
     assert found == [0] * 4 and parallel.processes_beside("auto", 5) == 4
     assert [parallel.processes_beside(jobs, 3) for jobs in (1, 2, 9)] == [0, 1, 2]
+    assert [parallel.processes_beside(jobs, 0) for jobs in (1, 2, "auto")] == [0, 0, 0], "all are known"
     with refuses("jobs", "'auto' or 1 on a GPU"):
         parallel.processes_beside(2, 5, alone="on a GPU")
 

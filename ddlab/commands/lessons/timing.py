@@ -16,11 +16,8 @@ from ...lessons.run_all import SECONDS
 from . import NOTEBOOKS
 from .running import LessonFailed, errors_of, run
 
-ONE_THREAD = {
-    "OMP_NUM_THREADS": "1",
-    "NUMBA_NUM_THREADS": "1",
-    "LOKY_MAX_CPU_COUNT": "1",
-}  # the last: no process beside the kernel
+# The last: no students in a process beside the kernel.
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1", "LOKY_MAX_CPU_COUNT": "1"}
 # Runs in the lesson's kernel, after its last cell: only there CPU time and memory are the lesson's own.
 _PROBE = """
 import json, time, torch
