@@ -117,10 +117,10 @@ def _memory(method: Any, config: Any, data: Any, teacher: Any, training: Any, de
     if training is not None:
         own = isinstance(training, self_supervised.Training)
         process = self_supervised.teacher_of(training) if own else supervised
-        needed.append(memory.checked(process, training, Inputs(data=data, device=device)))
+        needed.append(memory.checked_bytes(process, training, Inputs(data=data, device=device)))
         teacher = networks.initialise(training.network.for_data(data), seed=0)  # of the same shapes
     teachers = () if teacher is None else (teacher,)
-    return max([*needed, memory.checked(method, config, Inputs(data=data, teachers=teachers, device=device))])
+    return max([*needed, memory.checked_bytes(method, config, Inputs(data=data, teachers=teachers, device=device))])
 
 
 def _trained(options: argparse.Namespace, data: Any, config: Any, shown: dict[str, Any]) -> Any:

@@ -12,7 +12,7 @@ import contextlib
 import dataclasses
 import time
 import weakref
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
@@ -20,6 +20,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from ..core import errors, memory
+from ..core.boundary import checked, within
 from ..core.errors import DDLabError
 from . import cache
 from .process import Inputs, check_call
@@ -92,7 +93,8 @@ def _numbers(value: Tensor, dtype: torch.dtype) -> Tensor:
     return torch.rand(value.shape, generator=torch.Generator().manual_seed(0), dtype=dtype)
 
 
-def needed_bytes(process: Any, config: Any, inputs: Inputs, *, seconds: float = 3.0) -> int:
+@checked
+def needed_bytes(process: Any, config: Any, inputs: Inputs, *, seconds: Annotated[float, within(0)] = 5.0) -> int:
     """The most bytes that tensors of a run take at one time on its device, teachers included, beside the data.
 
     Args:
@@ -118,7 +120,7 @@ def needed_bytes(process: Any, config: Any, inputs: Inputs, *, seconds: float = 
     return counted.peak
 
 
-def checked(process: Any, config: Any, inputs: Inputs) -> int:
+def checked_bytes(process: Any, config: Any, inputs: Inputs) -> int:
     """`needed_bytes`, where that much is free on the device.
 
     Raises:

@@ -16,6 +16,7 @@ from ddlab.commands import main
 from ddlab.data import load
 from ddlab.distilled import DistilledSet
 from ddlab.methods import selection, sre2l
+from ddlab.runs import memory
 from ddlab.training import supervised
 
 DATA = ["--data", "shapes", "size=16", "train=60", "test=20"]
@@ -48,8 +49,8 @@ def test_a_set_and_its_teacher_are_written_and_tested(folder: Path, capsys: pyte
     ]
     assert main([*given, "-o", "a.safetensors"]) == 0
     said = capsys.readouterr()
-    memory, *written = said.out.splitlines()
-    assert memory.startswith("memory: ") and not said.err
+    first, *written = said.out.splitlines()
+    assert first.startswith("memory: ") and not said.err
     assert written == ["written: t.safetensors, the teacher", "written: a.safetensors, 10 images"]
     made, teacher = DistilledSet.load("a.safetensors"), networks.load("t.safetensors")
     assert made.complete and made.provenance["config"] == sre2l.Config.teaching(iterations=2, seed=3).to_dict()
@@ -179,6 +180,7 @@ def test_a_set_that_cannot_be_written_where_it_was_asked_for_is_kept_elsewhere(
 def test_an_interrupt_while_the_teacher_is_trained_leaves_no_set(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(memory, "needed_bytes", lambda *given: 0)  # by the updates that are interrupted
     interrupted_after(0, supervised, monkeypatch)
     assert main(["distill", "sre2l", *DATA, *TEACHER, "--save-teacher", "t.safetensors", "-o", "a.safetensors"]) == 130
     assert capsys.readouterr().err == "ddlab: interrupted: the teacher was still being trained\n"

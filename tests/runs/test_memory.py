@@ -142,4 +142,4 @@ def test_what_does_not_fit_is_refused_before_anything_is_done(
     assert "config must be one that runs in the 1 MB free on 'cpu'" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
     with refuses("config", "squeeze_recover_relabel with 1 MB"):
-        memory.checked(methods.get("sre2l"), methods.get("sre2l").Config.teaching(images_per_class=2), inputs)
+        memory.checked_bytes(methods.get("sre2l"), methods.get("sre2l").Config.teaching(images_per_class=2), inputs)

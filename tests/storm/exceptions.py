@@ -25,6 +25,10 @@ EXCEPTIONS: dict[str, str] = {
         ),
         _DESCRIBES,
     ),
+    **dict.fromkeys(
+        ("core.errors.is_dense", "core.errors.kind_of", "core.errors.numberless"),
+        "asked about tensors and devices that its caller has looked at",
+    ),
     "core.errors.all_finite": "asked about tensors that its caller has looked at; called in every check",
     "runs.process.Process": "a protocol for type checkers, which nobody makes an instance of",
     "runs.process.Step": RECORD,

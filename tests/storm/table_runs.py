@@ -70,6 +70,8 @@ RUNS: dict[str, Good] = {
         call=lambda name, step, part: __import__("ddlab").runs.process.check_finite(name, step, part),
     ),
     "runs.process.run": Good(lambda g: {**_run(g), "on_step": lambda step: None, "checkpoint": g.file()}, whole=("config",)),
+    "runs.memory.needed_bytes": Good(lambda g: {**_run(g), "seconds": 1.0}, whole=("config",)),
+    "runs.memory.checked_bytes": Good(lambda g: _run(g), whole=("config",)),
     "runs.process.require_data": Good(lambda g: {"name": "run", "inputs": g.inputs}),
     "runs.process.require_teacher": Good(lambda g: {"name": "run", "inputs": g.inputs}),
     "methods.get": Good(lambda g: {"name": "selection"}),
