@@ -296,7 +296,7 @@ class ImageData:
 
 def resident(data: ImageData, device: torch.device | str) -> ImageData:
     """The same data for one run: on a GPU it hands out images from a copy there, made when they are first asked for."""
-    if torch.device(device).type == "cpu" or data._is_resident(device):
+    if errors.kind_of(torch.device(device)) == "cpu" or data._is_resident(device):
         return data
     own = copy.copy(data)
     own.__dict__["_resident"] = torch.device(device).type

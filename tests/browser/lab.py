@@ -47,6 +47,8 @@ _ARGUMENTS = [
 ]
 _SETTINGS = {
     "docmanager-extension/plugin": {"autosave": False},
+    # Cells outside the window would otherwise leave the page, and their plots with them.
+    "notebook-extension/tracker": {"windowingMode": "none"},
     "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True},
 }
 
