@@ -164,7 +164,7 @@ REPORTS = $(patsubst %,test-results/%.xml,unit solutions pages lessons)
 pytest: $(TEST_READY)
 	@mkdir -p test-results && rm -f $(REPORTS)
 	-OMP_NUM_THREADS=1 $(RUN) pytest $(TOGETHER) $(UNIT) --junitxml=test-results/unit.xml $(PYTEST_ARGS)
-	-OMP_NUM_THREADS=1 DDLAB_SOLUTIONS=1 $(RUN) pytest $(TOGETHER) $(SOLUTIONS) --junitxml=test-results/solutions.xml $(PYTEST_ARGS)
+	-OMP_NUM_THREADS=1 LOKY_MAX_CPU_COUNT=1 DDLAB_SOLUTIONS=1 $(RUN) pytest $(TOGETHER) $(SOLUTIONS) --junitxml=test-results/solutions.xml $(PYTEST_ARGS)
 	-OMP_NUM_THREADS=1 $(RUN) pytest $(OWN_PAGES) --junitxml=test-results/pages.xml $(PYTEST_ARGS)
 	-OMP_NUM_THREADS=1 $(RUN) pytest $(TOGETHER) $(LESSON_PAGES) --junitxml=test-results/lessons.xml $(PYTEST_ARGS)
 	$(RUN) tests.totals $(REPORTS)
@@ -176,7 +176,7 @@ quick: $(TEST_READY) ## the same without the slow ones
 	OMP_NUM_THREADS=1 $(RUN) pytest $(TOGETHER) $(UNIT) -m "not slow" $(PYTEST_ARGS)
 
 solutions: $(TEST_READY) ## run the solution notebooks
-	OMP_NUM_THREADS=1 DDLAB_SOLUTIONS=1 $(RUN) pytest $(TOGETHER) $(SOLUTIONS) $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 LOKY_MAX_CPU_COUNT=1 DDLAB_SOLUTIONS=1 $(RUN) pytest $(TOGETHER) $(SOLUTIONS) $(PYTEST_ARGS)
 
 browser: $(TEST_READY) ## run the lessons in Chromium, one page at a time
 	$(RUN) pytest tests/browser $(PYTEST_ARGS)
