@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -53,6 +53,7 @@ class Views(Parameters):
         help="Operations of DSA, one drawn at each step with parameters for each image, before all else: "
         '"crop_flip", say; "" is none.',
         source="DSA, Zhao & Bilen 2021",
+        later=True,
     )
     crop_pixels: int = parameter(
         4, range=(0, None), unit="px", help="Random crop after padding by so many black pixels."
@@ -97,11 +98,6 @@ class Views(Parameters):
             errors.fail("cutmix_alpha", f"0 beside a mixup_alpha of {self.mixup_alpha:g}", self.cutmix_alpha)
         if self.teacher_batch_size is not None and self.teacher_mode != "train":
             errors.fail("teacher_batch_size", "None where teacher_mode is 'eval'", self.teacher_batch_size)
-
-    def to_dict(self) -> dict[str, Any]:
-        """All fields; `strategy` only where there is one: configs that were made before it keep their fingerprint."""
-        described = super().to_dict()
-        return described if self.strategy else {name: described[name] for name in described if name != "strategy"}
 
     def views(self) -> Views:
         """These fields alone, without those that a config adds to them."""

@@ -43,12 +43,10 @@ class RunAll(LiveWidget):
             seconds: what each cell takes, by its id, from top to bottom. before: the id of the cell that runs now; those above it ran.
         """
         self._seconds, self._ids = dict(seconds), list(seconds)
-        self._done: dict[str, float] = {}
         self._taken = self._expected = _PRIOR
         self._begun = time.monotonic()
         above = self._ids[: self._ids.index(before) + 1] if before in self._seconds else []
-        for cell in above:
-            self._done[cell] = self._seconds[cell]
+        self._done = {cell: self._seconds[cell] for cell in above}
         super().__init__(at=self._told(0))
 
     def begins(self, cell: str | None) -> None:

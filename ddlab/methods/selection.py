@@ -65,7 +65,7 @@ class Config(Parameters):
         "pixels", choices=("pixels", "features"), help="Where distances are taken: pixels, or the teacher's features."
     )
     forgetting_epochs: int = parameter(
-        _EPOCHS, range=(1, None), help="Passes over the images in which forgetting is counted."
+        _EPOCHS, range=(1, None), help="Passes over the images in which forgetting is counted.", later=True
     )
     seed: int = parameter(0, range=(0, None), help="Of every draw.")
 
@@ -73,13 +73,6 @@ class Config(Parameters):
         """The centres are the images themselves."""
         if self.kind == "centres" and self.space != "pixels":
             errors.fail("space", "'pixels' for the kind 'centres' (centres of features are no images)", self.space)
-
-    def to_dict(self) -> dict[str, Any]:
-        """All fields; `forgetting_epochs` only where it is not its default: what was selected before it keeps its fingerprint."""
-        described = super().to_dict()
-        if self.forgetting_epochs == _EPOCHS:
-            del described["forgetting_epochs"]
-        return described
 
     @classmethod
     def teaching(cls, **changes: Any) -> Config:

@@ -135,18 +135,15 @@ class Config(Parameters):
         range=(1, None),
         help="Classes in one batch, over which the batch statistics are; None takes all of them.",
         source="reference code: 100 for ImageNet",
+        later=True,
     )
     execution: str = parameter(
         "eager",
         choices=whole_step.KINDS,
         help="Of a step: operation by operation, or the same but for rounding compiled, or replayed as a CUDA graph.",
+        later=True,
     )
     seed: int = parameter(0, range=(0, None), help="Of every draw.")
-
-    def to_dict(self) -> dict[str, Any]:
-        """All fields; these two only where they are no defaults: configs that were made before them keep their fingerprint."""
-        described, usual = super().to_dict(), (("classes_per_batch", None), ("execution", "eager"))
-        return {name: value for name, value in described.items() if (name, value) not in usual}
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 from torch import Tensor, nn
 
@@ -52,13 +51,12 @@ class Options(Parameters):
         help="The linear layer sees every position, or each channel's mean over them; with the mean images of any size will do.",
     )
     growth: int = parameter(
-        1, range=(1, 4), help="Each block has so many times the channels of the one before it.", explorable=(1, 2)
+        1,
+        range=(1, 4),
+        help="Each block has so many times the channels of the one before it.",
+        explorable=(1, 2),
+        later=True,
     )
-
-    def to_dict(self) -> dict[str, Any]:
-        """All options; `growth` only where there is some: networks that were made before it keep their fingerprint."""
-        described = super().to_dict()
-        return described if self.growth > 1 else {name: described[name] for name in described if name != "growth"}
 
 
 class ConvNet(nn.Module):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from ..core.arithmetic import PRECISIONS
 from ..core.parameters import Parameters, parameter
@@ -18,16 +17,11 @@ class Precise(Parameters):
     """
 
     precision: str = parameter(
-        "float32", choices=PRECISIONS, help="Of the network's passes; tf32: of convolutions on a GPU."
+        "float32", choices=PRECISIONS, help="Of the network's passes; tf32: of convolutions on a GPU.", later=True
     )
     memory_format: str = parameter(
         "preserve",
         choices=("preserve", "channels_last"),
         help="Of images and convolutions in the passes; it moves the last bits.",
+        later=True,
     )
-
-    def to_dict(self) -> dict[str, Any]:
-        """All fields; these two only where they are no defaults: configs that were made before them keep their fingerprint."""
-        described = super().to_dict()
-        usual = (("precision", "float32"), ("memory_format", "preserve"))
-        return {name: value for name, value in described.items() if (name, value) not in usual}

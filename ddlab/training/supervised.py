@@ -76,6 +76,7 @@ class Config(Views, Precise):
         choices=("cosine", "halfway"),
         help="How the learning rate falls: along a cosine, or once, to a tenth at half of the way.",
         source="the second in DC's, DSA's and DM's code",
+        later=True,
     )
     final_fraction: float = parameter(0.0, range=(0, 1), help="Where the cosine ends, as a fraction of its start.")
     stretch: float = parameter(
@@ -118,11 +119,6 @@ class Config(Views, Precise):
                 f"1 beside a final_fraction of {self.final_fraction:g}: both say where the rate ends",
                 self.stretch,
             )
-
-    def to_dict(self) -> dict[str, Any]:
-        """All fields; `schedule` only where it is no cosine: configs that were made before it keep their fingerprint."""
-        described = super().to_dict()
-        return {name: value for name, value in described.items() if (name, value) != ("schedule", "cosine")}
 
     @classmethod
     def teaching(cls, role: str = "student", **changes: Any) -> Self:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import json
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -168,35 +166,28 @@ class NotebookPage:
                     found.append(f"cell {number}: {output['ename']}: {output['evalue']}"[:400])
                 elif output.get("name") == "stderr":
                     found.append(f"cell {number} wrote to stderr: {''.join(output['text'])}"[:400])
-        with self._whole_page():
-            text = self.page.locator(".jp-Notebook").inner_text()
-            plots = self.plots()
+        text = self.page.locator(".jp-Notebook").inner_text()
         found += [f"on the page: {broken}" for broken in _BROKEN if broken in text]
-        found += [f"plot {plot['title']!r} is empty" for plot in plots if not plot["traces"]]
-        found += [f"plot {plot['title']!r} is wider than its place" for plot in plots if plot["overhang"] > 2]
+        self.page.wait_for_timeout(300)  # a plot follows its place with a delay
+        found += [f"plot {plot['title']!r} is empty" for plot in self.plots() if not plot["traces"]]
+        found += [f"plot {plot['title']!r} is wider than its place" for plot in self.plots() if plot["overhang"] > 2]
         return found
-
-    @contextlib.contextmanager
-    def _whole_page(self) -> Iterator[None]:
-        """A window as high as the page: JupyterLab draws only what a reader can see."""
-        size: ViewportSize = self.page.viewport_size or {"width": 1280, "height": 1000}
-        tall = self.page.evaluate("() => document.querySelector('.jp-WindowedPanel-viewport').scrollHeight")
-        self.page.set_viewport_size({**size, "height": min(max(int(tall) + 160, size["height"]), 12_000)})
-        self.page.wait_for_timeout(500)  # a plot follows its place with a delay
-        yield
-        self.page.set_viewport_size(size)
 
     def screenshot(self, name: str, *, cell: int | None = None) -> Path:
         """Save the notebook, or one cell, as it looks now, in full height."""
         self._shots.mkdir(parents=True, exist_ok=True)
         target = self._shots / f"{name}.png"
-        with self._whole_page():
-            self.page.evaluate("() => { document.querySelector('.jp-WindowedPanel-outer').scrollTop = 0; }")
-            self.page.wait_for_timeout(300)
-            if cell is None:
-                self.page.screenshot(path=target)
-            else:
-                self.page.locator(".jp-Notebook .jp-Cell").nth(cell).screenshot(path=target)
+        size: ViewportSize = self.page.viewport_size or {"width": 1280, "height": 1000}
+        tall = self.page.evaluate("() => document.querySelector('.jp-WindowedPanel-viewport').scrollHeight")
+        whole: ViewportSize = {"width": size["width"], "height": min(max(int(tall) + 160, size["height"]), 12_000)}
+        self.page.set_viewport_size(whole)
+        self.page.evaluate("() => { document.querySelector('.jp-WindowedPanel-outer').scrollTop = 0; }")
+        self.page.wait_for_timeout(500)
+        if cell is None:
+            self.page.screenshot(path=target)
+        else:
+            self.page.locator(".jp-Notebook .jp-Cell").nth(cell).screenshot(path=target)
+        self.page.set_viewport_size(size)
         return target
 
     # -- acting

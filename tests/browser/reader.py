@@ -41,7 +41,7 @@ class Reader:
         return self.page.locator(".jp-Notebook .jp-Cell").nth(self.cells[name])
 
     def sentence(self, name: str) -> str:
-        return self.cell(name).locator(".ddlab-sentence[aria-live]").last.text_content()
+        return self.cell(name).locator(".ddlab-sentence[aria-live]").last.inner_text()
 
     def wait_for_sentence(self, name: str, begin: str, seconds: float = 60) -> None:
         wanted = (
