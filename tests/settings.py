@@ -98,7 +98,9 @@ def _arguments(value: Any) -> Iterator[str]:
 def _bounds(extra: Within | Among) -> str:
     if isinstance(extra, Among):
         return f"of {_short(extra.choices)}"
-    return f"in {'(' if extra.open_low else '['}{_short(extra.low)}, {_short(extra.high)}]"
+    # typing keeps one of two equal annotations, so 1000 may come as another module's 1000.0.
+    low, high = (end if end is None else f"{end:.12g}" for end in (extra.low, extra.high))
+    return f"in {'(' if extra.open_low else '['}{low}, {high}]"
 
 
 def _short(value: Any) -> str:
