@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 from pathlib import Path
 
 import pytest
@@ -28,3 +30,17 @@ def test_the_smaller_of_machine_and_group(tmp_path: Path, monkeypatch: pytest.Mo
     machine.unlink()  # a system that says nothing of itself
     (tmp_path / "memory" / "memory.stat").unlink()
     assert memory.free_bytes() > 2**28
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="needs glibc")
+def test_what_was_freed_goes_back() -> None:
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    kept = [
+        bytearray(60_000) for _ in range(2000)
+    ]  # small enough for the heap; the last one keeps the rest from being cut off
+    del kept[:-1]
+    held = resident()
+    memory.give_back()
+    assert held - resident() > 80e6, kept
