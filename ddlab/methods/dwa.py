@@ -115,6 +115,11 @@ class Config(sre2l.Config):
         source="reference code; eq 16",
     )
 
+    def rules(self) -> None:
+        """Batches cannot be made at once: each has a teacher of its own."""
+        if self.batches_at_once > 1:
+            errors.fail("batches_at_once", "1, because the teacher is pushed anew for each batch", self.batches_at_once)
+
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
         """The published settings for "cifar10", "cifar100", "tiny-imagenet" or "imagenet" (both need a large GPU)."""

@@ -207,9 +207,8 @@ batches = sre2l.batches
 
 def prefix(config: Config) -> tuple[int, Config]:
     """The updates of a run that are the same for every merge ratio, those before the first merge, and the config that shares them."""
-    first = (
-        config.iterations // (config.merges + 1) - 1 if config.merges else config.images_per_class * config.iterations
-    )
+    batches = -(-config.images_per_class // config.batches_at_once)
+    first = config.iterations // (config.merges + 1) - 1 if config.merges else batches * config.iterations
     return first, config.replace(merge_ratio=1.0)
 
 
@@ -221,7 +220,7 @@ def init(config: Config, inputs: Inputs) -> State:
             there are, a small size that is not below the images' or that a teacher cannot take.
     """
     data, _ = require_data(NAME, inputs), require_teacher(NAME, inputs)
-    recovery.check_classes_per_batch(data, config.classes_per_batch)
+    sre2l.check_batches(config, data)
     recovery.check_images_per_class(data, config.images_per_class)
     size = stage_size(1, image_size=data.image_size, small_size=config.small_size)
     if config.roll_pixels >= min(size):
@@ -293,9 +292,7 @@ def _first_images(config: Config, inputs: Inputs, batch: int) -> Tensor:
     size = stage_size(1, image_size=data.image_size, small_size=config.small_size)
     if config.initialisation == "real":
         return resampled(_patches(config, inputs, batch), size)
-    _, classes = sre2l.batch_at(config, inputs, batch * config.iterations)
-    noise = recovery.noise_images(data, len(classes), seed=config.seed, batch=batch, device=inputs.device)
-    return resampled(noise, size)
+    return resampled(sre2l.noise_images(config, inputs, batch), size)
 
 
 def _patches(config: Config, inputs: Inputs, batch: int) -> Tensor:
@@ -310,8 +307,8 @@ def _patches(config: Config, inputs: Inputs, batch: int) -> Tensor:
             raise NonFiniteError(words) from problem
         if cache.is_partial(made):
             raise KeyboardInterrupt("the patches were still being chosen")
-        image, some = sre2l.batch_at(config, inputs, batch * config.iterations)
-        return made.images.unflatten(0, (data.classes, -1))[some.start : some.stop, image].to(inputs.device)
+        by_image = made.images.unflatten(0, (data.classes, -1)).transpose(0, 1)
+        return sre2l.of_batch(by_image, config, inputs, batch).to(inputs.device)
     return data.normalised(sre2l.real_images(config, inputs, batch), device=inputs.device)
 
 

@@ -34,7 +34,7 @@ from ..networks import Network, Outputs
 
 # E[x^2] / variance up to which E[x^2] - mean^2 keeps float32's precision but for two digits.
 _LARGEST_RATIO = 32.0
-Statistics = Callable[[Tensor], tuple[Tensor, Tensor]]
+Statistics = Callable[[Tensor, int], tuple[Tensor, Tensor]]
 
 
 def batch_norm_mean_gap(inputs: Tensor, running_mean: Tensor) -> Tensor:
@@ -57,8 +57,11 @@ def batch_norm_variance_gap(inputs: Tensor, running_variance: Tensor) -> Tensor:
     return torch.linalg.vector_norm(inputs.var((0, 2, 3), correction=0) - running_variance)
 
 
-def channel_statistics(inputs: Tensor) -> tuple[Tensor, Tensor]:
-    """(biased variance, mean) over images and both axes: [n, c, h, w] -> [c] each, float32 at least.
+def channel_statistics(inputs: Tensor, groups: int = 1) -> tuple[Tensor, Tensor]:
+    """(biased variance, mean) over images and both axes: [n, c, h, w] -> [groups * c] each, float32 at least.
+
+    Args:
+        groups: so many equal parts of the images, one after another, have statistics of their own.
 
     On the CPU torch.var_mean takes longer than several passes over the data. Row sums and row norms, put together in float64, take
     a twentieth; the variance E[x^2] - mean^2 is then as good as float32 as long as the mean does not dwarf the spread, which is
@@ -66,18 +69,21 @@ def channel_statistics(inputs: Tensor) -> tuple[Tensor, Tensor]:
     """
     if errors.kind_of(inputs.device) == "cpu" and inputs.dtype.itemsize <= 4:
         rows = inputs.flatten(2)
-        count = rows.shape[0] * rows.shape[2]
-        mean = rows.sum(2, dtype=torch.float32).double().sum(0) / count
-        second = torch.linalg.vector_norm(rows, dim=2, dtype=torch.float32).double().square().sum(0) / count
+        count = rows.shape[0] * rows.shape[2] // groups
+        by_image = rows.sum(2, dtype=torch.float32), torch.linalg.vector_norm(rows, dim=2, dtype=torch.float32)
+        total, length = (each.double().unflatten(0, (groups, -1)) for each in by_image)
+        mean, second = total.sum(1).flatten() / count, length.square().sum(1).flatten() / count
         variance = second - mean.square()
         if bool((second <= _LARGEST_RATIO * variance).all()):
             return variance.float(), mean.float()
-    return torch_statistics(inputs)
+    return torch_statistics(inputs, groups)
 
 
-def torch_statistics(inputs: Tensor) -> tuple[Tensor, Tensor]:
+def torch_statistics(inputs: Tensor, groups: int = 1) -> tuple[Tensor, Tensor]:
     """The same by torch.var_mean."""
-    return torch.var_mean(inputs.float() if inputs.dtype.itemsize < 4 else inputs, (0, 2, 3), correction=0)
+    parts = (inputs.float() if inputs.dtype.itemsize < 4 else inputs).unflatten(0, (groups, -1))
+    variance, mean = torch.var_mean(parts, (1, 3, 4), correction=0)
+    return variance.flatten(), mean.flatten()
 
 
 class _BatchNormGaps(torch.autograd.Function):
@@ -143,19 +149,21 @@ class _Statistics(torch.autograd.Function):
     """The identity on the inputs, and their statistics, of which `_GatheredGaps` sends back no slopes but scale and shift by channel."""
 
     @staticmethod
-    def forward(ctx: Any, inputs: Tensor, statistics: Statistics) -> tuple[Tensor, Tensor, Tensor]:
-        variance, mean = statistics(inputs)
+    def forward(ctx: Any, inputs: Tensor, statistics: Statistics, groups: int) -> tuple[Tensor, Tensor, Tensor]:
+        variance, mean = statistics(inputs, groups)
+        ctx.groups = groups
         ctx.save_for_backward(inputs)
         return inputs.view_as(inputs), mean, variance
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, None]:
+    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, None, None]:
         above, shift, scale = slopes
         (inputs,) = ctx.saved_tensors
-        per_channel = (1, -1, 1, 1)
+        parts, above = (each.unflatten(0, (ctx.groups, -1)) for each in (inputs, above))
+        per_channel = (ctx.groups, 1, -1, 1, 1)
         scale, shift = scale.to(inputs.dtype).view(per_channel), shift.to(inputs.dtype).view(per_channel)
-        return torch.addcmul(above, inputs, scale).add_(shift), None
+        return torch.addcmul(above, parts, scale).add_(shift).flatten(0, 1), None, None
 
 
 class _GatheredGaps(torch.autograd.Function):
@@ -182,19 +190,21 @@ class _GatheredGaps(torch.autograd.Function):
         return None, None, *torch.cat([shift, scale]).split(ctx.widths)
 
 
-def gathered_gaps(passed: list[tuple[Tensor, Tensor, Tensor]], remembered: list[tuple[Tensor, Tensor]]) -> Tensor:
-    """Both gaps of all layers, [2, layers]: `batch_norm_mean_gap` and `batch_norm_variance_gap`.
+def gathered_gaps(
+    passed: list[tuple[Tensor, Tensor, Tensor]], remembered: list[tuple[Tensor, Tensor]], groups: int = 1
+) -> Tensor:
+    """Both gaps of all layers, [2, layers * groups]: `batch_norm_mean_gap` and `batch_norm_variance_gap`.
 
     Args:
-        passed: for each layer the inputs [n, c, h, w] as they went on, their means and biased variances [c]: what `_Statistics` gave.
-        remembered: for each layer what it remembers of both, [c].
+        passed: for each layer the inputs [n, c, h, w] as they went on, their means and biased variances [groups * c]: what `_Statistics`
+            gave. remembered: for each layer what it remembers of both, [c].
     """
-    channels = tuple(len(mean) for _, mean, _ in passed)
-    counts = tuple(inputs.numel() // inputs.shape[1] for inputs, _, _ in passed)
+    channels = tuple(inputs.shape[1] for inputs, _, _ in passed for _ in range(groups))
+    counts = tuple(inputs.numel() // inputs.shape[1] // groups for inputs, _, _ in passed for _ in range(groups))
     means, variances = [mean for _, mean, _ in passed], [variance for _, _, variance in passed]
     layout = _layout(channels, counts, means[0].device, means[0].dtype)
-    wanted = torch.cat([*(mean for mean, _ in remembered), *(variance for _, variance in remembered)])
-    return _GatheredGaps.apply(layout, wanted.view(2, -1), *means, *variances)
+    wanted = [each.repeat(groups) if groups > 1 else each for part in zip(*remembered, strict=True) for each in part]
+    return _GatheredGaps.apply(layout, torch.cat(wanted).view(2, -1), *means, *variances)
 
 
 @dataclass(frozen=True)
@@ -212,6 +222,7 @@ def matched_call(
     *,
     weights: Mapping[str, Tensor] | None = None,
     precision: str = "float32",
+    groups: int = 1,
     gathered: bool | None = None,
     statistics: Statistics = channel_statistics,
 ) -> Matched:
@@ -222,16 +233,20 @@ def matched_call(
         images: [n, channels, h, w], of any size that the teacher takes.
         weights: weights to run with, where they are not the teacher's own (perturbed ones).
         precision: "float32", or "bfloat16" for the network under autocast; the statistics stay in float32.
+        groups: so many equal parts of the images, one after another, have statistics of their own; the gaps are the means of theirs.
         gathered: all layers' gaps in one go, which spares a GPU three quarters of its calls and changes last bits; None: on a GPU.
+            Those of several groups always are.
         statistics: what takes them where gaps are gathered; `torch_statistics` looks at no number.
     """
-    together = errors.kind_of(images.device) != "cpu" if gathered is None else gathered
+    together = groups > 1 or (errors.kind_of(images.device) != "cpu" if gathered is None else gathered)
     passed: list[tuple[Tensor, Tensor, Tensor]] = []  # of each layer: inputs, then means and variances, or both gaps
     remembered: list[tuple[Tensor, Tensor]] = []
 
     def compare(layer: str, inputs: Tensor) -> Tensor:
         remembered.append((teacher.weights[f"{layer}.running_mean"], teacher.weights[f"{layer}.running_var"]))
-        passed.append(_Statistics.apply(inputs, statistics) if together else batch_norm_gaps(inputs, *remembered[-1]))
+        passed.append(
+            _Statistics.apply(inputs, statistics, groups) if together else batch_norm_gaps(inputs, *remembered[-1])
+        )
         return passed[-1][0]
 
     with networks.passes_in(precision, images.device):
@@ -239,7 +254,8 @@ def matched_call(
             teacher.spec, weights or teacher.weights, images, at_batch_norm=compare, any_size=True
         )
     if together:
-        return Matched(outputs, *gathered_gaps(passed, remembered))
+        gaps = gathered_gaps(passed, remembered, groups)
+        return Matched(outputs, *(gaps.unflatten(1, (-1, groups)).mean(2) if groups > 1 else gaps))
     return Matched(outputs, *(torch.stack([layer[part] for layer in passed]) for part in (1, 2)))
 
 

@@ -47,6 +47,7 @@ from ..core import errors, optimisers, whole_step
 from ..core.arithmetic import PRECISIONS
 from ..core.boundary import Images, checked, floats, within
 from ..core.parameters import Parameters, parameter
+from ..data import ImageData
 from ..distilled import DistilledSet
 from ..networks import Network
 from ..runs.look import Look, Number
@@ -137,6 +138,12 @@ class Config(Parameters):
         source="reference code: 100 for ImageNet",
         later=True,
     )
+    batches_at_once: int = parameter(
+        1,
+        range=(1, None),
+        help="Batches that are optimised side by side, each with statistics of its own: the same but for rounding, fewer steps.",
+        later=True,
+    )
     execution: str = parameter(
         "eager",
         choices=whole_step.KINDS,
@@ -219,21 +226,36 @@ def image_update(
 
 
 def total_steps(config: Config, inputs: Inputs) -> int:
-    """Image updates of the whole run: one batch after another."""
+    """Image updates of the whole run: one batch, or `batches_at_once`, after another."""
     return batches(config, inputs) * config.iterations
 
 
 def batches(config: Config, inputs: Inputs) -> int:
-    """How many batches a run makes, none of which sees another; each holds one image of some or all classes."""
+    """How many batches a run makes one after another, none of which sees another; those that are made at once count as one."""
+    return -(-_single_batches(config, inputs) // config.batches_at_once)
+
+
+def _single_batches(config: Config, inputs: Inputs) -> int:
     classes = require_data(NAME, inputs).classes
     return recovery.batch_count(config.images_per_class, classes=classes, classes_per_batch=config.classes_per_batch)
 
 
-def batch_at(config: Config, inputs: Inputs, step: int) -> tuple[int, range]:
-    """The batch under work after `step` updates, the last one at the end: which image of its classes it makes, and these."""
+def singles_at(config: Config, inputs: Inputs, step: int) -> range:
+    """The single batches, each one image of some or all classes, that are under work after `step` updates; at the end the last ones."""
+    first = min(step // config.iterations, batches(config, inputs) - 1) * config.batches_at_once
+    return range(first, min(first + config.batches_at_once, _single_batches(config, inputs)))
+
+
+def single_batch(config: Config, inputs: Inputs, single: int) -> tuple[int, range]:
+    """Which image of its classes a single batch makes, and these classes."""
     classes = require_data(NAME, inputs).classes
-    batch = min(step // config.iterations, batches(config, inputs) - 1)
-    return recovery.batch_of(batch, classes=classes, classes_per_batch=config.classes_per_batch)
+    return recovery.batch_of(single, classes=classes, classes_per_batch=config.classes_per_batch)
+
+
+def labels_at(config: Config, inputs: Inputs, step: int, device: Any = "cpu") -> Tensor:
+    """int64 [n]: the classes of the images under work after `step` updates."""
+    classes = [single_batch(config, inputs, single)[1] for single in singles_at(config, inputs, step)]
+    return torch.cat([torch.arange(some.start, some.stop, device=device) for some in classes])
 
 
 def init(config: Config, inputs: Inputs) -> State:
@@ -245,12 +267,21 @@ def init(config: Config, inputs: Inputs) -> State:
     """
     data, teacher = require_data(NAME, inputs), require_teacher(NAME, inputs)
     recovery.require_batch_norm_teacher(NAME, teacher)
-    recovery.check_classes_per_batch(data, config.classes_per_batch)
+    check_batches(config, data)
     if config.initialisation == "real":
         recovery.check_images_per_class(data, config.images_per_class)
     if config.roll_pixels >= min(data.image_size):
         errors.fail("roll_pixels", f"below the image size of {min(data.image_size)} px", config.roll_pixels)
     return begin_batch(config, inputs, 0)
+
+
+def check_batches(config: Config, data: ImageData) -> None:
+    """Raise if the data has too few classes for a batch, or if batches that are made at once would differ in size."""
+    recovery.check_classes_per_batch(data, config.classes_per_batch)
+    size = config.classes_per_batch or data.classes
+    if config.batches_at_once > 1 and data.classes % size:
+        allowed = f"1 where batches of {size} of {data.classes} classes are not of one size"
+        errors.fail("batches_at_once", allowed, config.batches_at_once)
 
 
 def begin_batch(config: Config, inputs: Inputs, batch: int) -> State:
@@ -300,8 +331,8 @@ def gradient_step(
         weights, gap_weights: as in `image_step`; None takes the teacher's own.
     """
     data = require_data(NAME, inputs)
-    _, classes = batch_at(config, inputs, state.step)
-    labels = torch.arange(classes.start, classes.stop, device=state.images.device)
+    labels = labels_at(config, inputs, state.step, state.images.device)
+    singles = singles_at(config, inputs, state.step)
     learning_rate = optimisers.cosine(state.step % config.iterations, config.iterations, config.learning_rate)
     valid_range = data.valid_range(state.images.device)
     if config.execution != "eager":
@@ -309,7 +340,8 @@ def gradient_step(
         found = _at_once.update(
             config,
             state,
-            functools.partial(_terms, config),
+            functools.partial(_terms, config, groups=len(singles)),
+            draws=[_draw_at(config, state.step, single) for single in singles],
             spec=teacher.spec,
             networks=networks if gap_weights is None else networks | {"gap_weights": gap_weights},
             labels=labels,
@@ -323,8 +355,15 @@ def gradient_step(
             return state, Trace(**terms, learning_rate=learning_rate)
     leaf = state.images.detach().requires_grad_()
     with torch.enable_grad():
-        terms = _terms(config, teacher, random_view(config, leaf, state.step), labels, weights, gap_weights)
+        parts = leaf.chunk(len(singles)) if len(singles) > 1 else [leaf]
+        views = [
+            random_view(config, part, _draw_at(config, state.step, single))
+            for part, single in zip(parts, singles, strict=True)
+        ]
+        view = torch.cat(views) if len(views) > 1 else views[0]
+        terms = _terms(config, teacher, view, labels, weights, gap_weights, groups=len(singles))
         (gradient,) = torch.autograd.grad(terms["total_loss"], leaf)
+        gradient = gradient * len(singles) if len(singles) > 1 else gradient  # the loss is their mean
     images, optimiser = image_update(
         state.images,
         gradient,
@@ -337,6 +376,11 @@ def gradient_step(
     return replace(state, step=state.step + 1, images=images, optimiser=optimiser), trace
 
 
+def _draw_at(config: Config, step: int, single: int) -> int:
+    """Where a single batch draws its views at a step: where it does alone."""
+    return single * config.iterations + step % config.iterations
+
+
 def _terms(
     config: Config,
     teacher: Network,
@@ -346,7 +390,7 @@ def _terms(
     gap_weights: Mapping[str, Tensor] | None,
     **how: Any,
 ) -> dict[str, Tensor]:
-    """Eq 3 and 4 of a view [n, channels, h, w], by the names of `Trace`; `how`: of `recovery.matched_call`."""
+    """Eq 3 and 4 of a view [n, channels, h, w], by the names of `Trace`, the means over its groups; `how`: of `recovery.matched_call`."""
     matched = recovery.matched_call(teacher, view, weights=weights, precision=config.precision, **how)
     logits = matched.outputs.logits
     if gap_weights is not None:
@@ -386,16 +430,14 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     """
     complete = state.step >= total_steps(config, inputs)
     made = state.done if complete else (*state.done, state.images)
-    classes = [batch_at(config, inputs, batch * config.iterations)[1] for batch in range(len(made))]
-    labels = torch.tensor([label for some in classes for label in some])
+    labels = torch.cat([labels_at(config, inputs, batch * config.iterations) for batch in range(len(made))])
     provenance = {"method": NAME, "config": config.to_dict(), "step": state.step}
     return labelled_set(torch.cat(made), labels, inputs, complete=complete, provenance=provenance)
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
     """The batch under work, one image of each class; the terms of eq 3, and how sure the teacher is of the wanted class."""
-    _, some = batch_at(config, inputs, state.step)
-    classes = torch.arange(some.start, some.stop, device=state.images.device)
+    classes = labels_at(config, inputs, state.step, state.images.device)
     if trace is None:
         return Look(state.images, classes, running="noise")
     numbers = {
@@ -415,18 +457,31 @@ def _next_batch(config: Config, inputs: Inputs, state: AnyState, batch: int) -> 
 
 
 def _first_images(config: Config, inputs: Inputs, batch: int) -> Tensor:
-    data = require_data(NAME, inputs)
     if config.initialisation == "noise":
-        _, classes = batch_at(config, inputs, batch * config.iterations)
-        return recovery.noise_images(data, len(classes), seed=config.seed, batch=batch, device=inputs.device)
-    return data.normalised(real_images(config, inputs, batch), device=inputs.device)
+        return noise_images(config, inputs, batch)
+    return require_data(NAME, inputs).normalised(real_images(config, inputs, batch), device=inputs.device)
+
+
+def noise_images(config: Config, inputs: Inputs, batch: int) -> Tensor:
+    """float32 [n, channels, h, w]: the first images of a batch by `recovery.noise_images`. FADRM stands on it."""
+    data = require_data(NAME, inputs)
+    drawn = []
+    for single in singles_at(config, inputs, batch * config.iterations):
+        _, classes = single_batch(config, inputs, single)
+        drawn.append(recovery.noise_images(data, len(classes), seed=config.seed, batch=single, device=inputs.device))
+    return torch.cat(drawn)
 
 
 def real_images(config: Config, inputs: Inputs, batch: int) -> Tensor:
-    """int64 [classes of the batch]: a training image of each, by `recovery.real_image_indices`. DWA and FADRM stand on it."""
-    image, classes = batch_at(config, inputs, batch * config.iterations)
+    """int64 [n]: a training image for each of a batch, by `recovery.real_image_indices`. DWA and FADRM stand on it."""
     indices = recovery.real_image_indices(require_data(NAME, inputs), config.images_per_class, seed=config.seed)
-    return indices[image, classes.start : classes.stop]
+    return of_batch(indices, config, inputs, batch)
+
+
+def of_batch(table: Tensor, config: Config, inputs: Inputs, batch: int) -> Tensor:
+    """Of [images per class, classes, ...] what belongs to the images of a batch: [n, ...]."""
+    chosen = [single_batch(config, inputs, single) for single in singles_at(config, inputs, batch * config.iterations)]
+    return torch.cat([table[image, classes.start : classes.stop] for image, classes in chosen])
 
 
 SMALL = Config(images_per_class=2, iterations=3, roll_pixels=2)  # for the contract tests

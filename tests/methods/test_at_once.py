@@ -76,6 +76,13 @@ def test_replayed(module: Any, changed: dict[str, Any], replayed: None) -> None:
         check(module, module.SMALL.replace(**changed, **other), inputs_of(made_data(size=8)), "graphed")
 
 
+@pytest.mark.parametrize("module", [sre2l, fadrm])
+def test_several_batches_replayed(module: Any, replayed: None) -> None:
+    """Three batches, two at once: the last step sees one alone."""
+    config = module.SMALL.replace(images_per_class=3, batches_at_once=2, crop="always")
+    check(module, config, inputs_of(made_data(size=8)), "graphed")
+
+
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
 def test_compiled(fresh: None) -> None:
     with warnings.catch_warnings():

@@ -239,6 +239,62 @@ def test_classes_some_at_a_time(module: Any) -> None:
         config.replace(classes_per_batch=0)
 
 
+@pytest.mark.parametrize(
+    ("module", "changed"),
+    [
+        (sre2l, {}),
+        (sre2l, {"initialisation": "real", "crop": "always", "classes_per_batch": 2}),
+        (fadrm, {"small_size": 6}),
+        (fadrm, {"initialisation": "noise", "roll_pixels": 0}),
+    ],
+)
+def test_batches_at_once_are_what_each_is_alone(module: Any, changed: dict[str, Any]) -> None:
+    """In float64, from the same first images: views, statistics, merges and moments of each are its own."""
+    data = made_data(classes=4, size=8)
+    spec = networks.spec("shufflenet_v2_x0_5") if "small_size" in changed else networks.spec("convnet", width=4)
+    teacher = networks.initialise(spec.for_data(data), seed=0)
+    in_single, inputs = (Inputs(data=data, teachers=(each,), device="cpu") for each in (teacher, in_double(teacher)))
+    config = module.SMALL.replace(images_per_class=3, iterations=7, **changed)
+    several = config.replace(batches_at_once=2)
+    singles, groups = module.batches(config, inputs), module.batches(several, inputs)
+    assert groups == (singles + 1) // 2 and module.total_steps(several, inputs) == 7 * groups
+
+    def driven(config: Any, batch: int) -> tuple[Any, Any]:
+        state = module.begin_batch(config, inputs, batch)
+        images = state.images.double()
+        state = dataclasses.replace(state, images=images, optimiser=optimisers.adam_init({"images": images}))
+        for _ in range(6):  # the last one begins another batch
+            state, trace = module.update(config, inputs, state)
+        return state, trace
+
+    for group in range(groups):
+        together, seen = driven(several, group)
+        alone = [driven(config, single) for single in range(2 * group, min(2 * group + 2, singles))]
+        for name in ("images", "first", "second"):
+            read = lambda state: state.images if name == "images" else getattr(state.optimiser, name)["images"]  # noqa: B023, E731
+            torch.testing.assert_close(
+                read(together), torch.cat([read(state) for state, _ in alone]), rtol=1e-8, atol=1e-10
+            )
+        for name in ("total_loss", "layer_variance_gaps"):
+            mean = torch.stack([getattr(trace, name) for _, trace in alone]).mean(0)
+            torch.testing.assert_close(getattr(seen, name), mean, rtol=1e-9, atol=1e-10)
+    whole, wanted = (process.run(module, each, in_single) for each in (several, config))
+    assert whole.complete and whole.labels.tolist() == wanted.labels.tolist()
+    assert (whole.images - wanted.images).abs().mean() < 0.01 * config.learning_rate
+
+
+def test_which_batches_cannot_be_made_at_once() -> None:
+    assert "batches_at_once" not in sre2l.SMALL.to_dict()
+    with refuses("batches_at_once", "pushed anew for each batch", "2"):
+        dwa.SMALL.replace(batches_at_once=2)
+    data = made_data(classes=5, size=8)
+    teacher = networks.initialise(networks.spec("convnet", width=4).for_data(data), seed=0)
+    for module in (sre2l, fadrm):
+        config = module.SMALL.replace(classes_per_batch=2, batches_at_once=2)
+        with refuses("batches_at_once", "1 where batches of 2 of 5 classes are not of one size", "2"):
+            module.init(config, Inputs(data=data, teachers=(teacher,), device="cpu"))
+
+
 @pytest.mark.parametrize("patches", ["crop", "mosaic"])
 def test_the_patches_of_some_classes_are_theirs(patches: str) -> None:
     data = made_data(classes=5, size=8)
@@ -248,6 +304,8 @@ def test_the_patches_of_some_classes_are_theirs(patches: str) -> None:
     for batch, (image, classes) in enumerate([(0, [0, 1]), (0, [2, 3]), (0, [4]), (1, [0, 1])]):
         found = fadrm._patches(config.replace(classes_per_batch=2), inputs, batch)
         assert torch.equal(found, fadrm._patches(config, inputs, image)[classes])
+    both = torch.cat([fadrm._patches(config, inputs, batch) for batch in (0, 1)])
+    assert torch.equal(fadrm._patches(config.replace(batches_at_once=2), inputs, 0), both)
 
 
 def test_the_loss_of_some_classes_is_of_these() -> None:
@@ -267,7 +325,7 @@ def test_gathered_gaps_that_are_closed_have_zero_gradient() -> None:
     """The first layer's, while the second's, of fewer channels, are open."""
     first, second = draw(4, 3, 2, 2).requires_grad_(), draw(4, 2, 2, 2).requires_grad_()
     variance, mean = torch.var_mean(first.detach(), (0, 2, 3), correction=0)
-    passed = [recovery._Statistics.apply(each, recovery.channel_statistics) for each in (first, second)]
+    passed = [recovery._Statistics.apply(each, recovery.channel_statistics, 1) for each in (first, second)]
     gaps = recovery.gathered_gaps(passed, [(mean, variance), remembered(2)])
     assert not gaps[:, 0].any() and bool((gaps[:, 1] > 0).all())
     gradients = torch.autograd.grad(gaps.sum() + passed[0][0].sum(), (first, second), materialize_grads=True)
