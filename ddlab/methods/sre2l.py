@@ -30,6 +30,7 @@ Deviations, all towards the reference code, which made the tables
   as in the CIFAR code. `crop="always"` or "never" overrides this.
 - A batch holds one image of every class. The code for ImageNet takes 100 classes at a time, and batch statistics over these:
   `classes_per_batch`, set in `Config.paper("imagenet")`.
+- `batches_at_once` optimises several batches side by side, with each one's own draws, statistics and moments: faster, and not another method.
 """
 
 from __future__ import annotations
@@ -240,21 +241,21 @@ def _single_batches(config: Config, inputs: Inputs) -> int:
     return recovery.batch_count(config.images_per_class, classes=classes, classes_per_batch=config.classes_per_batch)
 
 
-def singles_at(config: Config, inputs: Inputs, step: int) -> range:
+def _singles_at(config: Config, inputs: Inputs, step: int) -> range:
     """The single batches, each one image of some or all classes, that are under work after `step` updates; at the end the last ones."""
     first = min(step // config.iterations, batches(config, inputs) - 1) * config.batches_at_once
     return range(first, min(first + config.batches_at_once, _single_batches(config, inputs)))
 
 
-def single_batch(config: Config, inputs: Inputs, single: int) -> tuple[int, range]:
+def _single_batch(config: Config, inputs: Inputs, single: int) -> tuple[int, range]:
     """Which image of its classes a single batch makes, and these classes."""
     classes = require_data(NAME, inputs).classes
     return recovery.batch_of(single, classes=classes, classes_per_batch=config.classes_per_batch)
 
 
-def labels_at(config: Config, inputs: Inputs, step: int, device: Any = "cpu") -> Tensor:
+def _labels_at(config: Config, inputs: Inputs, step: int, device: Any = "cpu") -> Tensor:
     """int64 [n]: the classes of the images under work after `step` updates."""
-    classes = [single_batch(config, inputs, single)[1] for single in singles_at(config, inputs, step)]
+    classes = [_single_batch(config, inputs, single)[1] for single in _singles_at(config, inputs, step)]
     return torch.cat([torch.arange(some.start, some.stop, device=device) for some in classes])
 
 
@@ -331,8 +332,8 @@ def gradient_step(
         weights, gap_weights: as in `image_step`; None takes the teacher's own.
     """
     data = require_data(NAME, inputs)
-    labels = labels_at(config, inputs, state.step, state.images.device)
-    singles = singles_at(config, inputs, state.step)
+    labels = _labels_at(config, inputs, state.step, state.images.device)
+    singles = _singles_at(config, inputs, state.step)
     learning_rate = optimisers.cosine(state.step % config.iterations, config.iterations, config.learning_rate)
     valid_range = data.valid_range(state.images.device)
     if config.execution != "eager":
@@ -430,14 +431,14 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     """
     complete = state.step >= total_steps(config, inputs)
     made = state.done if complete else (*state.done, state.images)
-    labels = torch.cat([labels_at(config, inputs, batch * config.iterations) for batch in range(len(made))])
+    labels = torch.cat([_labels_at(config, inputs, batch * config.iterations) for batch in range(len(made))])
     provenance = {"method": NAME, "config": config.to_dict(), "step": state.step}
     return labelled_set(torch.cat(made), labels, inputs, complete=complete, provenance=provenance)
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
     """The batch under work, one image of each class; the terms of eq 3, and how sure the teacher is of the wanted class."""
-    classes = labels_at(config, inputs, state.step, state.images.device)
+    classes = _labels_at(config, inputs, state.step, state.images.device)
     if trace is None:
         return Look(state.images, classes, running="noise")
     numbers = {
@@ -466,8 +467,8 @@ def noise_images(config: Config, inputs: Inputs, batch: int) -> Tensor:
     """float32 [n, channels, h, w]: the first images of a batch by `recovery.noise_images`. FADRM stands on it."""
     data = require_data(NAME, inputs)
     drawn = []
-    for single in singles_at(config, inputs, batch * config.iterations):
-        _, classes = single_batch(config, inputs, single)
+    for single in _singles_at(config, inputs, batch * config.iterations):
+        _, classes = _single_batch(config, inputs, single)
         drawn.append(recovery.noise_images(data, len(classes), seed=config.seed, batch=single, device=inputs.device))
     return torch.cat(drawn)
 
@@ -480,7 +481,7 @@ def real_images(config: Config, inputs: Inputs, batch: int) -> Tensor:
 
 def of_batch(table: Tensor, config: Config, inputs: Inputs, batch: int) -> Tensor:
     """Of [images per class, classes, ...] what belongs to the images of a batch: [n, ...]."""
-    chosen = [single_batch(config, inputs, single) for single in singles_at(config, inputs, batch * config.iterations)]
+    chosen = [_single_batch(config, inputs, single) for single in _singles_at(config, inputs, batch * config.iterations)]
     return torch.cat([table[image, classes.start : classes.stop] for image, classes in chosen])
 
 
