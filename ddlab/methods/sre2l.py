@@ -30,7 +30,7 @@ Deviations, all towards the reference code, which made the tables
   as in the CIFAR code. `crop="always"` or "never" overrides this.
 - A batch holds one image of every class. The code for ImageNet takes 100 classes at a time, and batch statistics over these:
   `classes_per_batch`, set in `Config.paper("imagenet")`.
-- `batches_at_once` optimises several batches side by side, with each one's own draws, statistics and moments: faster, and not another method.
+- `batches_at_once` optimises several batches side by side, each with its own draws, statistics and moments: no other method.
 """
 
 from __future__ import annotations
@@ -481,7 +481,9 @@ def real_images(config: Config, inputs: Inputs, batch: int) -> Tensor:
 
 def of_batch(table: Tensor, config: Config, inputs: Inputs, batch: int) -> Tensor:
     """Of [images per class, classes, ...] what belongs to the images of a batch: [n, ...]."""
-    chosen = [_single_batch(config, inputs, single) for single in _singles_at(config, inputs, batch * config.iterations)]
+    chosen = [
+        _single_batch(config, inputs, single) for single in _singles_at(config, inputs, batch * config.iterations)
+    ]
     return torch.cat([table[image, classes.start : classes.stop] for image, classes in chosen])
 
 

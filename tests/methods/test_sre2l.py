@@ -47,7 +47,10 @@ STORM: dict[str, Good | str] = {
         nan_passes=EVERY_STEP,
     ),
     "image_update": Good(_image_update, nan_passes=EVERY_STEP),
-    **dict.fromkeys(["image_step", "gradient_step", "random_view", "real_images", "noise_images", "of_batch", "check_batches"], DRIVEN),
+    **dict.fromkeys(
+        ["image_step", "gradient_step", "random_view", "real_images", "noise_images", "of_batch", "check_batches"],
+        DRIVEN,
+    ),
 }
 
 
