@@ -51,7 +51,7 @@ from ..training.self_supervised.teacher import feature_size
 from . import krr_st
 
 NAME = "representations_as_targets"
-ALIASES = ("rela",)
+ALIASES = ("rela", "rela_d")
 NEEDS_TEACHER = True
 WITHOUT_LABELS = True
 Order = Literal["reference", "paper"]

@@ -242,7 +242,7 @@ def restarted(config: Training, spec: NetworkSpec, state: State, beside: Mapping
 
 def feature_size(spec: NetworkSpec) -> int:
     """d, how many numbers a network's features have."""
-    return skeleton(spec).get_submodule(hooked_layers(spec)[1]).weight.shape[1]
+    return dict(skeleton(spec).named_parameters())[f"{hooked_layers(spec)[1]}.weight"].shape[1]
 
 
 def _trained(
