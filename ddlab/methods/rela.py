@@ -38,7 +38,7 @@ from torch import Tensor
 
 from .. import networks
 from ..core import errors
-from ..core.boundary import Count, Share, checked, floats
+from ..core.boundary import Count, Share, check, checked, floats, typed
 from ..core.errors import DDLabError
 from ..core.parameters import Parameters, parameter
 from ..data import ImageData
@@ -55,6 +55,12 @@ ALIASES = ("rela", "rela_d")
 NEEDS_TEACHER = True
 WITHOUT_LABELS = True
 Order = Literal["reference", "paper"]
+_BASIS = {  # of `principal_components`
+    "deviations": Annotated[Tensor, typed("k", torch.float64)],
+    "mean": Annotated[Tensor, typed("d", torch.float64)],
+    "spread": Annotated[Tensor, typed("d", torch.float64)],
+    "directions": Annotated[Tensor, typed("d k", torch.float64)],
+}
 Features = Annotated[Tensor, floats("m d", finite=False)]  # looked at where they are made
 
 
@@ -181,6 +187,11 @@ def targets(
     Args:
         basis: of `principal_components`. epsilon: added to each standard deviation, as a part of the largest.
     """
+    width = features.shape[1]
+    for name, shape in _BASIS.items():
+        if name not in basis:
+            errors.fail("basis", "that of principal_components", [str(known) for known in basis])
+        check(f"basis[{name!r}]", basis[name], shape, d=width, k=len(basis["deviations"]))
     centred = features.detach().double() - basis["mean"]
     if order == "paper":
         return ((centred / _safe(basis["spread"], epsilon)) @ basis["directions"]).float()
