@@ -25,6 +25,10 @@ _POOL = (
     "network 0 of the pool 5/0-1, network 1 of the pool 5/0, network weights 73675290/0, network weights 1490346933/0, "
     "network weights 3530707038/0, outer step 5/0-3, pool steps 5/0, real images of the pairs 5/0"
 )
+_RELA = (
+    "augment 5/0-3, colours 5/0-3, network weights 5/0, order 5/0-1, predictor weights 5/0-1, projection of ReLA 5/0, "
+    "projector weights 5/0-1, random part 5/0-3"
+)
 _REAL_BATCHES = "real images of 0 5/0-3, real images of 1 5/0-3, real images of 2 5/0-3"
 _MATCHED = "network 5/0-1, network weights 2437296438/0, network weights 3122501620/0"
 DRAWN = {
@@ -54,7 +58,7 @@ DRAWN = {
     "training": "augment 5/0-26, mixup 5/0-26, network weights 5/0, order 5/0-2",
     "forgetting": "augment 5/0-8, network weights 5/0, order 5/0-2",
     "self_supervised": "augment 5/0-7, colours 5/0-7, network weights 5/0, order 5/0-1, projector weights 5/0-1, random part 5/0-7",
-    "rela_f": "",
+    "rela_f": _RELA,
     "reference_images": "reference images 5/0-2, reference noise 5/0, shuffled pixels 5/0",
     "class_order": "order of classes 5/0",
     "held_out_part": "held-out part 5/0",
@@ -79,7 +83,7 @@ SWITCHED: dict[str, tuple[dict[str, Any], str]] = {  # other draws than those of
         "corrupted pixels 5/0, corruption 5/0, kernel 5/0-3, noise images 5/0, real batch 5/0-3, siamese crop 5/1-2, siamese flip 5/0,3, "
         "siamese operation 5/0-3",
     ),
-    "rela_f": ({"subset": "static"}, ""),
+    "rela_f": ({"subset": "static"}, f"{_RELA}, static subset 5/0"),
     "selection": ({"kind": "forgetting"}, "augment 5/0-9, forgetting ties 5/0-2, network weights 5/0, order 5/0-9"),
     "kernel_ridge_self_supervised": ({"real_views": True}, f"augment 5/0-3, {_POOL}"),
     "training": (
