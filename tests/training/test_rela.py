@@ -53,7 +53,8 @@ def inputs(data: ImageData) -> Inputs:
 
 
 def small(**changes: Any) -> rela.Config:
-    return rela.Config(**{"objective": BARLOW} | changes)
+    settings: dict[str, Any] = {"objective": BARLOW}
+    return rela.Config(**settings | changes)
 
 
 def states(config: rela.Config, inputs: Inputs) -> list[Any]:
@@ -138,7 +139,7 @@ def plain_loop(given: rela.Config, inputs: Inputs, data: ImageData, shares: Any,
         objective = (
             0
             if milder
-            else self_supervised.barlow_twins_loss(first, second, off_diagonal_weight=own.off_diagonal_weight)
+            else self_supervised.barlow_twins_loss(first, second, off_diagonal_weight=BARLOW.off_diagonal_weight)
         )
         solver.zero_grad()
         (share * loss + (1 - share) * objective).backward()
