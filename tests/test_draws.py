@@ -91,6 +91,10 @@ SWITCHED: dict[str, tuple[dict[str, Any], str]] = {  # other draws than those of
         "augment 5/0-26, mixup 5/0-26, network weights 5/0, order 5/0-2, siamese crop 5/0-26, siamese operation 5/0-26",
     ),
 }
+_OBJECTIVES = {  # what each draws beside what all do
+    "barlow_twins": "", "byol": "predictor weights 5/0-1", "dino": "prototypes 5/0", "moco": "queue 5/0", "simclr": "",
+    "simsiam": "predictor weights 5/0-1", "swav": "prototypes 5/0", "vicreg": "",
+}  # fmt: skip
 FUNCTIONS: dict[str, Callable[[ImageData, Network], Any]] = {
     "reference_images": lambda data, _: entropy.reference_images(data, 4, seed=5),
     "class_order": lambda _, __: continual.class_order(3, 5),
@@ -161,6 +165,15 @@ def test_switches(name: str, grey: ImageData, teacher: Network, drawn: list[Any]
     module = PROCESSES[name]
     process.run(module, module.SMALL.replace(seed=5, **changes), _inputs(name, grey, teacher))
     assert told(drawn) == wanted
+
+
+@pytest.mark.parametrize("name", self_supervised.OBJECTIVES)
+def test_objectives(name: str, grey: ImageData, drawn: list[Any]) -> None:
+    objective = self_supervised.OBJECTIVES[name]
+    process.run(self_supervised.Teacher(objective), objective.SMALL.replace(seed=5), Inputs(data=grey))
+    rows = [DRAWN["self_supervised"], *filter(None, [_OBJECTIVES[name]])]
+    widths = len(objective.SMALL.projector_widths())
+    assert told(drawn) == ", ".join(sorted(", ".join(rows).split(", "))) and widths == 2
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
