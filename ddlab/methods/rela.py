@@ -1,9 +1,8 @@
 r"""ReLA-D: real images, with what any frozen network says of them as targets (Sun, Jiang & Lin 2024, arXiv 2405.14669).
 
-Section 4.1 and appendices H, K and N. Labels are not read and nothing is optimised: any frozen network, drawn at
-random, trained with labels or without, on these images or on others, is asked once about each image. Its features, reduced to as many
-numbers as the student's features have, are the targets from which another network learns faster than from its own views
-(`ddlab.training.rela`).
+Section 4.1 and appendices H, K and N. Labels are not read and nothing is optimised: a network, drawn at random, trained with labels or
+without, on these images or on others, is asked once about each image. Its features, reduced to as many numbers as the student's features
+have, are the targets from which another network learns faster than from its own views (`ddlab.training.rela`).
 
 | symbol | here | shape |
 |---|---|---|
