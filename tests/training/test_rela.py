@@ -182,7 +182,9 @@ def test_updates_equal_a_plain_loop(
         values = [encoder[name] for name in names] + ([*step.state.projector.values()] if share < 1 else [])
         norms = [float(torch.cat([value.flatten() for value in values]).norm()), float(step.state.projection.norm())]
         found.append([float(step.trace.target_loss), float(step.trace.share), *norms])
-    np.testing.assert_allclose(found, wanted, rtol=2e-4)
+    # Adam makes steps of the rounding in gradients that are 0, those of biases before batch norm: hence the wide second one.
+    np.testing.assert_allclose(np.delete(found, 2, 1), np.delete(wanted, 2, 1), rtol=2e-4)
+    np.testing.assert_allclose(np.take(found, 2, 1), np.take(wanted, 2, 1), rtol=2e-3)
     assert (len({share for _, share, *_ in found}) > 2) == (kind == "adaptive")
 
 
