@@ -27,7 +27,7 @@ from ddlab.networks import Network
 from ddlab.runs import checkpoint, look, process
 from ddlab.runs import run as run_module
 from ddlab.runs.process import Inputs, Step
-from ddlab.training import forgetting, pretraining, self_supervised, supervised
+from ddlab.training import forgetting, pretraining, rela, self_supervised, supervised
 from ddlab.training.forgetting import Forgetting
 from ddlab.training.relabelling import relabelled
 from ddlab.training.self_supervised import barlow_twins
@@ -68,6 +68,10 @@ class Case:
 
 # What tests of their own hold: on a CPU the first is float32, the others need minutes to compile, or CUDA.
 ELSEWHERE = ("tf32", "compiled", "graphed")
+
+
+class ByObjective(self_supervised.Teacher):
+    """A teacher whose update a test may replace: of a subclass only the fields are frozen."""
 
 
 def method_cases() -> Iterator[Case]:
@@ -116,7 +120,7 @@ def other_training_cases() -> Iterator[Case]:
     for name, objective in self_supervised.OBJECTIVES.items():
         own = objective is barlow_twins  # the package itself
         for optimiser in ("lars", "adamw"):
-            process = self_supervised if own else self_supervised.Teacher(objective)
+            process = self_supervised if own else ByObjective(objective)
             config = objective.SMALL.replace(optimiser=optimiser)
             yield Case(f"self-supervised-{optimiser}{'' if own else f'-{name}'}", process, config, "data")
     small = pretraining.SMALL
@@ -125,6 +129,15 @@ def other_training_cases() -> Iterator[Case]:
     yield Case("pretraining-bfloat16", pretraining, small.replace(precision="bfloat16"), REPRESENTED)
     yield Case("pretraining-channels-last", pretraining, small.replace(memory_format="channels_last"), REPRESENTED)
     yield Case("pretraining-plain", pretraining, small.replace(network=PLAIN, final_fraction=0.1), REPRESENTED)
+
+
+def rela_cases() -> Iterator[Case]:
+    """By every objective, and once for each way in which lambda falls, with W trained or not."""
+    for name, objective in self_supervised.OBJECTIVES.items():
+        yield Case(f"rela-{name}", rela, rela.SMALL.replace(objective=objective.SMALL), REPRESENTED)
+    for schedule in ("adaptive", "constant"):
+        changes: dict[str, Any] = {"schedule": schedule, "subset": "static", "train_projection": True}
+        yield Case(f"rela-{schedule}", rela, rela.SMALL.replace(**changes), REPRESENTED)
 
 
 def brighter(config: Any, inputs: Inputs, images: torch.Tensor, labels: torch.Tensor, step: int) -> Any:
@@ -144,13 +157,15 @@ def own_cases() -> Iterator[Case]:
         yield Case(f"from-loss-{start}", own, config, "data")
 
 
-CASES = [*method_cases(), *own_cases(), *training_cases(), *other_training_cases()]
-NETWORKS = (supervised, self_supervised, pretraining)  # processes that finish with a network
+CASES = [*method_cases(), *own_cases(), *training_cases(), *other_training_cases(), *rela_cases()]
+NETWORKS = (  # processes that finish with a network
+    supervised, self_supervised, pretraining, rela, *map(ByObjective, self_supervised.OBJECTIVES.values())
+)  # fmt: skip
 MATCHING = (  # published on small images
     "gradient_matching", "siamese_gradient_matching", "distribution_matching", "kernel_inducing_points", "label_solve",
 )  # fmt: skip
 TRAINING = (*NETWORKS, forgetting)
-PROCESSES = [*map(methods.get, methods.names()), *TRAINING]
+PROCESSES = [*map(methods.get, methods.names()), supervised, self_supervised, pretraining, rela, forgetting]
 
 
 @pytest.fixture(params=CASES, ids=lambda case: case.name)
@@ -289,7 +304,7 @@ def test_another_seed_gives_another_run(case: Case, inputs: Inputs, whole: list[
 
 def test_labels_are_never_read_where_there_need_be_none(case: Case, inputs: Inputs, whole: list[Step]) -> None:
     data = inputs.data
-    if data is None or not (case.module is self_supervised or getattr(case.module, "WITHOUT_LABELS", False)):
+    if data is None or not (case.module.NAME == self_supervised.NAME or getattr(case.module, "WITHOUT_LABELS", False)):
         return
     moved = dataclasses.replace(data, train_labels=data.train_labels.roll(5), test_labels=data.test_labels.roll(1))
     other = dataclasses.replace(inputs, data=moved)
@@ -424,7 +439,7 @@ def test_foreign_checkpoints_are_refused(
         with refuses("checkpoint", "data and teacher"):
             process.run(module, config, changed, checkpoint=file)
     for other in PROCESSES:
-        if other is not module:
+        if other.NAME != module.NAME:
             with refuses("checkpoint", other.NAME, module.NAME):
                 checkpoint.load(file, other, other.Config(), inputs)
 
@@ -453,7 +468,8 @@ def test_values_that_are_not_finite_raise(
         if state.step < 2:
             return state, trace
         # What the process moves: images, or named weights or parameters.
-        name = next(name for name in ("images", "representations", "parameters", "weights") if hasattr(state, name))
+        named = ("images", "representations", "parameters", "weights", "features")
+        name = next(name for name in named if hasattr(state, name))
         held = getattr(state, name)
         return dataclasses.replace(state, **{name: _poisoned(held)}), trace
 
@@ -468,7 +484,7 @@ def test_values_that_are_not_finite_raise(
     assert_sentence(caught.value, case.module.NAME)
     assert re.search(rf" at step {place}{known}[.;]", str(caught.value)), caught.value
     assert re.search(
-        r" in (images(\[0\])?|representations|(weights|parameters|distances)\S+|\w*(loss|gap)) at step",
+        r" in ((images|features)(\[0\])?|representations|(weights|parameters|distances)\S+|\w*(loss|gap)) at step",
         str(caught.value),
     )
     if file is not None:

@@ -16,19 +16,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from torch import Tensor
 
 from ... import networks
 from ...core import errors
-from ...core.boundary import Share, checked
+from ...core.boundary import Share, checked, filled, floats
 from ...core.parameters import parameter
 from ...data import ImageData
 from ...networks import NetworkSpec
 from ..precision import Precise
 from .views import TwoViews
 
+Rows = Annotated[Tensor, floats("n d", finite=False), filled]  # whole runs are looked at for NaN, not each step
 RATE_BATCH = 256  # learning rates are said for so many images in a batch, and grow in proportion
 _PAPER = "Zbontar et al. 2021, section 2.2"
 
@@ -76,6 +77,18 @@ class Training(TwoViews, Precise):
         return (self.projector_width,) * self.projector_depth
 
     @classmethod
+    def from_dict(cls, described: Mapping[str, Any]) -> Training:
+        """The inverse of `to_dict`, of the Config of whichever of `OBJECTIVES` the field `loss` names; a text is that name alone."""
+        from . import OBJECTIVES
+
+        told = {"loss": described} if isinstance(described, str) else described
+        if not isinstance(told, Mapping) or "loss" not in told:
+            errors.fail("objective", "a mapping of the fields of an objective's Config, loss among them", described)
+        own = OBJECTIVES[errors.check_choice("objective.loss", told["loss"], tuple(OBJECTIVES))].Config
+        network = {"network": NetworkSpec.from_dict(told["network"])} if "network" in told else {}
+        return own(**{**told, **network})
+
+    @classmethod
     def teaching(cls, **changes: Any) -> Self:
         """Two CPU cores, seconds, 16-pixel digits: a ConvNet of width 32 and a small projector, with AdamW."""
         small: dict[str, Any] = {
@@ -97,6 +110,40 @@ class Training(TwoViews, Precise):
             "flip": True, "crop_area": 0.7, "brightness": 0.8, "contrast": 0.8, "saturation": 1.0, "hue": 0.5, "grey_probability": 0.5,
         }  # fmt: skip
         return cls.teaching(**(strong if data.channels == 3 else {}) | changes)
+
+    @classmethod
+    def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
+        """How ReLA trains a ResNet-18 by any objective (Sun et al. 2024, arXiv 2405.14669, table 9): AdamW, 100 epochs.
+
+        The batches of 128, the learning rate that stays as it is, and the views are those of the authors' code.
+
+        Args:
+            dataset: "cifar10", "cifar100" or "tiny-imagenet".
+        """
+        errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "tiny-imagenet"))
+        batch_size = 128
+        common: dict[str, Any] = {
+            "batch_size": batch_size, "epochs": 100, "warmup_epochs": 0, "optimiser": "adamw", "weight_decay": 0.01,
+            "learning_rate": 1e-3 * RATE_BATCH / batch_size, "final_fraction": 1.0,
+        }  # fmt: skip
+        return cls(**common | changes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NarrowTraining(Training):
+    """A `Training` whose projector has a last layer of its own width."""
+
+    projector_depth: int = parameter(2, range=(1, 10), help="Linear layers of the projector.")
+    output_width: int = parameter(128, range=(1, 10**5), help="Length of a projection.")
+
+    def projector_widths(self) -> tuple[int, ...]:
+        """Layers of `projector_width`, and a last one of `output_width`."""
+        return (*[self.projector_width] * (self.projector_depth - 1), self.output_width)
+
+    @classmethod
+    def teaching(cls, **changes: Any) -> Self:
+        """As every objective's, with short projections."""
+        return super().teaching(**{"output_width": 64} | changes)
 
 
 @dataclass(frozen=True)
@@ -143,3 +190,9 @@ def followed(target: Mapping[str, Tensor], learnt: Mapping[str, Tensor], *, mome
         name: momentum * value + (1 - momentum) * learnt[name] if name in learnt else value
         for name, value in target.items()
     }
+
+
+SMALL_RUN: dict[str, Any] = {  # for the contract tests; each objective adds its own sizes
+    "network": networks.spec("convnet", width=4), "projector_width": 6, "projector_depth": 2,
+    "epochs": 2, "warmup_epochs": 1, "batch_size": 16, "crop_area": 0.5,
+}  # fmt: skip

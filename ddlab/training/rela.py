@@ -1,0 +1,331 @@
+r"""ReLA-F: training a network without labels on pairs of images and a prior's targets, beside any self-supervised objective, as a process.
+
+Sun, Jiang & Lin 2024 (ReLA), arXiv 2405.14669, section 4.2 and appendices H, J and L. Targets that another network has made once tell a
+network more, early on, than it can tell itself from two views. So it learns them first, or more strongly, and then its own objective.
+
+| symbol | here | shape |
+|---|---|---|
+| $\phi(x)$ | features of a view (the input of the last linear layer) | [n, d] |
+| $y$ | target of its image, the set's representations (`methods.rela` makes them) | [n, k] |
+| $W$ | `projection` | [k, d] |
+| $\lambda$ | `share` | [], 0 to 1 |
+| $S_k$ | `subset`, of epoch k | [m], m = ratio n |
+
+| equation | here |
+|---|---|
+| 10: $1 - \cos(W \phi(x), y)$, the mean over the batch and both views | `cosine_loss` |
+| 10: $\lambda L_{ReLA} + (1 - \lambda) L_{SSL}$ | `self_supervised.teacher.updated` |
+| 43: which images an epoch sees, a new draw each epoch | `subset` |
+| Algorithm 1: $\lambda$ from the loss of the targets | `adapted` |
+
+Pure ReLA ($\lambda$ = 1) has views of its own, milder ones; the objective is not asked, its tensors wait, but its momentum copies follow.
+At the switch to the objective the optimiser begins anew: Adam's moments of the waiting tensors would be those of no gradient.
+
+| deviation | why |
+|---|---|
+| W is a random projection that stays as drawn; in the paper it is trained | the authors' code (`train_projection`) |
+| one switch from $\lambda$ = 1 to 0; in the paper Algorithm 1 | the authors' code (`schedule`) |
+| Algorithm 1's averages are as long, as a part of the run, as in one of 39,000 steps | its numbers assume so many (`scaled`) |
+| $S_k$ has exactly m images; eq 43 draws each with probability m / n | an epoch has as many steps as any other |
+
+The paper's baseline, an objective on the same re-drawn part of the images, is `schedule="constant", share=0`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Self
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ..core import errors, randomness
+from ..core.boundary import Count, Index, Share, checked, floats, within
+from ..core.devices import moved
+from ..core.errors import DDLabError
+from ..core.parameters import Parameters, parameter
+from ..distilled import DistilledSet
+from ..networks import Network, NetworkSpec
+from ..runs.look import Look, Number
+from ..runs.process import Inputs
+from . import self_supervised
+from .self_supervised import Training, byol
+from .self_supervised import teacher as parts
+from .trained import trained_network
+
+NAME = "rela_f"
+PUBLISHED_STEPS = 39_000  # 100 epochs of CIFAR-10 in batches of 128, for which Algorithm 1 has its numbers
+LARGEST_SHARE, FIRST_AVERAGES, LOSS_DECAY, RHO_DECAY = 0.8, (2.0, 0.0), 0.999, 0.95
+_REFERENCE = "the authors' code"
+Ratio = Annotated[float, within(0, 1, open_low=True)]
+Rows = Annotated[Tensor, floats("n k", finite=False)]
+Averages = Annotated[Tensor, floats("2", alike=False, finite=False)]
+Scalar = Annotated[Tensor, floats("", alike=False, finite=False)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(Parameters):
+    """Hyper-parameters. The objective's Config says its network, views, optimiser, batches and epochs."""
+
+    objective: Training = parameter(
+        byol.Config(), help="Config of a self-supervised objective, of which all but the seed counts."
+    )
+    ratio: float = parameter(
+        1.0, range=(0, 1), open_low=True, help="Share of the set's images that an epoch sees.", explorable=(0.05, 1)
+    )
+    subset: str = parameter(
+        "dynamic", choices=("dynamic", "static"), explorable=True,
+        help="Which images: drawn anew for each epoch, or once.", source="ReLA, figure 4a",
+    )  # fmt: skip
+    schedule: str = parameter(
+        "switch", choices=("switch", "adaptive", "constant"), explorable=True, source=_REFERENCE,
+        help="How lambda falls: from 1 to 0 once, by Algorithm 1, or not at all.",
+    )  # fmt: skip
+    switch: float = parameter(
+        0.5, range=(0, 1), explorable=(0, 1), help="The part of the run with lambda 1, for a switch."
+    )
+    share: float = parameter(
+        0.8, symbol=r"\lambda", range=(0, 1), explorable=(0, 1), help="Weight of the targets where it is constant.",
+    )  # fmt: skip
+    scaled: bool = parameter(
+        True, help="Whether the averages of Algorithm 1 are as long, as a part of the run, as in one of 39,000 steps."
+    )
+    train_projection: bool = parameter(
+        False, help="Train W with the network; on in the paper.", source=_REFERENCE, explorable=True
+    )
+    crop_area: float = parameter(
+        0.5, range=(0, 1), open_low=True, source=_REFERENCE,
+        help="Least share of an image that a view keeps while lambda is 1; such views are not solarised either.",
+    )  # fmt: skip
+    seed: int = parameter(0, range=(0, None), help="Of weights, W, order and views.")
+
+    @property
+    def own(self) -> Training:
+        """The objective's Config with this one's seed."""
+        return self.objective.replace(seed=self.seed)
+
+    @property
+    def network(self) -> NetworkSpec:
+        """The objective's."""
+        return self.objective.network
+
+    @property
+    def precision(self) -> str:
+        """The objective's."""
+        return self.objective.precision
+
+    @classmethod
+    def teaching(cls, **changes: Any) -> Self:
+        """Two CPU cores, seconds, 16 pixels: a ConvNet of width 32."""
+        small: dict[str, Any] = {"objective": byol.Config.teaching(), "ratio": 0.5}
+        return cls(**small | changes)
+
+    @classmethod
+    def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
+        """The published settings for "cifar10", "cifar100" or "tiny-imagenet": ResNet-18, 100 epochs of AdamW."""
+        errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "tiny-imagenet"))
+        return cls(**{"objective": byol.Config.paper(dataset), "ratio": 0.1} | changes)
+
+
+@dataclass(frozen=True)
+class State(parts.State):
+    """What the objective's own process keeps; W [k, d]; Algorithm 1's averages (l_m, rho_m), float64 [2]."""
+
+    projection: Tensor
+    averages: Tensor
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One update: the whole loss [], that of the targets [] (0 where lambda is 0 throughout), lambda [], agreement [] and learning rate.
+
+    `agreement` is the mean correlation of a projected coordinate in one view with itself in the other.
+    """
+
+    loss: Tensor
+    target_loss: Tensor
+    share: Tensor
+    agreement: Tensor
+    learning_rate: float
+
+
+@checked
+def cosine_loss(projected: Rows, targets: Rows) -> Tensor:
+    """The mean of 1 - cos between rows [n, k] and rows [n, k]: [], 0 to 2. Equation 10; a row of zeros has cosine 0."""
+    return (1 - F.cosine_similarity(projected, targets, dim=1)).mean()
+
+
+@checked
+def projection_weights(features: Count, targets: Count, *, seed: int) -> Tensor:
+    """W [targets, features], drawn as torch draws a linear layer's."""
+    return self_supervised.projector_weights(features, widths=(targets,), seed=seed, stream="projection of ReLA")[
+        "linear.0"
+    ]
+
+
+@checked
+def subset(
+    count: Annotated[int, within(2)], size: Annotated[int, within(2)], *, epoch: Index, static: bool, seed: int
+) -> Tensor:
+    """S_k: which of `count` images an epoch sees, and in what order, int64 [size]; equation 43.
+
+    Args:
+        static: one draw for all epochs, in a new order each.
+    """
+    size = errors.check_integer("size", size, 2, count)
+    if not static:
+        return torch.randperm(count, generator=randomness.generator(seed, epoch, "order"))[:size]
+    chosen = torch.randperm(count, generator=randomness.generator(seed, 0, "static subset"))[:size].sort().values
+    return chosen[torch.randperm(size, generator=randomness.generator(seed, epoch, "order"))]
+
+
+@checked
+def adapted(
+    averages: Averages, loss: Scalar, loss_decay: Share = LOSS_DECAY, rho_decay: Share = RHO_DECAY
+) -> tuple[Tensor, Tensor]:
+    """Algorithm 1: the averages (l_m, rho_m) [2] after a loss [] of the targets, and lambda [], from 0 to 0.8; dtype of the averages."""
+    mean_loss, mean_rho = averages.unbind()
+    rho = (-40 * (mean_loss - loss).clamp_min(0)).exp()
+    mean_rho = rho_decay * mean_rho + (1 - rho_decay) * rho
+    mean_loss = loss_decay * mean_loss + (1 - loss_decay) * loss
+    return torch.stack([mean_loss, mean_rho]), LARGEST_SHARE * (1 - mean_rho)
+
+
+@checked
+def scaled_decay(decay: Share, *, total: Count) -> float:
+    """The decay whose average is as long a part of a run of `total` steps as `decay`'s is of the published one."""
+    return decay ** (PUBLISHED_STEPS / total)
+
+
+@checked
+def share_at(config: Config, step: Index, total: Count) -> float | None:
+    """Lambda before update `step` of `total`; None where Algorithm 1 says it."""
+    errors.check_instance("config", config, Config, "a Config of rela")
+    if config.schedule == "switch":
+        return 1.0 if step < round(config.switch * total) else 0.0
+    return config.share if config.schedule == "constant" else None
+
+
+def total_steps(config: Config, inputs: Inputs) -> int:
+    """Epochs times whole batches of an epoch's images; fewer images than a batch make one.
+
+    Raises:
+        DDLabError: no set, one without representations, or so few images that an epoch sees fewer than two.
+    """
+    _targets(inputs)
+    return config.objective.epochs * config.objective.steps_per_epoch(_size(config, inputs))
+
+
+def init(config: Config, inputs: Inputs) -> State:
+    """Fresh weights of the network, its projector and W for the seed, and what the objective keeps.
+
+    Raises:
+        DDLabError: as `total_steps`, or a network that does not fit the images.
+    """
+    total, spec = total_steps(config, inputs), _spec(config, inputs)
+    drawn = projection_weights(parts.feature_size(spec), _targets(inputs).shape[1], seed=config.seed)
+    projection = drawn.to(inputs.device)
+    beside = _trained(config, projection, share_at(config, 0, total))
+    begun = parts.begun(_objective(config), config.own, spec, device=inputs.device, beside=beside)
+    averages = torch.tensor(FIRST_AVERAGES, dtype=torch.float64, device=inputs.device)
+    return State(**vars(begun), projection=projection, averages=averages)
+
+
+def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
+    """One step on one batch."""
+    own, source, total, size = config.own, _distilled(inputs), total_steps(config, inputs), _size(config, inputs)
+    spec, share = _spec(config, inputs), share_at(config, state.step, total)
+    epoch, number = divmod(state.step, own.steps_per_epoch(size))
+    order = subset(len(source), size, epoch=epoch, static=config.subset == "static", seed=config.seed)
+    seen = order[number * own.batch_size : (number + 1) * own.batch_size]
+    milder = {"crop_area": config.crop_area, "first_solarise_probability": 0.0, "second_solarise_probability": 0.0}
+    views_of = own.replace(**milder) if share == 1 else own
+    views = views_of.pair(source.rows(seen, inputs.device), mean=source.mean, std=source.std, step=state.step)
+    trained = _trained(config, state.projection, share)
+    if state.step and (share == 1) != (share_at(config, state.step - 1, total) == 1):
+        state = parts.restarted(own, spec, state, trained)
+
+    def weighed(loss: Tensor) -> tuple[Tensor, Tensor]:
+        """The averages after a loss of the targets, and lambda."""
+        if share is not None:
+            return state.averages, torch.full_like(loss, share)
+        decays = (scaled_decay(each, total=total) if config.scaled else each for each in (LOSS_DECAY, RHO_DECAY))
+        return adapted(state.averages, loss, *decays)
+
+    def of_targets(leaves: Mapping[str, Tensor], features: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        matrix = leaves.get("projection", state.projection)
+        wanted = moved(_targets(inputs)[seen], inputs.device)
+        loss = torch.stack([cosine_loss(F.linear(each, matrix), wanted.to(each.dtype)) for each in features]).mean()
+        return loss, weighed(loss.detach())[1].to(loss.dtype)
+
+    guide = None if share == 0 else parts.Guide(trained, of_targets, alone=share == 1)
+    after, trace, guided = parts.updated(
+        _objective(config), own, spec, state, views, total=total, count=size, guide=guide
+    )
+    loss, weight = (torch.zeros_like(trace.loss),) * 2
+    if guided is not None:
+        loss, weight = guided.loss, guided.share
+        projection = guided.trained.get("projection", state.projection)
+        after = dataclasses.replace(after, projection=projection, averages=weighed(loss)[0])
+    return after, Trace(trace.loss, loss, weight, trace.agreement, trace.learning_rate)
+
+
+def finish(config: Config, inputs: Inputs, state: State) -> Network:
+    """The network, without projector and W; `provenance` says how it came about and whether its training was complete."""
+    return trained_network(
+        _spec(config, inputs), state.weights, process=NAME, config=config, inputs=inputs,
+        step=state.step, total=total_steps(config, inputs), classifier="untrained",
+    )  # fmt: skip
+
+
+def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
+    """The losses of the last batch before its update, lambda and the learning rate; there are no images to see."""
+    if trace is None:
+        return Look()
+    numbers = {
+        "loss": Number(trace.loss),
+        "loss of the targets": Number(trace.target_loss),
+        "lambda": Number(trace.share),
+        "agreement of the views": Number(trace.agreement),
+        "learning rate": Number(trace.learning_rate, scale="log"),
+    }
+    return Look(numbers=numbers)
+
+
+def _objective(config: Config) -> Any:
+    return self_supervised.teacher_of(config.objective).objective
+
+
+def _trained(config: Config, projection: Tensor, share: float | None) -> dict[str, Tensor]:
+    """What is trained with the network for the targets."""
+    return {"projection": projection} if config.train_projection and share != 0 else {}
+
+
+def _distilled(inputs: Inputs) -> DistilledSet:
+    if inputs.distilled is None:
+        raise DDLabError(f"distilled must be given to {NAME}; given None.")
+    return inputs.distilled
+
+
+def _targets(inputs: Inputs) -> Tensor:
+    return _distilled(inputs).target("representations").values[0]
+
+
+def _size(config: Config, inputs: Inputs) -> int:
+    count = len(_distilled(inputs))
+    size = round(config.ratio * count)
+    if size < 2:
+        allowed = f"so large that an epoch sees at least two of {count} images"
+        errors.fail("ratio", allowed, config.ratio)
+    return size
+
+
+def _spec(config: Config, inputs: Inputs) -> NetworkSpec:
+    source = _distilled(inputs)
+    return config.objective.network.for_data(source, outputs=max(source.classes, 1))
+
+
+SMALL = Config(objective=byol.SMALL, ratio=0.7)  # for the contract tests
