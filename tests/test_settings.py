@@ -6,7 +6,7 @@ import dataclasses
 
 from ddlab import methods
 from ddlab.methods import krr_st
-from ddlab.training import forgetting, pretraining, self_supervised, supervised
+from ddlab.training import forgetting, pretraining, rela, self_supervised, supervised
 from tests import public_api, settings
 
 
@@ -23,7 +23,7 @@ def test_a_default_and_its_range_are_seen() -> None:
 
 def test_what_is_handed_out_is_not_changed_in_place() -> None:
     """Nor the states of a run, which are kept to go back to."""
-    processes = (*map(methods.get, methods.names()), supervised, forgetting, self_supervised, pretraining)
+    processes = (*map(methods.get, methods.names()), supervised, forgetting, self_supervised, pretraining, rela)
     kept = [(f"{each.__name__}.{kind.__name__}", kind) for each in processes for kind in (each.State, each.Trace)]
     for name, value in [*public_api.callables().items(), *kept]:
         if dataclasses.is_dataclass(value) and name.split(".")[0] != "explorers":

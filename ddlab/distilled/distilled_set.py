@@ -12,11 +12,11 @@ from typing import Annotated, Any, Literal
 import torch
 from torch import Tensor
 
-from ..core import errors, storage
-from ..core.boundary import check_fields, checked, typed
+from ..core import devices, errors, storage
+from ..core.boundary import check_fields, checked, integers, typed
 from ..core.errors import DDLabError
 from ..data import predefined_views
-from ..data.images import above_zero, denormalise
+from ..data.images import above_zero, denormalise, normalise
 from . import factorisation
 from . import targets as _targets
 from .representations import Representations
@@ -64,11 +64,18 @@ def _factorised(tensors: dict[str, Tensor], settings: dict[str, Any]) -> Tensor:
     return factorisation.decoded(coefficients, bases, scale=scale, mean=mean)
 
 
+def _bytes(tensors: dict[str, Tensor], settings: dict[str, Any]) -> Tensor:
+    if set(tensors) != {"pixels"} or settings:
+        errors.fail("tensors", "a dict of 'pixels' alone, without settings, for a set of kind 'bytes'", sorted(tensors))
+    return errors.check_tensor("pixels", tensors["pixels"], shape=[None] * 4, dtype=torch.uint8)
+
+
 DECODERS: dict[str, Callable[[dict[str, Tensor], dict[str, Any]], Tensor]] = {
     "images": _plain,
     "factorised": _factorised,
+    "bytes": _bytes,
 }
-"""How each kind of set turns its tensors and settings into images, float32 [n, channels, height, width]."""
+"""How each kind of set turns its tensors and settings into images, float32 [n, channels, height, width], or bytes to be normalised."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -78,7 +85,8 @@ class DistilledSet:
     Attributes:
         kind: a key of `DECODERS`. "images": the tensor "images" is what it says, normalised float32 [n, channels, h, w]. "factorised":
             "image_bases" [U, channels, h / s, w / s] and "image_coefficients" [n, U], on request "image_mean" [channels, h / s, w / s].
-        tensors: what is stored, by name, float32.
+            "bytes": "pixels", uint8 [n, channels, h, w], are normalised whenever they are asked for: `rows` asks for few.
+        tensors: what is stored, by name, float32; "pixels" uint8.
         targets: what a network is to say of the images, at most one of each kind; hard labels or representations always.
         class_names: one name per class; a set without labels may have none.
         mean, std: float32 [channels], of the dataset whose normalisation the images carry.
@@ -106,15 +114,14 @@ class DistilledSet:
         self._check_types()
         for name, value in self.tensors.items():
             errors.check_tensor(f"tensors[{name!r}]", value)
-        images = errors.check_tensor(
-            "images", self.images, shape=[None, len(self.mean), None, None], dtype=torch.float32
-        )
+        dtype = torch.uint8 if self.kind == "bytes" else torch.float32
+        images = errors.check_tensor("images", self._decoded, shape=[None, len(self.mean), None, None], dtype=dtype)
         _targets.check_targets(self.targets, len(images), self.classes)
         for target in self.targets:
             if isinstance(
                 target, Representations
             ):  # not every image can be turned or swapped: known now, not in training
-                predefined_views.augmented(images.new_zeros((1, *images.shape[1:])), target.augmentation)
+                predefined_views.augmented(torch.zeros((1, *images.shape[1:])), target.augmentation)
 
     def _check_types(self) -> None:
         if not isinstance(self.tensors, dict):
@@ -129,14 +136,34 @@ class DistilledSet:
             errors.check_instance(name, getattr(self, name), dict, "a dict of JSON types")
 
     def __repr__(self) -> str:
-        shape = " x ".join(map(str, self.images.shape[1:]))
+        shape = " x ".join(map(str, self._decoded.shape[1:]))
         kinds = ", ".join(target.kind for target in self.targets)
         state = "" if self.complete else ", not complete"
         return f"<DistilledSet of {len(self)} images of {shape}, {self.classes} classes, targets {kinds}{state}>"
 
     @property
     def images(self) -> Tensor:
-        """The training images, float32 [n, channels, height, width], normalised with the original data's mean and std."""
+        """The training images, float32 [n, channels, height, width], normalised with the original data's mean and std.
+
+        Of a set of bytes they are made anew each time, four times as large.
+        """
+        found = self._decoded
+        return normalise(found, self.mean, self.std) if found.dtype == torch.uint8 else found
+
+    @checked
+    def rows(self, indices: Annotated[Tensor, integers("m")], device: torch.device | str = "cpu") -> Tensor:
+        """Some of the images [m, channels, height, width] on a device; of a set of bytes only these are normalised.
+
+        Raises:
+            DDLabError: an index that is none of 0 to n - 1.
+        """
+        if len(indices) and not 0 <= int(indices.min()) <= int(indices.max()) < len(self):
+            errors.fail("indices", f"from 0 to {len(self) - 1}", [int(indices.min()), int(indices.max())])
+        found = devices.rows_on(self, "images", self._decoded, indices, errors.checked_device(device))
+        return normalise(found, self.mean, self.std) if found.dtype == torch.uint8 else found
+
+    @property
+    def _decoded(self) -> Tensor:
         decoded = functools.partial(DECODERS[self.kind], self.tensors, self.settings)
         return storage.kept_while_unchanged(self, "images", decoded, *self.tensors.values())
 
@@ -157,15 +184,15 @@ class DistilledSet:
     @property
     def channels(self) -> int:
         """1 for grey, 3 for colour."""
-        return self.images.shape[1]
+        return self._decoded.shape[1]
 
     @property
     def image_size(self) -> tuple[int, int]:
         """(height, width) in pixels."""
-        return (self.images.shape[2], self.images.shape[3])
+        return (self._decoded.shape[2], self._decoded.shape[3])
 
     def __len__(self) -> int:
-        return len(self.images)
+        return len(self._decoded)
 
     @property
     def fingerprint(self) -> str:
@@ -197,8 +224,13 @@ class DistilledSet:
         return replace(self, targets=(*(t for t in self.targets if t.kind not in new), *targets))
 
     def storage_floats(self) -> int:
-        """What the set takes, in floats: every stored tensor and every target counts, a class number as one, a float16 as half."""
-        return sum(value.numel() for value in self.tensors.values()) + sum(t.storage_floats() for t in self.targets)
+        """What the set takes, in floats: every stored tensor and every target counts.
+
+        A class number counts as one float, a float16 as half, a byte as a quarter.
+        """
+        return sum(-(-value.nbytes // 4) for value in self.tensors.values()) + sum(
+            t.storage_floats() for t in self.targets
+        )
 
     def pairs(self) -> tuple[Tensor, Tensor]:
         """All views of all images and their representations: [(A + 1) n, c, h, w] and [(A + 1) n, d], one view after another.
@@ -266,7 +298,7 @@ class DistilledSet:
 
     def to_uint8(self) -> Tensor:
         """The images as bytes [n, channels, height, width], for showing."""
-        return denormalise(self.images, self.mean, self.std)
+        return self._decoded if self.kind == "bytes" else denormalise(self.images, self.mean, self.std)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write to one safetensors file."""

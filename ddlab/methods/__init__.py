@@ -16,6 +16,7 @@ MODULES = {
     "kernel_ridge_self_supervised": ("krr_st",),
     "parameterised_self_supervised": ("boost",),
     "representation_selection": (),
+    "representations_as_targets": ("rela", "rela_d"),
     "gradient_matching": ("dc",),
     "siamese_gradient_matching": ("dsa",),
     "distribution_matching": ("dm",),

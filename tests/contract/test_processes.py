@@ -27,7 +27,7 @@ from ddlab.networks import Network
 from ddlab.runs import checkpoint, look, process
 from ddlab.runs import run as run_module
 from ddlab.runs.process import Inputs, Step
-from ddlab.training import forgetting, pretraining, self_supervised, supervised
+from ddlab.training import forgetting, pretraining, rela, self_supervised, supervised
 from ddlab.training.forgetting import Forgetting
 from ddlab.training.relabelling import relabelled
 from ddlab.training.self_supervised import barlow_twins
@@ -110,7 +110,7 @@ def training_cases() -> Iterator[Case]:
 
 
 def other_training_cases() -> Iterator[Case]:
-    """Forgetting, the teacher without labels by every objective, and pre-training, with each optimiser; pre-training without batch norm."""
+    """Forgetting, the teacher without labels by every objective, and pre-training, with each optimiser; pre-training without batch norm; ReLA."""
     yield Case("forgetting", forgetting, forgetting.SMALL, "data")
     yield Case("forgetting-sgd", forgetting, forgetting.SMALL.replace(optimiser="sgd", batch_size=4), "set and teacher")
     for name, objective in self_supervised.OBJECTIVES.items():
@@ -125,6 +125,15 @@ def other_training_cases() -> Iterator[Case]:
     yield Case("pretraining-bfloat16", pretraining, small.replace(precision="bfloat16"), REPRESENTED)
     yield Case("pretraining-channels-last", pretraining, small.replace(memory_format="channels_last"), REPRESENTED)
     yield Case("pretraining-plain", pretraining, small.replace(network=PLAIN, final_fraction=0.1), REPRESENTED)
+
+
+def rela_cases() -> Iterator[Case]:
+    """By every objective, and once for each way in which lambda falls, with W trained or not."""
+    for name, objective in self_supervised.OBJECTIVES.items():
+        yield Case(f"rela-{name}", rela, rela.SMALL.replace(objective=objective.SMALL), REPRESENTED)
+    for schedule in ("adaptive", "constant"):
+        changes: dict[str, Any] = {"schedule": schedule, "subset": "static", "train_projection": True}
+        yield Case(f"rela-{schedule}", rela, rela.SMALL.replace(**changes), REPRESENTED)
 
 
 def brighter(config: Any, inputs: Inputs, images: torch.Tensor, labels: torch.Tensor, step: int) -> Any:
@@ -144,8 +153,8 @@ def own_cases() -> Iterator[Case]:
         yield Case(f"from-loss-{start}", own, config, "data")
 
 
-CASES = [*method_cases(), *own_cases(), *training_cases(), *other_training_cases()]
-NETWORKS = (supervised, self_supervised, pretraining)  # processes that finish with a network
+CASES = [*method_cases(), *own_cases(), *training_cases(), *other_training_cases(), *rela_cases()]
+NETWORKS = (supervised, self_supervised, pretraining, rela)  # processes that finish with a network
 MATCHING = (  # published on small images
     "gradient_matching", "siamese_gradient_matching", "distribution_matching", "kernel_inducing_points", "label_solve",
 )  # fmt: skip

@@ -25,7 +25,7 @@ from ddlab.figures import pipelines
 from ddlab.methods import dwa, fadrm, sre2l
 from ddlab.networks import Network
 from ddlab.runs import Keep, Run
-from ddlab.training import forgetting, pretraining, self_supervised, supervised
+from ddlab.training import forgetting, pretraining, rela, self_supervised, supervised
 from tests.contract.test_processes import CASES, bundle
 from tests.support import made_data, refuses
 
@@ -460,7 +460,7 @@ def test_nothing_can_be_learnt_from_no_images(given: Given) -> None:
 CHOSEN = [case for case in CASES if "-" not in case.name] + [
     case
     for case in CASES
-    if case.name in ("teacher-hard-adamw", "student-hard-sgd", "self-supervised-adamw", "pretraining-sgd")
+    if case.name in ("teacher-hard-adamw", "student-hard-sgd", "self-supervised-adamw", "pretraining-sgd", "rela-adaptive")
 ]
 
 
@@ -469,7 +469,7 @@ def test_every_process_is_played_and_filmed(case: Any, teacher: Network, grey: I
     inputs = bundle(case, grey, teacher, distilled)
     data: Any = inputs.data or inputs.distilled
     explorer = Live(case.module, data, inputs.teachers, case.config)
-    assert (explorer.picture is None) == (case.module in (supervised, self_supervised, pretraining, forgetting))
+    assert (explorer.picture is None) == (case.module in (supervised, self_supervised, pretraining, forgetting, rela))
     press(explorer, "step")
     said = explorer.sentence
     press(explorer, "play")

@@ -76,6 +76,18 @@ class Training(TwoViews, Precise):
         return (self.projector_width,) * self.projector_depth
 
     @classmethod
+    def from_dict(cls, described: Mapping[str, Any]) -> Training:
+        """The inverse of `to_dict`, of the Config of whichever of `OBJECTIVES` the field `loss` names; a text is that name alone."""
+        from . import OBJECTIVES
+
+        told = {"loss": described} if isinstance(described, str) else described
+        if not isinstance(told, Mapping) or "loss" not in told:
+            errors.fail("objective", "a mapping of the fields of an objective's Config, loss among them", described)
+        own = OBJECTIVES[errors.check_choice("objective.loss", told["loss"], tuple(OBJECTIVES))].Config
+        network = {"network": NetworkSpec.from_dict(told["network"])} if "network" in told else {}
+        return own(**{**told, **network})
+
+    @classmethod
     def teaching(cls, **changes: Any) -> Self:
         """Two CPU cores, seconds, 16-pixel digits: a ConvNet of width 32 and a small projector, with AdamW."""
         small: dict[str, Any] = {

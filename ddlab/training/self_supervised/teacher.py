@@ -25,7 +25,7 @@ was drawn, so its logits mean nothing: `evaluation.probe` trains a layer in its 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -37,7 +37,7 @@ from ...core import errors, optimisers
 from ...core.errors import DDLabError
 from ...core.parameters import describe
 from ...networks import Network, NetworkSpec
-from ...networks.specification import hooked_layers
+from ...networks.specification import hooked_layers, skeleton
 from ...runs.look import Look, Number
 from ...runs.process import Inputs, require_data
 from ..trained import trained_network
@@ -111,57 +111,16 @@ class Teacher:
             DDLabError: no data, fewer than two images, or a network that does not fit them.
         """
         _count(inputs)
-        spec = config.network.for_data(require_data(NAME, inputs))
-        weights = networks.initialise(spec, seed=config.seed).to(inputs.device).weights
-        features = weights[f"{hooked_layers(spec)[1]}.weight"].shape[1]
-        drawn = projector_weights(features, widths=config.projector_widths(), seed=config.seed)
-        projector = {name: value.to(inputs.device) for name, value in drawn.items()}
-        encoder = _joined(network=weights, projector=projector)
-        kept = _kept(self.objective.init(config, encoder), inputs)
-        learnt = {name: encoder[name] for name in _learnt(spec, projector)} | _joined(objective=kept.trained)
-        first = optimisers.begin("adamw" if config.optimiser == "adamw" else "sgd", learnt)
-        return State(0, weights, projector, first, kept)
+        return begun(self.objective, config, config.network.for_data(require_data(NAME, inputs)), device=inputs.device)
 
     def update(self, config: Training, inputs: Inputs, state: State) -> tuple[State, Trace]:
         """One step on one batch."""
         data, total = require_data(NAME, inputs), self.total_steps(config, inputs)
-        spec = config.network.for_data(data)
         images = data.normalised(config.indices(_count(inputs), state.step), device=inputs.device)
         views = config.pair(images, mean=data.mean, std=data.std, step=state.step)
-        encoder = _joined(network=state.weights, projector=state.projector)
-        learnt = {name: encoder[name].detach().requires_grad_() for name in _learnt(spec, state.projector)}
-        trained = {name: value.detach().requires_grad_() for name, value in state.objective.trained.items()}
-
-        def encode(encoder: Mapping[str, Tensor], images: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-            weights = _part(encoder, "network")
-            laid = {name: networks.in_format(config.memory_format, value) for name, value in weights.items()}
-            with networks.passes_in(config.precision, images.device):
-                shown = networks.in_format(config.memory_format, images)
-                outputs, buffers = networks.call(spec, laid, shown, train=True)
-            return projected(_part(encoder, "projector"), outputs.features.to(images.dtype)), {
-                **encoder,
-                **_joined(network=buffers),
-            }
-
-        with torch.enable_grad():
-            first, encoder = encode({**encoder, **learnt}, views[0])
-            second, encoder = encode(encoder, views[1])
-            batch = Batch(views, (first, second), encode, state.step, total)
-            answer = self.objective.loss(config, replace(state.objective, trained=trained), batch)
-            loss, kept = _trainable(self.objective.NAME, answer)
-            learnt |= _joined(objective=trained)
-            slopes = torch.autograd.grad(loss, list(learnt.values()), materialize_grads=True)
-        current = {name: value.detach() for name, value in learnt.items()}
-        gradients = dict(zip(current, slopes, strict=True))
-        learning_rate = _learning_rate(config, inputs, state.step, total)
-        moved, optimiser = _descend(config, current, gradients, state.optimiser, learning_rate)
-        kept = replace(_kept(kept, inputs), trained=_part(moved, "objective"))
-        if hasattr(self.objective, "follow"):
-            kept = _kept(self.objective.follow(config, kept, moved, (state.step + 1) / total), inputs)
-        encoder |= moved
-        first, second = (standardised(projection.detach()) for projection in (first, second))
-        trace = Trace(loss.detach(), (first * second).mean(), learning_rate)
-        return State(state.step + 1, _part(encoder, "network"), _part(encoder, "projector"), optimiser, kept), trace
+        return updated(
+            self.objective, config, config.network.for_data(data), state, views, total=total, count=_count(inputs)
+        )[:2]
 
     def finish(self, config: Training, inputs: Inputs, state: State) -> Network:
         """The network, without the projector; `provenance` says how it came about and whether its training was complete."""
@@ -180,6 +139,123 @@ class Teacher:
             "learning rate": Number(trace.learning_rate, scale="log"),
         }
         return Look(numbers=numbers)
+
+
+@dataclass(frozen=True)
+class Guide:
+    """A loss of the network's features beside the objective's.
+
+    Attributes:
+        trained: what the optimiser trains for it, by name.
+        loss: (`trained`, the features [n, d] of both views) -> (the loss [], its share of the whole, from 0 to 1).
+        alone: its share is 1, and the objective is not asked.
+    """
+
+    trained: dict[str, Tensor]
+    loss: Callable[[Mapping[str, Tensor], tuple[Tensor, Tensor]], tuple[Tensor, Tensor]]
+    alone: bool = False
+
+
+@dataclass(frozen=True)
+class Guided:
+    """What became of a guide in one update: what it trains, its loss before the update [] and its share []."""
+
+    trained: dict[str, Tensor]
+    loss: Tensor
+    share: Tensor
+
+
+def begun(
+    objective: Any, config: Training, spec: NetworkSpec, *, device: Any, beside: Mapping[str, Tensor] | None = None
+) -> State:
+    """The state before the first update; `beside`: what a guide trains."""
+    weights = networks.initialise(spec, seed=config.seed).to(device).weights
+    drawn = projector_weights(feature_size(spec), widths=config.projector_widths(), seed=config.seed)
+    projector = {name: value.to(device) for name, value in drawn.items()}
+    encoder = _joined(network=weights, projector=projector)
+    kept = _kept(objective.init(config, encoder), device)
+    first = _optimiser(config, _trained(spec, encoder, kept, beside or {}))
+    return State(0, weights, projector, first, kept)
+
+
+def updated(
+    objective: Any,
+    config: Training,
+    spec: NetworkSpec,
+    state: State,
+    views: tuple[Tensor, Tensor],
+    *,
+    total: int,
+    count: int,
+    guide: Guide | None = None,
+) -> tuple[State, Trace, Guided | None]:
+    """One step on two views of a batch, one of `total`, in epochs of `count` images."""
+    encoder = _joined(network=state.weights, projector=state.projector)
+    beside = {} if guide is None else guide.trained
+    current = _trained(spec, encoder, state.objective, beside)
+    learnt = {name: value.detach().requires_grad_() for name, value in current.items()}
+    features: list[Tensor] = []
+
+    def encode(encoder: Mapping[str, Tensor], images: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        weights = _part(encoder, "network")
+        laid = {name: networks.in_format(config.memory_format, value) for name, value in weights.items()}
+        with networks.passes_in(config.precision, images.device):
+            shown = networks.in_format(config.memory_format, images)
+            outputs, buffers = networks.call(spec, laid, shown, train=True)
+        features.append(outputs.features.to(images.dtype))
+        return projected(_part(encoder, "projector"), features[-1]), {**encoder, **_joined(network=buffers)}
+
+    with torch.enable_grad():
+        first, encoder = encode({**encoder, **{name: learnt[name] for name in encoder if name in learnt}}, views[0])
+        second, encoder = encode(encoder, views[1])
+        kept, guided = state.objective, None
+        loss = first.new_zeros(())
+        if guide is None or not guide.alone:
+            batch = Batch(views, (first, second), encode, state.step, total)
+            own = replace(state.objective, trained=_part(learnt, "objective"))
+            loss, kept = _trainable(objective.NAME, objective.loss(config, own, batch))
+        if guide is not None:
+            of_guide, share = guide.loss(_part(learnt, "guide"), (features[0], features[1]))
+            loss = of_guide if guide.alone else share * of_guide + (1 - share) * loss
+            guided = Guided(beside, of_guide.detach(), share)
+        slopes = torch.autograd.grad(loss, list(learnt.values()), materialize_grads=True)
+    gradients = dict(zip(current, slopes, strict=True))
+    learning_rate = _learning_rate(config, count, state.step, total)
+    moved, optimiser = _descend(config, current, gradients, state.optimiser, learning_rate)
+    if guide is not None and guide.alone:  # what has no gradient does not decay either
+        moved |= {name: value for name, value in current.items() if not name.startswith(("network.", "guide."))}
+    kept = replace(_kept(kept, first.device), trained=_part(moved, "objective"))
+    if hasattr(objective, "follow"):
+        kept = _kept(objective.follow(config, kept, moved, (state.step + 1) / total), first.device)
+    encoder |= {name: value for name, value in moved.items() if name in encoder}
+    first, second = (standardised(projection.detach()) for projection in (first, second))
+    trace = Trace(loss.detach(), (first * second).mean(), learning_rate)
+    after = State(state.step + 1, _part(encoder, "network"), _part(encoder, "projector"), optimiser, kept)
+    return after, trace, guided and replace(guided, trained=_part(moved, "guide"))
+
+
+def restarted(config: Training, spec: NetworkSpec, state: State, beside: Mapping[str, Tensor]) -> State:
+    """The state with an optimiser that has seen no gradient, of all that is trained from here on."""
+    encoder = _joined(network=state.weights, projector=state.projector)
+    return replace(state, optimiser=_optimiser(config, _trained(spec, encoder, state.objective, beside)))
+
+
+def feature_size(spec: NetworkSpec) -> int:
+    """d, how many numbers a network's features have."""
+    return dict(skeleton(spec).named_parameters())[f"{hooked_layers(spec)[1]}.weight"].shape[1]
+
+
+def _trained(
+    spec: NetworkSpec, encoder: Mapping[str, Tensor], kept: ObjectiveState, beside: Mapping[str, Tensor]
+) -> dict[str, Tensor]:
+    """All that the optimiser trains: of network and projector, of the objective, of a guide."""
+    projector = _part(encoder, "projector")
+    own = {name: encoder[name] for name in _learnt(spec, projector)}
+    return own | _joined(objective=kept.trained) | _joined(guide=beside)
+
+
+def _optimiser(config: Training, trained: Mapping[str, Tensor]) -> optimisers.SGDState | optimisers.AdamState:
+    return optimisers.begin("adamw" if config.optimiser == "adamw" else "sgd", trained)
 
 
 def _count(inputs: Inputs) -> int:
@@ -215,15 +291,15 @@ def _trainable(name: str, answer: Any) -> tuple[Tensor, Any]:
     return loss, answer[1]
 
 
-def _kept(state: Any, inputs: Inputs) -> ObjectiveState:
+def _kept(state: Any, device: Any) -> ObjectiveState:
     """What an objective gave to keep: without gradients, on the run's device."""
     errors.check_instance("the objective's state", state, ObjectiveState, "an ObjectiveState")
     parts = (state.trained, state.target, state.buffers)
-    return ObjectiveState(*({n: value.detach().to(inputs.device) for n, value in part.items()} for part in parts))
+    return ObjectiveState(*({n: value.detach().to(device) for n, value in part.items()} for part in parts))
 
 
-def _learning_rate(config: Training, inputs: Inputs, step: int, total: int) -> float:
-    warmup = config.warmup_epochs * config.steps_per_epoch(_count(inputs))
+def _learning_rate(config: Training, count: int, step: int, total: int) -> float:
+    warmup = config.warmup_epochs * config.steps_per_epoch(count)
     base = config.learning_rate * config.batch_size / RATE_BATCH
     return warmed_cosine(step, total=total, warmup=warmup, base=base, final_fraction=config.final_fraction)
 

@@ -110,7 +110,7 @@ def plain_training(
     inputs = Inputs(data=data)
     total = self_supervised.total_steps(given, inputs)
     for step in range(steps):
-        rate = _learning_rate(given, inputs, step, total)
+        rate = _learning_rate(given, len(data.train_labels), step, total)
         for group, scale in zip(solver.param_groups, scales, strict=True):
             group["lr"] = rate * scale
         images = data.normalised(given.indices(len(data.train_labels), step))
