@@ -110,6 +110,23 @@ class Training(TwoViews, Precise):
         }  # fmt: skip
         return cls.teaching(**(strong if data.channels == 3 else {}) | changes)
 
+    @classmethod
+    def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
+        """How ReLA trains a ResNet-18 by any objective (Sun et al. 2024, arXiv 2405.14669, table 9): AdamW, 100 epochs.
+
+        The batches of 128, the learning rate that stays as it is, and the views are those of the authors' code.
+
+        Args:
+            dataset: "cifar10", "cifar100" or "tiny-imagenet".
+        """
+        errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "tiny-imagenet"))
+        batch_size = 128
+        common: dict[str, Any] = {
+            "batch_size": batch_size, "epochs": 100, "warmup_epochs": 0, "optimiser": "adamw", "weight_decay": 0.01,
+            "learning_rate": 1e-3 * RATE_BATCH / batch_size, "final_fraction": 1.0,
+        }  # fmt: skip
+        return cls(**common | changes)
+
 
 @dataclass(frozen=True)
 class ObjectiveState:

@@ -1,0 +1,98 @@
+r"""BYOL: what a network says of one view is to foretell what its own moving average says of the other.
+
+Grill, Strub, Altche et al. 2020, arXiv 2006.07733. No image is a negative of another. A small predictor on the side that learns, and no
+gradient on the side that is foretold, keep all projections from becoming one.
+
+| symbol | here | shape |
+|---|---|---|
+| $q_\theta(z_\theta)$ | `predictions`: of one view, by the network, its projector and the predictor | [n, d] |
+| $z'_\xi$ | `projections`: of the other view, by the target | [n, d] |
+| $\tau$ | `target_momentum` | |
+
+| equation | here |
+|---|---|
+| 2: $\lVert \bar q - \bar z' \rVert^2 = 2 - 2 \cos(q, z')$, lengths 1, mean over the batch | `byol_loss` |
+| 3: the same with the views exchanged, added | `loss` |
+| 4: $\xi \leftarrow \tau \xi + (1 - \tau) \theta$, and $\tau$ over the run | `momentum.follow`, `momentum.target_momentum` |
+
+The defaults are the numbers of ReLA (Sun et al. 2024, arXiv 2405.14669) on small images. Theirs on ImageNet: `projector_width` 4096 and a
+momentum from 0.996 to 1. Deviations: linear layers have no bias; the target moves after the step, not before the next one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from ... import networks
+from ...core.boundary import checked
+from ...core.parameters import parameter
+from .barlow_twins import Projections
+from .momentum import MomentumTraining, follow, targets
+from .objective import Batch, ObjectiveState
+from .projector import projected, projector_weights
+
+__all__ = ["NAME", "SMALL", "Config", "byol_loss", "follow"]
+NAME = "byol"
+_RELA = "the code of ReLA"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(MomentumTraining):
+    """Hyper-parameters. The projector has `projector_depth` layers, of which the last has `output_width`; so does the predictor, of two."""
+
+    loss: str = parameter(NAME, choices=(NAME,), help="What is asked of the projections of two views.")
+    projector_width: int = parameter(
+        1024, range=(1, 10**5), help="Outputs of the inner layers of projector and predictor.", source=_RELA, explorable=(16, 512)
+    )  # fmt: skip
+    projector_depth: int = parameter(2, range=(1, 10), help="Linear layers of the projector.", source=_RELA)
+    output_width: int = parameter(
+        256, range=(1, 10**5), help="Length of a projection and of a prediction.", source=_RELA
+    )
+
+    def projector_widths(self) -> tuple[int, ...]:
+        """Wide layers, and a narrow last one."""
+        return (*[self.projector_width] * (self.projector_depth - 1), self.output_width)
+
+    @classmethod
+    def teaching(cls, **changes: Any) -> Self:
+        """Two CPU cores, seconds: a small projector and predictor, and a target that is near enough for few steps."""
+        return super().teaching(**{"output_width": 64, "target_momentum": 0.9} | changes)
+
+
+@checked
+def byol_loss(predictions: Projections, projections: Projections) -> Tensor:
+    """The squared distance of predictions [n, d] from projections [n, d], all of length 1, mean over the images: []. Equation 2.
+
+    Raises:
+        DDLabError: two tensors that differ in shape or dtype.
+    """
+    return (F.normalize(predictions) - F.normalize(projections)).square().sum(1).mean()
+
+
+def init(config: Config, encoder: dict[str, Tensor]) -> ObjectiveState:
+    """A predictor, and the encoder once more as the target."""
+    widths = (config.projector_width, config.output_width)
+    predictor = projector_weights(config.output_width, widths=widths, seed=config.seed, stream="predictor weights")
+    return ObjectiveState(trained=predictor, target=encoder)
+
+
+def loss(config: Config, state: ObjectiveState, batch: Batch) -> tuple[Tensor, ObjectiveState]:
+    """Equation 3 on a batch."""
+    aims, target = targets(batch, state)
+    first, second = (projected(state.trained, projections) for projections in batch.projections)
+    return byol_loss(first, aims[1]) + byol_loss(second, aims[0]), replace(state, target=target)
+
+
+SMALL = Config(  # for the contract tests
+    network=networks.spec("convnet", width=4),
+    projector_width=6,
+    output_width=5,
+    epochs=2,
+    warmup_epochs=1,
+    batch_size=16,
+    crop_area=0.5,
+)

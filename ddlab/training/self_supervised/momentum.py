@@ -1,0 +1,58 @@
+r"""A copy of the encoder that follows it by momentum, and sets the targets: what BYOL, MoCo and DINO share.
+
+| equation | here |
+|---|---|
+| $\xi \leftarrow m \xi + (1 - m) \theta$ after each step | `follow` |
+| $m = m_1 - (m_1 - m_0) (\cos(\pi k / K) + 1) / 2$ after $k$ of $K$ steps (Grill et al. 2020, section 3.3) | `target_momentum` |
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from ...core.boundary import Share, checked
+from ...core.parameters import parameter
+from .objective import Batch, ObjectiveState, Training, followed
+
+
+@dataclass(frozen=True, kw_only=True)
+class MomentumTraining(Training):
+    """A `Training` with a momentum encoder; the defaults are ReLA's, a momentum that stays as it is."""
+
+    target_momentum: float = parameter(
+        0.99, symbol="m_0", range=(0, 1), explorable=(0.9, 1),
+        help="Part of itself that the target keeps in the first step.", source="the code of ReLA",
+    )  # fmt: skip
+    final_target_momentum: float = parameter(
+        0.99,
+        symbol="m_1",
+        range=(0, 1),
+        help="The same in the last step; a cosine leads there.",
+        source="the code of ReLA",
+    )
+
+
+@checked
+def target_momentum(progress: Share, *, first: Share, last: Share) -> float:
+    """The part of itself that the target keeps: `first` where none of the run is done, `last` at its end, a cosine between."""
+    return last - (last - first) * (math.cos(math.pi * progress) + 1) / 2
+
+
+def targets(batch: Batch, state: ObjectiveState) -> tuple[tuple[Tensor, Tensor], dict[str, Tensor]]:
+    """The target's projections [n, d] of the two views, without gradient, and the target with its buffers after both passes."""
+    with torch.no_grad():
+        first, target = batch.encode(state.target, batch.views[0])
+        second, target = batch.encode(target, batch.views[1])
+    return (first, second), target
+
+
+def follow(
+    config: MomentumTraining, state: ObjectiveState, learnt: dict[str, Tensor], progress: float
+) -> ObjectiveState:
+    """The target moves towards what has just been learnt."""
+    momentum = target_momentum(progress, first=config.target_momentum, last=config.final_target_momentum)
+    return replace(state, target=followed(state.target, learnt, momentum=momentum))
