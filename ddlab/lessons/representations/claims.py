@@ -39,7 +39,7 @@ CLAIMS += [
           effect=f"{PROBE}, ReLA with a strong prior, a fifth of the images in each epoch minus a twentieth", claimed=0.02),
     claim("R12 budget", "ReLA, appendix J", "Making the targets takes less than one epoch of training.",
           effect="1 minus the CPU time of all targets over that of an epoch of BYOL on all images", claimed=0.0),
-    claim("R10 printed", "ReLA, sections 4 and 5, appendix K", 
+    claim("R10 printed", "ReLA, sections 4 and 5, appendix K",
           "What the paper's sentences say of its Tables 2 to 4 and 6 agrees with these.",
           effect="sentences that their table bears out", claimed=1.0, test="table", counted=True),
 ]  # fmt: skip
