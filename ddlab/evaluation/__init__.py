@@ -16,6 +16,7 @@ from .kernel_regression import (
 from .pretrained import Pretrained, Transfer, pretrained
 from .probing import Probe, held_out_part, probe
 from .readers import (
+    adam_predictions,
     logistic_predictions,
     neighbour_predictions,
     ridge_predictions,
@@ -35,6 +36,7 @@ __all__ = [
     "Transfer",
     "accuracy",
     "across",
+    "adam_predictions",
     "approximation",
     "class_incremental",
     "data_of",

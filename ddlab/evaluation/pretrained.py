@@ -37,7 +37,7 @@ class Transfer:
         interval: (low, high), 95%, Student's t over seeds; None for one seed. It speaks of the draw of weights, order and held-out part,
             for this one distilled set.
         per_seed: seed -> accuracy fraction.
-        data: the dataset, as it was named. kind: of the reader, "linear", "ridge" or "neighbours". network: the architecture.
+        data: the dataset, as it was named. kind: of the reader, "linear", "ridge", "neighbours" or "adam". network: the architecture.
     """
 
     mean: float
@@ -110,7 +110,7 @@ def pretrained(
 
     Args:
         data: by name; of the set's channels and size, each normalised by its own mean and std, and of any classes.
-        kind: of the reader: "linear" as in the papers, "ridge" or "neighbours".
+        kind: of the reader: "linear" as in the papers, "ridge", "neighbours" or "adam".
         seeds: one network each; the seed also draws the probe's held-out part. The same seeds pair two evaluations.
         config: how networks are pre-trained; several by name, one for each architecture, because one learning rate and length does not
             suit all. Default `pretraining.Config.teaching()`; a single one goes by its network's title. Their seed is replaced.

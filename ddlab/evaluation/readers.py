@@ -1,12 +1,14 @@
-r"""Readers: three simple ways to tell classes from features, each as one function of (features, labels, others, setting).
+r"""Readers: four simple ways to tell classes from features, each as one function of (features, labels, others, setting).
 
 | reader of features $f$ with labels $y$, n of them | setting |
 |---|---|
 | `logistic_predictions`: $\min \frac1n \sum_i -\log \mathrm{softmax}(W f_i + b)_{y_i} + \frac{s}{2} \lVert W \rVert^2$ | strength $s$ |
 | `ridge_predictions`: $\min \frac1n \sum_i \lVert W f_i + b - e_{y_i} \rVert^2 + s \lVert W \rVert^2$, closed form | strength $s$ |
+| `adam_predictions`: the first without $s$, by Adam on batches of 128 of the features as they are (ReLA, table 10) | epochs |
 | `neighbour_predictions`: the commonest label among the $k$ rows with the largest cosine (Wu et al. 2018, arXiv 1805.01978) | $k$ |
 
-The first two standardise the features: each with mean 0 and variance 1 over the rows the reader learns from. All is computed in float64.
+Logistic regression and ridge standardise the features: each with mean 0 and variance 1 over the rows the reader learns from. All is
+computed in float64.
 
 KRR-ST (Lee et al. 2024, arXiv 2310.06511) and its followers train the linear reader by SGD with momentum, without decay: a full batch has
 no learning rate to choose, and its least is reached. Wu et al. weigh the votes of neighbours by their cosine; here each counts one.
@@ -21,8 +23,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..core import errors
-from ..core.boundary import checked, filled, floats, integers, within
+from ..core import errors, optimisers, randomness
+from ..core.boundary import Count, checked, filled, floats, integers, within
 
 LEAST_STRENGTH, MOST_STRENGTH = 1e-12, 1e12  # between which float64 solves well
 _ITERATIONS = 5000
@@ -119,6 +121,30 @@ def ridge_predictions(features: Features, labels: Labels, others: Others, streng
     targets = F.one_hot(numbers, len(names)).double()
     mean = targets.mean(0)
     return names[(reading @ ridge_weights(learning, targets - mean, strength) + mean).argmax(1)]
+
+
+@checked
+def adam_predictions(features: Features, labels: Labels, others: Others, epochs: Count) -> Tensor:
+    """The labels, int64 [m], that a linear layer gives to others [m, d] after `epochs` of Adam on features [n, d] and labels [n].
+
+    As ReLA trains it (Sun et al. 2024, arXiv 2405.14669, table 10): cross-entropy, learning rate 3e-4, batches of 128 in a new order each
+    epoch, torch's first weights. Features are not standardised. Weights and orders are drawn once for all.
+    """
+    names, numbers = labels.unique(return_inverse=True)
+    learning, wanted = features.detach().double(), F.one_hot(numbers, len(names)).double()
+    bound = learning.shape[1] ** -0.5
+    drawn = torch.rand((len(names), learning.shape[1] + 1), generator=randomness.generator(0, 0, "linear layer"))
+    first = (2 * drawn.double() - 1) * bound
+    layer = {"weight": first[:, :-1], "bias": first[:, -1]}
+    state = optimisers.adam_init(layer)
+    for epoch in range(epochs):
+        for rows in torch.randperm(len(labels), generator=randomness.generator(0, epoch, "linear layer")).split(128):
+            inputs = learning[rows]
+            away = (F.linear(inputs, **layer).softmax(1) - wanted[rows]) / len(rows)  # the slope of cross-entropy
+            layer, state = optimisers.adam_update(
+                layer, {"weight": away.T @ inputs, "bias": away.sum(0)}, state, learning_rate=3e-4
+            )
+    return names[F.linear(others.detach().double(), **layer).argmax(1)]
 
 
 @checked

@@ -55,7 +55,7 @@ ALIASES = ("rela", "rela_d")
 NEEDS_TEACHER = True
 WITHOUT_LABELS = True
 Order = Literal["reference", "paper"]
-Features = Annotated[Tensor, floats("m d")]
+Features = Annotated[Tensor, floats("m d", finite=False)]  # looked at where they are made
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -254,9 +254,10 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
     """The images of the last batch; how much the features vary, and how much of it the components keep."""
+    rows = state.indices[: config.batch_size] if trace is None else trace.indices
+    images = require_data(NAME, inputs).normalised(rows.cpu(), device=inputs.device)
     if trace is None:
-        return Look()
-    images = require_data(NAME, inputs).normalised(trace.indices.cpu(), device=inputs.device)
+        return Look(images)
     if trace.phase == "features":
         return Look(images, None, {"variance of the features": Number(trace.variance)}, trace.phase)
     return Look(images, None, {"variance kept": Number(trace.kept)}, trace.phase)

@@ -33,6 +33,7 @@ The paper's baseline, an objective on the same re-drawn part of the images, is `
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Self
@@ -51,16 +52,18 @@ from ..networks import Network, NetworkSpec
 from ..runs.look import Look, Number
 from ..runs.process import Inputs
 from . import self_supervised
-from .self_supervised import Training
+from .self_supervised import Training, byol
 from .self_supervised import teacher as parts
 from .trained import trained_network
 
 NAME = "rela_f"
 PUBLISHED_STEPS = 39_000  # 100 epochs of CIFAR-10 in batches of 128, for which Algorithm 1 has its numbers
-LARGEST_SHARE = 0.8
+LARGEST_SHARE, FIRST_AVERAGES, LOSS_DECAY, RHO_DECAY = 0.8, (2.0, 0.0), 0.999, 0.95
 _REFERENCE = "the authors' code"
 Ratio = Annotated[float, within(0, 1, open_low=True)]
 Rows = Annotated[Tensor, floats("n k", finite=False)]
+Averages = Annotated[Tensor, floats("2", alike=False, finite=False)]
+Scalar = Annotated[Tensor, floats("", alike=False, finite=False)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +71,7 @@ class Config(Parameters):
     """Hyper-parameters. The objective's Config says its network, views, optimiser, batches and epochs."""
 
     objective: Training = parameter(
-        self_supervised.Config(), help="Config of a self-supervised objective; its seed is replaced by this one's."
+        byol.Config(), help="Config of a self-supervised objective, of which all but the seed counts."
     )
     ratio: float = parameter(
         1.0, range=(0, 1), open_low=True, help="Share of the set's images that an epoch sees.", explorable=(0.05, 1)
@@ -99,9 +102,10 @@ class Config(Parameters):
     )  # fmt: skip
     seed: int = parameter(0, range=(0, None), help="Of weights, W, order and views.")
 
-    def rules(self) -> None:
-        """One seed for all."""
-        object.__setattr__(self, "objective", self.objective.replace(seed=self.seed))
+    @property
+    def own(self) -> Training:
+        """The objective's Config with this one's seed."""
+        return self.objective.replace(seed=self.seed)
 
     @property
     def precision(self) -> str:
@@ -111,26 +115,21 @@ class Config(Parameters):
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
         """Two CPU cores, seconds, 16 pixels: a ConvNet of width 32."""
-        small: dict[str, Any] = {"objective": self_supervised.Config.teaching(), "ratio": 0.5}
+        small: dict[str, Any] = {"objective": byol.Config.teaching(), "ratio": 0.5}
         return cls(**small | changes)
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
         """The published settings for "cifar10", "cifar100" or "tiny-imagenet": ResNet-18, 100 epochs of AdamW."""
         errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "tiny-imagenet"))
-        objective = self_supervised.Config.paper(
-            dataset, epochs=100, batch_size=128, optimiser="adamw", learning_rate=2e-3, weight_decay=0.01
-        )
-        return cls(**{"objective": objective, "ratio": 0.1} | changes)
+        return cls(**{"objective": byol.Config.paper(dataset), "ratio": 0.1} | changes)
 
 
 @dataclass(frozen=True)
-class State:
-    """`step` updates done; what the objective's own process keeps; W; Algorithm 1's average loss and rho, float64 [2]."""
+class State(parts.State):
+    """What the objective's own process keeps; W [k, d]; Algorithm 1's averages (l_m, rho_m), float64 [2]."""
 
-    step: int
-    network: parts.State
-    projection: dict[str, Tensor]
+    projection: Tensor
     averages: Tensor
 
 
@@ -178,10 +177,11 @@ def subset(
     return chosen[torch.randperm(size, generator=randomness.generator(seed, epoch, "order"))]
 
 
+@checked
 def adapted(
-    averages: Tensor, loss: Tensor, *, loss_decay: float = 0.999, rho_decay: float = 0.95
+    averages: Averages, loss: Scalar, loss_decay: Share = LOSS_DECAY, rho_decay: Share = RHO_DECAY
 ) -> tuple[Tensor, Tensor]:
-    """Algorithm 1: the averages (l_m, rho_m) [2] after a loss [], and lambda []."""
+    """Algorithm 1: the averages (l_m, rho_m) [2] after a loss [] of the targets, and lambda [], from 0 to 0.8; dtype of the averages."""
     mean_loss, mean_rho = averages.unbind()
     rho = (-40 * (mean_loss - loss).clamp_min(0)).exp()
     mean_rho = rho_decay * mean_rho + (1 - rho_decay) * rho
@@ -208,6 +208,7 @@ def total_steps(config: Config, inputs: Inputs) -> int:
     Raises:
         DDLabError: no set, one without representations, or so few images that an epoch sees fewer than two.
     """
+    _targets(inputs)
     return config.objective.epochs * config.objective.steps_per_epoch(_size(config, inputs))
 
 
@@ -217,67 +218,58 @@ def init(config: Config, inputs: Inputs) -> State:
     Raises:
         DDLabError: as `total_steps`, or a network that does not fit the images.
     """
-    total_steps(config, inputs)
-    spec, device = _spec(config, inputs), inputs.device
+    total, spec = total_steps(config, inputs), _spec(config, inputs)
     drawn = projection_weights(parts.feature_size(spec), _targets(inputs).shape[1], seed=config.seed)
-    projection = {"projection": drawn.to(device)}
-    network = parts.begun(
-        _objective(config), config.objective, spec, device=device, beside=_guiding(config, projection, 0, inputs)
-    )
-    return State(0, network, projection, torch.tensor([2.0, 0.0], dtype=torch.float64, device=device))
+    projection = drawn.to(inputs.device)
+    beside = _trained(config, projection, share_at(config, 0, total))
+    begun = parts.begun(_objective(config), config.own, spec, device=inputs.device, beside=beside)
+    averages = torch.tensor(FIRST_AVERAGES, dtype=torch.float64, device=inputs.device)
+    return State(**vars(begun), projection=projection, averages=averages)
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     """One step on one batch."""
-    own, source, total = config.objective, _distilled(inputs), total_steps(config, inputs)
-    size, spec = _size(config, inputs), _spec(config, inputs)
-    share = share_at(config, state.step, total)
-    seen = _batch(config, inputs, state.step)
-    views_of = own
-    if share == 1:
-        views_of = own.replace(
-            crop_area=config.crop_area, first_solarise_probability=0.0, second_solarise_probability=0.0
-        )
+    own, source, total, size = config.own, _distilled(inputs), total_steps(config, inputs), _size(config, inputs)
+    spec, share = _spec(config, inputs), share_at(config, state.step, total)
+    epoch, number = divmod(state.step, own.steps_per_epoch(size))
+    order = subset(len(source), size, epoch=epoch, static=config.subset == "static", seed=config.seed)
+    seen = order[number * own.batch_size : (number + 1) * own.batch_size]
+    milder = {"crop_area": config.crop_area, "first_solarise_probability": 0.0, "second_solarise_probability": 0.0}
+    views_of = own.replace(**milder) if share == 1 else own
     views = views_of.pair(source.rows(seen, inputs.device), mean=source.mean, std=source.std, step=state.step)
-    network = state.network
-    trained = _guiding(config, state.projection, state.step, inputs)
+    trained = _trained(config, state.projection, share)
     if state.step and (share == 1) != (share_at(config, state.step - 1, total) == 1):
-        network = parts.restarted(own, spec, network, trained)
-    averages = state.averages
-    guide = None
-    if share != 0:
-        targets = moved(_targets(inputs)[seen], inputs.device)
+        state = parts.restarted(own, spec, state, trained)
 
-        def loss(leaves: Mapping[str, Tensor], features: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-            nonlocal averages
-            matrix = {**state.projection, **leaves}["projection"]
-            both = torch.stack(
-                [cosine_loss(F.linear(each, matrix), targets.to(each.dtype)) for each in features]
-            ).mean()
-            if share is not None:
-                return both, torch.full((), share, dtype=both.dtype, device=both.device)
-            decays = (scaled_decay(each, total=total) if config.scaled else each for each in (0.999, 0.95))
-            loss_decay, rho_decay = decays
-            averages, found = adapted(averages, both.detach().double(), loss_decay=loss_decay, rho_decay=rho_decay)
-            return both, found.to(both.dtype)
+    def weighed(loss: Tensor) -> tuple[Tensor, Tensor]:
+        """The averages after a loss of the targets, and lambda."""
+        if share is not None:
+            return state.averages, torch.full_like(loss, share)
+        decays = (scaled_decay(each, total=total) if config.scaled else each for each in (LOSS_DECAY, RHO_DECAY))
+        return adapted(state.averages, loss, *decays)
 
-        guide = parts.Guide(trained, loss, alone=share == 1)
-    network, trace, guided = parts.updated(
-        _objective(config), own, spec, network, views, total=total, count=size, guide=guide
+    def of_targets(leaves: Mapping[str, Tensor], features: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        matrix = leaves.get("projection", state.projection)
+        wanted = moved(_targets(inputs)[seen], inputs.device)
+        loss = torch.stack([cosine_loss(F.linear(each, matrix), wanted.to(each.dtype)) for each in features]).mean()
+        return loss, weighed(loss.detach())[1].to(loss.dtype)
+
+    guide = None if share == 0 else parts.Guide(trained, of_targets, alone=share == 1)
+    after, trace, guided = parts.updated(
+        _objective(config), own, spec, state, views, total=total, count=size, guide=guide
     )
-    zero = trace.loss.new_zeros(())
-    told = (zero, zero) if guided is None else (guided.loss, guided.share)
-    projection = state.projection if guided is None else {**state.projection, **guided.trained}
-    return (
-        State(state.step + 1, network, projection, averages),
-        Trace(trace.loss, *told, trace.agreement, trace.learning_rate),
-    )
+    loss, weight = (torch.zeros_like(trace.loss),) * 2
+    if guided is not None:
+        loss, weight = guided.loss, guided.share
+        projection = guided.trained.get("projection", state.projection)
+        after = dataclasses.replace(after, projection=projection, averages=weighed(loss)[0])
+    return after, Trace(trace.loss, loss, weight, trace.agreement, trace.learning_rate)
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> Network:
     """The network, without projector and W; `provenance` says how it came about and whether its training was complete."""
     return trained_network(
-        _spec(config, inputs), state.network.weights, process=NAME, config=config, inputs=inputs,
+        _spec(config, inputs), state.weights, process=NAME, config=config, inputs=inputs,
         step=state.step, total=total_steps(config, inputs), classifier="untrained",
     )  # fmt: skip
 
@@ -300,17 +292,9 @@ def _objective(config: Config) -> Any:
     return self_supervised.teacher_of(config.objective).objective
 
 
-def _guiding(config: Config, projection: dict[str, Tensor], step: int, inputs: Inputs) -> dict[str, Tensor]:
+def _trained(config: Config, projection: Tensor, share: float | None) -> dict[str, Tensor]:
     """What is trained with the network for the targets."""
-    wanted = config.train_projection and share_at(config, step, total_steps(config, inputs)) != 0
-    return projection if wanted else {}
-
-
-def _batch(config: Config, inputs: Inputs, step: int) -> Tensor:
-    size, own = _size(config, inputs), config.objective
-    epoch, number = divmod(step, own.steps_per_epoch(size))
-    order = subset(len(_distilled(inputs)), size, epoch=epoch, static=config.subset == "static", seed=config.seed)
-    return order[number * own.batch_size : (number + 1) * own.batch_size]
+    return {"projection": projection} if config.train_projection and share != 0 else {}
 
 
 def _distilled(inputs: Inputs) -> DistilledSet:
@@ -337,4 +321,4 @@ def _spec(config: Config, inputs: Inputs) -> NetworkSpec:
     return config.objective.network.for_data(source, outputs=max(source.classes, 1))
 
 
-SMALL = Config(objective=self_supervised.SMALL, ratio=0.7)  # for the contract tests
+SMALL = Config(objective=byol.SMALL, ratio=0.7)  # for the contract tests

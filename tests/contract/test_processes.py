@@ -114,7 +114,7 @@ def training_cases() -> Iterator[Case]:
 
 
 def other_training_cases() -> Iterator[Case]:
-    """Forgetting, the teacher without labels by every objective, and pre-training, with each optimiser; pre-training without batch norm; ReLA."""
+    """Forgetting, the teacher without labels by every objective, and pre-training, with each optimiser; pre-training without batch norm."""
     yield Case("forgetting", forgetting, forgetting.SMALL, "data")
     yield Case("forgetting-sgd", forgetting, forgetting.SMALL.replace(optimiser="sgd", batch_size=4), "set and teacher")
     for name, objective in self_supervised.OBJECTIVES.items():
@@ -468,7 +468,8 @@ def test_values_that_are_not_finite_raise(
         if state.step < 2:
             return state, trace
         # What the process moves: images, or named weights or parameters.
-        name = next(name for name in ("images", "representations", "parameters", "weights") if hasattr(state, name))
+        named = ("images", "representations", "parameters", "weights", "features")
+        name = next(name for name in named if hasattr(state, name))
         held = getattr(state, name)
         return dataclasses.replace(state, **{name: _poisoned(held)}), trace
 
@@ -483,7 +484,7 @@ def test_values_that_are_not_finite_raise(
     assert_sentence(caught.value, case.module.NAME)
     assert re.search(rf" at step {place}{known}[.;]", str(caught.value)), caught.value
     assert re.search(
-        r" in (images(\[0\])?|representations|(weights|parameters|distances)\S+|\w*(loss|gap)) at step",
+        r" in ((images|features)(\[0\])?|representations|(weights|parameters|distances)\S+|\w*(loss|gap)) at step",
         str(caught.value),
     )
     if file is not None:

@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from ddlab import networks
+from ddlab.core.randomness import generator
 from ddlab.data import ImageData
 from ddlab.evaluation import (
     Probe,
+    adam_predictions,
     held_out_part,
     interval,
     logistic_predictions,
@@ -154,6 +156,30 @@ class TestRidge:
             Ridge(alpha=1.2).fit(learning, np.eye(3)[[2, 0, 1]][labels.numpy()]).predict(reading).argmax(1)
         ]
         assert (ridge_predictions(features, renamed[labels], others, 0.03).numpy() == expected).all()
+
+
+class TestAdam:
+    @pytest.mark.parametrize("count", [40, 300])
+    def test_equals_torchs_loop(self, count: int) -> None:
+        """nn.Linear, CrossEntropyLoss and torch's Adam on the same first weights and orders, in float64."""
+        (features, labels), others = blobs(count), blobs(seed=1)[0]
+        layer = torch.nn.Linear(5, 3).double()
+        first = (2 * torch.rand((3, 6), generator=generator(0, 0, "linear layer")).double() - 1) / 5**0.5
+        layer.weight.data, layer.bias.data = first[:, :5].clone(), first[:, 5].clone()
+        solver = torch.optim.Adam(layer.parameters(), lr=3e-4)
+        for epoch in range(30):
+            for rows in torch.randperm(count, generator=generator(0, epoch, "linear layer")).split(128):
+                solver.zero_grad()
+                torch.nn.functional.cross_entropy(layer(features[rows].double()), labels[rows]).backward()
+                solver.step()
+        assert torch.equal(adam_predictions(features, labels + 4, others, 30), layer(others.double()).argmax(1) + 4)
+
+    def test_is_a_probe(self, grey: ImageData, teacher: Network) -> None:
+        found = probe(teacher, grey, kind="adam", seeds=(0, 1))
+        assert found.chosen == {0: 100, 1: 100} and found.std == 0 and "epochs 100" in str(found)
+        assert probe(teacher, grey, kind="adam", candidates=(1, 400)).chosen[0] in (1, 400)
+        with refuses("candidates", "at least 1", "0.5"):
+            probe(teacher, grey, kind="adam", candidates=(0.5,))
 
 
 class TestNeighbours:

@@ -460,7 +460,8 @@ def test_nothing_can_be_learnt_from_no_images(given: Given) -> None:
 CHOSEN = [case for case in CASES if "-" not in case.name] + [
     case
     for case in CASES
-    if case.name in ("teacher-hard-adamw", "student-hard-sgd", "self-supervised-adamw", "pretraining-sgd", "rela-adaptive")
+    if case.name
+    in ("teacher-hard-adamw", "student-hard-sgd", "self-supervised-adamw", "pretraining-sgd", "rela-adaptive")
 ]
 
 

@@ -100,6 +100,7 @@ RUNS: dict[str, Good] = {
                    "candidates": (0.1, 1.0), "held_out": 0.3, "device": "cpu"},
         not_none=("config",), whole=("config",),
     ),
+    "evaluation.adam_predictions": Good(lambda g: {**_read(g), "epochs": 2}, largest={"epochs": 100}),
     "evaluation.neighbour_predictions": Good(lambda g: {**_read(g), "neighbours": 2}),
     "evaluation.interval": Good(lambda g: {"values": [0.1, 0.2], "confidence": 0.95}),
     "evaluation.evaluate_all": Good(

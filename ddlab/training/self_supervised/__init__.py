@@ -25,7 +25,7 @@ from __future__ import annotations
 from types import ModuleType
 
 from ...core import errors
-from . import barlow_twins, byol
+from . import barlow_twins, byol, dino, moco, simclr, simsiam, swav, vicreg
 from .barlow_twins import SMALL, Config, barlow_twins_loss, cross_correlation, standardised
 from .features import representations
 from .objective import Batch, ObjectiveState, Training, followed
@@ -34,7 +34,9 @@ from .projector import projected, projector_weights
 from .teacher import NAME, State, Teacher, Trace
 from .views import TwoViews, solarised, with_brightness, with_contrast, with_hue, with_saturation
 
-OBJECTIVES: dict[str, ModuleType] = {each.NAME: each for each in (barlow_twins, byol)}
+OBJECTIVES: dict[str, ModuleType] = {
+    each.NAME: each for each in (barlow_twins, byol, dino, moco, simclr, simsiam, swav, vicreg)
+}
 _by_barlow_twins = Teacher(barlow_twins)
 total_steps, init = _by_barlow_twins.total_steps, _by_barlow_twins.init
 update, finish = _by_barlow_twins.update, _by_barlow_twins.finish

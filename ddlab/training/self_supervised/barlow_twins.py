@@ -27,11 +27,10 @@ from typing import Annotated, Any, Self
 import torch
 from torch import Tensor
 
-from ... import networks
 from ...core import errors
 from ...core.boundary import checked, floats, within
 from ...core.parameters import parameter
-from .objective import Batch, ObjectiveState, Training
+from .objective import SMALL_RUN, Batch, ObjectiveState, Training
 
 NAME = "barlow_twins"
 EPSILON = 1e-5  # of torch's batch norm, with which the authors' code standardises
@@ -126,12 +125,4 @@ def loss(config: Config, state: ObjectiveState, batch: Batch) -> tuple[Tensor, O
     return barlow_twins_loss(*batch.projections, off_diagonal_weight=config.off_diagonal_weight), state
 
 
-SMALL = Config(  # for the contract tests
-    network=networks.spec("convnet", width=4),
-    projector_width=6,
-    projector_depth=2,
-    epochs=2,
-    warmup_epochs=1,
-    batch_size=16,
-    crop_area=0.5,
-)
+SMALL = Config(**SMALL_RUN)

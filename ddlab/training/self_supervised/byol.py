@@ -22,17 +22,14 @@ momentum from 0.996 to 1. Deviations: linear layers have no bias; the target mov
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
 
 import torch.nn.functional as F
 from torch import Tensor
 
-from ... import networks
 from ...core.boundary import checked
 from ...core.parameters import parameter
-from .barlow_twins import Projections
 from .momentum import MomentumTraining, follow, targets
-from .objective import Batch, ObjectiveState
+from .objective import SMALL_RUN, Batch, ObjectiveState, Rows
 from .projector import projected, projector_weights
 
 __all__ = ["NAME", "SMALL", "Config", "byol_loss", "follow"]
@@ -48,23 +45,13 @@ class Config(MomentumTraining):
     projector_width: int = parameter(
         1024, range=(1, 10**5), help="Outputs of the inner layers of projector and predictor.", source=_RELA, explorable=(16, 512)
     )  # fmt: skip
-    projector_depth: int = parameter(2, range=(1, 10), help="Linear layers of the projector.", source=_RELA)
     output_width: int = parameter(
         256, range=(1, 10**5), help="Length of a projection and of a prediction.", source=_RELA
     )
 
-    def projector_widths(self) -> tuple[int, ...]:
-        """Wide layers, and a narrow last one."""
-        return (*[self.projector_width] * (self.projector_depth - 1), self.output_width)
-
-    @classmethod
-    def teaching(cls, **changes: Any) -> Self:
-        """Two CPU cores, seconds: a small projector and predictor, and a target that is near enough for few steps."""
-        return super().teaching(**{"output_width": 64, "target_momentum": 0.9} | changes)
-
 
 @checked
-def byol_loss(predictions: Projections, projections: Projections) -> Tensor:
+def byol_loss(predictions: Rows, projections: Rows) -> Tensor:
     """The squared distance of predictions [n, d] from projections [n, d], all of length 1, mean over the images: []. Equation 2.
 
     Raises:
@@ -87,12 +74,4 @@ def loss(config: Config, state: ObjectiveState, batch: Batch) -> tuple[Tensor, O
     return byol_loss(first, aims[1]) + byol_loss(second, aims[0]), replace(state, target=target)
 
 
-SMALL = Config(  # for the contract tests
-    network=networks.spec("convnet", width=4),
-    projector_width=6,
-    output_width=5,
-    epochs=2,
-    warmup_epochs=1,
-    batch_size=16,
-    crop_area=0.5,
-)
+SMALL = Config(**SMALL_RUN, output_width=5)

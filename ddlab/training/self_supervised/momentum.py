@@ -10,18 +10,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import torch
 from torch import Tensor
 
 from ...core.boundary import Share, checked
 from ...core.parameters import parameter
-from .objective import Batch, ObjectiveState, Training, followed
+from .objective import Batch, NarrowTraining, ObjectiveState, followed
 
 
 @dataclass(frozen=True, kw_only=True)
-class MomentumTraining(Training):
-    """A `Training` with a momentum encoder; the defaults are ReLA's, a momentum that stays as it is."""
+class MomentumTraining(NarrowTraining):
+    """A `NarrowTraining` with a momentum encoder; the defaults are ReLA's, a momentum that stays as it is."""
 
     target_momentum: float = parameter(
         0.99, symbol="m_0", range=(0, 1), explorable=(0.9, 1),
@@ -34,6 +35,11 @@ class MomentumTraining(Training):
         help="The same in the last step; a cosine leads there.",
         source="the code of ReLA",
     )
+
+    @classmethod
+    def teaching(cls, **changes: Any) -> Self:
+        """As every objective's, with a target that comes near in few steps."""
+        return super().teaching(**{"target_momentum": 0.9} | changes)
 
 
 @checked

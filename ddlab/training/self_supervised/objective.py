@@ -16,19 +16,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from torch import Tensor
 
 from ... import networks
 from ...core import errors
-from ...core.boundary import Share, checked
+from ...core.boundary import Share, checked, filled, floats
 from ...core.parameters import parameter
 from ...data import ImageData
 from ...networks import NetworkSpec
 from ..precision import Precise
 from .views import TwoViews
 
+Rows = Annotated[Tensor, floats("n d", finite=False), filled]  # whole runs are looked at for NaN, not each step
 RATE_BATCH = 256  # learning rates are said for so many images in a batch, and grow in proportion
 _PAPER = "Zbontar et al. 2021, section 2.2"
 
@@ -128,6 +129,23 @@ class Training(TwoViews, Precise):
         return cls(**common | changes)
 
 
+@dataclass(frozen=True, kw_only=True)
+class NarrowTraining(Training):
+    """A `Training` whose projector has a last layer of its own width."""
+
+    projector_depth: int = parameter(2, range=(1, 10), help="Linear layers of the projector.")
+    output_width: int = parameter(128, range=(1, 10**5), help="Length of a projection.")
+
+    def projector_widths(self) -> tuple[int, ...]:
+        """Layers of `projector_width`, and a last one of `output_width`."""
+        return (*[self.projector_width] * (self.projector_depth - 1), self.output_width)
+
+    @classmethod
+    def teaching(cls, **changes: Any) -> Self:
+        """As every objective's, with short projections."""
+        return super().teaching(**{"output_width": 64} | changes)
+
+
 @dataclass(frozen=True)
 class ObjectiveState:
     """What an objective keeps between updates, by name.
@@ -172,3 +190,9 @@ def followed(target: Mapping[str, Tensor], learnt: Mapping[str, Tensor], *, mome
         name: momentum * value + (1 - momentum) * learnt[name] if name in learnt else value
         for name, value in target.items()
     }
+
+
+SMALL_RUN: dict[str, Any] = {  # for the contract tests; each objective adds its own sizes
+    "network": networks.spec("convnet", width=4), "projector_width": 6, "projector_depth": 2,
+    "epochs": 2, "warmup_epochs": 1, "batch_size": 16, "crop_area": 0.5,
+}  # fmt: skip

@@ -188,7 +188,7 @@ def updated(
     total: int,
     count: int,
     guide: Guide | None = None,
-) -> tuple[State, Trace, Guided | None]:
+) -> tuple[Any, Trace, Guided | None]:
     """One step on two views of a batch, one of `total`, in epochs of `count` images."""
     encoder = _joined(network=state.weights, projector=state.projector)
     beside = {} if guide is None else guide.trained
@@ -230,11 +230,18 @@ def updated(
     encoder |= {name: value for name, value in moved.items() if name in encoder}
     first, second = (standardised(projection.detach()) for projection in (first, second))
     trace = Trace(loss.detach(), (first * second).mean(), learning_rate)
-    after = State(state.step + 1, _part(encoder, "network"), _part(encoder, "projector"), optimiser, kept)
+    after = replace(
+        state,
+        step=state.step + 1,
+        weights=_part(encoder, "network"),
+        projector=_part(encoder, "projector"),
+        optimiser=optimiser,
+        objective=kept,
+    )
     return after, trace, guided and replace(guided, trained=_part(moved, "guide"))
 
 
-def restarted(config: Training, spec: NetworkSpec, state: State, beside: Mapping[str, Tensor]) -> State:
+def restarted(config: Training, spec: NetworkSpec, state: Any, beside: Mapping[str, Tensor]) -> Any:
     """The state with an optimiser that has seen no gradient, of all that is trained from here on."""
     encoder = _joined(network=state.weights, projector=state.projector)
     return replace(state, optimiser=_optimiser(config, _trained(spec, encoder, state.objective, beside)))

@@ -1,0 +1,84 @@
+r"""SimCLR: of all views of a batch, the other one of the same image is to be the most similar.
+
+Chen, Kornblith, Norouzi & Hinton 2020, arXiv 2002.05709. Both views of all other images are negatives, and gradients go to all.
+
+| symbol | here | shape |
+|---|---|---|
+| $z_1, \dots, z_{2N}$ | `first`, `second`: projections of the views | [n, d] each |
+| $\tau$ | `temperature` | |
+
+| equation | here |
+|---|---|
+| $\mathrm{sim}(u, v) = u^T v / (\lVert u \rVert \lVert v \rVert)$ | `similarities` |
+| 1: $-\log (\exp(\mathrm{sim}(z_i, z_j) / \tau) / \sum_{k \neq i} \exp(\mathrm{sim}(z_i, z_k) / \tau))$, mean | `nt_xent_loss` |
+
+The defaults are ReLA's on small images (Sun et al. 2024, arXiv 2405.14669). Deviation: linear layers have no bias.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ...core.boundary import checked, floats, within
+from ...core.parameters import parameter
+from .objective import SMALL_RUN, Batch, NarrowTraining, ObjectiveState, Rows
+
+__all__ = ["NAME", "SMALL", "Config", "nt_xent_loss", "similarities"]
+NAME = "simclr"
+Temperature = Annotated[float, within(1e-3, 1e3)]  # exp of a cosine divided by it stays finite in float32's logarithms
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(NarrowTraining):
+    """Hyper-parameters."""
+
+    loss: str = parameter(NAME, choices=(NAME,), help="What is asked of the projections of two views.")
+    projector_width: int = parameter(
+        512, range=(1, 10**5), help="Outputs of the projector's inner layers.", explorable=(16, 512)
+    )
+    temperature: float = parameter(
+        0.5, symbol=r"\tau", range=(1e-3, 1e3), scale="log", explorable=(0.05, 2),
+        help="Small ones ask for the most similar negatives to be pushed away.", source="Chen et al. 2020, section B.9 (CIFAR-10)",
+    )  # fmt: skip
+
+
+@checked
+def similarities(rows: Rows, columns: Annotated[Tensor, floats("m d", finite=False)]) -> Tensor:
+    """The cosines of each of `rows` [n, d] with each of `columns` [m, d]: [n, m]."""
+    return F.normalize(rows) @ F.normalize(columns).T
+
+
+@checked
+def nt_xent_loss(first: Rows, second: Rows, *, temperature: Temperature) -> Tensor:
+    """How hard it is to find the other view of the same image among all others: []. Equation 1.
+
+    Args:
+        first, second: projections [n, d] of two views of the same n images, in the same order.
+        temperature: tau, in [1e-3, 1e3].
+
+    Raises:
+        DDLabError: two tensors that differ in shape or dtype, or a temperature out of its range.
+    """
+    views, count = torch.cat([first, second]), len(first)
+    itself = torch.eye(2 * count, dtype=torch.bool, device=views.device)
+    logits = (similarities(views, views) / temperature).masked_fill(itself, -torch.inf)
+    other = torch.arange(2 * count, device=views.device).roll(count)
+    return F.cross_entropy(logits, other)
+
+
+def init(config: Config, encoder: dict[str, Tensor]) -> ObjectiveState:
+    """It keeps nothing."""
+    return ObjectiveState()
+
+
+def loss(config: Config, state: ObjectiveState, batch: Batch) -> tuple[Tensor, ObjectiveState]:
+    """Equation 1 on the projections of a batch."""
+    return nt_xent_loss(*batch.projections, temperature=config.temperature), state
+
+
+SMALL = Config(**SMALL_RUN, output_width=5)

@@ -1,0 +1,83 @@
+r"""SimSiam: what a network foretells of the other view is to be what it says of it, and nothing is learnt on the side that is foretold.
+
+Chen & He 2021, arXiv 2011.10566. BYOL without the moving average: stopping the gradient alone keeps projections from becoming one.
+
+| symbol | here | shape |
+|---|---|---|
+| $p = h(f(x))$ | `predictions`: of one view, by the network, its projector and the predictor h | [n, d] |
+| $z = f(x)$ | `projections`: of the other view, by the same network | [n, d] |
+
+| equation | here |
+|---|---|
+| 1: $D(p, z) = -\cos(p, z)$, mean over the batch; no gradient of z (equation 3) | `negative_cosine` |
+| 4: $D(p_1, z_2) / 2 + D(p_2, z_1) / 2$ | `loss` |
+
+The predictor narrows in the middle. The defaults are ReLA's on small images (Sun et al. 2024, arXiv 2405.14669). Deviations: linear layers
+have no bias, the projector's last one no batch norm (of the paper's table 3 the row "hidden-only"), and the predictor's learning rate
+decays with the network's (theirs stays as it is).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from ...core.boundary import checked
+from ...core.parameters import parameter
+from .objective import SMALL_RUN, Batch, ObjectiveState, Rows, Training
+from .projector import projected, projector_weights
+
+__all__ = ["NAME", "SMALL", "Config", "negative_cosine"]
+NAME = "simsiam"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(Training):
+    """Hyper-parameters."""
+
+    loss: str = parameter(NAME, choices=(NAME,), help="What is asked of the projections of two views.")
+    projector_width: int = parameter(
+        2048, range=(1, 10**5), help="Outputs of each layer of the projector.", source="Chen & He 2021, section 3", explorable=(16, 512)
+    )  # fmt: skip
+    projector_depth: int = parameter(
+        2, range=(1, 10), help="Linear layers of the projector.", source="Chen & He 2021, appendix D (CIFAR-10)"
+    )
+    predictor_width: int = parameter(
+        512, range=(1, 10**5), help="Outputs of the predictor's inner layer, less than the projector's.",
+        source="Chen & He 2021, section 3",
+    )  # fmt: skip
+
+    @classmethod
+    def teaching(cls, **changes: Any) -> Self:
+        """Two CPU cores, seconds: a small projector and predictor."""
+        return super().teaching(**{"predictor_width": 32} | changes)
+
+
+@checked
+def negative_cosine(predictions: Rows, projections: Rows) -> Tensor:
+    """Minus the cosine of each of `predictions` [n, d] with its `projections` [n, d], which get no gradient, in the mean: []. Equation 1.
+
+    Raises:
+        DDLabError: two tensors that differ in shape or dtype.
+    """
+    return -F.cosine_similarity(predictions, projections.detach()).mean()
+
+
+def init(config: Config, encoder: dict[str, Tensor]) -> ObjectiveState:
+    """A predictor."""
+    width = config.projector_width
+    widths = (config.predictor_width, width)
+    return ObjectiveState(trained=projector_weights(width, widths=widths, seed=config.seed, stream="predictor weights"))
+
+
+def loss(config: Config, state: ObjectiveState, batch: Batch) -> tuple[Tensor, ObjectiveState]:
+    """Equation 4 on a batch."""
+    first, second = batch.projections
+    foretold, other = (projected(state.trained, projections) for projections in (first, second))
+    return (negative_cosine(foretold, second) + negative_cosine(other, first)) / 2, state
+
+
+SMALL = Config(**SMALL_RUN, predictor_width=3)

@@ -1,0 +1,115 @@
+r"""SwAV: one view of an image foretells to which prototypes the other is assigned, where all prototypes get equal parts of the batch.
+
+Caron, Misra, Mairal, Goyal, Bojanowski & Joulin 2020, arXiv 2006.09882. The equal parts are what keeps all images from one prototype.
+
+| symbol | here | shape |
+|---|---|---|
+| $z^T C$ | `scores`: projections of length 1 times prototypes of length 1 | [n, k] |
+| $Q$ | `assignments`: rows sum to 1 | [n, k] |
+| $\tau$, $\epsilon$ | `temperature`, `smoothness` | |
+
+| equation | here |
+|---|---|
+| 3, 5: $Q = \mathrm{Diag}(u) \exp(Z C / \epsilon) \mathrm{Diag}(v)$, equal sums of columns, and of rows | `sinkhorn_assignments` |
+| 2: $-\sum_k q^{(k)} \log p^{(k)}$, $p = \mathrm{softmax}(z^T C / \tau)$, mean over the batch | `swav_loss` |
+| 1: the same with the views exchanged; the mean, as in the authors' code | `loss` |
+| the prototypes have length 1 again after each step | `follow` |
+
+The defaults are ReLA's on small images (Sun et al. 2024, arXiv 2405.14669): two views and no small ones, no queue. Deviations: linear
+layers have no bias; prototypes learn from the first epoch on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Self
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ...core import randomness
+from ...core.boundary import checked, within
+from ...core.parameters import parameter
+from .objective import SMALL_RUN, Batch, NarrowTraining, ObjectiveState, Rows
+from .simclr import Temperature
+
+__all__ = ["NAME", "SMALL", "Config", "sinkhorn_assignments", "swav_loss"]
+NAME = "swav"
+_CODE = "the authors' code"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(NarrowTraining):
+    """Hyper-parameters."""
+
+    loss: str = parameter(NAME, choices=(NAME,), help="What is asked of the projections of two views.")
+    projector_width: int = parameter(
+        512, range=(1, 10**5), help="Outputs of the projector's inner layers.", explorable=(16, 512)
+    )
+    prototypes: int = parameter(512, range=(2, 10**6), explorable=(8, 512), help="To which images are assigned.")
+    temperature: float = parameter(
+        0.1, symbol=r"\tau", range=(1e-3, 1e3), scale="log", explorable=(0.02, 1), help="Of what is foretold.",
+        source="Caron et al. 2020, appendix A",
+    )  # fmt: skip
+    smoothness: float = parameter(
+        0.05, symbol=r"\epsilon", range=(1e-3, 1e3), scale="log", explorable=(0.01, 1),
+        help="Of the assignments; large ones are nearly equal parts of each image.", source="Caron et al. 2020, appendix A",
+    )  # fmt: skip
+    sinkhorn_iterations: int = parameter(
+        3, range=(1, 1000), explorable=(1, 10), help="Of Sinkhorn's algorithm.", source="Caron et al. 2020, section 3.1"
+    )
+
+    @classmethod
+    def teaching(cls, **changes: Any) -> Self:
+        """As every objective's, with few prototypes."""
+        return super().teaching(**{"prototypes": 64} | changes)
+
+
+@checked
+def sinkhorn_assignments(
+    scores: Rows, *, smoothness: Temperature, iterations: Annotated[int, within(1, 1000)]
+) -> Tensor:
+    """The assignments [n, k] of images to prototypes by `scores` [n, k], without gradient. Equations 3 and 5.
+
+    Each iteration makes the columns equal in sum, then the rows sum to 1: with many of them both hold. Computed in logarithms, where
+    no smoothness is too small.
+
+    Args:
+        smoothness: epsilon, in [1e-3, 1e3]. iterations: 1 to 1000.
+    """
+    logarithms = scores.detach() / smoothness
+    for _ in range(iterations):
+        logarithms = logarithms.log_softmax(0).log_softmax(1)
+    return logarithms.exp()
+
+
+@checked
+def swav_loss(scores: Rows, assignments: Rows, *, temperature: Temperature) -> Tensor:
+    """The cross-entropy of what `scores` [n, k] of one view foretell with the `assignments` [n, k] of the other: []. Equation 2."""
+    return F.cross_entropy(scores / temperature, assignments)
+
+
+def init(config: Config, encoder: dict[str, Tensor]) -> ObjectiveState:
+    """Prototypes of random directions."""
+    draw = randomness.generator(config.seed, 0, "prototypes")
+    prototypes = torch.randn((config.prototypes, config.output_width), generator=draw)
+    return ObjectiveState(trained={"prototypes": F.normalize(prototypes)})
+
+
+def loss(config: Config, state: ObjectiveState, batch: Batch) -> tuple[Tensor, ObjectiveState]:
+    """Equation 1 on a batch, halved."""
+    scores = [F.normalize(projections) @ state.trained["prototypes"].T for projections in batch.projections]
+    options: dict[str, Any] = {"smoothness": config.smoothness, "iterations": config.sinkhorn_iterations}
+    first, second = (sinkhorn_assignments(each, **options) for each in scores)
+    forth = swav_loss(scores[0], second, temperature=config.temperature)
+    back = swav_loss(scores[1], first, temperature=config.temperature)
+    return (forth + back) / 2, state
+
+
+def follow(config: Config, state: ObjectiveState, learnt: dict[str, Tensor], progress: float) -> ObjectiveState:
+    """The prototypes get length 1 again."""
+    return replace(state, trained={"prototypes": F.normalize(state.trained["prototypes"])})
+
+
+SMALL = Config(**SMALL_RUN, output_width=5, prototypes=7)
