@@ -9,6 +9,7 @@ from ...records.sweep import Place, Point, Sweep
 from ...runs import cache
 from ...runs.process import Inputs
 from ...training import rela as rela_f
+from ...training.self_supervised import OBJECTIVES
 from .setting import ALONE, PIXELS, PRIORS, SCALES, SHUFFLED, STRONG, UNTRAINED, WEAK, worth
 
 SEEDS = range(5)
@@ -39,6 +40,14 @@ def settings() -> list[Point]:
         kinds += [(prior, {"schedule": "constant", "share": share}) for share in SHARES]
     kinds += [(STRONG, {"ratio": ratio}) for ratio in RATIOS]
     return [point(prior, seed=seed, **changes) for prior, changes in kinds for seed in SEEDS]
+
+
+def objective_settings() -> list[Point]:
+    """Table 4: the other seven objectives, alone and with an untrained prior."""
+    others = [name for name in OBJECTIVES if name != "byol"]
+    return [
+        point(prior, objective=name, seed=seed) for name in others for prior in (ALONE, UNTRAINED) for seed in SEEDS
+    ]
 
 
 def paper_settings() -> list[Point]:
@@ -77,6 +86,12 @@ SWEEPS = (
         settings=settings(),
         run=measured,
         prepare=prepare,
+    ),
+    Sweep(
+        name="representation_objectives",
+        description=f"ReLA, Table 4: other objectives than BYOL. {_SHAPES}. Measured: accuracy of a linear probe on shapes.",
+        settings=objective_settings(),
+        run=measured,
     ),
     Sweep(
         name="representation_priors",
