@@ -94,7 +94,11 @@ class Scale:
         fields = self.fields | ({} if epochs is None else {"epochs": epochs})
         known = {name: value for name, value in fields.items() if name in module.__dataclass_fields__}
         make = module.paper if self.preset == "paper" else functools.partial(module.for_data, self.data)
-        return rela_f.Config(**{"objective": make(network=network or self.network, **known), "ratio": 0.1} | changes)
+        own = make(network=network or self.network, **known)
+        same: dict[str, Any] = (
+            {} if self.preset == "paper" else {"crop_area": own.crop_area}
+        )  # small images: one kind of views
+        return rela_f.Config(**{"objective": own, "ratio": 0.1} | same | changes)
 
 
 def with_targets(made: DistilledSet, targets: Tensor) -> DistilledSet:
