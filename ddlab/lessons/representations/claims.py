@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 import functools
+import statistics
+import time
+from typing import Any
 
+from ... import records
+from ...methods import rela as rela_d
+from ...records.sweep import Place
+from ...runs import process
+from ...runs.process import Inputs
+from ...training import rela as rela_f
+from ...training.self_supervised import OBJECTIVES
 from ..claims import Claim
-from . import NAME
+from ..shared import printed_sentences
+from ..shared.effects import Measured, differences, measured
+from . import NAME, sweep
+from .setting import ALONE, PIXELS, SCALES, SHUFFLED, STRONG, UNTRAINED, WEAK
+from .sweep import SHARES
 
 claim = functools.partial(Claim, lesson=NAME, test="small")
 CONTROL = "control that the paper has not got"
 PROBE = "accuracy of a linear probe"
 FEW = "a tenth of the images in each epoch"
+ON_SHAPES = "shapes 16 px, ConvNet-3 of width 16, 12 epochs, priors of width 32"
+_TIMED = 20  # updates
 CLAIMS: list[Claim] = []
 
 CLAIMS += [
@@ -43,3 +59,92 @@ CLAIMS += [
           "What the paper's sentences say of its Tables 2 to 4 and 6 agrees with these.",
           effect="sentences that their table bears out", claimed=1.0, test="table", counted=True),
 ]  # fmt: skip
+
+
+def accuracies(prior: str, **changes: Any) -> list[float]:
+    """The probe's accuracy, one for each seed of the record; `changes` as of `sweep.point`."""
+    wanted = sweep.point(prior, seed=0, **changes)
+    name = "representations" if wanted["objective"] == "byol" else "representation_objectives"
+    return records.load(name).values("accuracy", **{column: wanted[column] for column in wanted if column != "seed"})
+
+
+def prior_accuracies(prior: str) -> list[float]:
+    """The same of the prior's own features."""
+    return records.load("representation_priors").values("accuracy", prior=prior)
+
+
+def mean_of(prior_changes: list[tuple[str, dict[str, Any]]]) -> list[float]:
+    """The mean over several (prior, changes), for each seed."""
+    return [
+        statistics.fmean(seed) for seed in zip(*(accuracies(prior, **own) for prior, own in prior_changes), strict=True)
+    ]
+
+
+def over_both(**changes: Any) -> list[float]:
+    """The mean over an untrained and a strong prior, for each seed."""
+    return mean_of([(UNTRAINED, changes), (STRONG, changes)])
+
+
+def constants() -> dict[float, list[float]]:
+    """Constant lambda -> the mean over both priors, for each seed; 0 is BYOL alone."""
+    return {0.0: accuracies(ALONE)} | {share: over_both(schedule="constant", share=share) for share in SHARES}
+
+
+def gains() -> dict[str, list[float]]:
+    """Objective -> with an untrained prior minus alone, for each seed."""
+    return {
+        name: differences(accuracies(UNTRAINED, objective=name), accuracies(ALONE, objective=name))
+        for name in OBJECTIVES
+    }
+
+
+def recorded_effects() -> dict[str, Measured]:
+    """What the records say."""
+    helped, alone = accuracies(UNTRAINED), accuracies(ALONE)
+    best = max(constants().values(), key=statistics.fmean)
+    found = {
+        "R10 random": differences(helped, alone),
+        "R10 stronger": differences(accuracies(STRONG), helped),
+        "R10 insensitive": differences(accuracies(WEAK), accuracies(STRONG)),
+        "R10 objectives": [min(seed) for seed in zip(*gains().values(), strict=True)],
+        "R10 shuffled": differences(helped, accuracies(SHUFFLED)),
+        "R10 pixels": differences(helped, accuracies(PIXELS)),
+        "R10 longer": differences(helped, accuracies(ALONE, epochs=24)),
+        "R10 teacher": differences(helped, prior_accuracies(UNTRAINED)),
+        "R11 dynamic": differences(over_both(), over_both(subset="static")),
+        "R11 adaptive": differences(over_both(schedule="adaptive"), best),
+        "R11 ratio": differences(accuracies(STRONG, ratio=0.2), accuracies(STRONG, ratio=0.05)),
+    }
+    return measured(found, ON_SHAPES)
+
+
+def budget_effects(repeats: int) -> dict[str, Measured]:
+    """R12, by the clock: all targets, then some steps of BYOL on all images, once per repeat."""
+    world, place, found = SCALES["shapes"](Place()), Place(), []
+    made = world.make_set(UNTRAINED, place)
+    inputs = Inputs(distilled=made, device="cpu")
+    config = world.config(ratio=1.0, schedule="constant", share=0.0)
+    for seed in range(repeats):
+        prior = world.make_prior(UNTRAINED, place, seed=seed)
+        start = time.process_time()
+        process.run(
+            rela_d, rela_d.Config(network=world.network), Inputs(data=world.data, teachers=(prior,), device="cpu")
+        )
+        spent, state = time.process_time() - start, rela_f.init(config, inputs)
+        start = time.process_time()
+        for _ in range(_TIMED):
+            state, _ = rela_f.update(config, inputs, state)
+        step = (time.process_time() - start) / _TIMED
+        found.append(1 - spent / (step * config.objective.steps_per_epoch(len(made))))
+    return measured({"R12 budget": found}, f"{len(made)} images; an epoch from {_TIMED} of its updates")
+
+
+def printed_effects() -> dict[str, Measured]:
+    """The sentences, read against their tables."""
+    holds = [float(sentence.holds) for sentence in printed_sentences.rela_tables()]
+    return {"R10 printed": Measured(holds, f"{len(holds)} sentences, read against the paper's own numbers")}
+
+
+def effects(pairs: int) -> dict[str, Measured]:
+    """All claims of the lesson: from the records, from `pairs` timings, and from the paper's tables."""
+    return recorded_effects() | budget_effects(pairs) | printed_effects()
