@@ -342,5 +342,6 @@ METHODS = {
     "distribution_matching": DM,
     "kernel_inducing_points": KIP,
     "label_solve": KIP,
+    "representations_as_targets": RELA,
 }
 """Name of a method -> its drawing."""

@@ -100,8 +100,6 @@ def test_every_objective_can_be_chosen(lab: Any, objective: str) -> None:
 def test_the_quest_asks_for_a_lead_over_all_that_learns_nothing(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for seed, (own, end, met) in enumerate([(0.6, 0.61, False), (0.3, 0.7, True)]):
         lab.world.own["untrained"] = own
-        accuracies = iter([0.5] + [end] * 1000)
-        monkeypatch.setattr(World, "accuracy", lambda self, network: next(accuracies, 0.1))
         monkeypatch.setattr(World, "_moment", _moment(end))
         moved(lab, seed=seed + 5)
         assert lab.quest.met == met
