@@ -30,7 +30,11 @@ def drawn(data: ImageData, seed: int = 0) -> Network:
 
 STORM = {
     "TargetLab": Good(
-        lambda g: {"data": g.data, "priors": {"untrained": drawn(g.data)}, "network": SPEC},
+        lambda g: {
+            "data": g.data,
+            "priors": {name: drawn(g.data, seed) for seed, name in enumerate(("untrained", "weak", "strong"))},
+            "network": SPEC,
+        },
         whole=("network",), not_none=("network",),
     ),
 }  # fmt: skip
