@@ -36,7 +36,7 @@ def test_lesson_45_as_a_reader_uses_it(open_notebook) -> None:
     )
     assert "of BYOL alone" in reader.sentence(name) and "of the prior itself" in reader.sentence(name)
     keep_picture(opened, place, "target_lab")
-    measured["update"] = opened.move_slider("update$", presses=8, key="ArrowLeft", cell=place)
+    measured["update"] = opened.move_slider("update$", presses=8, key="ArrowLeft", kind="cursor", cell=place)
     reader.wait_for_sentence(
         name, "Targets of the prior untrained, 10% of the images in each epoch. After update 60 of 120"
     )

@@ -23,7 +23,7 @@ from ...training import rela as rela_f
 from ...training import self_supervised
 from .setting import LEARNING_RATE, PRIORS, UNTRAINED
 
-_LABELLED, _MAPPED, _FRAMES = 1000, 300, 16
+_LABELLED, _MAPPED, _MARKS, _FRAMES = 1000, 300, 7, 16
 _STRENGTH = 1e-2
 
 
@@ -125,9 +125,9 @@ class World:
         return float((found == self.data.test_labels).double().mean())
 
     def mapped(self, name: str) -> dict[str, Tensor]:
-        """The first two numbers of some targets of a prior, class by class: [n, 2]."""
-        targets, rows = self.sets[name].target("representations").values[0], range(self.data.classes)
-        few = _MAPPED // self.data.classes
+        """The first two numbers of some targets of a prior, of as many classes as there are marks: [n, 2] each."""
+        targets, rows = self.sets[name].target("representations").values[0], range(min(self.data.classes, _MARKS))
+        few = _MAPPED // len(rows)
         return {self.data.class_names[label]: targets[self.data.of_class(label)[:few], :2] for label in rows}
 
     def _set(self, prior: Network) -> DistilledSet:
