@@ -82,7 +82,7 @@ def on_the_page(*changes: tuple[str, str]) -> dict[str, Any]:
 def trained(made: DistilledSet, *changes: tuple[str, str]) -> dict[str, Tensor]:
     """Weights after the page's 20 updates."""
     spec = SPEC.for_data(DATA, outputs=1)
-    module = networks.initialise(spec, seed=SEED).module().double().train()
+    module: Any = networks.initialise(spec, seed=SEED).module().double().train()
     network = nn.Sequential(module.blocks, nn.Flatten())
     targets = made.target("representations").values[0].double()
     size = round(0.75 * len(DATA.train_labels))
@@ -112,7 +112,7 @@ def test_rela_is_the_librarys_for_20_updates(made: DistilledSet) -> None:
 
 def test_targets_are_the_librarys(made: DistilledSet) -> None:
     wanted = made.target("representations").values[0]
-    module = PRIOR.module().eval()
+    module: Any = PRIOR.module().eval()
     prior = nn.Sequential(module.blocks, nn.Flatten())
     found = on_the_page()["targets_of"](prior, DATA.normalised().float(), wanted.shape[1])
     torch.testing.assert_close(found.float(), wanted, rtol=0, atol=1e-4)

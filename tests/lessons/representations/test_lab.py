@@ -62,7 +62,9 @@ def by_itself(lab: Any, alone: bool) -> list[tuple[float, float | None]]:
     """Accuracy and lambda at every step, by the driver."""
     world, settings = lab.world, lab.settings
     config, inputs = world.config(settings, alone=alone), Inputs(distilled=world.sets[settings.prior], device="cpu")
-    found = [(world.accuracy(rela_f.finish(config, inputs, process.start(rela_f, config, inputs))), None)]
+    found: list[tuple[float, float | None]] = [
+        (world.accuracy(rela_f.finish(config, inputs, process.start(rela_f, config, inputs))), None)
+    ]
     for step in process.steps(rela_f, config, inputs):
         found.append((world.accuracy(rela_f.finish(config, inputs, step.state)), float(step.trace.share)))
     return found
