@@ -8,21 +8,26 @@ from typing import Any
 import pytest
 import torch
 
-from ddlab import methods, theory
+from ddlab import methods, networks, theory
 from ddlab.core import randomness
 from ddlab.data import ImageData, augmentation, siamese_views
+from ddlab.distilled import DistilledSet, Representations
 from ddlab.evaluation import continual, entropy, probing
 from ddlab.networks import Network
 from ddlab.runs import cache, process
 from ddlab.runs.process import Inputs
-from ddlab.training import forgetting, self_supervised, supervised
+from ddlab.training import forgetting, rela, self_supervised, supervised
 
 PROCESSES = {name: methods.get(name) for name in methods.names()} | {
-    one.NAME: one for one in (supervised, forgetting, self_supervised)
+    one.NAME: one for one in (supervised, forgetting, self_supervised, rela)
 }
 _POOL = (
     "network 0 of the pool 5/0-1, network 1 of the pool 5/0, network weights 73675290/0, network weights 1490346933/0, "
     "network weights 3530707038/0, outer step 5/0-3, pool steps 5/0, real images of the pairs 5/0"
+)
+_RELA = (
+    "augment 5/0-3, colours 5/0-3, network weights 5/0, order 5/0-1, predictor weights 5/0-1, projection of ReLA 5/0, "
+    "projector weights 5/0-1, random part 5/0-3"
 )
 _REAL_BATCHES = "real images of 0 5/0-3, real images of 1 5/0-3, real images of 2 5/0-3"
 _MATCHED = "network 5/0-1, network weights 2437296438/0, network weights 3122501620/0"
@@ -35,6 +40,7 @@ DRAWN = {
     "kernel_ridge_self_supervised": _POOL,
     "parameterised_self_supervised": _POOL,
     "representation_selection": "real images of the pairs 5/0",
+    "representations_as_targets": "real images of the pairs 5/0",
     "gradient_matching": f"epoch 0 5/1,3, {_MATCHED}, noise images 5/0, {_REAL_BATCHES}",
     "siamese_gradient_matching": (
         f"epoch 0 5/1,3, {_MATCHED}, real images 5/0-2, {_REAL_BATCHES}, siamese color 1073876462/0, siamese crop 5/16, "
@@ -52,6 +58,7 @@ DRAWN = {
     "training": "augment 5/0-26, mixup 5/0-26, network weights 5/0, order 5/0-2",
     "forgetting": "augment 5/0-8, network weights 5/0, order 5/0-2",
     "self_supervised": "augment 5/0-7, colours 5/0-7, network weights 5/0, order 5/0-1, projector weights 5/0-1, random part 5/0-7",
+    "rela_f": _RELA,
     "reference_images": "reference images 5/0-2, reference noise 5/0, shuffled pixels 5/0",
     "class_order": "order of classes 5/0",
     "held_out_part": "held-out part 5/0",
@@ -76,6 +83,7 @@ SWITCHED: dict[str, tuple[dict[str, Any], str]] = {  # other draws than those of
         "corrupted pixels 5/0, corruption 5/0, kernel 5/0-3, noise images 5/0, real batch 5/0-3, siamese crop 5/1-2, siamese flip 5/0,3, "
         "siamese operation 5/0-3",
     ),
+    "rela_f": ({"subset": "static"}, f"{_RELA}, static subset 5/0"),
     "selection": ({"kind": "forgetting"}, "augment 5/0-9, forgetting ties 5/0-2, network weights 5/0, order 5/0-9"),
     "kernel_ridge_self_supervised": ({"real_views": True}, f"augment 5/0-3, {_POOL}"),
     "training": (
@@ -83,6 +91,10 @@ SWITCHED: dict[str, tuple[dict[str, Any], str]] = {  # other draws than those of
         "augment 5/0-26, mixup 5/0-26, network weights 5/0, order 5/0-2, siamese crop 5/0-26, siamese operation 5/0-26",
     ),
 }
+_OBJECTIVES = {  # what each draws beside what all do
+    "barlow_twins": "", "byol": "predictor weights 5/0-1", "dino": "prototypes 5/0", "moco": "queue 5/0", "simclr": "",
+    "simsiam": "predictor weights 5/0-1", "swav": "prototypes 5/0", "vicreg": "",
+}  # fmt: skip
 FUNCTIONS: dict[str, Callable[[ImageData, Network], Any]] = {
     "reference_images": lambda data, _: entropy.reference_images(data, 4, seed=5),
     "class_order": lambda _, __: continual.class_order(3, 5),
@@ -127,11 +139,23 @@ def _steps(found: list[int]) -> str:
     return ",".join(map(str, found))
 
 
+def _inputs(name: str, grey: ImageData, teacher: Network) -> Inputs:
+    if name != rela.NAME:
+        return Inputs(data=grey, teachers=(teacher,))
+    targets = Representations({"representations": networks.predict(teacher, grey.normalised()).features[None]})
+    images = {"pixels": grey.train_images}
+    return Inputs(
+        distilled=DistilledSet(
+            kind="bytes", tensors=images, targets=(targets,), class_names=grey.class_names, mean=grey.mean, std=grey.std
+        )
+    )
+
+
 @pytest.mark.parametrize("name", [name for name in DRAWN if name not in FUNCTIONS])
 def test_processes(name: str, grey: ImageData, teacher: Network, drawn: list[Any]) -> None:
     """Each process's `SMALL`, of the seed 5."""
     module = PROCESSES[name]
-    process.run(module, module.SMALL.replace(seed=5), Inputs(data=grey, teachers=(teacher,)))
+    process.run(module, module.SMALL.replace(seed=5), _inputs(name, grey, teacher))
     assert told(drawn) == DRAWN[name]
 
 
@@ -139,8 +163,17 @@ def test_processes(name: str, grey: ImageData, teacher: Network, drawn: list[Any
 def test_switches(name: str, grey: ImageData, teacher: Network, drawn: list[Any]) -> None:
     changes, wanted = SWITCHED[name]
     module = PROCESSES[name]
-    process.run(module, module.SMALL.replace(seed=5, **changes), Inputs(data=grey, teachers=(teacher,)))
+    process.run(module, module.SMALL.replace(seed=5, **changes), _inputs(name, grey, teacher))
     assert told(drawn) == wanted
+
+
+@pytest.mark.parametrize("name", self_supervised.OBJECTIVES)
+def test_objectives(name: str, grey: ImageData, drawn: list[Any]) -> None:
+    objective = self_supervised.OBJECTIVES[name]
+    process.run(self_supervised.Teacher(objective), objective.SMALL.replace(seed=5), Inputs(data=grey))
+    rows = [DRAWN["self_supervised"], *filter(None, [_OBJECTIVES[name]])]
+    widths = len(objective.SMALL.projector_widths())
+    assert told(drawn) == ", ".join(sorted(", ".join(rows).split(", "))) and widths == 2
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -23,9 +23,12 @@ from ..distilled import DistilledSet
 from ..runs import cache
 from ..runs import process as driver
 from ..runs.process import Inputs
-from ..training import pretraining
+from ..training import pretraining, rela
 from .probing import HeldOut, Kind, checked_reading, probe
 from .students import Seeds
+
+Config = pretraining.Config | rela.Config
+_CONFIGS = (pretraining.Config, rela.Config)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +101,7 @@ def pretrained(
     *,
     kind: Kind = "linear",
     seeds: Seeds = (0, 1, 2, 3, 4),
-    config: pretraining.Config | Mapping[str, pretraining.Config] | None = None,
+    config: Config | Mapping[str, Config] | None = None,
     candidates: Sequence[float] | None = None,
     held_out: HeldOut = 0.1,
     device: torch.device | str = "auto",
@@ -113,7 +116,8 @@ def pretrained(
         kind: of the reader: "linear" as in the papers, "ridge", "neighbours" or "adam".
         seeds: one network each; the seed also draws the probe's held-out part. The same seeds pair two evaluations.
         config: how networks are pre-trained; several by name, one for each architecture, because one learning rate and length does not
-            suit all. Default `pretraining.Config.teaching()`; a single one goes by its network's title. Their seed is replaced.
+            suit all. Default `pretraining.Config.teaching()`; a single one goes by its network's title. Their seed is replaced. Configs of
+            `rela` train beside an objective: with `schedule="constant", share=0` as one of them, ReLA stands beside its baseline.
         candidates, held_out: as in `probe`.
         progress: one line per network on standard output.
 
@@ -151,12 +155,13 @@ def pretrained(
 
 
 def _accuracies(
-    config: pretraining.Config, inputs: Inputs, data: Mapping[str, ImageData], reading: dict[str, Any], progress: bool
+    config: Config, inputs: Inputs, data: Mapping[str, ImageData], reading: dict[str, Any], progress: bool
 ) -> dict[str, float]:
     """The accuracy on each dataset of one network; known ones are found again (the numbers are kept, not the weights)."""
 
     def compute() -> dict[str, float]:
-        network = driver.run(pretraining, config, inputs, progress=progress)
+        process = rela if isinstance(config, rela.Config) else pretraining
+        network = driver.run(process, config, inputs, progress=progress)
         if cache.is_partial(network):
             raise KeyboardInterrupt("the network was still being trained")
         return {
@@ -169,7 +174,7 @@ def _accuracies(
     return cache.remember(compute, *parts, device=inputs.device)
 
 
-def _transfer(per_seed: dict[int, float], data: str, kind: str, config: pretraining.Config) -> Transfer:
+def _transfer(per_seed: dict[int, float], data: str, kind: str, config: Config) -> Transfer:
     values = list(per_seed.values())
     return Transfer(
         mean=statistics.fmean(values),
@@ -193,14 +198,14 @@ def _check_data(data: Any, distilled: DistilledSet) -> None:
             errors.fail(f"data[{name!r}]", wanted, (each.channels, each.image_size))
 
 
-def _checked_configs(config: Any) -> dict[str, pretraining.Config]:
+def _checked_configs(config: Any) -> dict[str, Config]:
     if config is None:
         config = pretraining.Config.teaching()
-    if type(config) is pretraining.Config:
+    if type(config) in _CONFIGS:
         return {config.network.title: config}
     if not isinstance(config, Mapping) or not config:
-        errors.fail("config", "a pretraining Config, or a mapping of at least one name to one", config)
+        errors.fail("config", "a Config of pretraining or rela, or a mapping of at least one name to one", config)
     for name, each in config.items():
         errors.check_text("a name in config", name, empty=False)
-        errors.check_instance(f"config[{name!r}]", each, pretraining.Config, "a pretraining Config")
+        errors.check_instance(f"config[{name!r}]", each, _CONFIGS, "a Config of pretraining or rela")
     return dict(config)

@@ -24,7 +24,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..core import errors, optimisers, randomness
-from ..core.boundary import Count, checked, filled, floats, integers, within
+from ..core.boundary import checked, filled, floats, integers, within
 
 LEAST_STRENGTH, MOST_STRENGTH = 1e-12, 1e12  # between which float64 solves well
 _ITERATIONS = 5000
@@ -124,12 +124,13 @@ def ridge_predictions(features: Features, labels: Labels, others: Others, streng
 
 
 @checked
-def adam_predictions(features: Features, labels: Labels, others: Others, epochs: Count) -> Tensor:
+def adam_predictions(features: Features, labels: Labels, others: Others, epochs: Any) -> Tensor:
     """The labels, int64 [m], that a linear layer gives to others [m, d] after `epochs` of Adam on features [n, d] and labels [n].
 
     As ReLA trains it (Sun et al. 2024, arXiv 2405.14669, table 10): cross-entropy, learning rate 3e-4, batches of 128 in a new order each
     epoch, torch's first weights. Features are not standardised. Weights and orders are drawn once for all.
     """
+    errors.check_integer("epochs", epochs, 1)
     names, numbers = labels.unique(return_inverse=True)
     learning, wanted = features.detach().double(), F.one_hot(numbers, len(names)).double()
     bound = learning.shape[1] ** -0.5

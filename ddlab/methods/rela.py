@@ -1,9 +1,8 @@
-r"""ReLA-D: real images without labels, with what a prior network says of them as targets.
+r"""ReLA-D: real images, with what any frozen network says of them as targets (Sun, Jiang & Lin 2024, arXiv 2405.14669).
 
-Sun, Jiang & Lin 2024 (ReLA), arXiv 2405.14669, section 4.1 and appendices H, K and N. Nothing is optimised: any frozen network, drawn at
-random, trained with labels or without, on these images or on others, is asked once about each image. Its features, reduced to as many
-numbers as the student's features have, are the targets from which another network learns faster than from its own views
-(`ddlab.training.rela`).
+Section 4.1 and appendices H, K and N. Labels are not read and nothing is optimised: a network, drawn at random, trained with labels or
+without, on these images or on others, is asked once about each image. Its features, reduced to as many numbers as the student's features
+have, are the targets from which another network learns faster than from its own views (`ddlab.training.rela`).
 
 | symbol | here | shape |
 |---|---|---|
@@ -38,7 +37,7 @@ from torch import Tensor
 
 from .. import networks
 from ..core import errors
-from ..core.boundary import Count, Share, checked, floats
+from ..core.boundary import Count, Share, check, checked, floats, typed
 from ..core.errors import DDLabError
 from ..core.parameters import Parameters, parameter
 from ..data import ImageData
@@ -55,6 +54,12 @@ ALIASES = ("rela", "rela_d")
 NEEDS_TEACHER = True
 WITHOUT_LABELS = True
 Order = Literal["reference", "paper"]
+_BASIS = {  # of `principal_components`
+    "deviations": Annotated[Tensor, typed("k", torch.float64)],
+    "mean": Annotated[Tensor, typed("d", torch.float64)],
+    "spread": Annotated[Tensor, typed("d", torch.float64)],
+    "directions": Annotated[Tensor, typed("d k", torch.float64)],
+}
 Features = Annotated[Tensor, floats("m d", finite=False)]  # looked at where they are made
 
 
@@ -137,6 +142,7 @@ def joined(moments: Moments, features: Features) -> Moments:
     values = errors.check_tensor("features", features).detach().double()
     if not len(values):
         errors.fail("features", "of at least one image", features)
+    _check_moments(moments, d=values.shape[1])
     centred, shift = values - values.mean(0), values.mean(0) - moments.mean
     total = moments.count + len(values)
     between = torch.outer(shift, shift) * (moments.count * len(values) / total)
@@ -152,6 +158,7 @@ def principal_components(moments: Moments, components: Count) -> dict[str, Tenso
     Raises:
         DDLabError: more components than features, fewer than two images, or features that are the same for all.
     """
+    _check_moments(moments)
     errors.check_integer("components", components, 1, len(moments.mean))
     if moments.count < 2:
         errors.fail("moments", "those of at least two images", moments.count)
@@ -181,6 +188,12 @@ def targets(
     Args:
         basis: of `principal_components`. epsilon: added to each standard deviation, as a part of the largest.
     """
+    known = {"d": features.shape[1]}
+    for name, shape in _BASIS.items():
+        if not isinstance(basis, dict) or name not in basis:
+            errors.fail("basis", "a dict, as principal_components returns it", basis)
+        check(f"basis[{name!r}]", basis[name], shape, **known)
+        known.setdefault("k", len(basis["deviations"]))
     centred = features.detach().double() - basis["mean"]
     if order == "paper":
         return ((centred / _safe(basis["spread"], epsilon)) @ basis["directions"]).float()
@@ -216,7 +229,7 @@ def init(config: Config, inputs: Inputs) -> State:
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     """The features of one batch, or its targets."""
-    batches = state.indices.cpu().split(config.batch_size)
+    batches = state.indices.cpu().split(min(config.batch_size, len(state.indices)))
     place = state.step % len(batches)
     rows = batches[place]
     if state.step < len(batches):
@@ -309,7 +322,7 @@ def with_targets(distilled: DistilledSet, config: Config, inputs: Inputs) -> Dis
         targets(
             _features(inputs, distilled.rows(rows, inputs.device)), basis, order=_order(config), epsilon=config.epsilon
         ).cpu()
-        for rows in torch.arange(len(distilled)).split(config.batch_size)
+        for rows in torch.arange(len(distilled)).split(max(min(config.batch_size, len(distilled)), 1))
     ]
     return distilled.with_targets(Representations(tensors={"representations": torch.cat(parts)[None]}))
 
@@ -317,6 +330,15 @@ def with_targets(distilled: DistilledSet, config: Config, inputs: Inputs) -> Dis
 def _features(inputs: Inputs, images: Tensor) -> Tensor:
     features = networks.predict(require_teacher(NAME, inputs), images).features
     return errors.check_tensor("the teacher's features", features)
+
+
+def _check_moments(moments: Moments, **known: int) -> None:
+    errors.check_integer("moments.count", moments.count, 0)
+    for name, lengths in (("mean", "d"), ("squares", "d d")):
+        width = known.setdefault(
+            "d", len(moments.mean) if isinstance(moments.mean, Tensor) and moments.mean.ndim else 0
+        )
+        check(f"moments.{name}", getattr(moments, name), Annotated[Tensor, typed(lengths, torch.float64)], d=width)
 
 
 def _safe(deviations: Tensor, epsilon: float) -> Tensor:

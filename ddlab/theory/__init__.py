@@ -14,6 +14,8 @@ total_variation       the distance in that bound, between two mixtures
 batch_pca             ReLA appendix N: principal components of what arrives batch by batch
 augmentation_bias     Boost section 3.1: what random views in the inner loop do to the outer gradient, every draw counted out
 counted_ridge         the ridge regression in it, with rows that count several times
+self_supervised_gradients
+                      ReLA appendix I: gradients of objectives without labels, as printed and right, and what their unified view lets go
 residual_bounds       FADRM appendix A: the bounds behind its residual connection, and where its condition can hold
 multi_resolution_cost FADRM eq 7 and 8: what Algorithm 1 costs
 gaussian_mixture      ReLA Definition 4 and appendix G: two Gaussians, their exact posterior and risk
@@ -127,6 +129,19 @@ from .sample_information import (
     nearest_neighbour_information,
     table_information,
 )
+from .self_supervised_gradients import (
+    barlow_twins_gradient,
+    contrastive_gradient,
+    decorrelation_gradient,
+    direct_gradient,
+    direct_predictor,
+    printed_direct_gradient,
+    relative_size,
+    simclr_gradient_terms,
+    through_length,
+    through_standardisation,
+    vicreg_gradient_terms,
+)
 from .total_variation import total_variation
 from .toy_config import ToyConfig
 from .toy_descent import expected_descent, recorded_steps, stochastic_descent
@@ -171,6 +186,7 @@ __all__ = [
     "ViewProblem",
     "added_variance",
     "at_optimum",
+    "barlow_twins_gradient",
     "batch_pca",
     "batch_product",
     "bayes_error_fraction",
@@ -181,8 +197,12 @@ __all__ = [
     "complexity_bound",
     "condition_threshold",
     "confidence_term",
+    "contrastive_gradient",
     "crop_views",
     "decision_boundary",
+    "decorrelation_gradient",
+    "direct_gradient",
+    "direct_predictor",
     "distilled_samples",
     "distilled_targets",
     "drawn_view_counts",
@@ -223,6 +243,7 @@ __all__ = [
     "printed_combination_bound",
     "printed_complexity_bound",
     "printed_condition_threshold",
+    "printed_direct_gradient",
     "printed_gaussian_overlap",
     "printed_information_bound",
     "printed_kl_bound",
@@ -237,10 +258,12 @@ __all__ = [
     "recorded_steps",
     "relabelled_information",
     "relabelling_bound",
+    "relative_size",
     "resolution_cost_ratio",
     "resolution_stages",
     "rest_loss_change",
     "risk_gap_bound",
+    "simclr_gradient_terms",
     "simulated_errors",
     "single_products",
     "soft_relabelled_information",
@@ -250,6 +273,8 @@ __all__ = [
     "temperature_scaled_kl",
     "temperature_scaled_kl_gradient",
     "threshold_complexity",
+    "through_length",
+    "through_standardisation",
     "tight_kl_bound",
     "total_variation",
     "toy_directions",
@@ -263,5 +288,6 @@ __all__ = [
     "variance_between_and_within",
     "variance_gap",
     "variance_gap_gradient",
+    "vicreg_gradient_terms",
     "view_counts",
 ]

@@ -108,6 +108,11 @@ class Config(Parameters):
         return self.objective.replace(seed=self.seed)
 
     @property
+    def network(self) -> NetworkSpec:
+        """The objective's."""
+        return self.objective.network
+
+    @property
     def precision(self) -> str:
         """The objective's."""
         return self.objective.precision
@@ -195,8 +200,10 @@ def scaled_decay(decay: Share, *, total: Count) -> float:
     return decay ** (PUBLISHED_STEPS / total)
 
 
-def share_at(config: Config, step: int, total: int) -> float | None:
+@checked
+def share_at(config: Config, step: Index, total: Count) -> float | None:
     """Lambda before update `step` of `total`; None where Algorithm 1 says it."""
+    errors.check_instance("config", config, Config, "a Config of rela")
     if config.schedule == "switch":
         return 1.0 if step < round(config.switch * total) else 0.0
     return config.share if config.schedule == "constant" else None

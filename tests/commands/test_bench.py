@@ -10,6 +10,7 @@ import torch
 
 from ddlab.commands import bench, main
 from ddlab.commands.bench import gpu, steps
+from ddlab.training.self_supervised import OBJECTIVES
 
 
 def test_an_iteration_is_measured_beside_the_bare_network(tmp_path: Path, capsys) -> None:
@@ -119,3 +120,11 @@ def test_kip_is_measured_beside_numpys_products() -> None:
         found["cpu_seconds"] / max(found["products alone"]["cpu_seconds"], 1e-9), rel=0.05
     )
     assert found["steps_per_cpu_second"] == pytest.approx(1 / found["cpu_seconds"], rel=0.01)
+
+
+def test_objectives_are_measured_beside_two_bare_passes() -> None:
+    bare, *found = steps.objective_steps(2, "float32", "cpu", repeats=1, size=8)
+    assert bare["ratio_to_bare"] == 1 and len(found) == len(OBJECTIVES)
+    assert all(
+        row["ratio_to_bare"] == pytest.approx(row["cpu_seconds"] / bare["cpu_seconds"], abs=1e-3) for row in found
+    )

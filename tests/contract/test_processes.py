@@ -165,7 +165,7 @@ MATCHING = (  # published on small images
     "gradient_matching", "siamese_gradient_matching", "distribution_matching", "kernel_inducing_points", "label_solve",
 )  # fmt: skip
 TRAINING = (*NETWORKS, forgetting)
-PROCESSES = [*map(methods.get, methods.names()), supervised, self_supervised, pretraining, forgetting]
+PROCESSES = [*map(methods.get, methods.names()), supervised, self_supervised, pretraining, rela, forgetting]
 
 
 @pytest.fixture(params=CASES, ids=lambda case: case.name)

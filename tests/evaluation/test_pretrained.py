@@ -16,7 +16,7 @@ from ddlab.evaluation import interval, pretrained, probe
 from ddlab.networks import Network
 from ddlab.runs import cache, process
 from ddlab.runs.process import Inputs
-from ddlab.training import pretraining
+from ddlab.training import pretraining, rela
 from tests.support import made_data, refuses
 
 CONFIG = pretraining.Config(network=networks.spec("convnet", width=4), epochs=4, batch_size=8)
@@ -164,9 +164,9 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
     "one class": ({"data": {"one": made_data(classes=1)}}, ["data", "two classes"]),
     "kind": ({"kind": "knn"}, ["kind", "'neighbours'"]),
     "seeds": ({"seeds": ()}, ["seeds", "at least one"]),
-    "config": ({"config": networks.spec("convnet")}, ["config", "pretraining Config"]),
+    "config": ({"config": networks.spec("convnet")}, ["config", "pretraining or rela"]),
     "no config": ({"config": {}}, ["config", "at least one"]),
-    "config of another kind": ({"config": {"a": CONFIG, "b": "convnet"}}, ["config['b']", "pretraining Config"]),
+    "config of another kind": ({"config": {"a": CONFIG, "b": "convnet"}}, ["config['b']", "pretraining or rela"]),
     "candidates": ({"candidates": (0.0,)}, ["candidates"]),
     "held out": ({"held_out": 1.0}, ["held_out", "0.9"]),
     "progress": ({"progress": 1}, ["progress"]),
@@ -195,3 +195,18 @@ def test_global_threads_and_gradients_stay(pairs: DistilledSet, sets: dict[str, 
         found = pretrained(pairs, sets, kind="ridge", seeds=(5,), config=CONFIG)
         assert not torch.is_grad_enabled()
     assert 0 <= found.of("other").mean <= 1 and found.cpu_seconds > 0
+
+
+def test_rela_beside_its_baseline(pairs: DistilledSet, sets: dict[str, ImageData]) -> None:
+    """Two configs of the same seeds, each as its own process trains it."""
+    alone = rela.SMALL.replace(schedule="constant", share=0.0)
+    data = {"own": sets["own"]}
+    found = pretrained(
+        pairs, data, kind="ridge", seeds=SEEDS, config={"ReLA": rela.SMALL, "alone": alone}, held_out=0.3
+    )
+    for name, config in (("ReLA", rela.SMALL), ("alone", alone)):
+        network = process.run(rela, config.replace(seed=3), Inputs(distilled=pairs))
+        wanted = probe(network, sets["own"], kind="ridge", held_out=0.3, seeds=(3,)).mean
+        assert found.of("own", name).per_seed[3] == wanted
+    with refuses("config['other']", "pretraining or rela"):
+        pretrained(pairs, data, config={"other": 3})  # type: ignore[dict-item]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +20,7 @@ from ddlab.methods.kernels import KernelSpec
 from ddlab.networks.family import REGISTERED
 from ddlab.training import self_supervised
 from ddlab.training.self_supervised import barlow_twins
+from tests.storm.derived import derived
 from tests.storm.good import BUNDLE, EVERY_STEP, Given, Good
 from tests.support import made_data
 
@@ -329,7 +331,10 @@ CORE: dict[str, Good] = {
         lambda g: {"count": 9, "step": 1}, call=lambda count, step: self_supervised.TwoViews(batch_size=4).indices(count, step),
         largest={"count": 1000},
     ),
-    "training.self_supervised.Training": Good(lambda g: {"loss": "mine"}),
+    **{
+        f"training.self_supervised.{name}": Good(lambda g: {"loss": "mine"})
+        for name in ("Training", "NarrowTraining", "MomentumTraining")
+    },
     "training.self_supervised.Teacher": Good(lambda g: {"objective": barlow_twins}),
     "training.self_supervised.teacher_of": Good(lambda g: {"config": self_supervised.Config()}),
     "training.self_supervised.followed": Good(
@@ -427,3 +432,19 @@ def _mnist(g: Given) -> object:
     if not (g.folder / "MNIST").exists():
         write_mnist(g.folder)
     return g.folder
+
+
+_SEEN_IN_EVERY_STEP = (
+    self_supervised.byol.byol_loss, self_supervised.dino.centred_probabilities, self_supervised.dino.dino_loss,
+    self_supervised.dino.moved_centre, self_supervised.moco.enqueued, self_supervised.moco.info_nce_loss,
+    self_supervised.simclr.nt_xent_loss, self_supervised.simclr.similarities, self_supervised.simsiam.negative_cosine,
+    self_supervised.swav.sinkhorn_assignments, self_supervised.swav.swav_loss, self_supervised.vicreg.covariance,
+    self_supervised.vicreg.covariance_loss, self_supervised.vicreg.deviations, self_supervised.vicreg.invariance_loss,
+    self_supervised.vicreg.variance_loss, self_supervised.vicreg.vicreg_loss,
+)  # fmt: skip
+for _function in _SEEN_IN_EVERY_STEP:
+    _entry = derived(_function)
+    assert _entry is not None
+    CORE[f"{_function.__module__.removeprefix('ddlab.')}.{_function.__name__}"] = dataclasses.replace(
+        _entry, nan_passes=EVERY_STEP
+    )

@@ -38,6 +38,10 @@ THEORY: dict[str, Good] = {
         largest={"draws": 3, "samples": 50},
     ),
     "theory.table_information": Good(lambda g: {"joint": g.tensor(3, 4).abs()}),
+    "theory.printed_direct_gradient": Good(
+        lambda g: {"online": g.tensor(3, 2), "target": g.tensor(3, 2, seed=1), "predictor": torch.eye(2), "correlation": torch.eye(2),
+                   "epsilon": 0.1},
+    ),
     "theory.total_variation": Good(
         lambda g: {"first": _line(0.3), "second": _line(0.5)}, whole=("first", "second")
     ),

@@ -8,6 +8,7 @@ examples:
   ddlab bench outer-step --method krr_st --real-batch 256    an outer iteration of KRR-ST or Boost at the published size
   ddlab bench matching --method dm --images-per-class 10    an update of DC, DSA or DM at the published size
   ddlab bench kernels --images 100 --precision float64   an update of KIP with so many points, beside numpy's matrix products
+  ddlab bench objectives --images 128                  an update by each objective without labels, beside the bare network on two views
   ddlab bench gpu --device cuda --precision bfloat16 --execution graphed --repeats 100   steps at 32 and 224 px
   ddlab bench resolutions                              FADRM at 48 and 64 px in turn against 64 px throughout
   ddlab bench toys                                     the toy world with one thread: training, validation, landscape
@@ -42,6 +43,7 @@ MEASURED = (
     "outer-step",
     "matching",
     "kernels",
+    "objectives",
     "gpu",
     "resolutions",
     "toys",
@@ -56,7 +58,10 @@ def add(commands: Any) -> None:
     parser.add_argument("--out", type=Path, help="also write the JSON here (all: a file in test-results)")
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument(
-        "--images", type=int, default=100, help="iteration: images in the batch; kernels: points that are learned"
+        "--images",
+        type=int,
+        default=100,
+        help="iteration, objectives: images in the batch; kernels: points that are learned",
     )
     parser.add_argument("--precision", default="float32", choices=("float32", "tf32", "bfloat16", "float64"))
     parser.add_argument(
@@ -72,9 +77,13 @@ def add(commands: Any) -> None:
         help="gpu: of a step of SRe2L, FADRM or DWA",
     )
     parser.add_argument("--real-batch", type=int, default=1024, help="outer-step, kernels: real images in the loss")
-    parser.add_argument("--repeats", type=int, default=5, help="outer-step, kernels, gpu: how many are timed")
     parser.add_argument(
-        "--size", type=int, help="iteration, gpu: height and width of the images in pixels (32; gpu: 32 and 224)"
+        "--repeats", type=int, default=5, help="outer-step, kernels, objectives, gpu: how many are timed"
+    )
+    parser.add_argument(
+        "--size",
+        type=int,
+        help="iteration, objectives, gpu: height and width of the images in pixels (32; gpu: 32 and 224)",
     )
     parser.add_argument("--data", default="digits", help="sre2l: a dataset's name, or folder:PATH")
     parser.add_argument("--limit", type=int, help="sre2l: so many images per class at most")
@@ -120,6 +129,9 @@ def _measured(options: argparse.Namespace) -> list[dict[str, Any]]:
         return [live()]
     if options.what == "toys":
         return toys()
+    if options.what == "objectives":
+        settings = {"repeats": options.repeats, "size": options.size or 32}
+        return steps.objective_steps(options.images, options.precision, options.device, **settings)
     if options.what == "resolutions":
         return [steps.resolutions(10)]
     if options.what == "iteration":
@@ -281,6 +293,7 @@ def everything() -> list[dict[str, Any]]:
         for count in ("10", "100", "500")
         for batch in ("256", "4096")
     ]
+    commands += [["objectives", "--images", "32", "--repeats", "3"]]
     found = []
     for command in commands:
         words = [sys.executable, "-m", "ddlab", "bench", *command, "--json"]

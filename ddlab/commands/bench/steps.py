@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import statistics
 import time
 from typing import Any
@@ -246,3 +247,46 @@ def kernel_steps(
         **found, "steps_per_cpu_second": round(1 / found["cpu_seconds"], 2), "products alone": alone,
         "ratio_to_products": round(found["cpu_seconds"] / max(alone["cpu_seconds"], 1e-9), 2), "peak_megabytes": memory,
     }  # fmt: skip
+
+
+def objective_steps(images: int, precision: str, device: str, repeats: int = 5, size: int = 32) -> list[dict[str, Any]]:
+    """One update by each objective without labels as ReLA has it, ResNet-18, beside the bare network's forward and backward on two views.
+
+    Barlow Twins' projector is that of its own preset. Rounds go through all objectives, so that all see the same load.
+    """
+    from ... import networks
+    from ...training.self_supervised import OBJECTIVES, Teacher
+
+    inputs = noise_inputs(images, size, device)
+    data = inputs.data
+    changes: dict[str, Any] = {"batch_size": images, "precision": precision}
+    configs = {name: each.Config.paper("cifar10", **changes) for name, each in OBJECTIVES.items()}
+    states = {name: Teacher(OBJECTIVES[name]).init(config, inputs) for name, config in configs.items()}
+    first = next(iter(states.values()))
+    spec = networks.spec("resnet18").for_data(data)
+    pixels = data.normalised(device=inputs.device)
+
+    def bare() -> None:
+        import torch
+
+        names = networks.parameter_names(spec)
+        leaves = {name: first.weights[name].detach().requires_grad_() for name in names}
+        with networks.passes_in(precision, inputs.device):
+            said = [networks.call(spec, first.weights | leaves, pixels, train=True)[0].features for _ in range(2)]
+        torch.autograd.grad(said[0].float().sum() + said[1].float().sum(), list(leaves.values()), allow_unused=True)
+
+    calls: dict[str, Any] = {"bare network": bare}
+    for name, objective in OBJECTIVES.items():
+        calls[name] = functools.partial(Teacher(objective).update, configs[name], inputs, states[name])
+    rounds = [{name: timed(call, 1, device) for name, call in calls.items()} for _ in range(repeats)]
+    seconds = {name: statistics.median(each[name]["cpu_seconds"] for each in rounds) for name in calls}
+    walls = {name: statistics.median(each[name]["wall_seconds"] for each in rounds) for name in calls}
+    return [
+        {
+            "name": f"{name} step, ResNet-18, {size} px", "images": images, "precision": precision, "device": device,
+            "cpu_seconds": seconds[name], "wall_seconds": walls[name],
+            "ratio_to_bare": round(walls[name] / walls["bare network"], 3) if device == "cuda"
+            else round(seconds[name] / seconds["bare network"], 3),
+        }
+        for name in calls
+    ]  # fmt: skip

@@ -17,7 +17,8 @@ says of what form): which of its tensors the gradient trains, which follow by mo
 | SwAV | prototypes (`follow` gives them length 1) | | queue, if any | Sinkhorn's assignment of one view for the other |
 | DINO | prototypes | network, projector, prototypes | centre | the target's probabilities, centred |
 
-Two things that some of them publish have no place yet: a predictor's own learning rate (SimSiam), and more than two views (DINO, SwAV).
+Each is a module here (`self_supervised.byol.Config.for_data(data)`); Barlow Twins' names are also the package's. Two things that some of
+them publish have no place yet: a predictor's own learning rate (SimSiam), and more than two views (DINO, SwAV).
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from ...core import errors
 from . import barlow_twins, byol, dino, moco, simclr, simsiam, swav, vicreg
 from .barlow_twins import SMALL, Config, barlow_twins_loss, cross_correlation, standardised
 from .features import representations
-from .objective import Batch, ObjectiveState, Training, followed
+from .momentum import MomentumTraining, target_momentum
+from .objective import Batch, NarrowTraining, ObjectiveState, Training, followed
 from .optimising import lars_direction, warmed_cosine
 from .projector import projected, projector_weights
 from .teacher import NAME, State, Teacher, Trace
@@ -55,6 +57,8 @@ __all__ = [
     "SMALL",
     "Batch",
     "Config",
+    "MomentumTraining",
+    "NarrowTraining",
     "ObjectiveState",
     "State",
     "Teacher",
@@ -62,20 +66,28 @@ __all__ = [
     "Training",
     "TwoViews",
     "barlow_twins_loss",
+    "byol",
     "cross_correlation",
+    "dino",
     "finish",
     "followed",
     "init",
     "lars_direction",
     "look",
+    "moco",
     "projected",
     "projector_weights",
     "representations",
+    "simclr",
+    "simsiam",
     "solarised",
     "standardised",
+    "swav",
+    "target_momentum",
     "teacher_of",
     "total_steps",
     "update",
+    "vicreg",
     "warmed_cosine",
     "with_brightness",
     "with_contrast",

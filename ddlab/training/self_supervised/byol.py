@@ -28,11 +28,12 @@ from torch import Tensor
 
 from ...core.boundary import checked
 from ...core.parameters import parameter
-from .momentum import MomentumTraining, follow, targets
+from .momentum import MomentumTraining, targets
+from .momentum import follow as follow  # a part of the objective
 from .objective import SMALL_RUN, Batch, ObjectiveState, Rows
 from .projector import projected, projector_weights
 
-__all__ = ["NAME", "SMALL", "Config", "byol_loss", "follow"]
+__all__ = ["NAME", "SMALL", "Config", "byol_loss"]
 NAME = "byol"
 _RELA = "the code of ReLA"
 

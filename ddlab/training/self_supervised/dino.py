@@ -34,11 +34,12 @@ from torch import Tensor
 from ...core import randomness
 from ...core.boundary import Share, checked, filled, floats
 from ...core.parameters import parameter
-from .momentum import MomentumTraining, follow, targets
+from .momentum import MomentumTraining, targets
+from .momentum import follow as follow  # a part of the objective
 from .objective import SMALL_RUN, Batch, ObjectiveState, Rows
 from .simclr import Temperature, similarities
 
-__all__ = ["NAME", "SMALL", "Config", "centred_probabilities", "dino_loss", "follow", "moved_centre"]
+__all__ = ["NAME", "SMALL", "Config", "centred_probabilities", "dino_loss", "moved_centre"]
 NAME = "dino"
 Centre = Annotated[Tensor, floats("d", finite=False), filled]
 

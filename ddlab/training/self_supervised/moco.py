@@ -33,11 +33,12 @@ from torch import Tensor
 from ...core import randomness
 from ...core.boundary import checked, filled, floats, integers
 from ...core.parameters import parameter
-from .momentum import MomentumTraining, follow, targets
+from .momentum import MomentumTraining, targets
+from .momentum import follow as follow  # a part of the objective
 from .objective import SMALL_RUN, Batch, ObjectiveState, Rows
 from .simclr import Temperature, similarities
 
-__all__ = ["NAME", "SMALL", "Config", "enqueued", "follow", "info_nce_loss"]
+__all__ = ["NAME", "SMALL", "Config", "enqueued", "info_nce_loss"]
 NAME = "moco"
 Queue = Annotated[Tensor, floats("k d", finite=False), filled]
 

@@ -12,9 +12,9 @@ Chen & He 2021, arXiv 2011.10566. BYOL without the moving average: stopping the 
 | 1: $D(p, z) = -\cos(p, z)$, mean over the batch; no gradient of z (equation 3) | `negative_cosine` |
 | 4: $D(p_1, z_2) / 2 + D(p_2, z_1) / 2$ | `loss` |
 
-The predictor narrows in the middle. The defaults are ReLA's on small images (Sun et al. 2024, arXiv 2405.14669). Deviations: linear layers
-have no bias, the projector's last one no batch norm (of the paper's table 3 the row "hidden-only"), and the predictor's learning rate
-decays with the network's (theirs stays as it is).
+The projector ends in a batch norm without scale and shift, the predictor narrows in the middle. The defaults are ReLA's on small images
+(Sun et al. 2024, arXiv 2405.14669). Deviations: linear layers have no bias; where a schedule lets the learning rate fall, the
+predictor's falls, too (theirs stays as it is).
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from torch import Tensor
 
 from ...core.boundary import checked
 from ...core.parameters import parameter
+from .barlow_twins import standardised
 from .objective import SMALL_RUN, Batch, ObjectiveState, Rows, Training
 from .projector import projected, projector_weights
 
@@ -75,7 +76,7 @@ def init(config: Config, encoder: dict[str, Tensor]) -> ObjectiveState:
 
 def loss(config: Config, state: ObjectiveState, batch: Batch) -> tuple[Tensor, ObjectiveState]:
     """Equation 4 on a batch."""
-    first, second = batch.projections
+    first, second = (standardised(projections) for projections in batch.projections)
     foretold, other = (projected(state.trained, projections) for projections in (first, second))
     return (negative_cosine(foretold, second) + negative_cosine(other, first)) / 2, state
 

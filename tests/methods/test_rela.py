@@ -1,0 +1,215 @@
+"""ReLA-D: its equations against numpy in float64, and the set that comes out."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from ddlab import networks
+from ddlab.data import ImageData
+from ddlab.distilled import DistilledSet
+from ddlab.methods import rela, selection
+from ddlab.networks import Network
+from ddlab.runs import process
+from ddlab.runs.process import Inputs
+from ddlab.theory import batch_pca
+from tests.storm.good import RECORD, Good
+from tests.support import assert_same, made_data, refuses
+
+EMPTY = rela.Moments(0, torch.zeros(6, dtype=torch.float64), torch.zeros(6, 6, dtype=torch.float64))
+
+
+def drawn(count: int = 50, width: int = 6, seed: int = 0) -> Tensor:
+    """float32, correlated, of unlike scales and far from 0."""
+    draw = torch.Generator().manual_seed(seed)
+    mixed = torch.randn(count, width, generator=draw) @ torch.randn(width, width, generator=draw)
+    return mixed * torch.logspace(-2, 1, width) + 5
+
+
+def moments_of(features: Tensor, cuts: int = 7) -> rela.Moments:
+    moments = dataclasses.replace(EMPTY)
+    for part in features.split(cuts):
+        moments = rela.joined(moments, part)
+    return moments
+
+
+STORM: dict[str, Any] = {
+    "Moments": RECORD,
+    "joined": Good(lambda g: {"moments": moments_of(drawn()), "features": drawn(4)}, whole=("moments",)),
+    "principal_components": Good(lambda g: {"moments": moments_of(drawn()), "components": 3}, whole=("moments",)),
+    "targets": Good(
+        lambda g: {"features": drawn(4), "basis": rela.principal_components(moments_of(drawn()), 3)}, whole=("basis",),
+        nan_passes="features are looked at where they are made",
+    ),
+    "prior_for": Good(lambda g: {"network": g.teacher, "data": g.data}, nan_passes="weights are looked at when they are used"),
+    "with_targets": Good(
+        lambda g: {"distilled": g.distilled, "config": rela.SMALL, "inputs": g.inputs},
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture
+def inputs(grey: ImageData, teacher: Network) -> Inputs:
+    return Inputs(data=grey, teachers=(teacher,))
+
+
+def components_of(features: Tensor) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mean, deviations along the components and the components, by numpy's SVD of all points at once."""
+    values = features.double().numpy()
+    centred = values - values.mean(0)
+    _, sizes, right = np.linalg.svd(centred, full_matrices=False)
+    signs = np.sign(right[np.arange(len(right)), np.abs(right).argmax(1)])
+    return values.mean(0), sizes / np.sqrt(len(values) - 1), (right * signs[:, None]).T
+
+
+@pytest.mark.parametrize("cuts", [1, 7, 50])
+def test_moments_in_batches_are_those_of_all(cuts: int) -> None:
+    features = drawn()
+    found, values = moments_of(features, cuts), features.double().numpy()
+    np.testing.assert_allclose(found.mean.numpy(), values.mean(0), atol=1e-10)
+    np.testing.assert_allclose(found.squares.numpy() / 49, np.cov(values.T), atol=1e-10)
+    assert found.count == 50 and moments_of(features, 50).squares.numel() == moments_of(drawn(500), 9).squares.numel()
+
+
+@pytest.mark.parametrize("cuts", [3, 50])
+def test_batch_pca_is_pca(cuts: int) -> None:
+    """By SVD, which forms no covariance; and theory's."""
+    features = drawn()
+    basis = rela.principal_components(moments_of(features, cuts), 4)
+    mean, deviations, directions = components_of(features)
+    np.testing.assert_allclose(basis["mean"].numpy(), mean, atol=1e-10)
+    np.testing.assert_allclose(basis["deviations"].numpy(), deviations[:4], atol=1e-10)
+    np.testing.assert_allclose(basis["directions"].numpy(), directions[:, :4], atol=1e-10)
+    np.testing.assert_allclose(basis["spread"].numpy(), features.double().numpy().std(0, ddof=1), atol=1e-10)
+    known = batch_pca(features.split(cuts), components=4)
+    torch.testing.assert_close(basis["directions"], known.directions, atol=1e-10, rtol=0)
+
+
+def test_both_orders_of_standardising() -> None:
+    features = drawn()
+    basis = rela.principal_components(moments_of(features), 4)
+    mean, deviations, directions = components_of(features)
+    centred, spread = features.double().numpy() - mean, features.double().numpy().std(0, ddof=1)
+    after = centred @ directions[:, :4] / (deviations[:4] + 0.1 * deviations[0])
+    before = (centred / (spread + 0.1 * spread.max())) @ directions[:, :4]
+    np.testing.assert_allclose(rela.targets(features, basis, epsilon=0.1).numpy(), after, atol=1e-5)
+    np.testing.assert_allclose(rela.targets(features, basis, order="paper", epsilon=0.1).numpy(), before, atol=1e-5)
+    whitened = np.cov(rela.targets(features, basis, epsilon=0.0).double().numpy().T)
+    np.testing.assert_allclose(whitened, np.eye(4), atol=1e-5)
+    with refuses("basis", "principal_components"):
+        rela.targets(features, {"mean": basis["mean"]})
+
+
+def test_a_component_without_variance_is_nothing() -> None:
+    """Three images have two components; the rest is rounding, which must not be blown up."""
+    features = drawn(3)
+    found = rela.targets(features, rela.principal_components(moments_of(features), 6))
+    assert found.isfinite().all() and found[:, 2:].abs().max() < 1e-2 < found[:, :2].abs().min()
+
+
+@pytest.mark.parametrize("batch_size", [5, 36])
+@pytest.mark.parametrize("order", ["reference", "paper"])
+def test_the_set(
+    order: Any, batch_size: int, inputs: Inputs, grey: ImageData, teacher: Network, tmp_path: Path
+) -> None:
+    """Images bit for bit, not copied; targets of a student of 4 features, by numpy; written and read."""
+    config = rela.SMALL.replace(ratio=1.0, order=order, batch_size=batch_size)
+    made = process.run(rela, config, inputs)
+    assert made.kind == "bytes" and made.tensors["pixels"].data_ptr() == grey.train_images.data_ptr()
+    assert torch.equal(made.images, grey.normalised()) and made.provenance["prior"] == teacher.fingerprint
+    features = networks.predict(teacher, grey.normalised()).features
+    mean, deviations, directions = components_of(features)
+    centred, spread = features.double().numpy() - mean, features.double().numpy().std(0, ddof=1)
+    wanted = (
+        centred @ directions[:, :4] / deviations[:4] if order == "reference" else centred / spread @ directions[:, :4]
+    )
+    np.testing.assert_allclose(made.target("representations").values[0].numpy(), wanted, atol=1e-4)
+    again = DistilledSet.load(made.save(tmp_path / "set"))
+    assert_same(again, made)
+    assert again.fingerprint == made.fingerprint and torch.equal(again.to_uint8(), grey.train_images)
+    assert torch.equal(again.rows(torch.tensor([3, 1])), grey.normalised([3, 1]))
+    assert made.storage_floats() == grey.train_images.numel() // 4 + 4 * 36 and repr(made) == repr(again)
+    with refuses("indices", "0 to 35", "36"):
+        made.rows(torch.tensor([36]))
+    for wrong in ({"pixels": made.images}, {"images": made.images}):
+        with refuses("pixels"):
+            dataclasses.replace(made, tensors=wrong)
+
+
+def test_a_static_part(inputs: Inputs, grey: ImageData) -> None:
+    config = rela.SMALL.replace(ratio=0.5, seed=3)
+    first = process.start(rela, config, inputs)
+    made = process.run(rela, config, inputs)
+    assert len(made) == 18 == len({*first.indices.tolist()})
+    assert torch.equal(made.images, grey.normalised(first.indices))
+    assert not torch.equal(first.indices, process.start(rela, config.replace(seed=4), inputs).indices)
+    half = dataclasses.replace(inputs, data=grey)
+    steps = [*process.steps(rela, config, half)]
+    assert [step.trace.phase for step in steps] == ["features"] * 2 + ["targets"] * 2
+    partly = rela.finish(config, inputs, steps[2].state)
+    assert len(partly) == 9 and not partly.complete and torch.equal(partly.images, made.images[:9])
+    assert 0 < float(steps[-1].trace.kept) <= 1 + 1e-6
+
+
+def test_a_labelled_set_gets_targets(inputs: Inputs) -> None:
+    """Of a set of training images those that the whole run gives them; its labels stay."""
+    chosen = process.run(selection, selection.Config(images_per_class=2), inputs)
+    config = rela.SMALL.replace(ratio=1.0)
+    found = rela.with_targets(chosen, config, inputs)
+    assert torch.equal(found.labels, chosen.labels)
+    whole = process.run(rela, config, inputs)
+    places = [int((whole.images == image).flatten(1).all(1).nonzero()[0]) for image in chosen.images]
+    torch.testing.assert_close(
+        found.target("representations").values[0],
+        whole.target("representations").values[0][places],
+        atol=1e-4,
+        rtol=1e-4,
+    )
+    colour = process.run(selection, selection.Config(images_per_class=1), Inputs(data=made_data(channels=3)))
+    with refuses("distilled", "1 channels"):
+        rela.with_targets(colour, config, inputs)
+
+
+def test_a_prior_of_other_data(grey: ImageData) -> None:
+    """Of other classes it has the same features; of another size, where its network ends in a mean."""
+    larger = made_data(classes=5, size=12)
+    prior = networks.initialise(networks.spec("convnet", width=8, head="mean").for_data(larger), seed=2)
+    as_teacher = rela.prior_for(prior, grey)
+    made = process.run(rela, rela.SMALL, Inputs(data=grey, teachers=(as_teacher,)))
+    assert made.target("representations").size == 4
+    same = rela.prior_for(prior, made_data(classes=3, size=12))
+    images = larger.normalised([0, 1])
+    assert torch.equal(networks.predict(same, images).features, networks.predict(prior, images).features)
+    with refuses("network", "1 channels"):
+        rela.prior_for(networks.initialise(prior.spec.for_data(made_data(channels=3)), seed=0), grey)
+    flat = networks.initialise(networks.spec("convnet", width=8).for_data(made_data(size=20)), seed=0)
+    with refuses("network", "(8, 8) pixels"):
+        rela.prior_for(flat, grey)
+
+
+def test_what_it_cannot_make(inputs: Inputs, grey: ImageData, teacher: Network) -> None:
+    with refuses("components", "at most 4", "5"):
+        process.run(rela, rela.SMALL.replace(components=5), inputs)
+    wide = rela.SMALL.replace(network=networks.spec("convnet", width=64), components=33)
+    with refuses("components", "at most 8", "33"):  # the teacher's
+        process.run(rela, wide, inputs)
+    with refuses("ratio", "at least two of 36"):
+        process.run(rela, rela.SMALL.replace(ratio=0.03), inputs)
+    with refuses("ratio", "(0, 1]"):
+        rela.Config(ratio=0.0)
+    still = dataclasses.replace(grey, train_images=grey.train_images[:1].expand(36, -1, -1, -1).clone())
+    with refuses("teacher", "differ between images", "36"):
+        process.run(rela, rela.SMALL.replace(ratio=1.0), Inputs(data=still, teachers=(teacher,)))
+    with refuses("components", "6", "7"):
+        rela.principal_components(moments_of(drawn()), 7)
+    with refuses("moments", "two images", "1"):
+        rela.principal_components(moments_of(drawn(1)), 2)
+    with refuses("features", "finite"):
+        rela.joined(moments_of(drawn()), drawn(2) * torch.nan)
+    assert [rela.Config.paper(name).network.family for name in ("cifar10", "imagenet")] == ["resnet18", "resnet50"]

@@ -1,0 +1,296 @@
+"""ReLA's training: its equations by hand, a plain PyTorch loop, and the processes that it is in its limits."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from ddlab import methods, networks
+from ddlab.core.parameters import Parameters
+from ddlab.data import ImageData
+from ddlab.distilled import DistilledSet, HardLabels, Representations
+from ddlab.networks import Network
+from ddlab.runs import process
+from ddlab.runs.process import Inputs
+from ddlab.training import rela, self_supervised
+from ddlab.training.self_supervised import OBJECTIVES, Teacher, barlow_twins, byol
+from ddlab.training.self_supervised import teacher as parts
+from tests.networks.test_networks import plain
+from tests.storm.good import EVERY_STEP, Good
+from tests.support import assert_same, made_data, refuses
+from tests.training.self_supervised.test_teacher import module_of
+
+STORM: dict[str, Good] = {
+    "cosine_loss": Good(lambda g: {"projected": g.tensor(3, 4), "targets": g.tensor(3, 4, seed=1)}, nan_passes=EVERY_STEP),
+    "projection_weights": Good(lambda g: {"features": 3, "targets": 2, "seed": 0}, largest={"features": 1e3, "targets": 1e3}),
+    "subset": Good(
+        lambda g: {"count": 9, "size": 4, "epoch": 1, "static": False, "seed": 0}, largest={"count": 1e3, "size": 1e3}
+    ),
+    "adapted": Good(lambda g: {"averages": torch.tensor([1.0, 0.5]), "loss": torch.tensor(0.9)}, nan_passes=EVERY_STEP),
+    "scaled_decay": Good(lambda g: {"decay": 0.95, "total": 100}),
+    "share_at": Good(lambda g: {"config": rela.SMALL, "step": 1, "total": 4}),
+}  # fmt: skip
+BARLOW = barlow_twins.SMALL.replace(batch_size=8, optimiser="adamw", learning_rate=0.3, second_solarise_probability=0.7)
+
+
+@pytest.fixture(scope="module")
+def data() -> ImageData:
+    return made_data(channels=3, train=8)
+
+
+@pytest.fixture(scope="module")
+def inputs(data: ImageData) -> Inputs:
+    """24 colour images, and targets of an untrained prior."""
+    prior = networks.initialise(networks.spec("convnet", width=8).for_data(data), seed=1)
+    method = methods.get("rela")
+    return Inputs(distilled=process.run(method, method.SMALL.replace(ratio=1.0), Inputs(data=data, teachers=(prior,))))
+
+
+def small(**changes: Any) -> rela.Config:
+    settings: dict[str, Any] = {"objective": BARLOW}
+    return rela.Config(**settings | changes)
+
+
+def states(config: rela.Config, inputs: Inputs) -> list[Any]:
+    return [step.state for step in process.steps(rela, config, inputs)]
+
+
+def test_the_loss_is_one_minus_the_cosine() -> None:
+    one, other = (torch.randn(5, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(s)) for s in (0, 1))
+    a, b = one.numpy(), other.numpy()
+    wanted = np.mean([1 - a[i] @ b[i] / np.linalg.norm(a[i]) / np.linalg.norm(b[i]) for i in range(5)])
+    assert float(rela.cosine_loss(one, other)) == pytest.approx(wanted, abs=1e-14)
+    leaf = one.requires_grad_()
+    assert torch.autograd.gradcheck(lambda x: rela.cosine_loss(x, other), (leaf,))
+    lengths = np.linalg.norm(a.copy(), axis=1)[:, None], np.linalg.norm(b, axis=1)[:, None]
+    cosines = (a * b).sum(1, keepdims=True) / lengths[0] / lengths[1]
+    by_hand = -(b / lengths[1] - cosines * a / lengths[0]) / lengths[0] / 5
+    np.testing.assert_allclose(torch.autograd.grad(rela.cosine_loss(leaf, other), leaf)[0].numpy(), by_hand, atol=1e-14)
+    assert float(rela.cosine_loss(torch.zeros(2, 3), torch.ones(2, 3))) == 1
+
+
+def test_lambda_is_algorithm_1s() -> None:
+    """Written down once more with floats, on losses that fall, rise and stay."""
+    losses = [*np.linspace(1.1, 0.3, 60), *np.linspace(0.3, 0.9, 20), *[0.9] * 20]
+    averages, mean, rho_mean = torch.tensor(rela.FIRST_AVERAGES, dtype=torch.float64), 2.0, 0.0
+    for loss in losses:
+        rho = np.exp(-max(mean - loss, 0) * 40)
+        rho_mean = 0.6 * rho_mean + 0.4 * rho
+        mean = 0.9 * mean + 0.1 * loss
+        averages, share = rela.adapted(averages, torch.tensor(loss, dtype=torch.float64), 0.9, 0.6)
+        assert float(share) == pytest.approx(0.8 - rho_mean * 0.8, abs=1e-13)
+        assert averages.tolist() == pytest.approx([mean, rho_mean], abs=1e-13)
+    first = rela.adapted(torch.tensor([2.0, 0.0]), torch.tensor(1.0))
+    assert float(first[1]) == pytest.approx(0.8) and first[0].tolist() == pytest.approx([1.999, 0.05 * np.exp(-40)])
+
+
+def test_averages_are_as_long_a_part_of_any_run() -> None:
+    """What is left of a first value after a tenth of the run is the same."""
+    for decay in (0.95, 0.999):
+        assert rela.scaled_decay(decay, total=rela.PUBLISHED_STEPS) == decay
+        left = [rela.scaled_decay(decay, total=total) ** (total / 10) for total in (100, 39_000, 10**6)]
+        assert left == pytest.approx([decay**3900] * 3, rel=1e-9)
+
+
+def test_an_epoch_sees_a_part_of_the_images_once() -> None:
+    drawn: dict[str, Any] = {"count": 20, "size": 7, "seed": 3}
+    anew = [rela.subset(epoch=epoch, static=False, **drawn) for epoch in range(40)]
+    once = [rela.subset(epoch=epoch, static=True, **drawn) for epoch in range(40)]
+    assert all(len(set(each.tolist())) == 7 for each in anew + once)
+    assert len({*torch.cat(anew).tolist()}) == 20 and len({*torch.cat(once).tolist()}) == 7
+    assert len({tuple(each.tolist()) for each in anew}) == len({tuple(each.tolist()) for each in once}) == 40
+    views = self_supervised.TwoViews(batch_size=20, seed=3)
+    assert torch.equal(rela.subset(20, 20, epoch=2, static=False, seed=3), views.indices(20, 2))
+    with refuses("size", "20", "21"):
+        rela.subset(20, 21, epoch=0, static=False, seed=0)
+
+
+def plain_loop(given: rela.Config, inputs: Inputs, data: ImageData, shares: Any, milder: bool) -> list[list[float]]:
+    """A script's loop by Barlow Twins and ReLA; the weights' first values, order, views and rates are the library's."""
+    own, source = given.own, inputs.distilled
+    assert source is not None
+    begun, targets = rela.init(given, inputs), source.target("representations").values[0]
+    spec = own.network.for_data(data)
+    module: Any = plain(Network(spec=spec, weights=begun.weights))
+    projector, matrix = module_of(begun.projector, own.projector_depth), begun.projection.clone().requires_grad_()
+    seen: dict[str, Tensor] = {}
+    module.classifier.register_forward_pre_hook(lambda _, inputs: seen.update(features=inputs[0]))
+    learnt = [p for name, p in module.named_parameters() if not name.startswith("classifier")]
+    learnt += [*projector.parameters()] if not milder else []
+    solver = torch.optim.AdamW([*learnt, *([matrix] if given.train_projection else [])], weight_decay=own.weight_decay)
+    total, told = rela.total_steps(given, inputs), []
+    views_of = own.replace(crop_area=given.crop_area, second_solarise_probability=0) if milder else own
+    for step in range(total):
+        solver.param_groups[0]["lr"] = parts._learning_rate(own, 24, step, total)
+        rows = own.indices(24, step)
+        features = []
+        for view in views_of.pair(data.normalised(rows), mean=data.mean, std=data.std, step=step):
+            module.train()(view)
+            features.append(seen["features"])
+        loss = sum((1 - torch.cosine_similarity(each @ matrix.T, targets[rows])).mean() for each in features) / 2
+        share = shares(float(torch.as_tensor(loss).detach()))
+        first, second = (projector(each) for each in features)
+        objective = (
+            0
+            if milder
+            else self_supervised.barlow_twins_loss(first, second, off_diagonal_weight=BARLOW.off_diagonal_weight)
+        )
+        solver.zero_grad()
+        (share * loss + (1 - share) * objective).backward()
+        solver.step()
+        told.append(
+            [
+                float(torch.as_tensor(loss).detach()),
+                share,
+                float(torch.cat([p.detach().flatten() for p in learnt]).norm()),
+                float(matrix.detach().norm()),
+            ]
+        )
+    return told
+
+
+@pytest.mark.parametrize("kind", ["adaptive", "constant", "targets alone"])
+def test_updates_equal_a_plain_loop(
+    kind: str, inputs: Inputs, data: ImageData, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Algorithm 1 begins where the losses are, so that lambda moves in six steps."""
+    monkeypatch.setattr(rela, "FIRST_AVERAGES", (1.0, 0.0))
+    mean, rho_mean = 1.0, 0.0
+
+    def adaptive(loss: float) -> float:
+        nonlocal mean, rho_mean
+        rho_mean = 0.95 * rho_mean + 0.05 * float(np.exp(-40 * max(mean - loss, 0)))
+        mean = 0.999 * mean + 0.001 * loss
+        return 0.8 * (1 - rho_mean)
+
+    share = 1.0 if kind == "targets alone" else 0.9
+    config = small(
+        schedule="adaptive" if kind == "adaptive" else "constant", share=share, scaled=False, train_projection=share < 1
+    )
+    wanted = plain_loop(config, inputs, data, adaptive if kind == "adaptive" else lambda _: share, share == 1)
+    found = []
+    for step in process.steps(rela, config, inputs):
+        spec = config.own.network.for_data(data)
+        encoder = {f"network.{name}": value for name, value in step.state.weights.items()}
+        names = [name for name in parts._learnt(spec, {}) if name in encoder]
+        values = [encoder[name] for name in names] + ([*step.state.projector.values()] if share < 1 else [])
+        norms = [float(torch.cat([value.flatten() for value in values]).norm()), float(step.state.projection.norm())]
+        found.append([float(step.trace.target_loss), float(step.trace.share), *norms])
+    # Adam makes steps of the rounding in gradients that are 0, those of biases before batch norm: hence the wide second one.
+    np.testing.assert_allclose(np.delete(found, 2, 1), np.delete(wanted, 2, 1), rtol=2e-4)
+    np.testing.assert_allclose(np.take(found, 2, 1), np.take(wanted, 2, 1), rtol=2e-3)
+    assert (len({share for _, share, *_ in found}) > 2) == (kind == "adaptive")
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_without_targets_it_is_the_objectives_own_process(name: str, inputs: Inputs, data: ImageData) -> None:
+    """Lambda 0 and all images: the same tensors bit for bit, in every step."""
+    own = OBJECTIVES[name].SMALL.replace(seed=4, batch_size=10)
+    config = rela.Config(objective=own.replace(seed=9), schedule="constant", share=0.0, seed=4)
+    wanted = [step.state for step in process.steps(Teacher(OBJECTIVES[name]), own, Inputs(data=data))]
+    found = [
+        parts.State(**{f.name: getattr(one, f.name) for f in dataclasses.fields(parts.State)})
+        for one in states(config, inputs)
+    ]
+    assert_same(found, wanted)
+    assert_same(
+        process.run(rela, config, inputs).weights,
+        process.run(Teacher(OBJECTIVES[name]), own, Inputs(data=data)).weights,
+    )
+
+
+def test_targets_alone_do_not_ask_the_objective(inputs: Inputs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(byol, "loss", lambda *_: pytest.fail("asked"))
+    config = rela.Config(objective=byol.SMALL.replace(weight_decay=0.5), schedule="constant", share=1.0)
+    begun, last = rela.init(config, inputs), states(config, inputs)[-1]
+    assert_same((last.projector, last.objective.trained), (begun.projector, begun.objective.trained))
+    target, momentum = begun.objective.target["network.classifier.weight"], byol.SMALL.target_momentum
+    assert torch.equal(last.objective.target["network.classifier.weight"], target)
+    name = next(name for name in begun.weights if name.endswith("weight"))
+    one = states(config, inputs)[0]
+    followed = momentum * begun.objective.target[f"network.{name}"] + (1 - momentum) * one.weights[name]
+    torch.testing.assert_close(one.objective.target[f"network.{name}"], followed)
+
+
+def test_after_the_switch_it_is_the_objectives_own_process(inputs: Inputs, data: ImageData) -> None:
+    """With an optimiser that begins there; W, if it is trained, waits."""
+    config = rela.Config(objective=byol.SMALL.replace(epochs=6, batch_size=8), switch=0.5, train_projection=True)
+    steps = [*process.steps(rela, config, inputs)]
+    assert [float(step.trace.share) for step in steps] == [1.0] * 9 + [0.0] * 9
+    assert not torch.equal(steps[0].state.projection, steps[8].state.projection)
+    assert torch.equal(steps[8].state.projection, steps[-1].state.projection)
+    spec = config.own.network.for_data(data)
+    state = parts.restarted(config.own, spec, steps[8].state, {})
+    state = parts.State(**{f.name: getattr(state, f.name) for f in dataclasses.fields(parts.State)})
+    *_, wanted = process.steps(Teacher(byol), config.own, Inputs(data=data), state)
+    assert_same(steps[-1].state.weights, wanted.state.weights)
+
+
+def test_w_is_trained_only_on_request_and_targets_are_learnt(inputs: Inputs) -> None:
+    still = BARLOW.replace(epochs=40, learning_rate=0.3, jitter_probability=0.0, grey_probability=0.0)
+    for trained in (False, True):
+        changes: dict[str, Any] = {"schedule": "constant", "share": 1.0, "crop_area": 1.0, "train_projection": trained}
+        config = small(objective=still, **changes)
+        steps = [*process.steps(rela, config, inputs)]
+        assert torch.equal(steps[-1].state.projection, rela.init(config, inputs).projection) != trained
+        losses = [float(step.trace.target_loss) for step in steps]
+        assert np.mean(losses[-6:]) < np.mean(losses[:6]) - 0.1
+
+
+@pytest.mark.parametrize("subset", ["dynamic", "static"])
+def test_few_images_make_one_batch(subset: str, inputs: Inputs) -> None:
+    config = small(ratio=0.2, subset=subset)
+    assert rela.total_steps(config, inputs) == BARLOW.epochs  # 5 of 24 images, batches of 8
+    assert process.run(rela, config, inputs).provenance["complete"]
+
+
+def test_a_config_is_text_and_back() -> None:
+    config = rela.Config(objective=OBJECTIVES["simclr"].SMALL, ratio=0.3, schedule="adaptive")
+    assert rela.Config.from_string(config.to_string()) == config
+    assert self_supervised.Training.from_dict(json.loads(json.dumps(config.to_dict()))["objective"]) == config.objective
+    assert rela.Config.from_string('objective="byol"') == rela.Config()
+    for wrong in ({}, {"loss": "none"}, 3):
+        with refuses("objective"):
+            self_supervised.Training.from_dict(wrong)  # type: ignore[arg-type]
+
+
+def test_presets() -> None:
+    published = rela.Config.paper("cifar10")
+    own = published.objective
+    assert (own.network.family, own.epochs, own.batch_size, own.optimiser, own.weight_decay) == (
+        "resnet18",
+        100,
+        128,
+        "adamw",
+        0.01,
+    )
+    assert own.learning_rate * 128 / self_supervised.objective.RATE_BATCH == pytest.approx(1e-3)
+    assert not published.train_projection and published.schedule == "switch" and published.crop_area == 0.5
+    with refuses("dataset", "'cifar10'"):
+        rela.Config.paper("flowers")
+
+
+def test_what_it_cannot_train_on(inputs: Inputs, data: ImageData) -> None:
+    with refuses("distilled", "rela_f", "None"):
+        process.run(rela, small(), Inputs(data=data))
+    with refuses("ratio", "at least two of 24 images", "0.05"):
+        process.run(rela, small(ratio=0.05), inputs)
+    with refuses("ratio", "(0, 1]", "0.0"):
+        small(ratio=0.0)
+    with refuses("objective", "Training"):
+        small(objective=Parameters())
+    assert inputs.distilled is not None
+    labelled = DistilledSet(
+        tensors={"images": inputs.distilled.images}, targets=(HardLabels(torch.zeros(24, dtype=torch.int64)),),
+        class_names=("a",), mean=data.mean, std=data.std,
+    )  # fmt: skip
+    with refuses("labels", "'representations'"):
+        process.run(rela, small(), Inputs(distilled=labelled))
+    both = labelled.with_targets(Representations({"representations": torch.ones(1, 24, 3)}))
+    assert process.run(rela, small(), Inputs(distilled=both)).provenance["complete"]
