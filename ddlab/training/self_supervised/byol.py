@@ -22,6 +22,7 @@ momentum from 0.996 to 1. Deviations: linear layers have no bias; the target mov
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import torch.nn.functional as F
 from torch import Tensor
@@ -49,6 +50,11 @@ class Config(MomentumTraining):
     output_width: int = parameter(
         256, range=(1, 10**5), help="Length of a projection and of a prediction.", source=_RELA
     )
+
+    @classmethod
+    def teaching(cls, **changes: Any) -> Self:
+        """As every objective's with a momentum encoder; a narrow projector and predictor learnt less in few steps."""
+        return super().teaching(**{"projector_width": 1024, "output_width": 256} | changes)
 
 
 @checked

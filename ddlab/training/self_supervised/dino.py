@@ -69,8 +69,8 @@ class Config(MomentumTraining):
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
-        """As every objective's with a momentum encoder, and few prototypes."""
-        return super().teaching(**{"prototypes": 128} | changes)
+        """As every objective's with a momentum encoder, and fewer prototypes."""
+        return super().teaching(**{"projector_width": 256, "prototypes": 512} | changes)
 
 
 @checked
