@@ -63,7 +63,8 @@ def made(monkeypatch: pytest.MonkeyPatch) -> DistilledSet:
 
 
 def config() -> rela_f.Config:
-    own = byol.Config.for_data(DATA, network=SPEC, epochs=EPOCHS, batch_size=BATCH, learning_rate=0.01)
+    short: dict[str, Any] = {"epochs": EPOCHS, "batch_size": BATCH, "learning_rate": 0.01}
+    own = byol.Config.for_data(DATA, network=SPEC, projector_width=128, output_width=64, **short)
     return rela_f.Config(objective=own, ratio=0.75, crop_area=own.crop_area, seed=SEED)
 
 

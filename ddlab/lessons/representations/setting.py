@@ -33,6 +33,7 @@ from ...training import self_supervised
 UNTRAINED, WEAK, STRONG = "untrained", "weak", "strong"
 SHUFFLED, PIXELS, ALONE = "untrained, shuffled", "pixels", "none"
 PRIORS = (UNTRAINED, WEAK, STRONG)
+NARROW = {"projector_width": 128, "output_width": 64}  # the heads: small, so that a step is quick
 LEARNING_RATE = 0.01  # for 256 images; of .004 to .03 the one with which BYOL alone does best, on seeds of no record
 PROBE_STRENGTH = 1e-3  # of the linear probe, for all networks alike
 
@@ -129,7 +130,7 @@ def shapes(place: Place) -> Scale:
         network=networks.spec("convnet", width=4 if smoke else 16),
         prior=prior,
         preset="for_data",
-        fields=short | {"batch_size": 10 if smoke else 50, "learning_rate": LEARNING_RATE},
+        fields=short | {"batch_size": 10 if smoke else 50, "learning_rate": LEARNING_RATE} | NARROW,
         strong=_trained(images, _without_labels(images, prior, 2)) if smoke else lambda place: networks.load(SHIPPED),
         weak=self_supervised.Config.teaching(network=prior, epochs=2 if smoke else 8),
     )
@@ -153,7 +154,7 @@ def cifar10_small(place: Place) -> Scale:
         network=networks.spec("convnet", width=4 if smoke else 32),
         prior=prior,
         preset="for_data",
-        fields={"epochs": 2 if smoke else 40, "batch_size": 10 if smoke else 64},
+        fields={"epochs": 2 if smoke else 40, "batch_size": 10 if smoke else 64} | NARROW,
         strong=_trained(images, _without_labels(images, prior, 2 if smoke else 40)),
         weak=self_supervised.Config.teaching(network=prior, epochs=2 if smoke else 20),
     )

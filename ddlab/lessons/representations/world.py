@@ -21,7 +21,7 @@ from ...runs import Keep, Run, Runs, cache
 from ...runs.process import Inputs
 from ...training import rela as rela_f
 from ...training import self_supervised
-from .setting import LEARNING_RATE, PRIORS, UNTRAINED
+from .setting import LEARNING_RATE, NARROW, PRIORS, UNTRAINED
 
 _LABELLED, _MAPPED, _MARKS, _FRAMES = 1000, 300, 7, 16
 _STRENGTH = 1e-2
@@ -98,8 +98,9 @@ class World:
     def config(self, settings: Settings, *, alone: bool = False) -> rela_f.Config:
         """How the network is trained, with the targets or alone."""
         module = self_supervised.OBJECTIVES[settings.objective].Config
-        own: dict[str, Any] = {"network": self.network, "batch_size": 50, "learning_rate": LEARNING_RATE}
-        objective = module.for_data(self.data, epochs=settings.epochs, **own)
+        fields: dict[str, Any] = {"batch_size": 50, "learning_rate": LEARNING_RATE, "epochs": settings.epochs} | NARROW
+        own = {name: value for name, value in fields.items() if name in module.__dataclass_fields__}
+        objective = module.for_data(self.data, network=self.network, **own)
         names = ("ratio", "subset", "schedule", "share", "train_projection", "seed")
         changes = {name: getattr(settings, name) for name in names}
         without: dict[str, Any] = {"schedule": "constant", "share": 0.0, "train_projection": False} if alone else {}
