@@ -7,7 +7,11 @@ import statistics
 import time
 from typing import Any
 
-from ... import records
+import torch
+import torch.nn.functional as F
+
+from ... import records, theory
+from ...core import randomness
 from ...methods import rela as rela_d
 from ...records.sweep import Place
 from ...runs import process
@@ -16,7 +20,7 @@ from ...training import rela as rela_f
 from ...training.self_supervised import OBJECTIVES
 from ..claims import Claim
 from ..shared import printed_sentences
-from ..shared.effects import Measured, differences, measured
+from ..shared.effects import EACH, Measured, differences, measured
 from . import NAME, sweep
 from .setting import ALONE, PIXELS, SCALES, SHUFFLED, STRONG, UNTRAINED, WEAK
 from .sweep import SHARES
@@ -30,6 +34,15 @@ _TIMED = 20  # updates
 CLAIMS: list[Claim] = []
 
 CLAIMS += [
+    claim(
+        "R9 gradient", "ReLA, appendix I, eq 46", "SimCLR's gradient is the sum of the two printed terms.",
+        effect="minus the largest difference from autograd, as a part of the gradient's largest number",
+        claimed=0.0, every=True,
+    ),
+    claim(
+        "R9 dropped", "ReLA, appendix I, eq 46", "The second of them reduces to 0.",
+        effect="1 minus the length of the second term over that of the first, all rows of 16 images", claimed=0.9,
+    ),
     claim("R10 random", "ReLA, Table 2", "Targets of a network that was never trained help BYOL.",
           effect=f"{PROBE}, BYOL with ReLA and an untrained prior minus BYOL alone, {FEW}", claimed=0.02),
     claim("R10 stronger", "ReLA, Table 2", "A stronger prior helps more than an untrained one.",
@@ -118,6 +131,20 @@ def recorded_effects() -> dict[str, Measured]:
     return measured(found, ON_SHAPES)
 
 
+def gradient_effects(draws: int) -> dict[str, Measured]:
+    """R9: eq 46 of random directions, against autograd of the loss."""
+    found: dict[str, list[float]] = {"R9 gradient": [], "R9 dropped": []}
+    for seed in range(draws):
+        drawn = torch.randn((32, 8), generator=randomness.generator(seed, 0, "claim R9"), dtype=torch.float64)
+        rows = F.normalize(drawn).requires_grad_()
+        own, others = theory.simclr_gradient_terms(rows.detach()[:16], rows.detach()[16:], temperature=0.5)
+        logits = (rows @ rows.T / 0.5).masked_fill(torch.eye(32, dtype=torch.bool), -torch.inf)
+        (slope,) = torch.autograd.grad(F.cross_entropy(logits, torch.arange(32).roll(16)), rows)
+        found["R9 gradient"].append(-float((own + others - slope).abs().max() / slope.abs().max()))
+        found["R9 dropped"].append(1 - float(others.norm() / own.norm()))
+    return measured(found, "random directions, 16 images, temperature .5")
+
+
 def budget_effects(repeats: int) -> dict[str, Measured]:
     """R12, by the clock: all targets, then some steps of BYOL on all images, once per repeat."""
     world, place, found = SCALES["shapes"](Place()), Place(), []
@@ -147,4 +174,4 @@ def printed_effects() -> dict[str, Measured]:
 
 def effects(pairs: int) -> dict[str, Measured]:
     """All claims of the lesson: from the records, from `pairs` timings, and from the paper's tables."""
-    return recorded_effects() | budget_effects(pairs) | printed_effects()
+    return gradient_effects(EACH * pairs) | recorded_effects() | budget_effects(pairs) | printed_effects()
