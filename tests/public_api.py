@@ -53,6 +53,7 @@ EXPLORERS = {
     "lessons.inverting_a_network.diversity_view": ("DiversityView",),
     "lessons.matching.lab": ("MatchingLab",),
     "lessons.matching.what_is_matched": ("GradientLab",),
+    "lessons.representations.lab": ("TargetLab",),
     "lessons.kernels.finite": ("WidthLab",),
     "lessons.kernels.lab": ("KernelLab",),
     "lessons.kernels.plane": ("KernelPlane",),

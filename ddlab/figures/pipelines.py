@@ -237,6 +237,35 @@ TRIAL = Pipeline(
     "from the interval and the declared size alone.",
 )
 
+RELA = Pipeline(
+    "ReLA: a network's answers as targets",
+    [
+        Box("data", "all images", (0, 0), "data"),
+        Box("prior", "any frozen\nnetwork (prior)", (1, 0), "network"),
+        Box("targets", "targets,\nmade once", (2, 0), "labels"),
+        Box("views", "new tenth each\nepoch, two views", (0, 1), "images"),
+        Box("network", "network", (1, 1), "network"),
+        Box("rela", "ReLA:\n1 − cos, weight λ", (2, 1), "loss"),
+        Box("ssl", "BYOL,\nweight 1 − λ", (1, 2), "loss"),
+        Box("probe", "linear probe\non labels", (0, 2), "result"),
+    ],
+    [
+        Arrow("data", "prior"),
+        Arrow("prior", "targets", "PCA"),
+        Arrow("data", "views", "draw"),
+        Arrow("views", "network"),
+        Arrow("network", "rela", "W"),
+        Arrow("targets", "rela"),
+        Arrow("rela", "network", "gradient", gradient=True),
+        Arrow("network", "ssl"),
+        Arrow("ssl", "network", "gradient", gradient=True),
+        Arrow("network", "probe"),
+    ],
+    alt="A frozen network, the prior, is asked once about every image; the principal components of its answers are the targets. In each "
+    "epoch a new tenth of the images is drawn. A fresh network learns from two views of each: by ReLA's loss, the cosine between its "
+    "projected features and the target, and by a self-supervised loss such as BYOL. In the end a linear probe reads its features.",
+)
+
 KIP = Pipeline(
     "KIP and label solve: kernel regression instead of a network",
     [
@@ -313,5 +342,6 @@ METHODS = {
     "distribution_matching": DM,
     "kernel_inducing_points": KIP,
     "label_solve": KIP,
+    "representations_as_targets": RELA,
 }
 """Name of a method -> its drawing."""

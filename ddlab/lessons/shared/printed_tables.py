@@ -107,3 +107,53 @@ BOOST_11 = tuple(row for row in BOOST_11_SHIFTS.values() if not math.isnan(row[1
 BOOST_12_RUNS = {"none": (48.57, 0.18), "rotation": (52.41, 0.10), "jigsaw": (50.93, 0.21), "crop": (51.03, 0.40)}
 BOOST_12 = {kind: accuracy for kind, (accuracy, _) in BOOST_12_RUNS.items()}
 BOOST_13 = {"KRR-ST": (4483, 189), "Boost": (6917, 205)}  # megabytes and minutes
+
+# ReLA, Table 2: (set, percent of its images in an epoch) -> BYOL; ReLA with an untrained prior, BYOL's of CIFAR-10, CIFAR-100,
+# Tiny-ImageNet and ImageNet-1K, CLIP RN50.
+RELA_2: dict[tuple[str, int], tuple[float, ...]] = {
+    ("CIFAR-10", 1): (39.8, 51.1, 54.1, 51.6, 52.5, 51.1, 52.4),
+    ("CIFAR-10", 10): (56.1, 65.2, 80.8, 75.7, 78.5, 82.2, 83.2),
+    ("CIFAR-10", 20): (65.5, 75.2, 82.1, 80.7, 81.7, 84.2, 83.9),
+    ("CIFAR-100", 1): (14.1, 24.1, 25.8, 25.3, 25.4, 24.9, 24.5),
+    ("CIFAR-100", 10): (30.0, 36.7, 51.3, 52.1, 53.6, 55.6, 56.9),
+    ("CIFAR-100", 20): (33.1, 45.4, 54.0, 53.0, 56.4, 58.5, 57.0),
+    ("Tiny-ImageNet", 1): (8.5, 18.0, 21.4, 22.8, 24.4, 23.6, 20.7),
+    ("Tiny-ImageNet", 10): (26.4, 31.2, 35.8, 33.5, 39.0, 39.5, 42.2),
+    ("Tiny-ImageNet", 20): (27.8, 34.6, 38.7, 39.0, 40.1, 42.3, 42.6),
+    ("ImageNet-1K", 1): (7.0, 18.3, 25.1, 23.3, 32.7, 33.9, 39.2),
+    ("ImageNet-1K", 10): (45.2, 51.3, 52.9, 52.5, 53.3, 52.3, 52.6),
+    ("ImageNet-1K", 20): (53.6, 54.6, 56.0, 56.0, 56.6, 56.5, 57.7),
+}
+RELA_2_FULL = {"CIFAR-10": 82.8, "CIFAR-100": 51.7, "Tiny-ImageNet": 43.9, "ImageNet-1K": 62.0}  # BYOL on all images
+RELA_5_HALF = 62.2  # section 5.2: ImageNet-1K, half of the images, ResNet-50, prior CLIP ViT B/16
+# ReLA, Table 3, 10% of the images: (set, network) -> BYOL; ReLA with CLIP RN50, RN101, RN50x4, ViT B/32, ViT B/16, ViT L/14.
+RELA_3: dict[tuple[str, str], tuple[float, ...]] = {
+    ("CIFAR-10", "ResNet-18"): (55.1, 83.2, 83.0, 83.8, 85.1, 85.3, 85.2),
+    ("CIFAR-10", "MobileNet-V2"): (41.8, 81.0, 83.5, 83.3, 85.7, 85.7, 84.2),
+    ("CIFAR-10", "EfficientNet-B0"): (23.8, 81.0, 85.0, 86.0, 87.2, 87.7, 87.4),
+    ("CIFAR-10", "ViT T/16"): (45.0, 63.9, 65.5, 64.2, 64.5, 65.0, 62.9),
+    ("Tiny-ImageNet", "ResNet-18"): (25.3, 42.2, 40.3, 41.6, 42.4, 43.4, 41.9),
+    ("Tiny-ImageNet", "MobileNet-V2"): (6.9, 33.0, 44.2, 40.8, 43.2, 42.4, 35.0),
+    ("Tiny-ImageNet", "EfficientNet-B0"): (0.7, 41.8, 33.3, 39.8, 40.8, 48.4, 23.8),
+    ("Tiny-ImageNet", "ViT T/16"): (14.9, 34.5, 32.7, 32.5, 31.7, 32.0, 29.3),
+}
+# ReLA, Table 4, 10% of the images, ResNet-18: set -> objective -> alone, with an untrained prior, with CLIP RN50.
+RELA_4: dict[str, dict[str, tuple[float, float, float]]] = {
+    "CIFAR-10": {
+        "SimCLR": (71.2, 71.4, 82.1), "Barlow Twins": (63.6, 65.5, 66.7), "DINO": (64.1, 70.8, 80.5), "MoCo": (66.4, 71.2, 75.7),
+        "SimSiam": (50.0, 68.1, 85.1), "SwAV": (66.3, 72.4, 81.1), "VICReg": (68.7, 70.6, 74.6),
+    },
+    "Tiny-ImageNet": {
+        "SimCLR": (13.8, 31.8, 39.2), "Barlow Twins": (28.3, 28.1, 28.4), "DINO": (26.0, 31.4, 36.6), "MoCo": (27.7, 33.0, 35.1),
+        "SimSiam": (16.4, 30.8, 44.9), "SwAV": (18.4, 32.8, 41.5), "VICReg": (7.8, 31.9, 32.3),
+    },
+}  # fmt: skip
+# ReLA, Table 6: (set, images per class) -> for ConvNet, ResNet-18 and 50: (the best of G-VBSM, SRe2L and RDED, ReLA).
+RELA_6: dict[tuple[str, int], tuple[tuple[float, float], ...]] = {
+    ("CIFAR-10", 1): ((28.9, 40.3), (27.8, 35.0), (24.8, 31.7)), ("CIFAR-10", 10): ((56.0, 67.0), (47.3, 74.7), (45.1, 70.9)),
+    ("CIFAR-10", 50): ((71.1, 77.3), (76.4, 89.2), (74.1, 88.5)), ("CIFAR-100", 1): ((21.8, 32.5), (13.4, 31.7), (12.6, 27.8)),
+    ("CIFAR-100", 10): ((47.0, 51.3), (53.4, 64.8), (54.0, 66.2)), ("CIFAR-100", 50): ((55.3, 56.3), (64.0, 68.8), (65.8, 69.6)),
+    ("Tiny-ImageNet", 1): ((17.0, 27.0), (15.4, 24.2), (14.8, 23.2)), ("Tiny-ImageNet", 10): ((41.2, 42.9), (48.4, 55.8), (50.2, 58.1)),
+    ("Tiny-ImageNet", 50): ((47.1, 47.4), (57.4, 59.9), (59.2, 61.5)), ("ImageNet-1K", 1): ((5.2, 10.8), (5.9, 5.9), (6.8, 5.9)),
+    ("ImageNet-1K", 10): ((22.6, 32.2), (41.1, 48.5), (46.2, 48.5)), ("ImageNet-1K", 50): ((38.8, 52.9), (55.3, 61.3), (62.5, 61.3)),
+}  # fmt: skip

@@ -1,0 +1,148 @@
+"""The laboratory of targets: another network's answers beside an objective, and the objective alone.
+
+TargetLab(data, {"untrained": network, "strong": other})
+"""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+
+from ...explorers.lab import Known, Lab
+from ...explorers.quest import Quest
+from ...explorers.views import Chart, Row, step_on_show
+from ...figures import add_reference, classes_on_map, loss_curves
+from ...runs import Run
+from .world import Settings, World
+
+_HEIGHT = 330
+_AHEAD = 0.02  # what the quest asks for, of the test images
+_NAMES = {
+    "byol": "BYOL", "barlow_twins": "Barlow Twins", "simclr": "SimCLR", "moco": "MoCo", "simsiam": "SimSiam", "swav": "SwAV",
+    "dino": "DINO", "vicreg": "VICReg",
+}  # fmt: skip
+Curve = tuple[tuple[int, float], ...]
+
+
+def named(objective: str) -> str:
+    """An objective as papers write it."""
+    return _NAMES.get(objective, objective)
+
+
+def wanted(world: World, settings: Settings) -> list[Run]:
+    """With the targets, then without."""
+    return [world.run(settings), world.run(settings, alone=True)]
+
+
+def curve_data(world: World, settings: Settings, known: Known) -> tuple:
+    """The accuracies that were kept so far, with and without targets, and what the prior's own features give."""
+    curves = [tuple((frame.step, frame.content.accuracy) for frame in run.frames) for run in wanted(world, settings)]
+    return world.run(settings).total, named(settings.objective), *curves, world.own[settings.prior]
+
+
+def curve(total: int, objective: str, aided: Curve, alone: Curve, prior: float) -> go.Figure:
+    """Probe accuracy over the run."""
+    points = {f"{objective} with targets": aided, f"{objective} alone": alone}
+    longest = max(points.values(), key=len)
+    figure = loss_curves(
+        {name: [value for _, value in each] for name, each in points.items() if each},
+        [step for step, _ in longest],
+        title="What a probe reads from the network",
+        x_label="update",
+        y_label="test accuracy (fraction)",
+        height=_HEIGHT,
+    )
+    add_reference(figure, "the prior itself", prior)
+    values = [prior, *(value for each in points.values() for _, value in each)]
+    return figure.update_xaxes(range=[0, total]).update_yaxes(range=[0.8 * min(values), 1.1 * max(values)])
+
+
+def share_data(world: World, settings: Settings, known: Known) -> tuple:
+    """Lambda at the steps that were kept so far."""
+    frames = [frame for frame in world.run(settings).frames if frame.content.share is not None]
+    return world.run(settings).total, tuple((frame.step, frame.content.share) for frame in frames)
+
+
+def shares(total: int, found: Curve) -> go.Figure:
+    """Lambda over the run."""
+    steps, values = zip(*found, strict=True) if found else ((0,), (0.0,))
+    figure = loss_curves(
+        {"lambda": list(values)},
+        list(steps),
+        title="Weight of the targets",
+        x_label="update",
+        y_label="λ",
+        height=_HEIGHT,
+    )
+    return figure.update_xaxes(range=[0, total]).update_yaxes(range=[-0.05, 1.05])
+
+
+def map_data(world: World, settings: Settings, known: Known) -> tuple:
+    """Whose targets."""
+    return world, settings.prior
+
+
+def target_map(world: World, prior: str) -> go.Figure:
+    """The first two numbers of targets, by class."""
+    words = {"x_label": "first component", "y_label": "second component", "height": _HEIGHT + 60}
+    return classes_on_map(world.mapped(prior), title=f"Targets of the prior: {prior}", **words)
+
+
+def _at(run: Run, step: int | None) -> float | None:
+    frame = run.at(step)
+    return None if frame is None else frame.content.accuracy
+
+
+def sentence(world: World, settings: Settings, known: Known) -> str:
+    """What is seen at a step."""
+    run, alone = wanted(world, settings)
+    frame = run.at(known.step)
+    assert frame is not None  # the check has begun the run
+    without = _at(alone, known.step) if alone.begun else None
+    beside = "" if without is None else f"; of {named(settings.objective)} alone {without:.1%}"
+    return (
+        f"Targets of the prior {settings.prior}, {settings.ratio:.0%} of the images in each epoch. After update {frame.step} of "
+        f"{run.total} a probe of the network has {frame.content.accuracy:.1%} of the test images right{beside}; "
+        f"of the prior itself {world.own[settings.prior]:.1%}."
+    )
+
+
+def quest_met(world: World, settings: Settings, known: Known) -> bool:
+    """Whether both runs are over, and the one with targets is ahead of the other, of its own beginning and of the untrained prior."""
+    runs = wanted(world, settings)
+    if not all(run.complete for run in runs):
+        return False
+    end, alone = (run.frames[-1].content.accuracy for run in runs)
+    rivals = [alone, runs[0].frames[0].content.accuracy, world.own.get("untrained", 0.0)]
+    return end - max(rivals) >= _AHEAD
+
+
+TargetLab = Lab(
+    "Whose answers are worth learning?",
+    World,
+    controls=("prior", "ratio", "schedule"),
+    more=("objective", "share", "subset", "train_projection", "epochs", "seed"),
+    labels={
+        "ratio": "share of the images in an epoch",
+        "schedule": "lambda",
+        "share": "λ where constant",
+        "subset": "images",
+        "train_projection": "train W",
+    },
+    choice_words=lambda world: {"objective": named},
+    check=World.check,
+    wanted=wanted,
+    watched=World.run,
+    step_words="update",
+    unused=lambda world, settings: () if settings.schedule == "constant" else ("share",),
+    job_words=lambda world, run: "training alone" if run.config.share == 0 else "training with targets",
+    views=[
+        Row(Chart(curve_data, curve, cursor=step_on_show), Chart(share_data, shares, cursor=step_on_show)),
+        Chart(map_data, target_map),
+    ],
+    sentence=sentence,
+    quest=Quest(
+        f"Let the network end {_AHEAD:.0%} of the test images ahead of the objective alone, of how it began, "
+        "and of the untrained prior.",
+        quest_met,
+    ),
+)

@@ -1,0 +1,145 @@
+"""What the laboratory of targets knows: its settings, the sets of each prior, and the runs with and without their targets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ... import networks
+from ...core import errors
+from ...core.parameters import Parameters, parameter
+from ...data import ImageData
+from ...distilled import DistilledSet
+from ...evaluation.readers import ridge_predictions
+from ...methods import rela as rela_d
+from ...networks import Network, NetworkSpec
+from ...runs import Keep, Run, Runs, cache
+from ...runs.process import Inputs
+from ...training import rela as rela_f
+from ...training import self_supervised
+from .setting import LEARNING_RATE, NARROW, PRIORS, UNTRAINED
+
+_LABELLED, _MAPPED, _MARKS, _FRAMES = 1000, 300, 7, 16
+_STRENGTH = 1e-2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Parameters):
+    """What a reader moves, and the step on show."""
+
+    prior: str = parameter(UNTRAINED, choices=PRIORS, help="Whose answers the targets are.")
+    ratio: float = parameter(
+        0.1, range=(0, 1), open_low=True, step=0.05, explorable=(0.05, 0.3),
+        help="Share of the images that an epoch sees.",
+    )  # fmt: skip
+    schedule: str = parameter(
+        "switch", choices=("switch", "adaptive", "constant"),
+        help="How lambda falls: from 1 to 0 once, by Algorithm 1, or not at all.",
+    )  # fmt: skip
+    objective: str = parameter(
+        "byol", choices=tuple(self_supervised.OBJECTIVES), help="What is asked of two views, beside the targets."
+    )
+    share: float = parameter(
+        0.8, symbol=r"\lambda", range=(0, 1), step=0.05, explorable=(0, 1), help="Where it is constant."
+    )
+    subset: str = parameter("dynamic", choices=("dynamic", "static"), help="New images in each epoch, or the same.")
+    train_projection: bool = parameter(False, help="Train W with the network, as the paper says; the code does not.")
+    epochs: int = parameter(12, range=(2, 60), explorable=(4, 24), help="Of so many images.")
+    seed: int = parameter(0, range=(0, None), explorable=(0, 9), help="Of weights, subsets and views.")
+    step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What is kept of a step: the probe's test accuracy, a fraction in [0, 1], and lambda (None before the first update)."""
+
+    accuracy: float
+    share: float | None
+
+
+class World:
+    """Images, priors, and the network that learns.
+
+    Args:
+        data: the images; labels are for the probe alone. priors: "untrained", "weak", "strong" -> a network, or some of them.
+        network: the architecture that learns. device: of the runs.
+
+    Raises:
+        DDLabError: no prior, or one that does not fit the images.
+    """
+
+    def __init__(
+        self,
+        data: ImageData,
+        priors: Mapping[str, Network],
+        network: NetworkSpec | None = None,
+        *,
+        device: torch.device | str = "auto",
+    ) -> None:
+        self.data = errors.check_instance("data", data, ImageData, "an ImageData")
+        if not isinstance(priors, Mapping) or not priors:
+            errors.fail("priors", "a mapping of at least one name to a network", priors)
+        self.priors = {
+            name: errors.check_instance(f"priors[{name!r}]", one, Network, "a Network") for name, one in priors.items()
+        }
+        self.network = networks.spec("convnet", width=16) if network is None else network
+        self.device = errors.checked_device(device)
+        first = next(iter(self.priors))
+        self.start = Settings(prior=UNTRAINED if UNTRAINED in self.priors else first)
+        self._few = torch.cat([data.of_class(label)[: _LABELLED // data.classes] for label in range(data.classes)])
+        self.sets = {name: self._set(one) for name, one in self.priors.items()}
+        self.own = {name: self.accuracy(one) for name, one in self.priors.items()}
+        self._runs = Runs()
+
+    def config(self, settings: Settings, *, alone: bool = False) -> rela_f.Config:
+        """How the network is trained, with the targets or alone."""
+        module = self_supervised.OBJECTIVES[settings.objective].Config
+        fields: dict[str, Any] = {"batch_size": 50, "learning_rate": LEARNING_RATE, "epochs": settings.epochs} | NARROW
+        own = {name: value for name, value in fields.items() if name in module.__dataclass_fields__}
+        objective = module.for_data(self.data, network=self.network, **own)
+        names = ("ratio", "subset", "schedule", "share", "train_projection", "seed")
+        changes = {name: getattr(settings, name) for name in names}
+        without: dict[str, Any] = {"schedule": "constant", "share": 0.0, "train_projection": False} if alone else {}
+        return rela_f.Config(objective=objective, crop_area=objective.crop_area, **changes | without)
+
+    def run(self, settings: Settings, *, alone: bool = False) -> Run:
+        """The training with these settings, as far as it has come; each frame is a `Moment`."""
+        name = next(iter(self.sets)) if alone else settings.prior  # alone no target is read
+        config, inputs = self.config(settings, alone=alone), Inputs(distilled=self.sets[name], device=self.device)
+        total = rela_f.total_steps(config, inputs)
+        steps = {round(total * part / _FRAMES) for part in range(_FRAMES + 1)}
+        return self._runs.get(rela_f, config, inputs, Keep(tuple(sorted(steps)), make=self._moment))
+
+    def check(self, settings: Settings) -> None:
+        """Begin the run, which refuses what the training refuses."""
+        errors.check_choice("prior", settings.prior, tuple(self.sets))
+        self.run(settings).begin()
+
+    def accuracy(self, network: Network) -> float:
+        """Test accuracy of least squares on a network's features, from a thousand labelled images: quick, and rougher than a probe."""
+        seen = [self._features(network, self._few), self._features(network, None)]
+        found = ridge_predictions(seen[0], self.data.train_labels[self._few], seen[1], _STRENGTH)
+        return float((found == self.data.test_labels).double().mean())
+
+    def mapped(self, name: str) -> dict[str, Tensor]:
+        """The first two numbers of some targets of a prior, of as many classes as there are marks: [n, 2] each."""
+        targets, rows = self.sets[name].target("representations").values[0], range(min(self.data.classes, _MARKS))
+        few = _MAPPED // len(rows)
+        return {self.data.class_names[label]: targets[self.data.of_class(label)[:few], :2] for label in rows}
+
+    def _set(self, prior: Network) -> DistilledSet:
+        inputs = Inputs(data=self.data, teachers=(prior,), device=self.device)
+        return cache.run(rela_d, rela_d.Config(network=self.network), inputs)
+
+    def _features(self, network: Network, indices: Tensor | None) -> Tensor:
+        images = self.data.normalised(split="test") if indices is None else self.data.normalised(indices)
+        parts = [networks.predict(network, part.to(network.device)).features.cpu() for part in images.split(500)]
+        return torch.cat(parts)
+
+    def _moment(self, config: Any, inputs: Inputs, state: Any, trace: Any) -> Moment:
+        network = rela_f.finish(config, inputs, state)
+        return Moment(self.accuracy(network), None if trace is None else float(trace.share))

@@ -1,0 +1,132 @@
+"""The laboratory of targets, driven in Python: what it shows is what ReLA trains, with and without the targets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from ddlab import networks
+from ddlab.data import ImageData
+from ddlab.explorers import Laboratory
+from ddlab.lessons.representations.lab import TargetLab, curve, shares
+from ddlab.lessons.representations.world import World
+from ddlab.networks import Network
+from ddlab.runs import process
+from ddlab.runs.process import Inputs
+from ddlab.training import rela as rela_f
+from ddlab.training.self_supervised import OBJECTIVES
+from tests.storm.good import Good
+from tests.support import made_data, refuses
+
+SPEC = networks.spec("convnet", width=4)
+
+
+def drawn(data: ImageData, seed: int = 0) -> Network:
+    return networks.initialise(SPEC.for_data(data), seed=seed)
+
+
+STORM = {
+    "TargetLab": Good(
+        lambda g: {
+            "data": g.data,
+            "priors": {name: drawn(g.data, seed) for seed, name in enumerate(("untrained", "weak", "strong"))},
+            "network": SPEC,
+        },
+        whole=("network",), not_none=("network",),
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def data() -> ImageData:
+    return made_data(train=40)
+
+
+@pytest.fixture
+def lab(data: ImageData) -> Iterator[Laboratory]:
+    made = TargetLab(data, {"untrained": drawn(data), "strong": drawn(data, 1)}, SPEC, device="cpu")
+    made.runner.join()
+    yield made
+    made.close()
+
+
+def moved(lab: Any, **values: Any) -> None:
+    lab.panel.value = lab.panel.value.replace(**values)
+    lab.runner.join()
+
+
+def by_itself(lab: Any, alone: bool) -> list[tuple[float, float | None]]:
+    """Accuracy and lambda at every step, by the driver."""
+    world, settings = lab.world, lab.settings
+    config, inputs = world.config(settings, alone=alone), Inputs(distilled=world.sets[settings.prior], device="cpu")
+    found: list[tuple[float, float | None]] = [
+        (world.accuracy(rela_f.finish(config, inputs, process.start(rela_f, config, inputs))), None)
+    ]
+    for step in process.steps(rela_f, config, inputs):
+        found.append((world.accuracy(rela_f.finish(config, inputs, step.state)), float(step.trace.share)))
+    return found
+
+
+@pytest.mark.parametrize(
+    "changes", [{}, {"prior": "strong", "schedule": "constant", "share": 1.0}, {"subset": "static"}]
+)
+def test_every_point_of_the_curves_is_of_the_training(lab: Any, changes: dict[str, Any]) -> None:
+    moved(lab, ratio=0.25, **changes)
+    for alone in (False, True):
+        run, wanted = lab.world.run(lab.settings, alone=alone), by_itself(lab, alone)
+        assert run.complete and run.frames[-1].step == len(wanted) - 1
+        assert [(f.content.accuracy, f.content.share) for f in run.frames] == [wanted[f.step] for f in run.frames]
+        line = lab.widget(curve).figure.data[int(alone)]
+        assert list(line.y) == pytest.approx([frame.content.accuracy for frame in run.frames])
+    last = lab.world.run(lab.settings).frames[-1]
+    assert f"{last.content.accuracy:.1%} of the test images" in lab.sentence
+    assert (
+        lab.settings.prior in lab.sentence and f"prior itself {lab.world.own[lab.settings.prior]:.1%}" in lab.sentence
+    )
+    weights = list(lab.widget(shares).figure.data[0].y)
+    assert weights == ([1.0] * len(weights) if changes.get("share") else sorted(weights, reverse=True))
+
+
+def test_alone_no_target_is_read(data: ImageData) -> None:
+    world = World(data, {"untrained": drawn(data)}, SPEC, device="cpu")
+    one = world.run(world.start, alone=True).advance().frames[-1]
+    other = World(data, {"strong": drawn(data, 7)}, SPEC, device="cpu")
+    assert one.content == other.run(other.start, alone=True).advance().frames[-1].content
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_every_objective_can_be_chosen(lab: Any, objective: str) -> None:
+    moved(lab, objective=objective, epochs=2)
+    assert lab.error is None and lab.world.run(lab.settings).complete
+
+
+def test_the_quest_asks_for_a_lead_over_all_that_learns_nothing(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed, (own, end, met) in enumerate([(0.6, 0.61, False), (0.3, 0.7, True)]):
+        lab.world.own["untrained"] = own
+        monkeypatch.setattr(World, "_moment", _moment(end))
+        moved(lab, seed=seed + 5)
+        assert lab.quest.met == met
+
+
+def _moment(end: float) -> Any:
+    from ddlab.lessons.representations.world import Moment
+
+    def moment(self: World, config: Any, inputs: Inputs, state: Any, trace: Any) -> Moment:
+        aided = config.share != 0 or config.schedule != "constant"
+        return Moment(end if aided and state.step else 0.5, None if trace is None else 1.0)
+
+    return moment
+
+
+def test_priors_that_are_none_are_refused(data: ImageData) -> None:
+    with refuses("priors"):
+        TargetLab(data, {})
+    with refuses("priors", "Network"):
+        TargetLab(data, {"untrained": torch.zeros(3)})
+    lab = TargetLab(data, {"untrained": drawn(data)}, SPEC, device="cpu")
+    with refuses("prior", "weak"):
+        moved(lab, prior="weak")
+    lab.close()
