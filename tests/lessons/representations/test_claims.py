@@ -24,11 +24,15 @@ CONSTANT: dict[str, Any] = {"schedule": "constant"}
 ALONE = CONSTANT | {"share": 0.0}
 
 
+def only(record: str, wanted: dict[str, Any]) -> float:
+    (row,) = (each for each in records.load(record).rows if wanted.items() <= each.items())
+    return float(str(row["accuracy"]))
+
+
 def accuracy(seed: int, prior: str, **changes: Any) -> float:
     wanted = {"prior": prior, "seed": seed} | USUAL | (ALONE if prior == "none" else {}) | changes
     name = "representations" if wanted["objective"] == "byol" else "representation_objectives"
-    (row,) = (each for each in records.load(name).rows if wanted.items() <= each.items())
-    return row["accuracy"]
+    return only(name, wanted)
 
 
 def both(seed: int, **changes: Any) -> float:
@@ -43,11 +47,7 @@ def test_effects_are_paired_rows_of_the_records() -> None:
     eight = ("byol", "barlow_twins", "simclr", "moco", "simsiam", "swav", "dino", "vicreg")
     for seed in range(5):
         one = accuracy(seed, "untrained")
-        (own,) = (
-            r["accuracy"]
-            for r in records.load("representation_priors").rows
-            if (r["prior"], r["seed"]) == ("untrained", seed)
-        )
+        own = only("representation_priors", {"prior": "untrained", "seed": seed})
         gains = [accuracy(seed, "untrained", objective=name) - accuracy(seed, "none", objective=name) for name in eight]
         wanted = {
             "R10 random": one - accuracy(seed, "none"),
