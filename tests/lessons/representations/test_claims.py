@@ -66,7 +66,7 @@ def test_effects_are_paired_rows_of_the_records() -> None:
 
 
 def test_every_claim_of_the_lesson_has_its_effect() -> None:
-    assert_claims_are_measured(claims.NAME, anew=("R12 budget",))
+    assert_claims_are_measured(claims.NAME, anew=("R9 gradient", "R9 dropped", "R12 budget"))
 
 
 def test_targets_take_a_part_of_an_epoch() -> None:
