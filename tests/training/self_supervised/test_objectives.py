@@ -230,16 +230,17 @@ def test_a_target_of_momentum_0_is_the_network(name: str, grey: ImageData) -> No
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_each_teaches_more_than_is_there_untrained(name: str) -> None:
-    """On 1,000 pictures of shapes, in 200 steps; all is of seed 0, like everything that nobody asks otherwise."""
+    """On 1,000 pictures of shapes, in 200 steps, the mean of three seeds: one seed may fail where sums are rounded otherwise."""
     data = load("shapes", size=16, train=1000, test=1000)
     small: dict[str, Any] = {"network": networks.spec("convnet", width=16), "epochs": 10, "batch_size": 50}
-    config = OBJECTIVES[name].Config.for_data(data, **small)
-    networks_seen = (
-        process.run(Teacher(OBJECTIVES[name]), config, Inputs(data=data)),
-        networks.initialise(config.network.for_data(data), seed=config.seed),
-    )
-    trained, untrained = (probe(each, data, kind="linear", keep=False).mean for each in networks_seen)
-    assert trained > untrained
+    gains = []
+    for seed in range(3):
+        config = OBJECTIVES[name].Config.for_data(data, seed=seed, **small)
+        trained = process.run(Teacher(OBJECTIVES[name]), config, Inputs(data=data))
+        untrained = networks.initialise(config.network.for_data(data), seed=seed)
+        one, other = (probe(each, data, kind="linear", keep=False).mean for each in (trained, untrained))
+        gains.append(one - other)
+    assert sum(gains) > 0, gains
 
 
 @pytest.mark.parametrize("name", sorted(OBJECTIVES.keys() - {"barlow_twins"}))
