@@ -230,7 +230,7 @@ def test_a_target_of_momentum_0_is_the_network(name: str, grey: ImageData) -> No
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_each_teaches_more_than_is_there_untrained(name: str) -> None:
-    """On 1,000 pictures of shapes, in 200 steps; the mean of three seeds where the gain is small: one may turn where sums are rounded otherwise."""
+    """On 1,000 pictures of shapes, in 200 steps; three seeds where the gain is small: one may turn with another rounding."""
     data = load("shapes", size=16, train=1000, test=1000)
     small: dict[str, Any] = {"network": networks.spec("convnet", width=16), "epochs": 10, "batch_size": 50}
     gains = []
