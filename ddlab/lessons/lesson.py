@@ -13,9 +13,8 @@ from typing import Any
 
 import torch
 
-from ..core import errors, memory
+from ..core import errors
 from ..explorers import Prediction
-from ..explorers.layout import in_kernel
 from ..runs import parallel
 from ..runs.parallel import peak_megabytes
 from . import claims
@@ -169,15 +168,7 @@ def start(name: str, *, seed: int = 0, preset: str = "teaching", device: str = "
     print(f"seed {seed}, preset {preset}, device {lesson.device}, {threads} thread{'s' if threads != 1 else ''}")
     print(f"Python {platform.python_version()}, torch {torch.__version__}")
     watch(name)
-    if in_kernel():
-        from IPython import get_ipython
-
-        get_ipython().events.register("post_run_cell", _after_cell)  # once, however often a lesson is started
     return lesson
-
-
-def _after_cell(_: Any) -> None:
-    memory.give_back()
 
 
 def show(figure: Any) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 import traitlets
 
+from ..core import memory
 from ..explorers.live import LiveWidget, front_end
 from ..explorers.registry import replace
 
@@ -83,8 +84,13 @@ class RunAll(LiveWidget):
 
 
 def watch(lesson: str) -> RunAll | None:
-    """Show the bar of a lesson while its cells run; None outside a kernel that names its cells. A second call replaces the first."""
+    """Show the bar of a lesson while its cells run; None outside a kernel that names its cells. A second call replaces the first.
+
+    In any kernel what a cell has freed is given back when it ends.
+    """
     shell = _shell()
+    if shell is not None:
+        shell.events.register("post_run_cell", _after_cell)  # once, however often a lesson is started
     seconds = json.loads(SECONDS.read_text(encoding="utf-8")).get(lesson)
     running = (shell.get_parent() or {}).get("metadata", {}).get("cellId") if shell is not None else None
     if not seconds or running not in seconds:
@@ -102,6 +108,10 @@ def watch(lesson: str) -> RunAll | None:
     replace("run all", _Watching(shell, bar, {"pre_run_cell": begins, "post_run_cell": ends}))
     display(bar)
     return bar
+
+
+def _after_cell(_: Any) -> None:
+    memory.give_back()
 
 
 class _Watching:

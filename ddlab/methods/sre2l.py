@@ -356,15 +356,11 @@ def gradient_step(
             return state, Trace(**terms, learning_rate=learning_rate)
     leaf = state.images.detach().requires_grad_()
     with torch.enable_grad():
-        parts = leaf.chunk(len(singles)) if len(singles) > 1 else [leaf]
-        views = [
-            random_view(config, part, _draw_at(config, state.step, single))
-            for part, single in zip(parts, singles, strict=True)
-        ]
-        view = torch.cat(views) if len(views) > 1 else views[0]
+        parts = zip(leaf.chunk(len(singles)), singles, strict=True)
+        view = torch.cat([random_view(config, part, _draw_at(config, state.step, single)) for part, single in parts])
         terms = _terms(config, teacher, view, labels, weights, gap_weights, groups=len(singles))
         (gradient,) = torch.autograd.grad(terms["total_loss"], leaf)
-        gradient = gradient * len(singles) if len(singles) > 1 else gradient  # the loss is their mean
+        gradient = gradient * len(singles)  # the loss is their mean
     images, optimiser = image_update(
         state.images,
         gradient,

@@ -254,6 +254,8 @@ def objective_steps(images: int, precision: str, device: str, repeats: int = 5, 
 
     Barlow Twins' projector is that of its own preset. Rounds go through all objectives, so that all see the same load.
     """
+    import torch
+
     from ... import networks
     from ...training.self_supervised import OBJECTIVES, Teacher
 
@@ -267,8 +269,6 @@ def objective_steps(images: int, precision: str, device: str, repeats: int = 5, 
     pixels = data.normalised(device=inputs.device)
 
     def bare() -> None:
-        import torch
-
         names = networks.parameter_names(spec)
         leaves = {name: first.weights[name].detach().requires_grad_() for name in names}
         with networks.passes_in(precision, inputs.device):
