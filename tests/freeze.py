@@ -44,7 +44,7 @@ from ddlab.records.setting import SHIPPED, TEACHERS
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
 from ddlab.training import pretraining, self_supervised, supervised
-from tests.contract.test_processes import CASES, bundle, states
+from tests.contract.cases import CASES, bundle, states
 from tests.records.sweeps import pictures
 from tests.support import leaves, made_data
 

@@ -20,7 +20,7 @@ from ddlab.networks import Network
 from ddlab.runs import Keep, Run, checkpoint, process
 from ddlab.runs.process import Inputs
 from ddlab.training import pretraining, supervised
-from tests.contract.test_processes import CASES, Case, bundle
+from tests.contract.cases import CASES, Case, bundle
 from tests.stand_in_device import Away, MixedDevices, stand_in_device
 from tests.support import leaves
 

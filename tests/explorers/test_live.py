@@ -26,7 +26,7 @@ from ddlab.methods import dwa, fadrm, sre2l
 from ddlab.networks import Network
 from ddlab.runs import Keep, Run
 from ddlab.training import forgetting, pretraining, rela, self_supervised, supervised
-from tests.contract.test_processes import CASES, bundle
+from tests.contract.cases import CASES, bundle
 from tests.support import made_data, refuses
 
 CONFIG = sre2l.Config.teaching(iterations=20)

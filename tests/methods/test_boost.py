@@ -23,12 +23,7 @@ from ddlab.networks import Network
 from ddlab.runs import cache, process
 from ddlab.runs.process import Inputs
 from tests.methods.test_krr_st import doubled
-from tests.storm.good import DRIVEN
 from tests.support import assert_same, made_data, refuses
-
-STORM: dict[str, str] = {
-    **dict.fromkeys(["count_pairs", "factors", "image_start", "pairs", "representation_start"], DRIVEN),
-}
 
 SMALL: dict[str, Any] = {
     "network": networks.spec("convnet", width=3, growth=2, depth=2), "pool_size": 2, "pool_steps": 3, "iterations": 4, "batch_size": 40,

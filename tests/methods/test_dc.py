@@ -18,13 +18,8 @@ from ddlab.data import ImageData
 from ddlab.methods import dc, matching
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
-from tests.storm.good import DRIVEN, Good
 from tests.support import assert_same, made_data, refuses
 
-STORM: dict[str, Good | str] = {
-    "schedule": Good(lambda g: {"images_per_class": 3}),
-    **dict.fromkeys(["fresh_network", "matched_step", "network_spec", "trained_between", "warmed_up"], DRIVEN),
-}
 SMALL: dict[str, Any] = {
     "images_per_class": 2, "network": networks.spec("convnet", width=3, norm="instance", depth=2), "networks": 2, "outer_steps": 3,
     "inner_epochs": 2, "batch_size": 7, "learning_rate": 0.3, "network_learning_rate": 0.1,

@@ -16,13 +16,8 @@ from ddlab.data import ImageData, siamese_views
 from ddlab.methods import dm, matching
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
-from tests.storm.good import DRIVEN, Good
 from tests.support import made_data, refuses
 
-STORM: dict[str, Good | str] = {
-    "mean_feature_distance": Good(lambda g: {"real": g.tensor(3, 2), "learned": g.tensor(4, 2)}, whole=("real", "learned")),
-    **dict.fromkeys(["class_distances", "features", "fresh_network", "matched_step"], DRIVEN),
-}  # fmt: skip
 SMALL: dict[str, Any] = {
     "images_per_class": 2, "network": networks.spec("convnet", width=3, norm="instance", depth=2), "iterations": 5, "batch_size": 7,
     "strategy": "", "learning_rate": 0.5,

@@ -15,7 +15,6 @@ from ddlab.runs import process
 from ddlab.runs.process import Inputs
 from tests.support import refuses
 
-STORM: dict[str, Any] = {}
 SMALL: dict[str, Any] = {
     "images_per_class": 1, "network": networks.spec("convnet", width=3, norm="instance", depth=2), "networks": 2, "outer_steps": 2,
     "inner_epochs": 1, "batch_size": 5, "network_learning_rate": 0.1, "initialisation": "real",

@@ -21,24 +21,7 @@ from ddlab.networks import Network
 from ddlab.runs import process
 from ddlab.runs.process import Finished, Inputs
 from tests.methods.test_recovery import hooked_gaps, in_double, plain_module
-from tests.storm.good import RECORD, Good
 from tests.support import assert_same, assert_unchanged, refuses, snapshot
-
-STORM: dict[str, Good | str] = {
-    "directed_adjustment": Good(
-        lambda g: {
-            "teacher": g.teacher,
-            "images": g.images(3),
-            "labels": torch.arange(3),
-            "steps": 2,
-            "radius": 0.1,
-            "gradient": "raw",
-        },
-        largest={"steps": 20},
-    ),
-    "random_adjustment": Good(lambda g: {"teacher": g.teacher, "length": 0.1, "seed": 0, "batch": 1}),
-    "Adjustment": RECORD,
-}
 
 
 @pytest.fixture

@@ -23,18 +23,7 @@ from ddlab.networks import Network, shufflenet
 from ddlab.runs import process
 from ddlab.runs.process import Finished, Inputs, Step
 from tests.methods.test_recovery import draw, hooked_gaps, in_double
-from tests.storm.good import EVERY_STEP, Good
 from tests.support import assert_same, made_data, refuses
-
-STORM: dict[str, Good] = {
-    "stage_of": Good(lambda g: {"iteration": 3, "iterations": 8, "merges": 2}),
-    "stage_size": Good(lambda g: {"stage": 1, "image_size": (8, 10), "small_size": 6}),
-    "resampled": Good(lambda g: {"images": g.images(), "size": (6, 7)}, largest={"size": 100}, nan_passes=EVERY_STEP),
-    "merged_with_residual": Good(
-        lambda g: {"images": g.tensor(2, 1, 6, 6), "patches": g.images(2), "merge_ratio": 0.5}, nan_passes=EVERY_STEP
-    ),
-    "network_of": Good(lambda g: {"iteration": 3, "networks": 2}),
-}
 
 DATA = made_data(classes=2, channels=3, size=12, train=8, test=4, seed=1)
 

@@ -19,19 +19,9 @@ from ddlab.methods import kernels, kip, selection
 from ddlab.methods.kernels import kernel_matrix
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
-from tests.storm.good import DRIVEN, EVERY_STEP, Good
 from tests.support import made_data, refuses
 
 SUPPORT = torch.eye(3) + 0.1
-STORM: dict[str, Good | str] = {
-    "mean_ridge": Good(lambda g: {"kernel": SUPPORT, "strength": 0.1}, nan_passes=EVERY_STEP),
-    "predictions": Good(
-        lambda g: {"support": SUPPORT, "cross": g.tensor(4, 3), "labels": g.tensor(3, 2)}, nan_passes=EVERY_STEP
-    ),
-    "kernel_loss": Good(lambda g: {"predicted": g.tensor(4, 3), "wanted": g.tensor(4, 3)}, nan_passes=EVERY_STEP),
-    "centred_labels": Good(lambda g: {"labels": torch.tensor([0, 2]), "classes": 3}, largest={"classes": 1e4}),
-    **dict.fromkeys(["corrupted", "drawn_kernel", "first_images", "first_labels", "regression_set", "target_batch"], DRIVEN),
-}  # fmt: skip
 SMALL: dict[str, Any] = {"images_per_class": 2, "iterations": 4, "batch_size": 11}
 
 

@@ -21,28 +21,7 @@ from ddlab.networks import Network
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
 from ddlab.training import self_supervised, supervised
-from tests.storm.good import DRIVEN, Good
 from tests.support import made_data, refuses
-
-STORM: dict[str, Good | str] = {
-    "real_indices": Good(lambda g: {"count": 9, "wanted": 3, "seed": 0}, largest={"count": 10**5}),
-    "require_finite_teacher": Good(lambda g: {"name": "run", "inputs": g.inputs}),
-    "teacher_features": Good(lambda g: {"inputs": g.inputs}),
-    **dict.fromkeys(
-        [
-            "advanced",
-            "begun",
-            "filling_steps",
-            "inner_spec",
-            "inner_step",
-            "outer_step",
-            "pairs",
-            "phase_numbers",
-            "unlabelled_set",
-        ],
-        DRIVEN,
-    ),
-}
 
 SMALL: dict[str, Any] = {
     "budget": 5, "network": networks.spec("convnet", width=3, growth=2, depth=2), "pool_size": 2, "pool_steps": 3, "iterations": 7,

@@ -18,14 +18,7 @@ from ddlab.methods.distillation import from_images
 from ddlab.methods.kernels import KernelSpec, kernel_matrix
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
-from tests.storm.good import EVERY_STEP, Good
 from tests.support import made_data, refuses
-
-STORM: dict[str, Good | str] = {
-    "solved_labels": Good(
-        lambda g: {"support": torch.eye(3) + 0.1, "gram": torch.eye(3), "moments": g.tensor(3, 2)}, nan_passes=EVERY_STEP
-    ),
-}  # fmt: skip
 
 
 def rows(*shape: int, seed: int = 0) -> Tensor:

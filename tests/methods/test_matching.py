@@ -14,32 +14,8 @@ from ddlab.data import ImageData
 from ddlab.data.siamese_views import siamese_view
 from ddlab.methods import dc, dsa, matching
 from ddlab.runs.process import Inputs
-from tests.storm.good import DRIVEN, Good
 from tests.support import refuses
 
-STORM: dict[str, Good | str] = {
-    "channel_distance": Good(
-        lambda g: {"real": torch.ones(2, 3), "learned": torch.ones(2, 3)}, whole=("real", "learned")
-    ),
-    "distances": Good(
-        lambda g: {"real": {"w": torch.ones(2, 3)}, "learned": {"w": torch.ones(2, 3)}}, whole=("real", "learned")
-    ),
-    **dict.fromkeys(
-        [
-            "class_gradient",
-            "first_images",
-            "labels_of",
-            "matched_set",
-            "of_class",
-            "passes",
-            "real_batch",
-            "seen",
-            "squared_distance",
-            "vector_distance",
-        ],
-        DRIVEN,
-    ),
-}
 SHAPES = {"convolution": (4, 3, 2, 2), "linear": (5, 6), "bias": (5,)}
 
 

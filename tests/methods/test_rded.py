@@ -23,27 +23,7 @@ from ddlab.methods import rded
 from ddlab.networks import Network
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
-from tests.storm.good import RECORD, Good
 from tests.support import assert_same, assert_sentence, made_data, refuses
-
-STORM: dict[str, Good | str] = {
-    "candidate_indices": Good(lambda g: {"data": g.data, "label": 0, "count": 3, "seed": 0}),
-    "realism_losses": Good(lambda g: {"logits": g.tensor(4, 3), "label": 2}),
-    "best_crops": Good(lambda g: {"losses": g.tensor(4, 3), "count": 2}),
-    "class_mosaics": Good(
-        lambda g: {
-            "images": g.images(),
-            "label": 1,
-            "teacher": g.teacher,
-            "images_per_class": 1,
-            "factor": 2,
-            "generator": torch.Generator(),
-            "crops_per_image": 2,
-        },
-        largest={"crops_per_image": 50},
-    ),
-    "Mosaics": RECORD,
-}
 
 WHOLE: dict[str, Any] = {"smallest_area": 1.0, "largest_area": 1.0}
 

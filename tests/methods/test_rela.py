@@ -19,7 +19,6 @@ from ddlab.networks import Network
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
 from ddlab.theory import batch_pca
-from tests.storm.good import RECORD, Good
 from tests.support import assert_same, made_data, refuses
 
 EMPTY = rela.Moments(0, torch.zeros(6, dtype=torch.float64), torch.zeros(6, 6, dtype=torch.float64))
@@ -37,21 +36,6 @@ def moments_of(features: Tensor, cuts: int = 7) -> rela.Moments:
     for part in features.split(cuts):
         moments = rela.joined(moments, part)
     return moments
-
-
-STORM: dict[str, Any] = {
-    "Moments": RECORD,
-    "joined": Good(lambda g: {"moments": moments_of(drawn()), "features": drawn(4)}, whole=("moments",)),
-    "principal_components": Good(lambda g: {"moments": moments_of(drawn()), "components": 3}, whole=("moments",)),
-    "targets": Good(
-        lambda g: {"features": drawn(4), "basis": rela.principal_components(moments_of(drawn()), 3)}, whole=("basis",),
-        nan_passes="features are looked at where they are made",
-    ),
-    "prior_for": Good(lambda g: {"network": g.teacher, "data": g.data}, nan_passes="weights are looked at when they are used"),
-    "with_targets": Good(
-        lambda g: {"distilled": g.distilled, "config": rela.SMALL, "inputs": g.inputs},
-    ),
-}  # fmt: skip
 
 
 @pytest.fixture

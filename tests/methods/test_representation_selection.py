@@ -19,12 +19,7 @@ from ddlab.networks import Network
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
 from tests.methods.test_boost import wide
-from tests.storm.good import Good
 from tests.support import made_data, refuses
-
-STORM: dict[str, Good] = {
-    "affordable": Good(lambda g: {"budget": 3, "image_floats": 64, "representation_floats": 80}),
-}
 
 
 @pytest.fixture

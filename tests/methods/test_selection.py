@@ -21,17 +21,7 @@ from ddlab.networks import Network
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
 from ddlab.training import forgetting, supervised
-from tests.storm.good import Good
 from tests.support import refuses
-
-STORM: dict[str, Good] = {
-    "herding": Good(lambda g: {"features": g.tensor(6, 3), "count": 2}),
-    "k_center": Good(lambda g: {"features": g.tensor(6, 3), "count": 2}),
-    "centres": Good(lambda g: {"features": g.tensor(6, 3), "count": 2, "seed": 0}),
-    "k_means": Good(lambda g: {"features": g.tensor(6, 3), "count": 2, "seed": 0}),
-    "most_forgotten": Good(lambda g: {"scores": torch.arange(6), "count": 2, "generator": torch.Generator()}),
-    "average": Good(lambda g: {"images": g.images(), "count": 2, "generator": torch.Generator()}),
-}
 
 BEFORE = ("random", "average", "k_means", "herding", "k_center")  # of the records that are shipped
 KINDS = (*BEFORE, "centres", "forgetting")

@@ -19,39 +19,7 @@ from ddlab.networks import Network
 from ddlab.runs import process
 from ddlab.runs.process import Finished, Inputs
 from tests.methods.test_recovery import hooked_gaps, in_double, plain_module
-from tests.storm.good import DRIVEN, EVERY_STEP, Given, Good
 from tests.support import assert_same, made_data, refuses
-
-
-def _image_update(g: Given) -> dict[str, Any]:
-    images = g.images()
-    return {
-        "images": images,
-        "gradient": g.tensor(*images.shape, seed=1),
-        "optimiser": optimisers.adam_init({"images": images}),
-        "learning_rate": 0.1,
-        "betas": (0.5, 0.9),
-        "valid_range": g.data.valid_range(),
-    }
-
-
-STORM: dict[str, Good | str] = {
-    "recovery_loss": Good(
-        lambda g: {
-            "class_loss": torch.tensor(1.0),
-            "mean_gap": torch.tensor(2.0),
-            "variance_gap": torch.tensor(3.0),
-            "lambda_mean": 0.1,
-            "lambda_var": 0.1,
-        },
-        nan_passes=EVERY_STEP,
-    ),
-    "image_update": Good(_image_update, nan_passes=EVERY_STEP),
-    **dict.fromkeys(
-        ["image_step", "gradient_step", "random_view", "real_images", "noise_images", "of_batch", "check_batches"],
-        DRIVEN,
-    ),
-}
 
 
 @pytest.fixture

@@ -16,10 +16,8 @@ from ddlab.distilled import DistilledSet
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
 from ddlab.training import forgetting, supervised
-from tests.storm.good import RECORD
 from tests.support import assert_same, refuses
 
-STORM = {"Forgetting": RECORD}
 SETTINGS: dict[str, Any] = {
     "network": networks.spec("convnet", width=4), "epochs": 12, "batch_size": 8, "crop_pixels": 1, "learning_rate": 0.03,
     "mixup_alpha": 0.0,

@@ -22,20 +22,9 @@ from ddlab.training import rela, self_supervised
 from ddlab.training.self_supervised import OBJECTIVES, Teacher, barlow_twins, byol
 from ddlab.training.self_supervised import teacher as parts
 from tests.networks.test_networks import plain
-from tests.storm.good import EVERY_STEP, Good
 from tests.support import assert_same, made_data, refuses
 from tests.training.self_supervised.test_teacher import module_of
 
-STORM: dict[str, Good] = {
-    "cosine_loss": Good(lambda g: {"projected": g.tensor(3, 4), "targets": g.tensor(3, 4, seed=1)}, nan_passes=EVERY_STEP),
-    "projection_weights": Good(lambda g: {"features": 3, "targets": 2, "seed": 0}, largest={"features": 1e3, "targets": 1e3}),
-    "subset": Good(
-        lambda g: {"count": 9, "size": 4, "epoch": 1, "static": False, "seed": 0}, largest={"count": 1e3, "size": 1e3}
-    ),
-    "adapted": Good(lambda g: {"averages": torch.tensor([1.0, 0.5]), "loss": torch.tensor(0.9)}, nan_passes=EVERY_STEP),
-    "scaled_decay": Good(lambda g: {"decay": 0.95, "total": 100}),
-    "share_at": Good(lambda g: {"config": rela.SMALL, "step": 1, "total": 4}),
-}  # fmt: skip
 BARLOW = barlow_twins.SMALL.replace(batch_size=8, optimiser="adamw", learning_rate=0.3, second_solarise_probability=0.7)
 
 

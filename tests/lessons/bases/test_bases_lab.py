@@ -42,14 +42,7 @@ from ddlab.lessons.bases.bases_world import (
     scales,
 )
 from ddlab.networks import Network
-from tests.storm.good import Good
 from tests.support import made_data, refuses
-
-STORM = {
-    "BasesLab": Good(
-        lambda g: {"data": g.data, "teacher": g.teacher, "images": 8, "settings": "bases=4"}, largest={"images": 30}
-    ),
-}
 
 
 @pytest.fixture(scope="module")

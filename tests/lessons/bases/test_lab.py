@@ -42,23 +42,7 @@ from ddlab.runs import Run
 from ddlab.runs import process as driver
 from ddlab.runs.process import Inputs
 from ddlab.training import pretraining
-from tests.storm.good import Good
 from tests.support import made_data, refuses
-
-STORM = {
-    "SelfSupervisedLab": Good(
-        lambda g: {
-            "data": g.data,
-            "teacher": g.teacher,
-            "config": boost.SMALL.replace(image_bases=4, pairs=None, shift="networks", hidden=2),
-            "other": g.data,
-            "pretraining": pretraining.SMALL.replace(epochs=1),
-            "candidates": (0.1,),
-        },
-        whole=("config", "pretraining", "other"),
-        not_none=("config",),
-    ),
-}
 
 INNER = networks.spec("convnet", width=2, depth=2)
 SMALL = boost.Config(

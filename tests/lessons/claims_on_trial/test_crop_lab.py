@@ -17,14 +17,7 @@ from ddlab.explorers import Laboratory
 from ddlab.figures import alt_text, classes_on_map
 from ddlab.lessons.claims_on_trial.crop_lab import CropMaps, class_map, overlap, spread, strip, value
 from ddlab.lessons.claims_on_trial.crop_world import SCALES, Cropped
-from tests.storm.good import Good
 from tests.support import made_data
-
-STORM = {
-    "CropMaps": Good(
-        lambda g: {"data": g.data, "classes": (0, 1), "images": 3, "views": 2}, largest={"images": 5, "views": 5}
-    ),
-}
 
 
 @pytest.fixture

@@ -38,24 +38,7 @@ from ddlab.networks import Network
 from ddlab.runs import process as driver
 from ddlab.runs.process import Inputs
 from ddlab.training import supervised
-from tests.storm.good import Good
 from tests.support import made_data, refuses
-
-STORM = {
-    "ResidualLab": Good(
-        lambda g: {
-            "data": g.data,
-            "teacher": g.any_size(),
-            "config": fadrm.SMALL.replace(images_per_class=1),
-            "small_sizes": (6, 4),
-            "student": g.student,
-            "seeds": 1,
-        },
-        whole=("config", "student"),
-        not_none=("config",),
-        largest={"seeds": 5},
-    ),
-}
 
 SMALL = fadrm.Config(images_per_class=2, iterations=12, merges=2, small_size=8, roll_pixels=1, candidates_per_class=8)
 

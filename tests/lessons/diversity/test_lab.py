@@ -36,23 +36,7 @@ from ddlab.lessons.diversity.world import BEFORE, NOW, REAL, Images, Settings, r
 from ddlab.methods import dwa, selection, sre2l
 from ddlab.runs.process import Inputs
 from ddlab.training import supervised
-from tests.storm.good import Good
 from tests.support import assert_same, made_data, refuses
-
-STORM = {
-    "DiversityLab": Good(
-        lambda g: {
-            "data": g.data,
-            "teacher": g.teacher,
-            "config": dwa.SMALL,
-            "student": g.student,
-            "points": 12,
-        },
-        whole=("config", "student"),
-        not_none=("config",),
-        largest={"points": 100},
-    ),
-}
 
 SPEC = networks.spec("convnet", width=8)
 STUDENT = supervised.Config.teaching(network=SPEC, epochs=3)

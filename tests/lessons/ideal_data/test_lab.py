@@ -16,14 +16,7 @@ from ddlab.explorers import Laboratory
 from ddlab.lessons.ideal_data import lab as labs
 from ddlab.lessons.ideal_data.lab import LandscapeLab, RhoLab, SigmaLab, curves, decisions, landscape, numbers, on_show
 from ddlab.lessons.ideal_data.world import RHOS, SIGMAS, SQUARED, WRONG, Answer, Settings, Sweep, answer
-from tests.storm.good import Good
 from tests.support import refuses
-
-STORM = {
-    "SigmaLab": Good(lambda g: {"settings": "steps=3,seeds=2"}),
-    "RhoLab": Good(lambda g: {"settings": "steps=3,seeds=2"}),
-    "LandscapeLab": Good(lambda g: {"settings": "steps=3,seeds=2", "vary": "relabelling"}),
-}
 
 QUICK = "steps=60,seeds=3"
 

@@ -15,7 +15,6 @@ from ddlab.distilled import DistilledSet
 from ddlab.lessons.kernels.finite import WidthLab, World, entries, finite_kernel
 from ddlab.methods import kip
 from ddlab.methods.kernels import KernelSpec, kernel_matrix
-from tests.storm.good import Good
 from tests.support import made_data, refuses
 
 SPEC = KernelSpec(bias_std=0.7)
@@ -23,9 +22,6 @@ SPEC = KernelSpec(bias_std=0.7)
 
 def ten(data: Any) -> DistilledSet:
     return ddlab.distill(kip, data, config=kip.Config.teaching(iterations=3, batch_size=20), progress=False)
-
-
-STORM = {"WidthLab": Good(lambda g: {"data": g.data, "learned": ten(g.data)}, whole=("learned",))}
 
 
 def rows(count: int) -> Tensor:

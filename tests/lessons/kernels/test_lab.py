@@ -19,15 +19,9 @@ from ddlab.methods import dm, kip, selection
 from ddlab.methods.kernels import KernelSpec
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
-from tests.storm.good import Good
 from tests.support import made_data, refuses
 
 SMALL = kip.Config.teaching(iterations=6, batch_size=20, ridge=1e-4)
-STORM = {
-    "KernelLab": Good(
-        lambda g: {"data": g.data, "config": SMALL.replace(iterations=4)}, whole=("config",), not_none=("config",)
-    ),
-}
 
 
 @pytest.fixture(scope="module")

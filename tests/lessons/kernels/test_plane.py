@@ -13,10 +13,7 @@ from sklearn.cluster import KMeans
 from torch import Tensor
 
 from ddlab.lessons.kernels.plane import ENOUGH, SUPPORT, KernelPlane, Plane, path, real_dots, regression, right_fraction
-from tests.storm.good import Good
 from tests.support import refuses
-
-STORM = {"KernelPlane": Good(lambda g: {"settings": 'kernel="fc2",per_class=1'})}
 
 
 @pytest.fixture

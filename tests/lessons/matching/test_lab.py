@@ -22,17 +22,7 @@ from ddlab.methods import dc, dm, selection
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
 from ddlab.training import supervised
-from tests.storm.good import Good
 from tests.support import made_data, refuses
-
-STORM = {
-    "MatchingLab": Good(
-        lambda g: {"data": g.data, "config": dm.SMALL, "student": g.student, "seeds": 1},
-        whole=("config", "student"),
-        not_none=("config",),
-        largest={"seeds": 5},
-    ),
-}
 
 NARROW = networks.spec("convnet", width=4, norm="instance")
 SMALL = dm.Config.teaching(network=NARROW, iterations=6, batch_size=4, learning_rate=5.0)

@@ -19,10 +19,7 @@ from ddlab.explorers.lab import Value
 from ddlab.lessons.matching.gradients import CENTRES, LEARNED, RANDOM, World
 from ddlab.lessons.matching.what_is_matched import GradientLab, distance_curves, gradient_maps, rival_bars, strip
 from ddlab.methods import dc, dm, dsa, matching
-from tests.storm.good import Good
 from tests.support import made_data, refuses
-
-STORM = {"GradientLab": Good(lambda g: {"data": g.data, "config": SMALL}, whole=("config",))}
 
 SMALL = dsa.SMALL.replace(outer_steps=2, images_per_class=2, strategy="crop", initialisation="noise")
 STEP, LABEL = 3, 1

@@ -18,7 +18,6 @@ from ddlab.runs import process
 from ddlab.runs.process import Inputs
 from ddlab.training import rela as rela_f
 from ddlab.training.self_supervised import OBJECTIVES
-from tests.storm.good import Good
 from tests.support import made_data, refuses
 
 SPEC = networks.spec("convnet", width=4)
@@ -26,18 +25,6 @@ SPEC = networks.spec("convnet", width=4)
 
 def drawn(data: ImageData, seed: int = 0) -> Network:
     return networks.initialise(SPEC.for_data(data), seed=seed)
-
-
-STORM = {
-    "TargetLab": Good(
-        lambda g: {
-            "data": g.data,
-            "priors": {name: drawn(g.data, seed) for seed, name in enumerate(("untrained", "weak", "strong"))},
-            "network": SPEC,
-        },
-        whole=("network",), not_none=("network",),
-    ),
-}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

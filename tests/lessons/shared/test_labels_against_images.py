@@ -25,19 +25,7 @@ from ddlab.networks import Network
 from ddlab.runs import process as driver
 from ddlab.runs.process import Inputs
 from ddlab.training import supervised
-from tests.storm.good import Good
 from tests.support import made_data
-
-STORM = {
-    "LabelsAgainstImages": Good(
-        lambda g: {
-            "data": g.data,
-            "teacher": g.teacher,
-            "sets": dict.fromkeys(("real", "noise", "recovered"), g.distilled),
-            "config": g.student,
-        },
-    ),
-}
 
 
 @pytest.fixture(scope="module")

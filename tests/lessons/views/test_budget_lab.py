@@ -14,11 +14,6 @@ from ddlab.data import predefined_views
 from ddlab.figures import alt_text
 from ddlab.lessons.views.budget import PRESETS, Settings, bought, counts_table, savings_table, sentence
 from ddlab.lessons.views.budget_lab import BudgetLab
-from tests.storm.good import Good
-
-STORM = {
-    "BudgetLab": Good(lambda g: {"settings": "images=50"}),
-}
 
 
 @pytest.fixture

@@ -1,0 +1,224 @@
+"""The cases of the contract: each method with each of its choices, training in each of its roles, the teacher without labels, and
+pre-training on what it said. `MAIN` is one small config for each process, which holds every property; the others are choices of a field.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from ddlab import methods, networks
+from ddlab.core import parameters
+from ddlab.core.randomness import generator
+from ddlab.data import ImageData, predefined_views
+from ddlab.distilled import DistilledSet, RegressionLabels, Representations
+from ddlab.methods import fadrm, selection
+from ddlab.methods.own import from_loss
+from ddlab.networks import Network
+from ddlab.runs import process
+from ddlab.runs.process import Inputs, Step
+from ddlab.training import forgetting, pretraining, rela, self_supervised, supervised
+from ddlab.training.forgetting import Forgetting
+from ddlab.training.relabelling import relabelled
+from ddlab.training.self_supervised import barlow_twins
+
+ANY_SIZE = "data and two teachers of any size"
+SEVERAL = "set and two teachers"
+REGRESSION = "set with labels for a regression"
+LABELLED_VIEWS = "set with labels of each epoch"
+REPRESENTED = "set with representations of every view"
+PLAIN = networks.spec("convnet", width=4, norm="none")
+BATCH_SPECIFIC: dict[str, Any] = {
+    "mixup_alpha": 0.0, "cutmix_alpha": 1.0, "crop_area": 0.3, "stretch": 2.0, "teacher_mode": "train", "teacher_batch_size": 2,
+}  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A process, its config, and what it runs on: "data", "data and teacher", ANY_SIZE, "set and teacher", SEVERAL,
+    LABELLED_VIEWS, REGRESSION or REPRESENTED.
+    """
+
+    name: str
+    module: Any
+    config: Any
+    runs_on: str
+
+
+# What tests of their own hold: on a CPU the first is float32, the others need minutes to compile, or CUDA.
+ELSEWHERE = ("tf32", "compiled", "graphed")
+
+
+class ByObjective(self_supervised.Teacher):
+    """A teacher whose update a test may replace: of a subclass only the fields are frozen."""
+
+
+def method_cases() -> Iterator[Case]:
+    """Each method's `SMALL` as it is, and once for each value of each of its choices."""
+    for name in methods.names():
+        module = methods.get(name)
+        yield Case(name, module, module.SMALL, "data and teacher")
+        for field, described in parameters.describe(module.Config).items():
+            for choice in described.choices or ():
+                if choice != getattr(module.SMALL, field) and choice not in ELSEWHERE:
+                    changed = module.SMALL.replace(**{field: choice})
+                    yield Case(f"{name}-{field}-{choice}", module, changed, "data and teacher")
+        if not module.NEEDS_TEACHER:
+            yield Case(f"{name}-without-teacher", module, module.SMALL, "data")
+    for kind in ("average", "k_means", "herding", "k_center"):
+        config = selection.SMALL.replace(kind=kind, space="features")
+        yield Case(f"selection-features-{kind}", selection, config, "data and teacher")
+    yield Case("data_residual_matching-small-size", fadrm, fadrm.SMALL.replace(small_size=6), ANY_SIZE)
+
+
+def training_cases() -> Iterator[Case]:
+    """Training as teacher and as student, on every kind of labels, with both optimisers."""
+    small = supervised.SMALL
+    for optimiser in ("adamw", "sgd"):
+        for labels in ("hard", "online"):
+            config = small.replace(optimiser=optimiser, labels=labels, batch_size=16, epochs=2)
+            yield Case(f"teacher-{labels}-{optimiser}", supervised, config, "data and teacher")
+        for labels in ("hard", "stored", "online"):
+            config = small.replace(optimiser=optimiser, labels=labels)
+            yield Case(f"student-{labels}-{optimiser}", supervised, config, "set and teacher")
+    config = small.replace(labels="online", teacher_mode="train")
+    yield Case("student-teacher-mode-train", supervised, config, "set and teacher")
+    # As FADRM's students learn: CutMix, a cosine that is cut off, teachers in train mode on parts of a batch.
+    yield Case("student-epochs", supervised, small.replace(**BATCH_SPECIFIC, labels="epochs"), LABELLED_VIEWS)
+    yield Case("student-several-teachers", supervised, small.replace(**BATCH_SPECIFIC, labels="online"), SEVERAL)
+    yield Case("student-bfloat16", supervised, small.replace(precision="bfloat16"), "set and teacher")
+    config = small.replace(labels="regression")
+    yield Case("student-regression", supervised, config, REGRESSION)
+    yield Case("student-plain", supervised, small.replace(network=PLAIN, mixup_alpha=0.0), "set and teacher")
+
+
+def other_training_cases() -> Iterator[Case]:
+    """Forgetting, the teacher without labels by every objective, and pre-training, with each optimiser; pre-training without batch norm."""
+    yield Case("forgetting", forgetting, forgetting.SMALL, "data")
+    yield Case("forgetting-sgd", forgetting, forgetting.SMALL.replace(optimiser="sgd", batch_size=4), "set and teacher")
+    for name, objective in self_supervised.OBJECTIVES.items():
+        own = objective is barlow_twins  # the package itself
+        for optimiser in ("lars", "adamw"):
+            process = self_supervised if own else ByObjective(objective)
+            config = objective.SMALL.replace(optimiser=optimiser)
+            yield Case(f"self-supervised-{optimiser}{'' if own else f'-{name}'}", process, config, "data")
+    small = pretraining.SMALL
+    for optimiser in ("sgd", "adamw"):
+        yield Case(f"pretraining-{optimiser}", pretraining, small.replace(optimiser=optimiser), REPRESENTED)
+    yield Case("pretraining-bfloat16", pretraining, small.replace(precision="bfloat16"), REPRESENTED)
+    yield Case("pretraining-channels-last", pretraining, small.replace(memory_format="channels_last"), REPRESENTED)
+    yield Case("pretraining-plain", pretraining, small.replace(network=PLAIN, final_fraction=0.1), REPRESENTED)
+
+
+def rela_cases() -> Iterator[Case]:
+    """By every objective, and once for each way in which lambda falls, with W trained or not."""
+    for name, objective in self_supervised.OBJECTIVES.items():
+        yield Case(f"rela-{name}", rela, rela.SMALL.replace(objective=objective.SMALL), REPRESENTED)
+    for schedule in ("adaptive", "constant"):
+        changes: dict[str, Any] = {"schedule": schedule, "subset": "static", "train_projection": True}
+        yield Case(f"rela-{schedule}", rela, rela.SMALL.replace(**changes), REPRESENTED)
+
+
+def brighter(config: Any, inputs: Inputs, images: torch.Tensor, labels: torch.Tensor, step: int) -> Any:
+    """A loss with a parameter, a draw and two terms."""
+    noise = torch.randn(len(images), generator=generator(config.seed, step, "weights")).to(images.device)
+    weights = (1 + 0.1 * noise).view(-1, 1, 1, 1)
+    return {"light": (weights * (images - config.light)).square().mean(), "size": 0.1 * images.abs().mean()}
+
+
+def own_cases() -> Iterator[Case]:
+    """Methods from a loss."""
+    own = from_loss(
+        "brighter", brighter, light=parameters.parameter(0.5, help="Aim."), iterations=4, learning_rate=0.05
+    )
+    for start in ("real", "noise"):
+        config = own.Config(initialisation=start, images_per_class=2, valid_pixels=start == "real")
+        yield Case(f"from-loss-{start}", own, config, "data")
+
+
+CASES = [*method_cases(), *own_cases(), *training_cases(), *other_training_cases(), *rela_cases()]
+NETWORKS = (  # processes that finish with a network
+    supervised, self_supervised, pretraining, rela, *map(ByObjective, self_supervised.OBJECTIVES.values())
+)  # fmt: skip
+MATCHING = (  # published on small images
+    "gradient_matching", "siamese_gradient_matching", "distribution_matching", "kernel_inducing_points", "label_solve",
+)  # fmt: skip
+TRAINING = (*NETWORKS, forgetting)
+MAIN = [  # one small config for each process: its `SMALL` where it is a method
+    case
+    for case in CASES
+    if case.name in {*methods.names(), "from-loss-real", "teacher-hard-sgd", "student-online-sgd", "forgetting", "self-supervised-lars",
+                     "pretraining-sgd", "rela-barlow_twins"}
+]  # fmt: skip
+PROCESSES = [*map(methods.get, methods.names()), supervised, self_supervised, pretraining, rela, forgetting]
+
+
+def bundle(case: Case, data: ImageData, teacher: Network, distilled: DistilledSet) -> Inputs:
+    if case.runs_on == "set and teacher":
+        return Inputs(distilled=distilled, teachers=(teacher,))
+    if case.runs_on == REGRESSION:
+        return Inputs(distilled=distilled.with_targets(RegressionLabels(distilled.target("stored").logits.tanh())))
+    if case.runs_on == LABELLED_VIEWS:
+        views = supervised.SMALL.replace(**BATCH_SPECIFIC)
+        return Inputs(distilled=relabelled(distilled, teacher, labels="epochs", views=views, epochs=3))
+    if case.runs_on == REPRESENTED:
+        views = predefined_views.augmented(distilled.images, "rotation")
+        said = torch.stack([networks.predict(teacher, view).features for view in views])
+        return Inputs(
+            distilled=dataclasses.replace(distilled, targets=(Representations({"representations": said}, "rotation"),))
+        )
+    if case.runs_on == SEVERAL:
+        both = (teacher, networks.initialise(teacher.spec, seed=1))
+        return Inputs(distilled=relabelled(distilled, both, labels="online"), teachers=both)
+    if case.runs_on == ANY_SIZE:
+        pooled = networks.spec("shufflenet_v2_x0_5").for_data(data)
+        return Inputs(data=data, teachers=tuple(networks.initialise(pooled, seed=seed) for seed in (0, 1)))
+    return Inputs(data=data, teachers=(teacher,) if "teacher" in case.runs_on else ())
+
+
+def states(case: Case, inputs: Inputs, state: Any = None) -> list[Step]:
+    return list(process.steps(case.module, case.config, inputs, state))
+
+
+class Unread(TorchDispatchMode):
+    """Refuses to hand a computed number to Python: on a GPU the run would wait for it. (Indices lie on the CPU and are checked.)"""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        read = "local_scalar_dense" in str(func) and args[0].is_floating_point()
+        assert not read, "a look reads no number of a tensor"
+        return func(*args, **(kwargs or {}))
+
+
+def poisoned(held: Any) -> Any:
+    """The same tensors, or names and tensors, full of NaN."""
+    if isinstance(held, dict):
+        return {name: poisoned(value) for name, value in held.items()}
+    if isinstance(held, tuple):
+        return tuple(map(poisoned, held))
+    return held * torch.nan if held.is_floating_point() else held
+
+
+def is_complete(result: DistilledSet | Network | Forgetting) -> bool:
+    return result.complete if isinstance(result, DistilledSet) else result.provenance["complete"]
+
+
+def assert_usable(result: DistilledSet | Network | Forgetting, inputs: Inputs) -> None:
+    source = inputs.data or inputs.distilled
+    assert source is not None
+    if isinstance(result, Network):
+        images = torch.zeros((2, source.channels, *source.image_size))
+        assert networks.predict(result, images).logits.isfinite().all()
+    elif isinstance(result, Forgetting):
+        assert len(result.counts) == len(result.never) == len(inputs.distilled or source.train_labels)  # type: ignore[union-attr]
+    else:
+        assert result.images.isfinite().all() and result.images.shape[1:] == (source.channels, *source.image_size)
+        assert len(result) == len(result.images) and result.to_uint8().dtype == torch.uint8
+        if any(target.kind == "representations" for target in result.targets):
+            views, representations = result.pairs()
+            assert len(views) == len(representations) and representations.isfinite().all()
+        else:
+            assert len(result.labels) == len(result.images)

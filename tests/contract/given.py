@@ -1,0 +1,38 @@
+"""Right arguments for public functions and laboratories, small and fast."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from ddlab import networks
+from ddlab.data import ImageData
+from ddlab.distilled import DistilledSet
+from ddlab.networks import Network
+from ddlab.runs.process import Inputs
+from ddlab.training import supervised
+
+
+class Given:
+    """Right things of every kind."""
+
+    def __init__(self, data: ImageData, teacher: Network, distilled: DistilledSet, folder: Path) -> None:
+        self.data, self.teacher, self.distilled, self.folder = data, teacher, distilled, folder
+        self.spec = networks.spec("convnet", width=4)
+        self.inputs = Inputs(data=data, teachers=(teacher,))
+        self.student = supervised.Config.teaching(network=self.spec, epochs=1, batch_size=4)
+
+    def images(self, count: int = 4) -> torch.Tensor:
+        """float32 [count, channels, h, w] of the data's shape."""
+        shape = (count, self.data.channels, *self.data.image_size)
+        return torch.randn(shape, generator=torch.Generator().manual_seed(0))
+
+    def network(self, **options: object) -> Network:
+        """Fresh weights; with head="mean" for images of any size."""
+        return networks.initialise(networks.spec("convnet", width=4, **options).for_data(self.data), seed=0)
+
+    def module(self) -> nn.Module:
+        """A network that is not ours."""
+        return nn.Sequential(nn.Conv2d(1, 4, 3, padding=1), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 3))

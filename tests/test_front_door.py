@@ -1,0 +1,295 @@
+"""The front door: every public function refuses what it cannot use, in one sentence that names the argument.
+
+The rows of `TABLE` are the functions and classes in `__all__` of ddlab, data, networks and evaluation: right arguments, and four
+wrong values. The rooms' own files hold what is wrong with a whole (data of other classes, a network of another size).
+"""
+
+# pyright: reportArgumentType=false
+# Wrong types are the point here.
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+import torch
+
+import ddlab
+from ddlab import data, evaluation, networks
+from ddlab.core import parameters
+from ddlab.data import ImageData
+from ddlab.distilled import DistilledSet, HardLabels
+from ddlab.methods import selection
+from ddlab.networks import Network
+from ddlab.networks.family import REGISTERED
+from ddlab.runs.process import Inputs
+from tests.contract.cases import PROCESSES
+from tests.contract.given import Given
+from tests.support import refuses
+
+NAN = float("nan")
+CONFIG = selection.Config(images_per_class=1)
+KEYED = {"features": torch.rand(6, 2), "labels": torch.arange(6) % 2, "others": torch.rand(3, 2)}
+READER = [
+    ("features", KEYED["features"] * NAN),
+    ("features", torch.rand(6)),
+    ("labels", torch.rand(6)),
+    ("others", torch.rand(3, 5)),
+]
+SCORED = {"labels": "hard", "seeds": (0,)}
+PIXELS = torch.zeros((3, 1, 8, 8))
+PREDICTED = {"full": torch.rand(4, 3), "few": torch.rand(4, 3), "loss": "squared"}
+
+Wrong = list[tuple[str, Any]]
+Row = tuple[Callable[..., Any], Callable[[Given], dict[str, Any]], Wrong]
+TABLE: dict[str, Row] = {
+    "ddlab.DistilledSet": (
+        DistilledSet,
+        lambda g: {"tensors": {"images": g.images(3)}, "mean": g.data.mean, "std": g.data.std, "class_names": ("a", "b", "c"),
+                   "targets": (HardLabels(torch.arange(3)),)},
+        [("std", torch.zeros(1)), ("mean", 0.5), ("targets", "hard"), ("kind", "video")],
+    ),
+    "ddlab.ImageData": (
+        ImageData,
+        lambda g: {"name": "mine", "train_images": g.data.train_images, "train_labels": g.data.train_labels,
+                   "test_images": g.data.test_images, "test_labels": g.data.test_labels, "class_names": ("a", "b", "c")},
+        [("train_images", PIXELS), ("train_labels", torch.zeros(3)), ("class_names", 3), ("name", None)],
+    ),
+    "ddlab.Inputs": (
+        Inputs, lambda g: {"data": g.data, "teachers": (g.teacher,), "device": "cpu"},
+        [("data", 3), ("teachers", (3,)), ("distilled", "set"), ("device", "cpux")],
+    ),
+    "ddlab.Keep": (ddlab.Keep, lambda g: {}, [("steps", 1.5), ("steps", 0), ("make", 3), ("note", "x")]),
+    "ddlab.Network": (
+        Network, lambda g: {"spec": g.teacher.spec, "weights": g.teacher.weights},
+        [("spec", "convnet"), ("weights", {}), ("weights", 3), ("spec", None)],
+    ),
+    "ddlab.Run": (
+        ddlab.Run, lambda g: {"process": selection, "config": CONFIG, "inputs": g.inputs},
+        [("process", 3), ("config", None), ("inputs", "digits"), ("keep", 5)],
+    ),
+    "ddlab.accuracy": (
+        ddlab.accuracy, lambda g: {"network": g.teacher, "data": g.data},
+        [("network", "resnet18"), ("data", None), ("split", "validation"), ("batch_size", 0)],
+    ),
+    "ddlab.distill": (
+        ddlab.distill, lambda g: {"method": "selection", "data": g.data, "config": CONFIG, "progress": False},
+        [("method", "sre2"), ("data", "digits"), ("config", {"images_per_class": 1}), ("teacher", 3)],
+    ),
+    "ddlab.evaluate": (
+        ddlab.evaluate, lambda g: {"distilled": g.distilled, "data": g.data, "config": g.student, **SCORED},
+        [("labels", "soft"), ("seeds", (0, 0)), ("network", "resnet"), ("distilled", None)],
+    ),
+    "ddlab.every": (
+        ddlab.every, lambda g: {"run": iter([]), "k": 2}, [("k", 0), ("k", 1.5), ("k", "2"), ("run", 3)],
+    ),
+    "ddlab.from_images": (
+        ddlab.from_images, lambda g: {"images": g.images(3), "labels": torch.arange(3), "data": g.data},
+        [("images", PIXELS.byte()), ("labels", torch.arange(2)), ("data", 3), ("images", PIXELS * NAN)],
+    ),
+    "ddlab.from_loss": (
+        ddlab.from_loss, lambda g: {"name": "mine", "loss": lambda *_: 0.0},
+        [("name", ""), ("name", 3), ("loss", 3), ("needs_teacher", "yes")],
+    ),
+    "ddlab.relabelled": (
+        ddlab.relabelled, lambda g: {"distilled": g.distilled, "teachers": g.teacher, "labels": "online"},
+        [("distilled", 3), ("teachers", ()), ("labels", "hard"), ("device", "abacus")],
+    ),
+    "ddlab.run": (
+        ddlab.run, lambda g: {"process": selection, "config": CONFIG, "inputs": g.inputs},
+        [("process", None), ("config", 3), ("inputs", None), ("checkpoint_seconds", -1.0)],
+    ),
+    "ddlab.start": (
+        ddlab.start, lambda g: {"name": "00_start"},
+        [("name", "01_start"), ("seed", -1), ("preset", "fast"), ("device", "abacus")],
+    ),
+    "ddlab.steps": (
+        ddlab.steps, lambda g: {"process": selection, "config": CONFIG, "inputs": g.inputs},
+        [("process", "selection"), ("config", 3), ("inputs", 3), ("state", 3)],
+    ),
+    "ddlab.train_teacher": (
+        ddlab.train_teacher, lambda g: {"data": g.data, "config": g.student.replace(labels="hard"), "progress": False},
+        [("data", "digits"), ("config", CONFIG), ("device", "abacus"), ("checkpoint", 3)],
+    ),
+    "data.aligned": (
+        data.aligned, lambda g: {"data": g.data, "like": g.data},
+        [("data", None), ("data", "digits"), ("like", None), ("like", PIXELS)],
+    ),
+    "data.load": (
+        data.load, lambda g: {"name": "digits", "size": 8},
+        [("name", "digit"), ("name", 3), ("size", 7), ("size", "large")],
+    ),
+    "networks.NetworkSpec": (
+        networks.NetworkSpec, lambda g: {"family": "convnet", "options": g.spec.options},
+        [("family", "resnet"), ("options", {}), ("classes", 0), ("image_size", 8)],
+    ),
+    "networks.batch_norm_layers": (
+        networks.batch_norm_layers, lambda g: {"described": g.teacher.spec},
+        [("described", "convnet"), ("described", None), ("described", networks.spec("convnet")), ("described", 3)],
+    ),
+    "networks.call": (
+        networks.call, lambda g: {"spec": g.teacher.spec, "weights": g.teacher.weights, "images": g.images()},
+        [("spec", "convnet"), ("weights", 3), ("images", PIXELS[0]), ("images", PIXELS[..., :5])],
+    ),
+    "networks.folded": (
+        networks.folded, lambda g: {"spec": g.teacher.spec, "weights": g.teacher.weights},
+        [("spec", "convnet"), ("spec", None), ("weights", 3), ("weights", {})],
+    ),
+    "networks.from_module": (
+        networks.from_module, lambda g: {"module": g.module(), "image_size": (8, 8), "classes": 3, "channels": 1, "name": "mine"},
+        [("module", 3), ("image_size", 0), ("classes", 0), ("name", "")],
+    ),
+    "networks.initialise": (
+        networks.initialise, lambda g: {"described": g.teacher.spec, "seed": 0},
+        [("described", "convnet"), ("described", networks.spec("convnet")), ("seed", -1), ("seed", 0.5)],
+    ),
+    "networks.load": (networks.load, lambda g: {"path": g.teacher.save(g.folder / "n")}, [("path", p) for p in (None, 3, "none/x", "")]),
+    "networks.parameter_names": (
+        networks.parameter_names, lambda g: {"described": g.teacher.spec},
+        [("described", "convnet"), ("described", None), ("described", networks.spec("convnet")), ("described", 3)],
+    ),
+    "networks.predict": (
+        networks.predict, lambda g: {"network": g.teacher, "images": g.images()},
+        [("network", "convnet"), ("images", PIXELS[0]), ("images", PIXELS.int()), ("batch_size", 0)],
+    ),
+    "networks.register": (
+        networks.register, lambda g: {"name": "front_door", "factory": lambda *_: g.module()},
+        [("name", ""), ("factory", 3), ("smallest_image", 0), ("name", "convnet")],
+    ),
+    "networks.spec": (
+        networks.spec, lambda g: {"family": "convnet", "width": 4},
+        [("family", "resnet"), ("family", 3), ("width", 0), ("widths", 4)],
+    ),
+    "networks.takes_size": (
+        networks.takes_size, lambda g: {"spec": g.teacher.spec, "image_size": (9, 9)},
+        [("spec", "convnet"), ("spec", None), ("image_size", 9.5), ("image_size", (9, 0))],
+    ),
+    "evaluation.across": (
+        evaluation.across, lambda g: {"distilled": g.distilled, "data": g.data, "networks": [g.spec], "config": g.student, **SCORED},
+        [("networks", []), ("networks", ["resnet"]), ("labels", "soft"), ("data", None)],
+    ),
+    "evaluation.adam_predictions": (evaluation.adam_predictions, lambda g: {**KEYED, "epochs": 2}, [*READER[:3], ("epochs", 0)]),
+    "evaluation.approximation": (
+        evaluation.approximation, lambda g: {"distilled": g.distilled, "data": g.data, "labels": "hard"},
+        [("labels", "soft"), ("ridge", -1.0), ("kernel", 3), ("split", "validation")],
+    ),
+    "evaluation.class_incremental": (
+        evaluation.class_incremental, lambda g: {"distilled": g.distilled, "data": g.data, "tasks": 3, "config": g.student, **SCORED},
+        [("tasks", 0), ("tasks", 9), ("labels", "soft"), ("order_seed", -1)],
+    ),
+    "evaluation.data_of": (
+        evaluation.data_of, lambda g: {"data": g.data, "seen": [0, 2]},
+        [("data", None), ("seen", []), ("seen", [5]), ("seen", 3)],
+    ),
+    "evaluation.evaluate_all": (
+        evaluation.evaluate_all, lambda g: {"several": {"a": {"distilled": g.distilled}}, "data": g.data, "config": g.student, **SCORED},
+        [("several", 3), ("several", {}), ("labels", "soft"), ("seeds", ())],
+    ),
+    "evaluation.full_predictions": (
+        evaluation.full_predictions, lambda g: {"data": g.data},
+        [("data", None), ("split", "validation"), ("kernel", 3), ("ridge", NAN)],
+    ),
+    "evaluation.held_out_part": (
+        evaluation.held_out_part, lambda g: {"labels": g.data.train_labels, "held_out": 0.3, "seed": 0},
+        [("labels", torch.rand(6)), ("held_out", 1.5), ("held_out", NAN), ("seed", -1)],
+    ),
+    "evaluation.interval": (
+        evaluation.interval, lambda g: {"values": [0.1, 0.2]},
+        [("values", [NAN, 1.0]), ("values", "text"), ("confidence", 1.5), ("confidence", 0)],
+    ),
+    "evaluation.kernel_accuracy": (
+        evaluation.kernel_accuracy, lambda g: {"distilled": g.distilled, "data": g.data, "labels": "hard"},
+        [("labels", "soft"), ("distilled", None), ("ridge", -1.0), ("split", "validation")],
+    ),
+    "evaluation.kernel_predictions": (
+        evaluation.kernel_predictions, lambda g: {"images": g.images(3), "labels": torch.eye(3), "asked": g.images(2)},
+        [("images", PIXELS * NAN), ("labels", torch.eye(2)), ("asked", PIXELS[0]), ("megabytes", 0)],
+    ),
+    "evaluation.logistic_predictions": (
+        evaluation.logistic_predictions, lambda g: {**KEYED, "strength": 1.0}, [*READER[:3], ("strength", -1.0)],
+    ),
+    "evaluation.memory_of": (
+        evaluation.memory_of, lambda g: {"distilled": g.distilled, "seen": [0, 1]},
+        [("distilled", None), ("seen", []), ("seen", [7]), ("seen", 3)],
+    ),
+    "evaluation.neighbour_predictions": (
+        evaluation.neighbour_predictions, lambda g: {**KEYED, "neighbours": 2}, [*READER[:3], ("neighbours", 0)],
+    ),
+    "evaluation.probe": (
+        evaluation.probe, lambda g: {"network": g.teacher, "data": g.data, "kind": "neighbours"},
+        [("network", None), ("kind", "forest"), ("held_out", 1.0), ("candidates", ())],
+    ),
+    "evaluation.ridge_predictions": (evaluation.ridge_predictions, lambda g: {**KEYED, "strength": 1.0}, [*READER[:3], ("strength", NAN)]),
+    "evaluation.ridge_weights": (
+        evaluation.ridge_weights, lambda g: {"features": KEYED["features"], "targets": torch.rand(6, 3), "strength": 1.0},
+        [("features", None), ("targets", torch.rand(5, 3)), ("strength", -1.0), ("strength", "1")],
+    ),
+    "evaluation.standardised_features": (
+        evaluation.standardised_features, lambda g: {name: KEYED[name] for name in ("features", "others")},
+        [("features", KEYED["features"] * NAN), ("features", 3), ("others", torch.rand(3, 5)), ("others", None)],
+    ),
+    "evaluation.strong_epsilon": (
+        evaluation.strong_epsilon, lambda g: PREDICTED,
+        [("full", PREDICTED["full"] * NAN), ("few", torch.rand(3, 3)), ("loss", "absolute"), ("few", 3)],
+    ),
+    "evaluation.teacher_of": (
+        evaluation.teacher_of, lambda g: {"teacher": g.teacher, "seen": [0, 1]},
+        [("teacher", None), ("seen", []), ("seen", [7]), ("seen", 3)],
+    ),
+    "evaluation.weak_epsilon": (
+        evaluation.weak_epsilon, lambda g: {**PREDICTED, "wanted": torch.rand(4, 3)},
+        [("full", PREDICTED["full"] * NAN), ("few", torch.rand(3, 3)), ("loss", "absolute"), ("wanted", 3)],
+    ),
+}  # fmt: skip
+"""What rooms fill and do not look at, errors, and two that need files or minutes, which stand in tests/networks and tests/evaluation."""
+SAID = {"described": "spec", "order_seed": "seed"}  # what an argument is called in the sentence
+ELSEWHERE = {
+    "DDLabError", "NonFiniteError", "Look", "Number", "Step", "Outputs", "Approximation", "Architectures", "Continual", "Evaluation",
+    "Pretrained", "Probe", "Stage", "Transfer", "pretrained",
+}  # fmt: skip
+
+
+@pytest.fixture
+def given(grey: ImageData, teacher: Network, distilled: DistilledSet, tmp_path: Path) -> Iterator[Given]:
+    with mock.patch.dict(REGISTERED):  # what is registered here is known to no other test
+        yield Given(grey, teacher, distilled, tmp_path)
+
+
+def test_the_table_is_the_front_door() -> None:
+    public = {
+        id(value): name
+        for room in (ddlab, data, networks, evaluation)
+        for name in room.__all__
+        if callable(value := getattr(room, name))
+    }
+    assert {name.split(".")[1] for name in TABLE} == set(public.values()) - ELSEWHERE
+    assert all(len(wrong) == 4 for _, _, wrong in TABLE.values())
+
+
+@pytest.mark.parametrize(("name", "number"), [(name, number) for name in TABLE for number in range(4)])
+def test_a_wrong_value_is_refused_in_one_sentence(name: str, number: int, given: Given) -> None:
+    function, right, wrongs = TABLE[name]
+    argument, wrong = wrongs[number]
+    with refuses(SAID.get(argument, argument)):
+        function(**{**right(given), argument: wrong})
+    assert not [file for file in given.folder.iterdir() if file.name != "n"], "nothing is written by a refused call"
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_right_values_are_not_refused(name: str, given: Given) -> None:
+    function, right, _ = TABLE[name]
+    function(**right(given))
+
+
+@pytest.mark.parametrize("module", PROCESSES, ids=lambda module: module.NAME)
+def test_every_setting_is_held_to_what_it_may_be(module: Any) -> None:
+    for name, described in parameters.describe(module.Config).items():
+        wrong: list[Any] = ["none such", *({float: (torch.nan, torch.inf), int: (1.5,)}.get(described.type, ()))]
+        for end, away in zip(described.range or (None, None), (-1, 1), strict=True):
+            wrong += [] if end is None else [described.type(end + away)]
+        for value in wrong:
+            with refuses(name):
+                module.SMALL.replace(**{name: value})
