@@ -2,6 +2,7 @@
 #
 #   PYTHON=python3.12         the Python that makes .venv (default: the newest of 3.13, 3.12, 3.11 that works)
 #   TORCH=cpu                 install the CPU build of PyTorch, without the CUDA packages; it stays until `make distclean`
+#   GATE_ARGS="unit"          only these parts of the gate: checks, unit, solutions, browser
 #   PYTEST_ARGS="-x -k name"  further arguments of pytest
 #   LAB_ARGS=--no-browser     further arguments of JupyterLab
 #   HTML_ARGS="20_..."        only these lessons for `make html`
@@ -26,7 +27,6 @@ endif
 # Waiting threads that spin take the second core from the kernel and the browser.
 export OMP_WAIT_POLICY := PASSIVE
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 # A candidate must run, not only exist (version managers leave shims behind), and be able to make an environment.
 PYTHON_CHECK := import ensurepip, ssl, sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
@@ -35,7 +35,7 @@ PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3; do \
 
 # ---------------------------------------------------------------------------------------------------- what you came for
 
-.PHONY: help lab html reference test
+.PHONY: help lab html test test-all
 help: ## list the targets
 	@sed -n 's/^#   /  /p' Makefile
 	@echo
@@ -44,13 +44,14 @@ help: ## list the targets
 lab: $(LAB_READY) ## open the lessons in JupyterLab
 	$(RUN) jupyterlab --ServerApp.root_dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_ARGS)
 
-html: reference ## run every lesson and make pages for reading without a kernel: build/html/index.html
+html: $(LAB_READY) ## run every lesson and make pages for reading without a kernel: build/html/index.html
 	$(RUN) ddlab lessons html $(HTML_ARGS)
 
-reference: $(LAB_READY) ## of these only the pages of all public names: build/html/reference/index.html
-	$(RUN) tests.public_api --reference build/html/reference
+test: $(TEST_READY) ## the gate: every check, test and solution, and three pages in the browser
+	@$(RUN) tests.gate $(GATE_ARGS)
 
-test: lint types stripped in-step pytest ## run every check and test
+test-all: $(TEST_READY) ## the gate, the slow tests, and every lesson in the browser
+	@$(RUN) tests.gate --all $(GATE_ARGS)
 
 # --------------------------------------------------------------------------------------------------------- installation
 
@@ -105,81 +106,19 @@ lock: ## write constraints.txt anew: the newest versions that pyproject.toml all
 	@{ echo "# Exact versions for Python 3.11 to 3.13 and all extras of pyproject.toml; every install here uses them."; \
 		echo "# Made by 'make lock'; not edited by hand."; cat build/lock/pins.txt; } > constraints.txt
 
-# --------------------------------------------------------------------------------------------------------------- checks
+# ---------------------------------------------------------------------------------------------------------------- tools
 
-.PHONY: lint format types stripped strip in-step lessons api mutants pytest unit quick solutions browser bench
-lint: $(TEST_READY) ## ruff: rules and format
-	$(RUN) ruff check
-	$(RUN) ruff format --check
-
+.PHONY: format strip lessons bench
 format: $(TEST_READY) ## let ruff repair and format
 	$(RUN) ruff check --fix
 	$(RUN) ruff format
 
-types: $(TEST_READY) ## pyright
-	$(RUN) pyright --pythonpath $(VENV)/bin/python
-
-# The version of Python that last ran a notebook and the times of its cells are outputs too.
-STRIP := $(RUN) nbstripout --keep-id --extra-keys "metadata.language_info.version cell.metadata.execution"
-NOTEBOOKS = $(wildcard notebooks/*.ipynb notebooks/solutions/*.ipynb notebooks/assignments/*.ipynb \
-	notebooks/assignments/instructor/*.ipynb)
-
-stripped: $(TEST_READY) ## check that notebooks are stored without outputs
-	$(STRIP) --verify $(NOTEBOOKS)
-
 strip: $(TEST_READY) ## remove outputs and widget state from the notebooks
-	$(STRIP) $(NOTEBOOKS)
-
-in-step: $(TEST_READY) ## check that lessons and assignments follow from their sources
-	$(RUN) ddlab lessons build --check
+	$(RUN) nbstripout --keep-id --extra-keys "metadata.language_info.version cell.metadata.execution" \
+		$(wildcard notebooks/*.ipynb notebooks/*/*.ipynb notebooks/*/*/*.ipynb)
 
 lessons: $(TEST_READY) ## make lessons and assignments from their sources
 	$(RUN) ddlab lessons build
-
-api: $(TEST_READY) ## write tests/public_names.txt and tests/settings.txt, the lists of public names, defaults and ranges
-	$(RUN) tests.public_api
-	$(RUN) tests.settings
-
-# Half an hour on an idle core, and cosmic-ray and coverage beside what is installed: how good the tests are, not whether they pass.
-MUTANTS_ARGS =
-mutants: $(TEST_READY) ## change one token of 300 lines, one after the other, and count how often the tests notice: build/mutants.json
-	@mkdir -p build && rm -f build/lines.json
-	OMP_NUM_THREADS=1 $(RUN) tests.mutants measure build/lines.json $(addprefix tests/,methods runs training evaluation theory) \
-		tests/contract/test_processes.py tests/test_settings.py tests/test_public_api.py tests/test_draws.py
-	OMP_NUM_THREADS=1 $(RUN) tests.mutants judge build/lines.json build/mutants.json $(MUTANTS_ARGS)
-
-# Four pytest runs, and a last line that counts all: tests and doctests, solution notebooks, lessons and pages without a kernel in the
-# browser, each in two processes of one thread, whole files to a process; and explorers on their own pages, whose milliseconds are
-# looked at, one by one.
-UNIT_TESTS = $(wildcard tests/test_*.py) \
-	$(filter-out tests/browser tests/benchmarks tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
-UNIT = --doctest-modules $(UNIT_TESTS) ddlab
-TOGETHER = --numprocesses=2 --dist=loadfile
-SOLUTIONS = --nbval-lax --nbval-current-env --nbval-cell-timeout=180 notebooks/solutions \
-	notebooks/assignments/instructor/your_own_method.ipynb notebooks/assignments/instructor/recover_and_relabel.ipynb
-LESSON_PAGES = $(wildcard tests/browser/test_lesson_*.py) $(addprefix tests/browser/test_,html.py html_alive.py slides.py)
-OWN_PAGES = $(filter-out $(LESSON_PAGES),$(wildcard tests/browser/test_*.py))
-REPORTS = $(patsubst %,test-results/%.xml,unit solutions pages lessons)
-
-pytest: $(TEST_READY)
-	@mkdir -p test-results && rm -f $(REPORTS)
-	-OMP_NUM_THREADS=1 $(RUN) pytest $(TOGETHER) $(UNIT) --junitxml=test-results/unit.xml $(PYTEST_ARGS)
-	-OMP_NUM_THREADS=1 LOKY_MAX_CPU_COUNT=1 DDLAB_SOLUTIONS=1 $(RUN) pytest $(TOGETHER) $(SOLUTIONS) --junitxml=test-results/solutions.xml $(PYTEST_ARGS)
-	-OMP_NUM_THREADS=1 $(RUN) pytest $(OWN_PAGES) --junitxml=test-results/pages.xml $(PYTEST_ARGS)
-	-OMP_NUM_THREADS=1 $(RUN) pytest $(TOGETHER) $(LESSON_PAGES) --junitxml=test-results/lessons.xml $(PYTEST_ARGS)
-	$(RUN) tests.totals $(REPORTS)
-
-unit: $(TEST_READY) ## tests and doctests without notebooks and browser
-	OMP_NUM_THREADS=1 $(RUN) pytest $(TOGETHER) $(UNIT) $(PYTEST_ARGS)
-
-quick: $(TEST_READY) ## the same without the slow ones
-	OMP_NUM_THREADS=1 $(RUN) pytest $(TOGETHER) $(UNIT) -m "not slow" $(PYTEST_ARGS)
-
-solutions: $(TEST_READY) ## run the solution notebooks
-	OMP_NUM_THREADS=1 LOKY_MAX_CPU_COUNT=1 DDLAB_SOLUTIONS=1 $(RUN) pytest $(TOGETHER) $(SOLUTIONS) $(PYTEST_ARGS)
-
-browser: $(TEST_READY) ## run the lessons in Chromium, one page at a time
-	$(RUN) pytest tests/browser $(PYTEST_ARGS)
 
 bench: $(TEST_READY) ## measure speed and memory
 	$(RUN) ddlab bench $(BENCH_ARGS)

@@ -14,8 +14,8 @@ os.environ["LOKY_MAX_CPU_COUNT"] = "1"
 
 import torch
 
-# Set once, before anything is computed: gradients differ between one and two threads.
-torch.set_num_threads(2)
+# Set once, before anything is computed: gradients differ between one and two threads, and two processes have two cores.
+torch.set_num_threads(1)
 
 import hypothesis  # noqa: E402
 import pytest  # noqa: E402
@@ -46,9 +46,9 @@ def _trained(on: ImageData, seed: int = 0) -> Network:
 
 @pytest.fixture(autouse=True)
 def same_threads() -> Iterator[None]:
-    """A lesson that starts may lower the number of threads; the next test has two again."""
+    """What a test has set is set back."""
     yield
-    torch.set_num_threads(2)
+    torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,4 @@
-"""What Binder builds: the packages follow from pyproject.toml, repo2docker understands the folder, and the scripts run.
-
-No image is built here: repo2docker writes the Dockerfile without Docker and without a network.
-"""
+"""What Binder builds: the packages follow from pyproject.toml, and the scripts run."""
 
 from __future__ import annotations
 
@@ -94,15 +91,6 @@ def copy_of_house(folder: Path) -> Path:
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", folder)
     return folder
-
-
-def test_repo2docker_takes_the_folder_for_a_conda_environment(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "repo2docker", "--no-build", "--debug", str(copy_of_house(tmp_path))]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    said = done.stdout + done.stderr
-    assert f"Building conda environment for python={pinned_python()}" in said
-    assert 'env update -p ${NB_PYTHON_PREFIX} --file "binder/environment.yml"' in said
-    assert "RUN ./binder/postBuild" in said and "binder/start" in said
 
 
 def told(name: str, log: Path, otherwise: str = "") -> str:

@@ -1,4 +1,4 @@
-"""Lessons: the frame that every notebook uses. `lesson = ddlab.start("20_inverting_a_network")` ... `lesson.finish()`.
+"""Lessons: the frame that every notebook uses. `lesson = ddlab.start("20_inverting_a_network")`.
 
 The names are loaded when first used: the sweeps in the lessons' folders are run where neither plotly nor ipywidgets is installed.
 """

@@ -1,4 +1,4 @@
-"""The frame of a lesson: start, budgets, predictions, checks, claims, finish."""
+"""The frame of a lesson: start, predictions, checks, claims."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import importlib
 import json
 import os
 import platform
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,19 +14,12 @@ import torch
 
 from ..core import errors
 from ..explorers import Prediction
-from ..runs import parallel
-from ..runs.parallel import peak_megabytes
 from . import claims
 from .cards import card
 from .contents import LESSONS
-from .run_all import watch
 
 # What PyTorch would use, seen before any lesson has lowered it: the cores that this process may use.
 _CORES = torch.get_num_threads()
-
-
-class OverBudget(AssertionError):
-    """A lesson took more time or memory than it promises; what it shows is right all the same."""
 
 
 class Lesson:
@@ -46,7 +38,6 @@ class Lesson:
         if self.preset == "teaching" and self.device.type == "cpu":
             # Here, before anything is computed: gradients differ between one and two threads.
             torch.set_num_threads(min(self.budget.threads, _CORES))
-        self._wall, self._cpu = time.monotonic(), parallel.cpu_seconds()
         self._predictions: dict[str, Prediction] = {}
         self._checks = importlib.import_module(f"{self.budget.folder}.experiments").CHECKS
 
@@ -131,29 +122,9 @@ class Lesson:
 
         return Markdown(claims.table())
 
-    def finish(self) -> None:
-        """Print time and memory against the budget; raise if the CPU-seconds, the memory or twice the wall time is over it."""
-        wall, cpu = time.monotonic() - self._wall, parallel.cpu_seconds() - self._cpu
-        megabytes = peak_megabytes()
-        budget = self.budget
-        promised = budget.seconds(_CORES)
-        alone = " with one core" if _CORES == 1 else ""
-        print(f"time    {wall:6.0f} s of {promised:g} s{alone}, {cpu:.0f} CPU-s of {budget.cpu_seconds:g}")
-        beside = "".join(
-            f", and {peak:.0f} MB in a process that trained students beside it" for peak in parallel.peaks()
-        )
-        print(f"memory  {megabytes:6.0f} MB of {budget.megabytes:g} MB{beside}")
-        for name, value, allowed in (
-            ("CPU-seconds", cpu, budget.cpu_seconds),
-            ("MB of memory", megabytes, budget.megabytes),
-            ("seconds (twice the promise)", wall, 2 * promised),
-        ):
-            if value > allowed:
-                raise OverBudget(f"this lesson used {value:.0f} {name}, its budget is {allowed:g}")
-
 
 def start(name: str, *, seed: int = 0, preset: str = "teaching", device: str = "auto") -> Lesson:
-    """Begin a lesson: prints versions and what it promises, and shows a bar while its cells run.
+    """Begin a lesson: prints versions and what it promises.
 
     Args:
         name: of the notebook, without ".ipynb". seed: of everything drawn in it.
@@ -167,7 +138,6 @@ def start(name: str, *, seed: int = 0, preset: str = "teaching", device: str = "
     )
     print(f"seed {seed}, preset {preset}, device {lesson.device}, {threads} thread{'s' if threads != 1 else ''}")
     print(f"Python {platform.python_version()}, torch {torch.__version__}")
-    watch(name)
     return lesson
 
 

@@ -1,140 +1,103 @@
-"""What a reader does with an open lesson, in words that the lessons' tests share."""
+"""A generic reader of any page: what it looks for, and how it moves every control of every explorer once."""
 
 from __future__ import annotations
 
-import json
-import os
-import re
-import shutil
-import time
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from ddlab.commands.bench import machine
+from tests.browser.notebook_page import NotebookPage
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
-RESULTS = NOTEBOOKS.parent / "test-results"
 
-_SOURCES = "() => [...jupyterapp.shell.currentWidget.content.model.cells].map((cell) => cell.sharedModel.getSource())"
-_RUN_CELL = """(index) => { jupyterapp.shell.currentWidget.content.activeCellIndex = index;
-  return jupyterapp.commands.execute('notebook:run-cell').then(() => null); }"""
+# Each control that can be seen: the number of its explorer, the explorer's title, its label, and what it is.
+_CONTROLS = """() => [...document.querySelectorAll('.jp-Notebook .ddlab-explorer')].flatMap((explorer, number) => {
+  const title = explorer.querySelector('.ddlab-title')?.textContent ?? '';
+  const seen = (element) => element.offsetParent !== null && !element.disabled;
+  const label = (element) => element.closest('.jupyter-widgets')?.querySelector('.widget-label')?.textContent ?? '';
+  return [['slider', '.noUi-handle'], ['buttons', '.widget-toggle-buttons'], ['list', '.widget-dropdown select']].flatMap(
+    ([kind, selector]) => [...explorer.querySelectorAll(selector)].filter(seen).map(
+      (element) => ({explorer: number, title, kind, label: label(element.parentElement.closest('.jupyter-widgets') ?? element)})));
+})"""
+# What is drawn: of plots how often, pictures by their bytes, tables by their text.
+_DRAWN = """(number) => { const explorer = document.querySelectorAll('.jp-Notebook .ddlab-explorer')[number];
+  return [...explorer.querySelectorAll('.ddlab-plot')].map((plot) => [plot.dataset.drawn, plot.dataset.cursor].join())
+    .concat([...explorer.querySelectorAll('img')].map((image) => image.src.length + image.src.slice(-200)))
+    .concat([...explorer.querySelectorAll('table')].map((table) => table.innerText)).join('|'); }"""
 
 
-class Reader:
-    """An open lesson. `cells`: the name of each explorer, and "scrubber" -> number of the cell that shows it.
+class Control(NamedTuple):
+    """One control on the page: the `place`-th of its kind in explorer number `explorer`."""
 
-    Several explorers of one kind that show entries of a table are told apart by them: "TrialCard R4" for TrialCard(trials["R4"]).
-    """
+    explorer: int
+    title: str
+    kind: str
+    label: str
+    place: int
 
-    def __init__(self, opened: Any) -> None:
-        self.lab, self.page = opened, opened.page
-        self.cells: dict[str, int] = {}
-        for number, source in enumerate(self.page.evaluate(_SOURCES)):
-            shown = re.search(
-                r"""^(?:explorers\.)?(?!Markdown)([A-Z]\w+)\((?:\w+\["([^"]+)"\])?""", source, re.MULTILINE
-            )
-            if shown or re.search(r"^\w+\.film\(", source, re.MULTILINE):
-                self.cells[" ".join(filter(None, shown.groups())) if shown else "scrubber"] = number
+    def __str__(self) -> str:
+        return f"{self.title}: {self.label or self.kind}"
 
-    def cell(self, name: str) -> Any:
-        return self.page.locator(".jp-Notebook .jp-Cell").nth(self.cells[name])
 
-    def sentence(self, name: str) -> str:
-        return self.cell(name).locator(".ddlab-sentence[aria-live]").last.inner_text()
+def controls(opened: NotebookPage) -> list[Control]:
+    """Those that can be seen, from top to bottom; what is folded away under "More settings" is unfolded first."""
+    for button in opened.page.locator(".ddlab-explorer button", has_text="More settings").all():
+        if button.is_visible():
+            button.click()
+    opened.page.wait_for_timeout(500)
+    found: list[Control] = []
+    for one in opened.page.evaluate(_CONTROLS):
+        place = sum((each.explorer, each.kind) == (one["explorer"], one["kind"]) for each in found)
+        found.append(Control(place=place, **one))
+    return found
 
-    def wait_for_sentence(self, name: str, begin: str, seconds: float = 60) -> None:
-        wanted = (
-            self.cell(name)
-            .locator(".ddlab-sentence[aria-live]")
-            .filter(has_text=re.compile(rf"^\W*{re.escape(begin)}"))
+
+def move(opened: NotebookPage, control: Control) -> None:
+    """To the place beside the one where it stands, by keyboard or by a click."""
+    explorer = opened.page.locator(".jp-Notebook .ddlab-explorer").nth(control.explorer)
+    if control.kind == "slider":
+        handle = explorer.locator(".noUi-handle:visible").nth(control.place)
+        handle.focus()
+        at_end = handle.get_attribute("aria-valuenow") == handle.get_attribute("aria-valuemax")
+        opened.page.keyboard.press("ArrowLeft" if at_end else "ArrowRight")
+    elif control.kind == "buttons":
+        group = explorer.locator(".widget-toggle-buttons:visible").nth(control.place)
+        group.locator("button:not(.mod-active)").first.click()
+    else:
+        chooser = explorer.locator(".widget-dropdown select:visible").nth(control.place)
+        chooser.select_option(
+            index=(1 + chooser.evaluate("(element) => element.selectedIndex")) % chooser.locator("option").count()
         )
-        wanted.first.wait_for(timeout=seconds * 1000)
-
-    def wait_for_change(self, name: str, before: str, seconds: float = 30) -> None:
-        """Wait until an explorer says something else."""
-        end = time.monotonic() + seconds
-        while self.sentence(name) == before:
-            assert time.monotonic() < end, f"{name} still says: {before}"
-            self.page.wait_for_timeout(50)
-
-    def wait_until_still(self, name: str, seconds: float = 120, still: float = 4) -> None:
-        """Wait until an explorer rests and has said the same for some seconds: between two jobs it rests for a moment."""
-        end, said, since = time.monotonic() + seconds, "", time.monotonic()
-        while time.monotonic() - since < still:
-            assert time.monotonic() < end, f"{name} does not come to rest: {said}"
-            self.page.wait_for_timeout(200)
-            now = self.sentence(name) + self.cell(name).get_by_text("at rest").count() * " at rest"
-            if now != said or not now.endswith("at rest"):
-                said, since = now, time.monotonic()
-
-    def press(self, name: str, label: str) -> None:
-        self.cell(name).locator("button.jupyter-button:not([disabled])").filter(has_text=label).first.click()
-
-    def look_away(self) -> None:
-        """Make the first cell the active one, so that no other shows the marks of being active."""
-        self.page.evaluate("() => { jupyterapp.shell.currentWidget.content.activeCellIndex = 0; }")
-
-    def in_both_themes(self, picture: str, dark_cells: Sequence[str] = ()) -> int:
-        """Look at the page in light and dark: every plot follows. Returns how many plots have words of their own.
-
-        Args:
-            picture: how the screenshots are called. dark_cells: explorers that get one of their own in the dark.
-        """
-        light = self._text_colours()
-        self.lab.screenshot(f"{picture}_light")
-        self.lab.set_theme("dark")
-        self.lab.screenshot(f"{picture}_dark")
-        for name in dark_cells:
-            self.lab.screenshot(f"{picture}_dark_{name.replace(' ', '_')}", cell=self.cells[name])
-        dark = self._text_colours()
-        assert light.keys() == dark.keys() and all(light[plot] != dark[plot] for plot in light), (light, dark)
-        self.lab.set_theme("light")
-        return len(light)
-
-    def reload_and_run_again(self, names: Sequence[str], plots: int, workers: Sequence[str] = ()) -> None:
-        """A reload keeps the plots; a cell that runs again closes what it replaces.
-
-        Args:
-            workers: the threads that explorers of this lesson keep, one each.
-        """
-        self.lab.reload()
-        self.lab.wait_for_plots(plots)  # static figures come back as the picture that JupyterLab has saved
-        assert self.lab.problems() == []
-        for name in names:
-            self.run_again(name)
-        self.lab.wait_for_plots(plots)
-        assert self.lab.kernel_threads() == [*workers]
-
-    def _text_colours(self) -> dict[str, str]:
-        return {plot["title"] + plot["alt"][:60]: plot["text_colour"] for plot in self.lab.plots() if plot["alt"]}
-
-    def run_again(self, name: str) -> None:
-        self.page.evaluate(_RUN_CELL, self.cells[name])
-        self.lab.wait_for_kernel()
 
 
-def p95(values: list[float]) -> float:
-    """The time that 19 of 20 stay below."""
-    return sorted(values)[min(len(values) - 1, int(0.95 * len(values)))]
+def redraws(opened: NotebookPage, control: Control, seconds: float = 20) -> bool:
+    """Move it: whether its explorer then draws a plot, a picture or a table anew."""
+    before = opened.page.evaluate(_DRAWN, control.explorer)
+    move(opened, control)
+    for _ in range(int(10 * seconds)):
+        opened.page.wait_for_timeout(100)
+        if opened.page.evaluate(_DRAWN, control.explorer) != before:
+            return True
+    return False
 
 
-def keep_results(lesson: str, measured: dict[str, Any]) -> None:
-    """Write what was measured, in milliseconds but for "run_all_seconds", and look that no control takes a second.
-
-    That is far above what is aimed at: the machine is shared, mostly with another page, and benchmarks are not tests.
-    """
-    summary = {name: round(p95(value) if isinstance(value, list) else value, 1) for name, value in measured.items()}
-    RESULTS.mkdir(exist_ok=True)
-    content = {"machine": machine(), "milliseconds, p95": summary, "all": measured}
-    (RESULTS / f"{lesson}.json").write_text(json.dumps(content, indent=1))
-    print(summary)
-    assert max(value for name, value in summary.items() if name != "run_all_seconds") < 1000
+def colours(opened: NotebookPage) -> dict[str, str]:
+    """Plot with words of its own -> the colour of its text."""
+    return {plot["title"] + plot["alt"][:60]: plot["text_colour"] for plot in opened.plots() if plot["alt"]}
 
 
-def keep_picture(opened: Any, cell: int, name: str) -> None:
-    """A screenshot of one explorer; with DDLAB_PICTURES=1 it becomes the README's."""
-    taken = opened.screenshot(name, cell=cell)
-    if os.environ.get("DDLAB_PICTURES") == "1":
-        (NOTEBOOKS / "pictures").mkdir(exist_ok=True)
-        shutil.copy(taken, NOTEBOOKS / "pictures" / f"{name}.png")
+def in_both_themes(opened: NotebookPage, picture: str) -> None:
+    """Look at the page in light and dark: every plot follows; screenshots go to test-results."""
+    light: Any = colours(opened)
+    opened.screenshot(f"{picture}_light")
+    opened.set_theme("dark")
+    opened.screenshot(f"{picture}_dark")
+    dark = colours(opened)
+    opened.set_theme("light")
+    assert light and light.keys() == dark.keys() and all(light[plot] != dark[plot] for plot in light), (light, dark)
+
+
+def after_a_reload(opened: NotebookPage, plots: int) -> None:
+    """The page is saved and loaded again: what was there is there."""
+    opened.reload()
+    opened.wait_for_plots(plots, timeout=60)
+    assert opened.problems() == []

@@ -20,13 +20,10 @@ from ddlab.networks import Network
 from ddlab.runs import Keep, Run, checkpoint, process
 from ddlab.runs.process import Inputs
 from ddlab.training import pretraining, supervised
-from tests.contract.cases import CASES, Case, bundle
+from tests.contract.cases import MAIN, Case, bundle
 from tests.stand_in_device import Away, MixedDevices, stand_in_device
 from tests.support import leaves
 
-# Its autocast does nothing, so that bfloat16 would run as float32; a model of shifts and a ShuffleNet take half a minute.
-LEFT_OUT = ("-bfloat16", "shift-networks", "small-size")
-PLAYED = [case for case in CASES if not case.name.endswith(LEFT_OUT)]
 STUDENT = supervised.Config(network=networks.spec("convnet", width=4), epochs=2, batch_size=4, crop_pixels=1)
 PRETRAINING = pretraining.Config(network=networks.spec("convnet", width=4), epochs=2, batch_size=9)
 
@@ -115,7 +112,7 @@ def test_a_resumed_state_beside_new_tensors_of_the_cpu_is_seen(
 ) -> None:
     """What no test saw: indices that came back from a checkpoint on the device were joined with new ones of the CPU."""
     case, inputs = (
-        next(case for case in PLAYED if case.name == "realism_selection"),
+        next(case for case in MAIN if case.name == "realism_selection"),
         Inputs(data=grey, teachers=(teacher,)),
     )
     state, _ = case.module.update(case.config, inputs, case.module.init(case.config, inputs))
@@ -125,7 +122,7 @@ def test_a_resumed_state_beside_new_tensors_of_the_cpu_is_seen(
         torch.cat([moved.indices, state.indices])  # as it was
 
 
-@pytest.mark.parametrize("case", PLAYED, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", MAIN, ids=lambda case: case.name)
 def test_a_process_runs_and_resumes_on_its_device(
     case: Case,
     grey: ImageData,
@@ -154,7 +151,7 @@ def test_a_process_runs_and_resumes_on_its_device(
 
 def test_a_run_changes_its_device(grey: ImageData, teacher: Network, tmp_path: Path) -> None:
     """What one device began, the other ends."""
-    for case in PLAYED:
+    for case in MAIN:
         if case.name not in (
             "squeeze_recover_relabel",
             "realism_selection",

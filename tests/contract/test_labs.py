@@ -138,7 +138,7 @@ def make(request: pytest.FixtureRequest, given: Given, monkeypatch: pytest.Monke
     yield one
     for lab in made:
         lab.close()
-    assert escaped == [] and own_threads() == [] and torch.get_num_threads() == 2
+    assert escaped == [] and own_threads() == [] and torch.get_num_threads() == 1
 
 
 def own_threads() -> list[str]:

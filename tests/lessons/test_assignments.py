@@ -493,6 +493,7 @@ def course(folder: Path, source: Path = SOURCE, **students: dict[str, Any]) -> d
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("handed_out", "source"), [BOTH[0], BOTH[2]])
 def test_nbgrader_makes_the_same_assignment(tmp_path: Path, handed_out: Path, source: Path) -> None:
     course(tmp_path, source)

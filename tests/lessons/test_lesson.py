@@ -14,8 +14,8 @@ from ddlab.lessons import LESSONS, Prediction
 from ddlab.lessons import lesson as frame
 from ddlab.lessons.inverting_a_network import experiments as inverting_a_network
 from ddlab.lessons.inverting_a_network.experiments import CHECKS
-from ddlab.lessons.lesson import OverBudget, peak_megabytes
 from ddlab.methods import sre2l
+from ddlab.runs.parallel import peak_megabytes
 
 NAME = "20_inverting_a_network"
 
@@ -87,21 +87,6 @@ def test_bad_starts_are_refused(arguments: dict[str, Any], message: str) -> None
         ddlab.start(**arguments)
 
 
-@pytest.mark.parametrize("exceeded", ["cpu_seconds", "megabytes", "wall_seconds"])
-def test_a_budget_that_is_exceeded_fails_the_lesson(monkeypatch, exceeded: str) -> None:
-    promise(monkeypatch, **{exceeded: 1e-9})
-    lesson = ddlab.start(NAME)
-    torch.linalg.inv(torch.eye(300))
-    with pytest.raises(OverBudget, match="its budget is"):
-        lesson.finish()
-
-
-def test_within_the_budget_finish_prints_both(monkeypatch, capsys) -> None:
-    promise(monkeypatch, megabytes=1e6)
-    ddlab.start(NAME).finish()
-    assert "memory" in capsys.readouterr().out
-
-
 def closed(inputs: torch.Tensor, mean: torch.Tensor, variance: torch.Tensor) -> torch.Tensor:
     return torch.nn.functional.batch_norm(inputs, None, None, variance.sqrt(), mean, training=True, eps=1e-12)
 
@@ -130,6 +115,7 @@ def test_checks_take_the_right_answer_and_give_hints_for_wrong_ones(exercise: st
         assert said.startswith("Not yet: ") and len(said) > 30, f"a hint for {wrong!r}"
 
 
+@pytest.mark.slow
 def test_the_setting_exercise_runs_what_it_is_given(capsys) -> None:
     """On the lesson's digits: .0101 changes nothing that can be measured, 100 loses the digits, 1 is right."""
     data, teacher = inverting_a_network.trained_on_digits()
@@ -189,18 +175,9 @@ def test_the_peak_of_a_child_is_its_own() -> None:
     import sys
 
     big = torch.zeros(80_000_000)  # 320 MB in this process
-    code = "import ddlab.lessons.lesson as l; print(l.peak_megabytes())"
+    code = "import ddlab.runs.parallel as l; print(l.peak_megabytes())"
     child = float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
     assert big.numel() and 100 < child < peak_megabytes()
-
-
-@pytest.mark.parametrize(("cores", "promised"), [(1, "180 s with one core"), (2, "90 s,")])
-def test_finish_holds_the_lesson_to_what_its_cores_can_do(monkeypatch, capsys, cores: int, promised: str) -> None:
-    promise(monkeypatch, megabytes=1e6)
-    monkeypatch.setattr(frame, "_CORES", cores)
-    frame.start(NAME).finish()
-    said = capsys.readouterr().out
-    assert promised in said and f"{LESSONS[NAME].seconds(cores):g} s and" in said
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,7 @@ def test_several_batches_replayed(module: Any, replayed: None) -> None:
     check(module, config, inputs_of(made_data(size=8)), "graphed")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
 def test_compiled(fresh: None) -> None:
     with warnings.catch_warnings():

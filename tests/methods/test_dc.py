@@ -175,6 +175,7 @@ def test_passes_of_real_images_change_rounding_alone(inputs: Inputs) -> None:
     torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_learned_digits_teach_more_than_random_ones() -> None:
     data = ddlab.data.load("digits")
     made = ddlab.distill("dc", data, config=dc.Config.teaching(networks=15, initialisation="real"), progress=False)

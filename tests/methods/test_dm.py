@@ -115,6 +115,7 @@ def test_classes_at_a_time_change_nothing_but_rounding(inputs: Inputs, monkeypat
     torch.testing.assert_close(process.run(dm, config(at_once=3), inputs).images, whole, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_learned_digits_teach_more_than_random_ones() -> None:
     data = ddlab.data.load("digits")
     made = ddlab.distill("dm", data, progress=False)

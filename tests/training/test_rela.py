@@ -221,6 +221,7 @@ def test_after_the_switch_it_is_the_objectives_own_process(inputs: Inputs, data:
     assert_same(steps[-1].state.weights, wanted.state.weights)
 
 
+@pytest.mark.slow
 def test_w_is_trained_only_on_request_and_targets_are_learnt(inputs: Inputs) -> None:
     still = BARLOW.replace(epochs=40, learning_rate=0.3, jitter_probability=0.0, grey_probability=0.0)
     for trained in (False, True):

@@ -309,9 +309,9 @@ def peak_megabytes(device: str) -> int:
         import torch
 
         return torch.cuda.max_memory_allocated() // 2**20
-    from ...lessons import lesson
+    from ...runs import parallel
 
-    return round(lesson.peak_megabytes())
+    return round(parallel.peak_megabytes())
 
 
 def _fresh(code: str) -> float:

@@ -1,9 +1,8 @@
-"""The lessons: made from their sources, as pages, timed, as slides; assignments graded.
+"""The lessons: made from their sources, as pages, as slides; assignments graded.
 
 examples:
   ddlab lessons build --check            do lessons and assignments follow from their sources?
   ddlab lessons html 00_start            a page with all results
-  ddlab lessons time 21_diversity        with one thread, against its budget
   ddlab lessons grade --help
 """
 
@@ -17,24 +16,23 @@ from typing import Any
 from .. import arguments
 
 NOTEBOOKS = Path(__file__).parents[3] / "notebooks"
-HTML, SLIDES, TIMES = Path("build") / "html", Path("build") / "slides", Path("test-results") / "lessons.json"
+HTML, SLIDES = Path("build") / "html", Path("build") / "slides"
 
 
 def add(commands: Any) -> None:
-    """Add the command and its five parts to `ddlab`."""
+    """Add the command and its parts to `ddlab`."""
     parser = arguments.group(commands, "lessons", __doc__)
     parts = parser.add_subparsers(dest="part", required=True, metavar="PART")
     whole = {name: arguments.add(parts, name, part.__doc__, part) for name, part in PARTS.items()}
-    for name in ("html", "time", "slides"):
+    for name in ("html", "slides"):
         whole[name].add_argument("lessons", nargs="*", metavar="LESSON", help="names without .ipynb (default: all)")
     for name in ("build", "html", "slides"):
         whole[name].add_argument("--notebooks", type=Path, default=NOTEBOOKS, help="another folder of notebooks")
-    for name, place in (("html", HTML), ("slides", SLIDES), ("time", TIMES)):
+    for name, place in (("html", HTML), ("slides", SLIDES)):
         whole[name].add_argument("--out", type=Path, default=place, help=f"where it is written (default: {place})")
     whole["build"].add_argument("--check", action="store_true", help="write nothing; status 1 if a file is not in step")
     whole["grade"].add_argument("submissions", type=Path, help="a notebook, or a folder of notebooks at any depth")
     whole["grade"].add_argument("--source", type=Path, required=True, help="the instructor's notebook")
-    whole["time"].add_argument("--keep", action="store_true", help="also as what the bar of a running lesson expects")
     whole["slides"].add_argument(
         "--run", action="store_true", dest="results", help="run the lesson first, for its results"
     )
@@ -54,7 +52,7 @@ def _build(options: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     from . import build
 
     stale = build.stale(options.notebooks)
-    verb = "not in step with its source and pyproject.toml, run make lessons" if options.check else "written"
+    verb = "not in step with its source, run make lessons" if options.check else "written"
     for path, text in stale.items():
         if not options.check:
             write_atomically(path, text.encode())
@@ -78,25 +76,6 @@ def _html(options: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     for sentence in still:
         print(sentence, file=sys.stderr)
     return _told(len(names), failed, options.out / "index.html")
-
-
-def _time(options: argparse.Namespace) -> tuple[int, dict[str, Any]]:
-    """Measure solutions with one thread: time and memory against their budgets.
-
-    examples:
-      ddlab lessons time                              every solution; exit 1 if one is over its budget
-      ddlab lessons time 20_inverting_a_network
-    """
-    from .. import bench
-    from .timing import keep, measure_all
-
-    found = bench.reported(measure_all(options.lessons), options.out)
-    if options.keep:
-        keep(found["results"])
-    problems = [f"{each['name']}: {problem}" for each in found["results"] for problem in each["problems"]]
-    for problem in problems:
-        print(problem, file=sys.stderr)
-    return 1 if problems else 0, found
 
 
 def _grade(options: argparse.Namespace) -> tuple[int, dict[str, Any]]:
@@ -130,7 +109,7 @@ def _slides(options: argparse.Namespace) -> tuple[int, dict[str, Any]]:
 
 
 # Their docstrings are the helps. With an underscore: the modules that they import are called so.
-PARTS = {"build": _build, "html": _html, "time": _time, "grade": _grade, "slides": _slides}
+PARTS = {"build": _build, "html": _html, "grade": _grade, "slides": _slides}
 
 
 def _names(options: argparse.Namespace) -> list[str]:

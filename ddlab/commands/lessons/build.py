@@ -4,8 +4,7 @@ notebooks/solutions/NN_topic.ipynb                 -> notebooks/NN_topic.ipynb  
 notebooks/assignments/instructor/topic.ipynb       -> notebooks/assignments/topic.ipynb    the assignment
 
 In a code cell of a lesson, the lines from "### BEGIN SOLUTION" to "### END SOLUTION" are replaced by the lines in between that begin
-with "### STUB " (without that mark), so that a stub runs, prints its hint and never raises. Where pyproject.toml names a public
-address, lessons and README get a link that opens them in Binder (`binder.py`).
+with "### STUB " (without that mark), so that a stub runs, prints its hint and never raises.
 
 An assignment is what `nbgrader generate_assignment` makes of the instructor's notebook, cell for cell (a test compares both), so that a
 course with nbgrader and one without hand out the same file. This here does not need nbgrader.
@@ -21,8 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import DDLabError
-from ..claims import with_part
-from . import binder
 
 STUB = "### STUB "
 # What nbgrader puts in the place of a solution, by the type of the cell.
@@ -81,21 +78,14 @@ def checksum(cell: dict[str, Any]) -> str:
 
 
 def generated(notebooks: Path) -> dict[Path, str]:
-    """What each lesson and assignment, and the README beside the folder where there is one, must contain."""
-    address, found = binder.repository(notebooks.parent), {}
-    solutions = sorted((notebooks / "solutions").glob("*.ipynb"))
-    for solution in solutions:
-        lesson = lesson_from(_read(solution))
-        if address:
-            binder.with_link(lesson, binder.link(address, solution.stem))
-        found[notebooks / solution.name] = as_text(lesson)
+    """What each lesson and assignment must contain."""
+    found = {
+        notebooks / solution.name: as_text(lesson_from(_read(solution)))
+        for solution in sorted((notebooks / "solutions").glob("*.ipynb"))
+    }
     assignments = notebooks / "assignments"
     for source in sorted((assignments / "instructor").glob("*.ipynb")):
         found[assignments / source.name] = as_text(assignment_from(_read(source)))
-    readme = notebooks.parent / "README.md"
-    if readme.exists():
-        first = f"{binder.link(address, solutions[0].stem)}\n" if address and solutions else ""
-        found[readme] = with_part(readme.read_text(encoding="utf-8"), "binder", f"\n{first}")
     return found
 
 

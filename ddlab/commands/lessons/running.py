@@ -1,4 +1,4 @@
-"""Runs a notebook from top to bottom in a fresh kernel, as a reader would: `html` makes pages of it, `timing` measures it.
+"""Runs a notebook from top to bottom in a fresh kernel, as a reader would.
 
 notebook = run(Path("notebooks/20_inverting_a_network.ipynb"))     # with its outputs and the state of its widgets
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,18 +23,15 @@ def run(
     *,
     environment: Mapping[str, str] | None = None,
     last: str = "",
-    allowed: Sequence[str] = (),
-    keep_going: bool = False,
 ) -> Any:
     """The notebook with outputs; the state of its widgets is in its metadata. The file stays as it is.
 
     Args:
         path: of the notebook. environment: variables for its kernel, beside those of this process.
         last: code of one more cell at the end.
-        allowed: names of errors that are kept as output while the next cell runs. keep_going: so is every error.
 
     Raises:
-        LessonFailed: a cell raises what is not allowed, or takes longer than ten minutes, or the kernel dies.
+        LessonFailed: a cell raises, or takes longer than ten minutes, or the kernel dies.
     """
     import nbformat
 
@@ -43,7 +40,7 @@ def run(
         notebook.cells.append(nbformat.v4.new_code_cell(last))
     # A folder of its own: what lies beside the notebook must not matter, and nothing is left there.
     with tempfile.TemporaryDirectory(prefix="ddlab-lesson-") as folder:
-        execute(notebook, path.name, folder, environment=environment, allowed=allowed, keep_going=keep_going)
+        execute(notebook, path.name, folder, environment=environment)
     return notebook
 
 
@@ -53,8 +50,6 @@ def execute(
     folder: str | os.PathLike[str],
     *,
     environment: Mapping[str, str] | None = None,
-    allowed: Sequence[str] = (),
-    keep_going: bool = False,
 ) -> None:
     """Run every cell of `notebook` (of nbformat; changed in place) in `folder`. `name` is for messages; the rest as for `run`."""
     from nbclient import NotebookClient
@@ -64,8 +59,6 @@ def execute(
         notebook,
         timeout=SECONDS_PER_CELL,
         kernel_name="python3",
-        allow_errors=keep_going,
-        allow_error_names=list(allowed),
         resources={"metadata": {"path": str(folder)}},
     )
     try:
@@ -76,21 +69,3 @@ def execute(
         raise LessonFailed(f"{name}: a cell took longer than {SECONDS_PER_CELL} s") from error
     except DeadKernelError as error:
         raise LessonFailed(f"{name}: the kernel died (often: out of memory)") from error
-
-
-def errors_of(notebook: Any) -> list[str]:
-    """What its cells raised, as "AssertionError: ..."."""
-    return [
-        f"{output.ename}: {output.evalue}"
-        for cell in notebook.cells
-        for output in cell.get("outputs", [])
-        if output.output_type == "error"
-    ]
-
-
-def without_errors(notebook: Any) -> Any:
-    """The notebook (changed in place) without the tracebacks among its outputs."""
-    for cell in notebook.cells:
-        if "outputs" in cell:
-            cell.outputs = [output for output in cell.outputs if output.output_type != "error"]
-    return notebook

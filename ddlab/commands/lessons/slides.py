@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from ...core.storage import write_atomically
-from ...lessons.lesson import OverBudget
 from . import NOTEBOOKS
 from .html import page, title_of
-from .running import LessonFailed, run, without_errors
+from .running import LessonFailed, run
 
 BEGIN = "ddlab-slide"  # a tag becomes the class celltag_ddlab-slide of the page
 _SCRIPT = Path(__file__).with_name("slides.html")
@@ -41,7 +40,7 @@ def write(names: Sequence[str], folder: Path, *, notebooks: Path = NOTEBOOKS, re
     for name in names:
         source, target = notebooks / f"{name}.ipynb", folder / f"{name}.slides.html"
         try:
-            ran = without_errors(run(source, allowed=[OverBudget.__name__])) if results else nbformat.read(source, 4)
+            ran = run(source) if results else nbformat.read(source, 4)
             text = slides(ran, title=title_of(source), folder=notebooks)
         except LessonFailed as error:
             target.unlink(missing_ok=True)

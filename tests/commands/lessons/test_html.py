@@ -320,7 +320,6 @@ TINY = (
     "import torch\nfrom ddlab import explorers, figures",
     "figure = figures.bars(['a', 'b'], [.1, .2], title='Bars', y_label='height')\nexplorers.Plot(figure)",
     "print('done')",
-    "from ddlab.lessons.lesson import OverBudget\nraise OverBudget('slow machine')",
     "print('and on')",
     "class Broken(explorers.Explorer):\n    def to_record(self): raise RuntimeError('no way')\nBroken('Not to be moved')",
     "explorers.Scrubber([explorers.scrubber.Frame(step, figures.encode_grid(torch.ones(1, 2, 2).byte().numpy())) for step in (1, 2)])",

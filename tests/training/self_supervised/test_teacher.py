@@ -172,6 +172,7 @@ def test_what_is_trained_and_what_is_dropped(grey: ImageData) -> None:
     assert network.provenance["config"]["projector_width"] == 6
 
 
+@pytest.mark.slow
 def test_views_come_to_agree(grey: ImageData) -> None:
     """In the mean of three seeds; one seed of so small a teacher may end anywhere, by rounding alone."""
     first, last = [], []

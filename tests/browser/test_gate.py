@@ -1,0 +1,140 @@
+"""Three pages of the gate in Chromium: the start page, one laboratory by keyboard, and the plot widget with what can go wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from tests.browser.reader import NOTEBOOKS, after_a_reload, controls, in_both_themes, redraws
+
+LAB = (
+    "import torch\nfrom ddlab import data, networks\nfrom ddlab.lessons.matching.lab import MatchingLab\nfrom ddlab.methods import dm\n"
+    'digits = data.load("digits", size=8)\nconfig = dm.Config.teaching(network=networks.spec("convnet", width=8, norm="instance"), '
+    "iterations=20)",
+    "MatchingLab(digits, config, seeds=1)",
+)
+DEMO = """
+from dataclasses import dataclass
+import numpy as np
+from ddlab import figures
+from ddlab.core.parameters import Parameters, parameter
+from ddlab.explorers import Explorer, Plot, Scrubber, controls
+from ddlab.lessons.lesson import show
+from ddlab.runs import Frame
+
+@dataclass(frozen=True, kw_only=True)
+class Config(Parameters):
+    decay: float = parameter(0.1, help="How fast the curve falls.", range=(0, None), scale="log", explorable=(0.01, 1.0))
+    labels: str = parameter("hard", help="Kind of labels.", choices=("hard", "stored"), explorable=True)
+
+steps = np.arange(1, 1001)
+
+def curve(config):
+    return figures.loss_curves({"loss": np.exp(-config.decay * steps / 10)}, title=f"decay {config.decay:g}")
+
+class Demo(Explorer):
+    def __init__(self):
+        self.panel = controls(Config())
+        self.plot = Plot(curve(Config()), announce=False)
+        super().__init__("Demo", controls=[self.panel], views=[self.plot], key="demo")
+        self.share(self.panel)
+        self.panel.observe(self.guard(self.moved), "value")
+
+    def moved(self, change):
+        if change["new"].labels == "stored":
+            raise RuntimeError("no stored labels here")
+        self.plot.figure = curve(change["new"])
+        self.say(f"The decay is {change['new'].decay:g}.")
+"""
+FRAMES = (
+    "frames = [Frame(index, figures.encode_grid(np.full((10, 3, 8, 8), index, np.uint8), 5, 2)) for index in range(5, 105, 5)]\n"
+    'Scrubber(frames, figures.loss_curves({"loss": 1 / steps[:100]}, title="Scrubbed curve"), key="scrubber")'
+)
+STATIC = 'show(figures.bars(["a", "b"], [1, 2], title="Bars", y_label="y"))'
+
+
+def notebook(path: Path, *cells: str) -> Path:
+    """A notebook of these code cells."""
+    made = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(cell.strip()) for cell in cells],
+        metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
+    )
+    nbformat.write(made, path)
+    return path
+
+
+@pytest.mark.timeout(600)
+def test_the_start_page(open_notebook) -> None:
+    opened = open_notebook(NOTEBOOKS / "00_start.ipynb")
+    opened.run_all(400)
+    opened.wait_for_plots(4, timeout=60)
+    assert opened.problems() == [] and all(plot["traces"] for plot in opened.plots())
+    assert opened.page.locator("details", has_text="In words").count() == 2, "static figures say what they show"
+    opened.page.get_by_label("the same random images, with a teacher's labels").first.check()
+    opened.click("Lock my answer")
+    opened.page.get_by_text("Locked: the same random images").wait_for()
+    assert all(redraws(opened, control, seconds=60) for control in controls(opened))
+    link = opened.page.locator(".jp-OutputArea a", has_text="Inverting a network")
+    assert "20_inverting_a_network.ipynb" in (link.get_attribute("href") or "")
+    in_both_themes(opened, "start_page")
+    after_a_reload(opened, 2)
+
+
+@pytest.mark.timeout(300)
+def test_a_laboratory_by_keyboard(open_notebook, tmp_path) -> None:
+    opened = open_notebook(notebook(tmp_path / "lab.ipynb", *LAB))
+    opened.run_all()
+    opened.wait_for_plots(1)
+    assert opened.problems() == []
+    learn = opened.page.get_by_role("button", name="Learn")
+    learn.focus()
+    opened.page.keyboard.press("Enter")
+    opened.page.get_by_text("after update 20").first.wait_for()
+    sliders = [control for control in controls(opened) if control.kind == "slider"]
+    assert len(sliders) >= 2 and all(redraws(opened, control) for control in sliders)
+    in_both_themes(opened, "laboratory")
+    after_a_reload(opened, 1)
+    opened.run_all()
+    opened.wait_for_plots(1)
+    assert opened.kernel_threads() == [], "a cell that runs again closes the explorer it replaces"
+
+
+@pytest.mark.timeout(300)
+def test_the_plot_widget(open_notebook, tmp_path) -> None:
+    opened = open_notebook(notebook(tmp_path / "plots.ipynb", DEMO, "Demo()", FRAMES, STATIC))
+    opened.slow_down(
+        8
+    )  # at an eighth of the speed anywidget gives widgets up; what Python sends must arrive all the same
+    opened.run_all()
+    opened.wait_for_plots(3, 120)
+    opened.slow_down(1)
+    assert opened.problems() == []
+    opened.move_slider("decay")
+    after = opened.plots()[0]["title"]
+    assert after.startswith("decay ") and after != "decay 0.1"
+    opened.page.get_by_text(f"The {after.replace('decay ', 'decay is ')}.").first.wait_for()
+    assert opened.page.locator(".widget-text input").first.input_value() == after.replace(" ", "=")
+
+    opened.move_slider("step", presses=3, key="ArrowLeft", kind="picture")
+    assert "Step 85 of 100" in opened.page.locator(".jp-Notebook").inner_text() and opened.plots()[1]["cursor"] == "85"
+
+    opened.click("stored")
+    opened.page.get_by_text("This did not work: RuntimeError: no stored labels here").wait_for()
+    opened.click("hard")
+    opened.page.get_by_text("This did not work").wait_for(state="hidden")
+    opened.page.locator("summary", has_text="Data table").first.click()
+    opened.page.locator(".ddlab-rows tr").nth(100).wait_for()
+
+    opened.page.set_viewport_size({"width": 1000, "height": 2000})
+    opened.page.wait_for_timeout(1500)  # a plot follows its place with a delay
+    assert (
+        opened.page.evaluate("[...document.querySelectorAll('.js-plotly-plot')].map((plot) => plot.clientHeight)")[-1]
+        == 340
+    )
+    in_both_themes(opened, "plots")
+    after_a_reload(opened, 2)
+    assert opened.plots()[0]["title"] == after, "a reload shows what was there"
+    opened.move_slider("decay")
+    assert opened.plots()[0]["title"] != after

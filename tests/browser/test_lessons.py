@@ -1,0 +1,26 @@
+"""Every lesson in Chromium, read by one generic reader (make test-all): Run All, each control once, both themes, a reload."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.browser.reader import NOTEBOOKS, after_a_reload, controls, in_both_themes, redraws
+
+LESSONS = sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda path: path.stem)
+def test_a_lesson_as_a_reader_uses_it(open_notebook, lesson) -> None:
+    opened = open_notebook(lesson)
+    opened.run_all(600)
+    opened.unfold()
+    opened.wait_for_plots(1, timeout=60)
+    assert opened.problems() == []
+    assert all(plot["traces"] for plot in opened.plots()), "no plot is empty"
+    still = [str(control) for control in controls(opened) if not redraws(opened, control)]
+    assert still == [], "these controls redraw nothing"
+    assert opened.problems() == []
+    in_both_themes(opened, lesson.stem)
+    after_a_reload(opened, len([plot for plot in opened.plots() if plot["alt"]]))

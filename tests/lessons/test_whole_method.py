@@ -1,0 +1,449 @@
+"""The cells of a lesson that hold a method whole are the library's: the same draws, float64, twenty updates; without one of its terms
+they are not.
+
+A row of `ROWS` says which cells (by their tag), how they are called, and what the library makes of the same.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import functools
+import math
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import nbformat
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+import ddlab
+from ddlab import networks, theory
+from ddlab.core.randomness import derived_seed, generator
+from ddlab.data import ImageData
+from ddlab.distilled import DistilledSet, shift_models
+from ddlab.methods import boost, dc, dm, dwa, fadrm, kip, krr_st, recovery, selection, sre2l
+from ddlab.methods import rela as rela_d
+from ddlab.methods.kernels import KernelSpec, kernel_matrix
+from ddlab.networks import Network
+from ddlab.runs import cache, process
+from ddlab.runs.process import Inputs
+from ddlab.training import losses, supervised
+from ddlab.training import rela as rela_f
+from ddlab.training.self_supervised import byol
+from tests.support import made_data
+
+SOLUTIONS = Path(__file__).parents[2] / "notebooks" / "solutions"
+SEED, UPDATES = 3, 20
+Found = list[Tensor]
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """The cells of `lesson` with `tag`: `page` runs them, `library` makes the same; `dropped`: a term, and what stands without it."""
+
+    lesson: str
+    page: Callable[[str], Found]
+    library: Callable[[], Found]
+    dropped: tuple[str, str]
+    tag: str = "whole-method"
+    tolerance: float = 1e-9
+
+
+def source_of(row: Row) -> str:
+    """The code cells of the solution that carry the tag, in order: one of at most 30 lines, or four of at most 15."""
+    notebook = nbformat.read(SOLUTIONS / f"{row.lesson}.ipynb", 4)
+    cells = [cell.source for cell in notebook.cells if row.tag in cell.metadata.get("tags", [])]
+    lengths = [
+        sum(bool(line.strip()) and not line.strip().startswith("#") for line in cell.splitlines()) for cell in cells
+    ]
+    assert len(lengths) <= 4 and max(lengths) <= (30 if len(lengths) == 1 else 20), lengths
+    return "\n\n\n".join(cells)
+
+
+def run(source: str, **more: Any) -> dict[str, Any]:
+    """What the cells have made."""
+    space: dict[str, Any] = {
+        "torch": torch, "F": F, "np": np, "nn": nn, "math": math, "copy": copy, "ddlab": ddlab, "networks": networks, "theory": theory,
+        "selection": selection, "generator": generator, "derived_seed": derived_seed,
+        "real_image_indices": recovery.real_image_indices, **more,
+    }  # fmt: skip
+    exec(source, space)
+    return space
+
+
+def doubled(value: Any) -> Any:
+    """The same with float64 tensors, in dicts, dataclasses and networks."""
+    if isinstance(value, Tensor):
+        return value.double() if value.is_floating_point() else value
+    if isinstance(value, dict):
+        return {name: doubled(each) for name, each in value.items()}
+    if isinstance(value, Network):
+        return dataclasses.replace(value, weights=doubled(value.weights))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.replace(
+            value, **{f.name: doubled(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        )
+    return value
+
+
+def updated(module: Any, config: Any, inputs: Inputs, updates: int = UPDATES) -> Any:
+    """The State after so many updates in float64; what begins in float32 does so from the same numbers."""
+    state = doubled(module.init(config, inputs))
+    for _ in range(updates):
+        state = doubled(module.update(config, inputs, state)[0])
+    return state
+
+
+@functools.cache
+def data_of(**shape: int) -> ImageData:
+    return made_data(**shape)
+
+
+@functools.cache
+def teacher_of(trained: bool = False, **shape: int) -> Network:
+    """Fresh, or one whose batch norms remember something; in float64."""
+    data, spec = data_of(**shape), networks.spec("convnet", width=4)
+    if trained:
+        config = supervised.Config.teaching("teacher", network=spec, epochs=3)
+        return doubled(ddlab.train_teacher(data, config, progress=False))
+    return doubled(networks.initialise(networks.spec("convnet", width=4, head="mean").for_data(data), seed=0))
+
+
+@pytest.fixture(autouse=True)
+def in_double(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pixels, rows of distilled sets and fresh networks are in float64, on the page and in the library."""
+    teacher_of(trained=True), made_rela()
+    cache.clear()
+    normalised, rows, initialise = ImageData.normalised, DistilledSet.rows, networks.initialise
+    monkeypatch.setattr(ImageData, "normalised", lambda *given, **more: normalised(*given, **more).double())
+    monkeypatch.setattr(DistilledSet, "rows", lambda *given, **more: rows(*given, **more).double())
+    monkeypatch.setattr(networks, "initialise", lambda *given, **more: doubled(initialise(*given, **more)))
+
+
+# -- 05: DM and DC; images begin as real ones, of which a distilled set holds float32
+
+
+def match(source: str) -> Found:
+    space = run(source[: source.index("labels = ")])
+    return [space["match"](data_of(size=16), SEED, iterations=UPDATES, images_per_class=2, batch=7)]
+
+
+def matched() -> Found:
+    config = dm.Config.teaching(images_per_class=2, iterations=UPDATES, batch_size=7, seed=SEED)
+    return [updated(dm, config, Inputs(data=data_of(size=16), device="cpu")).images]
+
+
+def match_gradients(source: str) -> Found:
+    source = source.replace("progress=False).images", "progress=False).images.double()")
+    return [run(source)["match_gradients"](data_of(size=16), SEED, iterations=UPDATES, batch=7)]
+
+
+def matched_gradients() -> Found:
+    config = dc.Config.teaching(networks=UPDATES, batch_size=7, initialisation="real", seed=SEED)
+    return [updated(dc, config, Inputs(data=data_of(size=16), device="cpu")).images]
+
+
+# -- 10: the toy networks
+
+
+def toys(source: str) -> Found:
+    space = run(source)
+    points, labels = space["draw"]((0.1, 1.0), 3, UPDATES)
+    *_, weights = space["train"](space["Toys"](2, 3).double(), points.double(), labels.double())
+    return [weight.flatten() for weight in weights]
+
+
+def library_toys() -> Found:
+    samples = theory.distilled_samples(
+        [theory.ToyConfig(deviation=sigma, seeds=3, steps=UPDATES) for sigma in (0.1, 1.0)]
+    )
+    start = {name: value.double().expand(2, *value.shape) for name, value in vars(theory.initial_toys(3)).items()}
+    points, targets = samples.points.double().movedim(2, 0), samples.targets.double().movedim(2, 0)
+    frames = theory.stochastic_descent(theory.ToyNetworks(**start), points, targets)
+    return [value.flatten() for value in vars(frames[-1]).values()]
+
+
+# -- 20: SRe2L, and the loss of online labels
+
+
+def recover(source: str) -> Found:
+    space = run(source[: source.index("recovered = ")])  # what uses the method needs the lesson's data
+    return [space["recover"](teacher_of(trained=True), data_of(), 0, iterations=UPDATES, lambda_var=0.02)]
+
+
+def recovered() -> Found:
+    config = sre2l.Config.teaching(iterations=UPDATES, lambda_var=0.02)
+    return [updated(sre2l, config, Inputs(data=data_of(), teachers=(teacher_of(trained=True),))).images]
+
+
+def online(loss: Callable[..., Tensor]) -> Found:
+    """The loss of a student on six images, for each temperature."""
+    data, teacher = data_of(), teacher_of(trained=True)
+    images = torch.randn(6, data.channels, *data.image_size, generator=generator(1)).double()
+    student = networks.initialise(networks.spec("convnet", width=4).for_data(data), seed=1).module().train()
+    return [loss(student, teacher, images, temperature).detach() for temperature in (4.0, 8.0)]
+
+
+def online_recipe() -> tuple[supervised.Config, dict[str, Tensor]]:
+    return supervised.Config.teaching(), {"mean": data_of().mean.double(), "std": data_of().std.double()}
+
+
+def page_online(source: str) -> Found:
+    recipe, statistics = online_recipe()
+    space = run(source, recipe=recipe, data=SimpleNamespace(**statistics))
+    return online(
+        lambda student, teacher, images, t: space["online_loss"](student, teacher.module(), images, 3, temperature=t)
+    )
+
+
+def library_online() -> Found:
+    recipe, statistics = online_recipe()
+
+    def loss(student: nn.Module, teacher: Network, images: Tensor, temperature: float) -> Tensor:
+        view = recipe.view(images, **statistics, step=3)
+        targets = supervised.online_targets(view, teacher, temperature=temperature, teacher_mode="eval")
+        return losses.distillation_loss(student(view.images), targets, temperature=temperature)
+
+    return online(loss)
+
+
+# -- 21: DWA, two batches; 30: FADRM, every state
+
+
+def adjust(source: str) -> Found:
+    space = run(source)
+    push = functools.partial(space["push"], radius=0.3)
+    return [space["recover"](teacher_of(trained=True).module(), data_of(), 0, 2, push, iterations=UPDATES)]
+
+
+def adjusted() -> Found:
+    config = dwa.Config.teaching(images_per_class=2, iterations=UPDATES, adjustment_radius=0.3)
+    inputs = Inputs(data=data_of(), teachers=(teacher_of(trained=True),))
+    return [torch.cat(updated(dwa, config, inputs, 2 * UPDATES).done)]
+
+
+COLOUR = {"size": 16, "channels": 3}
+
+
+def patches() -> Tensor:
+    return data_of(**COLOUR).normalised(recovery.real_image_indices(data_of(**COLOUR), 1, seed=3)[0])
+
+
+def residuals(source: str) -> Found:
+    space = run(source, data=data_of(**COLOUR), teacher=teacher_of(**COLOUR))
+    return list(space["fadrm"](patches(), 0.3, 3, 12, full=16, budget=UPDATES, seed=3))
+
+
+def library_residuals() -> Found:
+    config = fadrm.Config(images_per_class=1, iterations=UPDATES, merges=3, merge_ratio=0.3, small_size=12, seed=3)
+    inputs = Inputs(data=data_of(**COLOUR), teachers=(teacher_of(**COLOUR),), device="cpu")
+    state, images = fadrm.init(config, inputs), fadrm.resampled(patches(), (12, 12))
+    state, seen = dataclasses.replace(doubled(state), images=images), []
+    for _ in range(UPDATES):
+        seen.append(state.images)
+        state, _ = fadrm.update(config, inputs, state)
+    return [*seen, state.done[0]]
+
+
+# -- 40: KRR-ST; 41: Boost's pairs with their gradients, and its shift networks
+
+INNER = networks.spec("convnet", width=3, growth=2, depth=2)
+MANY = {"size": 8, "train": 60}
+
+
+def first_teacher() -> Network:
+    return networks.initialise(networks.spec("convnet", width=4, depth=2).for_data(data_of(**MANY)), seed=0)
+
+
+def distil(source: str) -> Found:
+    page = run(source, data=data_of(**MANY), teacher=first_teacher(), seed=SEED, T=UPDATES, L=2, Z=4, inner=INNER)
+    return [page["wanted"], torch.tensor(page["losses"]), 0.01 * page["X"].detach(), 0.01 * page["Y"].detach()]
+
+
+def distilled() -> Found:
+    wanted = networks.predict(first_teacher(), data_of(**MANY).normalised()).features
+    config = krr_st.Config(
+        budget=20,
+        network=INNER,
+        pool_size=2,
+        pool_steps=4,
+        iterations=UPDATES,
+        batch_size=256,
+        learning_rate=1e-2,
+        seed=SEED,
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(krr_st, "teacher_features", lambda inputs: wanted)  # those of the library are float32
+        taken = list(process.steps(krr_st, config, Inputs(data=data_of(**MANY), teachers=(first_teacher(),))))
+    outer = [float(step.trace.loss) for step in taken if step.trace.phase == "outer"]
+    made = taken[-1].state.parameters
+    return [wanted, torch.tensor(outer), 0.01 * made["images"], 0.01 * made["representations"]]
+
+
+def boosted(source: str) -> dict[str, Any]:
+    return run(
+        source, data=data_of(**MANY), teacher=first_teacher(), seed=SEED, U=5, V=4, count=6, fitting_steps=UPDATES
+    )
+
+
+def with_slopes(pairs: Callable[..., tuple[Tensor, Tensor]], factors: Found) -> Found:
+    """Pairs of images and targets, and the gradients of a loss; a basis and its coefficients may change their sign together."""
+    factors = [factor.clone().requires_grad_() for factor in factors]
+    images, targets = pairs(*factors)
+    slopes = torch.autograd.grad((images**3).mean() + (targets**3).mean(), factors)
+    return [images.detach(), targets.detach(), *(slope.abs().flatten() for slope in slopes)]
+
+
+def pair(source: str) -> Found:
+    page = boosted(source)
+    shifts = [weight.detach() for weight in page["Q"]]
+    return [*shifts, *with_slopes(page["pairs_of"], [page["Bx"], page["Cx"], page["By"], page["Cy"]])]
+
+
+def paired() -> Found:
+    data, teacher = data_of(**MANY), first_teacher()
+    page = boosted(source_of(ROWS["41 Boost"]))  # whose coefficients are those of float64 features
+    config = boost.Config(
+        image_bases=5,
+        representation_bases=4,
+        pairs=6,
+        seed=SEED,
+        pool_size=1,
+        network=networks.spec("convnet", width=2),
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(krr_st, "teacher_features", lambda inputs: page["wanted"])
+        first = boost.init(config, Inputs(data=data, teachers=(teacher,))).parameters
+    names = ("image_bases", "image_coefficients", "representation_bases", "representation_coefficients")
+    made = with_slopes(
+        lambda *factors: boost.pairs(config, dict(zip(names, factors, strict=True))), [first[name] for name in names]
+    )
+    fitted = shift_models.fit(page["Cy"][0], page["Cy"][1:], "networks", hidden=4, seed=SEED, steps=UPDATES)
+    return [*(fitted[name] for name in shift_models.TENSORS["networks"]), *made]
+
+
+# -- 45: ReLA's training and its targets
+
+RELA = networks.spec("convnet", width=4)
+FOUR = {"classes": 4}
+
+
+@functools.cache
+def prior() -> Network:
+    return networks.initialise(networks.spec("convnet", width=8).for_data(data_of(**FOUR)), seed=1)
+
+
+@functools.cache
+def made_rela() -> DistilledSet:
+    inputs = Inputs(data=data_of(**FOUR), teachers=(prior(),), device="cpu")
+    return process.run(rela_d, rela_d.Config(network=RELA), inputs)
+
+
+def rela_config() -> rela_f.Config:
+    short: dict[str, Any] = {"epochs": 5, "batch_size": 9, "learning_rate": 0.01}
+    own = byol.Config.for_data(data_of(**FOUR), network=RELA, projector_width=128, output_width=64, **short)
+    return rela_f.Config(objective=own, ratio=0.75, crop_area=own.crop_area, seed=SEED)
+
+
+class Double:
+    """torch.nn with layers in float64."""
+
+    def __getattr__(self, name: str) -> Any:
+        layer = getattr(nn, name)
+        return functools.partial(layer, dtype=torch.float64) if name in ("Linear", "BatchNorm1d") else layer
+
+
+def represent(source: str) -> Found:
+    data, wanted = data_of(**FOUR), made_rela().target("representations").values[0]
+    page = run(source.replace("0.01 * 50 / 256", "0.01 * 9 / 256"), nn=Double(), views=rela_config().objective)
+    module: Any = networks.initialise(RELA.for_data(data, outputs=1), seed=SEED).module().train()
+    network = nn.Sequential(module.blocks, nn.Flatten())
+    size = round(0.75 * len(data.train_labels))
+    page["train"](network, data, wanted.double(), SEED, epochs=5, size=size, batch=9)
+    own: Any = prior().module().eval()
+    targets = page["targets_of"](nn.Sequential(own.blocks, nn.Flatten()), data.normalised().float(), wanted.shape[1])
+    # The library's targets are float32.
+    return [*(weight.detach().flatten() for weight in network.parameters()), 1e-5 * targets]
+
+
+def represented() -> Found:
+    state = updated(rela_f, rela_config(), Inputs(distilled=made_rela(), device="cpu"))
+    learnt = networks.parameter_names(RELA.for_data(data_of(**FOUR)))
+    weights = [state.weights[name].flatten() for name in learnt if name.startswith("blocks.")]
+    return [*weights, 1e-5 * made_rela().target("representations").values[0]]
+
+
+# -- 50: KIP, and its kernel with the gradient
+
+
+def with_kernel(images: Tensor, kernel: Callable[[Tensor, Tensor], Tensor]) -> Found:
+    draw = generator(SEED)
+    x, z = (torch.randn((count, 1, 3, 3), generator=draw, dtype=torch.float64) for count in (4, 5))
+    z[0] = x[1]  # equal images, where the angle has no slope
+    weights = torch.randn((4, 5), generator=draw, dtype=torch.float64)
+    leaf = x.clone().requires_grad_()
+    value = kernel(leaf, z)
+    return [images, value.detach(), *torch.autograd.grad((weights * value).sum(), leaf)]
+
+
+def learn(source: str) -> Found:
+    page = run(source)
+    images = page["learn"](data_of(**FOUR), SEED, iterations=UPDATES, batch=25, ridge=1e-3)
+    return with_kernel(images, lambda x, z: page["kernel"](x.flatten(1), z.flatten(1)))
+
+
+def learned() -> Found:
+    config = kip.Config.teaching(iterations=UPDATES, batch_size=25, ridge=1e-3, seed=SEED)
+    images = updated(kip, config, Inputs(data=data_of(**FOUR), device="cpu")).images
+    return with_kernel(images, functools.partial(kernel_matrix, KernelSpec()))
+
+
+ROWS: dict[str, Row] = {
+    "05 DM": Row(
+        "05_matching",
+        match,
+        matched,
+        ("real.mean(0) - learned.mean(0)", "(real[:, None] - learned[None]).flatten(0, 1)"),
+    ),
+    "05 DC": Row(
+        "05_matching", match_gradients, matched_gradients, ("a.ndim > 1", "a.ndim > 2"), tag="gradient-matching"
+    ),
+    "10 toys": Row("10_ideal_data", toys, library_toys, ("+ w3", "+ 0 * w3")),
+    "20 SRe2L": Row("20_inverting_a_network", recover, recovered, ("lambda_var * variance_gap", "0 * variance_gap")),
+    "20 labels": Row(
+        "20_inverting_a_network",
+        page_online,
+        library_online,
+        ("(student(view) / temperature)", "student(view)"),
+        tag="relabel",
+    ),
+    "21 DWA": Row("21_diversity", adjust, adjusted, ("weight += radius", "weight -= radius"), tolerance=1e-8),
+    "30 FADRM": Row("30_data_residuals", residuals, library_residuals, ("alpha * images +", "images +")),
+    "40 KRR-ST": Row("40_bases", distil, distilled, ("adam.step(), falling.step(), ", "adam.step(), "), tolerance=1e-7),
+    "41 Boost": Row("41_views", pair, paired, ("falling.step()", "None")),
+    "45 ReLA": Row("45_representations", represent, represented, ("if step in (0, switch)", "if step in (0,)")),
+    "50 KIP": Row("50_kernels", learn, learned, ("ridge * K", "0 * K")),
+}
+
+
+def gap(one: Found, other: Found) -> float:
+    """The largest difference; of what has not the same shapes, infinite."""
+    if [each.shape for each in one] != [each.shape for each in other]:
+        return math.inf
+    return max(float((mine - its).abs().max()) for mine, its in zip(one, other, strict=True))
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_the_page_is_the_library_and_notices_a_dropped_term(name: str) -> None:
+    row, source = ROWS[name], source_of(ROWS[name])
+    wanted = row.library()
+    assert gap(row.page(source), wanted) < row.tolerance
+    term, without = row.dropped
+    assert term in source
+    assert gap(row.page(source.replace(term, without)), wanted) > 1e3 * row.tolerance
