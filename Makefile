@@ -5,8 +5,8 @@
 #   GATE_ARGS="unit"          only these parts of the gate: checks, unit, solutions, browser
 #   PYTEST_ARGS="-x -k name"  further arguments of pytest
 #   LAB_ARGS=--no-browser     further arguments of JupyterLab
-#   HTML_ARGS="20_..."        only these lessons for `make html`
-#   BENCH_ARGS="..."          arguments of `ddlab bench`
+#   LESSONS="20_..."          only these for `make html` and `make slides`
+#   BENCH_ARGS="dm"           only these rows of `make bench`
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
@@ -16,6 +16,7 @@ SHELL := /bin/sh
 VENV := .venv
 RUN := $(VENV)/bin/python -m
 LAB_READY := $(VENV)/.ddlab-lab
+LESSONS ?= $(basename $(notdir $(wildcard notebooks/[0-9]*.ipynb)))
 TEST_READY := $(VENV)/.ddlab-test
 
 TORCH ?= default
@@ -35,7 +36,7 @@ PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3; do \
 
 # ---------------------------------------------------------------------------------------------------- what you came for
 
-.PHONY: help lab html test test-all
+.PHONY: help lab html slides test test-all
 help: ## list the targets
 	@sed -n 's/^#   /  /p' Makefile
 	@echo
@@ -44,8 +45,11 @@ help: ## list the targets
 lab: $(LAB_READY) ## open the lessons in JupyterLab
 	$(RUN) jupyterlab --ServerApp.root_dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_ARGS)
 
-html: $(LAB_READY) ## run every lesson and make pages for reading without a kernel: build/html/index.html
-	$(RUN) ddlab lessons html $(HTML_ARGS)
+html: $(LAB_READY) ## run lessons and make pages for reading without a kernel, in build/html
+	$(RUN) jupyter nbconvert --execute --to html --output-dir build/html $(foreach name,$(LESSONS),notebooks/$(name).ipynb)
+
+slides: $(LAB_READY) ## run lessons and make slides of them, in build/slides
+	$(RUN) jupyter nbconvert --execute --to slides --output-dir build/slides $(foreach name,$(LESSONS),notebooks/$(name).ipynb)
 
 test: $(TEST_READY) ## the gate: every check, test and solution, and three pages in the browser
 	@$(RUN) tests.gate $(GATE_ARGS)
@@ -118,10 +122,10 @@ strip: $(TEST_READY) ## remove outputs and widget state from the notebooks
 		$(wildcard notebooks/*.ipynb notebooks/*/*.ipynb notebooks/*/*/*.ipynb)
 
 lessons: $(TEST_READY) ## make lessons and assignments from their sources
-	$(RUN) ddlab lessons build
+	$(RUN) ddlab.lessons.build
 
-bench: $(TEST_READY) ## measure speed and memory
-	$(RUN) ddlab bench $(BENCH_ARGS)
+bench: $(TEST_READY) ## measure steps of ours beside plain PyTorch
+	$(RUN) tests.bench $(BENCH_ARGS)
 
 # ------------------------------------------------------------------------------------------------------------- clean up
 

@@ -39,7 +39,7 @@ def checks() -> list[Command]:
     ]
     return [
         ["ruff", "check"], ["ruff", "format", "--check"], ["pyright", "--pythonpath", sys.executable],
-        [*strip, *notebooks], ["ddlab", "lessons", "build", "--check"],
+        [*strip, *notebooks], ["ddlab.lessons.build", "--check"],
     ]  # fmt: skip
 
 

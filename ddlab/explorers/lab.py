@@ -36,7 +36,6 @@ from .controls import controls
 from .layout import Explorer
 from .progress import Progress
 from .quest import Quest, QuestLine
-from .recording import Moving
 from .runner import Left, Runner
 from .stops import name_stops, set_stops
 from .views import Shown, flattened, laid_out
@@ -107,7 +106,6 @@ class Declared:
         labels: field -> words. choice_words: world -> field -> (choice -> its words).
         stops: world -> field -> (low, high) of a slider with round numbers, or stop -> its words.
         quest: what the reader is asked to reach; checked at every drawing. caption: HTML under the views.
-        still: the control that stays alive on a page without a kernel; default the first that can be moved.
     """
 
     controls: Sequence[str] | Callable[[Any], Sequence[str]]
@@ -131,7 +129,6 @@ class Declared:
     stops: Callable[[Any], Mapping[str, tuple[int, int] | Mapping[Any, str]]] = lambda world: {}
     quest: Quest | None = None
     caption: str = ""
-    still: str = ""
 
 
 class Lab:
@@ -269,14 +266,6 @@ class Laboratory(Explorer):
         finally:
             self._busy(False)
         return self
-
-    def to_record(self) -> Sequence[Moving]:
-        return [Moving(self.panel[self.lab.still])] if self.lab.still else super().to_record()
-
-    def finish_now(self) -> None:
-        self.past = (self.settings,)  # as if nothing had been on show before
-        self.run()
-        super().finish_now()
 
     @property
     def watched(self) -> Run | None:

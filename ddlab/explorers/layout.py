@@ -29,9 +29,7 @@ import ipywidgets as widgets
 from ..core.errors import DDLabError, check_boolean, check_text, fail
 from .controls import Controls
 from .live import Sentence
-from .recording import Moving
-from .registry import Closable, note, replace
-from .runner import Runner
+from .registry import Closable, replace
 
 _STYLE = """<style>
 .ddlab-explorer { padding: 4px 0 8px; }
@@ -100,7 +98,6 @@ class Explorer(widgets.VBox):
             parts[0].add_class("ddlab-beside")
         super().__init__([self._title, *parts])
         self.add_class("ddlab-explorer")
-        note(self)
         if key:
             replace(key, self)
 
@@ -193,30 +190,6 @@ class Explorer(widgets.VBox):
         self.children = (*self.children, row)
         self.share_field = field
         return row
-
-    # -- on a page without a kernel
-
-    def to_record(self) -> Sequence[Moving]:
-        """The controls that stay alive on a page without a kernel (`recording`): the first one of its `panel`, where that is open.
-
-        An explorer with something to run first does so here.
-        """
-        panel = getattr(self, "panel", None)
-        if not isinstance(panel, Controls) or panel.disabled:
-            return ()
-        return [Moving(panel[name]) for name in list(panel)[:1]]
-
-    def finish_now(self) -> None:
-        """Show what the controls say before this returns, whatever is computed in threads otherwise.
-
-        Raises:
-            DDLabError: settings that cannot be shown.
-        """
-        for belonging in self._belongings:
-            if isinstance(belonging, Runner):
-                belonging.join(None)
-        if self.error is not None:
-            raise self.error
 
     # -- end
 

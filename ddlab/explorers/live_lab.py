@@ -35,11 +35,9 @@ from .lab import icon_button, step_slider
 from .layout import Explorer, side_by_side
 from .live_students import accuracies
 from .progress import Progress
-from .recording import Moving
 from .runner import Runner
 
 _KEPT = 60  # frames of a run, spread evenly; those at which it rested are kept too
-_RECORDED = 24  # of these on a page without a kernel
 _GAP, _REDUCED_GAP = 0.1, 0.5  # seconds between two pictures
 _DRAWING = 0.08  # share of the time that they may take from the run
 _BUTTONS = {
@@ -142,13 +140,6 @@ class Live(Explorer):
         return Run(self.process, config, self.inputs, keep=Keep(_KEPT))
 
     # -- what the reader does
-
-    def to_record(self) -> list[Moving]:
-        """The steps of the run, which is played to its end."""
-        if self.state != "finished":
-            self._press_play()
-            self.runner.join(None)
-        return [Moving(self.slider, _RECORDED), *self.charts.to_record()]
 
     def _press_play(self) -> None:
         self._go("running", lambda: self.run.total)

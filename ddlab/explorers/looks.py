@@ -15,7 +15,6 @@ from ..figures import encode_grid, encode_png, loss_curves
 from ..runs import Frame, Look
 from ..runs.process import Inputs
 from .plot import Plot
-from .recording import Moving
 
 _HEIGHT = 330  # of the charts
 _MOST_IMAGES = 100
@@ -125,10 +124,6 @@ class Charts(widgets.VBox):
             self.buttons.value, self._offering = chosen, False
         self.buttons.layout.display = None if len(names) > 1 else "none"
         self.redraw()
-
-    def to_record(self) -> list[Moving]:
-        """The buttons, if there is something to choose."""
-        return [Moving(self.buttons)] if len(self.buttons.options) > 1 else []
 
     def redraw(self) -> None:
         """Draw the chart on show anew."""

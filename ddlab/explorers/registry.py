@@ -1,10 +1,9 @@
-"""The explorers of a kernel: which are open, and which stands under which name, so that a cell that runs again closes what it replaces."""
+"""The explorers of a kernel by name, so that a cell that runs again closes what it replaces."""
 
 from __future__ import annotations
 
 import threading
-import weakref
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from ..core.errors import check_function, fail
 
@@ -20,7 +19,6 @@ class Closable(Protocol):
 Kept = TypeVar("Kept", bound=Closable)
 
 _kept: dict[str, Closable] = {}
-_made: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
 _lock = threading.Lock()
 
 
@@ -44,13 +42,3 @@ def close_all() -> None:
         _kept.clear()
     for explorer in before:
         explorer.close()
-
-
-def note(explorer: Any) -> None:
-    """Remember that this explorer was made."""
-    _made[explorer.model_id] = explorer
-
-
-def opened() -> list[Any]:
-    """The explorers that are not closed, in the order in which they were made."""
-    return [explorer for explorer in list(_made.values()) if explorer.comm is not None]

@@ -22,7 +22,6 @@ from ..runs import Frame, Run
 from . import looks
 from .images import Picture
 from .layout import Explorer, side_by_side
-from .recording import Moving
 
 
 class Scrubber(Explorer):
@@ -82,9 +81,6 @@ class Scrubber(Explorer):
         super().__init__(title, controls=[self.slider], views=[*drawn, side_by_side(views)], key=key)
         self._show(last)
         self.slider.observe(self.guard(lambda change: self._show(change["new"])), "index")
-
-    def to_record(self) -> list[Moving]:
-        return [Moving(self.slider, len(self._frames)), *([] if self.charts is None else self.charts.to_record())]
 
     def _chart(self, figure: go.Figure, name: str) -> tuple[go.Figure, float | None]:
         return figure, self._places(self._frames[self.slider.index or 0].step, name)

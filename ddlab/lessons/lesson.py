@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import importlib
-import json
 import os
 import platform
 from collections.abc import Sequence
@@ -142,22 +141,11 @@ def start(name: str, *, seed: int = 0, preset: str = "teaching", device: str = "
 
 
 def show(figure: Any) -> None:
-    """Display a plotly figure without tools and, folded below it, what it shows in words (its alt text)."""
+    """Display a plotly figure, in the page's theme, and, folded below it, what it shows in words (its alt text)."""
     from IPython.display import HTML, display
 
+    from ..explorers import Plot
     from ..figures import alt_text
 
-    # plotly's own display would offer to send the chart to a server.
-    drawn = {
-        **figure.to_plotly_json(),
-        "config": {"displaylogo": False, "displayModeBar": False},
-    }
-    words = html.escape(alt_text(figure))
-    display({"application/vnd.plotly.v1+json": _as_json(drawn), "text/plain": alt_text(figure)}, raw=True)
-    display(HTML(f"<details><summary>In words</summary><p>{words}</p></details>"))
-
-
-def _as_json(figure: dict[str, Any]) -> dict[str, Any]:
-    from plotly.io.json import to_json_plotly
-
-    return json.loads(to_json_plotly(figure))
+    display(Plot(figure, announce=False))
+    display(HTML(f"<details><summary>In words</summary><p>{html.escape(alt_text(figure))}</p></details>"))

@@ -26,7 +26,6 @@ from ddlab.core.parameters import describe
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.explorers import Explorer, Lab, Laboratory, Live, film
-from ddlab.explorers.recording import recordings
 from ddlab.lessons.claims_on_trial import experiments
 from ddlab.methods import boost, dm, dsa, dwa, fadrm, kip, sre2l
 from ddlab.networks import Network
@@ -241,18 +240,6 @@ def test_a_shared_text_restores_what_is_on_show(make: Make) -> None:
     again.share_field.value = text
     again.run()
     assert again.settings.to_dict() == settings.to_dict() and untimed(again.sentence) == untimed(said)
-
-
-def test_its_main_control_is_recorded_for_a_page_and_it_ends_where_it_began(make: Make) -> None:
-    lab = make()
-    lab.run()
-    before, said = lab.settings, lab.sentence
-    (found,) = [one for one in recordings(seconds=0) if one["explorer"] == lab.model_id]
-    (control,) = found["controls"]
-    assert len(control["labels"]) == 2 and found["changes"][lab._sentence.model_id]["text"]["at"] == [0, 1]
-    assert {shown.widget.model_id for shown in lab._shown if shown.widget} & found["changes"].keys(), "nothing moves"
-    settled(lab)
-    assert lab.settings == before and untimed(lab.sentence) == untimed(said) and lab.error is None and at_rest(lab)
 
 
 def test_a_setting_that_is_none_is_refused_in_one_sentence_and_nothing_moves(make: Make) -> None:

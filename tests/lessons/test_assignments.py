@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import hashlib
 import io
 import json
@@ -21,11 +20,9 @@ import pytest
 import torch
 
 import ddlab
-from ddlab.commands import main
-from ddlab.commands.lessons import NOTEBOOKS, build
-from ddlab.commands.lessons.grading import judge, kernel, submissions
 from ddlab.core.errors import DDLabError
-from ddlab.lessons import assignment
+from ddlab.lessons import assignment, build
+from ddlab.lessons.build import NOTEBOOKS
 
 ROOT = NOTEBOOKS.parent
 HANDED_OUT = NOTEBOOKS / "assignments" / "labels_or_images.ipynb"
@@ -55,6 +52,7 @@ RECOVER_POINTS = {
     "distillation_loss_check": 2,
     "learn_check": 2,
 }
+RECOVER_WRITTEN = {"explanation": 2, "comparison": 3}
 BOTH = [(HANDED_OUT, SOURCE), (OWN, OWN_SOURCE), (RECOVER, RECOVER_SOURCE)]
 
 
@@ -94,7 +92,7 @@ def answered(
 
 
 def test_they_are_in_step_and_well_formed() -> None:
-    assert main(["lessons", "build", "--check"]) == 0
+    assert build.main(["--check"]) == 0
     for path in (path for both in BOTH for path in both):
         notebook = nbformat.read(path, as_version=4)
         nbformat.validate(notebook)
@@ -106,14 +104,14 @@ def test_they_are_in_step_and_well_formed() -> None:
 
 
 def test_there_are_twenty_points() -> None:
-    for path in (SOURCE, HANDED_OUT):
-        tests, written = submissions._worth(read(path))
-        assert (tests, written) == (POINTS, WRITTEN)
-        assert sum(tests.values()) + sum(written.values()) == 20
-    for path in (RECOVER_SOURCE, RECOVER):
-        tests, written = submissions._worth(read(path))
-        assert tests == RECOVER_POINTS and written == {"explanation": 2, "comparison": 3}
-        assert sum(tests.values()) + sum(written.values()) == 20
+    for paths, wanted in (
+        ((SOURCE, HANDED_OUT), POINTS | WRITTEN),
+        ((RECOVER_SOURCE, RECOVER), RECOVER_POINTS | RECOVER_WRITTEN),
+    ):
+        for path in paths:
+            found = [marks(cell) for cell in read(path)["cells"]]
+            assert {mark["grade_id"]: mark["points"] for mark in found if mark.get("grade")} == wanted
+        assert sum(wanted.values()) == 20
 
 
 @pytest.mark.parametrize(("handed_out", "source"), BOTH)
@@ -253,25 +251,23 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def points_of(submission: dict[str, Any], source: dict[str, Any] | None = None) -> dict[str, float]:
-    """Points of the checks, as the grader finds them, with the student's kernel and the judge in this process."""
-
-    def runner(space: dict[str, Any]) -> Any:
-        def run(code: str) -> Exception | None:
-            with contextlib.redirect_stdout(io.StringIO()):
-                try:
-                    exec(code, space)
-                except Exception as problem:
-                    return problem
-            return None
-
-        return run
-
-    theirs, ours = {}, {}
-    student = kernel.Kernel(theirs, runner(theirs))
-    bench = judge.Judge(ours, runner(ours), lambda request: (student.answer(request), False))
-    for step in submissions.plan(submission, source or read(SOURCE)):
-        bench.go(step)
-    return bench.points
+    """Points of the checks as nbgrader gives them: the instructor's checks in place of the student's, all cells in one kernel."""
+    checks = {marks(cell)["grade_id"]: cell for cell in (source or read(SOURCE))["cells"] if marks(cell).get("grade")}
+    space: dict[str, Any] = {}
+    points = {}
+    for part in submission["cells"]:
+        if part["cell_type"] != "code":
+            continue
+        part = checks.get(marks(part).get("grade_id"), part)
+        failed = False
+        with contextlib.redirect_stdout(io.StringIO()):
+            try:
+                exec(source_of(part), space)
+            except Exception:
+                failed = True
+        if marks(part).get("grade") and not marks(part).get("solution"):
+            points[marks(part)["grade_id"]] = 0 if failed else marks(part)["points"]
+    return points
 
 
 def test_right_answers_get_all_points(quick: None) -> None:
@@ -515,69 +511,3 @@ def test_nbgrader_grades_answers_and_stubs(tmp_path: Path) -> None:
     printed = "".join(o.get("text", "") if isinstance(o.get("text"), str) else "".join(o.get("text", []))
                       for c in graded["cells"] for o in c.get("outputs", []))  # fmt: skip
     assert "student s1234567" in printed and "random, online minus typical, hard" in printed
-
-
-# ---------------------------------------------------------------------------------------------------- without nbgrader
-
-
-def small_source() -> dict[str, Any]:
-    return {
-        "cells": [
-            {"cell_type": "code", "metadata": {}, "source": ['STUDENT = "a"'], "outputs": [], "execution_count": None},
-            cell("### BEGIN SOLUTION\nx = 1\ndef loud(): return 1\n### END SOLUTION", solution=True, grade_id="x"),
-            cell("### BEGIN HIDDEN TESTS\nassert x == 1\n### END HIDDEN TESTS", grade=True, points=2, grade_id="test"),
-            cell("print(loud())", grade=True, points=1, grade_id="shown"),
-        ],
-        "metadata": {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}},
-        "nbformat": 4,
-        "nbformat_minor": 4,
-    }
-
-
-def test_grading_without_nbgrader(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
-    monkeypatch.setattr(submissions, "LIMITS", submissions.Limits(seconds_per_cell=5))
-    source = small_source()
-    (tmp_path / "source.ipynb").write_text(json.dumps(source))
-    folder = tmp_path / "in"
-    folder.mkdir()
-    loud = "import sys\nx = 1\ndef loud(): sys.stderr.write('!'); return 1"
-    endless, dying = "while True: pass", "import os; os._exit(1)"
-    for name, text in (
-        ("dying", dying),
-        ("endless", endless),
-        ("right", "x = 1\nloud = int"),
-        ("wrong", "x = 2"),
-        ("loud", loud),
-    ):
-        notebook = build.assignment_from(source)
-        notebook["cells"][1]["source"] = [text]
-        (folder / f"{name}.ipynb").write_text(json.dumps(notebook).replace("print(loud())", "pass"))
-    (folder / "none.ipynb").write_text("{}")
-    assert main(["lessons", "grade", str(folder), "--source", str(tmp_path / "source.ipynb")]) == 1
-    said = capsys.readouterr()
-    lines = dict(line.removeprefix(f"{folder}/").split(",", 1) for line in said.out.splitlines()[1:])
-    assert said.out.splitlines()[0] == "file,student,test,shown,sum"
-    assert lines["right.ipynb"] == "a,2.0,1.0,3.0" and lines["wrong.ipynb"] == "a,0.0,0.0,0.0"
-    assert lines["loud.ipynb"] == "a,2.0,0.0,2.0", "the locked cell is the instructor's again, and it failed"
-    assert "a cell took longer than 5 s" in said.err and "the kernel died" in said.err, (
-        "the others are graded all the same"
-    )
-    assert not {"endless.ipynb", "dying.ipynb"} & lines.keys()
-    assert "none.ipynb" in said.err and "must be a Jupyter notebook" in said.err
-
-
-def test_a_submission_without_a_cell_is_refused_and_copies_are_the_students_own() -> None:
-    source = small_source()
-    torn = build.assignment_from(source)
-    del torn["cells"][2]
-    with pytest.raises(DDLabError, match=r"every cell that was handed out; given one without \['test'\]"):
-        submissions.plan(torn, source)
-    twice = build.assignment_from(source)
-    twice["cells"].append(copy.deepcopy(twice["cells"][2]))
-    assert [step["points"] for step in submissions.plan(twice, source)][-2:] == [1, None]
-    assert submissions.plan(twice, source)[-1]["judge"] is None
-    moved = build.assignment_from(source)
-    moved["cells"].insert(1, moved["cells"].pop(2))
-    assert submissions.plan(moved, source) == submissions.plan(build.assignment_from(source), source)
-    with pytest.raises(DDLabError, match="submissions must be a notebook"):
-        submissions._notebooks(Path("/nowhere at all"))

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from ddlab.commands.lessons import NOTEBOOKS
+from ddlab.lessons.build import NOTEBOOKS
 from ddlab.lessons.contents import LESSONS
 
 NOTES = NOTEBOOKS / "instructor"

@@ -10,10 +10,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from ddlab.commands import main
-from ddlab.commands.lessons import NOTEBOOKS, build
 from ddlab.core.errors import DDLabError
-from ddlab.lessons import LESSONS
+from ddlab.lessons import LESSONS, build
+from ddlab.lessons.build import NOTEBOOKS
 
 SOLUTIONS = sorted((NOTEBOOKS / "solutions").glob("*.ipynb"))
 START = "00_start"  # read in a quarter of an hour: the rules that make a lesson long are relaxed for it, each where it stands
@@ -146,11 +145,11 @@ def test_a_solution_that_does_not_end_is_refused(source: str) -> None:
 def test_check_notices_a_lesson_that_is_not_in_step(tmp_path, capsys) -> None:
     (tmp_path / "solutions").mkdir()
     (tmp_path / "solutions" / "99_x.ipynb").write_text(build.as_text(notebook_with("a = 1")))
-    assert main(["lessons", "build", "--check", "--notebooks", str(tmp_path)]) == 1
-    assert main(["lessons", "build", "--notebooks", str(tmp_path)]) == 0
-    assert main(["lessons", "build", "--check", "--notebooks", str(tmp_path)]) == 0
+    assert build.main(["--check"], tmp_path) == 1
+    assert build.main([], tmp_path) == 0
+    assert build.main(["--check"], tmp_path) == 0
     (tmp_path / "99_x.ipynb").write_text("{}")
-    assert main(["lessons", "build", "--check", "--notebooks", str(tmp_path)]) == 1
+    assert build.main(["--check"], tmp_path) == 1
     assert "99_x.ipynb" in capsys.readouterr().out
 
 

@@ -208,7 +208,6 @@ DiversityLab = Lab(
     controls=("initialisation", "lambda_var", "perturbation", "adjustment_radius"),
     more=("coupled", "lambda_mean", "adjustment_steps", "images_per_class", "iterations", "seed", "layer"),
     labels={"layer": "map of teacher's"},
-    still="lambda_var",
     settle=Settings.settle,
     check=World.check,
     unused=lambda world, settings: ("adjustment_steps", "adjustment_radius") if settings.perturbation == "none" else (),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from pathlib import Path
 
 import pytest
 import torch
@@ -12,7 +11,6 @@ from torch import Tensor
 
 import ddlab
 from ddlab import evaluation, records
-from ddlab.commands import main
 from ddlab.evaluation import entropy
 from ddlab.lessons.data_residuals import sweep
 from ddlab.lessons.data_residuals.sweep import PULLED_BACK, STOPPED
@@ -21,7 +19,6 @@ from ddlab.records import SWEEPS, Place, setting
 from ddlab.records.setting import FADRM, RANDOM, RDED, SRE2L
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
-from tests.records.sweeps import pictures
 
 SMOKE = Place(smoke=True)
 
@@ -149,23 +146,6 @@ def test_what_a_point_measures() -> None:
     assert found["contrast"] == pytest.approx(made.images.flatten(1).std(1).mean().item(), rel=1e-5)
     tasks = sweep.in_tasks(point, SMOKE)
     assert list(tasks) == [f"{labels}_{seen}" for labels in ("hard", "online") for seen in (2, 4, 6, 8, 10)]
-
-
-@pytest.mark.slow
-def test_cifar10_runs_through_the_command_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The same code as at full size, with few images and steps, as far as RDED, FADRM and a control."""
-    name = "residuals_paper"
-    chosen = [point for point in SWEEPS[name].settings if point["seed"] == 0]
-    assert [point["method"] for point in chosen] == [RANDOM, RDED, SRE2L, FADRM, FADRM, STOPPED]
-    assert [point["iterations"] for point in chosen] == [None] * 3 + [2000] * 3
-    small = [{**point, "images_per_class": 1} for point in (chosen[1], *chosen[4:])]
-    monkeypatch.setattr(records, "SWEEPS", {name: records.Sweep(**{**vars(SWEEPS[name]), "settings": small})})
-    given = [name, "--data", pictures(tmp_path / "data", 8, 2), "--smoke", "--work", str(tmp_path / "work")]
-    assert main(["records", *given]) == 0, capsys.readouterr()
-    found = records.read(tmp_path / "work" / f"{name}-smoke" / f"{name}.json")
-    assert found.complete and found.values("method") == [RDED, FADRM, STOPPED]
 
 
 @pytest.mark.parametrize("name", list(sweep.LABELS))

@@ -13,14 +13,12 @@ import torch
 
 import ddlab
 from ddlab import networks, records
-from ddlab.commands import main
 from ddlab.evaluation import across, class_incremental, evaluate, measures
 from ddlab.lessons.diversity import sweep
 from ddlab.methods import dwa, selection, sre2l
 from ddlab.records import SWEEPS, Place, setting
 from ddlab.records.setting import DWA, RANDOM, SRE2L
 from ddlab.training import supervised
-from tests.records.sweeps import pictures
 from tests.support import refuses
 
 SMOKE = Place(smoke=True)
@@ -203,22 +201,3 @@ def test_an_interrupted_run_is_no_point() -> None:
     assert setting.whole(made) is made
     with pytest.raises(KeyboardInterrupt):
         setting.whole(dataclasses.replace(made, complete=False))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["cifar10_small", "cifar10_paper"])
-def test_cifar10_runs_through_the_command_line(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The same code as at full size, with few images and steps."""
-    chosen = [point for point in SWEEPS[name].settings if point["seed"] == 0 and point["images_per_class"] < 50]
-    short = records.Sweep(**{**vars(SWEEPS[name]), "settings": chosen[:2] + chosen[-1:]})
-    monkeypatch.setattr(records, "SWEEPS", {name: short})
-    given = [name, "--data", pictures(tmp_path / "data", 8, 2), "--smoke", "--work", str(tmp_path / "work")]
-    assert main(["records", *given]) == 0, capsys.readouterr()
-    work = tmp_path / "work" / f"{name}-smoke"
-    found = records.read(work / f"{name}.json")
-    assert found.complete and found.values("method") == [RANDOM, SRE2L, DWA]
-    assert all(0 <= value <= 1 for column in ("hard", "online", "coverage") for value in found.values(column))
-    assert len(list((work / "made").glob("training-*.safetensors"))) == 1
-    assert not list((work / "made").glob("*.checkpoint"))

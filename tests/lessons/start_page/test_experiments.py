@@ -13,8 +13,8 @@ import torch
 
 import ddlab
 from ddlab import networks
-from ddlab.commands.lessons import NOTEBOOKS
 from ddlab.lessons import LESSONS, index
+from ddlab.lessons.build import NOTEBOOKS
 from ddlab.lessons.start_page import experiments as start_page
 from ddlab.methods import selection, sre2l
 from ddlab.training import supervised

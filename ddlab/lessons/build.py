@@ -1,7 +1,8 @@
-"""Makes what students get from what teachers keep.
+"""Makes what students get from what teachers keep: `python -m ddlab.lessons.build` (make lessons), `--check` to write nothing.
 
 notebooks/solutions/NN_topic.ipynb                 -> notebooks/NN_topic.ipynb             the lesson
 notebooks/assignments/instructor/topic.ipynb       -> notebooks/assignments/topic.ipynb    the assignment
+ddlab/lessons/*/__init__.py, docstrings of methods -> README.md                            its two tables
 
 In a code cell of a lesson, the lines from "### BEGIN SOLUTION" to "### END SOLUTION" are replaced by the lines in between that begin
 with "### STUB " (without that mark), so that a stub runs, prints its hint and never raises.
@@ -15,11 +16,16 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...core.errors import DDLabError
+from ..core.errors import DDLabError
+from ..core.storage import write_atomically
+from .contents import index, method_index
+
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 
 STUB = "### STUB "
 # What nbgrader puts in the place of a solution, by the type of the cell.
@@ -78,7 +84,7 @@ def checksum(cell: dict[str, Any]) -> str:
 
 
 def generated(notebooks: Path) -> dict[Path, str]:
-    """What each lesson and assignment must contain."""
+    """What each lesson and assignment, and the README beside the folder where there is one, must contain."""
     found = {
         notebooks / solution.name: as_text(lesson_from(_read(solution)))
         for solution in sorted((notebooks / "solutions").glob("*.ipynb"))
@@ -86,7 +92,25 @@ def generated(notebooks: Path) -> dict[Path, str]:
     assignments = notebooks / "assignments"
     for source in sorted((assignments / "instructor").glob("*.ipynb")):
         found[assignments / source.name] = as_text(assignment_from(_read(source)))
+    readme = notebooks.parent / "README.md"
+    if readme.exists():
+        text = with_part(readme.read_text(encoding="utf-8"), "lessons", f"\n{index('notebooks/')}\n")
+        found[readme] = with_part(text, "methods", f"\n{method_index()}\n")
     return found
+
+
+def with_part(text: str, name: str, content: str) -> str:
+    """A page with `content` between <!-- NAME: begin --> and <!-- NAME: end -->.
+
+    Raises:
+        DDLabError: the marks are missing, or stand in the wrong order.
+    """
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    before, found_begin, rest = text.partition(begin)
+    _, found_end, after = rest.partition(end)
+    if not (found_begin and found_end):
+        raise DDLabError(f"the page must have the marks {begin!r} and {end!r}; given one without them.")
+    return f"{before}{begin}{content}{end}{after}"
 
 
 def stale(notebooks: Path) -> dict[Path, str]:
@@ -140,3 +164,18 @@ def _replaced(source: str, region: str, stub: Callable[[str, list[str]], list[st
 
 def _lines(source: str) -> list[str]:
     return source.splitlines(keepends=True)
+
+
+def main(arguments: Sequence[str], notebooks: Path = NOTEBOOKS) -> int:
+    """Write what is not in step with its source; with "--check" write nothing and return 1 if there is such a file."""
+    check = "--check" in arguments
+    found = stale(notebooks)
+    for path, text in found.items():
+        if not check:
+            write_atomically(path, text.encode())
+        print(f"{path.name}: {'not in step with its source, run make lessons' if check else 'written'}")
+    return 1 if found and check else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

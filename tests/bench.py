@@ -1,0 +1,142 @@
+"""Speed: a step of ours beside the same step in plain PyTorch, in turns in one run (make bench). A new method adds a row to `ROWS`.
+
+python -m tests.bench [ROW ...]      median CPU-seconds of both, their ratio, and the quartiles of the ratio
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from ddlab import networks, theory
+from ddlab.data import ImageData
+from ddlab.methods import dm, krr_st, sre2l
+from ddlab.runs.process import Inputs
+
+Step = Callable[[], Any]
+REPEATS = 15
+
+
+def noise(size: int, *, classes: int = 10, each: int = 1, teacher: str | None = None) -> Inputs:
+    """Images of noise, and an untrained teacher."""
+    draw = torch.Generator().manual_seed(0)
+    pixels = torch.randint(0, 256, (classes * each, 3, size, size), dtype=torch.uint8, generator=draw)
+    labels, names = torch.arange(classes).repeat_interleave(each), tuple(map(str, range(classes)))
+    images = {"train_images": pixels, "train_labels": labels, "test_images": pixels, "test_labels": labels}
+    data = ImageData(name=f"noise-{size}", class_names=names, **images)
+    teachers = () if teacher is None else (networks.initialise(networks.spec(teacher).for_data(data), seed=0),)
+    return Inputs(data=data, teachers=teachers, device="cpu")
+
+
+def update_of(module: Any, config: Any, inputs: Inputs, **changed: Any) -> tuple[Any, Step]:
+    """The first State, and an update of it."""
+    state = dataclasses.replace(module.init(config, inputs), **changed)
+    return state, lambda: module.update(config, inputs, state)
+
+
+def sre2l_row() -> tuple[Step, Step]:
+    """An update of ten images of 32 px on ResNet-18; plainly: cross-entropy forward and backward, nothing matched."""
+    inputs = noise(32, teacher="resnet18")
+    state, ours = update_of(sre2l, sre2l.Config(images_per_class=1), inputs)
+    network: Any = inputs.teachers[0].module().eval()
+
+    def plain() -> None:
+        leaf = state.images.detach().requires_grad_()
+        torch.autograd.grad(F.cross_entropy(network(leaf), inputs.data.train_labels), leaf)  # type: ignore[union-attr]
+
+    return ours, plain
+
+
+def dm_row() -> tuple[Step, Step]:
+    """An update of ten images of 16 px with real batches of 32; plainly: one pass over all classes, and the same distance."""
+    inputs = noise(16, each=32)
+    config = dm.Config.teaching(batch_size=32)
+    state, ours = update_of(dm, config, inputs)
+    data: Any = inputs.data
+    real = data.normalised().view(10, 32, *state.images.shape[1:])
+
+    def plain() -> None:
+        network: Any = networks.initialise(config.network.for_data(data), seed=0).module().train()
+        leaf = state.images.detach().requires_grad_()
+        with torch.no_grad():
+            wanted = network.blocks(real.flatten(0, 1)).flatten(1).view(10, 32, -1).mean(1)
+        found = network.blocks(leaf).flatten(1)
+        torch.autograd.grad((wanted - found).square().sum(), leaf)
+
+    return ours, plain
+
+
+def krr_st_row() -> tuple[Step, Step]:
+    """An outer step of 100 pairs of 16 px and its inner step; plainly: features of both, ridge regression, and the gradient."""
+    inputs = noise(16, each=20, teacher="convnet")
+    network = networks.spec("convnet", width=32)
+    config = krr_st.Config(budget=100, network=network, pool_size=1, pool_steps=10**6, batch_size=200)
+    state, ours = update_of(krr_st, config, inputs, step=krr_st.filling_steps(config))
+    data: Any = inputs.data
+    real, module = data.normalised(), networks.initialise(network.for_data(data), seed=0).module().train()
+    wanted = krr_st.teacher_features(inputs)
+
+    def plain() -> None:
+        x, y = (state.parameters[name].detach().requires_grad_() for name in ("images", "representations"))
+        with torch.no_grad():
+            asked = module.blocks(real).flatten(1)  # type: ignore[operator,union-attr]
+        known = module.blocks(x).flatten(1)  # type: ignore[operator,union-attr]
+        kernel = known @ known.T + 1
+        solved = torch.linalg.solve(kernel + 1e-6 * kernel.trace() / len(x) * torch.eye(len(x)), y)
+        loss = ((asked @ known.T + 1) @ solved - wanted).square().mean()
+        torch.autograd.grad(loss, (x, y))
+
+    return ours, plain
+
+
+def toys_row() -> tuple[Step, Step]:
+    """200 updates of twenty toy networks; plainly: one batched module, autograd and torch.optim.SGD."""
+    config = theory.ToyConfig(deviation=0.5, steps=200, seeds=20)
+    samples = theory.distilled_samples([config])
+    points, labels = samples.points[0].movedim(1, 0), samples.targets[0].movedim(1, 0)  # [steps, seeds, ...]
+
+    def plain() -> None:
+        weights = [value.clone().requires_grad_() for value in vars(theory.initial_toys(20)).values()]
+        first, bias, second, last = weights
+        optimiser = torch.optim.SGD(weights, lr=0.002, momentum=0.98)
+        for point, label in zip(points, labels, strict=True):
+            hidden = torch.relu((first * point[:, None]).sum(2) + bias)
+            loss = (torch.sigmoid((hidden * second).sum(1) + last) - label).square().sum()
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+
+    return lambda: theory.train_toys([config]), plain
+
+
+ROWS = {"sre2l": sre2l_row, "dm": dm_row, "krr_st": krr_st_row, "toys": toys_row}
+
+
+def seconds(step: Step) -> float:
+    """CPU-seconds of one call."""
+    begun = time.process_time()
+    step()
+    return time.process_time() - begun
+
+
+def main(names: list[str]) -> None:
+    """Print a line for each row."""
+    torch.set_num_threads(1)
+    print(f"{'row':10} {'ours':>9} {'plain':>9}  ratio (quartiles)")
+    for name in names or ROWS:
+        both = ROWS[name]()
+        turns = [[seconds(step) for step in both] for _ in range(REPEATS + 1)][1:]  # both see the same load
+        ours, plain = (statistics.median(column) for column in zip(*turns, strict=True))
+        low, middle, high = statistics.quantiles([one / other for one, other in turns], n=4)
+        print(f"{name:10} {ours:8.4f}s {plain:8.4f}s  {middle:.2f} ({low:.2f} to {high:.2f})", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
