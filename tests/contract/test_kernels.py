@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import traceback
+from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
@@ -17,7 +18,6 @@ from torch.utils._pytree import tree_leaves
 
 import ddlab
 from ddlab import networks
-from ddlab.commands.bench.gpu import calls
 from ddlab.core import devices
 from ddlab.data import ImageData
 from ddlab.methods import dm, dwa, fadrm, krr_st, sre2l
@@ -25,6 +25,33 @@ from ddlab.runs.process import Inputs
 from ddlab.training import self_supervised, supervised
 from tests.stand_in_device import Away, stand_in_device
 from tests.support import made_data
+
+
+class Calls(TorchDispatchMode):
+    """Counts what a device is asked for: calls on its tensors that make or change numbers. To look at them in another shape asks for none.
+
+    A library's call may be several kernels; a convolution is one here.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        super().__init__()
+        self.device, self.count = device, 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        leaves = tree_leaves((args, kwargs, result))
+        there = any(isinstance(leaf, Tensor) and leaf.device.type == self.device.type for leaf in leaves)
+        allocates = ("empty", "empty_like", "new_empty", "new_empty_strided")
+        self.count += there and not func.is_view and func.overloadpacket.__name__ not in allocates
+        return result
+
+
+def calls(work: Callable[[], Any], device: torch.device) -> int:
+    """Calls of the second time: what is kept for later steps is made in the first."""
+    work()
+    with Calls(device) as counted:
+        work()
+    return counted.count
 
 
 class Waits(TorchDispatchMode):

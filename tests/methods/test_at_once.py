@@ -145,8 +145,7 @@ def test_steps_of_other_settings_shapes_and_threads_are_others(fresh: None) -> N
 
 
 def test_a_replayed_step_asks_for_little_and_waits_for_nothing(replayed: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ddlab.commands.bench.gpu import calls
-    from tests.contract.test_kernels import Waits
+    from tests.contract.test_kernels import Waits, calls
 
     with stand_in_device() as device:
         inputs = inputs_of(made_data(size=8), device)

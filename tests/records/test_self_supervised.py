@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-from pathlib import Path
-
-import pytest
 import torch
 
 from ddlab import data, networks
-from ddlab.commands import main
-from ddlab.records import Place, self_supervised, setting
+from ddlab.records import Place, self_supervised
 from ddlab.runs.process import Inputs
 from ddlab.training import self_supervised as teaching
 
@@ -37,18 +32,3 @@ def test_the_shipped_teacher_is_the_records() -> None:
     assert teacher.spec == world.teaching.network.for_data(world.data)
     assert world.teacher(Place()).fingerprint == teacher.fingerprint
     assert self_supervised.SHIPPED.stat().st_size < 10**5
-
-
-def test_it_is_written_by_the_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    world = self_supervised.world(Place(smoke=True))
-    small = dataclasses.replace(world, teaching=world.teaching.replace(epochs=1, warmup_epochs=0))
-    file = tmp_path / "teacher.safetensors"
-    monkeypatch.setattr(self_supervised, "world", lambda _place: small)
-    monkeypatch.setattr(self_supervised, "SHIPPED", file)
-    monkeypatch.setattr(setting, "train_shipped", list)
-    assert main(["records", "--teachers"]) == 0
-    assert str(file) in capsys.readouterr().out
-    written = networks.load(file)
-    assert written.provenance["config"] == small.teaching.to_dict() and written.provenance["complete"] is True

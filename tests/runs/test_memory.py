@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import weakref
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -14,9 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from ddlab import data, methods, networks
-from ddlab.commands import main
 from ddlab.core import errors
-from ddlab.core import memory as machine
 from ddlab.runs import cache, memory
 from ddlab.runs.process import Inputs
 from ddlab.training import self_supervised, supervised
@@ -127,19 +124,3 @@ def test_it_grows_with_the_batch_and_stops_in_time(inputs: Inputs, monkeypatch: 
     on_gpu = memory.needed_bytes(matching, matching.Config.teaching(), inputs)
     monkeypatch.undo()
     assert on_gpu > 2 * memory.needed_bytes(matching, matching.Config.teaching(), inputs)
-
-
-def test_what_does_not_fit_is_refused_before_anything_is_done(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], inputs: Inputs
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    given = ["distill", "sre2l", "--data", "shapes", "size=16", "train=60", "test=20", "-o", "set.safetensors"]
-    assert main([*given, "--memory"]) == 0
-    said = capsys.readouterr().out
-    assert said.startswith("memory: ") and said.endswith(" MB at most, beside the data and PyTorch itself\n")
-    monkeypatch.setattr(machine, "free_bytes", lambda device: 100)
-    assert main(given) == 2
-    assert "config must be one that runs in the 1 MB free on 'cpu'" in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())
-    with refuses("config", "squeeze_recover_relabel with 1 MB"):
-        memory.checked_bytes(methods.get("sre2l"), methods.get("sre2l").Config.teaching(images_per_class=2), inputs)
