@@ -4,9 +4,8 @@ python -m tests.freeze write OLD.json                   on the tree before, with
 python -m tests.freeze write NEW.json                   on the tree after, on the same machine
 python -m tests.freeze compare OLD.json NEW.json        names every difference; exit status 1 if there is one
 python -m tests.freeze write OLD.json --only states     one section or several; of `compare` too
-python -m tests.freeze write LONG.json --only long      two points of records, which take a minute or two each; not asked for, left out
 
-Entries are keyed by what a move does not change: names of processes, cases, streams, claims and records. Tensors are
+Entries are keyed by what a move does not change: names of processes, cases and streams. Tensors are
 written as dtype, shape and SHA-256 of their bytes, numbers by `repr`. Run it with OMP_NUM_THREADS=1.
 """
 
@@ -29,23 +28,17 @@ import numpy as np
 import torch
 
 import ddlab
-from ddlab import evaluation, methods, networks, records
+from ddlab import evaluation, methods, networks
 from ddlab.core import randomness
 from ddlab.core.storage import fingerprint
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
-from ddlab.lessons import claims
 from ddlab.methods import dwa, selection, sre2l
 from ddlab.networks import Network
-from ddlab.records import SWEEPS, Place
-from ddlab.records.runner import key
-from ddlab.records.self_supervised import SHIPPED as WITHOUT_LABELS
-from ddlab.records.setting import SHIPPED, TEACHERS
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
 from ddlab.training import pretraining, self_supervised, supervised
 from tests.contract.cases import CASES, bundle, states
-from tests.records.sweeps import pictures
 from tests.support import leaves, made_data
 
 Entries = dict[str, Any]
@@ -65,8 +58,6 @@ toy noise student; toy labels student; toy weights student; toy noise teacher; t
 toy weights teacher; folds of a transport; forgetting ties
 """
 STREAMS = " ".join(_STREAMS.split()).split("; ")
-DOWNLOADED = ("cifar10_small", "kernel_cifar10", "matching_cifar10")  # records of images that are not at hand
-LONG = ("continual", "residual_continual")  # records whose cheapest point takes a minute or more
 TINY = networks.spec("convnet", width=8)
 
 
@@ -160,82 +151,6 @@ def of_draws() -> Entries:
     return found
 
 
-def of_points() -> Entries:
-    """The points of every sweep, what is shipped, and points that are computed again."""
-    found: Entries = {}
-    for name, sweep in SWEEPS.items():
-        keys = [key(sweep, point, Place()) for point in sweep.settings]
-        found[f"{name}/points"] = f"{len(keys)} {digest(' '.join(keys).encode())}"
-        found[f"{name}/columns of a setting"] = list(sweep.settings[0])
-        found[f"{name}/version"], found[f"{name}/name"] = sweep.version, sweep.name
-        found[f"{name}/description"] = sweep.description
-    for name in records.names():
-        record = records.load(name)
-        found[f"{name}/columns"], found[f"{name}/complete"] = list(record.columns), record.complete
-        found[f"{name}/provenance"] = repr(record.provenance)
-        settings = SWEEPS[name].settings
-        for number, row in enumerate(record.rows):
-            found[f"{name}/row {number}"] = digest(repr(row).encode())
-        for number, point in enumerate(settings):
-            found[f"{name}/point {number}"] = key(SWEEPS[name], point, Place())
-    shipped = [TEACHERS / f"{scale}.safetensors" for scale in SHIPPED] + [WITHOUT_LABELS]
-    for file in shipped:
-        found |= under(f"teacher {file.stem}", of_result(networks.load(file)))
-        found[f"teacher {file.stem}/file"] = digest(file.read_bytes())
-    return found | _small_points() | _whole_points([name for name in records.names() if name not in LONG])
-
-
-def _small_points() -> Entries:
-    """Of every sweep one point of each method, with a few images and steps; what is published takes hours and its points are left out."""
-    found: Entries = {}
-    with tempfile.TemporaryDirectory() as folder:
-        stand_in = pictures(Path(folder), 8, 2)  # for CIFAR-10, which is not at hand
-        for name, sweep in SWEEPS.items():
-            if name.endswith("_paper"):
-                continue
-            place = Place(data=stand_in if name in DOWNLOADED else None, smoke=True)
-            first = {point.get("method", point.get("shift")): point for point in reversed(sweep.settings)}
-            for method, point in sorted(first.items()):
-                small = {**point, "images_per_class": 1} if "images_per_class" in point else point
-                found[f"{name}/small, {method}"] = repr(sorted(records.run_point(name, small, place).items()))
-    return found
-
-
-def _whole_points(names: list[str]) -> Entries:
-    """The cheapest point of each of these records, computed again."""
-    found: Entries = {}
-    for name in names:
-        if name in DOWNLOADED:
-            continue
-        row = min(records.load(name).rows, key=lambda row: float(row["cpu_seconds"] or 0))
-        point = {column: row[column] for column in SWEEPS[name].settings[0]}
-        begun = time.process_time()
-        measured = records.run_point(name, point)
-        print(f"    {name}: one point in {time.process_time() - begun:.1f} s", flush=True)
-        found[f"{name}/whole, {tuple(point.values())}"] = repr(sorted(measured.items()))
-    return found
-
-
-def of_long_points() -> Entries:
-    """The cheapest points of the records whose points take a minute or more."""
-    return _whole_points(list(LONG))
-
-
-def of_claims() -> Entries:
-    """Every claim as it is declared, and what its recorded run found."""
-    found: Entries = {"ids": list(claims.CLAIMS), "lessons with a run": list(claims.EFFECTS)}
-    for name, claim in claims.CLAIMS.items():
-        found |= {f"{name}/declared/{field.name}": getattr(claim, field.name) for field in dataclasses.fields(claim)}
-        if claims.is_recorded(name):
-            verdict = claims.recorded(name)
-            found |= {f"{name}/found/{f.name}": repr(getattr(verdict, f.name)) for f in dataclasses.fields(verdict)}
-            found[f"{name}/in words"] = f"{verdict} {claims.in_words(verdict)} {claims.declared(claim)}"
-    for lesson in sorted({claim.lesson for claim in claims.CLAIMS.values()}):
-        found |= under(f"lesson {lesson}/provenance", {k: repr(v) for k, v in claims.provenance(lesson).items()})
-        found[f"lesson {lesson}/table"] = digest(claims.table(lesson).encode())
-    return found
-
-
 def of_training() -> Entries:
     """Teachers, students and sets by the public functions, and the files that they are kept in."""
     data, other = made_data(train=30), made_data(train=30, seed=5)
@@ -288,12 +203,8 @@ def of_training() -> Entries:
 SECTIONS: dict[str, Callable[[], Entries]] = {
     "states": of_states,
     "draws": of_draws,
-    "points": of_points,
-    "claims": of_claims,
     "training": of_training,
-    "long": of_long_points,
 }
-USUAL = [name for name in SECTIONS if name != "long"]
 
 
 # -- writing and comparing
@@ -382,7 +293,7 @@ def main(arguments: list[str] | None = None) -> int:
     comparing.add_argument("old", type=Path)
     comparing.add_argument("new", type=Path)
     for part in (writing, comparing):
-        part.add_argument("--only", nargs="+", choices=tuple(SECTIONS), default=USUAL, metavar="SECTION")
+        part.add_argument("--only", nargs="+", choices=tuple(SECTIONS), default=tuple(SECTIONS), metavar="SECTION")
     given = options.parse_args(arguments)
     if given.what == "write":
         write(given.file, given.only)
