@@ -15,7 +15,7 @@ from typing import Any
 _PACKAGE = Path(__file__).resolve().parents[1]
 _INSTALLED = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 _PARTS = (  # of a process; `loss`: of `from_loss`
-    "total_steps", "init", "update", "finish", "look", "prefix", "batches", "begin_batch", "loss",
+    "total_steps", "init", "update", "finish", "look", "prefix", "loss",
 )  # fmt: skip
 
 

@@ -15,7 +15,6 @@ from ..core.boundary import checked, integers, typed
 from ..data import ImageData
 from ..distilled import DistilledSet
 from ..networks import Network
-from ..runs import batches
 from ..runs import process as driver
 from ..runs.process import Inputs
 from ..training import self_supervised, supervised
@@ -80,8 +79,6 @@ def distill(
     resume_anyway: bool = False,
     progress: bool = True,
     on_step: Callable[[driver.Step], None] | None = None,
-    jobs: int = 1,
-    dask: str | None = None,
 ) -> DistilledSet:
     """Distil a dataset.
 
@@ -94,23 +91,17 @@ def distill(
         device: "auto", "cpu" or "cuda".
         checkpoint: a file to go on from and to write to; a teacher trained here has its own beside it, with ".teacher" added.
         resume_anyway: go on from it also where the source of the method was edited since.
-        progress: one line on standard output. on_step: called after every update (a recording, say), in this process alone.
-        jobs: processes on this machine that make the batches of a method that can be split (SRe2L, DWA, FADRM), with as many threads each
-            as this one: the same set, bit for bit. -1 is one per core, or per GPU on CUDA, where each has one of its own. An interrupt
-            then leaves no set: with a checkpoint the same call goes on from the batches that are done.
-        dask: address of a dask scheduler, whose workers (of one thread each) make them instead; they need to see the checkpoint's folder.
+        progress: one line on standard output. on_step: called after every update (a recording, say).
 
     Returns:
         A `DistilledSet`. After a keyboard interrupt it holds what was reached, with `complete=False`, and a line says so.
 
     Raises:
-        DDLabError: an unknown method, a config of another method, a teacher that does not fit, a method that makes something else, or
-            that goes step by step where several jobs are asked for.
+        DDLabError: an unknown method, a config of another method, a teacher that does not fit, or a method that makes something
+            else.
         KeyboardInterrupt: while the teacher was still being trained: there is no set yet, but its checkpoint is valid.
     """
     module = methods.get(method)
-    if jobs != -1:
-        errors.check_integer("jobs", jobs, 1)
     config = getattr(module.Config, "teaching", module.Config)() if config is None else config
     if type(config) is not module.Config:  # not isinstance: a method's Config may extend another's
         errors.fail("config", f"a {module.NAME} Config", config)
@@ -124,10 +115,5 @@ def distill(
             raise KeyboardInterrupt("the teacher was still being trained")
     inputs = Inputs(data=data, teachers=() if teacher is None else (teacher,), device=device)
     options: dict[str, Any] = {"checkpoint": checkpoint, "resume_anyway": resume_anyway, "progress": progress}
-    if jobs == 1 and dask is None:
-        made = driver.run(module, config, inputs, on_step=on_step, **options)
-    else:
-        if on_step is not None:
-            errors.fail("on_step", "left out where several processes make the batches (jobs, dask)", on_step)
-        made = batches.run(module, config, inputs, jobs=jobs, dask=dask, **options)
+    made = driver.run(module, config, inputs, on_step=on_step, **options)
     return errors.check_instance(f"what {module.NAME} finishes with", made, DistilledSet, "a DistilledSet")

@@ -4,9 +4,9 @@ Images that are recovered batch by batch from one frozen teacher look alike. DWA
 in a direction that this batch's real images choose, and weights the variance gap apart from the mean gap.
 
 Symbol         In code                          Shape                       Unit
-s              images                           [classes of the batch, channels, h, w]   normalised pixels
+s              images                           [classes, channels, h, w]   normalised pixels
 theta_T        teacher.weights                  one tensor per name
-B              real images of the batch         [classes of the batch, channels, h, w]   normalised pixels
+B              real images of the batch         [classes, channels, h, w]   normalised pixels
 Delta theta    adjustment                       one tensor per parameter
 K              adjustment_steps
 rho            adjustment_radius                                            length of all weights together
@@ -25,18 +25,16 @@ bit for bit.
 
 Deviations, all towards the reference code, which made the tables
 - Each of the K gradients is divided by its length over all parameters; Algorithm 1 prints the raw gradient, with which the length of
-  the step depends on how sure the teacher is (`adjustment_gradient="raw"`).
-- The batch-norm terms see the adjusted weights, too; eq 16 prints the teacher's own, which takes a second pass
-  (`batch_norm_weights="original"`). The targets are the teacher's running statistics either way, and they are never adjusted.
+  the step depends on how sure the teacher is.
+- The batch-norm terms see the adjusted weights, too; eq 16 prints the teacher's own, which would take a second pass. The targets are
+  the teacher's running statistics either way, and they are never adjusted.
 - lambda_mean = .01, lambda_var = .11 (ImageNet .02): the appendix prints 11 and 2, which are multiples of .01.
 - L_B is the mean over the batch, eq 12 writes the sum; for the normalised gradient this is the same.
 And away from it
 - The reference code for ImageNet keeps adding adjustments to one teacher, batch after batch; here, as in its code for CIFAR and in
   Algorithm 1, each batch starts from the untouched teacher. The gradients of the adjustment never reach the images.
-- Its adjustment sees the real batch in the random view of the first update, shifted (CIFAR) or cropped too (Tiny ImageNet, ImageNet):
-  `adjustment_view="random"`, set in `Config.paper()`. By default ours sees it as it is.
-- Its script for ImageNet takes 100 classes at a time, and batch statistics over these: `classes_per_batch`, set in `Config.paper()`.
-- The same script sets K = 15, here as in Table 8 it is 12.
+- Its adjustment sees the real batch in the random view of the first update, shifted (CIFAR) or cropped too; ours sees it as it is.
+- Its script for ImageNet takes 100 classes at a time, and batch statistics over these, and sets K = 15; here as in Table 8 it is 12.
 - B is a batch of real images even where the images start from noise: eq 12 takes it from the data.
 """
 
@@ -44,7 +42,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 import torch
 import torch.nn.functional as F
@@ -64,7 +62,6 @@ from . import recovery, sre2l
 NAME = "directed_weight_adjustment"
 ALIASES = ("dwa",)
 NEEDS_TEACHER = True
-Gradient = Literal["normalised", "raw"]
 AT_ONCE = 50  # images in one pass for the adjustment: a hundred of 32 px through ResNet-18 would take 1.9 GB
 SMALLEST_LENGTH = 1e-12  # added to a gradient's length, as in the reference code
 
@@ -99,37 +96,12 @@ class Config(sre2l.Config):
         source="DWA, Table 6",
         explorable=(0, 1.0),
     )
-    adjustment_gradient: Gradient = parameter(
-        "normalised", choices=("normalised", "raw"), help="Of length 1, or as it is.", source="reference code; Alg 1"
-    )
-    adjustment_view: str = parameter(
-        "whole",
-        choices=("whole", "random"),
-        help="What the adjustment sees of the real batch: whole images, or the random view of the first update.",
-        source="random in the reference code",
-    )
-    batch_norm_weights: str = parameter(
-        "adjusted",
-        choices=("adjusted", "original"),
-        help="Weights that the batch-norm terms see; the original ones take a second pass.",
-        source="reference code; eq 16",
-    )
-
-    def rules(self) -> None:
-        """Batches cannot be made at once: each has a teacher of its own."""
-        if self.batches_at_once > 1:
-            errors.fail("batches_at_once", "1, because the teacher is pushed anew for each batch", self.batches_at_once)
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """The published settings for "cifar10", "cifar100", "tiny-imagenet" or "imagenet" (both need a large GPU)."""
-        errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "tiny-imagenet", "imagenet"))
-        published: dict[str, Any] = {"adjustment_view": "random"}
-        published |= {
-            "tiny-imagenet": {"iterations": 2000, "learning_rate": 0.1},
-            "imagenet": {"iterations": 2000, "lambda_var": 0.02, "roll_pixels": 32, "classes_per_batch": 100},
-        }.get(dataset, {})
-        return cls(**published | changes)
+        """The published settings for "cifar10" or "cifar100": the defaults."""
+        errors.check_choice("dataset", dataset, ("cifar10", "cifar100"))
+        return cls(**changes)
 
 
 @dataclass(frozen=True)
@@ -166,14 +138,13 @@ def directed_adjustment(
     *,
     steps: Index,
     radius: Annotated[float, within(0)],
-    gradient: Gradient = "normalised",
 ) -> Adjustment:
-    r"""Eq 12 by Algorithm 1: K steps Delta theta += rho/K g, g = grad L_B(theta_T + Delta theta), uphill, of length 1 if normalised.
+    r"""Eq 12 by Algorithm 1: K steps Delta theta += rho/K g, g = grad L_B(theta_T + Delta theta), uphill, of length 1.
 
     Args:
         teacher: stays as it is; its parameters are moved, its batch-norm statistics are not, in evaluation mode.
         images: [n, channels, h, w], real ones, normalised. labels: int64 [n], every class that is there equally often.
-        steps: K, at least 0. radius: rho, at least 0; with normalised gradients no adjustment is longer.
+        steps: K, at least 0. radius: rho, at least 0; no adjustment is longer.
 
     Raises:
         DDLabError: no labels, uneven ones, or steps or a radius below 0 or not finite.
@@ -186,7 +157,7 @@ def directed_adjustment(
     losses = []
     for _ in range(steps):
         loss, slopes = _batch_loss(teacher, leaves, images, labels)
-        length = _length(slopes) + SMALLEST_LENGTH if gradient == "normalised" else torch.ones_like(loss)
+        length = _length(slopes) + SMALLEST_LENGTH
         with torch.no_grad():
             for leaf, slope in zip(leaves.values(), slopes, strict=True):
                 leaf.addcmul_(slope, radius / steps / length)
@@ -217,15 +188,11 @@ def total_steps(config: Config, inputs: Inputs) -> int:
     return sre2l.total_steps(config, inputs)
 
 
-batches = sre2l.batches
-
-
 def init(config: Config, inputs: Inputs) -> State:
     """The first batch before its first update, and the teacher adjusted for it.
 
     Raises:
-        DDLabError: no data, no teacher, a teacher without batch norm, more images per class than a class has, or more classes per
-            batch than there are.
+        DDLabError: no data, no teacher, a teacher without batch norm, or more images per class than a class has.
     """
     data, teacher = require_data(NAME, inputs), require_teacher(NAME, inputs)
     recovery.require_batch_norm_teacher(NAME, teacher)
@@ -233,21 +200,13 @@ def init(config: Config, inputs: Inputs) -> State:
     return State(**vars(sre2l.init(config, inputs)), **_adjustment(config, inputs, batch=0))
 
 
-def begin_batch(config: Config, inputs: Inputs, batch: int) -> State:
-    """A batch before its first update, with nothing done before it, and the teacher adjusted for it."""
-    return State(**vars(sre2l.begin_batch(config, inputs, batch)), **_adjustment(config, inputs, batch))
-
-
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     """One image update with the adjusted teacher; after the last one of a batch the teacher is adjusted anew for the next."""
     teacher = require_teacher(NAME, inputs)
-    gap_weights = teacher.weights if config.batch_norm_weights == "original" and state.adjusted else None
     length = state.adjustment_length
-    state, trace = sre2l.image_step(
-        config, inputs, state, weights=teacher.weights | state.adjusted, gap_weights=gap_weights
-    )
+    state, trace = sre2l.image_step(config, inputs, state, weights=teacher.weights | state.adjusted)
     batch, iteration = divmod(state.step, config.iterations)
-    if iteration == 0 and batch < batches(config, inputs):
+    if iteration == 0 and batch < config.images_per_class:
         state = replace(state, **_adjustment(config, inputs, batch))
     return state, Trace(**vars(trace), adjustment_length=length)
 
@@ -276,15 +235,12 @@ def _adjustment(config: Config, inputs: Inputs, batch: int) -> dict[str, Any]:
         return {"adjusted": {}, "adjustment_length": torch.zeros((), device=inputs.device)}
     indices = sre2l.real_images(config, inputs, batch)
     real = data.normalised(indices, device=inputs.device).to(next(iter(teacher.weights.values())).dtype)
-    if config.adjustment_view == "random":
-        real = sre2l.random_view(config, real, batch * config.iterations)
     found = directed_adjustment(
         teacher,
         real,
         data.train_labels[indices],
         steps=config.adjustment_steps,
         radius=config.adjustment_radius,
-        gradient=config.adjustment_gradient,
     )
     if config.perturbation == "random":
         found = random_adjustment(teacher, length=found.length, seed=config.seed, batch=batch)

@@ -30,7 +30,7 @@ Deviations
 - Where the reference code's scripts for one network and 50 images differ from the paper's tables, the tables hold here: on Tiny ImageNet
   a learning rate of .01, B = 1000 and k = 1; on ImageNette a rate of .05. The ShuffleNetV2 of its FADRM+ has full width at 224 px.
 - The paper halves precision to float16; here it is bfloat16, and float32 by default. Statistics, losses and the images are float32.
-- A batch holds one image of every class; the paper takes at most 100 classes at a time: `classes_per_batch`, set in `Config.paper()`.
+- A batch holds one image of every class; the paper takes at most 100 classes at a time.
 - The defaults mix in a whole real image of the class, drawn at random. `patches="crop"` and `"mosaic"` take RDED's best parts instead,
   one or 2 x 2 to an image (1 x 1 and 2 x 2 in Table 3; the paper does not say how its patches are chosen).
 - The labels stored are the networks' mean in evaluation mode; the paper's in training mode, for every view: `relabelling.relabelled`.
@@ -55,7 +55,7 @@ from ..distilled import DistilledSet
 from ..networks.specification import ImageSize
 from ..runs import cache
 from ..runs.look import Look
-from ..runs.process import Finished, Inputs, require_data, require_teacher
+from ..runs.process import Inputs, require_data, require_teacher
 from . import rded, recovery, sre2l
 
 NAME = "data_residual_matching"
@@ -107,14 +107,9 @@ class Config(sre2l.Config):
 
     @classmethod
     def paper(cls, dataset: str = "cifar100", **changes: Any) -> Self:
-        """The published settings for "cifar10", "cifar100", "tiny-imagenet" or "imagenet" (both need a large GPU)."""
-        errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "tiny-imagenet", "imagenet"))
-        published: dict[str, Any] = {"precision": "bfloat16"}
-        if dataset in ("tiny-imagenet", "imagenet"):
-            published |= {"classes_per_batch": 100}
-        if dataset == "imagenet":
-            published |= {"small_size": 200, "roll_pixels": 32}
-        return cls(**published | changes)
+        """The published settings for "cifar10" or "cifar100"."""
+        errors.check_choice("dataset", dataset, ("cifar10", "cifar100"))
+        return cls(**{"precision": "bfloat16"} | changes)
 
     def rules(self) -> None:
         if self.merges + 1 > self.iterations:
@@ -202,13 +197,10 @@ def total_steps(config: Config, inputs: Inputs) -> int:
     return sre2l.total_steps(config, inputs)
 
 
-batches = sre2l.batches
-
-
 def prefix(config: Config) -> tuple[int, Config]:
     """The updates of a run that are the same for every merge ratio, those before the first merge, and the config that shares them."""
-    batches = -(-config.images_per_class // config.batches_at_once)
-    first = config.iterations // (config.merges + 1) - 1 if config.merges else batches * config.iterations
+    whole = config.images_per_class * config.iterations
+    first = config.iterations // (config.merges + 1) - 1 if config.merges else whole
     return first, config.replace(merge_ratio=1.0)
 
 
@@ -216,11 +208,10 @@ def init(config: Config, inputs: Inputs) -> State:
     """The first batch before its first update, at the size of its first stage.
 
     Raises:
-        DDLabError: no data, no teacher, one without batch norm, more images per class than a class has, more classes per batch than
-            there are, a small size that is not below the images' or that a teacher cannot take.
+        DDLabError: no data, no teacher, one without batch norm, more images per class than a class has, a small size that is not
+            below the images' or that a teacher cannot take.
     """
     data, _ = require_data(NAME, inputs), require_teacher(NAME, inputs)
-    sre2l.check_batches(config, data)
     recovery.check_images_per_class(data, config.images_per_class)
     size = stage_size(1, image_size=data.image_size, small_size=config.small_size)
     if config.roll_pixels >= min(size):
@@ -230,13 +221,8 @@ def init(config: Config, inputs: Inputs) -> State:
         if not networks.takes_size(teacher.spec, size):
             wanted = f"a network that takes {size[0]} x {size[1]} pixels as well (small_size), one with global pooling"
             errors.fail("teacher", wanted, f"{teacher.spec.title} for {data.image_size[0]} x {data.image_size[1]}")
-    return begin_batch(config, inputs, 0)
-
-
-def begin_batch(config: Config, inputs: Inputs, batch: int) -> State:
-    """A batch before its first update, at the size of its first stage, with nothing done before it."""
-    images = _first_images(config, inputs, batch)
-    return State(batch * config.iterations, images, optimisers.adam_init({"images": images}), Finished())
+    images = _first_images(config, inputs, 0)
+    return State(0, images, optimisers.adam_init({"images": images}), ())
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
@@ -283,7 +269,7 @@ def _next_stage(config: Config, inputs: Inputs, state: State, batch: int, stage:
 def _next_batch(config: Config, inputs: Inputs, state: State, batch: int) -> State:
     full = resampled(state.images, require_data(NAME, inputs).image_size)
     first = functools.partial(_first_images, config, inputs)
-    return recovery.next_batch(state, batch, full, count=batches(config, inputs), first=first)
+    return recovery.next_batch(state, batch, full, count=config.images_per_class, first=first)
 
 
 def _first_images(config: Config, inputs: Inputs, batch: int) -> Tensor:
@@ -308,7 +294,7 @@ def _patches(config: Config, inputs: Inputs, batch: int) -> Tensor:
         if cache.is_partial(made):
             raise KeyboardInterrupt("the patches were still being chosen")
         by_image = made.images.unflatten(0, (data.classes, -1)).transpose(0, 1)
-        return sre2l.of_batch(by_image, config, inputs, batch).to(inputs.device)
+        return by_image[batch].to(inputs.device)
     return data.normalised(sre2l.real_images(config, inputs, batch), device=inputs.device)
 
 

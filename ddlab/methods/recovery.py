@@ -13,7 +13,6 @@ all layers of a network in one pass                 matched_call
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -26,15 +25,15 @@ from torch.autograd.function import once_differentiable
 
 from .. import networks
 from ..core import errors, optimisers, randomness
-from ..core.boundary import Count, Index, checked
 from ..core.errors import DDLabError
 from ..data import ImageData
 from ..data.augmentation import random_rectangle
 from ..networks import Network, Outputs
 
 # E[x^2] / variance up to which E[x^2] - mean^2 keeps float32's precision but for two digits.
+FIRST_LAYER = 10.0  # how often the first batch-norm layer counts
 _LARGEST_RATIO = 32.0
-Statistics = Callable[[Tensor, int], tuple[Tensor, Tensor]]
+Statistics = Callable[[Tensor], tuple[Tensor, Tensor]]
 
 
 def batch_norm_mean_gap(inputs: Tensor, running_mean: Tensor) -> Tensor:
@@ -57,11 +56,8 @@ def batch_norm_variance_gap(inputs: Tensor, running_variance: Tensor) -> Tensor:
     return torch.linalg.vector_norm(inputs.var((0, 2, 3), correction=0) - running_variance)
 
 
-def channel_statistics(inputs: Tensor, groups: int = 1) -> tuple[Tensor, Tensor]:
-    """(biased variance, mean) over images and both axes: [n, c, h, w] -> [groups * c] each, float32 at least.
-
-    Args:
-        groups: so many equal parts of the images, one after another, have statistics of their own.
+def channel_statistics(inputs: Tensor) -> tuple[Tensor, Tensor]:
+    """(biased variance, mean) over images and both axes: [n, c, h, w] -> [c] each, float32 at least.
 
     On the CPU torch.var_mean takes longer than several passes over the data. Row sums and row norms, put together in float64, take
     a twentieth; the variance E[x^2] - mean^2 is then as good as float32 as long as the mean does not dwarf the spread, which is
@@ -69,21 +65,20 @@ def channel_statistics(inputs: Tensor, groups: int = 1) -> tuple[Tensor, Tensor]
     """
     if errors.kind_of(inputs.device) == "cpu" and inputs.dtype.itemsize <= 4:
         rows = inputs.flatten(2)
-        count = rows.shape[0] * rows.shape[2] // groups
+        count = rows.shape[0] * rows.shape[2]
         by_image = rows.sum(2, dtype=torch.float32), torch.linalg.vector_norm(rows, dim=2, dtype=torch.float32)
-        total, length = (each.double().unflatten(0, (groups, -1)) for each in by_image)
-        mean, second = total.sum(1).flatten() / count, length.square().sum(1).flatten() / count
+        total, length = (each.double() for each in by_image)
+        mean, second = total.sum(0) / count, length.square().sum(0) / count
         variance = second - mean.square()
         if bool((second <= _LARGEST_RATIO * variance).all()):
             return variance.float(), mean.float()
-    return torch_statistics(inputs, groups)
+    return torch_statistics(inputs)
 
 
-def torch_statistics(inputs: Tensor, groups: int = 1) -> tuple[Tensor, Tensor]:
+def torch_statistics(inputs: Tensor) -> tuple[Tensor, Tensor]:
     """The same by torch.var_mean."""
-    parts = (inputs.float() if inputs.dtype.itemsize < 4 else inputs).unflatten(0, (groups, -1))
-    variance, mean = torch.var_mean(parts, (1, 3, 4), correction=0)
-    return variance.flatten(), mean.flatten()
+    variance, mean = torch.var_mean(inputs.float() if inputs.dtype.itemsize < 4 else inputs, (0, 2, 3), correction=0)
+    return variance, mean
 
 
 class _BatchNormGaps(torch.autograd.Function):
@@ -149,21 +144,18 @@ class _Statistics(torch.autograd.Function):
     """The identity on the inputs, and their statistics, of which `_GatheredGaps` sends back no slopes but scale and shift by channel."""
 
     @staticmethod
-    def forward(ctx: Any, inputs: Tensor, statistics: Statistics, groups: int) -> tuple[Tensor, Tensor, Tensor]:
-        variance, mean = statistics(inputs, groups)
-        ctx.groups = groups
+    def forward(ctx: Any, inputs: Tensor, statistics: Statistics) -> tuple[Tensor, Tensor, Tensor]:
+        variance, mean = statistics(inputs)
         ctx.save_for_backward(inputs)
         return inputs.view_as(inputs), mean, variance
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, None]:
         above, shift, scale = slopes
         (inputs,) = ctx.saved_tensors
-        parts, above = (each.unflatten(0, (ctx.groups, -1)) for each in (inputs, above))
-        per_channel = (ctx.groups, 1, -1, 1, 1)
-        scale, shift = scale.to(inputs.dtype).view(per_channel), shift.to(inputs.dtype).view(per_channel)
-        return torch.addcmul(above, parts, scale).add_(shift).flatten(0, 1), None, None
+        scale, shift = (each.to(inputs.dtype).view(1, -1, 1, 1) for each in (scale, shift))
+        return torch.addcmul(above, inputs, scale).add_(shift), None
 
 
 class _GatheredGaps(torch.autograd.Function):
@@ -190,20 +182,18 @@ class _GatheredGaps(torch.autograd.Function):
         return None, None, *torch.cat([shift, scale]).split(ctx.widths)
 
 
-def gathered_gaps(
-    passed: list[tuple[Tensor, Tensor, Tensor]], remembered: list[tuple[Tensor, Tensor]], groups: int = 1
-) -> Tensor:
-    """Both gaps of all layers, [2, layers * groups]: `batch_norm_mean_gap` and `batch_norm_variance_gap`.
+def gathered_gaps(passed: list[tuple[Tensor, Tensor, Tensor]], remembered: list[tuple[Tensor, Tensor]]) -> Tensor:
+    """Both gaps of all layers, [2, layers]: `batch_norm_mean_gap` and `batch_norm_variance_gap`.
 
     Args:
-        passed: for each layer the inputs [n, c, h, w] as they went on, their means and biased variances [groups * c]: what `_Statistics`
+        passed: for each layer the inputs [n, c, h, w] as they went on, their means and biased variances [c]: what `_Statistics`
             gave. remembered: for each layer what it remembers of both, [c].
     """
-    channels = tuple(inputs.shape[1] for inputs, _, _ in passed for _ in range(groups))
-    counts = tuple(inputs.numel() // inputs.shape[1] // groups for inputs, _, _ in passed for _ in range(groups))
+    channels = tuple(inputs.shape[1] for inputs, _, _ in passed)
+    counts = tuple(inputs.numel() // inputs.shape[1] for inputs, _, _ in passed)
     means, variances = [mean for _, mean, _ in passed], [variance for _, _, variance in passed]
     layout = _layout(channels, counts, means[0].device, means[0].dtype)
-    wanted = [each.repeat(groups) if groups > 1 else each for part in zip(*remembered, strict=True) for each in part]
+    wanted = [each for part in zip(*remembered, strict=True) for each in part]
     return _GatheredGaps.apply(layout, torch.cat(wanted).view(2, -1), *means, *variances)
 
 
@@ -222,7 +212,6 @@ def matched_call(
     *,
     weights: Mapping[str, Tensor] | None = None,
     precision: str = "float32",
-    groups: int = 1,
     gathered: bool | None = None,
     statistics: Statistics = channel_statistics,
 ) -> Matched:
@@ -233,20 +222,16 @@ def matched_call(
         images: [n, channels, h, w], of any size that the teacher takes.
         weights: weights to run with, where they are not the teacher's own (perturbed ones).
         precision: "float32", or "bfloat16" for the network under autocast; the statistics stay in float32.
-        groups: so many equal parts of the images, one after another, have statistics of their own; the gaps are the means of theirs.
         gathered: all layers' gaps in one go, which spares a GPU three quarters of its calls and changes last bits; None: on a GPU.
-            Those of several groups always are.
         statistics: what takes them where gaps are gathered; `torch_statistics` looks at no number.
     """
-    together = groups > 1 or (errors.kind_of(images.device) != "cpu" if gathered is None else gathered)
+    together = errors.kind_of(images.device) != "cpu" if gathered is None else gathered
     passed: list[tuple[Tensor, Tensor, Tensor]] = []  # of each layer: inputs, then means and variances, or both gaps
     remembered: list[tuple[Tensor, Tensor]] = []
 
     def compare(layer: str, inputs: Tensor) -> Tensor:
         remembered.append((teacher.weights[f"{layer}.running_mean"], teacher.weights[f"{layer}.running_var"]))
-        passed.append(
-            _Statistics.apply(inputs, statistics, groups) if together else batch_norm_gaps(inputs, *remembered[-1])
-        )
+        passed.append(_Statistics.apply(inputs, statistics) if together else batch_norm_gaps(inputs, *remembered[-1]))
         return passed[-1][0]
 
     with networks.passes_in(precision, images.device):
@@ -254,14 +239,13 @@ def matched_call(
             teacher.spec, weights or teacher.weights, images, at_batch_norm=compare, any_size=True
         )
     if together:
-        gaps = gathered_gaps(passed, remembered, groups)
-        return Matched(outputs, *(gaps.unflatten(1, (-1, groups)).mean(2) if groups > 1 else gaps))
+        return Matched(outputs, *gathered_gaps(passed, remembered))
     return Matched(outputs, *(torch.stack([layer[part] for layer in passed]) for part in (1, 2)))
 
 
-def weighted_gap(gaps: Tensor, first_layer_multiplier: float) -> Tensor:
-    """The sum over layers of one kind of gap, the first layer counted `first_layer_multiplier` times (10 in the reference code)."""
-    return gaps.sum() + (first_layer_multiplier - 1) * gaps[0]
+def weighted_gap(gaps: Tensor) -> Tensor:
+    """The sum over layers of one kind of gap, the first layer counted ten times, as in SRe2L's reference code."""
+    return gaps.sum() + (FIRST_LAYER - 1) * gaps[0]
 
 
 def circular_shift(images: Tensor, pixels: int, *, seed: int, step: int) -> Tensor:
@@ -343,28 +327,6 @@ def real_image_rows(members: int, count: int, *, label: int, seed: int) -> Tenso
     return torch.randperm(members, generator=randomness.generator(seed, label, "real images"))[:count]
 
 
-@checked
-def batch_count(images_per_class: Count, *, classes: Count, classes_per_batch: Count | None = None) -> int:
-    """Batches of a whole run: for each image of a class, its classes some at a time (None: all at once).
-
-    >>> batch_count(10, classes=1000), batch_count(10, classes=1000, classes_per_batch=100)
-    (10, 100)
-    """
-    return images_per_class * math.ceil(classes / (classes_per_batch or classes))
-
-
-@checked
-def batch_of(batch: Index, *, classes: Count, classes_per_batch: Count | None = None) -> tuple[int, range]:
-    """Which image of its classes (from 0) a batch (from 0) makes, and of which classes; every class has its first before any a second.
-
-    >>> [batch_of(batch, classes=5, classes_per_batch=2) for batch in range(4)]
-    [(0, range(0, 2)), (0, range(2, 4)), (0, range(4, 5)), (1, range(0, 2))]
-    """
-    size = classes_per_batch or classes
-    image, part = divmod(batch, math.ceil(classes / size))
-    return image, range(part * size, min((part + 1) * size, classes))
-
-
 def next_batch(state: Any, batch: int, made: Tensor, *, count: int, first: Callable[[int], Tensor]) -> Any:
     """The state after a batch: its images join the done ones; the next one of `count` begins with a fresh Adam, if there is one.
 
@@ -386,12 +348,6 @@ def check_images_per_class(data: ImageData, images_per_class: int) -> None:
         raise DDLabError(
             f"images_per_class must be at most {int(counts.min())}, the images of class {smallest!r}; given {images_per_class}."
         )
-
-
-def check_classes_per_batch(data: ImageData, classes_per_batch: int | None) -> None:
-    """Raise if the data has fewer classes than that."""
-    if classes_per_batch is not None and classes_per_batch > data.classes:
-        errors.fail("classes_per_batch", f"at most {data.classes}, the classes of the data, or None", classes_per_batch)
 
 
 def require_batch_norm_teacher(name: str, teacher: Network) -> None:

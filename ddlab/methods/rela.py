@@ -45,7 +45,7 @@ from ..distilled import DistilledSet, Representations
 from ..networks import Network, NetworkSpec
 from ..networks.specification import hooked_layers
 from ..runs.look import Look, Number
-from ..runs.process import Finished, Inputs, require_data, require_teacher
+from ..runs.process import Inputs, require_data, require_teacher
 from ..training.self_supervised.teacher import feature_size
 from . import krr_st
 
@@ -118,8 +118,8 @@ class State:
     step: int
     indices: Tensor
     moments: Moments
-    features: Finished
-    targets: Finished
+    features: tuple[Tensor, ...]
+    targets: tuple[Tensor, ...]
     basis: dict[str, Tensor]
 
 
@@ -224,7 +224,7 @@ def init(config: Config, inputs: Inputs) -> State:
         torch.zeros(width, dtype=torch.float64, device=device),
         torch.zeros(width, width, dtype=torch.float64, device=device),
     )
-    return State(0, indices, empty, Finished(), Finished(), {})
+    return State(0, indices, empty, (), (), {})
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
@@ -235,13 +235,13 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     if state.step < len(batches):
         features = _features(inputs, require_data(NAME, inputs).normalised(rows, device=inputs.device))
         moments = joined(state.moments, features)
-        state = dataclasses.replace(state, moments=moments, features=Finished((*state.features, features.cpu())))
+        state = dataclasses.replace(state, moments=moments, features=(*state.features, features.cpu()))
         variance = moments.squares.trace() / max(moments.count - 1, 1)
         trace = Trace("features", rows, variance.float(), torch.zeros_like(variance).float())
     else:
         basis = state.basis or principal_components(state.moments, _components(config, inputs))
         made = targets(state.features[place].to(inputs.device), basis, order=_order(config), epsilon=config.epsilon)
-        state = dataclasses.replace(state, basis=basis, targets=Finished((*state.targets, made.cpu())))
+        state = dataclasses.replace(state, basis=basis, targets=(*state.targets, made.cpu()))
         variance, kept = basis["spread"].square().sum(), basis["deviations"].square().sum()
         trace = Trace("targets", rows, variance.float(), (kept / variance).float())
     return dataclasses.replace(state, step=state.step + 1), trace

@@ -4,7 +4,7 @@ A network trained on the data (squeeze) is frozen; images are then optimised unt
 batch-norm layers see the statistics they remember (recover); the network labels them (relabel). The images never meet the data again.
 
 Symbol      In code                          Shape                       Unit
-s           images                           [classes of the batch, channels, h, w]   normalised pixels
+s           images                           [classes, channels, h, w]   normalised pixels
 theta_T     teacher.weights                  one tensor per name
 l           cross-entropy `class_loss`       []                          nats
 L_mean      mean_gap                         []
@@ -21,16 +21,14 @@ image update  s <- clamp(Adam(s, grad))                                         
 relabel  y = f_theta_T(s)                                                               _labelling.labelled_set
 
 Deviations, all towards the reference code, which made the tables
-- The first batch-norm layer counts ten times (not in the paper); `first_layer_multiplier=1` gives the paper's sum.
+- The first batch-norm layer counts ten times (not in the paper): `recovery.weighted_gap`. Adam's betas are .5 and .9.
 - The images are shifted circularly by up to 4 pixels per axis before each pass.
 - lambda stands apart for mean and variance, so that DWA's decoupling is a setting; equal values are SRe2L.
 - `initialisation="real"` starts from real images: DWA's start, offered here because it decides much at small scale.
 - The result is kept as floats; the reference stores lossy JPEG.
 - From 64 px on each pass sees a random crop, scaled up, and a flip, before the shift, as in the ImageNet code; below there is neither,
   as in the CIFAR code. `crop="always"` or "never" overrides this.
-- A batch holds one image of every class. The code for ImageNet takes 100 classes at a time, and batch statistics over these:
-  `classes_per_batch`, set in `Config.paper("imagenet")`.
-- `batches_at_once` optimises several batches side by side, each with its own draws, statistics and moments: no other method.
+- A batch holds one image of every class; the code for ImageNet takes 100 classes at a time, and batch statistics over these.
 """
 
 from __future__ import annotations
@@ -44,16 +42,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..core import errors, optimisers, whole_step
+from ..core import errors, optimisers
 from ..core.arithmetic import PRECISIONS
 from ..core.boundary import Images, checked, floats, within
 from ..core.parameters import Parameters, parameter
-from ..data import ImageData
 from ..distilled import DistilledSet
 from ..networks import Network
 from ..runs.look import Look, Number
-from ..runs.process import Finished, Inputs, require_data, require_teacher
-from . import _at_once, recovery
+from ..runs.process import Inputs, require_data, require_teacher
+from . import recovery
 from ._labelling import labelled_set
 
 NAME = "squeeze_recover_relabel"
@@ -61,6 +58,7 @@ ALIASES = ("sre2l",)
 NEEDS_TEACHER = True
 CROPPED_FROM_PIXELS = 64
 SMALLEST_CROP = 0.08  # torchvision's default, which the reference code uses
+BETAS = (0.5, 0.9)  # Adam's, of the reference code
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,34 +120,10 @@ class Config(Parameters):
         help="Random crop and flip before each pass; by size means from 64 px on.",
         source="reference code",
     )
-    first_layer_multiplier: float = parameter(
-        10.0, range=(0, None), help="How often the first batch-norm layer counts.", source="reference code"
-    )
-    beta1: float = parameter(0.5, symbol=r"\beta_1", range=(0, 0.9999), help="Adam's decay of the first moment.")
-    beta2: float = parameter(0.9, symbol=r"\beta_2", range=(0, 0.9999), help="Adam's decay of the second moment.")
     precision: str = parameter(
         "float32",
         choices=PRECISIONS,
         help="Of the network (tf32: of convolutions on a GPU); statistics and images stay float32.",
-    )
-    classes_per_batch: int | None = parameter(
-        None,
-        range=(1, None),
-        help="Classes in one batch, over which the batch statistics are; None takes all of them.",
-        source="reference code: 100 for ImageNet",
-        later=True,
-    )
-    batches_at_once: int = parameter(
-        1,
-        range=(1, None),
-        help="Batches that are optimised side by side, each with statistics of its own: the same but for rounding, fewer steps.",
-        later=True,
-    )
-    execution: str = parameter(
-        "eager",
-        choices=whole_step.KINDS,
-        help="Of a step: operation by operation, or the same but for rounding compiled, or replayed as a CUDA graph.",
-        later=True,
     )
     seed: int = parameter(0, range=(0, None), help="Of every draw.")
 
@@ -161,23 +135,19 @@ class Config(Parameters):
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """The published settings for "cifar10", "cifar100" or "imagenet" (which recovers at 224 px and needs a large GPU)."""
-        errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "imagenet"))
-        large: dict[str, Any] = {"iterations": 4000, "roll_pixels": 32, "classes_per_batch": 100}
-        return cls(**(large if dataset == "imagenet" else {}) | changes)
+        """The published settings for "cifar10" or "cifar100": the defaults."""
+        errors.check_choice("dataset", dataset, ("cifar10", "cifar100"))
+        return cls(**changes)
 
 
 @dataclass(frozen=True)
 class State:
-    """`step` updates done; the batch under work with its optimiser; the batches already done, each [its classes, channels, h, w]."""
+    """`step` updates done; the batch under work with its optimiser; the batches already done, each [classes, channels, h, w]."""
 
     step: int
     images: Tensor
     optimiser: optimisers.AdamState
-    done: Finished
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "done", Finished(self.done))
+    done: tuple[Tensor, ...]
 
 
 AnyState = TypeVar("AnyState", bound=State)
@@ -227,68 +197,24 @@ def image_update(
 
 
 def total_steps(config: Config, inputs: Inputs) -> int:
-    """Image updates of the whole run: one batch, or `batches_at_once`, after another."""
-    return batches(config, inputs) * config.iterations
-
-
-def batches(config: Config, inputs: Inputs) -> int:
-    """How many batches a run makes one after another, none of which sees another; those that are made at once count as one."""
-    return -(-_single_batches(config, inputs) // config.batches_at_once)
-
-
-def _single_batches(config: Config, inputs: Inputs) -> int:
-    classes = require_data(NAME, inputs).classes
-    return recovery.batch_count(config.images_per_class, classes=classes, classes_per_batch=config.classes_per_batch)
-
-
-def _singles_at(config: Config, inputs: Inputs, step: int) -> range:
-    """The single batches, each one image of some or all classes, that are under work after `step` updates; at the end the last ones."""
-    first = min(step // config.iterations, batches(config, inputs) - 1) * config.batches_at_once
-    return range(first, min(first + config.batches_at_once, _single_batches(config, inputs)))
-
-
-def _single_batch(config: Config, inputs: Inputs, single: int) -> tuple[int, range]:
-    """Which image of its classes a single batch makes, and these classes."""
-    classes = require_data(NAME, inputs).classes
-    return recovery.batch_of(single, classes=classes, classes_per_batch=config.classes_per_batch)
-
-
-def _labels_at(config: Config, inputs: Inputs, step: int, device: Any = "cpu") -> Tensor:
-    """int64 [n]: the classes of the images under work after `step` updates."""
-    classes = [_single_batch(config, inputs, single)[1] for single in _singles_at(config, inputs, step)]
-    return torch.cat([torch.arange(some.start, some.stop, device=device) for some in classes])
+    """Image updates of the whole run: one batch, an image of each class, after another."""
+    return config.images_per_class * config.iterations
 
 
 def init(config: Config, inputs: Inputs) -> State:
     """The first batch before its first update.
 
     Raises:
-        DDLabError: no data, no teacher, a teacher without batch norm, more images per class than a class has (real start), or more
-            classes per batch than there are.
+        DDLabError: no data, no teacher, a teacher without batch norm, or more images per class than a class has (real start).
     """
     data, teacher = require_data(NAME, inputs), require_teacher(NAME, inputs)
     recovery.require_batch_norm_teacher(NAME, teacher)
-    check_batches(config, data)
     if config.initialisation == "real":
         recovery.check_images_per_class(data, config.images_per_class)
     if config.roll_pixels >= min(data.image_size):
         errors.fail("roll_pixels", f"below the image size of {min(data.image_size)} px", config.roll_pixels)
-    return begin_batch(config, inputs, 0)
-
-
-def check_batches(config: Config, data: ImageData) -> None:
-    """Raise if the data has too few classes for a batch, or if batches that are made at once would differ in size."""
-    recovery.check_classes_per_batch(data, config.classes_per_batch)
-    size = config.classes_per_batch or data.classes
-    if config.batches_at_once > 1 and data.classes % size:
-        allowed = f"1 where batches of {size} of {data.classes} classes are not of one size"
-        errors.fail("batches_at_once", allowed, config.batches_at_once)
-
-
-def begin_batch(config: Config, inputs: Inputs, batch: int) -> State:
-    """A batch before its first update, with nothing done before it."""
-    images = _first_images(config, inputs, batch)
-    return State(batch * config.iterations, images, optimisers.adam_init({"images": images}), Finished())
+    images = _first_images(config, inputs, 0)
+    return State(0, images, optimisers.adam_init({"images": images}), ())
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
@@ -297,23 +223,20 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
 
 
 def image_step(
-    config: Config,
-    inputs: Inputs,
-    state: AnyState,
-    *,
-    weights: Mapping[str, Tensor],
-    gap_weights: Mapping[str, Tensor] | None = None,
+    config: Config, inputs: Inputs, state: AnyState, *, weights: Mapping[str, Tensor]
 ) -> tuple[AnyState, Trace]:
     """`update` with a teacher whose weights may have been changed; DWA stands on it.
 
     Args:
         weights: all parameters and buffers that the images are run with.
-        gap_weights: others for the batch-norm terms, which cost a second pass; None takes both from one.
     """
     teacher = require_teacher(NAME, inputs)
     batch, iteration = divmod(state.step, config.iterations)
-    state, trace = gradient_step(config, inputs, state, teacher=teacher, weights=weights, gap_weights=gap_weights)
-    return _next_batch(config, inputs, state, batch) if iteration + 1 == config.iterations else state, trace
+    state, trace = gradient_step(config, inputs, state, teacher=teacher, weights=weights)
+    if iteration + 1 < config.iterations:
+        return state, trace
+    first = functools.partial(_first_images, config, inputs)
+    return recovery.next_batch(state, batch, state.images, count=config.images_per_class, first=first), trace
 
 
 def gradient_step(
@@ -323,79 +246,41 @@ def gradient_step(
     *,
     teacher: Network,
     weights: Mapping[str, Tensor] | None = None,
-    gap_weights: Mapping[str, Tensor] | None = None,
 ) -> tuple[AnyState, Trace]:
     """Move the batch under work once and count the step; what comes after the last one is the caller's. FADRM stands on it.
 
     Args:
         teacher: one of the networks; its running statistics are the targets.
-        weights, gap_weights: as in `image_step`; None takes the teacher's own.
+        weights: as in `image_step`; None takes the teacher's own.
     """
     data = require_data(NAME, inputs)
-    labels = _labels_at(config, inputs, state.step, state.images.device)
-    singles = _singles_at(config, inputs, state.step)
+    labels = torch.arange(data.classes, device=state.images.device)
     learning_rate = optimisers.cosine(state.step % config.iterations, config.iterations, config.learning_rate)
-    valid_range = data.valid_range(state.images.device)
-    if config.execution != "eager":
-        networks = {"weights": teacher.weights if weights is None else weights}
-        found = _at_once.update(
-            config,
-            state,
-            functools.partial(_terms, config, groups=len(singles)),
-            draws=[_draw_at(config, state.step, single) for single in singles],
-            spec=teacher.spec,
-            networks=networks if gap_weights is None else networks | {"gap_weights": gap_weights},
-            labels=labels,
-            valid_range=valid_range,
-            learning_rate=learning_rate,
-            smallest_crop=SMALLEST_CROP if _is_cropped(config, state.images) else None,
-        )
-        if found is not None:
-            images, optimiser, terms = found
-            state = replace(state, step=state.step + 1, images=images, optimiser=optimiser)
-            return state, Trace(**terms, learning_rate=learning_rate)
     leaf = state.images.detach().requires_grad_()
     with torch.enable_grad():
-        parts = zip(leaf.chunk(len(singles)), singles, strict=True)
-        view = torch.cat([random_view(config, part, _draw_at(config, state.step, single)) for part, single in parts])
-        terms = _terms(config, teacher, view, labels, weights, gap_weights, groups=len(singles))
+        terms = _terms(config, teacher, random_view(config, leaf, state.step), labels, weights)
         (gradient,) = torch.autograd.grad(terms["total_loss"], leaf)
-        gradient = gradient * len(singles)  # the loss is their mean
     images, optimiser = image_update(
         state.images,
         gradient,
         state.optimiser,
         learning_rate=learning_rate,
-        betas=(config.beta1, config.beta2),
-        valid_range=valid_range,
+        betas=BETAS,
+        valid_range=data.valid_range(state.images.device),
     )
     trace = Trace(**{name: value.detach() for name, value in terms.items()}, learning_rate=learning_rate)
     return replace(state, step=state.step + 1, images=images, optimiser=optimiser), trace
 
 
-def _draw_at(config: Config, step: int, single: int) -> int:
-    """Where a single batch draws its views at a step: where it does alone."""
-    return single * config.iterations + step % config.iterations
-
-
 def _terms(
-    config: Config,
-    teacher: Network,
-    view: Tensor,
-    labels: Tensor,
-    weights: Mapping[str, Tensor] | None,
-    gap_weights: Mapping[str, Tensor] | None,
-    **how: Any,
+    config: Config, teacher: Network, view: Tensor, labels: Tensor, weights: Mapping[str, Tensor] | None
 ) -> dict[str, Tensor]:
-    """Eq 3 and 4 of a view [n, channels, h, w], by the names of `Trace`, the means over its groups; `how`: of `recovery.matched_call`."""
-    matched = recovery.matched_call(teacher, view, weights=weights, precision=config.precision, **how)
+    """Eq 3 and 4 of a view [n, channels, h, w], by the names of `Trace`."""
+    matched = recovery.matched_call(teacher, view, weights=weights, precision=config.precision)
     logits = matched.outputs.logits
-    if gap_weights is not None:
-        matched = recovery.matched_call(teacher, view, weights=gap_weights, precision=config.precision, **how)
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))  # bfloat16 is too coarse for the loss
     class_loss = F.cross_entropy(logits, labels)
-    mean_gap = recovery.weighted_gap(matched.mean_gaps, config.first_layer_multiplier)
-    variance_gap = recovery.weighted_gap(matched.variance_gaps, config.first_layer_multiplier)
+    mean_gap, variance_gap = recovery.weighted_gap(matched.mean_gaps), recovery.weighted_gap(matched.variance_gaps)
     return {
         "class_loss": class_loss,
         "mean_gap": mean_gap,
@@ -427,14 +312,14 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     """
     complete = state.step >= total_steps(config, inputs)
     made = state.done if complete else (*state.done, state.images)
-    labels = torch.cat([_labels_at(config, inputs, batch * config.iterations) for batch in range(len(made))])
+    labels = torch.arange(require_data(NAME, inputs).classes).repeat(len(made))
     provenance = {"method": NAME, "config": config.to_dict(), "step": state.step}
     return labelled_set(torch.cat(made), labels, inputs, complete=complete, provenance=provenance)
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
     """The batch under work, one image of each class; the terms of eq 3, and how sure the teacher is of the wanted class."""
-    classes = _labels_at(config, inputs, state.step, state.images.device)
+    classes = torch.arange(len(state.images), device=state.images.device)
     if trace is None:
         return Look(state.images, classes, running="noise")
     numbers = {
@@ -448,11 +333,6 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
     return Look(state.images, classes, numbers, "relabel" if over else "recover")
 
 
-def _next_batch(config: Config, inputs: Inputs, state: AnyState, batch: int) -> AnyState:
-    first = functools.partial(_first_images, config, inputs)
-    return recovery.next_batch(state, batch, state.images, count=batches(config, inputs), first=first)
-
-
 def _first_images(config: Config, inputs: Inputs, batch: int) -> Tensor:
     if config.initialisation == "noise":
         return noise_images(config, inputs, batch)
@@ -460,27 +340,14 @@ def _first_images(config: Config, inputs: Inputs, batch: int) -> Tensor:
 
 
 def noise_images(config: Config, inputs: Inputs, batch: int) -> Tensor:
-    """float32 [n, channels, h, w]: the first images of a batch by `recovery.noise_images`. FADRM stands on it."""
+    """float32 [classes, channels, h, w]: the first images of a batch by `recovery.noise_images`. FADRM stands on it."""
     data = require_data(NAME, inputs)
-    drawn = []
-    for single in _singles_at(config, inputs, batch * config.iterations):
-        _, classes = _single_batch(config, inputs, single)
-        drawn.append(recovery.noise_images(data, len(classes), seed=config.seed, batch=single, device=inputs.device))
-    return torch.cat(drawn)
+    return recovery.noise_images(data, data.classes, seed=config.seed, batch=batch, device=inputs.device)
 
 
 def real_images(config: Config, inputs: Inputs, batch: int) -> Tensor:
-    """int64 [n]: a training image for each of a batch, by `recovery.real_image_indices`. DWA and FADRM stand on it."""
-    indices = recovery.real_image_indices(require_data(NAME, inputs), config.images_per_class, seed=config.seed)
-    return of_batch(indices, config, inputs, batch)
-
-
-def of_batch(table: Tensor, config: Config, inputs: Inputs, batch: int) -> Tensor:
-    """Of [images per class, classes, ...] what belongs to the images of a batch: [n, ...]."""
-    chosen = [
-        _single_batch(config, inputs, single) for single in _singles_at(config, inputs, batch * config.iterations)
-    ]
-    return torch.cat([table[image, classes.start : classes.stop] for image, classes in chosen])
+    """int64 [classes]: a training image of each class for a batch, by `recovery.real_image_indices`. DWA and FADRM stand on it."""
+    return recovery.real_image_indices(require_data(NAME, inputs), config.images_per_class, seed=config.seed)[batch]
 
 
 SMALL = Config(images_per_class=2, iterations=3, roll_pixels=2)  # for the contract tests

@@ -2,7 +2,6 @@
 
 from .catalogue import SWEEPS, run_point
 from .record import Record, load, names, read
-from .runner import Outcome, run, table
 from .sweep import Place, Sweep
 
-__all__ = ["SWEEPS", "Outcome", "Place", "Record", "Sweep", "load", "names", "read", "run", "run_point", "table"]
+__all__ = ["SWEEPS", "Place", "Record", "Sweep", "load", "names", "read", "run_point"]

@@ -52,13 +52,11 @@ A `look(config, inputs, state, trace)` of its own says what a reader sees of a s
 """
 
 from ..core.source import source
-from . import cache, checkpoint, memory, process
+from . import cache, checkpoint, process
 from .look import Look, Number, default_look, look
-from .process import Finished
 from .run import Frame, Keep, Run, Runs
 
 __all__ = [
-    "Finished",
     "Frame",
     "Keep",
     "Look",
@@ -69,7 +67,6 @@ __all__ = [
     "checkpoint",
     "default_look",
     "look",
-    "memory",
     "process",
     "source",
 ]

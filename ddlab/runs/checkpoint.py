@@ -1,9 +1,5 @@
 """Checkpoints: the State of any process in one file, with what it belongs to: config, inputs, and the source of the process.
 
-What a State holds as `Finished` never changes again, so it is written once, each item into a file of its own: `run.safetensors.parts/`
-beside `run.safetensors`, which names them. Whoever moves the one moves the other. A part that the file does not name any more goes
-away at the next writing.
-
 What a State may be made of, field by field: tensors, None, bool, int, float and str, lists, tuples and dicts of these (keys: str or
 int), and dataclasses that its annotations name, such as `Network`. The file says what each part is, so an annotation may be as wide
 as `Any` or `dict`. Anything else is refused before the first update, by its name.
@@ -14,10 +10,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import re
 import typing
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -28,104 +22,13 @@ from ..core import errors, storage
 from ..core.errors import DDLabError
 from ..core.parameters import Parameters
 from ..core.source import source
-from .process import Finished, Inputs
+from .process import Inputs
 
 _ALLOWED = (
     "made of tensors, None, bool, int, float, str, lists, tuples, dicts with str or int keys, and dataclasses it names"
 )
 _PARTS = {"process": str, "config": dict, "inputs": str, "source": str, "step": int, "state": dict}
 _PLAIN = (type(None), bool, int, float, str)
-_PART = re.compile(r"\d{5,}-[0-9a-f]{16}")  # its place, and a fingerprint of what it holds and belongs to
-_UNFINISHED = re.compile(rf"\.{_PART.pattern}\.[0-9a-f]{{8}}")  # what a writer that was killed leaves
-Apart = Callable[
-    [int, Any], str
-]  # writes an item of a Finished, by its place there, and returns what its file is called
-
-
-class Checkpoint:
-    """The file of one run, and what is known of its parts: those written or read here are not written again."""
-
-    def __init__(self, path: str | os.PathLike[str], process: Any, config: Any, inputs: Inputs) -> None:
-        """
-        Raises:
-            DDLabError: what belongs to no process, or is no path.
-        """
-        self.path = storage.checked_path(path)
-        _check(process, config, inputs)
-        self._run = process, config, inputs
-        self._folder = parts_of(self.path)
-        self._parts: dict[
-            int, tuple[Any, str]
-        ] = {}  # id of an item -> the item, so that no other one gets its id; its file
-
-    def save(self, state: Any) -> Path:
-        """Write a State atomically, after the finished items that have no file yet; `save` says what is refused."""
-        process, config, inputs = self._run
-        if not dataclasses.is_dataclass(state) or isinstance(state, type):
-            errors.fail("state", f"a State of {process.NAME}", state)
-        step = errors.check_integer("state.step", getattr(state, "step", None), 0)
-        tensors: dict[str, Tensor] = {}
-        known, kept = _dataclasses(process.State), set()
-
-        def apart(place: int, item: Any) -> str:
-            _, name = self._parts.get(id(item), (None, ""))
-            if not name or not (self._folder / name).exists():
-                inside: dict[str, Tensor] = {}
-                written = _written(item, "state", inside, known)
-                name = f"{place:05}-{self._fingerprint(written, inside)}"
-                storage.save(self._folder / name, inside, {"item": written}, "checkpoint part")
-                self._parts[id(item)] = item, name
-            kept.add(name)
-            return name
-
-        written = _written(state, "state", tensors, known, apart)
-        description = {
-            "process": process.NAME,
-            "config": config.to_dict(),
-            "inputs": inputs.fingerprint,
-            "source": source(process),
-            "step": step,
-            "state": written,
-        }
-        storage.save(self.path, tensors, description, "checkpoint")
-        _remove_parts(self._folder, kept)
-        return self.path
-
-    def load(self, *, resume_anyway: bool = False) -> Any:
-        """Read a State, ready to go on; `load` says what is refused."""
-        process, config, inputs = self._run
-        tensors, header = storage.load(self.path, "checkpoint")
-        with storage.made_from(self.path, "checkpoint"):
-            for part, kind in _PARTS.items():
-                errors.check_instance(part, header[part], kind, f"a {kind.__name__}")
-            names = list(_part_names(header["state"]))
-        _check_is_of(self.path, header, process, config, inputs, resume_anyway)
-        parts = {name: self._load_part(name) for name in names}
-        known = _dataclasses(process.State)
-        with storage.made_from(self.path, "checkpoint"):
-            state = _read(header["state"], tensors, known, inputs.device, parts)
-            errors.check_instance("state", state, process.State, f"a State of {process.NAME}")
-            errors.check_integer("state.step", state.step, 0, process.total_steps(config, inputs))
-        return state
-
-    def _load_part(self, name: str) -> Any:
-        process, _, inputs = self._run
-        file = self._folder / name
-        if not file.exists():
-            given = f"{str(self.path)!r} without {str(file)!r}"
-            raise DDLabError(f"checkpoint must have its finished parts beside it; given {given}.")
-        tensors, header = storage.load(file, "checkpoint part")
-        with storage.made_from(file, "part of a checkpoint"):
-            ours = name.endswith(self._fingerprint(header["item"], tensors))
-            item = _read(header["item"], tensors, _dataclasses(process.State), inputs.device) if ours else None
-        if not ours:
-            raise DDLabError(f"checkpoint must have its own finished parts; given {str(file)!r} of another run.")
-        self._parts[id(item)] = item, name
-        return item
-
-    def _fingerprint(self, written: Any, tensors: dict[str, Tensor]) -> str:
-        process, config, inputs = self._run
-        return storage.fingerprint(process.NAME, config, inputs.fingerprint, written, tensors)
 
 
 def save(path: str | os.PathLike[str], process: Any, config: Any, inputs: Inputs, state: Any) -> Path:
@@ -134,7 +37,22 @@ def save(path: str | os.PathLike[str], process: Any, config: Any, inputs: Inputs
     Raises:
         DDLabError: a State that holds what no file can, or a path that cannot be written to.
     """
-    return Checkpoint(path, process, config, inputs).save(state)
+    path = storage.checked_path(path)
+    _check(process, config, inputs)
+    if not dataclasses.is_dataclass(state) or isinstance(state, type):
+        errors.fail("state", f"a State of {process.NAME}", state)
+    step = errors.check_integer("state.step", getattr(state, "step", None), 0)
+    tensors: dict[str, Tensor] = {}
+    description = {
+        "process": process.NAME,
+        "config": config.to_dict(),
+        "inputs": inputs.fingerprint,
+        "source": source(process),
+        "step": step,
+        "state": _written(state, "state", tensors, _dataclasses(process.State)),
+    }
+    storage.save(path, tensors, description, "checkpoint")
+    return path
 
 
 def load(
@@ -146,13 +64,24 @@ def load(
         resume_anyway: also where the process's source was edited since.
 
     Raises:
-        DDLabError: a missing, damaged or foreign file or part, or a checkpoint of another process, source, config, data or teacher.
+        DDLabError: a missing, damaged or foreign file, or a checkpoint of another process, source, config, data or teacher.
     """
-    return Checkpoint(path, process, config, inputs).load(resume_anyway=resume_anyway)
+    path = storage.checked_path(path)
+    _check(process, config, inputs)
+    tensors, header = storage.load(path, "checkpoint")
+    with storage.made_from(path, "checkpoint"):
+        for part, kind in _PARTS.items():
+            errors.check_instance(part, header[part], kind, f"a {kind.__name__}")
+    _check_is_of(path, header, process, config, inputs, resume_anyway)
+    with storage.made_from(path, "checkpoint"):
+        state = _read(header["state"], tensors, _dataclasses(process.State), inputs.device)
+        errors.check_instance("state", state, process.State, f"a State of {process.NAME}")
+        errors.check_integer("state.step", state.step, 0, process.total_steps(config, inputs))
+    return state
 
 
 def remove(path: str | os.PathLike[str]) -> None:
-    """Take a checkpoint and its parts away, as far as they are there.
+    """Take a checkpoint away, if it is there.
 
     Raises:
         DDLabError: what is no file, or not ours to take away.
@@ -164,34 +93,6 @@ def remove(path: str | os.PathLike[str]) -> None:
         raise DDLabError(
             f"path must be a file that can be taken away; given {str(path)!r} ({problem.strerror})."
         ) from problem
-    _remove_parts(parts_of(path), set())
-
-
-def parts_of(path: str | os.PathLike[str]) -> Path:
-    """The folder of a checkpoint's finished parts, which is there where it has any."""
-    return Path(f"{os.path.realpath(storage.checked_path(path))}.parts")
-
-
-def _part_names(written: Any) -> Iterator[str]:
-    """What a written State names of its parts."""
-    if isinstance(written, dict) and "parts" in written:
-        for name in written["parts"]:
-            if not _PART.fullmatch(name):
-                raise ValueError(f"{name!r} is no name of a part")
-            yield name
-    elif isinstance(written, (dict, list)):
-        for inside in written.values() if isinstance(written, dict) else written:
-            yield from _part_names(inside)
-
-
-def _remove_parts(folder: Path, kept: set[str]) -> None:
-    """Take away all parts but those, what killed writers left of others, and the folder where nothing is left in it."""
-    with suppress(OSError):  # the folder is not there, or not ours to change: the checkpoint is whole all the same
-        for entry in list(os.scandir(folder)):
-            if _UNFINISHED.fullmatch(entry.name) or (_PART.fullmatch(entry.name) and entry.name not in kept):
-                os.unlink(entry.path)
-        if not kept:
-            folder.rmdir()
 
 
 def _check_is_of(
@@ -261,14 +162,12 @@ def _dataclasses(state: type) -> dict[str, type]:
     return found
 
 
-def _written(
-    value: Any, name: str, tensors: dict[str, Tensor], known: dict[str, type], apart: Apart | None = None
-) -> Any:
-    """`value` as JSON types; its tensors go to `tensors`, or finished ones `apart`. What is more than a number or a text is {what it is: of
+def _written(value: Any, name: str, tensors: dict[str, Tensor], known: dict[str, type]) -> Any:
+    """`value` as JSON types; its tensors go to `tensors`. What is more than a number or a text is {what it is: of
     what}."""
 
     def parts(items: Iterable[tuple[Any, Any]]) -> list[Any]:
-        return [_written(item, f"{name}.{key}", tensors, known, apart) for key, item in items]
+        return [_written(item, f"{name}.{key}", tensors, known) for key, item in items]
 
     kind = type(value)
     if kind in _PLAIN:
@@ -277,9 +176,7 @@ def _written(
         key = f"{len(tensors)} {name}"
         tensors[key] = value
         return {"tensor": key, "requires_grad": value.requires_grad}
-    if kind is Finished and apart is not None:
-        return {"parts": [apart(place, item) for place, item in enumerate(value)]}
-    if kind in (list, tuple, Finished):
+    if kind in (list, tuple):
         return {kind.__name__: parts(enumerate(value))}
     if kind is dict and all(type(key) in (str, int) for key in value):
         return {"dict": [list(value), parts(value.items())]}
@@ -292,13 +189,11 @@ def _written(
     return errors.fail(name.replace("state", "State", 1), _ALLOWED, value)
 
 
-def _read(
-    written: Any, tensors: dict[str, Tensor], known: dict[str, type], device: Any, apart: dict[str, Any] | None = None
-) -> Any:
-    """The inverse of `_written`; `apart`: the items that were written so, by name."""
+def _read(written: Any, tensors: dict[str, Tensor], known: dict[str, type], device: Any) -> Any:
+    """The inverse of `_written`."""
 
     def parts(items: Iterable[Any]) -> list[Any]:
-        return [_read(item, tensors, known, device, apart) for item in items]
+        return [_read(item, tensors, known, device) for item in items]
 
     if not isinstance(written, dict):
         return written
@@ -313,10 +208,6 @@ def _read(
             return kind.from_dict(written["from"])
         names, values = written["of"]
         return kind(**dict(zip(names, parts(values), strict=True)))
-    if "parts" in written and apart is not None:
-        return Finished(apart[name] for name in written["parts"])
-    if "Finished" in written:
-        return Finished(parts(written["Finished"]))
     return tuple(parts(written["tuple"])) if "tuple" in written else parts(written["list"])
 
 

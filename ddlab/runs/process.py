@@ -9,10 +9,9 @@ A process is a module with
     update(config, inputs, state) -> (State, Trace)
     finish(config, inputs, state) -> result
 
-`State` is all that is needed to go on and has an int field `step`; what never changes again it may hold as `Finished`, which a checkpoint
-writes once. `Trace` is what figures need. Functions change nothing in place and draw all randomness from
-`randomness.generator(seed, step, stream)`, so a run can be replayed, paused, cancelled and resumed bit for bit. A method is a process whose
-`finish` returns a `DistilledSet`; training a network is a process whose `finish` returns a `Network`.
+`State` is all that is needed to go on and has an int field `step`. `Trace` is what figures need. Functions change nothing in place and
+draw all randomness from `randomness.generator(seed, step, stream)`, so a run can be replayed, paused, cancelled and resumed bit for bit. A
+method is a process whose `finish` returns a `DistilledSet`; training a network is a process whose `finish` returns a `Network`.
 """
 
 from __future__ import annotations
@@ -97,15 +96,6 @@ class Inputs:
         return storage.fingerprint(parts, [teacher.fingerprint for teacher in self.teachers])
 
 
-class Finished(tuple[Any, ...]):
-    """A part of a State to which items are only added, and of which none changes again: images of batches that are done, say.
-
-    A checkpoint writes each item once, in a file of its own (`ddlab.runs.checkpoint`).
-    """
-
-    __slots__ = ()
-
-
 @dataclass(frozen=True)
 class Step:
     """One update of a run: `index` updates of `total` are done, `state` is where the run stands, `trace` what happened."""
@@ -188,38 +178,31 @@ def every(run: Iterator[Step], k: int) -> Iterator[Step]:
     return (step for step in taken if step.index % k == 0 or step.index == step.total)
 
 
-def check_finite(name: str, step: int, *parts: Any, seen: set[int] | None = None) -> None:
+def check_finite(name: str, step: int, *parts: Any) -> None:
     """Raise `NonFiniteError` with the step and the term if a tensor inside these dataclasses is not finite.
 
     Called at frames, checkpoints and the end, never in the inner loop: it waits for the device.
-
-    Args:
-        seen: the ids of finished items that were looked at before and are not again; those looked at now are added.
     """
     for part in parts:
-        for term, value in _tensors(part, seen=set() if seen is None else seen):
+        for term, value in _tensors(part):
             if value.is_floating_point() and not bool(torch.isfinite(value).all()):
                 if value.ndim == 1:  # of each class, say: which one
                     term += f"[{int(torch.isfinite(value).logical_not().nonzero()[0])}]"
                 raise NonFiniteError(f"{name} must stay finite; given NaN or infinity in {term} at step {step}.")
 
 
-def _tensors(part: Any, name: str = "", *, seen: set[int]) -> Iterator[tuple[str, Tensor]]:
+def _tensors(part: Any, name: str = "") -> Iterator[tuple[str, Tensor]]:
     if isinstance(part, Tensor):
         yield name, part
     elif isinstance(part, Mapping):
         for key, value in part.items():
-            yield from _tensors(value, f"{name}.{key}" if name else str(key), seen=seen)
+            yield from _tensors(value, f"{name}.{key}" if name else str(key))
     elif isinstance(part, (list, tuple)):
         for place, value in enumerate(part):
-            if type(part) is Finished and id(value) in seen:
-                continue
-            yield from _tensors(value, f"{name}[{place}]", seen=seen)
-            if type(part) is Finished:
-                seen.add(id(value))
+            yield from _tensors(value, f"{name}[{place}]")
     elif dataclasses.is_dataclass(part) and not isinstance(part, type):
         for field in dataclasses.fields(part):
-            yield from _tensors(getattr(part, field.name), f"{name}.{field.name}" if name else field.name, seen=seen)
+            yield from _tensors(getattr(part, field.name), f"{name}.{field.name}" if name else field.name)
 
 
 def run(

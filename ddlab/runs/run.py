@@ -131,7 +131,6 @@ class Run:
         self._sized: tuple[tuple[int, ...], int] = ((), 0)  # what was counted last, and at which step
         self._advancing = threading.RLock()
         self._finite, self._looked = None, 0.0  # the last step that was looked at, and when
-        self._seen: set[int] = set()  # finished items that were looked at
         self.seconds, self._updates, self.started = 0.0, 0, None
 
     # -- reading, in any thread
@@ -325,15 +324,14 @@ class Run:
         errors.check_number("checkpoint_seconds", checkpoint_seconds, 0)
         saved, last, told = time.monotonic(), 0, False
         parts = (self.process, self.config, self.inputs)
-        file = None if path is None else files.Checkpoint(path, *parts)
 
         def save(at_end: bool = False) -> None:
             nonlocal last, told
-            if file is None:
+            if path is None:
                 return
             self._check_finite(self.state(), self._trace)
             try:
-                file.save(self.state())
+                files.save(path, *parts, self.state())
                 last = self.step
             except (DDLabError, KeyboardInterrupt) as problem:  # what was computed is worth more than its copy
                 if isinstance(problem, KeyboardInterrupt) and not at_end:
@@ -349,19 +347,19 @@ class Run:
             if on_step is not None:
                 on_step(Step(run.step, run.total, run.state(), run._trace))
             line.show(run.step)
-            if file is not None and time.monotonic() - saved > checkpoint_seconds:
+            if path is not None and time.monotonic() - saved > checkpoint_seconds:
                 save()
                 saved = time.monotonic()
 
-        if file is not None and not self.begun and self._first is None and os.path.exists(file.path):
-            self._first = file.load(resume_anyway=resume_anyway)
+        if path is not None and not self.begun and self._first is None and os.path.exists(path):
+            self._first = files.load(path, *parts, resume_anyway=resume_anyway)
         self.begin()
         line, stopped = Progress(self.process.NAME, self.total, progress), False
         try:
-            if file is not None:  # what cannot be written or read back is known before the work, not after it
+            if path is not None:  # what cannot be written or read back is known before the work, not after it
                 self._check_finite(self.state(), self._trace)
-                file.save(self.state())
-                files.check_comes_back(file.path, *parts, self.state())
+                files.save(path, *parts, self.state())
+                files.check_comes_back(path, *parts, self.state())
                 last = self.step
             self.advance(watch=watch)
         except KeyboardInterrupt:
@@ -407,7 +405,7 @@ class Run:
     def _check_finite(self, state: Any, trace: Any) -> None:
         """Not after every update: a GPU is waited for."""
         try:
-            check_finite(self.process.NAME, int(state.step), trace, state, seen=self._seen)
+            check_finite(self.process.NAME, int(state.step), trace, state)
         except NonFiniteError as problem:
             rates = {name: value for name, value in vars(self.config).items() if "learning_rate" in name and value}
             advice = "; ".join(f"a smaller {name} than {value:g} usually helps" for name, value in rates.items())

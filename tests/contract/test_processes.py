@@ -79,7 +79,7 @@ def test_a_method_has_its_names_and_presets_and_asks_for_what_it_needs(
     module = methods.get(name)
     assert name == module.NAME and tuple(methods.MODULES[name]) == tuple(module.ALIASES)
     assert all(methods.get(alias) is module for alias in module.ALIASES)
-    for dataset in ("cifar10", "cifar100", *(("mnist",) if name in MATCHING else ("imagenet",))):
+    for dataset in ("cifar10", "cifar100", *(("mnist",) if name in MATCHING else ())):
         assert module.Config.paper(dataset=dataset, seed=5).seed == module.Config.teaching(seed=5).seed == 5
     for begin in (process.start, process.steps):
         with refuses("data", name):
@@ -362,4 +362,4 @@ def test_an_interrupt_leaves_a_partial_result_and_a_checkpoint(
     assert_same(resumed, result)
     assert resumed.fingerprint == result.fingerprint
     assert_same(process.run(case.module, case.config, inputs, checkpoint=file, resume_anyway=patched), result)
-    assert {path.name for path in tmp_path.iterdir()} <= {file.name, checkpoint.parts_of(file).name}
+    assert list(tmp_path.iterdir()) == [file]

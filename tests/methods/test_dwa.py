@@ -13,13 +13,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ddlab import networks
-from ddlab.core import optimisers, randomness
+from ddlab.core import optimisers
 from ddlab.core.errors import NonFiniteError
 from ddlab.data import ImageData
 from ddlab.methods import dwa, recovery, sre2l
 from ddlab.networks import Network
 from ddlab.runs import process
-from ddlab.runs.process import Finished, Inputs
+from ddlab.runs.process import Inputs
 from tests.methods.test_recovery import hooked_gaps, in_double, plain_module
 from tests.support import assert_same, assert_unchanged, refuses, snapshot
 
@@ -40,7 +40,7 @@ def real_batch(config: dwa.Config, data: ImageData, batch: int) -> tuple[Tensor,
 
 
 def plainly_adjusted(
-    module: nn.Module, images: Tensor, labels: Tensor, steps: int, radius: float, raw: bool
+    module: nn.Module, images: Tensor, labels: Tensor, steps: int, radius: float
 ) -> tuple[nn.Module, list[float]]:
     """Algorithm 1 as a script would have it: a copied module whose parameters are moved uphill in place."""
     module, losses = copy.deepcopy(module).requires_grad_(True), []
@@ -49,7 +49,7 @@ def plainly_adjusted(
         loss = F.cross_entropy(module(images), labels)
         loss.backward()
         gradients = [value.grad for value in module.parameters() if value.grad is not None]
-        length = 1.0 if raw else math.sqrt(sum(float(gradient.square().sum()) for gradient in gradients)) + 1e-12
+        length = math.sqrt(sum(float(gradient.square().sum()) for gradient in gradients)) + 1e-12
         with torch.no_grad():
             for value, gradient in zip(module.parameters(), gradients, strict=True):
                 value += radius / steps * gradient / length
@@ -57,23 +57,21 @@ def plainly_adjusted(
     return module.requires_grad_(False), losses
 
 
-@pytest.mark.parametrize("gradient", ["normalised", "raw"])
 @pytest.mark.parametrize(("steps", "radius"), [(1, 0.3), (7, 0.05), (12, 2.0)])
 def test_directed_adjustment_is_algorithm_1(
-    gradient: dwa.Gradient, steps: int, radius: float, colour: ImageData, colour_teacher: Network
+    steps: int, radius: float, colour: ImageData, colour_teacher: Network
 ) -> None:
     teacher, module = in_double(colour_teacher), plain_module(colour_teacher)
     before = snapshot(teacher)
     images, labels = real_batch(settings(), colour, 0)
-    found = dwa.directed_adjustment(teacher, images, labels, steps=steps, radius=radius, gradient=gradient)
-    expected, losses = plainly_adjusted(module, images, labels, steps, radius, gradient == "raw")
+    found = dwa.directed_adjustment(teacher, images, labels, steps=steps, radius=radius)
+    expected, losses = plainly_adjusted(module, images, labels, steps, radius)
     for name, value in expected.named_parameters():
         torch.testing.assert_close(teacher.weights[name] + found.weights[name], value, rtol=1e-10, atol=1e-12)
     assert found.losses.tolist() == pytest.approx(losses, rel=1e-10)
     squares = sum(float(value.square().sum()) for value in found.weights.values())
     assert float(found.length) == pytest.approx(math.sqrt(squares))
-    if gradient == "normalised":
-        assert 0 < found.length <= radius * (1 + 1e-9)
+    assert 0 < found.length <= radius * (1 + 1e-9)
     assert_unchanged(before, teacher)
 
 
@@ -125,11 +123,10 @@ def test_random_adjustment_has_the_length_and_no_direction(teacher: Network) -> 
     )
 
 
-@pytest.mark.parametrize("weights", ["adjusted", "original"])
 @pytest.mark.parametrize("start", ["noise", "real"])
-def test_updates_equal_a_plain_loop(weights: str, start: str, colour: ImageData, colour_teacher: Network) -> None:
+def test_updates_equal_a_plain_loop(start: str, colour: ImageData, colour_teacher: Network) -> None:
     """Both batches: the adjustment of the second begins at the untouched teacher."""
-    config = settings(batch_norm_weights=weights, initialisation=start, adjustment_steps=4, adjustment_radius=0.4)
+    config = settings(initialisation=start, adjustment_steps=4, adjustment_radius=0.4)
     inputs = Inputs(data=colour, teachers=(in_double(colour_teacher),))
     original, low_high = plain_module(colour_teacher), colour.valid_range()
     for batch in (0, 1):
@@ -138,19 +135,15 @@ def test_updates_equal_a_plain_loop(weights: str, start: str, colour: ImageData,
             batch * config.iterations,
             start_images,
             optimisers.adam_init({"images": start_images}),
-            Finished(),
+            (),
             **dwa._adjustment(config, inputs, batch),
         )
-        adjusted, _ = plainly_adjusted(original, *real_batch(config, colour, batch), 4, 0.4, False)
+        adjusted, _ = plainly_adjusted(original, *real_batch(config, colour, batch), 4, 0.4)
         images = start_images.clone().requires_grad_()
         optimiser = torch.optim.Adam([images], lr=0.25, betas=(0.5, 0.9), eps=1e-8)
         for iteration in range(config.iterations):
             optimiser.param_groups[0]["lr"] = 0.25 * (1 + math.cos(math.pi * iteration / config.iterations)) / 2
-            logits = adjusted(images)
-            if weights == "original":
-                _, means, variances = hooked_gaps(original, images)
-            else:
-                logits, means, variances = _gaps_against(adjusted, original, images)
+            logits, means, variances = _gaps_against(adjusted, original, images)
             loss = F.cross_entropy(logits, torch.arange(2))
             loss = loss + 0.01 * (means.sum() + 9 * means[0]) + 0.11 * (variances.sum() + 9 * variances[0])
             (images.grad,) = torch.autograd.grad(loss, images)
@@ -160,27 +153,6 @@ def test_updates_equal_a_plain_loop(weights: str, start: str, colour: ImageData,
             state, trace = dwa.update(config, inputs, state)
             torch.testing.assert_close(trace.total_loss, loss.detach(), rtol=1e-9, atol=1e-9)
         torch.testing.assert_close(state.done[0], images.detach(), rtol=1e-9, atol=1e-9)
-
-
-@pytest.mark.parametrize("crop", ["never", "always"])
-def test_the_adjustment_may_see_what_the_first_update_sees(
-    crop: str, inputs: Inputs, colour: ImageData, colour_teacher: Network, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Both batches: two passes of the adjustment and the first update on one view; Algorithm 1 on it in float64."""
-    config = settings(adjustment_view="random", crop=crop, roll_pixels=3, adjustment_steps=2, adjustment_radius=0.4)
-    seen, call = [], networks.call
-    monkeypatch.setattr(networks, "call", lambda s, w, some, *a, **k: seen.append(some) or call(s, w, some, *a, **k))
-    states = [step.state for step in process.steps(dwa, config, inputs)]
-    for batch, (at, state) in enumerate([(0, states[0]), (5, states[2])]):
-        images, labels = real_batch(config, colour, batch)
-        view = seen[at].detach().double()
-        assert all(torch.equal(seen[at], other) for other in seen[at + 1 : at + 3]) and not torch.equal(view, images)
-        if crop == "never":
-            shift = torch.randint(0, 4, (2,), generator=randomness.generator(3, batch * config.iterations, "roll"))
-            assert torch.equal(view, images.roll(shift.tolist(), (2, 3)))
-        expected, _ = plainly_adjusted(plain_module(colour_teacher), view, labels, 2, 0.4, False)
-        for name, value in expected.named_parameters():
-            torch.testing.assert_close(state.adjusted[name].double(), value, rtol=1e-4, atol=1e-5)
 
 
 def _gaps_against(adjusted: nn.Module, original: nn.Module, images: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -206,13 +178,6 @@ def test_without_adjustment_it_is_sre2l_bit_for_bit(changes: dict[str, Any], inp
     assert_same(process.run(dwa, config, inputs).tensors, process.run(sre2l, alike, inputs).tensors)
 
 
-def test_original_weights_for_the_gaps_change_nothing_without_adjustment(inputs: Inputs) -> None:
-    one, other = (
-        process.run(dwa, settings(perturbation="none", batch_norm_weights=w), inputs) for w in ("adjusted", "original")
-    )
-    assert_same(one.images, other.images)
-
-
 def test_each_batch_is_adjusted_from_the_untouched_teacher(inputs: Inputs) -> None:
     """The second batch is what a run that begins there gives: perturbations do not pile up, and no optimiser state leaks."""
     config = settings(adjustment_radius=0.5)
@@ -224,9 +189,7 @@ def test_each_batch_is_adjusted_from_the_untouched_teacher(inputs: Inputs) -> No
 
 
 def test_random_is_as_long_as_directed(inputs: Inputs) -> None:
-    one, other = (
-        dwa.init(settings(perturbation=kind, adjustment_gradient="raw"), inputs) for kind in ("random", "directed")
-    )
+    one, other = (dwa.init(settings(perturbation=kind), inputs) for kind in ("random", "directed"))
     assert float(one.adjustment_length) == pytest.approx(float(other.adjustment_length))
     assert not torch.equal(*(next(iter(state.adjusted.values())) for state in (one, other)))
 
@@ -272,7 +235,4 @@ def test_published_settings() -> None:
     paper = dwa.Config.paper()
     assert (paper.initialisation, paper.lambda_mean, paper.lambda_var) == ("real", 0.01, 0.11)
     assert (paper.adjustment_steps, paper.adjustment_radius, paper.iterations) == (12, 0.015, 1000)
-    assert paper.adjustment_view == "random" and dwa.Config().adjustment_view == "whole"
-    assert dwa.Config.paper("imagenet").lambda_var == 0.02
-    assert dwa.Config.paper("tiny-imagenet").learning_rate == 0.1
     assert sre2l.Config().lambda_var == 0.01 and sre2l.Config().initialisation == "noise"

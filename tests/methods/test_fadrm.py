@@ -21,7 +21,7 @@ from ddlab.data import ImageData
 from ddlab.methods import fadrm, recovery, sre2l
 from ddlab.networks import Network, shufflenet
 from ddlab.runs import process
-from ddlab.runs.process import Finished, Inputs, Step
+from ddlab.runs.process import Inputs, Step
 from tests.methods.test_recovery import draw, hooked_gaps, in_double
 from tests.support import assert_same, made_data, refuses
 
@@ -188,7 +188,7 @@ def test_updates_are_algorithm_1(changes: dict[str, Any], teachers: tuple[Networ
         for batch in (0, 1):
             patches = fadrm._patches(config, inputs, batch).double()
             start = fadrm.resampled(patches, fadrm.stage_size(1, image_size=(12, 12), small_size=config.small_size))
-            state = fadrm.State(batch * config.iterations, start, optimisers.adam_init({"images": start}), Finished())
+            state = fadrm.State(batch * config.iterations, start, optimisers.adam_init({"images": start}), ())
             expected = algorithm_1(config, some, patches, batch)
             for frame in expected[:-1]:
                 state, _ = fadrm.update(config, inputs, state)
@@ -344,9 +344,8 @@ def test_bad_input(inputs: Inputs, colour: ImageData, colour_teacher: Network, t
 
 
 def test_published_settings() -> None:
-    paper, large = fadrm.Config.paper(), fadrm.Config.paper("imagenet")
+    paper = fadrm.Config.paper()
     assert (paper.iterations, paper.merges, paper.merge_ratio, paper.small_size) == (2000, 3, 0.5, None)
-    assert (paper.learning_rate, paper.beta1, paper.beta2, paper.crop) == (0.25, 0.5, 0.9, "always")
-    assert (paper.lambda_mean, paper.lambda_var, paper.first_layer_multiplier) == (0.01, 0.01, 10.0)
-    assert (large.small_size, large.roll_pixels) == (200, 32)
+    assert (paper.learning_rate, paper.crop, paper.precision) == (0.25, "always", "bfloat16")
+    assert (paper.lambda_mean, paper.lambda_var) == (0.01, 0.01)
     assert methods.get("fadrm") is fadrm

@@ -17,7 +17,7 @@ from ddlab.data import ImageData
 from ddlab.methods import recovery, sre2l
 from ddlab.networks import Network
 from ddlab.runs import process
-from ddlab.runs.process import Finished, Inputs
+from ddlab.runs.process import Inputs
 from tests.methods.test_recovery import hooked_gaps, in_double, plain_module
 from tests.support import assert_same, made_data, refuses
 
@@ -39,7 +39,7 @@ def plain_recovery(
     """The paper's loop for one batch, as a script would have it."""
     module = plain_module(teacher)
     images = images.clone().requires_grad_()
-    optimiser = torch.optim.Adam([images], lr=config.learning_rate, betas=(config.beta1, config.beta2), eps=1e-8)
+    optimiser = torch.optim.Adam([images], lr=config.learning_rate, betas=(0.5, 0.9), eps=1e-8)
     low, high = -data.mean / data.std, (1 - data.mean) / data.std
     frames = []
     for iteration in range(config.iterations):
@@ -51,7 +51,7 @@ def plain_recovery(
         )
         logits, means, variances = hooked_gaps(module, torch.roll(images, tuple(offsets.tolist()), (2, 3)))
         multipliers = torch.ones_like(means)
-        multipliers[0] = config.first_layer_multiplier
+        multipliers[0] = 10
         class_loss = F.cross_entropy(logits, torch.arange(data.classes))
         mean_gap, variance_gap = (multipliers * means).sum(), (multipliers * variances).sum()
         loss = class_loss + config.lambda_mean * mean_gap + config.lambda_var * variance_gap
@@ -79,8 +79,8 @@ def plain_recovery(
     [
         {},
         {"initialisation": "real", "roll_pixels": 0},
-        {"lambda_mean": 1.5, "lambda_var": 0.0, "first_layer_multiplier": 1.0},
-        {"lambda_mean": 0.0, "lambda_var": 0.7, "first_layer_multiplier": 0.0, "beta1": 0.9, "beta2": 0.999},
+        {"lambda_mean": 1.5, "lambda_var": 0.0},
+        {"lambda_mean": 0.0, "lambda_var": 0.7},
         {"lambda_mean": 0.0, "lambda_var": 0.0},
     ],
 )
@@ -91,7 +91,7 @@ def test_updates_equal_a_plain_loop(
     config = settings(**changes)
     inputs = Inputs(data=colour, teachers=(in_double(colour_teacher),))
     start = sre2l._first_images(config, inputs, batch).double()
-    state = sre2l.State(batch * config.iterations, start, optimisers.adam_init({"images": start}), Finished())
+    state = sre2l.State(batch * config.iterations, start, optimisers.adam_init({"images": start}), ())
     expected = plain_recovery(config, colour, colour_teacher, start, batch)
     for iteration, frame in enumerate(expected):
         state, trace = sre2l.update(config, inputs, state)
@@ -121,7 +121,7 @@ def test_batches_do_not_depend_on_each_other(inputs: Inputs) -> None:
     whole = list(process.steps(sre2l, config, inputs))
     first = sre2l._first_images(config, inputs, 1)
     assert_same(whole[config.iterations - 1].state.images, first)
-    elsewhere = sre2l.State(config.iterations, first, optimisers.adam_init({"images": first}), Finished())
+    elsewhere = sre2l.State(config.iterations, first, optimisers.adam_init({"images": first}), ())
     later = list(process.steps(sre2l, config, inputs, elsewhere))
     assert_same([step.trace for step in later], [step.trace for step in whole[config.iterations :]])
     assert_same(later[-1].state.done[0], whole[-1].state.done[1])
@@ -203,10 +203,8 @@ def test_bad_input(inputs: Inputs, colour: ImageData) -> None:
 
 
 def test_published_settings() -> None:
-    paper = sre2l.Config.paper("imagenet")
-    assert (paper.iterations, paper.learning_rate, paper.beta1, paper.beta2) == (4000, 0.25, 0.5, 0.9)
-    assert (sre2l.Config.paper().iterations, sre2l.Config.paper().lambda_mean) == (1000, 0.01)
-    assert recovery.weighted_gap(torch.ones(2), paper.first_layer_multiplier) == 11
+    paper = sre2l.Config.paper()
+    assert (paper.iterations, paper.learning_rate, paper.lambda_mean, sre2l.BETAS) == (1000, 0.25, 0.01, (0.5, 0.9))
 
 
 @pytest.mark.parametrize(

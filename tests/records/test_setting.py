@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from pathlib import Path
 
 import pytest
 import torch
 
 from ddlab import evaluation, methods, networks
-from ddlab.methods import dwa
 from ddlab.records import SWEEPS, Place, self_supervised, setting
 from ddlab.records.setting import DWA, RANDOM, RDED, SRE2L
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
 from ddlab.training import supervised
-from tests.records.sweeps import pictures
-from tests.support import refuses
 
 
 @pytest.mark.parametrize("name", SWEEPS)
@@ -30,18 +26,6 @@ def test_every_setting_makes_its_images(name: str) -> None:
         module = methods.get(name_of.get(point["method"], "fadrm") if "method" in point else "boost")
         fields = {column: point[column] for column in point if column in module.Config.__dataclass_fields__}
         module.Config(**{column: value for column, value in fields.items() if value is not None})
-
-
-def test_the_settings_are_the_published_ones(tmp_path: Path) -> None:
-    place = Place(data=pictures(tmp_path, 8, 2))
-    world = setting.setting("cifar10_paper", place)
-    assert world.student == supervised.Config.paper() and world.teaching == supervised.Config.paper(role="teacher")
-    assert world.recovery == {"iterations": 1000} and dwa.Config.paper().iterations == 1000
-    small = setting.setting("cifar10_small", place)
-    assert (small.student.epochs, small.student.network.title) == (300, "convnet(width=48)")
-    assert small.recovery == {"iterations": 200}
-    with refuses("scale"):
-        setting.setting("cifar", place)
 
 
 def test_the_shipped_teacher_is_the_records() -> None:

@@ -177,9 +177,9 @@ def test_where_and_by_what_it_is_computed_belong_to_the_key(
     assert value() == first == 1 and made()[0].fingerprint == kept.fingerprint and files == 1
     assert updates.calls == done > 0 and loads.calls == 0, "from memory"
     assert value("cuda") == 2
-    torch.set_num_threads(1)
-    assert value() == 3 and made()[1] == 2
     torch.set_num_threads(2)
+    assert value() == 3 and made()[1] == 2
+    torch.set_num_threads(1)
     with monkeypatch.context() as patch:
         patch.setattr(torch, "__version__", "2.0.0")
         assert value() == 4 and made()[1] == 3

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass, make_dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,14 +14,14 @@ from torch import Tensor
 
 from ddlab import networks
 from ddlab.core import optimisers, storage
-from ddlab.core.errors import NonFiniteError
+from ddlab.core.errors import DDLabError
 from ddlab.data import ImageData
-from ddlab.methods import selection, sre2l
+from ddlab.methods import selection
 from ddlab.networks import Network
 from ddlab.runs import checkpoint, process
-from ddlab.runs.process import Finished, Inputs
+from ddlab.runs.process import Inputs
 from ddlab.training import supervised
-from tests.support import assert_same, made_data, refuses
+from tests.support import assert_same, refuses
 
 
 @dataclass(frozen=True)
@@ -165,142 +165,18 @@ def test_the_device_is_not_part_of_the_fingerprint(grey: ImageData) -> None:
     assert Inputs(data=grey).fingerprint != Inputs(data=renamed).fingerprint
 
 
-@dataclass(frozen=True)
-class Growing:
-    """A batch under work, those that are done, and a number that changes."""
+def test_the_old_checkpoint_is_whole_until_the_new_one_is(
+    tmp_path: Path, grey: ImageData, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inputs = Inputs(data=grey, device="cpu")
+    states = [step.state for step in process.steps(supervised, supervised.SMALL, inputs)]
+    path = checkpoint.save(tmp_path / "run", supervised, supervised.SMALL, inputs, states[0])
 
-    step: int
-    images: Tensor
-    done: Finished
-    nested: dict[str, Any]
+    def full(*_: Any) -> None:
+        raise OSError("no space left")
 
-
-def growing(step: int) -> Growing:
-    """Every second step finishes a batch; two lists grow, one of them of dicts."""
-    draw = torch.Generator().manual_seed(step)
-    if step == 0:
-        return Growing(0, torch.zeros(4, 3), Finished(), {"kept": Finished()})
-    before = growing(step - 1)
-    if step % 2:
-        return dataclasses.replace(before, step=step, images=torch.randn(5, 3, generator=draw))
-    done, kept = (*before.done, before.images), (*before.nested["kept"], {"step": step, "images": before.images + 1})
-    return Growing(step, torch.randn(4, 3, generator=draw), Finished(done), {"kept": Finished(kept)})
-
-
-GROWING = SimpleNamespace(NAME="growing", State=Growing, total_steps=lambda config, inputs: 9)
-
-
-def written(folder: Path) -> dict[str, int]:
-    """When each file of a folder was written."""
-    return {file.name: file.stat().st_mtime_ns for file in folder.iterdir()} if folder.exists() else {}
-
-
-def test_finished_parts_are_written_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "run.safetensors"
-    kept = checkpoint.Checkpoint(path, GROWING, CONFIG, Inputs())
-    saved: list[str] = []
-    real = storage.save
-    monkeypatch.setattr(storage, "save", lambda file, *rest: saved.append(Path(file).name) or real(file, *rest))
-    state, per_save = growing(1), []
-    for step in range(1, 8):  # as a run has them: what is finished stays the same object
-        new = growing(step)
-        done = (*state.done, *new.done[len(state.done) :])
-        inner = (*state.nested["kept"], *new.nested["kept"][len(state.nested["kept"]) :])
-        state = dataclasses.replace(new, done=Finished(done), nested={"kept": Finished(inner)})
-        kept.save(state)
-        per_save.append(len(saved))
-        assert_same(checkpoint.load(path, GROWING, CONFIG, Inputs()), state)
-    assert per_save == [1, 4, 5, 8, 9, 12, 13] and len(set(saved)) == 1 + 6
-    assert len(written(checkpoint.parts_of(path))) == 6
-
-    before = written(checkpoint.parts_of(path))
-    resumed = checkpoint.Checkpoint(path, GROWING, CONFIG, Inputs())
-    state = resumed.load()
-    resumed.save(dataclasses.replace(state, step=9))
-    assert written(checkpoint.parts_of(path)) == before, "what was read is not written again"
-    assert type(state.done) is type(state.nested["kept"]) is Finished
-
-
-def test_parts_go_with_their_checkpoint(tmp_path: Path) -> None:
-    path = checkpoint.save(tmp_path / "run", GROWING, CONFIG, Inputs(), growing(6))
-    folder = checkpoint.parts_of(path)
-    many = written(folder)
-    (folder / "mine").touch()
-    (folder / f".{next(iter(many))}.0123abcd").touch()  # of a writer that was killed
-    checkpoint.save(path, GROWING, CONFIG, Inputs(), growing(3))  # a run that began anew
-    assert len(many) == 6 and len(written(folder)) == 3 and written(folder).keys() - many.keys() == {"mine"}
-    (folder / "mine").unlink()
-    checkpoint.remove(path)
-    assert not list(tmp_path.iterdir())
-    checkpoint.remove(path)
-    checkpoint.save(path, GROWING, CONFIG, Inputs(), growing(1))
-    assert list(tmp_path.iterdir()) == [path], "without finished parts there is one file"
-
-
-def test_the_old_checkpoint_is_whole_until_the_new_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = checkpoint.save(tmp_path / "run", GROWING, CONFIG, Inputs(), growing(4))
-    real = storage.save
-
-    def full(file: Any, *rest: Any) -> Path:
-        if Path(file) == path:
-            raise OSError("no space left")
-        return real(file, *rest)
-
-    monkeypatch.setattr(storage, "save", full)
-    for later in (7, 1):  # what follows, and a run begun anew, without these parts
-        with pytest.raises(OSError, match="no space"):
-            checkpoint.save(path, GROWING, CONFIG, Inputs(), growing(later))
-    assert_same(checkpoint.load(path, GROWING, CONFIG, Inputs()), growing(4))
-
-
-def test_a_part_that_is_missing_damaged_or_of_another_run(tmp_path: Path) -> None:
-    path = checkpoint.save(tmp_path / "run", GROWING, CONFIG, Inputs(), growing(4))
-    first, *_, foreign = sorted(checkpoint.parts_of(path).iterdir())
-    content = first.read_bytes()
-    for wrong, words in ((content[:-9], "complete ddlab checkpoint part"), (content[:-1] + b"\7", "damaged")):
-        first.write_bytes(wrong)
-        with refuses("path", words, first.name):
-            checkpoint.load(path, GROWING, CONFIG, Inputs())
-    first.write_bytes(foreign.read_bytes())
-    with refuses("checkpoint", "of another run", first.name):
-        checkpoint.load(path, GROWING, CONFIG, Inputs())
-    first.unlink()
-    with refuses("checkpoint", "parts beside it", first.name):
-        checkpoint.load(path, GROWING, CONFIG, Inputs())
-    first.write_bytes(content)
-    assert_same(checkpoint.load(path, GROWING, CONFIG, Inputs()), growing(4))
-    tensors, header = storage.load(path, "checkpoint")
-    header["state"]["of"][1][2]["parts"][0] = "../other"
-    storage.save(path, tensors, header, "checkpoint")
-    with refuses("path", "no name of a part"):
-        checkpoint.load(path, GROWING, CONFIG, Inputs())
-
-
-def test_a_checkpoint_with_all_in_one_file_is_still_read(tmp_path: Path) -> None:
-    """As they were before there were parts: `done` one tensor of all batches."""
-    data = made_data()
-    teacher = networks.initialise(networks.spec("convnet", width=4).for_data(data), seed=0)
-    inputs, config = Inputs(data=data, teachers=(teacher,), device="cpu"), sre2l.SMALL
-    states = [step.state for step in process.steps(sre2l, config, inputs)]
-    old = make_dataclass(
-        "State", [("step", int), ("images", Tensor), ("optimiser", optimisers.AdamState), ("done", Tensor)]
-    )
-    older = SimpleNamespace(NAME=sre2l.NAME, State=old, total_steps=sre2l.total_steps)
-    parts = vars(states[3]) | {"done": torch.stack(states[3].done)}
-    file = checkpoint.save(tmp_path / "old", older, config, inputs, old(**parts))
-    with refuses("checkpoint", "another source"):
-        checkpoint.load(file, sre2l, config, inputs)
-    assert_same(checkpoint.load(file, sre2l, config, inputs, resume_anyway=True), states[3])
-
-
-def test_nan_in_what_is_finished_is_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: set[int] = set()
-    state = growing(6)
-    process.check_finite("growing", 6, state, seen=seen)
-    calls, real = [], torch.isfinite
-    monkeypatch.setattr(torch, "isfinite", lambda value: calls.append(value) or real(value))
-    process.check_finite("growing", 6, state, seen=seen)
-    assert len(calls) == 1
-    broken = dataclasses.replace(state, done=Finished((*state.done, state.images * torch.nan)))
-    with pytest.raises(NonFiniteError, match=r"in done\[3\] at step 6"):
-        process.check_finite("growing", 6, broken, seen=seen)
+    monkeypatch.setattr(storage, "write_atomically", full)
+    with pytest.raises((OSError, DDLabError), match="no space"):
+        checkpoint.save(path, supervised, supervised.SMALL, inputs, states[1])
+    assert_same(checkpoint.load(path, supervised, supervised.SMALL, inputs), states[0])
+    assert list(tmp_path.iterdir()) == [path]
