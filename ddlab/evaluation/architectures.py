@@ -12,7 +12,6 @@ from ..core import errors
 from ..data import ImageData
 from ..distilled import DistilledSet
 from ..networks import Network, NetworkSpec
-from ..runs.parallel import checked_jobs
 from ..training import supervised
 from .students import Evaluation, evaluations, prepared
 
@@ -45,7 +44,7 @@ def across(
     seeds: Sequence[int] = (0, 1, 2, 3, 4),
     config: supervised.Config | None = None,
     device: torch.device | str = "auto",
-    jobs: int | str = "auto",
+    jobs: int | None = None,
     progress: bool = False,
 ) -> Architectures:
     """`evaluate` once for each architecture, all else equal; all their students at once.
@@ -70,5 +69,5 @@ def across(
         "labels": labels, "teacher": teacher, "seeds": seeds, "config": config, "device": device,
     }  # fmt: skip
     asked = {each.title: prepared(distilled, data, network=each, **shared) for each in wanted}
-    found = evaluations(asked, checked_jobs("jobs", jobs), None, errors.check_boolean("progress", progress))
+    found = evaluations(asked, jobs, None, errors.check_boolean("progress", progress))
     return Architectures(found, complete=len(found) == len(wanted) and all(each.complete for each in found.values()))

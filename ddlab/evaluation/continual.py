@@ -22,9 +22,8 @@ from ..data.images import Split
 from ..distilled import DistilledSet, HardLabels, OnlineTeacher, StoredLabels, Targets
 from ..networks import Network, NetworkSpec
 from ..networks.specification import hooked_layers
-from ..runs.parallel import Jobs
 from ..training import supervised
-from .students import Evaluation, evaluate
+from .students import Evaluation, Jobs, evaluate
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ def class_incremental(
     order_seed: int | None = None,
     config: supervised.Config | None = None,
     device: torch.device | str = "auto",
-    jobs: Jobs = "auto",
+    jobs: Jobs = None,
     progress: bool = False,
 ) -> Continual:
     """Accuracy over the classes seen so far, stage by stage, with the distilled images of these classes as memory.

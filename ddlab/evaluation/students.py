@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import statistics
 import time
@@ -13,16 +12,15 @@ from typing import Annotated, Any
 import torch
 
 from ..core import errors
-from ..core.boundary import among, checked
+from ..core.boundary import among, checked, within
 from ..core.interval import interval
 from ..core.progress import Progress
 from ..data import ImageData
 from ..distilled import DistilledSet
 from ..networks import NetworkSpec
 from ..networks.family import REGISTERED
-from ..runs import cache, parallel
+from ..runs import cache
 from ..runs import process as driver
-from ..runs.parallel import Jobs
 from ..runs.process import Inputs
 from ..training import supervised
 from ..training.relabelling import Teachers, as_teachers
@@ -74,6 +72,7 @@ def distinct_seeds(argument: str, given: Any) -> list[int]:
 
 
 Seeds = Annotated[Sequence[int], distinct_seeds]
+Jobs = Annotated[int, within(1)] | None
 
 
 @checked
@@ -87,7 +86,7 @@ def evaluate(
     seeds: Seeds = (0, 1, 2, 3, 4),
     config: supervised.Config | None = None,
     device: torch.device | str = "auto",
-    jobs: Jobs = "auto",
+    jobs: Jobs = None,
     on_student: Callable[[int, float], None] | None = None,
     progress: bool = False,
 ) -> Evaluation:
@@ -104,15 +103,15 @@ def evaluate(
             With labels "epochs" its views are those of the labels, so that seeds differ in the weights alone, and it may have no more
             epochs than these.
             The published ResNet-18 students are `supervised.Config.paper()`.
-        jobs: how many students are trained at once, by as many processes, this one included: on a CPU "auto" (as many as there are
-            cores for, with 4 GB free, if that pays), or a number. Each process has the threads of this one, so that the numbers are
-            the same, bit for bit: with `torch.set_num_threads(1)`, two cores train two students.
+        jobs: how many students are trained at once, each in a process of joblib's with as many threads as this one, so that the numbers
+            are the same, bit for bit; None: one after another here, or what `joblib.parallel_config(...)` around the call says, which
+            may spread them over the machines of a dask cluster.
         progress: one line of all students on standard output, with the time left.
         on_student: called with (seed, accuracy) after each student, in the order in which they are done.
 
     Raises:
         DDLabError: unknown labels, labels that the set does not have, a missing or another teacher, data of another shape or
-            normalisation; jobs of 2 or more on a GPU, or for networks of your own, which other processes do not know.
+            normalisation; several jobs on a GPU, or for networks of your own, which other processes do not know.
         KeyboardInterrupt: before the first student was whole. Later ones leave what is there, with `complete=False`.
     """
     options: dict[str, Any] = {"labels": labels, "teacher": teacher, "network": network, "config": config}
@@ -134,7 +133,7 @@ class _Asked:
 def evaluate_all(
     several: Mapping[Any, Mapping[str, Any]],
     *,
-    jobs: int | str = "auto",
+    jobs: int | None = None,
     on_student: Callable[[Any, int, float], None] | None = None,
     progress: bool = False,
     **shared: Any,
@@ -156,7 +155,6 @@ def evaluate_all(
         errors.check_choice("an argument of evaluate", argument, tuple(inspect.signature(prepared).parameters))
     errors.check_function("on_student", on_student, optional=True)
     asked = {name: prepared(**{**shared, **own}) for name, own in several.items()}
-    jobs = parallel.checked_jobs("jobs", jobs)
     found = evaluations(asked, jobs, on_student, errors.check_boolean("progress", progress))
     if len(found) < len(asked):
         raise KeyboardInterrupt("students were still being trained")
@@ -184,9 +182,10 @@ def prepared(
 
 
 def evaluations(
-    asked: Mapping[Any, _Asked], jobs: int | str, on_student: Callable[[Any, int, float], None] | None, progress: bool
+    asked: Mapping[Any, _Asked], jobs: int | None, on_student: Callable[[Any, int, float], None] | None, progress: bool
 ) -> dict[Any, Evaluation]:
     """Students that are known are found again, the others are trained; the evaluations that have at least one."""
+    jobs = None if jobs is None else errors.check_integer("jobs", jobs, 1)
     calls, keys = {}, {}
     for name, each in asked.items():
         inputs, data = each.inputs.fingerprint, each.data.fingerprint
@@ -205,17 +204,17 @@ def evaluations(
         if known is not None:
             take(student, known, 0.0)
     waiting = [student for student in calls if student not in found]
-    sizes = [supervised.total_steps(*calls[student][:2]) for student in waiting]
-    alone, megabytes = _alone(asked.values()), _megabytes(asked.values())
-    beside = parallel.processes_beside(jobs, len(waiting), alone=alone, megabytes=megabytes)
-    line = Progress("students", sum(sizes), progress)
-    given = [calls[student] for student in waiting]
+    _check_jobs(jobs, asked.values())
+    import joblib
+
+    line = Progress("students", len(waiting), progress)
+    tasks = (joblib.delayed(_trained)(*calls[student], threads=torch.get_num_threads()) for student in waiting)
     try:
-        with contextlib.closing(parallel.calls(_trained, given, sizes, jobs=jobs, beside=beside, line=line)) as results:
-            for number, (value, seconds) in results:
-                device = given[number][1].device
-                cache.remember(lambda value=value: value, *keys[waiting[number]], device=device)
-                take(waiting[number], value, seconds)
+        results = joblib.Parallel(n_jobs=jobs, return_as="generator")(tasks)
+        for number, (student, (value, seconds)) in enumerate(zip(waiting, results, strict=True), start=1):
+            cache.remember(lambda value=value: value, *keys[student], device=calls[student][1].device)
+            take(student, value, seconds)
+            line.show(number)
     except KeyboardInterrupt:
         # A half-trained student says nothing; the whole ones stand.
         if not found:
@@ -243,21 +242,14 @@ def _evaluation(asked: _Asked, found: dict[int, tuple[float, float]]) -> Evaluat
     )
 
 
-def _alone(asked: Iterable[_Asked]) -> str:
-    """Why only this process can train these students; "" where others can as well."""
-    for each in asked:
+def _check_jobs(jobs: int | None, asked: Iterable[_Asked]) -> None:
+    """Raise if other processes are to train what only this one can."""
+    for each in asked if jobs not in (None, 1) else ():
         if torch.device(each.inputs.device).type != "cpu":
-            return "on a GPU"
+            errors.fail("jobs", "None or 1 on a GPU", jobs)
         specs = [each.config.network, *(teacher.spec for teacher in each.inputs.teachers)]
         if any(spec.family in REGISTERED for spec in specs):
-            return "for a network of your own, which other processes do not know"
-    return ""
-
-
-def _megabytes(asked: Iterable[_Asked]) -> float:
-    """What the images take in another process: as they are sent, as they are held, and normalised for the test."""
-    sizes = [each.data.train_images.numel() + 5 * each.data.test_images.numel() for each in asked]
-    return 2 * max(sizes) / 2**20
+            errors.fail("jobs", "None or 1 for a network of your own, which other processes do not know", jobs)
 
 
 def check_like(distilled: DistilledSet, data: ImageData) -> None:
@@ -300,10 +292,11 @@ def _tested(
     return accuracy(student.to(inputs.device), data)
 
 
-def _trained(
-    config: supervised.Config, inputs: Inputs, data: ImageData, *, watch: Callable[[int], None] | None = None
-) -> tuple[float, float]:
-    """A student's test accuracy and its CPU-seconds, in whichever process."""
-    start = time.process_time()
-    on_step = None if watch is None else lambda step: watch(step.index)
-    return _tested(config, inputs, data, on_step), time.process_time() - start
+def _trained(config: supervised.Config, inputs: Inputs, data: ImageData, *, threads: int) -> tuple[float, float]:
+    """A student's test accuracy and its CPU-seconds, in whichever process, with so many threads."""
+    before, start = torch.get_num_threads(), time.process_time()
+    torch.set_num_threads(threads)
+    try:
+        return _tested(config, inputs, data, None), time.process_time() - start
+    finally:
+        torch.set_num_threads(before)

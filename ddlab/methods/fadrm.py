@@ -109,7 +109,8 @@ class Config(sre2l.Config):
     def paper(cls, dataset: str = "cifar100", **changes: Any) -> Self:
         """The published settings for "cifar10" or "cifar100"."""
         errors.check_choice("dataset", dataset, ("cifar10", "cifar100"))
-        return cls(**{"precision": "bfloat16"} | changes)
+        published: dict[str, Any] = {"precision": "bfloat16"}
+        return cls(**published | changes)
 
     def rules(self) -> None:
         if self.merges + 1 > self.iterations:

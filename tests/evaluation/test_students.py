@@ -214,7 +214,7 @@ def test_only_this_process_knows_your_own_network(grey: ImageData, distilled: Di
         torch.nn.Flatten(), torch.nn.Linear(channels * image_size[0] * image_size[1], classes)
     ))  # fmt: skip
     try:
-        with refuses("jobs", "'auto' or 1 for a network of your own"):
+        with refuses("jobs", "None or 1 for a network of your own"):
             evaluate(distilled, grey, labels="hard", network="own_mlp", seeds=(0, 1), config=CONFIG, jobs=2)
         evaluate(distilled, grey, labels="hard", network="own_mlp", seeds=(0, 1), config=CONFIG)
     finally:
@@ -271,7 +271,7 @@ def test_labels_have_no_default(grey: ImageData, distilled: DistilledSet) -> Non
         ({"labels": "soft"}, ["labels", "one of 'hard', 'stored', 'online'"]),
         ({"seeds": ()}, ["seeds"]),
         ({"seeds": (0, 0)}, ["seeds", "all different"]),
-        ({"jobs": 0}, ["jobs", "'auto' or an integer of at least 1"]),
+        ({"jobs": 0}, ["jobs", "an integer of at least 1"]),
         ({"data": made_data(classes=2)}, ["distilled", "2 classes"]),
         ({"data": made_data(channels=3)}, ["distilled", "3 channels"]),
         ({"data": made_data(size=9)}, ["distilled", "(9, 9)"]),

@@ -15,7 +15,6 @@ from ddlab.lessons import lesson as frame
 from ddlab.lessons.inverting_a_network import experiments as inverting_a_network
 from ddlab.lessons.inverting_a_network.experiments import CHECKS
 from ddlab.methods import sre2l
-from ddlab.runs.parallel import peak_megabytes
 
 NAME = "20_inverting_a_network"
 
@@ -166,16 +165,6 @@ def test_a_static_figure_is_shown_with_its_words(monkeypatch) -> None:
     ddlab.start(NAME).show(figure)
     plot, words = shown
     assert plot.figure is figure and plot.alt == figures.alt_text(figure) and "a 0.1; b 0.2" in words.data
-
-
-def test_the_peak_of_a_child_is_its_own() -> None:
-    import subprocess
-    import sys
-
-    big = torch.zeros(80_000_000)  # 320 MB in this process
-    code = "import ddlab.runs.parallel as l; print(l.peak_megabytes())"
-    child = float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
-    assert big.numel() and 100 < child < peak_megabytes()
 
 
 @pytest.mark.parametrize(
