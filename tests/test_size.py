@@ -12,20 +12,20 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 ROOMS = {
-    "ddlab/core": 1834,
+    "ddlab/core": 1758,
     "ddlab/data": 2550,
-    "ddlab/networks": 1996,
+    "ddlab/networks": 1987,
     "ddlab/distilled": 1489,
-    "ddlab/runs": 1293,
-    "ddlab/training": 3480,
-    "ddlab/methods": 5640,
+    "ddlab/runs": 1291,
+    "ddlab/training": 3463,
+    "ddlab/methods": 5631,
     "ddlab/evaluation": 2013,
     "ddlab/theory": 4327,
     "ddlab/records": 725,
     "ddlab/figures": 3842,
     "ddlab/explorers": 2791,
     "ddlab/lessons": 16062,
-    "tests": 37535,
+    "tests": 37400,
 }
 
 

@@ -5,18 +5,15 @@ Every message is one sentence: the argument, what is allowed, what was given. An
 
 from __future__ import annotations
 
-import contextlib
-import contextvars
 import difflib
 import math
 import numbers
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn, TypeVar
 
 import torch
 
 Kind = TypeVar("Kind")
-_played: contextvars.ContextVar[str | None] = contextvars.ContextVar("played", default=None)
 
 
 class DDLabError(ValueError):
@@ -169,22 +166,12 @@ def all_finite(value: torch.Tensor) -> bool:
 
 def is_dense(value: torch.Tensor) -> bool:
     """Whether a tensor has its numbers laid out in memory."""
-    return value.layout is torch.strided and (not value.is_meta or _played.get() is not None)
-
-
-@contextlib.contextmanager
-def numberless(device: torch.device) -> Iterator[None]:
-    """For whoever only counts what a run takes: tensors on the "meta" device, which have no numbers, are let through and play `device`."""
-    token = _played.set(device.type)
-    try:
-        yield
-    finally:
-        _played.reset(token)
+    return value.layout is torch.strided and not value.is_meta
 
 
 def kind_of(device: torch.device) -> str:
-    """ "cpu" or "cuda", where the one goes another way than the other; inside `numberless` that of the device that is played."""
-    return (_played.get() or "cpu") if device.type == "meta" else device.type
+    """ "cpu" or "cuda", where the one goes another way than the other."""
+    return device.type
 
 
 def _is_finite(value: numbers.Real) -> bool:
@@ -202,8 +189,6 @@ def checked_device(device: torch.device | str) -> torch.device:
         found = torch.device(device)
     except (RuntimeError, TypeError):
         fail("device", "'auto', 'cpu' or 'cuda'", device)
-    if found.type == "meta" and _played.get() is not None:
-        return found
     if found.type not in ("cpu", "cuda"):
         fail("device", "'auto', 'cpu' or 'cuda'", str(device))
     if found.type == "cuda" and not torch.cuda.is_available():

@@ -87,7 +87,7 @@ class Config(Parameters):
     precision: str = parameter(
         "float32",
         choices=PRECISIONS,
-        help="Of the networks' passes (tf32: of convolutions on a GPU); distances and images stay as they are.",
+        help="Of the networks' passes; distances and images stay as they are.",
     )
     seed: int = parameter(0, range=(0, None), help="Of every draw.")
 

@@ -33,7 +33,6 @@ from ..networks import Network, Outputs
 # E[x^2] / variance up to which E[x^2] - mean^2 keeps float32's precision but for two digits.
 FIRST_LAYER = 10.0  # how often the first batch-norm layer counts
 _LARGEST_RATIO = 32.0
-Statistics = Callable[[Tensor], tuple[Tensor, Tensor]]
 
 
 def batch_norm_mean_gap(inputs: Tensor, running_mean: Tensor) -> Tensor:
@@ -72,13 +71,7 @@ def channel_statistics(inputs: Tensor) -> tuple[Tensor, Tensor]:
         variance = second - mean.square()
         if bool((second <= _LARGEST_RATIO * variance).all()):
             return variance.float(), mean.float()
-    return torch_statistics(inputs)
-
-
-def torch_statistics(inputs: Tensor) -> tuple[Tensor, Tensor]:
-    """The same by torch.var_mean."""
-    variance, mean = torch.var_mean(inputs.float() if inputs.dtype.itemsize < 4 else inputs, (0, 2, 3), correction=0)
-    return variance, mean
+    return torch.var_mean(inputs.float() if inputs.dtype.itemsize < 4 else inputs, (0, 2, 3), correction=0)
 
 
 class _BatchNormGaps(torch.autograd.Function):
@@ -144,18 +137,18 @@ class _Statistics(torch.autograd.Function):
     """The identity on the inputs, and their statistics, of which `_GatheredGaps` sends back no slopes but scale and shift by channel."""
 
     @staticmethod
-    def forward(ctx: Any, inputs: Tensor, statistics: Statistics) -> tuple[Tensor, Tensor, Tensor]:
-        variance, mean = statistics(inputs)
+    def forward(ctx: Any, inputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        variance, mean = channel_statistics(inputs)
         ctx.save_for_backward(inputs)
         return inputs.view_as(inputs), mean, variance
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, None]:
+    def backward(ctx: Any, *slopes: Tensor) -> Tensor:
         above, shift, scale = slopes
         (inputs,) = ctx.saved_tensors
         scale, shift = (each.to(inputs.dtype).view(1, -1, 1, 1) for each in (scale, shift))
-        return torch.addcmul(above, inputs, scale).add_(shift), None
+        return torch.addcmul(above, inputs, scale).add_(shift)
 
 
 class _GatheredGaps(torch.autograd.Function):
@@ -213,7 +206,6 @@ def matched_call(
     weights: Mapping[str, Tensor] | None = None,
     precision: str = "float32",
     gathered: bool | None = None,
-    statistics: Statistics = channel_statistics,
 ) -> Matched:
     """Run the frozen teacher on images and compare the statistics at each batch-norm layer with what the layer remembers.
 
@@ -223,7 +215,6 @@ def matched_call(
         weights: weights to run with, where they are not the teacher's own (perturbed ones).
         precision: "float32", or "bfloat16" for the network under autocast; the statistics stay in float32.
         gathered: all layers' gaps in one go, which spares a GPU three quarters of its calls and changes last bits; None: on a GPU.
-        statistics: what takes them where gaps are gathered; `torch_statistics` looks at no number.
     """
     together = errors.kind_of(images.device) != "cpu" if gathered is None else gathered
     passed: list[tuple[Tensor, Tensor, Tensor]] = []  # of each layer: inputs, then means and variances, or both gaps
@@ -231,7 +222,7 @@ def matched_call(
 
     def compare(layer: str, inputs: Tensor) -> Tensor:
         remembered.append((teacher.weights[f"{layer}.running_mean"], teacher.weights[f"{layer}.running_var"]))
-        passed.append(_Statistics.apply(inputs, statistics) if together else batch_norm_gaps(inputs, *remembered[-1]))
+        passed.append(_Statistics.apply(inputs) if together else batch_norm_gaps(inputs, *remembered[-1]))
         return passed[-1][0]
 
     with networks.passes_in(precision, images.device):

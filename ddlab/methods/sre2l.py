@@ -123,7 +123,7 @@ class Config(Parameters):
     precision: str = parameter(
         "float32",
         choices=PRECISIONS,
-        help="Of the network (tf32: of convolutions on a GPU); statistics and images stay float32.",
+        help="Of the network; statistics and images stay float32.",
     )
     seed: int = parameter(0, range=(0, None), help="Of every draw.")
 

@@ -11,13 +11,13 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from ..core import errors
-from ..core.arithmetic import arithmetic
+from ..core.arithmetic import exact_float32
 from ..core.boundary import Count, Images, checked
 from .family import REGISTERED, refuse, said, zeros_of
 from .specification import ImageSize, Network, NetworkSpec, check_weights, hooked_layers, skeleton
@@ -120,13 +120,6 @@ def call(
     features = found["features"]
     last_conv = found["last_conv"] if "last_conv" in found else features[:, :, None, None]
     return Outputs(logits, features, last_conv, inputs), buffers
-
-
-def in_format(memory_format: str, value: Tensor) -> Tensor:
-    """Images and convolutions, [n, c, h, w], as they shall lie in memory: "preserve" leaves them as they are, "channels_last"."""
-    return (
-        value.to(memory_format=torch.channels_last) if memory_format == "channels_last" and value.ndim == 4 else value
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,7 +238,6 @@ def predict(
     images: Images,
     *,
     batch_size: Count | None = None,
-    memory_format: Literal["preserve", "channels_last"] = "preserve",
 ) -> Outputs:
     """The outputs of a network in evaluation mode, without gradients, in batches of `batch_size` images.
 
@@ -253,15 +245,14 @@ def predict(
 
     Args:
         batch_size: default 512, fewer above 32 px, so that a batch has no more pixels than that.
-        memory_format: "channels_last" moves the last bits; ConvNets are 1.3 to 1.5 times as fast on a CPU, a ResNet-18 is not.
     """
     if batch_size is None:
         batch_size = max(min(512, _PIXELS_AT_ONCE // max(images.shape[2] * images.shape[3], 1)), 1)
     batch_size = min(batch_size, max(len(images), 1))
-    with torch.no_grad(), arithmetic(None, network.device):
-        weights = {name: in_format(memory_format, value) for name, value in network.weights.items()}
-        batches = (in_format(memory_format, batch.to(network.device)) for batch in images.split(batch_size))
-        parts = [call(network.spec, weights, batch)[0] for batch in batches]
+    exact_float32(network.device)
+    with torch.no_grad():
+        batches = (batch.to(network.device) for batch in images.split(batch_size))
+        parts = [call(network.spec, network.weights, batch)[0] for batch in batches]
     return Outputs(
         logits=torch.cat([part.logits for part in parts]).to(images.device),
         features=torch.cat([part.features for part in parts]).to(images.device),

@@ -26,7 +26,7 @@ import torch
 from torch import Tensor
 
 from ..core import errors, storage
-from ..core.arithmetic import computing
+from ..core.arithmetic import exact_float32
 from ..core.errors import DDLabError, NonFiniteError
 from ..core.parameters import Parameters
 from ..data import ImageData
@@ -118,8 +118,8 @@ def steps(process: Any, config: Any, inputs: Inputs, state: Any = None) -> Itera
 def start(process: Any, config: Any, inputs: Inputs) -> Any:
     """The state before the first update, after checking that the config is the process's own."""
     check_call(process, config, inputs)
-    with computing(config, inputs.device):
-        return process.init(config, inputs)
+    exact_float32(inputs.device)
+    return process.init(config, inputs)
 
 
 def check_call(process: Any, config: Any, inputs: Any, state: Any = None) -> None:
@@ -161,10 +161,11 @@ def check_goes_on(process: Any, before: int, state: Any) -> None:
 
 
 def _steps(process: Any, config: Any, inputs: Inputs, state: Any) -> Iterator[Step]:
+    exact_float32(inputs.device)
     total = process.total_steps(config, inputs)
     while state.step < total:
         before = state.step
-        with computing(config, inputs.device), storage.by_version():  # inputs stay as they are in a step
+        with storage.by_version():  # inputs stay as they are in a step
             state, trace = process.update(config, inputs, state)
         check_goes_on(process, before, state)
         yield Step(state.step, total, state, trace)

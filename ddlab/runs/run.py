@@ -26,7 +26,6 @@ import torch
 from torch import Tensor
 
 from ..core import errors, storage
-from ..core.arithmetic import computing
 from ..core.errors import DDLabError, NonFiniteError
 from ..core.progress import Progress
 from ..core.source import source
@@ -235,7 +234,7 @@ class Run:
             while self._state is not None and self._state.step < until:
                 begun = time.monotonic()
                 self.started = self.started or begun
-                with computing(self.config, self.inputs.device), storage.by_version():
+                with storage.by_version():
                     state, trace = self.process.update(self.config, self.inputs, self._state)
                 check_goes_on(self.process, self._state.step, state)
                 self._take(state, trace)
@@ -289,7 +288,7 @@ class Run:
         else:
             state = self._first if self._first is not None else self._made()
         while state.step < step:
-            with computing(self.config, self.inputs.device), storage.by_version():
+            with storage.by_version():
                 state, _ = self.process.update(self.config, self.inputs, state)
         return state
 
@@ -376,8 +375,7 @@ class Run:
         """
         state = self.state()
         self._check_finite(state, self._trace)
-        with computing(self.config, self.inputs.device):
-            return self.process.finish(self.config, self.inputs, state)
+        return self.process.finish(self.config, self.inputs, state)
 
     def _begin(self, until: int | None, deadline: float | None, watch: Callable[[Run], None] | None) -> None:
         if self._state is not None:
@@ -399,8 +397,7 @@ class Run:
         self._take(state, None)
 
     def _made(self) -> Any:
-        with computing(self.config, self.inputs.device):
-            return self.process.init(self.config, self.inputs)
+        return self.process.init(self.config, self.inputs)
 
     def _check_finite(self, state: Any, trace: Any) -> None:
         """Not after every update: a GPU is waited for."""

@@ -151,10 +151,8 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     images, targets = (devices.moved(each[seen], inputs.device) for each in (views, representations))
     leaves = {name: state.weights[name].detach().requires_grad_() for name in networks.parameter_names(spec)}
     with torch.enable_grad():
-        laid = {name: networks.in_format(config.memory_format, value) for name, value in leaves.items()}
         with networks.passes_in(config.precision, images.device):
-            shown = networks.in_format(config.memory_format, images)
-            outputs, buffers = networks.call(spec, {**state.weights, **laid}, shown, train=True)
+            outputs, buffers = networks.call(spec, {**state.weights, **leaves}, images, train=True)
         loss = losses.regression_loss(outputs.logits.to(targets.dtype), targets)
         slopes = torch.autograd.grad(loss, list(leaves.values()))
     gradients = dict(zip(leaves, slopes, strict=True))

@@ -256,14 +256,13 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     targets = _targets_of(config, inputs, view, labels, stored)
     names = networks.parameter_names(spec)
     leaves = {name: state.weights[name].detach().requires_grad_() for name in names}
-    weights, shown = state.weights, networks.in_format(config.memory_format, view.images)
+    weights, shown = state.weights, view.images
     if config.passes == 2:
         with torch.no_grad(), networks.passes_in(config.precision, shown.device):
             weights = {**weights, **networks.call(spec, weights, shown, train=True)[1]}
     with torch.enable_grad():
-        laid = {name: networks.in_format(config.memory_format, value) for name, value in leaves.items()}
         with networks.passes_in(config.precision, shown.device):
-            outputs, buffers = networks.call(spec, {**weights, **laid}, shown, train=True)
+            outputs, buffers = networks.call(spec, {**weights, **leaves}, shown, train=True)
         temperature = 1.0 if config.labels == "hard" else config.temperature
         logits = outputs.logits.to(targets.dtype)
         if config.labels == "regression":

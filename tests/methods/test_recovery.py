@@ -206,7 +206,7 @@ def test_gathered_gaps_that_are_closed_have_zero_gradient() -> None:
     """The first layer's, while the second's, of fewer channels, are open."""
     first, second = draw(4, 3, 2, 2).requires_grad_(), draw(4, 2, 2, 2).requires_grad_()
     variance, mean = torch.var_mean(first.detach(), (0, 2, 3), correction=0)
-    passed = [recovery._Statistics.apply(each, recovery.channel_statistics) for each in (first, second)]
+    passed = [recovery._Statistics.apply(each) for each in (first, second)]
     gaps = recovery.gathered_gaps(passed, [(mean, variance), remembered(2)])
     assert not gaps[:, 0].any() and bool((gaps[:, 1] > 0).all())
     gradients = torch.autograd.grad(gaps.sum() + passed[0][0].sum(), (first, second), materialize_grads=True)

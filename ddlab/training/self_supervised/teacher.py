@@ -198,10 +198,8 @@ def updated(
 
     def encode(encoder: Mapping[str, Tensor], images: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         weights = _part(encoder, "network")
-        laid = {name: networks.in_format(config.memory_format, value) for name, value in weights.items()}
         with networks.passes_in(config.precision, images.device):
-            shown = networks.in_format(config.memory_format, images)
-            outputs, buffers = networks.call(spec, laid, shown, train=True)
+            outputs, buffers = networks.call(spec, weights, images, train=True)
         features.append(outputs.features.to(images.dtype))
         return projected(_part(encoder, "projector"), features[-1]), {**encoder, **_joined(network=buffers)}
 
