@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tests.browser.notebook_page import NotebookPage
 
@@ -12,17 +12,17 @@ NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 # Each control that can be seen: the number of its explorer, the explorer's title, its label, and what it is.
 _CONTROLS = """() => [...document.querySelectorAll('.jp-Notebook .ddlab-explorer')].flatMap((explorer, number) => {
   const title = explorer.querySelector('.ddlab-title')?.textContent ?? '';
-  const seen = (element) => element.offsetParent !== null && !element.disabled;
+  const seen = (element) => element.offsetParent !== null && !element.disabled && !element.querySelector(':disabled');
   const label = (element) => element.closest('.jupyter-widgets')?.querySelector('.widget-label')?.textContent ?? '';
   return [['slider', '.noUi-handle'], ['buttons', '.widget-toggle-buttons'], ['list', '.widget-dropdown select']].flatMap(
     ([kind, selector]) => [...explorer.querySelectorAll(selector)].filter(seen).map(
       (element) => ({explorer: number, title, kind, label: label(element.parentElement.closest('.jupyter-widgets') ?? element)})));
 })"""
-# What is drawn: of plots how often, pictures by their bytes, tables by their text.
+# What is drawn or said: of plots how often, pictures by their bytes, tables and the sentence (which says what waits) by their text.
 _DRAWN = """(number) => { const explorer = document.querySelectorAll('.jp-Notebook .ddlab-explorer')[number];
   return [...explorer.querySelectorAll('.ddlab-plot')].map((plot) => [plot.dataset.drawn, plot.dataset.cursor].join())
     .concat([...explorer.querySelectorAll('img')].map((image) => image.src.length + image.src.slice(-200)))
-    .concat([...explorer.querySelectorAll('table')].map((table) => table.innerText)).join('|'); }"""
+    .concat([...explorer.querySelectorAll('table, .ddlab-sentence')].map((text) => text.innerText)).join('|'); }"""
 
 
 class Control(NamedTuple):
@@ -70,7 +70,7 @@ def move(opened: NotebookPage, control: Control) -> None:
 
 
 def redraws(opened: NotebookPage, control: Control, seconds: float = 20) -> bool:
-    """Move it: whether its explorer then draws a plot, a picture or a table anew."""
+    """Move it: whether its explorer then draws a plot, a picture or a table anew, or says something else."""
     before = opened.page.evaluate(_DRAWN, control.explorer)
     move(opened, control)
     for _ in range(int(10 * seconds)):
@@ -80,20 +80,20 @@ def redraws(opened: NotebookPage, control: Control, seconds: float = 20) -> bool
     return False
 
 
-def colours(opened: NotebookPage) -> dict[str, str]:
-    """Plot with words of its own -> the colour of its text."""
-    return {plot["title"] + plot["alt"][:60]: plot["text_colour"] for plot in opened.plots() if plot["alt"]}
+def colours(opened: NotebookPage) -> list[str]:
+    """The colour of the text of each plot with words of its own."""
+    return [plot["text_colour"] for plot in opened.plots() if plot["alt"]]
 
 
 def in_both_themes(opened: NotebookPage, picture: str) -> None:
     """Look at the page in light and dark: every plot follows; screenshots go to test-results."""
-    light: Any = colours(opened)
+    light = colours(opened)
     opened.screenshot(f"{picture}_light")
     opened.set_theme("dark")
     opened.screenshot(f"{picture}_dark")
     dark = colours(opened)
     opened.set_theme("light")
-    assert light and light.keys() == dark.keys() and all(light[plot] != dark[plot] for plot in light), (light, dark)
+    assert light and len(light) == len(dark) and not set(light) & set(dark), (light, dark)
 
 
 def after_a_reload(opened: NotebookPage, plots: int) -> None:
