@@ -56,7 +56,7 @@ def parts(everything: bool) -> dict[str, list[Command]]:
         "checks": checks(),
         "unit": tests("unit", *TOGETHER, *chosen, "--doctest-modules", *UNIT, "ddlab"),
         "solutions": tests("solutions", "--numprocesses=2", "--dist=loadfile", *solutions),
-        "browser": tests("browser", *chosen, "tests/browser"),
+        "browser": tests("browser", *TOGETHER, *chosen, "tests/browser"),
     }
 
 

@@ -144,6 +144,7 @@ def test_a_wrong_answer_raises_where_solutions_are_tested(monkeypatch: pytest.Mo
         lesson.check("bytes", 1.0)
 
 
+@pytest.mark.slow
 def test_pairs_share_their_seeds_and_differ_between_pairs() -> None:
     data, teacher = inverting_a_network.trained_on_digits()
     one = inverting_a_network.three_sets(data, teacher, seed=1)

@@ -14,6 +14,8 @@ from ddlab.lessons.shared import unlabelled
 from tests.lessons.shared.unlabelled_rows import rows
 from tests.support import assert_claims_are_measured
 
+pytestmark = pytest.mark.slow  # the register: it goes
+
 QUICK = ("B7", "B7 learnt")
 
 

@@ -402,6 +402,7 @@ def test_what_cannot_be_is_said(
 # -- what a set is worth
 
 
+@pytest.mark.slow
 def test_a_probe_finds_what_the_evaluation_finds(data: ImageData, teacher: Network) -> None:
     other = made_data(size=8, seed=5)
     lab = SelfSupervisedLab(data, teacher, SMALL, other=other, pretraining=PRETRAINING, candidates=(1e-2,))

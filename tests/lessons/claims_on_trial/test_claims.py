@@ -19,6 +19,8 @@ from ddlab.lessons.claims_on_trial import crop_world, losses, merging, networks,
 from ddlab.lessons.shared import printed_sentences, printed_tables
 from ddlab.lessons.shared.effects import drawn, log_uniform
 
+pytestmark = pytest.mark.slow  # the register: it goes
+
 PAIRS = 3
 Patch = Callable[[pytest.MonkeyPatch], None]
 

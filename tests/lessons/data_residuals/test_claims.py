@@ -16,6 +16,8 @@ from ddlab.lessons.data_residuals.world import merge_steps
 from tests.lessons.data_residuals.recorded_rows import rows
 from tests.support import assert_claims_are_measured
 
+pytestmark = pytest.mark.slow  # the register: it goes
+
 TIMED = ("F4 measured", "F5 time")
 QUICK = ("F1 rises", "F1 vanishes", "F1 restored", "F1 end", "F13 pixels", "F13 features", "F13 places")
 

@@ -333,6 +333,7 @@ def slowed(monkeypatch: pytest.MonkeyPatch, seconds: float = 0.02) -> list[tuple
     return seen
 
 
+@pytest.mark.slow
 def test_the_curve_is_seen_to_grow(data: ImageData, teacher: Network, monkeypatch: pytest.MonkeyPatch) -> None:
     slowed(monkeypatch)
     lab = ResidualLab(data, teacher, SMALL.replace(iterations=60))

@@ -20,6 +20,8 @@ from ddlab.records.setting import FADRM, RANDOM, RDED, SRE2L
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
 
+pytestmark = pytest.mark.slow  # the register: it goes
+
 SMOKE = Place(smoke=True)
 
 

@@ -12,6 +12,8 @@ from ddlab.lessons.diversity import claims as diversity_claims
 from ddlab.lessons.diversity import experiments as diversity
 from tests.support import assert_claims_are_measured, recorded_rows
 
+pytestmark = pytest.mark.slow  # the register: it goes
+
 pytestmark = pytest.mark.usefixtures("quick_recovery")
 
 

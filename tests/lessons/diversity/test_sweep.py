@@ -21,6 +21,8 @@ from ddlab.records.setting import DWA, RANDOM, SRE2L
 from ddlab.training import supervised
 from tests.support import refuses
 
+pytestmark = pytest.mark.slow  # the register: it goes
+
 SMOKE = Place(smoke=True)
 
 

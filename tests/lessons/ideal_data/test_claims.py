@@ -10,6 +10,8 @@ from ddlab.lessons.ideal_data import claims as ideal_data_claims
 from ddlab.lessons.ideal_data import experiments as ideal_data
 from ddlab.lessons.ideal_data.experiments import RHOS
 
+pytestmark = pytest.mark.slow  # the register: it goes
+
 
 @pytest.fixture(scope="module")
 def runs() -> theory.ToyRuns:

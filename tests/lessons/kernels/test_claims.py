@@ -11,6 +11,8 @@ from ddlab import records
 from ddlab.lessons.kernels import claims
 from tests.support import assert_claims_are_measured
 
+pytestmark = pytest.mark.slow  # the register: it goes
+
 SIX = ("fc1", "fc2", "fc3", "conv1", "conv2", "conv3")
 FOUR = ("rbf", "fc1", "fc3", "conv1")
 

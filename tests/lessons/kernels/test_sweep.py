@@ -16,6 +16,8 @@ from ddlab.methods.kernels import KernelSpec
 from ddlab.records import SWEEPS, Place
 from ddlab.training import supervised
 
+pytestmark = pytest.mark.slow  # the register: it goes
+
 SMOKE = Place(smoke=True)
 SIX = ("fc1", "fc2", "fc3", "conv1", "conv2", "conv3")
 LEARNED: dict[str, dict[str, Any]] = {

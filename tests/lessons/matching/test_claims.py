@@ -10,6 +10,8 @@ from ddlab import records
 from ddlab.lessons.matching import claims as matching_claims
 from tests.support import assert_claims_are_measured
 
+pytestmark = pytest.mark.slow  # the register: it goes
+
 OF_MATCHING = {
     *(f"S6 {rule}" for rule in ("random", "herding", "k-center", "forgetting", "typical", "DM", "mean", "centres"))
 }

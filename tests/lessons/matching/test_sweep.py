@@ -15,6 +15,8 @@ from ddlab.methods import dc, dm, selection
 from ddlab.records import SWEEPS, Place
 from ddlab.training import supervised
 
+pytestmark = pytest.mark.slow  # the register: it goes
+
 SMOKE = Place(smoke=True)
 SMALL: dict[str, Any] = {"network": networks.spec("convnet", width=32, norm="instance"), "initialisation": "real"}
 DIGITS = {"DM": {"iterations": 200}, "DC": {"networks": 100}}

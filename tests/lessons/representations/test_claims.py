@@ -12,6 +12,8 @@ from ddlab.lessons.representations import claims
 from ddlab.lessons.shared import printed_sentences, printed_tables
 from tests.support import assert_claims_are_measured
 
+pytestmark = pytest.mark.slow  # the register: it goes
+
 USUAL: dict[str, Any] = {
     "objective": "byol",
     "ratio": 0.1,

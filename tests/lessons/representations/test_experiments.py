@@ -51,6 +51,7 @@ ANSWERS: dict[str, tuple[list[Any], list[Any]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ANSWERS)
 def test_an_answer_is_measured_and_wrong_ones_are_told_why(capsys: Any, name: str) -> None:
     right, wrong = ANSWERS[name]

@@ -6,6 +6,8 @@ import pytest
 
 from ddlab.lessons.start_page import claims
 
+pytestmark = pytest.mark.slow  # the register: it goes
+
 
 def test_effects_are_differences_within_pairs() -> None:
     found = {("random", "hard"): [0.1, 0.2], ("random", "online"): [0.4, 0.3], ("SRe2L", "online"): [0.2, 0.3]}

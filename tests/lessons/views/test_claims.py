@@ -16,6 +16,8 @@ from ddlab.methods import boost, kernel_ridge
 from tests.lessons.shared.unlabelled_rows import rows
 from tests.support import assert_claims_are_measured
 
+pytestmark = pytest.mark.slow  # the register: it goes
+
 TIMED = ("B10 time",)
 QUICK = ("B6 biased", "B6 draws")
 

@@ -21,6 +21,8 @@ from ddlab.records.self_supervised import BOOST, KRR_ST, SELECTED
 from ddlab.runs import cache
 from tests.support import refuses
 
+pytestmark = pytest.mark.slow  # the register: it goes
+
 SMOKE = Place(smoke=True)
 
 
