@@ -23,9 +23,9 @@ ROOMS = {
     "ddlab/theory": 4327,
     "ddlab/records": 725,
     "ddlab/figures": 3842,
-    "ddlab/explorers": 2791,
+    "ddlab/explorers": 2792,
     "ddlab/lessons": 16062,
-    "tests": 37400,
+    "tests": 37436,
 }
 
 

@@ -207,7 +207,7 @@ def evaluations(
     _check_jobs(jobs, asked.values())
     import joblib
 
-    line = Progress("students", len(waiting), progress)
+    line = Progress("students", len(waiting), progress, unit="student")
     tasks = (joblib.delayed(_trained)(*calls[student], threads=torch.get_num_threads()) for student in waiting)
     try:
         results = joblib.Parallel(n_jobs=jobs, return_as="generator")(tasks)

@@ -106,11 +106,12 @@ class Live(Explorer):
             name for name, field in describe(config).items()
             if field.explorable is not None and getattr(config, name) is not None
         ]  # fmt: skip
-        seen = (
+        asked = (
             explorable[:4]
             if first is None
-            else list(errors.check_instance("first", first, (list, tuple), "a list of fields"))
+            else errors.check_instance("first", first, (list, tuple), "a list of fields")
         )
+        seen = [errors.check_choice("first", name, tuple(describe(config))) for name in asked]
         self._seen, more = seen, [name for name in explorable if name not in seen]
         self.panel = controls(config, [*seen, *more], more=more, stacked=True)
         self.slider = step_slider("step")

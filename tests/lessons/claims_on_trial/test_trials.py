@@ -20,6 +20,8 @@ from ddlab.lessons.claims_on_trial import experiments, information, merging
 from ddlab.lessons.claims_on_trial.statements import record_lines, recorded_verdict
 from ddlab.lessons.claims_on_trial.trial_card import ANSWERS, Shown, TrialCard
 
+pytestmark = pytest.mark.slow  # independent judges of the register: they go with it
+
 TRIALS = experiments.trials()
 HOLDS, WHEN, FAILS = ANSWERS
 SETTINGS = 25

@@ -62,7 +62,7 @@ def test_a_part_of_the_table_is_the_same_as_in_the_whole(small, capsys, slow_clo
     data, teacher, student = small
     whole = start_page.accuracies(data, teacher, pairs=2, student=student, progress=True)
     assert list(whole) == [(images, labels) for images in start_page.IMAGES for labels in start_page.LABELS]
-    assert "students: step 24 of 24" in capsys.readouterr().out
+    assert "students: student 12 of 12" in capsys.readouterr().out
     part = start_page.accuracies(data, teacher, pairs=2, conditions=[("random", "online")], student=student)
     assert part["random", "online"] == whole["random", "online"]
 
