@@ -2,7 +2,7 @@
 
 A lesson declares its claims in its folder's `claims.py`, before any run, beside what measures them: `CLAIMS`, and `effects(pairs)`, which
 gives claim -> `Measured`. A verdict follows from the paired differences by `judge` alone. The numbers of the recorded runs stand in
-`verdicts.json`, made by `ddlab claims run`; a lesson recomputes its claims with fewer pairs and asserts that both agree.
+`verdicts.json`; a lesson recomputes its claims with fewer pairs and asserts that both agree.
 """
 
 from __future__ import annotations

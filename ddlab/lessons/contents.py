@@ -20,7 +20,7 @@ class Budget:
         threads: of PyTorch in the teaching preset on a CPU. For small networks one is fastest: waking a second one takes longer than
             what it does (100 recovery steps of ten 16-pixel images: .54 s with one, .74 to .93 s with two), and the browser has the
             other core.
-        one_thread_seconds: of wall time where there is one core only, as on Binder; `ddlab lessons time` measures it.
+        one_thread_seconds: of wall time where there is one core only, as on Binder; `tests/test_pages.py` measures it.
     """
 
     folder: str

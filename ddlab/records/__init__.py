@@ -1,4 +1,4 @@
-"""Records: tables of long runs that are shipped with ddlab, and the sweeps that make them (`ddlab records NAME`)."""
+"""Records: tables of long runs that are shipped with ddlab, and the sweeps that make them."""
 
 from .catalogue import SWEEPS, run_point
 from .record import Record, load, names, read

@@ -1,4 +1,4 @@
-"""The sweeps by name: what `ddlab records NAME` runs. A lesson's stand in its folder, in `SWEEPS` of `sweep.py`."""
+"""The sweeps by name. A lesson's stand in its folder, in `SWEEPS` of `sweep.py`."""
 
 from __future__ import annotations
 

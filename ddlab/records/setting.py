@@ -141,7 +141,7 @@ def shapes64(place: Place) -> Setting:
 
 
 def cifar10_small(place: Place) -> Setting:
-    """CIFAR-10 with 12,000 images and a ConvNet: what two CPU cores can do (`--small` of `ddlab bench sre2l`)."""
+    """CIFAR-10 with 12,000 images and a ConvNet: what two CPU cores can do."""
     images = loaded_images(place.data or "cifar10", "cifar10", place.smoke, limit=1200)
     shared = {"network": networks.spec("convnet", width=4 if place.smoke else 48), "crop_pixels": 4, "flip": True}
     epochs = {"teacher": 1, "student": 2} if place.smoke else {"teacher": 15, "student": 300}

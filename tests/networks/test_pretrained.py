@@ -28,6 +28,7 @@ def state(family: str, **options: Any) -> dict[str, Tensor]:
 
 @pytest.mark.parametrize("family", FITTING)
 def test_gives_what_torchvisions_module_gives(family: str, tmp_path: Path) -> None:
+    torch.set_num_threads(2)  # with one thread the last bits of the two calls differ
     torch.manual_seed(0)
     module = torchvision.models.get_model(family, weights=None)
     for part in module.modules():
@@ -47,7 +48,7 @@ def test_gives_what_torchvisions_module_gives(family: str, tmp_path: Path) -> No
     for name in ("a.pth", "old.pth", "a.safetensors"):
         network = networks.pretrained(family, tmp_path / name, image_size=SIZE)
         assert network.spec == dataclasses.replace(networks.spec(family), channels=3, classes=1000, image_size=SIZE)
-        torch.testing.assert_close(networks.predict(network, images).logits, expected, rtol=1e-5, atol=1e-5)
+        assert torch.equal(networks.predict(network, images).logits, expected)
         assert network.provenance == {"process": "pretrained", "file": name}
 
 
