@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import random
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,10 +14,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from ddlab import records
 from ddlab.core.errors import DDLabError
 from ddlab.data import ImageData
-from ddlab.lessons import claims
 
 SENTENCE = re.compile(r"^\S.* must .*; given .*\.$")
 
@@ -47,15 +45,6 @@ def assert_same(one: Any, other: Any) -> None:
             assert torch.equal(value, second[name]), name
         else:
             assert type(value) is type(second[name]) and value == second[name], name
-
-
-def assert_claims_are_measured(lesson: str, anew: Collection[str]) -> None:
-    """Each claim of a lesson has its effect; those that are not measured `anew` have the recorded number."""
-    verdicts = {verdict.claim: verdict for verdict in claims.verdicts(lesson, 3)}
-    assert verdicts.keys() == {claim.id for claim in claims.CLAIMS.values() if claim.lesson == lesson}
-    for name in verdicts.keys() - set(anew):
-        known = claims.recorded(name).number
-        assert verdicts[name].number == pytest.approx(known), "verdicts.json is not of the shipped records"
 
 
 def snapshot(value: Any) -> dict[str, Any]:
@@ -111,11 +100,3 @@ def made_data(
         parts[f"{split}_images"] = ((0.6 * patterns[labels] + 0.4 * noise) * 255).round().to(torch.uint8)
         parts[f"{split}_labels"] = labels
     return ImageData(name=f"made-{channels}-{size}-{seed}", class_names=tuple("abcdefghij"[:classes]), **parts)
-
-
-def recorded_rows(record: str, wanted: dict[str, Any]) -> dict[int, dict[str, Any]]:
-    """seed -> row of a record in which all of these stand; the five seeds, one row each."""
-    table: tuple[dict[str, Any], ...] = records.load(record).rows
-    found = {row["seed"]: row for row in table if all(row[name] == value for name, value in wanted.items())}
-    assert sorted(found) == [0, 1, 2, 3, 4]
-    return found

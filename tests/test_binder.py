@@ -11,10 +11,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
-from ruamel.yaml import YAML
 
 ROOT = Path(__file__).parents[1]
 BINDER = ROOT / "binder"
@@ -23,7 +23,7 @@ CONDA_NAMES = {"torch": "pytorch-cpu", "nbconvert": "nbconvert-core", "jupyterla
 # What `pip install --no-build-isolation --editable .` needs beside the build backend.
 INSTALLING = {"pip", "editables"}
 
-ENVIRONMENT = YAML(typ="safe").load(BINDER / "environment.yml")
+ENVIRONMENT = yaml.safe_load((BINDER / "environment.yml").read_text(encoding="utf-8"))
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = PYPROJECT["project"]
 

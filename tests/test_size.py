@@ -20,12 +20,12 @@ ROOMS = {
     "ddlab/training": 3463,
     "ddlab/methods": 5631,
     "ddlab/evaluation": 2013,
-    "ddlab/theory": 4327,
-    "ddlab/records": 725,
-    "ddlab/figures": 3842,
+    "ddlab/theory": 1452,
+    "ddlab/records": 83,
+    "ddlab/figures": 3518,
     "ddlab/explorers": 2792,
-    "ddlab/lessons": 16062,
-    "tests": 37436,
+    "ddlab/lessons": 7438,
+    "tests": 31273,
 }
 
 

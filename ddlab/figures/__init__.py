@@ -8,13 +8,12 @@ the colours in the browser when the page is dark.
 
 from .bases import basis_grid, basis_pixels, reconstruction_error_curve, spectrum_curve
 from .comparison import add_reference, bars, comparison, grouped_comparison, raise_bars
-from .curves import gap_curves, loss_curves
+from .curves import loss_curves
 from .drawing import Arrow, Box, Pipeline, pipeline
 from .embedding import coverage_bars, embedding_map, move_points
 from .images import encode_grid, encode_png, grid_alt, image_grid
 from .labels import cell_table, label_matrix
 from .landscape import landscape_contours, landscape_relief
-from .latents import latent_arrows, move_latents, product_bars, raise_products
 from .panels import image_panels
 from .residuals import schedule_diagram, vanishing_curves
 from .sets import class_bars, distances_by_class, one_class, sets_on_map
@@ -44,7 +43,6 @@ __all__ = [
     "encode_grid",
     "encode_png",
     "finish_figure",
-    "gap_curves",
     "grid_alt",
     "grouped_comparison",
     "heat_map",
@@ -53,18 +51,14 @@ __all__ = [
     "label_matrix",
     "landscape_contours",
     "landscape_relief",
-    "latent_arrows",
     "line_style",
     "loss_curves",
     "move_curves",
     "move_decisions",
-    "move_latents",
     "move_points",
     "one_class",
     "pipeline",
-    "product_bars",
     "raise_bars",
-    "raise_products",
     "recolour",
     "reconstruction_error_curve",
     "schedule_diagram",

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 
 from ..core.boundary import checked
 from ..core.errors import DDLabError, check_instance, fail
+from ..evaluation import interval
 from . import alt as words
 from . import theme as look
 from ._check import Format, Named, as_array, as_names, as_pair
@@ -19,47 +20,40 @@ from .theme import ThemeName
 
 @checked
 def comparison(
-    names: Sequence[str],
-    means: Any,
-    lows: Any,
-    highs: Any,
+    conditions: Named,
     *,
-    seeds: Sequence[Any] | None = None,
     title: str = "Accuracy on the test images",
-    x_label: str = "",
+    x_label: str = "condition",
     y_label: str = "test accuracy (fraction)",
-    interval: str = "95% interval",
+    intervals: bool = True,
     reference: tuple[str, float] | None = None,
     theme: ThemeName = "light",
     height: int = 360,
 ) -> go.Figure:
-    """Mean and interval of each condition, with every seed as a small point beside it.
+    """Mean and 95% interval (Student's t) of each condition, with every seed as a small point beside it.
 
     Args:
-        names: one per condition. means, lows, highs: [conditions]; lows <= means <= highs.
-        seeds: per condition the values of the single seeds.
-        interval: what the bar means, in words, as it stands in the alt text and hover.
-        reference: (name, value) of a dashed line across, such as chance or the full data.
+        conditions: name -> one value for each seed. One value alone has no interval.
+        intervals: False leaves them out, where three seeds would stretch the axis.
+        reference: (name, value) of a dashed line across, such as chance, the full data, or ("no difference", 0).
 
     Example:
-        comparison(["noise", "real"], [0.61, 0.84], [0.55, 0.80], [0.67, 0.88], seeds=[[0.6, 0.62], [0.83, 0.85]])
+        comparison({"noise": [0.60, 0.62], "real": [0.83, 0.85]})
     """
-    groups = {"": (means, lows, highs) if seeds is None else (means, lows, highs, seeds)}
     return grouped_comparison(
-        names, groups, title=title, x_label=x_label or "condition", y_label=y_label, interval=interval, reference=reference,
+        {"": conditions}, title=title, x_label=x_label, y_label=y_label, intervals=intervals, reference=reference,
         theme=theme, height=height,
     )  # fmt: skip
 
 
 @checked
 def grouped_comparison(
-    names: Sequence[str],
     groups: Named,
     *,
     title: str = "Accuracy on the test images",
     x_label: str = "condition",
     y_label: str = "test accuracy (fraction)",
-    interval: str = "95% interval",
+    intervals: bool = True,
     reference: tuple[str, float] | None = None,
     theme: ThemeName = "light",
     height: int = 380,
@@ -67,50 +61,60 @@ def grouped_comparison(
     """Several groups (such as kinds of labels) over the same conditions (such as kinds of images).
 
     Args:
-        names: the conditions on the x axis.
-        groups: name -> (means, lows, highs) or (means, lows, highs, seeds), each with one entry per condition.
+        groups: name -> conditions as `comparison` takes them; all groups have the same ones.
 
     Other arguments as in `comparison`.
     """
-    conditions = as_names("names", names)
-    shown = [look.literal(name) for name in conditions]
+    columns = {group: _seeds(group, conditions) for group, conditions in groups.items()}
+    names = list(next(iter(columns.values())))
+    for group, seeds in columns.items():
+        if list(seeds) != names:
+            fail(
+                f"groups[{group!r}]",
+                f"a mapping with the conditions of the first group, {', '.join(names)}",
+                list(seeds),
+            )
+    shown = [look.literal(name) for name in names]
     figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, theme=theme, height=height)
-    positions = np.arange(len(conditions), dtype=float)
+    positions = np.arange(len(names), dtype=float)
     said = []
-    for index, (group, columns) in enumerate(groups.items()):
-        means, lows, highs, seeds = _columns(group, columns, len(conditions))
+    for index, (group, seeds) in enumerate(columns.items()):
+        means = np.array([values.mean() for values in seeds.values()])
+        spans = [(interval(values.tolist()) if intervals else None) for values in seeds.values()]
+        lows, highs = np.array([span or (mean, mean) for span, mean in zip(spans, means, strict=True)]).T
         style = look.series_style(index, theme)
-        offset = (index - (len(groups) - 1) / 2) * min(0.22, 0.7 / len(groups))
+        offset = (index - (len(columns) - 1) / 2) * min(0.22, 0.7 / len(columns))
         label = group or "mean"
-        _add_seeds(figure, positions + offset, seeds, conditions, label, style)
+        _add_seeds(figure, positions + offset, list(seeds.values()), names, label, style)
         figure.add_scatter(
             x=positions + offset, y=means, mode="markers", name=label, customdata=np.stack([lows, highs], 1),
             marker={"symbol": style.marker, "size": 11, "color": style.colour},
             error_y={"type": "data", "symmetric": False, "array": highs - means, "arrayminus": means - lows,
                      "thickness": 2, "width": 7, "color": style.colour},
             text=shown,
-            hovertemplate=f"%{{text}}, {label}: %{{y:.3f}}<br>{interval} %{{customdata[0]:.3f}} to %{{customdata[1]:.3f}}<extra></extra>",
+            hovertemplate=f"%{{text}}, {label}: %{{y:.3f}}<br>95% interval %{{customdata[0]:.3f}} to %{{customdata[1]:.3f}}<extra></extra>",
         )  # fmt: skip
-        said += [
-            f"{name}{f', {group}' if group else ''} {words.number(mean)} ({words.number(low)} to {words.number(high)})"
-            for name, mean, low, high in zip(conditions, means, lows, highs, strict=True)
-        ]
+        for name, mean, span in zip(names, means, spans, strict=True):
+            within = "" if span is None else f" ({words.number(span[0])} to {words.number(span[1])})"
+            said.append(f"{name}{f', {group}' if group else ''} {words.number(mean)}{within}")
     said += _referred(figure, reference, theme)
     figure.update_xaxes(
         tickmode="array",
         tickvals=positions,
         ticktext=[name.replace(", ", ",<br>") for name in shown],
         ticklabeloverflow="allow",
-        range=[-0.6, len(conditions) - 0.4],
+        range=[-0.6, len(names) - 0.4],
         showgrid=False,
         zeroline=False,
     )
     figure.update_yaxes(rangemode="tozero")
     figure.update_layout(showlegend=False)
-    if len(groups) > 1:
+    if len(columns) > 1:
         look.legend_below(figure)
-    points = " Small points are single seeds." if any(len(columns) > 3 for columns in groups.values()) else ""
-    return look.finish_figure(figure, alt=f"{y_label} with {interval}: {'; '.join(said)}.{points}")
+    with_interval = " with 95% interval" if intervals else ""
+    return look.finish_figure(
+        figure, alt=f"{y_label}{with_interval}: {'; '.join(said)}. Small points are single seeds."
+    )
 
 
 @checked
@@ -202,28 +206,12 @@ def _referred(figure: go.Figure, reference: Any, theme: ThemeName) -> list[str]:
     return [f"the dashed line is {name}, {words.number(value)}"]
 
 
-def _columns(
-    group: str, columns: tuple[Any, ...], count: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[np.ndarray]]:
+def _seeds(group: str, conditions: Any) -> dict[str, np.ndarray]:
+    """Condition -> the values of its seeds."""
     of = f" of group {group!r}" if group else ""
-    if not isinstance(columns, tuple | list) or len(columns) not in (3, 4):
-        raise DDLabError(
-            f"the columns{of} must be (means, lows, highs) or (means, lows, highs, seeds); given {type(columns).__name__}."
-        )
-    means, lows, highs = (
-        _column(name + of, value, count) for name, value in zip(("means", "lows", "highs"), columns, strict=False)
-    )
-    if (lows > means).any() or (highs < means).any():
-        worst = int(np.argmax(np.maximum(lows - means, means - highs)))
-        raise DDLabError(
-            f"lows and highs{of} must enclose the means; given {lows[worst]:.4g} to {highs[worst]:.4g} around {means[worst]:.4g}."
-        )
-    if len(columns) == 4:
-        check_instance(f"seeds{of}", columns[3], Sequence, "a list with the values of each name")
-    per_seed = [] if len(columns) == 3 else [as_array(f"seeds{of}", values) for values in columns[3]]
-    if per_seed and len(per_seed) != count:
-        raise DDLabError(f"seeds{of} must be a list with one entry per name, {count}; given {len(per_seed)} entries.")
-    return means, lows, highs, per_seed
+    check_instance(f"conditions{of}", conditions, Mapping, "a mapping of names to the values of their seeds")
+    names = as_names(f"conditions{of}", list(conditions))
+    return {name: as_array(f"conditions[{name!r}]{of}", conditions[name]) for name in names}
 
 
 def _column(argument: str, value: Any, count: int) -> np.ndarray:
@@ -236,8 +224,6 @@ def _column(argument: str, value: Any, count: int) -> np.ndarray:
 def _add_seeds(
     figure: go.Figure, x: np.ndarray, seeds: list[np.ndarray], names: list[str], label: str, style: look.SeriesStyle
 ) -> None:
-    if not seeds:
-        return
     figure.add_scatter(
         x=np.concatenate([np.full(values.size, at + 0.07) for at, values in zip(x, seeds, strict=True)]), y=np.concatenate(seeds),
         mode="markers", name=f"{label}, single seeds", showlegend=False,

@@ -12,7 +12,7 @@ from ..core.boundary import checked
 from ..core.errors import check_instance, fail
 from . import alt as words
 from . import theme as look
-from ._check import as_array, as_names, as_pair, as_series, as_steps
+from ._check import as_array, as_pair, as_series, as_steps
 from .theme import ThemeName
 
 # More points than pixels only cost time in the browser.
@@ -65,60 +65,6 @@ def loss_curves(
     scale = " (logarithmic scale)" if log_y else ""
     text = f"Line chart of {y_label}{scale} over {x_label}, {words.number(x[0])} to {words.number(x[-1])}: {said}."
     return look.finish_figure(figure, alt=text)
-
-
-@checked
-def gap_curves(
-    mean_gap: Any,
-    variance_gap: Any,
-    steps: Any = None,
-    *,
-    layers: Any = None,
-    title: str = "Batch-norm statistics: images against training data",
-    x_label: str = "image update (step)",
-    y_label: str = "gap (norm of the difference)",
-    theme: ThemeName = "light",
-    log_y: bool = True,
-    height: int = 380,
-) -> go.Figure:
-    """Gaps of batch-norm means and variances over steps: in total, or per layer.
-
-    Args:
-        mean_gap, variance_gap: [steps] for totals, or [steps, layers] for one faint line per layer behind the total.
-        layers: names of the layers, used with the per-layer form; default "layer 1", ...
-    """
-    gaps = {
-        "mean gap": as_array("mean_gap", mean_gap, dimensions=(1, 2)),
-        "variance gap": as_array("variance_gap", variance_gap, dimensions=(1, 2)),
-    }
-    mean, variance = gaps.values()
-    if mean.shape != variance.shape:
-        fail("variance_gap", f"of the shape of mean_gap, {list(mean.shape)}", variance)
-    x = as_steps(steps, mean.shape[0])
-    figure = _start(title, x_label, y_label, theme, height, log_y)
-    kept = _thin(mean.shape[0])
-    details = []
-    for index, (name, gap) in enumerate(gaps.items()):
-        style = look.series_style(index, theme)
-        total = gap if gap.ndim == 1 else gap.sum(axis=1)
-        if gap.ndim == 2:
-            labels = as_names("layers", layers or [f"layer {n + 1}" for n in range(gap.shape[1])], gap.shape[1])
-            for layer, label in enumerate(labels):
-                figure.add_scatter(
-                    x=x[kept], y=_positive(gap[:, layer], log_y)[kept], name=f"{name}, {label}", mode="lines",
-                    line={"color": look.faint(style.colour, 0.35), "width": 1, "dash": style.dash}, showlegend=False,
-                )  # fmt: skip
-            widest = int(np.nanargmax(gap[-1]))
-            details.append(f"{labels[widest]} has the largest {name} at the end, {words.number(gap[-1, widest])}")
-        shape = look.line_style(style, width=2.5, markers=len(x) <= 12)
-        figure.add_scatter(
-            x=x[kept], y=_positive(total, log_y)[kept], name=name if gap.ndim == 1 else f"{name}, all layers", **shape
-        )
-        details.insert(index, f"the total {name} {words.course(total)}")
-    look.legend_below(figure)
-    return look.finish_figure(
-        figure, alt=f"Line chart over {x_label}, {words.number(x[0])} to {words.number(x[-1])}: {'; '.join(details)}."
-    )
 
 
 def _start(title: str, x_label: str, y_label: str, name: Any, height: int, log_y: bool) -> go.Figure:

@@ -1,6 +1,6 @@
 """Lessons: the frame that every notebook uses. `lesson = ddlab.start("20_inverting_a_network")`.
 
-The names are loaded when first used: the sweeps in the lessons' folders are run where neither plotly nor ipywidgets is installed.
+The names are loaded when first used: `import ddlab` stays instant.
 """
 
 from __future__ import annotations
@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..explorers import Prediction
-    from .claims import CLAIMS, Claim, Verdict, judge
     from .contents import LESSONS, Budget, index
     from .lesson import Lesson, start
 
-__all__ = ["CLAIMS", "LESSONS", "Budget", "Claim", "Lesson", "Prediction", "Verdict", "index", "judge", "start"]
+__all__ = ["LESSONS", "Budget", "Lesson", "Prediction", "index", "start"]
 
 _OFFERED = {
-    "claims": ("CLAIMS", "Claim", "Verdict", "judge"),
     "contents": ("LESSONS", "Budget", "index"),
     "lesson": ("Lesson", "Prediction", "start"),
 }

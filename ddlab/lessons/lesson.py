@@ -1,4 +1,4 @@
-"""The frame of a lesson: start, predictions, checks, claims."""
+"""The frame of a lesson: start, predictions, checks."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ import torch
 
 from ..core import errors
 from ..explorers import Prediction
-from . import claims
-from .cards import card
 from .contents import LESSONS
 
 # What PyTorch would use, seen before any lesson has lowered it: the cores that this process may use.
@@ -80,46 +78,6 @@ class Lesson:
         if not right and os.environ.get("DDLAB_SOLUTIONS"):
             raise AssertionError(f"the solution of exercise {exercise!r} is not right: {hint}")
         return right
-
-    def claim(
-        self, claim_id: str, differences: Sequence[float], *, setting: str, under: Sequence[float] | None = None
-    ) -> claims.Verdict:
-        """Judge a claim on recomputed numbers, silently; `card` shows it.
-
-        Args:
-            under: the differences of the pairs that meet the claim's condition, if it has one.
-        """
-        return claims.judge(claim_id, differences, setting=setting, under=under)
-
-    def card(
-        self,
-        claim_id: str,
-        differences: Sequence[float] | None = None,
-        *,
-        sentence: str,
-        setting: str = "this run",
-        under: Sequence[float] | None = None,
-    ) -> claims.Verdict:
-        """Show a claim as a card: judged on numbers of this run, beside the record, or (without `differences`) as recorded.
-
-        Args:
-            sentence: what the verdict means, one sentence. under: as in `claim`.
-        """
-        from IPython.display import HTML, display
-
-        known = claims.recorded(claim_id)
-        if differences is None:
-            display(HTML(card(known, sentence, here=False)))
-            return known
-        found = self.claim(claim_id, differences, setting=setting, under=under)
-        display(HTML(card(found, sentence, here=True, known=known)))
-        return found
-
-    def show_claims(self) -> Any:
-        """The claims of all lessons with their recorded verdicts, as a table."""
-        from IPython.display import Markdown
-
-        return Markdown(claims.table())
 
 
 def start(name: str, *, seed: int = 0, preset: str = "teaching", device: str = "auto") -> Lesson:

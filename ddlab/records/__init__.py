@@ -1,7 +1,83 @@
-"""Records: tables of long runs that are shipped with ddlab, and the sweeps that make them."""
+"""Records: tables of runs that take longer than a lesson, and two trained teachers. They come with ddlab as data.
 
-from .catalogue import SWEEPS, run_point
-from .record import Record, load, names, read
-from .sweep import Place, Sweep
+    table = records.load("matching")
+    table.values("hard", data="shapes", rule="DM")      # one number for each seed
 
-__all__ = ["SWEEPS", "Place", "Record", "Sweep", "load", "names", "read", "run_point"]
+A table names the commit that made it (`provenance`); the code that did is in that commit.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import networks
+from ..core import errors
+from ..networks import Network
+
+__all__ = ["Record", "load", "names", "teacher"]
+
+_TABLES, _TEACHERS = (Path(__file__).parent / folder for folder in ("tables", "teachers"))
+
+
+@dataclass(frozen=True)
+class Record:
+    """A table: one row for each setting and seed.
+
+    Attributes:
+        name: of the record. description: what was run, and what all rows share.
+        columns: the names of what a row holds: first the setting, then what was measured.
+        rows: column -> number, text, True, False, or None where a column does not apply.
+        provenance: commit, machine, device, versions, date and CPU-seconds.
+    """
+
+    name: str
+    description: str
+    columns: tuple[str, ...]
+    rows: tuple[dict[str, Any], ...]
+    provenance: dict[str, Any]
+
+    def values(self, column: str, **wanted: Any) -> list[Any]:
+        """One column of the rows in which each of these columns has this value, in the order of their seeds.
+
+        Raises:
+            DDLabError: an unknown column, or a value that no row has.
+        """
+        rows = list(self.rows)
+        for name, value in wanted.items():
+            errors.check_choice("column", name, self.columns)
+            errors.check_choice(f"{name} in values", value, list(dict.fromkeys(row[name] for row in self.rows)))
+            rows = [row for row in rows if row[name] == value]
+        if "seed" in self.columns:
+            rows.sort(key=lambda row: row["seed"])
+        return [row[errors.check_choice("column", column, self.columns)] for row in rows]
+
+
+def names() -> list[str]:
+    """The names of the tables."""
+    return sorted(file.stem for file in _TABLES.glob("*.json"))
+
+
+def load(name: str) -> Record:
+    """A table by its name.
+
+    Raises:
+        DDLabError: an unknown name.
+    """
+    file = _TABLES / f"{errors.check_choice('name', name, names())}.json"
+    found = json.loads(file.read_text(encoding="utf-8"))
+    columns = tuple(found["columns"])
+    rows = tuple(dict(zip(columns, row, strict=True)) for row in found["rows"])
+    return Record(found["name"], found["description"], columns, rows, found["provenance"])
+
+
+def teacher(name: str) -> Network:
+    """A trained network on the CPU: "shapes64" (lesson 30), or "shapes16_self_supervised", which saw no label (lessons 40 and 41).
+
+    Raises:
+        DDLabError: an unknown name.
+    """
+    known = sorted(file.stem for file in _TEACHERS.glob("*.safetensors"))
+    return networks.load(_TEACHERS / f"{errors.check_choice('name', name, known)}.safetensors")

@@ -166,13 +166,6 @@ def decision_boundary(mixture: GaussianMixture) -> DecisionBoundary:
 
 
 @checked
-def bayes_error_fraction(mixture: GaussianMixture) -> float:
-    """The smallest possible share of wrong labels: Phi(-||mu_2 - mu_1|| / (2 Sigma))."""
-    ratio = mixture.distance / (2 * mixture.deviation)
-    return math.erfc(ratio / math.sqrt(2)) / 2
-
-
-@checked
 def predictive_risk(believed: GaussianMixture, data: GaussianMixture) -> PredictiveRisk:
     """What `believed`'s posterior loses on `data`; with the same mixture twice the Bayes risk, which no predictor can beat.
 

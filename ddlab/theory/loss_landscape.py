@@ -16,7 +16,6 @@ Where section 7 centres its matrix (principal components do), here the plane goe
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated, NamedTuple
 
 import torch
@@ -24,7 +23,7 @@ from torch import Tensor
 
 from ..core import errors, randomness
 from ..core.boundary import checked, filled, floats, within
-from ..networks import Network, parameter_names
+from .toy_experiment import ToyValidation, toy_validation
 from .toy_network import MOST_NUMBERS, ToyNetworks
 
 Columns = Annotated[Tensor, floats("columns", alike=False)]
@@ -45,56 +44,6 @@ class Projection(NamedTuple):
 
     coordinates: Tensor
     captured_fraction: Tensor
-
-
-@checked
-def parameter_row(network: Network) -> Tensor:
-    """The parameters of a network in one row [P], without running statistics."""
-    names = parameter_names(network.spec)
-    return torch.cat([network.weights[name].detach().flatten() for name in names])
-
-
-@checked
-def network_at(network: Network, row: Tensor) -> Network:
-    """The network with the parameters in `row` [P], of its dtype; running statistics stay as they are. The inverse of `parameter_row`."""
-    names = parameter_names(network.spec)
-    own = [network.weights[name] for name in names]
-    sizes = [value.numel() for value in own]
-    errors.check_tensor("row", row, shape=[sum(sizes)], dtype=own[0].dtype)
-    parts = row.detach().to(network.device).split(sizes)
-    moved = {name: part.view_as(value) for name, part, value in zip(names, parts, own, strict=True)}
-    return replace(
-        network, weights=network.weights | moved, provenance={"process": "network_at", "start": network.fingerprint}
-    )
-
-
-@checked
-def filter_directions(network: Network, *, count: int = 2, seed: Seed = 0, biases: bool = False) -> Tensor:
-    """Random directions of which each filter is as long as the network's own (section 4).
-
-    A filter is what one output channel or one output of a linear layer is made from: the first axis of a weight of two axes or more.
-
-    Args:
-        count: how many directions. seed: of the draw.
-        biases: also move what has one axis (biases, and scale and shift of norm layers), each as a whole as long as the network's
-            own; with False, as in the authors' pictures, it stays.
-
-    Returns:
-        [count, P] of the network's dtype, on the CPU.
-    """
-    weights = [network.weights[name].detach().cpu() for name in parameter_names(network.spec)]
-    errors.check_integer("count", count, 1, max(MOST_NUMBERS // sum(value.numel() for value in weights), 1))
-    found = []
-    for number in range(count):
-        draw = randomness.generator(seed, number, "landscape direction")
-        parts = []
-        for value in weights:
-            # As many filters as the first axis has; all of a bias counts as one.
-            rows = value.reshape(len(value) if value.ndim > 1 else 1, -1)
-            drawn = torch.randn(rows.shape, generator=draw, dtype=torch.float64).to(rows.dtype)
-            parts.append((_as_long(drawn, rows) * (biases or value.ndim > 1)).flatten())
-        found.append(torch.cat(parts))
-    return errors.check_tensor("the network's weights", torch.stack(found))
 
 
 @checked
@@ -197,6 +146,21 @@ def plane_rows(origin: Origin, directions: Annotated[Tensor, floats("... 2 P")],
     first, second = directions[..., None, None, 0, :], directions[..., None, None, 1, :]
     found = origin[..., None, None, :] + x[:, None] * first + y[:, None, None] * second
     return errors.check_tensor("the plane's weights", found)
+
+
+@checked
+def toy_surface(
+    networks: ToyNetworks, directions: Tensor, x: Tensor, y: Tensor, points: Tensor, labels: Tensor
+) -> ToyValidation:
+    """Squared error and accuracy over planes through toy networks, in one call: [..., rows of y, columns of x].
+
+    Args:
+        networks: [...], the origins. directions: [..., 2, P] as of `toy_directions` or `trajectory_directions`, or [2, P] for all.
+        x, y: float [columns] and [rows], in units of the directions.
+        points: [n, d]. labels: [n]. As of `toy_validation`, such as `spread_points` of the original data.
+    """
+    rows = plane_rows(networks.rows, directions, x, y)
+    return toy_validation(networks.from_rows(rows), points, labels)
 
 
 def _as_long(direction: Tensor, weights: Tensor) -> Tensor:

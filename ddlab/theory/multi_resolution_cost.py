@@ -42,12 +42,6 @@ def resolution_stages(*, budget: Budget, merges: Merges) -> tuple[ResolutionStag
 
 
 @checked
-def full_resolution_cost(*, budget: Budget, side: Side, channels: Channels = 3) -> int:
-    """Eq 7: budget x side^2 x channels, the values that all steps at full size go through, per image."""
-    return budget * side**2 * channels
-
-
-@checked
 def resolution_cost_ratio(*, budget: Budget, merges: Merges, small_side: int, side: Side) -> float:
     """The cost of Algorithm 1 over that of eq 7, exact for every number of merges.
 

@@ -19,15 +19,14 @@ import torch
 
 pytest.importorskip("ipywidgets")  # the contract of processes is run where there are none, too
 
-import ddlab
 from ddlab import lessons
 from ddlab.core.errors import DDLabError
 from ddlab.core.parameters import describe
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.explorers import Explorer, Lab, Laboratory, Live, film
-from ddlab.lessons.claims_on_trial import experiments
-from ddlab.methods import boost, dm, dsa, dwa, fadrm, kip, sre2l
+from ddlab.lessons.theorems_on_trial.trials import TRIALS
+from ddlab.methods import boost, dm, dwa, fadrm, kip, sre2l
 from ddlab.networks import Network
 from ddlab.runs import Keep, Run
 from ddlab.training import pretraining
@@ -41,10 +40,6 @@ Arguments = dict[str, Any]
 _TIME = re.compile(r"about [\d.,]+ (s|min|h|seconds|minutes|hours)\b")
 
 
-def learned(data: ImageData) -> DistilledSet:
-    return ddlab.distill(kip, data, config=kip.Config.teaching(iterations=3, batch_size=20), progress=False)
-
-
 LABS: dict[str, Callable[[Given], Arguments]] = {
     "BasesLab": lambda g: {"data": g.data, "teacher": g.teacher, "images": 8, "settings": "bases=4"},
     "SelfSupervisedLab": lambda g: {
@@ -52,7 +47,6 @@ LABS: dict[str, Callable[[Given], Arguments]] = {
         "config": boost.SMALL.replace(image_bases=4, pairs=None, shift="networks", hidden=2),
         "pretraining": pretraining.SMALL.replace(epochs=1),
     },
-    "CropMaps": lambda g: {"data": g.data, "classes": (0, 1), "images": 3, "views": 2},
     "ResidualLab": lambda g: {
         "data": g.data, "teacher": g.network(depth=2, head="mean"), "config": fadrm.SMALL.replace(images_per_class=1),
         "small_sizes": (6, 4), "student": g.student, "seeds": 1,
@@ -63,13 +57,8 @@ LABS: dict[str, Callable[[Given], Arguments]] = {
     "SigmaLab": lambda g: {"settings": "steps=3,seeds=2"},
     "RhoLab": lambda g: {"settings": "steps=3,seeds=2"},
     "LandscapeLab": lambda g: {"settings": "steps=3,seeds=2", "vary": "relabelling"},
-    "WidthLab": lambda g: {"data": g.data, "learned": learned(g.data)},
     "KernelLab": lambda g: {"data": g.data, "config": kip.Config.teaching(iterations=4, batch_size=20, ridge=1e-4)},
     "MatchingLab": lambda g: {"data": g.data, "config": dm.SMALL, "student": g.student, "seeds": 1},
-    "GradientLab": lambda g: {
-        "data": g.data,
-        "config": dsa.SMALL.replace(outer_steps=2, images_per_class=2, strategy="crop", initialisation="noise"),
-    },
     "TargetLab": lambda g: {
         "data": g.data, "network": g.spec, "priors": dict.fromkeys(("untrained", "weak", "strong"), g.network()),
     },
@@ -95,9 +84,8 @@ EXPLORERS: dict[str, Callable[[Given], Explorer]] = {
     "DiversityView": lambda g: found()["DiversityView"](
         g.data, g.teacher, {"recovered": (run := recovered(g)).result()}, films={"recovered": run}, points=30
     ),
-    "LatentConflict": lambda g: found()["LatentConflict"](),
     "KernelPlane": lambda g: found()["KernelPlane"](),
-    "TrialCard": lambda g: found()["TrialCard"](experiments.trials()["R3"]).commit("holds"),
+    "TrialCard": lambda g: found()["TrialCard"](TRIALS["SGD"]).commit("holds"),
     "BudgetLab": lambda g: found()["BudgetLab"](),
 }
 """Explorer that is no `Lab` -> how it is made."""

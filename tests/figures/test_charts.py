@@ -13,7 +13,6 @@ from ddlab.figures import (
     comparison,
     coverage_bars,
     embedding_map,
-    gap_curves,
     grouped_comparison,
     loss_curves,
     move_points,
@@ -24,10 +23,8 @@ from ddlab.figures.theme import THEMES
 EVERY = {
     "loss_curves": lambda theme: loss_curves({"a": [3, 2, 1], "b": [1, 2, 3]}, theme=theme),
     "loss_curves_log": lambda theme: loss_curves({"a": [3, 0.2, 0.01]}, theme=theme, log_y=True),
-    "gap_curves": lambda theme: gap_curves([3, 2, 1], [4, 3, 2], theme=theme),
-    "gap_curves_layers": lambda theme: gap_curves(np.ones((3, 2)), np.ones((3, 2)), theme=theme),
-    "comparison": lambda theme: comparison(["a"], [0.5], [0.4], [0.6], seeds=[[0.45, 0.55]], theme=theme),
-    "grouped": lambda theme: grouped_comparison(["a"], {"g": ([1], [1], [1]), "h": ([2], [1], [3])}, theme=theme),
+    "comparison": lambda theme: comparison({"a": [0.45, 0.55]}, theme=theme),
+    "grouped": lambda theme: grouped_comparison({"g": {"a": [1, 1]}, "h": {"a": [1, 3]}}, theme=theme),
     "coverage_bars": lambda theme: coverage_bars({"a": 0.1, "b": 0.2}, chance=0.15, theme=theme),
     "embedding_map": lambda theme: embedding_map(
         [[0, 0], [1, 0], [1, 1]],
@@ -106,25 +103,19 @@ def test_bands_stand_behind_their_curve():
     assert [trace.fill for trace in figure.data] == ["toself", None]
 
 
-def test_layers_are_named_and_summed():
-    mean = np.array([[1.0, 2.0], [0.5, 1.0]])
-    figure = gap_curves(mean, 2 * mean, layers=["stem", "head"])
-    assert len(figure.data) == 6
-    np.testing.assert_array_equal(figure.data[2].y, [3, 1.5])
-    assert "head has the largest mean gap" in alt_text(figure)
-
-
 def test_intervals_and_seeds_are_drawn():
-    figure = comparison(["a", "b"], [0.5, 0.7], [0.4, 0.65], [0.65, 0.8], seeds=[[0.4, 0.6], [0.7, 0.7]])
+    figure = comparison({"a": [0.4, 0.5, 0.6], "b": [0.7]})
     seeds, means = figure.data
     assert len(seeds.x) == 4
-    np.testing.assert_allclose(means.error_y.array, [0.15, 0.1])
-    np.testing.assert_allclose(means.error_y.arrayminus, [0.1, 0.05])
-    assert "a 0.5 (0.4 to 0.65)" in alt_text(figure)
+    half = 4.30265 * 0.1 / 3**0.5  # Student's t of two degrees of freedom, in a table
+    np.testing.assert_allclose(means.error_y.array, [half, 0], rtol=1e-5)
+    np.testing.assert_allclose(means.error_y.arrayminus, [half, 0], rtol=1e-5)
+    assert "a 0.5 (0.252 to 0.748); b 0.7." in alt_text(figure)
+    assert "interval" not in alt_text(comparison({"a": [0.4, 0.6]}, intervals=False))
 
 
 def test_reference_is_named_in_figure_and_alt_text():
-    figure = comparison(["a"], [0.5], [0.4], [0.6], reference=("chance", 0.1))
+    figure = comparison({"a": [0.5]}, reference=("chance", 0.1))
     assert figure.layout.shapes[0].y0 == 0.1
     assert "chance" in figure.layout.annotations[0].text and "chance, 0.1" in alt_text(figure)
 
@@ -139,14 +130,10 @@ def test_reference_is_named_in_figure_and_alt_text():
         (lambda: loss_curves({"a": ["x"]}), "series"),
         (lambda: loss_curves({"a": [1, 2]}, [1]), "steps"),
         (lambda: loss_curves({"a": [1, 2]}, bands={"a": ([1], [1, 2])}), "bands"),
-        (lambda: gap_curves([1, 2], [1]), "variance_gap"),
-        (lambda: gap_curves(np.ones((2, 2)), np.ones((2, 2)), layers=["one"]), "layers"),
-        (lambda: comparison(["a"], [1, 2], [1, 2], [1, 2]), "means"),
-        (lambda: comparison(["a"], [1.0], [1.1], [1.2]), "lows"),
-        (lambda: comparison([], [], [], []), "names"),
-        (lambda: comparison("ab", [1, 2], [1, 2], [1, 2]), "names"),
-        (lambda: comparison(["a"], [1], [1], [1], seeds=[[1], [2]]), "seeds"),
-        (lambda: grouped_comparison(["a"], {"g": ([1], [1])}), "columns"),
+        (lambda: comparison({}), "conditions"),
+        (lambda: comparison(["a"]), "conditions"),  # type: ignore[arg-type]
+        (lambda: comparison({"a": []}), "conditions"),
+        (lambda: grouped_comparison({"g": {"a": [1]}, "h": {"b": [1]}}), "groups"),
         (lambda: bars(["a"], [1, 2], title="t", y_label="y"), "values"),
     ],
 )

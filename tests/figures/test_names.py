@@ -20,7 +20,7 @@ DRAWN: dict[str, Callable[[], go.Figure]] = {
     "heat_map": lambda: figures.heat_map(NAMES, NAMES, np.eye(3), row_label="x", column_label="y"),
     "bars": lambda: figures.bars(NAMES, [1, 2, 3], title="t", y_label="y"),
     "raise_bars": lambda: figures.raise_bars(figures.bars(NAMES, [1, 2, 3], title="t", y_label="y"), [3, 2, 1]),
-    "comparison": lambda: figures.comparison(NAMES, [1] * 3, [0] * 3, [2] * 3, seeds=[[1]] * 3),
+    "comparison": lambda: figures.comparison({name: [1] for name in NAMES}),
     "class_bars": lambda: figures.class_bars({"real": [1, 2, 3]}, NAMES, unit="bits"),
     "image_grid": lambda: figures.image_grid(PIXELS, 1, title="t", row_labels=NAMES),
     "image_grid, columns": lambda: figures.image_grid(PIXELS, title="t", column_labels=NAMES),

@@ -16,7 +16,7 @@ from ddlab.lessons.build import NOTEBOOKS
 
 SOLUTIONS = sorted((NOTEBOOKS / "solutions").glob("*.ipynb"))
 START = "00_start"  # read in a quarter of an hour: the rules that make a lesson long are relaxed for it, each where it stands
-CLAIMS = "90_claims_on_trial"  # has no method of its own; its register is long
+APPENDIX = "90_theorems_on_trial"  # has no method of its own
 DEEPER, WHOLE = "## Deeper", "whole-method"
 EXERCISE = r"\*\*(?:Exercise)? ?\d*\.?\*\*"
 EVERY = [*SOLUTIONS, *sorted(NOTEBOOKS.glob("*.ipynb"))]
@@ -55,7 +55,7 @@ def core(path: Path) -> list[dict]:
     """The cells of the core path: all before the folded part."""
     cells = json.loads(path.read_text())["cells"]
     starts = [number for number, cell in enumerate(cells) if "".join(cell["source"]).startswith(DEEPER)]
-    assert len(starts) == (0 if path.stem == START else 1)
+    assert len(starts) <= 1
     return cells[: starts[0]] if starts else cells
 
 
@@ -77,7 +77,7 @@ def test_the_core_path_is_read_within_its_minutes(path: Path) -> None:
         assert minutes is not None, "each section says how long it takes, its exercises included"
         assert int(minutes[1]) > sum(map(int, re.findall(rf"{EXERCISE} \((\d+) minutes?,", section)))
         total += int(minutes[1])
-    assert total == LESSONS[path.stem].minutes <= 40
+    assert total == LESSONS[path.stem].minutes <= 45
 
 
 @pytest.mark.parametrize("path", SOLUTIONS, ids=lambda path: path.stem)
@@ -86,6 +86,8 @@ def test_what_lies_deeper_is_folded(path: Path) -> None:
     folded = [cell for cell in cells if "".join(cell["source"]).startswith(DEEPER)]
     assert all(cell["metadata"].get("jp-MarkdownHeadingCollapsed") is True for cell in folded)
     after = cells[cells.index(folded[0]) + 1 :] if folded else []
+    # Six is the aim; lesson 05 has twelve cells until it is made anew.
+    assert len(after) <= (12 if path.stem == "05_matching" else 6)
     assert [line for line in text(after, "markdown").splitlines() if re.match("##? ", line)] == []
 
 
@@ -94,7 +96,7 @@ def test_the_method_is_drawn_and_written_whole_in_plain_pytorch(path: Path) -> N
     cells = core(path)
     assert "lesson.draw(" in text(cells[:4], "code")
     whole = ["".join(cell["source"]) for cell in cells if WHOLE in cell["metadata"].get("tags", [])]
-    if path.stem in (START, CLAIMS):
+    if path.stem in (START, APPENDIX):
         assert not whole
         return
     lines = [
@@ -107,21 +109,24 @@ def test_the_method_is_drawn_and_written_whole_in_plain_pytorch(path: Path) -> N
 
 
 @pytest.mark.parametrize("path", SOLUTIONS, ids=lambda path: path.stem)
-def test_claims_are_few_and_asserted_and_predictions_come_before_results(path: Path) -> None:
-    source, shown = "\n".join(codes(path)), text(core(path), "code").count("lesson.card(")
-    assert (shown == 0 if path.stem == CLAIMS else 1 <= shown <= 3) and "assert" in source
-    assert ("show_claims()" in source) == (path.stem == CLAIMS)
+def test_predictions_come_before_results_and_nothing_on_a_page_is_bookkeeping(path: Path) -> None:
+    source = "\n".join(codes(path))
     asked = re.findall(r'lesson\.predict\(\s*"([^"]+)"', source)
-    assert len(asked) >= 2
+    assert asked
     for key in asked:
         assert source.index(f'"{key}"') < source.index(f'lesson.compare("{key}"')
+    said = text(json.loads(path.read_text())["cells"], "markdown")
+    assert not re.search(r"^ *assert ", source, flags=re.MULTILINE)
+    assert not re.search(
+        r"Claim of this (lesson|page)|A test (of this lesson )?holds|a test of this lesson|undecided", said
+    )
 
 
 @pytest.mark.parametrize("path", SOLUTIONS, ids=lambda path: path.stem)
 def test_an_exercise_stands_in_the_core_path(path: Path) -> None:
     said = text(core(path), "markdown")
     exercises = re.findall(rf"{EXERCISE} \(\d+ minutes?, (?:easy|medium|hard)\)", said)
-    assert len(exercises) >= (1 if path.stem == START else 3)
+    assert len(exercises) >= (1 if path.stem == START else 2)
 
 
 def notebook_with(source: str) -> dict:
@@ -169,7 +174,7 @@ def test_stubs_run_and_never_raise(path: Path, capsys) -> None:
         "sre2l": sre2l,
     }
     stubs = [code for code in cells if "lesson.check(" in code]
-    assert len(stubs) >= (1 if path.stem == START else 3)
+    assert len(stubs) >= (1 if path.stem == START else 2)
     for code in stubs:
         exec(code, space)
     assert capsys.readouterr().out.count("Not yet: No answer yet.") == len(stubs)

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from sklearn.decomposition import PCA
 from torch import Tensor
 
-from ddlab import networks, theory
-from ddlab.networks import Network
+from ddlab import theory
 from ddlab.theory import ToyNetworks
-from tests.support import assert_unchanged, refuses, snapshot
+from ddlab.theory.loss_landscape import plane_rows
+from tests.support import refuses
 
 F64 = torch.float64
 
@@ -25,56 +25,6 @@ def normal(*shape: int, seed: int = 0) -> Tensor:
 def toys(*block: int, units: int = 4) -> ToyNetworks:
     start = theory.initial_toys(int(torch.tensor(block).prod()) if block else 1, units=units)
     return start.from_rows(start.rows.double().view(*block, -1))
-
-
-def pieces(network: Network, row: Tensor) -> dict[str, Tensor]:
-    names = networks.parameter_names(network.spec)
-    parts = row.split([network.weights[name].numel() for name in names])
-    return {name: part.view_as(network.weights[name]) for name, part in zip(names, parts, strict=True)}
-
-
-def test_a_row_is_all_parameters_and_comes_back(teacher: Network) -> None:
-    row = theory.parameter_row(teacher)
-    assert len(row) == sum(teacher.weights[name].numel() for name in networks.parameter_names(teacher.spec))
-    for name, part in pieces(teacher, row).items():
-        assert torch.equal(part, teacher.weights[name])
-    before = snapshot(teacher.weights)
-    moved = theory.network_at(teacher, row + 1)
-    assert_unchanged(before, teacher.weights)
-    for name, value in moved.weights.items():
-        trained = name in networks.parameter_names(teacher.spec)
-        assert torch.equal(value, teacher.weights[name] + 1 if trained else teacher.weights[name])
-    assert torch.equal(theory.parameter_row(theory.network_at(moved, row)), row)
-    with refuses("row", f"[{len(row)}]"):
-        theory.network_at(teacher, row[:-1])
-
-
-@pytest.mark.parametrize("biases", [False, True])
-def test_filters_are_as_long_as_the_networks(teacher: Network, biases: bool) -> None:
-    found = theory.filter_directions(teacher, count=3, seed=4, biases=biases)
-    assert found.shape == (3, len(theory.parameter_row(teacher)))
-    shapes = set()
-    for direction in found:
-        for name, part in pieces(teacher, direction).items():
-            own = teacher.weights[name]
-            shapes.add(own.ndim)
-            if own.ndim == 1:
-                length = float(own.norm()) if biases else 0.0
-                assert float(part.norm()) == pytest.approx(length, rel=1e-5), name
-                continue
-            for one, theirs in zip(part, own, strict=True):
-                assert float(one.norm()) == pytest.approx(float(theirs.norm()), rel=1e-5), name
-    assert shapes == {1, 2, 4}, "convolutions, linear layers and biases"
-    # One scale per filter of normal numbers: on the sphere, not off it, and in no direction before others.
-    weight = pieces(teacher, found[0])
-    name = max(weight, key=lambda name: weight[name].numel())
-    unit = (weight[name] / teacher.weights[name].flatten(1).norm(dim=1).view(-1, 1, 1, 1)).flatten(1)
-    scaled = unit * unit.shape[1] ** 0.5
-    assert abs(float(scaled.mean())) < 0.15 and float(scaled.pow(4).mean()) == pytest.approx(3, abs=0.5)
-    assert abs(float(found[0] @ found[1]) / float(found[0].norm() * found[1].norm())) < 0.2
-    again = theory.filter_directions(teacher, count=2, seed=4, biases=biases)
-    assert torch.equal(again, found[:2]) and not torch.equal(found[0], found[1])
-    assert not torch.equal(theory.filter_directions(teacher, count=2, seed=5, biases=biases), again)
 
 
 @pytest.mark.parametrize("biases", [False, True])
@@ -158,16 +108,16 @@ def test_random_directions_hold_next_to_nothing_of_a_real_run() -> None:
 def test_plane_rows_are_equation_1() -> None:
     origin, directions = normal(2, 5), normal(2, 2, 5, seed=1)
     x, y = torch.tensor([-1.0, 0.0, 2.0], dtype=F64), torch.tensor([0.5, 0.0], dtype=F64)
-    found = theory.plane_rows(origin, directions, x, y)
+    found = plane_rows(origin, directions, x, y)
     assert found.shape == (2, 2, 3, 5)
     for n in range(2):
         for row, b in enumerate(y):
             for column, a in enumerate(x):
                 assert torch.allclose(found[n, row, column], origin[n] + a * directions[n, 0] + b * directions[n, 1])
-    assert torch.allclose(theory.plane_rows(origin, directions[0], x, y)[1, 1, 2], origin[1] + 2 * directions[0, 0])
+    assert torch.allclose(plane_rows(origin, directions[0], x, y)[1, 1, 2], origin[1] + 2 * directions[0, 0])
 
 
-def test_what_is_refused(teacher: Network) -> None:
+def test_what_is_refused() -> None:
     trajectory = normal(4, 6)
     origin, directions = trajectory[-1], normal(2, 6, seed=1)
     with refuses("directions", "span"):
@@ -184,6 +134,45 @@ def test_what_is_refused(teacher: Network) -> None:
         theory.trajectory_directions(trajectory, count=5)
 
     with refuses("x and y"):
-        theory.plane_rows(origin, directions, torch.zeros(10_000), torch.zeros(10_000))
+        plane_rows(origin, directions, torch.zeros(10_000), torch.zeros(10_000))
     with refuses("the plane's weights", "infinite"):
-        theory.plane_rows(origin.float() * 1e38, directions.float() * 1e38, torch.full((1,), 100.0), torch.zeros(1))
+        plane_rows(origin.float() * 1e38, directions.float() * 1e38, torch.full((1,), 100.0), torch.zeros(1))
+
+
+X, Y = torch.tensor([-0.5, 0.0, 1.0], dtype=F64), torch.tensor([0.0, 0.7], dtype=F64)
+
+
+def test_toy_surfaces_are_those_of_single_networks() -> None:
+    start = theory.initial_toys(2, units=4)
+    block = start.from_rows(start.rows.double())
+    points, labels = theory.spread_points(theory.bimodal_mixture(), 9)
+    directions = theory.toy_directions(block, biases=True)
+    found = theory.toy_surface(block, directions, X, Y, points, labels)
+    assert found.mean_squared_error.shape == found.accuracy_fraction.shape == (2, 2, 3)
+    for n in range(2):
+        for row, b in enumerate(Y):
+            for column, a in enumerate(X):
+                at = block.from_rows(block.rows[n] + a * directions[n, 0] + b * directions[n, 1])
+                hidden = torch.relu(points @ at.hidden_weight.T + at.hidden_bias)
+                output = torch.sigmoid(hidden @ at.output_weight + at.output_bias)
+                wanted = float((output - labels).square().mean())
+                assert float(found.mean_squared_error[n, row, column]) == pytest.approx(wanted, rel=1e-12)
+                assert float(found.accuracy_fraction[n, row, column]) == float(
+                    ((output > 0.5) == (labels > 0.5)).double().mean()
+                )
+    alone = theory.toy_surface(block[1], directions[1], X, Y, points, labels)
+    assert torch.allclose(alone.mean_squared_error, found.mean_squared_error[1])
+
+
+def test_toy_slopes_are_autograds() -> None:
+    start = theory.initial_toys(1, units=4)
+    one = start.from_rows(start.rows.double())[0]
+    points, labels = theory.spread_points(theory.bimodal_mixture(), 16)
+    directions, step = theory.toy_directions(one, biases=True), 1e-5
+    row = one.rows.clone().requires_grad_()
+    at = one.from_rows(row)
+    output = torch.sigmoid(torch.relu(points @ at.hidden_weight.T + at.hidden_bias) @ at.output_weight + at.output_bias)
+    gradient = torch.autograd.grad((output - labels).square().mean(), row)[0]
+    ends, zero = torch.tensor([-step, step], dtype=F64), torch.zeros(1, dtype=F64)
+    line = theory.toy_surface(one, directions, ends, zero, points, labels).mean_squared_error[0]
+    assert float(line[1] - line[0]) / (2 * step) == pytest.approx(float(gradient @ directions[0]), rel=1e-4)

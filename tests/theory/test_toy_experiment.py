@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from ddlab import theory
 from ddlab.core import randomness
-from ddlab.theory import ToyConfig
+from ddlab.theory import ToyConfig, toy_descent, toy_experiment
 from tests.support import refuses
 
 DEVIATIONS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
@@ -111,7 +111,7 @@ def test_the_exact_gradient_knows_no_seed_but_the_start() -> None:
     assert points.shape == (2, 2, 32, 2) and torch.equal(points[:, 0], points[:, 1])
     assert labels[0, 0].tolist() == [0] * 16 + [1] * 16
     runs = theory.train_toys(configs)
-    again = theory.expected_descent(
+    again = toy_descent.expected_descent(
         runs.networks[0], points, labels, steps=20, learning_rate=0.002, momentum=0.98, record_every=10
     )
     assert torch.allclose(runs.networks.rows, again.rows, atol=1e-7)
@@ -127,7 +127,7 @@ def test_a_trained_teacher_is_a_network_of_its_own() -> None:
         noise = randomness.numpy_generator(number, 0, "toy noise teacher").standard_normal((1000, 2), np.float32)
         truth = torch.from_numpy(randomness.numpy_generator(number, 0, "toy labels teacher").random(1000) < 0.5).long()
         seen = means[truth] + 0.1 * torch.from_numpy(noise)
-        taught = theory.stochastic_descent(start[number : number + 1], seen[:, None], truth[:, None].float())
+        taught = toy_descent.stochastic_descent(start[number : number + 1], seen[:, None], truth[:, None].float())
         answer = theory.toy_outputs(taught[-1, 0], points[0, number])
         assert torch.allclose(answer, targets[0, number], atol=1e-4), "of a start and samples of its own"
     unlike = theory.distilled_samples([config.replace(teacher_deviation=1.0)]).targets
@@ -234,7 +234,7 @@ def test_noise_and_geometry_apart() -> None:
     """With exact gradients all settings decide nearly as well as can be: the accuracy that is lost at Sigma = 1 was noise."""
     values: dict[str, Any] = {"deviation": (0.3, 0.5, 1.0, 0.05), "seeds": 5}
     exact, noisy = last(*settings(exact_gradient=True, **values)), last(*settings(**{**values, "seeds": 60}))
-    best = 1 - theory.bayes_error_fraction(theory.bimodal_mixture())
+    best = 1 - theory.predictive_risk(*2 * [theory.bimodal_mixture()]).error_fraction
     assert (exact.accuracy_fraction[:3].mean(1) > best - 0.01).all()
     assert float(noisy.accuracy_fraction[2].mean()) < best - 0.04
     # The squared error stays: it is the right answer about other samples.
@@ -253,14 +253,14 @@ def test_other_worlds_are_learned_too() -> None:
 
 def test_targets_are_mixed_as_equation_says() -> None:
     labels, teacher = torch.tensor([0.0, 1.0]), torch.tensor([0.2, 0.6])
-    assert theory.distilled_targets(labels, teacher, 0.5).tolist() == pytest.approx([0.1, 0.8])
+    assert toy_experiment.distilled_targets(labels, teacher, 0.5).tolist() == pytest.approx([0.1, 0.8])
     for rho, wanted in ((0, labels), (1, teacher)):
-        assert torch.equal(theory.distilled_targets(labels, teacher, rho), wanted)
+        assert torch.equal(toy_experiment.distilled_targets(labels, teacher, rho), wanted)
 
     with refuses("teacher", "[2]"):
-        theory.distilled_targets(labels, teacher[:1], 0.5)
+        toy_experiment.distilled_targets(labels, teacher[:1], 0.5)
     with refuses("teacher", "[0, 1]"):
-        theory.distilled_targets(labels, teacher + 1, 0.5)
+        toy_experiment.distilled_targets(labels, teacher + 1, 0.5)
 
 
 def test_what_is_refused() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from ddlab import theory
-from ddlab.theory import ToyNetworks
+from ddlab.theory import ToyNetworks, toy_descent
 from tests.support import assert_unchanged, refuses, snapshot
 
 F64 = torch.float64
@@ -106,7 +106,9 @@ def test_stochastic_descent_is_torchs(inputs: int, rate: float, momentum: float)
     start = some(2, 3, inputs=inputs)
     points, targets = normal(30, 2, 3, inputs, seed=1), labels_of(30, 2, 3)
     before = snapshot([vars(start), points, targets])
-    found = theory.stochastic_descent(start, points, targets, learning_rate=rate, momentum=momentum, record_every=1)
+    found = toy_descent.stochastic_descent(
+        start, points, targets, learning_rate=rate, momentum=momentum, record_every=1
+    )
     assert_unchanged(before, [vars(start), points, targets])
     assert found.block == (31, 2, 3)
     for a in range(2):
@@ -119,7 +121,9 @@ def test_stochastic_descent_is_torchs(inputs: int, rate: float, momentum: float)
 def test_expected_descent_is_torchs_on_the_whole_batch() -> None:
     start, points, targets = some(2, 3), normal(2, 1, 9, 2).expand(2, 3, 9, 2), labels_of(2, 3, 9)
     before = snapshot(vars(start))
-    found = theory.expected_descent(start, points, targets, steps=20, learning_rate=0.3, momentum=0.8, record_every=1)
+    found = toy_descent.expected_descent(
+        start, points, targets, steps=20, learning_rate=0.3, momentum=0.8, record_every=1
+    )
     assert_unchanged(before, vars(start))
     assert found.block == (21, 2, 3)
     for a in range(2):
@@ -130,8 +134,8 @@ def test_expected_descent_is_torchs_on_the_whole_batch() -> None:
 
 def test_the_gradient_of_one_step_is_autograds() -> None:
     start, points, targets = some(4), normal(1, 4, 2), labels_of(1, 4)
-    moved = theory.stochastic_descent(start, points, targets, learning_rate=1, momentum=0)
-    whole = theory.expected_descent(
+    moved = toy_descent.stochastic_descent(start, points, targets, learning_rate=1, momentum=0)
+    whole = toy_descent.expected_descent(
         start, points[0][:, None], targets[0][:, None], steps=1, learning_rate=1, momentum=0
     )
     for number in range(4):
@@ -147,28 +151,30 @@ def test_rates_of_their_own() -> None:
     rates, momenta = torch.tensor([0.1, 0.2, 0.0], dtype=F64), torch.tensor([0.5, 0.0, 0.9], dtype=F64)
     single = {"steps": 4, "record_every": 2}
     fixed, aims = normal(3, 6, 2), labels_of(3, 6)
-    together = theory.stochastic_descent(start, points, targets, learning_rate=rates, momentum=momenta)
-    expected = theory.expected_descent(start, fixed, aims, learning_rate=rates, momentum=momenta, **single)
+    together = toy_descent.stochastic_descent(start, points, targets, learning_rate=rates, momentum=momenta)
+    expected = toy_descent.expected_descent(start, fixed, aims, learning_rate=rates, momentum=momenta, **single)
     for number in range(3):
         own: dict[str, Any] = {"learning_rate": float(rates[number]), "momentum": float(momenta[number])}
         one = slice(number, number + 1)
-        alone = theory.stochastic_descent(start[one], points[:, one], targets[:, one], **own)
+        alone = toy_descent.stochastic_descent(start[one], points[:, one], targets[:, one], **own)
         assert torch.allclose(alone.rows[:, 0], together.rows[:, number], rtol=1e-12)
-        alone = theory.expected_descent(start[one], fixed[one], aims[one], **own, **single)
+        alone = toy_descent.expected_descent(start[one], fixed[one], aims[one], **own, **single)
         assert torch.allclose(alone.rows[:, 0], expected.rows[:, number], rtol=1e-12)
     assert torch.equal(together.rows[-1, 2], start.rows[2]), "a rate of 0"
 
 
 def test_frames() -> None:
-    assert theory.recorded_steps(10, 4) == [0, 4, 8, 10] and theory.recorded_steps(8, 4) == [0, 4, 8]
-    assert theory.recorded_steps(1, 100) == [0, 1]
+    assert toy_descent.recorded_steps(10, 4) == [0, 4, 8, 10] and toy_descent.recorded_steps(8, 4) == [0, 4, 8]
+    assert toy_descent.recorded_steps(1, 100) == [0, 1]
     start, points, targets = some(2), normal(10, 2, 2), labels_of(10, 2)
-    every = theory.stochastic_descent(start, points, targets, record_every=1)
-    some_of = theory.stochastic_descent(start, points, targets, record_every=4)
+    every = toy_descent.stochastic_descent(start, points, targets, record_every=1)
+    some_of = toy_descent.stochastic_descent(start, points, targets, record_every=4)
     assert torch.equal(some_of.rows, every.rows[[0, 4, 8, 10]])
     fixed = points[0][:, None], targets[0][:, None]
-    every = theory.expected_descent(start, *fixed, steps=10, record_every=1)
-    assert torch.equal(theory.expected_descent(start, *fixed, steps=10, record_every=4).rows, every.rows[[0, 4, 8, 10]])
+    every = toy_descent.expected_descent(start, *fixed, steps=10, record_every=1)
+    assert torch.equal(
+        toy_descent.expected_descent(start, *fixed, steps=10, record_every=4).rows, every.rows[[0, 4, 8, 10]]
+    )
 
 
 @settings(max_examples=15)
@@ -187,8 +193,8 @@ def test_symmetries(seed: int, inputs: int, kind: str) -> None:
     def descend(at: ToyNetworks, x: Tensor, y: Tensor) -> ToyNetworks:
         rates: dict[str, Any] = {"learning_rate": 0.2, "momentum": 0.7, "record_every": 3}
         if kind == "stochastic":
-            return theory.stochastic_descent(at, x, y, **rates)
-        return theory.expected_descent(at, x.movedim(0, 1), y.movedim(0, 1), steps=7, **rates)
+            return toy_descent.stochastic_descent(at, x, y, **rates)
+        return toy_descent.expected_descent(at, x.movedim(0, 1), y.movedim(0, 1), steps=7, **rates)
 
     def assert_equal(one: ToyNetworks, other: ToyNetworks) -> None:
         assert torch.allclose(one.rows, other.rows, rtol=1e-9, atol=1e-11)
@@ -221,9 +227,9 @@ def test_symmetries(seed: int, inputs: int, kind: str) -> None:
 
 def test_float32_follows_float64() -> None:
     start, points, targets = some(3, units=50), normal(200, 3, 2), labels_of(200, 3).round()
-    exact = theory.stochastic_descent(start, points, targets, momentum=0.9, learning_rate=0.02)
+    exact = toy_descent.stochastic_descent(start, points, targets, momentum=0.9, learning_rate=0.02)
     single = start.from_rows(start.rows.float())
-    found = theory.stochastic_descent(single, points.float(), targets.float(), momentum=0.9, learning_rate=0.02)
+    found = toy_descent.stochastic_descent(single, points.float(), targets.float(), momentum=0.9, learning_rate=0.02)
     assert found.hidden_weight.dtype == torch.float32
     assert torch.allclose(found.rows.double(), exact.rows, atol=1e-4)
 
@@ -232,13 +238,13 @@ def test_what_is_refused() -> None:
     start, points, targets = some(2), normal(4, 2, 2), labels_of(4, 2)
 
     with refuses("targets", "[4, 2]"):
-        theory.stochastic_descent(start, points, targets[:3])
+        toy_descent.stochastic_descent(start, points, targets[:3])
     with refuses("targets", "[0, 1]"):
-        theory.stochastic_descent(start, points, targets + 1)
+        toy_descent.stochastic_descent(start, points, targets + 1)
     with refuses("learning_rate", "[0, 10]"):
-        theory.stochastic_descent(start, points, targets, learning_rate=-0.1)
+        toy_descent.stochastic_descent(start, points, targets, learning_rate=-0.1)
     with refuses("momentum", "[0, 0.9999]"):
-        theory.stochastic_descent(start, points, targets, momentum=torch.tensor([0.5, 1.0]))
+        toy_descent.stochastic_descent(start, points, targets, momentum=torch.tensor([0.5, 1.0]))
     with refuses("rows", "[21]"):
         start.from_rows(torch.zeros(4))
     with refuses("place"):
@@ -251,7 +257,7 @@ def test_what_is_refused() -> None:
     with refuses("NaN or infinite"):
         theory.toy_outputs(huge, points[:, 0].float() * 100)
     with refuses("record_every"):
-        theory.stochastic_descent(
+        toy_descent.stochastic_descent(
             theory.initial_toys(1000, units=1000), torch.zeros(200, 1000, 2), torch.zeros(200, 1000), record_every=1
         )
 
@@ -266,6 +272,6 @@ def test_weights_that_grow_beyond_all_numbers_are_said() -> None:
     }
     big = ToyNetworks(**{name: value.float() for name, value in weights.items()})
     with refuses("learning_rate", "finite"):
-        theory.stochastic_descent(big, torch.ones(3, 1, 2), torch.zeros(3, 1))
+        toy_descent.stochastic_descent(big, torch.ones(3, 1, 2), torch.zeros(3, 1))
     with refuses("learning_rate", "finite"):
-        theory.expected_descent(big, torch.ones(1, 3, 2), torch.zeros(1, 3))
+        toy_descent.expected_descent(big, torch.ones(1, 3, 2), torch.zeros(1, 3))

@@ -48,7 +48,7 @@ def check_targets(answer: Any) -> tuple[bool, str]:
 @functools.cache
 def held_out_errors() -> list[float]:
     """What the first 0, 1, 2 ... half-size bases of a thousand training images leave of the held-out half-size images."""
-    data = unlabelled.world().data
+    data = unlabelled.images()
     seen, held_out = (
         factorisation.downsampled(data.normalised(torch.arange(1000), split), scale=2) for split in ("train", "test")
     )

@@ -10,5 +10,5 @@ BUDGET = Budget(
     wall_seconds=90,
     cpu_seconds=180,
     megabytes=1200,
-    minutes=40,
+    minutes=37,
 )

@@ -1,10 +1,10 @@
-"""Lesson 30: the world of its records, entropies along a run, and the exercises' checks."""
+"""Lesson 30: its pictures, teacher and runs, and the exercises' checks."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -13,35 +13,38 @@ from ... import data as datasets
 from ... import networks, records
 from ...data import ImageData
 from ...data.images import normalise
-from ...distilled import DistilledSet
 from ...evaluation import entropy
 from ...figures import image_grid
 from ...methods import fadrm
-from ...records import setting
-from ...records.setting import FADRM, RDED, SRE2L
+from ...networks import Network
 from ...runs import Run
+from ...training import supervised
 from ..answers import called
-from .world import FEATURES, World
+from .world import World
 
 ITERATIONS = 120  # as in the records
-SETTING = "shapes 64 px, ConvNet-5 of width 16"
+
+
+class Shared(NamedTuple):
+    """What the lesson works on: pictures of 64 px, a teacher that takes images of any size, and how students learn."""
+
+    data: ImageData
+    teacher: Network
+    student: supervised.Config
 
 
 @functools.cache
-def world() -> setting.Setting:
-    """The images, teacher and students of the records, so that a point of theirs can be repeated here."""
-    return setting.shapes64(records.Place())
-
-
-def small_pictures() -> ImageData:
-    """A few pictures of 32 px, for timings of large networks."""
-    return datasets.load("shapes", size=32, train=100, test=10)
+def world() -> Shared:
+    """4,000 generated pictures to learn from and 1,000 to test; the teacher comes with ddlab."""
+    images, teacher = datasets.load("shapes", size=64, train=4000, test=1000), records.teacher("shapes64")
+    network = networks.spec("convnet", width=16, depth=5, pooling="max", head="mean")
+    return Shared(images, teacher, supervised.Config.for_data(images, network=network, epochs=100))
 
 
 @functools.cache
 def lab_world() -> World:
     """Runs of the world's teacher with one image per class, measured on the way and remembered."""
-    return World(world().data, world().teacher(records.Place()), device="cpu")
+    return World(world().data, world().teacher, device="cpu")
 
 
 def start(seed: int) -> fadrm.Config:
@@ -57,11 +60,6 @@ def watched(merge_ratio: float, *, seed: int, merges: int = 3) -> Run:
     return lab_world().run_of(config).advance()
 
 
-def entropies(run: Run) -> dict[int, float]:
-    """Step -> feature entropy in bits, mean over one image per class."""
-    return {frame.step: float(frame.content.measured[FEATURES].mean()) for frame in run.frames}
-
-
 def pictures(run: Run, steps: Sequence[int]) -> Any:
     """The images of all classes at some steps of a run, one row each."""
     known = {frame.step: frame.content.images for frame in run.frames}
@@ -70,16 +68,6 @@ def pictures(run: Run, steps: Sequence[int]) -> Any:
         images, world().data.classes, title="Ten images along a run", column_labels=world().data.class_names,
         row_labels=[f"step {step}" for step in steps], description=f"the same images after {', '.join(map(str, steps))} steps",
     )  # fmt: skip
-
-
-def three_sets(seed: int) -> dict[str, DistilledSet]:
-    """One image per class by FADRM, SRe2L and RDED (of 30 images of each class)."""
-    place, shared = records.Place(), {"images_per_class": 1, "seed": seed}
-    return {
-        FADRM: world().distilled({"method": FADRM, **shared}, place),
-        SRE2L: world().distilled({"method": SRE2L, **shared}, place),
-        RDED: world().distilled({"method": RDED, "candidates_per_class": 30, **shared}, place),
-    }
 
 
 def feature_entropy(images: Tensor) -> Tensor:

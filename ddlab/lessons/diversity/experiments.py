@@ -1,104 +1,32 @@
-"""Lesson 21: five ways to make the same number of images, what the push to the weights does to the losses, the exercises' checks."""
+"""Lesson 21: how much of the real images a set covers, and the checks of its exercises."""
 
 from __future__ import annotations
 
 import dataclasses
-import functools
-import time
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ... import networks, records
+from ... import networks
 from ...core import randomness
 from ...data import ImageData
 from ...evaluation import measures
-from ...methods import dwa, selection, sre2l
-from ...methods.recovery import real_image_indices
+from ...methods import dwa
 from ...networks import Network
-from ...records import setting
 from ...runs import cache
 from ...runs.process import Inputs
-from ...theory import rest_loss
-from .sweep import coverage
 
-RANDOM, SRE2L, NONE, PERTURBED, DIRECTED = "random real", "SRe2L", "no adjustment", "random weights", "DWA"
-METHODS = (RANDOM, SRE2L, NONE, PERTURBED, DIRECTED)
+REAL_IMAGES = 300
 
 
-@functools.cache
-def world() -> setting.Setting:
-    """The images, networks and settings of the records on `shapes`, so that a point of theirs can be repeated here."""
-    return setting.shapes(records.Place())
-
-
-def config_of(method: str, *, images_per_class: int, seed: int, **changes: Any) -> tuple[Any, Any]:
-    """(module, config) of one of `METHODS`: the last three start from real images with lambda_var = .11 and lambda_mean = .01.
-
-    Args:
-        changes: fields of the recovery's Config other than the records'.
-    """
-    size: dict[str, Any] = {"images_per_class": images_per_class, "seed": seed}
-    if method == RANDOM:
-        return selection, selection.Config(**size)
-    if method == SRE2L:
-        return sre2l, sre2l.Config(**setting.ON_SHAPES | size | changes)
-    kind = {NONE: "none", PERTURBED: "random", DIRECTED: "directed"}[method]
-    return dwa, dwa.Config(perturbation=kind, **setting.ON_SHAPES | size | changes)
-
-
-def one_batch(data: ImageData, seed: int) -> Tensor:
-    """The indices of one training image of each class, int64 [classes]: those that a recovery with this seed starts from."""
-    return real_image_indices(data, 1, seed=seed)[0]
-
-
-def rest_change(
-    data: ImageData,
-    teacher: Network,
-    *,
-    seed: int,
-    steps: int = 12,
-    radius: float = 0.015,
-    only: list[str] | None = None,
-) -> rest_loss.RestLossChange:
-    """Eq 12, then eq 15 measured: the directed step for one batch, and what it does to the loss of the batch and of the rest.
-
-    Args:
-        only: names of the parameters that are moved; default all. The others keep their value.
-    """
-    batch = one_batch(data, seed)
-    dtype = next(iter(teacher.weights.values())).dtype
-    images, labels = data.normalised(batch).to(dtype), data.train_labels[batch]
-    found = dwa.directed_adjustment(teacher, images, labels, steps=steps, radius=radius)
-    moved = found.weights if only is None else {name: found.weights[name] for name in only}
-    adjusted = {name: teacher.weights[name] + change for name, change in moved.items()}
-    return rest_loss.rest_loss_change(teacher, adjusted, data, batch)
-
-
-def overhead(data: ImageData, teacher: Network, *, repeats: int, iterations: int = 1000) -> list[float]:
-    """Table 11: CPU-seconds of the adjustment of one batch over those of `iterations` image updates, once per repeat."""
-    inputs = Inputs(data=data, teachers=(teacher,), device="cpu")
-    shares = []
-    for seed in range(repeats):
-        config = dwa.Config(images_per_class=1, iterations=iterations, seed=seed)
-        start = time.process_time()
-        state = dwa.init(config, inputs)  # with the adjustment
-        adjusted = time.process_time()
-        untouched = dwa.init(config.replace(perturbation="none"), inputs)
-        without = time.process_time()
-        for _ in range(100):
-            state, _ = dwa.update(config, inputs, state)
-        updates = (time.process_time() - without) * iterations / 100
-        assert not untouched.adjusted
-        shares.append(((adjusted - start) - (without - adjusted)) / updates)
-    return shares
-
-
-def trained_on_shapes() -> tuple[ImageData, Network]:
-    """The lesson's data and teacher: those of the records."""
-    return world().data, world().teacher(records.Place())
+def coverage(data: ImageData, teacher: Network, images: torch.Tensor) -> float:
+    """The share in [0, 1] of up to 300 real images that have one of `images` near them in the teacher's features."""
+    draw = randomness.generator(0, 0, "real images of a record")  # the same real images for every point
+    chosen = torch.randperm(len(data.train_labels), generator=draw)[:REAL_IMAGES]
+    real = networks.predict(teacher, data.normalised(chosen)).features.flatten(1)
+    return measures.nearest_neighbour_coverage(real, networks.predict(teacher, images).features.flatten(1))
 
 
 def check_spread(answer: Any) -> tuple[bool, str]:

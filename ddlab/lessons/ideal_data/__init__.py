@@ -10,6 +10,6 @@ BUDGET = Budget(
     wall_seconds=60,
     cpu_seconds=120,
     megabytes=1100,
-    minutes=40,
+    minutes=41,
     one_thread_seconds=120,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -36,12 +36,6 @@ def sigma_runs(seeds: int, *, first_seed: int = 0, exact: bool = False, record_e
     return theory.train_toys([ToyConfig(deviation=sigma, exact_gradient=exact, **shared) for sigma in SIGMAS])
 
 
-def rho_runs(seeds: int, *, teacher: str = TRAINED, first_seed: int = 0, rhos: Sequence[float] = RHOS) -> ToyRuns:
-    """Figure 2b: samples of Sigma = 1, more and more of the teacher in their targets."""
-    shared: dict[str, Any] = {"seeds": seeds, "first_seed": first_seed, "deviation": 1.0, "teacher": teacher}
-    return theory.train_toys([ToyConfig(relabelling=rho, **shared) for rho in rhos])
-
-
 def as_runs(frames: Sequence[Sequence[Tensor]], configs: Sequence[ToyConfig]) -> ToyRuns:
     """What the lesson's own cell has trained, as `theory.train_toys` gives it.
 
@@ -66,21 +60,6 @@ def at_the_end(config: ToyConfig) -> ToyValidation:
     """How one setting ends on G, mean over its seeds."""
     found = on_original(theory.train_toys([config]))
     return ToyValidation(*(values[-1].mean() for values in found))
-
-
-def excess_on_own(runs: ToyRuns) -> Tensor:
-    """The squared error on each setting's own data G' above the least possible there, after the last update: [settings, seeds]."""
-    found = []
-    for number, config in enumerate(runs.configs):
-        points, labels = theory.spread_points(config.distilled, PER_CLASS)
-        error = theory.toy_validation(runs.networks[-1, number], points.float(), labels.float()).mean_squared_error
-        found.append(error.double() - theory.predictive_risk(config.distilled, config.distilled).mean_squared_error)
-    return torch.stack(found)
-
-
-def missing_information(sigmas: Sequence[float] = SIGMAS) -> list[float]:
-    """1 - I(X; Y) / H(Y), what the samples of the plane do not tell about their class, for each Sigma."""
-    return [1 - theory.mixture_information(spread=sigma, gap=1.0, dimensions=2).share for sigma in sigmas]
 
 
 def best_decisions(*, seed: int, count: int = 150) -> dict[str, Any]:
@@ -137,19 +116,6 @@ def decisions(runs: ToyRuns, frame: int) -> np.ndarray:
     strength = np.abs(2 * outputs - 1)
     colour = np.where(outputs > 0.5, _BLUE, _ORANGE)
     return np.round(255 + strength * (colour - 255)).astype(np.uint8)
-
-
-def every_row(columns: int) -> Callable[[int, int], None]:
-    """A `progress` for `theory.network_surface` that prints one line, rewritten after each row of the plane."""
-
-    def tell(done: int, points: int) -> None:
-        if done % columns == 0:
-            print(f"\r{done} of {points} points", end="\n" if done == points else "", flush=True)
-
-    return tell
-
-
-# -- exercises
 
 
 def check_posterior(answer: Any) -> tuple[bool, str]:

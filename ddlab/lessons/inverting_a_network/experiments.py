@@ -1,113 +1,15 @@
-"""Lesson 20: the experiments behind its claims, and the checks of its exercises."""
+"""Lesson 20: the checks of its exercises."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from ...core import randomness
-from ...data import ImageData
-from ...distilled import DistilledSet
-from ...evaluation import evaluate_all, measures
-from ...methods import selection, sre2l
-from ...methods.distillation import distill, from_images
+from ...methods import sre2l
 from ...methods.recovery import batch_norm_mean_gap, batch_norm_variance_gap
-from ...networks import Network
-from ...runs import Run, cache
-from ...runs.process import Inputs
-from ...training import supervised
-
-_QUIET: dict[str, Any] = {"device": "cpu", "progress": False}  # what is compared with the record is made where that was
-
-
-@dataclass(frozen=True)
-class ThreeSets:
-    """One image per class three ways: drawn real ones, noise, recovered from the teacher."""
-
-    real: DistilledSet
-    noise: DistilledSet
-    recovered: DistilledSet
-
-    def as_dict(self) -> dict[str, DistilledSet]:
-        """By the names that `LabelsAgainstImages` uses."""
-        return {"real": self.real, "noise": self.noise, "recovered": self.recovered}
-
-
-def three_sets(
-    data: ImageData,
-    teacher: Network,
-    *,
-    seed: int,
-    recovered: DistilledSet | None = None,
-    recovery: sre2l.Config | None = None,
-) -> ThreeSets:
-    """The three sets for one seed, one image per class each; `recovered` where there is one already.
-
-    Args:
-        recovery: settings of the recovery, default `Config.teaching()`; seed and images per class are replaced.
-    """
-    inputs = Inputs(data=data, teachers=(teacher,), device="cpu")
-    config = (recovery or sre2l.Config.teaching()).replace(images_per_class=1, seed=seed)
-    made = cache.run(sre2l, config, inputs) if recovered is None else recovered
-    real = cache.run(selection, selection.Config.teaching(seed=seed), inputs)
-    draw = randomness.generator(seed, 0, "lesson 20 noise")
-    pixels = torch.randn((data.classes, data.channels, *data.image_size), generator=draw)
-    noise = from_images(pixels, torch.arange(data.classes), data, teacher)
-    return ThreeSets(real, noise, _whole(made))
-
-
-def labels_and_images(
-    data: ImageData,
-    teacher: Network,
-    *,
-    pairs: int,
-    recovery: sre2l.Config | None = None,
-    student: supervised.Config | None = None,
-) -> dict[str, list[float]]:
-    """Claim X1: test accuracies of one student per pair in four conditions. Pair s has set seed s and student seed s.
-
-    "typical" is the real image nearest to the mean of its class (k-means with one centre): better images, hard labels.
-    """
-    conditions = ("real, hard", "typical, hard", "real, online", "recovered, online")
-    typical = distill("selection", data, teacher, selection.Config.teaching(kind="k_means"), **_QUIET)
-    several: dict[tuple[str, int], dict[str, Any]] = {}
-    for seed in range(pairs):
-        sets = three_sets(data, teacher, seed=seed, recovery=recovery).as_dict() | {"typical": typical}
-        for name in conditions:
-            images, labels = name.split(", ")
-            several[name, seed] = {"distilled": sets[images], "labels": labels, "seeds": (seed,)}
-    config = supervised.Config.for_data(data) if student is None else student
-    found = evaluate_all(several, data=data, teacher=teacher, config=config, device="cpu")
-    return {name: [found[name, seed].mean for seed in range(pairs)] for name in conditions}
-
-
-def lost_diversity(
-    data: ImageData,
-    teacher: Network,
-    *,
-    pairs: int,
-    images_per_class: int = 3,
-    recovery: sre2l.Config | None = None,
-) -> list[float]:
-    """Claim D1: for each seed the share of the feature distance that goes when lambda_var goes from .01 to 0."""
-    settings = recovery or sre2l.Config.teaching(iterations=100)
-    shares = []
-    for seed in range(pairs):
-        distances = []
-        for lambda_var in (0.01, 0.0):
-            config = settings.replace(images_per_class=images_per_class, lambda_var=lambda_var, seed=seed)
-            made = _whole(distill("sre2l", data, teacher, config, **_QUIET))
-            distances.append(float(measures.feature_distance(made, teacher).mean()))
-        shares.append(1 - distances[1] / distances[0])
-    return shares
-
-
-def _whole(images: DistilledSet) -> DistilledSet:
-    if not images.complete:
-        raise KeyboardInterrupt("images were still being made")
-    return images
+from ...runs import Run
 
 
 def check_close(answer: Any) -> tuple[bool, str]:
@@ -170,11 +72,3 @@ def _last(run: Run) -> dict[str, float]:
 
 
 CHECKS = {"close": check_close, "bytes": check_bytes, "setting": check_setting}
-
-
-def trained_on_digits() -> tuple[ImageData, Network]:
-    """The lesson's data and teacher, for the recorded run of its claims."""
-    from ...data import load
-
-    data = load("digits")
-    return data, cache.run(supervised, supervised.Config.teaching("teacher"), Inputs(data=data, device="cpu"))

@@ -107,10 +107,8 @@ def score_data(world: World, settings: Settings, known: Known) -> tuple:
 
 def scores(classes: int, found: tuple[tuple[str, tuple[float, ...]], ...]) -> go.Figure:
     """Mean accuracy of the learned points and of each rival, every draw a point, beside chance."""
-    names, values = zip(*found, strict=True)
-    means = [statistics.fmean(each) for each in values]
     return comparison(
-        names, means, means, means, seeds=[list(each) for each in values], reference=("chance", 1 / classes),
+        dict(found), intervals=False, reference=("chance", 1 / classes),
         title="Beside points that took no learning", height=_HEIGHT,
     )  # fmt: skip
 

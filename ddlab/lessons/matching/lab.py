@@ -126,13 +126,9 @@ def scores(
     """Mean accuracy of each kind, every student a point, beside chance."""
     short = {kind: name.removesuffix(" real images") for kind, name in REAL.items()}
     named = {short.get(kind, f"learned, update {step}"): values for kind, values in found if values}
-    means = [statistics.fmean(values) for values in named.values()]
     return comparison(
-        list(named),
-        means,
-        means,
-        means,
-        seeds=[list(values) for values in named.values()],
+        named,
+        intervals=False,
         reference=("chance", 1 / classes),
         title=f"Students by class numbers, {images_per_class} per class",
         height=_HEIGHT,

@@ -10,5 +10,5 @@ BUDGET = Budget(
     wall_seconds=75,
     cpu_seconds=120,
     megabytes=1200,
-    minutes=40,
+    minutes=35,
 )

@@ -7,49 +7,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ... import data
 from ...evaluation.readers import ridge_weights
-from ...records.sweep import Place
-from ...training import rela as rela_f
 from ..answers import called
-from .setting import SCALES, UNTRAINED
+from .setting import UNTRAINED, make_prior, make_set
 
-_FIRST, _LOSSES = (1.0, 0.3), (0.99, 0.985, 1.01, 0.97, 0.98)
 _PASSES = 5000
-_READ, _LEFT = 0.05, 0.05  # most of a target that pixels may foretell; most that moments may differ
-
-
-def check_share(answer: Any) -> tuple[bool, str]:
-    """Exercise 1: a function of l_m, rho_m and a loss that gives the new l_m, the new rho_m and lambda; Algorithm 1."""
-    averages, wanted, given = torch.tensor(_FIRST, dtype=torch.float64), [], []
-    mean_loss, mean_rho = _FIRST
-    for loss in _LOSSES:
-        averages, share = rela_f.adapted(averages, torch.tensor(loss, dtype=torch.float64))
-        wanted.append([*averages.tolist(), float(share)])
-        found, problem = called(answer, mean_loss, mean_rho, loss, of="l_m, rho_m and the loss")
-        if problem:
-            return False, problem
-        if not isinstance(found, tuple) or len(found) != 3:
-            return False, "Return three numbers: l_m, rho_m and lambda."
-        try:
-            mean_loss, mean_rho, share = map(float, found)
-        except (TypeError, ValueError):
-            return False, "Return three numbers: l_m, rho_m and lambda."
-        given.append([mean_loss, mean_rho, share])
-    gaps = (torch.tensor(given, dtype=torch.float64) - torch.tensor(wanted, dtype=torch.float64)).abs().amax(0)
-    if bool((gaps < 1e-9).all()):
-        return (
-            True,
-            "While the loss falls below its average lambda stays at .8; when it no longer does, lambda goes to 0.",
-        )
-    if not bool(torch.isfinite(gaps).all()):
-        return False, "Measured: a number that is not finite. rho lies in (0, 1]: what is the sign of its exponent?"
-    worst = ("l_m", "rho_m", "lambda")[int(gaps.argmax())]
-    first = " In Algorithm 1 rho is computed before l_m moves." if gaps[0] < 1e-9 < gaps[1] else ""
-    return False, f"Measured over five losses: {worst} is wrong by up to {float(gaps.max()):.3g}.{first}"
+_READ, _LEFT = 0.05, 0.05  # most of a target that pixels may predict; most that moments may differ
 
 
 def check_passes(answer: Any) -> tuple[bool, str]:
-    """Exercise 2: forward passes of a network, per image, that training without the prior takes for each that the targets take."""
+    """Exercise 1: forward passes of a network, per image, that training without the prior takes for each that the targets take."""
     guided, alone = 6 * 500 * 2, 6 * 500 * 4
     right = (guided + alone) / _PASSES
     if isinstance(answer, bool) or not isinstance(answer, (int, float)):
@@ -66,7 +34,7 @@ def check_passes(answer: Any) -> tuple[bool, str]:
     return False, f"An epoch sees 500 images, there are twelve, and the targets are of 5,000. {hint}".strip()
 
 
-def foretold(targets: Tensor, images: Tensor) -> float:
+def predicted(targets: Tensor, images: Tensor) -> float:
     """R^2 of a ridge regression from pixels to targets, learned on every other image, measured on the rest; at least 0."""
     points = images.flatten(1).double()
     points = torch.cat([points, torch.ones(len(points), 1, dtype=points.dtype)], 1)
@@ -77,11 +45,11 @@ def foretold(targets: Tensor, images: Tensor) -> float:
 
 
 def check_same_statistics(answer: Any) -> tuple[bool, str]:
-    """Exercise 3: a function of targets [n, k] that gives others of the same mean and covariance, which no longer belong to the images."""
-    world = SCALES["shapes"](Place())
-    images = world.data.normalised()
-    targets = world.make_set(UNTRAINED, Place()).target("representations").values[0]
-    before = foretold(targets, images)
+    """Exercise 2: a function of targets [n, k] that gives others of the same mean and covariance, which no longer belong to the images."""
+    shapes = data.load("shapes", size=16)
+    images, prior = shapes.normalised(), make_prior(UNTRAINED, shapes)
+    targets = make_set(prior, shapes).target("representations").values[0]
+    before = predicted(targets, images)
     found, problem = called(answer, targets.clone(), of="targets [n, k]")
     if problem:
         return False, problem
@@ -91,8 +59,8 @@ def check_same_statistics(answer: Any) -> tuple[bool, str]:
     gap = float((moments[0] - moments[1]).abs().max())
     if gap > _LEFT:
         return False, f"Measured: means or covariances differ by up to {gap:.2f}; at most {_LEFT} is allowed."
-    after = foretold(found, images)
-    said = f"Pixels foretold {before:.0%} of the old targets' variance and foretell {after:.0%} of yours."
+    after = predicted(found, images)
+    said = f"Pixels predicted {before:.0%} of the old targets' variance and predict {after:.0%} of yours."
     if after > _READ:
         return False, f"{said} They still belong to their images."
     if float((found - targets).abs().max()) < 1e-6:
@@ -100,4 +68,4 @@ def check_same_statistics(answer: Any) -> tuple[bool, str]:
     return True, f"{said} Nothing that a mean or a covariance knows has changed."
 
 
-CHECKS = {"share": check_share, "passes": check_passes, "statistics": check_same_statistics}
+CHECKS = {"passes": check_passes, "statistics": check_same_statistics}

@@ -20,7 +20,6 @@ from ...runs import cache
 from ...runs.process import Inputs
 from ...training import supervised
 
-SETTING = "shapes 16 px, ConvNet-3 of width 32, 5 images per class, one teacher"
 IMAGES_PER_CLASS = 5
 IMAGES = ("random", "k-means", "SRe2L")
 LABELS = ("hard", "online")  # stored ones are in the explorer; nine more students would take too long
@@ -119,13 +118,3 @@ def check_average(answer: Any) -> tuple[bool, str]:
 
 
 CHECKS = {"average": check_average}
-
-
-def trained_on_shapes() -> tuple[ImageData, Network]:
-    """The page's data and teacher, for the recorded run of its claims."""
-    from ...data import load
-
-    data = load("shapes", size=16)
-    return data, cache.run(
-        supervised, supervised.Config.for_data(data, "teacher", network=NETWORK), Inputs(data=data, device="cpu")
-    )

@@ -1,75 +1,17 @@
-"""Lesson 41: outer gradients of drawn views, first coefficients, and the checks of its exercises."""
+"""Lesson 41: the checks of its exercises."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ... import networks, theory
 from ...core import randomness
 from ...data import predefined_views
 from ...distilled.storage_budget import Factorised, plain_floats
-from ...methods import boost, krr_st
-from ...networks import Network
-from ...records.self_supervised import BOOST
-from ...runs import cache, process
-from ...runs.process import Inputs
-from ...training import pretraining
 from ..answers import called
-from ..shared import unlabelled
-
-_REAL = 256  # images in an outer loss, as in the teaching preset
-_SAMPLES = 500  # of draws of several views
-
-
-@functools.cache
-def inner_network(seed: int, *, width: int = 16) -> Network:
-    """A network as the pool holds it halfway: 25 steps on twenty real images, their turned views and the teacher's representations.
-
-    Args:
-        width: channels of its first block; 16 are the pool's.
-    """
-    network = networks.spec("convnet", width=width, growth=2)
-    chosen = pretraining.Config(network=network, epochs=25, seed=seed)
-    return process.run(
-        pretraining, chosen, Inputs(distilled=unlabelled.selected(seed=seed, augmentation="rotation"), device="cpu")
-    )
-
-
-def view_problem(*, seed: int, pairs: int = 3) -> theory.ViewProblem:
-    """A few distilled images, each with its turned views and the teacher's representations of them: few enough to count all draws."""
-    images, wanted = unlabelled.world().data, krr_st.teacher_features(unlabelled.inputs())
-    chosen = krr_st.real_indices(len(wanted), pairs + _REAL, seed=seed)
-    distilled, real = images.normalised(chosen[:pairs]), chosen[pairs:]
-    views = predefined_views.augmented(distilled, "rotation")
-    seen = networks.predict(unlabelled.teacher(), views.flatten(0, 1)).features
-    return theory.ViewProblem(
-        images=distilled.double(),
-        targets=seen.double().unflatten(0, views.shape[:2]),
-        real=images.normalised(real).double(),
-        wanted=wanted[real].double(),
-        features=theory.frozen_features(inner_network(seed, width=8)),  # of 128 features: all their slopes are held
-    )
-
-
-def drawn(*, seed: int, draws: int) -> theory.RandomViewGradients:
-    """The outer gradients of drawn views: all draws of one view of each image, or `_SAMPLES` of several, which are too many."""
-    samples = None if draws == 1 else _SAMPLES
-
-    def compute() -> theory.RandomViewGradients:
-        return theory.random_view_gradients(view_problem(seed=seed), draws=draws, samples=samples, seed=seed)
-
-    return cache.remember(compute, "drawn views of lesson 41", seed, draws)
-
-
-def first_coefficients(*, seed: int) -> Tensor:
-    """C^y and C^y_a before the first step of Boost: [A + 1, m, V], those of the images first."""
-    state = process.start(boost, unlabelled.config(BOOST, seed=seed), unlabelled.inputs())
-    return state.parameters["representation_coefficients"]
 
 
 def check_pairs(answer: Any) -> tuple[bool, str]:

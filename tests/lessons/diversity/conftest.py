@@ -8,7 +8,6 @@ import pytest
 
 import ddlab
 from ddlab import networks
-from ddlab.lessons.diversity import experiments as diversity
 from ddlab.training import supervised
 from tests.support import made_data
 
@@ -21,10 +20,3 @@ def small() -> tuple[Any, Any]:
     return data, ddlab.train_teacher(
         data, supervised.Config.teaching("teacher", network=spec, epochs=3), progress=False
     )
-
-
-@pytest.fixture
-def quick_recovery(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two updates instead of hundreds."""
-    usual = diversity.config_of
-    monkeypatch.setattr(diversity, "config_of", lambda method, **kw: usual(method, **{"iterations": 2} | kw))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
@@ -22,30 +21,6 @@ def runs() -> theory.ToyRuns:
 def test_runs_are_the_papers_settings(runs: theory.ToyRuns) -> None:
     assert [config.deviation for config in runs.configs] == list(SIGMAS)
     assert all(config == ToyConfig(deviation=config.deviation, seeds=3) for config in runs.configs)
-    relabelled = ideal_data.rho_runs(1, teacher=ideal_data.OWN_POSTERIOR, rhos=(0.5,))
-    assert relabelled.configs == (
-        ToyConfig(deviation=1.0, relabelling=0.5, teacher="posterior of the distilled", seeds=1),
-    )
-
-
-def test_the_excess_is_what_lies_above_the_best_on_the_samples_own_data(runs: theory.ToyRuns) -> None:
-    excess = ideal_data.excess_on_own(runs)
-    draw = np.random.default_rng(0)
-    for number in (1, 6):
-        mixture = runs.configs[number].distilled
-        labels = draw.integers(0, 2, 200_000)
-        points = torch.from_numpy(
-            mixture.means.numpy()[labels] + mixture.deviation * draw.standard_normal((200_000, 2))
-        )
-        outputs = theory.toy_outputs(runs.networks[-1, number], points.float())
-        risk = (theory.posterior(mixture, points) - torch.from_numpy(labels)).square().mean()
-        plain = (outputs - torch.from_numpy(labels)).square().mean(-1) - risk
-        assert excess[number].numpy() == pytest.approx(plain.numpy(), abs=2e-3)
-
-
-def test_missing_information_is_the_closed_form() -> None:
-    missing = ideal_data.missing_information()
-    assert missing == sorted(missing) and missing[-1] == pytest.approx(1 - 0.291, abs=1e-3)
 
 
 def test_the_film_has_every_frame_and_the_colours_of_the_classes(runs: theory.ToyRuns) -> None:

@@ -97,7 +97,7 @@ def test_the_sentence_and_the_table_have_the_numbers(lab: Laboratory) -> None:
 def test_the_least_possible_is_the_bayes_risk(lab: Laboratory) -> None:
     moved(lab, original_deviation=0.3, gap=2.0)
     mixture = theory.bimodal_mixture(distance=2 * 2**0.5, deviation=0.3)
-    assert shown(lab).least[WRONG] == pytest.approx(theory.bayes_error_fraction(mixture), abs=1e-6)
+    assert shown(lab).least[WRONG] == pytest.approx(theory.predictive_risk(mixture, mixture).error_fraction, abs=1e-6)
     assert (shown(lab).means[SQUARED] > shown(lab).least[SQUARED] - 1e-4).all()
 
 

@@ -9,20 +9,13 @@ import pytest
 import torch
 
 import ddlab
-from ddlab.lessons.representations.experiments import foretold
+from ddlab.lessons.representations.experiments import predicted
 
 
 def told(capsys: Any, name: str, answer: Any) -> tuple[bool, str]:
     lesson = ddlab.start("45_representations")
     capsys.readouterr()
     return lesson.check(name, answer), capsys.readouterr().out
-
-
-def share(mean_loss: float, mean_rho: float, loss: float, late: bool = False, sign: int = -1) -> tuple[float, ...]:
-    first, mean_loss = mean_loss, 0.999 * mean_loss + 0.001 * loss
-    rho = math.exp(sign * 40 * max((mean_loss if late else first) - loss, 0))
-    mean_rho = 0.95 * mean_rho + 0.05 * rho
-    return mean_loss, mean_rho, 0.8 * (1 - mean_rho)
 
 
 def same_covariance(targets: torch.Tensor) -> torch.Tensor:
@@ -33,13 +26,6 @@ def same_covariance(targets: torch.Tensor) -> torch.Tensor:
 
 
 ANSWERS: dict[str, tuple[list[Any], list[Any]]] = {
-    "share": (
-        [share],
-        [
-            None, 3, lambda a, b: a, lambda a, b, c: a, lambda a, b, c: (a, b, 0.5), lambda *g: share(*g, late=True),
-            lambda *g: share(*g, sign=1), lambda a, b, c: ("a", b, c), lambda a, b, c: (math.nan, b, c),
-        ],
-    ),
     "passes": ([3.6, 18000 / 5000], [None, "3.6", True, 4.8, 2.4, 1.2, 5000 / 18000, 7, math.nan]),
     "statistics": (
         [lambda t: t[torch.randperm(len(t), generator=torch.Generator().manual_seed(1))], lambda t: t.roll(1, 0)],
@@ -65,8 +51,8 @@ def test_what_pixels_foretell_is_between_nothing_and_all() -> None:
     draw = torch.Generator().manual_seed(0)
     images = torch.randn((2000, 1, 3, 3), generator=draw)
     linear = images.flatten(1) @ torch.randn((9, 4), generator=draw)
-    assert foretold(linear, images) > 0.98
-    assert foretold(torch.randn((2000, 4), generator=draw), images) < 0.02
-    assert foretold(linear + linear.std() * torch.randn((2000, 4), generator=draw), images) == pytest.approx(
+    assert predicted(linear, images) > 0.98
+    assert predicted(torch.randn((2000, 4), generator=draw), images) < 0.02
+    assert predicted(linear + linear.std() * torch.randn((2000, 4), generator=draw), images) == pytest.approx(
         0.5, abs=0.06
     )

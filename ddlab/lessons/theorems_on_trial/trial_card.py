@@ -1,0 +1,165 @@
+r"""A statement of a paper on trial: read it, commit an answer, then move the sliders and see the verdict.
+
+    trial = Trial(key="R5", source="ReLA, appendix G", statement="The best boundary is the same for every $\Sigma$.", ...)
+    card = TrialCard(trial)      # shows the statement and waits
+    card.commit("holds")         # as a click on an answer and on "Lock my answer" would
+
+Nothing is computed and no slider moves before an answer is locked. Then the figure draws what is printed against what is true, a
+sentence gives the numbers and whether the statement holds at these settings, and below it stand verdict, right form and reason.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import ipywidgets as widgets
+import plotly.graph_objects as go
+
+from ...core import errors
+from ...core.parameters import Parameters
+from ...explorers.controls import controls
+from ...explorers.layout import Explorer
+from ...explorers.plot import Plot
+from ...explorers.prediction import Prediction
+
+HOLDS, WHEN, FAILS = "holds", "holds when ...", "fails"
+ANSWERS = (HOLDS, WHEN, FAILS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """What a trial shows for its sliders.
+
+    Attributes:
+        figure: what is printed against what is true. sentence: both in numbers, at the sliders.
+        holds: whether the statement is true at these settings. cursor: where the sliders stand on the x axis, None for nowhere.
+    """
+
+    figure: go.Figure
+    sentence: str
+    holds: bool
+    cursor: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """One statement as printed, and what is needed to try it. Texts may have formulas between dollar signs.
+
+    Attributes:
+        key: its name among the trials of a lesson. source: paper and place. statement: as printed, in our words.
+        symbols: every symbol and word of the statement that is not explained in it, shown before the answer is locked.
+        parameters: the class of its sliders; every field that is explorable has one. show: what it shows for them; at most 50 ms.
+        verdict: one of `ANSWERS`. when: the condition, for "holds when ..." alone.
+        right: what is right. reason: why, in two or three sentences.
+
+    Raises:
+        DDLabError: an empty text, another verdict, or a condition that does not go with it.
+    """
+
+    key: str
+    source: str
+    statement: str
+    parameters: type[Parameters]
+    show: Callable[[Any], Shown]
+    verdict: str
+    right: str
+    reason: str
+    symbols: str = ""
+    when: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("key", "source", "statement", "right", "reason"):
+            errors.check_text(f"Trial.{name}", getattr(self, name), empty=False)
+        if not isinstance(self.parameters, type) or not issubclass(self.parameters, Parameters):
+            errors.fail("Trial.parameters", "a class of Parameters", self.parameters)
+        errors.check_function("Trial.show", self.show)
+        errors.check_choice("Trial.verdict", self.verdict, ANSWERS)
+        errors.check_text("Trial.symbols", self.symbols)
+        errors.check_text("Trial.when", self.when)
+        if bool(self.when) != (self.verdict == WHEN):
+            errors.fail("Trial.when", f"a condition for the verdict {WHEN!r}, and empty for others", self.when)
+
+    @property
+    def verdict_in_words(self) -> str:
+        """ "Fails", "Holds", or "Holds when" and the condition."""
+        return f"Holds when {self.when}" if self.verdict == WHEN else self.verdict.capitalize()
+
+
+class TrialCard(Explorer):
+    """One trial as an explorer; see the module.
+
+    Attributes:
+        trial: what is tried. panel: its `value` is an instance of `trial.parameters`. prediction: the question.
+        plot: the figure, None until an answer is locked. shown: what `trial.show` gave last, or None.
+    """
+
+    def __init__(self, trial: Trial, settings: str = "", *, key: str = "") -> None:
+        """
+        Args:
+            settings: where the sliders begin, as the card's own text of that name says it, such as "spread=0.2".
+            key: of the card that this one replaces; default: that of the trial.
+        """
+        self.trial = errors.check_instance("trial", trial, Trial, "a Trial")
+        self.panel = controls(trial.parameters.from_string(settings))
+        self.panel.disabled = True
+        self.prediction = Prediction("Your verdict on it, as printed?", ANSWERS)
+        self.plot: Plot | None = None
+        self.shown: Shown | None = None
+        self._verdict = widgets.HTMLMath(layout=widgets.Layout(display="none"))
+        where = f"<p><small>{html.escape(trial.symbols)}</small></p>" if trial.symbols else ""
+        statement = widgets.HTMLMath(f'<div style="font-size:15px">{html.escape(trial.statement)}{where}</div>')
+        super().__init__(
+            f"On trial: {trial.source}",
+            controls=[statement, self.prediction, self.panel],
+            key=errors.check_text("key", key) or f"trial {trial.key}",
+        )
+        # Below the sentence, which belongs to the figure.
+        self.children = (*self.children, self._verdict)
+        # First: the plot is sent before the text that can be shared.
+        self.panel.observe(self.guard(self._moved), "value")
+        self.share(self.panel)
+        self.share_field.disabled = True
+        self.prediction.observe(self.guard(self._opened), "locked")
+        self.say("Lock an answer: then the sliders open.")
+
+    def commit(self, answer: str) -> TrialCard:
+        """Choose and lock an answer, one of `ANSWERS`, as clicks would; the first one stays. Returns the card."""
+        self.prediction.choose(errors.check_choice("answer", answer, ANSWERS))
+        self.prediction.lock()
+        return self
+
+    def _opened(self, _change: Any) -> None:
+        shown = self._computed()
+        self.plot = Plot(shown.figure, announce=False, cursor=shown.cursor)
+        self.views_box.children = (self.plot,)
+        self._show(shown)
+        self._verdict.value = self._verdict_in_words()
+        self._verdict.layout.display = None
+        self.panel.disabled = self.share_field.disabled = False
+
+    def _moved(self, _change: Any) -> None:
+        if self.plot is None:
+            return
+        shown = self._computed()
+        self.plot.figure, self.plot.cursor = shown.figure, shown.cursor
+        self._show(shown)
+
+    def _computed(self) -> Shown:
+        return errors.check_instance("what Trial.show gives", self.trial.show(self.panel.value), Shown, "a Shown")
+
+    def _show(self, shown: Shown) -> None:
+        self.shown = shown
+        self.say(f"{shown.sentence} Here the statement {'holds' if shown.holds else 'fails'}.")
+
+    def _verdict_in_words(self) -> str:
+        trial = self.trial
+        lines = [
+            f"<b>Verdict: {html.escape(trial.verdict_in_words)}.</b> You said: <i>{html.escape(self.prediction.locked)}</i>",
+            f"<b>Right:</b> {html.escape(trial.right)}",
+            f"<b>Why:</b> {html.escape(trial.reason)}",
+        ]
+        body = "".join(f'<p style="margin:4px 0">{line}</p>' for line in lines)
+        return f'<div role="status" class="ddlab-verdict">{body}</div>'

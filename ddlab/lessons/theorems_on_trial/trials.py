@@ -1,0 +1,334 @@
+"""Lesson 90: five printed statements, each with sliders, what is printed against what is true, and the verdict.
+
+ReLA's A.3 (how fast SGD learns), eq 24 (what a sample tells of its target) and Theorem 6 (overlap of augmented classes); FADRM's
+Corollary 1 (a bound on mixing two images); DWA's A.1 (two gaps that are said to work against each other).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from ... import theory
+from ...core import randomness
+from ...core.parameters import Parameters, parameter
+from ...figures import bars, loss_curves
+from .trial_card import FAILS, HOLDS, WHEN, Shown, Trial
+
+TRIALS: dict[str, Trial] = {}
+STEPS, RUNS = 200, 500  # of the simulated SGD
+NOISE_RATE = 0.25  # of Theorem 6: variance per unit of strength
+KINK, RANDOM = "|x - c|", "random"  # functions of slope 1
+MOST_LATENTS = 30
+_SPREADS = np.round(np.concatenate([np.arange(0.02, 0.3, 0.005), np.arange(0.3, 1.201, 0.02)]), 4)
+_STRENGTHS, _SHARES = np.linspace(0, 10, 81), np.linspace(0, 1, 101)
+
+
+def on_trial(key: str, parameters: type[Parameters], **declared: Any) -> Callable[[Any], Any]:
+    """Puts a statement into `TRIALS`; the function under it shows it for its sliders."""
+
+    def add(show: Any) -> Any:
+        TRIALS[key] = Trial(key=key, parameters=parameters, show=show, **declared)
+        return show
+
+    return add
+
+
+def slider(default: float, low: float, high: float, words: str, **more: Any) -> Any:
+    """A number whose slider reaches over all that is allowed."""
+    return parameter(default, range=(low, high), explorable=(low, high), help=words, **more)
+
+
+def spread_slider(default: float = 1.0, low: float = 0.05, high: float = 2.0) -> Any:
+    """S, the standard deviation of a class; the means are 1 apart in every dimension."""
+    words = "Standard deviation of each class; the means are 1 apart in each dimension."
+    return slider(default, low, high, words, symbol=r"\Sigma", step=0.01)
+
+
+def seed_slider() -> Any:
+    """Of what a trial draws."""
+    return parameter(0, range=(0, 999), explorable=(0, 20), help="Another draw.")
+
+
+def along(formula: Callable[..., float], name: str, values: Iterable[float], **settings: Any) -> list[float]:
+    """A formula at each of these values of one argument."""
+    return [formula(**{name: float(value)}, **settings) for value in values]
+
+
+# -- how fast does SGD learn?
+
+
+@dataclass(frozen=True, kw_only=True)
+class Descent(Parameters):
+    """Sliders of A.3."""
+
+    learning_rate: float = slider(0.1, 0.005, 0.5, "Of plain SGD, batch 1.", symbol=r"\eta", step=0.005)
+    spread: float = spread_slider()
+    steps: int = slider(60, 1, STEPS, "Updates so far.", symbol="t")
+
+
+@functools.lru_cache(maxsize=64)
+def simulated(learning_rate: float, spread: float) -> theory.SimulatedErrors:
+    """500 runs of 200 steps from a distance of 1, kept for as long as only t moves."""
+    return theory.simulated_errors(STEPS, spread=spread, learning_rate=learning_rate, runs=RUNS)
+
+
+@on_trial(
+    "SGD",
+    Descent,
+    source="ReLA, appendix A.3, last line",
+    statement=r"SGD on samples of spread $\Sigma$ learns at the rate $E[(\theta_t-\theta^*)^2] \le (1-\eta)^{2t}\,(C_2 + "
+    r"C_3\Sigma^2)/C_1$.",
+    symbols=r"$\theta_t$: the threshold after $t$ steps of SGD, one sample a step; $\theta^*$: the best one; $\eta$: "
+    r"learning rate; $\Sigma$: standard deviation of each of two classes, whose means are 1 apart; $C_1, C_2, "
+    r"C_3$: numbers that depend on $\eta$ and on the start alone.",
+    right=r"$(1-\eta)^{2t}(\theta_0-\theta^*)^2 + [1-(1-\eta)^{2t}]\,\frac{\eta}{2-\eta}\,V$ with $V = \Sigma^2 + "
+    r"(1-(\mu_2-\mu_1)/2)^2$.",
+    reason=r"The factor $(1-\eta)^{2t}$ is taken out of a sum that does not have it. The error does not vanish: $\Sigma$ "
+    r"sets the floor on which it ends, not the rate. The paper's conclusion, that a smaller $\Sigma$ learns better, survives.",
+    verdict=WHEN,
+    when=r"$(1-\eta)^{2t} \ge 1/2$: at the start, while the noise has not come in yet",
+)
+def sgd_error(view: Descent) -> Shown:
+    """A.3: E[(theta_t - theta*)^2] as printed, exact and simulated."""
+    settings = {"spread": view.spread, "learning_rate": view.learning_rate}
+    printed = theory.printed_squared_error(STEPS, **settings)
+    exact = theory.expected_squared_error(STEPS, **settings)
+    seen, at = simulated(view.learning_rate, view.spread), view.steps
+    above = np.where(printed > 1e-4, printed, np.nan)  # lines that go on for decades would press the others flat
+    figure = loss_curves(
+        {"printed bound": above, "exact": exact, f"mean of {RUNS} runs": seen.squared},
+        range(STEPS + 1),
+        title="Squared distance to the best parameter",
+        x_label="SGD step t",
+        y_label="E[(θ_t − θ*)²]",
+        log_y=True,
+    )
+    sentence = (
+        f"After {at} steps the printed bound is {float(printed[at]):.3g} and the error {float(exact[at]):.3g} "
+        f"(simulated {float(seen.squared[at]):.3g} ± {float(seen.standard_error[at]):.1g}). "
+        f"(1 − η)^2t is {(1 - view.learning_rate) ** (2 * at):.3g}, and the error ends on {theory.noise_floor(**settings):.3g}."
+    )
+    return Shown(figure=figure, sentence=sentence, holds=bool(printed[at] >= exact[at]), cursor=float(at))
+
+
+# -- what does a sample tell of its target?
+
+
+@dataclass(frozen=True, kw_only=True)
+class Width(Parameters):
+    """The slider of eq 24."""
+
+    spread: float = spread_slider(0.5, 0.02, 1.2)
+
+
+@on_trial(
+    "information",
+    Width,
+    source="ReLA, appendix C.5, eq 24",
+    statement=r"The normalised information of samples and targets is $I_O = 2\log 2\,/\,(\frac12\log(2\pi e\Sigma^2) + 2\log "
+    r"2)$; it lies in [0, 1] and tends to 1 as $\Sigma \to 0$.",
+    symbols=r"$X$: samples; $Y$: their class; $\Sigma$: standard deviation of each of two classes, whose means are 1 "
+    r"apart; $I(X;Y)$: mutual information; $H$: entropy; $I_O = 2I/(H(X)+H(Y))$: normalised information.",
+    right="$I(X;Y)/H(Y)$ lies in [0, 1] and does tend to 1; in two dimensions faster than in one.",
+    reason=r"Eq 24 takes the two classes as disjoint for every $\Sigma$, and adds a differential entropy to a discrete one. "
+    r"It is 1 at $\Sigma = .242$, above 1 below that, without value at .0605 and negative under it. That it lies in [0, 1] "
+    r"for $\Sigma \ge .242$ does not save the limit.",
+    verdict=FAILS,
+)
+def printed_share(view: Width) -> Shown:
+    """Eq 24 against I(X; Y) / H(Y), in one dimension and in the lab's two."""
+    one, two = (along(theory.information_share, "spread", _SPREADS, dimensions=d) for d in (1, 2))
+    printed = np.array(along(theory.printed_information_share, "spread", _SPREADS))
+    shown = np.where((printed >= -2) & (printed <= 4), printed, np.nan)  # so that the axis keeps its scale
+    figure = loss_curves(
+        {"eq 24 as printed": shown, "I/H(Y), one dimension": one, "I/H(Y), two dimensions": two},
+        _SPREADS,
+        title="How much a sample tells about its target",
+        x_label="spread Σ",
+        y_label="normalised information",
+    )
+    here = theory.printed_information_share(spread=view.spread)
+    shares = [theory.information_share(spread=view.spread, dimensions=d) for d in (1, 2)]
+    sentence = (
+        f"At Σ = {view.spread:g} eq 24 gives {here:.3g}; exactly it is {shares[0]:.3f} in one dimension and {shares[1]:.3f} in "
+        f"two. On the way to its limit, at Σ = {_SPREADS[0]:g}, eq 24 is {printed[0]:.3g}."
+    )
+    return Shown(figure=figure, sentence=sentence, holds=0 <= here <= 1, cursor=view.spread)
+
+
+# -- two classes, augmented
+
+
+@dataclass(frozen=True, kw_only=True)
+class Classes(Parameters):
+    """Sliders of Theorem 6."""
+
+    strength: float = slider(
+        1.0, 0, 10, "How strong the augmentation is; it adds a variance of a/4.", symbol="a", step=0.25
+    )
+    gap: float = slider(1.0, 0.1, 4, "Between the two means.", symbol=r"\Delta\mu", step=0.1)
+    spread: float = slider(0.5, 0.1, 2, "Of a class, before.", symbol="s", step=0.05)
+    other_spread: float = slider(0.5, 0.1, 2, "Of the second class, before.", symbol="s_2", step=0.05)
+
+
+@on_trial(
+    "overlap",
+    Classes,
+    source="ReLA, Theorem 6",
+    statement="The stronger the augmentation, the more samples of different classes overlap.",
+    symbols=r"$a$: strength of the augmentation, which adds the same noise to both classes; $s, s_2$: their standard "
+    r"deviations before; overlap: the integral of the smaller of both densities.",
+    right="As printed, and for any two distributions: the same noise on both cannot raise the distance between them.",
+    reason=r"The conclusion holds although its proof fails. The proof uses eq 67, which falls with the strength, and saves "
+    r"itself by saying that $\Phi(z)$ increases as $z$ decreases. Two errors cancel in words, not in numbers.",
+    verdict=HOLDS,
+)
+def overlap_grows(view: Classes) -> Shown:
+    """Theorem 6: the exact overlap against the strength, beside the formula that its proof reasons with."""
+    exact_overlap = functools.partial(theory.overlap, other_spread=view.other_spread)
+    exact = _by_strength(exact_overlap, view, _STRENGTHS)
+    printed = _by_strength(theory.printed_overlap, view, _STRENGTHS)
+    (here,) = _by_strength(exact_overlap, view, [view.strength])
+    sentence = (
+        f"At strength {view.strength:g} the overlap is {here:.3f}; it goes from {exact[0]:.3f} without augmentation to "
+        f"{exact[-1]:.3f} at strength 10, while eq 67 goes from {printed[0]:.3f} to {printed[-1]:.3f}."
+    )
+    figure = _curves({"exact overlap": exact, "eq 67, in the proof": printed})
+    return Shown(figure=figure, sentence=sentence, holds=bool((np.diff(exact) >= -1e-12).all()), cursor=view.strength)
+
+
+def _by_strength(overlap: Any, view: Classes, strengths: Any) -> list[float]:
+    return along(overlap, "strength", strengths, gap=view.gap, spread=view.spread, noise_rate=NOISE_RATE)
+
+
+def _curves(series: dict[str, Any]) -> Any:
+    labels: dict[str, Any] = {"x_label": "strength of the augmentation a", "y_label": "overlap (share)"}
+    return loss_curves(series, _STRENGTHS, title="How much two classes overlap", **labels)
+
+
+# -- a function and its chord
+
+
+@dataclass(frozen=True, kw_only=True)
+class Merge(Parameters):
+    """Sliders of Corollary 1."""
+
+    merge_ratio: float = slider(
+        0.5, 0, 1, "Share of x = -1 in the mixture; the rest is y = 1.", symbol=r"\alpha", step=0.01
+    )
+    function: str = parameter(
+        KINK, choices=(KINK, RANDOM), explorable=True, help="A function whose slope is 1 or -1 everywhere."
+    )
+    kink: float = slider(0.0, -1, 1, "Where |x - c| turns.", symbol="c", step=0.05)
+    seed: int = seed_slider()
+
+
+def slope_one(view: Merge, places: np.ndarray) -> np.ndarray:
+    """A function of Lipschitz constant 1 at the places, all in [-1, 1]."""
+    if view.function == KINK:
+        return np.abs(places - view.kink)
+    steps = 2 * randomness.numpy_generator(view.seed, 0, "corollary 1").integers(0, 2, 16) - 1
+    return np.interp(places, np.linspace(-1, 1, 17), np.concatenate([[0], np.cumsum(steps) / 8]))
+
+
+def chord_distance(view: Merge, merge_ratio: np.ndarray) -> np.ndarray:
+    """|h(alpha x + (1 - alpha) y) - alpha h(x) - (1 - alpha) h(y)| for x = -1, y = 1."""
+    ends = slope_one(view, np.array([-1.0, 1.0]))
+    return np.abs(slope_one(view, 1 - 2 * merge_ratio) - merge_ratio * ends[0] - (1 - merge_ratio) * ends[1])
+
+
+@on_trial(
+    "chord",
+    Merge,
+    source="FADRM, Corollary 1",
+    statement=r"For an $L$-Lipschitz $h$ and $z = \alpha x + (1-\alpha)y$: $|h(z) - \alpha h(x) - (1-\alpha)h(y)| \le "
+    r"L\,\alpha(1-\alpha)\lVert x-y\rVert$.",
+    symbols=r"$L$-Lipschitz: nowhere steeper than $L$; $\alpha$: merge ratio, the share of $x$ in $z$; the left side "
+    r"is the distance of $h$ at $z$ from its chord.",
+    right=r"$2L\,\alpha(1-\alpha)\lVert x-y\rVert$, attained by $|x-c|$ with its kink at $z$.",
+    reason=r"From $z$ it is $(1-\alpha)\lVert x-y\rVert$ to $x$ and $\alpha\lVert x-y\rVert$ to $y$. Weighed with $\alpha$ "
+    r"and $1-\alpha$ that is $\alpha(1-\alpha)\lVert x-y\rVert$ twice; printed is one of the two.",
+    verdict=FAILS,
+)
+def combination(view: Merge) -> Shown:
+    """Corollary 1: how far a function lies from its chord, against the printed bound and the right one."""
+    printed = 2 * _SHARES * (1 - _SHARES)  # with L = 1 and ||x - y|| = 2
+    figure = loss_curves(
+        {"printed bound": printed, "right bound": 2 * printed, "distance to the chord": chord_distance(view, _SHARES)},
+        _SHARES,
+        title="How far a function lies from its chord",
+        x_label="merge ratio α",
+        y_label="|h(z) − chord|",
+    )
+    here = float(chord_distance(view, np.array([view.merge_ratio]))[0])
+    bound = 2 * view.merge_ratio * (1 - view.merge_ratio)
+    sentence = (
+        f"At α = {view.merge_ratio:g} h(z) lies {here:.3f} from its chord; printed is at most {bound:.3f}, "
+        f"right at most {2 * bound:.3f}."
+    )
+    return Shown(figure=figure, sentence=sentence, holds=here <= bound + 1e-12, cursor=view.merge_ratio)
+
+
+# -- two gaps
+
+
+@dataclass(frozen=True, kw_only=True)
+class Latents(Parameters):
+    """Sliders of A.1."""
+
+    latents: int = slider(6, 2, MOST_LATENTS, "Size of the batch.", symbol="n")
+    seed: int = seed_slider()
+
+
+@functools.lru_cache(maxsize=1024)
+def products(latents: int, seed: int) -> torch.Tensor:
+    """The inner product of the two gaps' gradients at each point of a drawn batch, float64 [n]; in one dimension."""
+    draw = randomness.generator(seed, latents, "appendix A.1")
+    points = (1 + torch.randn((latents, 1), generator=draw, dtype=torch.float64)).requires_grad_()
+    gaps = points.mean().square(), (points.var(correction=0) - 1.5).square()
+    slopes = [torch.autograd.grad(gap, points, retain_graph=True)[0] for gap in gaps]
+    return (slopes[0] * slopes[1]).sum(1)
+
+
+@on_trial(
+    "two gaps",
+    Latents,
+    source="DWA, appendix A.1 and section 3.1",
+    statement="The gradients of the mean gap and of the variance gap work against each other on the batch.",
+    symbols=r"$s_i$: latents, a batch of $n$ outputs of a layer; mean gap, variance gap: squared distance of the "
+    r"batch's mean and variance to those that batch norm remembers; against each other: their inner product "
+    r"over the batch is negative.",
+    right=r"$\sum_i \partial\mathcal{L}_\mathrm{mean}/\partial s_i \cdot \partial\mathcal{L}_\mathrm{var}/\partial s_i = 0$: "
+    r"over the batch they do not meet.",
+    reason=r"The first is the same at every point, the second goes with $s_i - \mu(S)$. They oppose each other on one side "
+    r"of the batch and agree on the other: a shift and a stretch.",
+    verdict=FAILS,
+)
+def batch(view: Latents) -> Shown:
+    """A.1's conclusion: the inner product of the two gradients at each point, and over the batch."""
+    found = products(view.latents, view.seed)
+    total, opposed = float(found.sum()), int((found < 0).sum())
+    sentence = (
+        f"At {opposed} of {view.latents} points the two gradients oppose each other; over the batch their inner product is "
+        f"{total if abs(total) > 1e-12 else 0:.3f}."
+    )
+    names, heights = (
+        [*map(str, range(1, view.latents + 1)), "sum"],
+        [*found.tolist(), total if abs(total) > 1e-12 else 0.0],
+    )
+    figure = bars(
+        names,
+        heights,
+        title="Inner product of the two pulls",
+        x_label="point",
+        y_label="inner product",
+        text_format=".2f",
+    )
+    figure.update_xaxes(type="category")  # "1" is a name here
+    return Shown(figure=figure, sentence=sentence, holds=total < -1e-9)

@@ -1,0 +1,159 @@
+"""A statement on trial, driven in Python: nothing shows before an answer is locked, everything follows the sliders after."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import ipywidgets as widgets
+import pytest
+
+from ddlab.core.errors import DDLabError
+from ddlab.core.parameters import Parameters, parameter
+from ddlab.figures import loss_curves
+from ddlab.lessons.theorems_on_trial.trial_card import ANSWERS, Shown, Trial, TrialCard
+from ddlab.lessons.theorems_on_trial.trials import TRIALS
+from tests.support import refuses
+
+
+@dataclass(frozen=True, kw_only=True)
+class Size(Parameters):
+    """One slider."""
+
+    size: int = parameter(3, symbol="n", range=(1, 20), explorable=(1, 10), help="A number.")
+
+
+SEEN: list[int] = []
+
+
+def square(view: Size) -> Shown:
+    """n^2 <= 10."""
+    SEEN.append(view.size)
+    curve = loss_curves({"square": [n**2 for n in range(1, 11)]}, title="Squares", x_label="n", y_label="square")
+    return Shown(
+        figure=curve, sentence=f"The square is {view.size**2}.", holds=view.size**2 <= 10, cursor=float(view.size)
+    )
+
+
+def made(**changes: Any) -> Trial:
+    given: dict[str, Any] = {
+        "key": "square", "source": "Nobody, eq 1", "statement": r"$n^2 \le 10$ & so on",
+        "symbols": "$n$: a number", "parameters": Size, "show": square,
+        "verdict": "holds when ...", "when": r"$n \le 3$", "right": r"$n^2 < 11$ for $n \le 3$", "reason": "Squares grow.",
+    }  # fmt: skip
+    return Trial(**{**given, **changes})
+
+
+@pytest.fixture
+def card() -> Iterator[TrialCard]:
+    SEEN.clear()
+    shown = TrialCard(made())
+    yield shown
+    shown.close()
+
+
+def test_it_waits_for_an_answer(card: TrialCard) -> None:
+    assert SEEN == [] and card.plot is None and card.shown is None
+    assert card.panel.disabled and card.share_field.disabled
+    assert card.sentence == "Lock an answer: then the sliders open."
+    texts = [box.value for box in card.controls_box.children if isinstance(box, widgets.HTMLMath)]
+    assert r"$n^2 \le 10$ &amp; so on" in texts[0] and "$n$: a number" in texts[0]
+    assert not any("Verdict" in box.value for box in card.children if isinstance(box, widgets.HTMLMath))
+    card.panel["size"].value = 7  # a reader cannot, but whatever happens nothing is given away
+    assert SEEN == [] and card.plot is None
+
+
+def test_a_click_opens_it(card: TrialCard) -> None:
+    answers, row = card.prediction.children[1:]
+    answers.value = "fails"
+    assert SEEN == [], "chosen is not locked"
+    row.children[0].click()
+    assert card.prediction.locked == "fails" and not card.panel.disabled and not card.share_field.disabled
+    assert card.plot is not None and card.plot in card.views_box.children and card.plot.cursor == 3
+    assert card.sentence == "The square is 9. Here the statement holds."
+    (verdict,) = (box for box in card.children if isinstance(box, widgets.HTMLMath))
+    words = re.sub("<[^>]*>", "", verdict.value)
+    assert r"Verdict: Holds when $n \le 3$. You said: fails" in words
+    assert r"Right: $n^2 &lt; 11$" in words and "Why: Squares grow." in words
+    assert 'role="status"' in verdict.value and verdict.layout.display is None
+
+
+def test_sliders_move_figure_cursor_and_sentence(card: TrialCard) -> None:
+    card.commit("holds")
+    card.panel["size"].value = 4
+    assert card.sentence == "The square is 16. Here the statement fails."
+    assert card.plot is not None and card.plot.cursor == 4 and card.shown is not None and not card.shown.holds
+    assert SEEN == [3, 4]
+
+
+def test_the_first_answer_stays(card: TrialCard) -> None:
+    assert card.commit("holds") is card
+    card.commit("fails")
+    assert card.prediction.locked == "holds" and SEEN == [3]
+    with refuses("answer", "'holds', 'holds when ...', 'fails'"):
+        card.commit("maybe")
+
+
+def test_a_state_is_shared_and_restored(card: TrialCard) -> None:
+    card.commit("fails")
+    card.panel["size"].value = 8
+    other = TrialCard(made(), card.share_field.value, key="other").commit("holds")
+    assert other.sentence == card.sentence and other.panel.value == Size(size=8)
+    other.share_field.value = "size=2"
+    assert other.sentence.startswith("The square is 4.")
+    with refuses("size", "in [1, 20]"):
+        other.share_field.value = "size=21"
+    assert other.error is not None and other.sentence.startswith("The square is 4.")
+    other.close()
+
+
+def test_a_card_that_is_made_again_replaces_the_first(card: TrialCard) -> None:
+    again = TrialCard(made())
+    assert card.comm is None and again.comm is not None
+    beside = TrialCard(made(), key="another")
+    assert again.comm is not None
+    again.close()
+    beside.close()
+
+
+def test_what_a_trial_raises_is_shown_in_the_card() -> None:
+    def broken(view: Size) -> Any:
+        return "nothing" if view.size > 3 else square(view)
+
+    card = TrialCard(made(key="broken", show=broken)).commit("holds")
+    with refuses("what Trial.show gives", "a Shown"):
+        card.panel["size"].value = 4
+    assert card.error is not None and card.sentence.startswith("The square is 9.")
+    card.panel["size"].value = 2
+    assert card.error is None and card.sentence.startswith("The square is 4.")
+    card.close()
+
+
+@pytest.mark.parametrize(
+    ("changes", "argument"),
+    [
+        ({"key": ""}, "Trial.key"),
+        ({"statement": 3}, "Trial.statement"),
+        ({"parameters": Size()}, "Trial.parameters"),
+        ({"show": "text"}, "Trial.show"),
+        ({"verdict": "false", "when": ""}, "Trial.verdict"),
+        ({"verdict": "fails"}, "Trial.when"),
+        ({"when": ""}, "Trial.when"),
+    ],
+)
+def test_a_trial_that_is_not_one_is_refused(changes: dict[str, Any], argument: str) -> None:
+    with pytest.raises(DDLabError, match=rf"^{re.escape(argument)} must be"):
+        made(**changes)
+
+
+def test_verdicts_in_words() -> None:
+    assert made().verdict_in_words == r"Holds when $n \le 3$"
+    plain = [replace(made(), verdict=verdict, when="").verdict_in_words for verdict in (ANSWERS[0], ANSWERS[2])]
+    assert plain == ["Holds", "Fails"]
+
+
+def test_every_trial_explains_its_symbols() -> None:
+    for key, trial in TRIALS.items():
+        assert trial.symbols, key

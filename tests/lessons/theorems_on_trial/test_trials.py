@@ -1,0 +1,140 @@
+"""The trials of lesson 90: what each card says against an independent computation, at positions of its sliders drawn at random."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from scipy import integrate, special, stats
+
+from ddlab.core.parameters import describe
+from ddlab.core.randomness import generator, numpy_generator
+from ddlab.lessons.theorems_on_trial import trials
+from ddlab.lessons.theorems_on_trial.trial_card import FAILS, HOLDS, WHEN
+from ddlab.lessons.theorems_on_trial.trials import TRIALS
+
+# What an independent computation says of a view: whether the statement holds there, and numbers that its sentence must have.
+Judged = tuple[bool, list[str]]
+
+
+def settings(key: str, count: int, seed: int) -> list[Any]:
+    """So many positions of a trial's sliders, drawn evenly from their ranges and choices, at the sliders' own steps."""
+    parameters, draw = TRIALS[key].parameters, numpy_generator(seed, 0, f"settings of {key}")
+    sliders = {name: field for name, field in describe(parameters).items() if field.explorable is not None}
+
+    def drawn(field: Any) -> Any:
+        if field.choices is not None:
+            return field.choices[int(draw.integers(len(field.choices)))]
+        low, high = field.explorable
+        step = field.step or (1 if field.type is int else (high - low) / 100)
+        number = low + step * int(draw.integers(round((high - low) / step) + 1))
+        return int(number) if field.type is int else min(float(f"{number:.4g}"), high)
+
+    return [parameters(**{name: drawn(field) for name, field in sliders.items()}) for _ in range(count)]
+
+
+def judge_sgd(view: Any) -> Judged:
+    noise, rate, exact = view.spread**2 + 0.25, view.learning_rate, 1.0
+    for _ in range(view.steps):
+        exact = (1 - rate) ** 2 * exact + rate**2 * noise
+    printed = (1 - rate) ** (2 * view.steps) * (1 + rate / (2 - rate) * noise)
+    return printed >= exact, [f"{printed:.3g}", f"{exact:.3g}"]
+
+
+def judge_information(view: Any) -> Judged:
+    """I(X; Y) / H(Y) as H(X) - H(X | Y), both differential, on a grid."""
+    printed = 2 / (np.log2(2 * np.pi * np.e * view.spread**2) / 2 + 2)
+    x = np.linspace(-12 * view.spread, 1 + 12 * view.spread, 400_001)
+    mixed = (stats.norm.pdf(x, 0, view.spread) + stats.norm.pdf(x, 1, view.spread)) / 2
+    entropy = -integrate.trapezoid(special.xlogy(mixed, mixed), x)
+    share = (entropy - stats.norm(0, view.spread).entropy()) / math.log(2)
+    return 0 <= printed <= 1, [f"{printed:.3g}", f"{share:.3f}"]
+
+
+def overlap_by_grid(gap: float, first: float, second: float) -> float:
+    reach = 12 * max(first, second)
+    x = np.linspace(-reach, gap + reach, 400_001)
+    return integrate.trapezoid(np.minimum(stats.norm.pdf(x, 0, first), stats.norm.pdf(x, gap, second)), x)
+
+
+def judge_overlap(view: Any) -> Judged:
+    def at(strength: float) -> float:
+        spreads = (math.sqrt(spread**2 + strength / 4) for spread in (view.spread, view.other_spread))
+        return overlap_by_grid(view.gap, *spreads)
+
+    return True, [f"is {at(view.strength):.3f};", f"from {at(0):.3f}", f"to {at(10):.3f} at"]
+
+
+def judge_chord(view: Any) -> Judged:
+    ends = trials.slope_one(view, np.array([-1.0, 1.0, 1 - 2 * view.merge_ratio]))
+    distance = abs(ends[2] - view.merge_ratio * ends[0] - (1 - view.merge_ratio) * ends[1])
+    bound = view.merge_ratio * (1 - view.merge_ratio) * 2
+    return distance <= bound + 1e-12, [f"lies {distance:.3f}", f"at most {bound:.3f}, right at most {2 * bound:.3f}"]
+
+
+def judge_gaps(view: Any) -> Judged:
+    """The products themselves are checked by differences below."""
+    products = trials.products(view.latents, view.seed).numpy()
+    assert abs(products.sum()) < 1e-12 < 1e-3 < np.abs(products).max()
+    return False, [f"At {(products < 0).sum()} of", "product is 0.000"]
+
+
+JUDGES: dict[str, Callable[[Any], Judged]] = {
+    "SGD": judge_sgd, "information": judge_information, "overlap": judge_overlap, "chord": judge_chord, "two gaps": judge_gaps,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("key", TRIALS)
+def test_a_card_says_what_an_independent_computation_says(key: str) -> None:
+    for view in settings(key, 25, seed=1):
+        shown = TRIALS[key].show(view)
+        holds, numbers = JUDGES[key](view)
+        assert shown.holds == holds, (view, shown.sentence)
+        for number in numbers:
+            assert number in shown.sentence, (view, number, shown.sentence)
+
+
+@pytest.mark.parametrize("key", TRIALS)
+def test_the_verdict_is_what_drawn_settings_find(key: str) -> None:
+    trial, views = TRIALS[key], settings(key, 60, seed=2)
+    found = [trial.show(view).holds for view in views]
+    assert trial.verdict in {True: (HOLDS,), False: (WHEN, FAILS)}[all(found)]
+    if key == "SGD":  # its condition, written down once more
+        assert found == [(1 - view.learning_rate) ** (2 * view.steps) >= 0.5 for view in views] and any(found)
+
+
+def test_eq_24_does_not_tend_to_one_and_the_share_does() -> None:
+    """It fails although it lies in [0, 1] for wide classes: its limit is another."""
+    sentences = [TRIALS["information"].show(trials.Width(spread=spread)).sentence for spread in (0.06, 0.04, 0.02)]
+    values = [float(re.findall(r"eq 24 gives (-?[\d.e+]+);", said)[0]) for said in sentences]
+    assert max(values) < 0 and all("exactly it is 1.000" in said for said in sentences)
+
+
+def test_what_corollary_1_is_tried_on_is_lipschitz() -> None:
+    places = np.linspace(-1, 1, 1601)
+    for seed in range(5):
+        for function in ("|x - c|", "random"):
+            values = trials.slope_one(trials.Merge(function=function, seed=seed, kink=0.3), places)
+            assert np.abs(np.diff(values)).max() <= (places[1] - places[0]) * (1 + 1e-9)
+    views = [trials.Merge(merge_ratio=a, kink=round(1 - 2 * a, 2)) for a in (0.1, 0.25, 0.5, 0.8)]
+    assert not any(TRIALS["chord"].show(view).holds for view in views), "with its kink at z, whatever alpha"
+
+
+@pytest.mark.parametrize("latents", [2, 5])
+def test_the_gaps_are_differentiated_right(latents: int) -> None:
+    """By differences of the squared gaps written down here; some batches lie left of 0."""
+    means = []
+    for seed in range(12):
+        draw = generator(seed, latents, "appendix A.1")
+        points = 1 + torch.randn((latents, 1), generator=draw, dtype=torch.float64).numpy()
+        gaps = (lambda s: s.mean() ** 2, lambda s: (s.var() - 1.5) ** 2)
+        steps = 1e-6 * np.eye(latents)[:, :, None]
+        slopes = np.array([[(gap(points + h) - gap(points - h)) / 2e-6 for h in steps] for gap in gaps])
+        np.testing.assert_allclose(slopes.prod(0), trials.products(latents, seed).numpy(), atol=1e-6)
+        means.append(points.mean())
+    assert latents > 2 or min(means) < 0

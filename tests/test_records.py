@@ -1,0 +1,45 @@
+"""The tables and teachers that come with ddlab: what they hold, and what is refused."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from ddlab import records
+from ddlab.core.errors import DDLabError
+
+
+@pytest.mark.parametrize("name", records.names())
+def test_a_table_names_its_commit_and_holds_finite_numbers(name: str) -> None:
+    table = records.load(name)
+    assert table.name == name and table.description and table.provenance["commit"]
+    assert table.rows and all(tuple(row) == table.columns for row in table.rows)
+    numbers = [value for row in table.rows for value in row.values() if isinstance(value, float)]
+    assert all(map(math.isfinite, numbers))
+
+
+def test_values_are_those_of_the_rows_that_fit_in_the_order_of_their_seeds() -> None:
+    table = records.load("siamese")
+    wanted = {row["seed"]: row["plain"] for row in table.rows if (row["data"], row["rule"]) == ("shapes", "DC")}
+    assert table.values("plain", data="shapes", rule="DC") == [wanted[seed] for seed in sorted(wanted)]
+
+
+def test_teachers_answer_images_of_their_size() -> None:
+    assert records.teacher("shapes64").spec.classes == 10
+    assert records.teacher("shapes16_self_supervised").spec.image_size == (16, 16)
+
+
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        (lambda: records.load("none"), "name"),
+        (lambda: records.teacher("none"), "name"),
+        (lambda: records.load("siamese").values("none"), "column"),
+        (lambda: records.load("siamese").values("plain", none=1), "column"),
+        (lambda: records.load("siamese").values("plain", rule="none"), "rule"),
+    ],
+)
+def test_what_is_not_there_is_refused_by_name(call, named: str) -> None:
+    with pytest.raises(DDLabError, match=named):
+        call()
