@@ -33,6 +33,7 @@ from ddlab.methods.kernels import KernelSpec, kernel_matrix
 from ddlab.networks import Network
 from ddlab.runs import cache, process
 from ddlab.runs.process import Inputs
+from ddlab.theory import toy_descent
 from ddlab.training import losses, supervised
 from ddlab.training import rela as rela_f
 from ddlab.training.self_supervised import byol
@@ -165,7 +166,7 @@ def library_toys() -> Found:
     )
     start = {name: value.double().expand(2, *value.shape) for name, value in vars(theory.initial_toys(3)).items()}
     points, targets = samples.points.double().movedim(2, 0), samples.targets.double().movedim(2, 0)
-    frames = theory.stochastic_descent(theory.ToyNetworks(**start), points, targets)
+    frames = toy_descent.stochastic_descent(theory.ToyNetworks(**start), points, targets)
     return [value.flatten() for value in vars(frames[-1]).values()]
 
 
