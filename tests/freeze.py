@@ -55,7 +55,7 @@ representation bases; representation coefficients; random adjustment; outer step
 realism crops; k-means of all; average; k-means; network weights; real images of a record; projector weights;
 colours; shift networks; crop views; sgd on two classes; views; mixture noise; mixture labels; landscape direction;
 toy noise student; toy labels student; toy weights student; toy noise teacher; toy labels teacher;
-toy weights teacher; folds of a transport; forgetting ties
+toy weights teacher; folds of a transport
 """
 STREAMS = " ".join(_STREAMS.split()).split("; ")
 TINY = networks.spec("convnet", width=8)

@@ -100,22 +100,19 @@ def sgd_update(
     learning_rate: LearningRate,
     momentum: Factor = 0.0,
     weight_decay: Factor = 0.0,
-    decay_vectors: bool = True,
 ) -> tuple[dict[str, Tensor], SGDState]:
     """One step of stochastic gradient descent with (heavy-ball) momentum.
 
     Args:
         parameters, gradients: the same names and shapes.
         learning_rate: a number, or a tensor of shape [] that may carry a gradient.
-        decay_vectors: whether parameters of fewer than two axes (biases; scales and shifts of norms) decay as well.
 
     Raises:
         DDLabError: parameters, gradients and state that differ in names, shapes or dtypes, or numbers out of their range.
     """
     names, values, slopes = aligned(parameters, gradients, state.velocity)
     if weight_decay:
-        decayed = torch._foreach_add(slopes, values, alpha=weight_decay)
-        slopes = [new if decay_vectors or new.ndim > 1 else old for old, new in zip(slopes, decayed, strict=True)]
+        slopes = torch._foreach_add(slopes, values, alpha=weight_decay)
     velocity: Several = slopes
     if momentum:
         velocity = torch._foreach_add(torch._foreach_mul([state.velocity[n] for n in names], momentum), slopes)
@@ -181,12 +178,10 @@ def adamw_update(
     betas: Betas = (0.9, 0.999),
     epsilon: Factor = 1e-8,
     weight_decay: Factor = 0.01,
-    decay_vectors: bool = True,
 ) -> tuple[dict[str, Tensor], AdamState]:
     """One step of Adam with decoupled weight decay. Args and errors as `adam_update` and `sgd_update`."""
-    decaying = {name: value for name, value in parameters.items() if decay_vectors or value.ndim > 1}
-    kept = torch._foreach_mul(list(decaying.values()), 1 - learning_rate * weight_decay) if decaying else []
-    shrunk = {**parameters, **dict(zip(decaying, kept, strict=True))}
+    kept = torch._foreach_mul(list(parameters.values()), 1 - learning_rate * weight_decay) if parameters else []
+    shrunk = dict(zip(parameters, kept, strict=True))
     return adam_update(shrunk, gradients, state, learning_rate=learning_rate, betas=betas, epsilon=epsilon)
 
 
@@ -204,40 +199,18 @@ def descend(
     learning_rate: LearningRate,
     momentum: float = 0.0,
     weight_decay: float = 0.0,
-    decay_vectors: bool = True,
 ) -> tuple[dict[str, Tensor], SGDState | AdamState]:
     """One step of the optimiser whose state it is: `adamw_update`, or `sgd_update`, which alone has a momentum. Errors as these."""
-    shared: dict[str, Any] = {
-        "learning_rate": learning_rate, "weight_decay": weight_decay, "decay_vectors": decay_vectors,
-    }  # fmt: skip
+    shared: dict[str, Any] = {"learning_rate": learning_rate, "weight_decay": weight_decay}
     if isinstance(state, AdamState):
         return adamw_update(parameters, gradients, state, **shared)
     return sgd_update(parameters, gradients, state, momentum=momentum, **shared)
 
 
 @checked
-def cosine(
-    step: Index,
-    total: Count,
-    base: Rate,
-    *,
-    final_fraction: Share = 0.0,
-    stretch: Annotated[float, within(1, _LARGEST)] = 1.0,
-) -> float:
-    r"""The learning rate before update `step` (0-based) of `total`: from `base` down to `base * final_fraction`.
-
-    Args:
-        stretch: $\eta$, at least 1: the way down takes so many times `total`, of which the run sees the first part. With 2 it ends half
-            way down, at `base * (1 + final_fraction) / 2`.
-    """
-    progress = min(step, total) / total / stretch
-    return base * (final_fraction + (1 - final_fraction) * 0.5 * (1 + math.cos(math.pi * progress)))
-
-
-@checked
-def halfway(step: Index, total: Count, base: Rate) -> float:
-    """The learning rate before update `step` (0-based) of `total`: `base`, and a tenth of it from the half on."""
-    return base if 2 * step < total else base / 10
+def cosine(step: Index, total: Count, base: Rate, *, final_fraction: Share = 0.0) -> float:
+    """The learning rate before update `step` (0-based) of `total`: from `base` down to `base * final_fraction`."""
+    return base * (final_fraction + (1 - final_fraction) * 0.5 * (1 + math.cos(math.pi * min(step, total) / total)))
 
 
 @checked

@@ -44,7 +44,6 @@ class Parameter:
     source: str = ""
     explorable: tuple[float, float] | bool | None = None
     optional: bool = False
-    later: bool = False
 
     def check(self, value: Any, owner: str) -> Any:
         """Return `value` if it is allowed, as int where an int is meant; else raise `DDLabError`."""
@@ -77,7 +76,6 @@ def parameter(
     unit: str = "",
     source: str = "",
     explorable: tuple[float, float] | bool | None = None,
-    later: bool = False,
 ) -> Any:
     """A dataclass field that carries its description.
 
@@ -89,8 +87,6 @@ def parameter(
         step, scale: of the slider. unit: of the value. source: paper, section or table the default comes from.
         choices: the allowed values, where they are few.
         explorable: (low, high) of the slider; True to offer a choice or a switch; None for no control.
-        later: the field came when configs had been made: `to_dict` names it only where it differs from its default, so that the
-            fingerprints of those stay.
     """
     description = Parameter(
         default=default,
@@ -104,7 +100,6 @@ def parameter(
         help=help,
         source=source,
         explorable=explorable,
-        later=later,
     )
     return dataclasses.field(default=default, metadata={"parameter": description})
 
@@ -180,10 +175,8 @@ class Parameters:
         return dataclasses.replace(self, **changes)
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields as JSON types, nested configs included; those that came `later` only where they differ from their defaults."""
-        values = {name: getattr(self, name) for name in describe(self)}
-        told = {name for name, field in describe(self).items() if not field.later or values[name] != field.default}
-        return {name: _plain(value) for name, value in values.items() if name in told}
+        """All fields as JSON types, nested configs included."""
+        return {name: _plain(getattr(self, name)) for name in describe(self)}
 
     def to_string(self) -> str:
         """The fields that differ from their defaults, as a short string: "learning_rate=0.1,iterations=50"."""

@@ -18,7 +18,6 @@ from ..core import errors, randomness
 from ..core.boundary import Images, Index, Share, checked, floats, within
 from ..core.devices import moved
 from ..core.parameters import Parameters, describe, parameter
-from . import siamese_views
 from .images import above_zero
 
 TeacherMode = Literal["eval", "train"]
@@ -48,13 +47,6 @@ class Views(Parameters):
     """
 
     batch_size: int = parameter(128, range=(1, None), unit="images", help="Images per step.")
-    strategy: str = parameter(
-        "",
-        help="Operations of DSA, one drawn at each step with parameters for each image, before all else: "
-        '"crop_flip", say; "" is none.',
-        source="DSA, Zhao & Bilen 2021",
-        later=True,
-    )
     crop_pixels: int = parameter(
         4, range=(0, None), unit="px", help="Random crop after padding by so many black pixels."
     )
@@ -92,8 +84,7 @@ class Views(Parameters):
     seed: int = parameter(0, range=(0, None), help="Of weights, order and views.")
 
     def rules(self) -> None:
-        """A strategy names operations of DSA, a batch is mixed in one way, only teachers in train mode care who else is in their batch."""
-        siamese_views.operations(self.strategy)
+        """A batch is mixed in one way, only teachers in train mode care who else is in their batch."""
         if self.mixup_alpha and self.cutmix_alpha:
             errors.fail("cutmix_alpha", f"0 beside a mixup_alpha of {self.mixup_alpha:g}", self.cutmix_alpha)
         if self.teacher_batch_size is not None and self.teacher_mode != "train":
@@ -118,7 +109,6 @@ class Views(Parameters):
     @checked
     def view(self, images: Images, *, mean: Mean, std: Deviation, step: int) -> View:
         """What is seen of these images [n, c, h, w], normalised with `mean` and `std` [c], at `step`."""
-        images = siamese_views.siamese_view(images, self.strategy, seed=self.seed, step=step, each=True)
         return augment(
             images,
             crop_pixels=self.crop_pixels,

@@ -40,21 +40,18 @@ Pixels = Annotated[Tensor, integers("k")]
 
 
 @checked
-def siamese_view(
-    images: Images, strategy: str, *, seed: Index, step: Index, each: bool = False, all_at_once: bool = False
-) -> Tensor:
-    """One view of images [n, c, h, w], drawn from `strategy`; the same for any batch that is given the same seed and step.
+def siamese_view(images: Images, strategy: str, *, seed: Index, step: Index, each: bool = False) -> Tensor:
+    """One view of images [n, c, h, w], by one operation of `strategy`; the same for any batch that is given the same seed and step.
 
     Args:
         strategy: operations joined by "_", such as "crop_flip", in any order; "" gives back the images themselves.
         each: values of its own for each image; False: the same for all, whatever their number, dtype and device.
-        all_at_once: all operations, in the published order; False: one of them, drawn for the whole batch.
 
     Raises:
         DDLabError: a strategy with an unknown or a repeated operation.
     """
     names = operations(strategy)
-    if names and not all_at_once:
+    if names:
         draw = randomness.generator(seed, step, "siamese operation")
         names = (names[int(torch.randint(len(names), (), generator=draw))],)
     count = len(images) if each else 1

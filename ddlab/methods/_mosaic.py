@@ -43,23 +43,22 @@ def crop_boxes(
     *,
     image_size: ImageSize,
     smallest_area: float,
-    largest_area: float,
     generator: torch.Generator,
 ) -> Tensor:
-    """Random squares: an area uniform between two shares of the image's, a place uniform among those that fit.
+    """Random squares: an area uniform between a share of the image's and all of it, a place uniform among those that fit.
 
     RandomResizedCrop with the aspect 1, of images of at least 2 px; a part of an image that is not square has the image's aspect.
 
     Args:
         images, crops: how many images, and squares of each. image_size: (height, width).
-        smallest_area, largest_area: shares in (0, 1].
+        smallest_area: share in (0, 1].
 
     Returns:
         int64 [images, crops, 4]: top, left, rows, columns in pixels.
     """
-    smallest_area, largest_area = checked_areas(smallest_area, largest_area)
+    smallest_area = errors.check_number("smallest_area", smallest_area, 0, 1, open_low=True)
     draws = torch.rand((3, images, crops), generator=generator, dtype=torch.float64)
-    scale = (smallest_area + (largest_area - smallest_area) * draws[0]).sqrt()
+    scale = (smallest_area + (1 - smallest_area) * draws[0]).sqrt()
     lengths = [(scale * side).round().clamp(1, side) for side in image_size]
     free = [side - length + 1 for side, length in zip(image_size, lengths, strict=True)]
     places = [(draw * count).floor() for draw, count in zip(draws[1:], free, strict=True)]
@@ -119,12 +118,6 @@ def patch_size_of(image_size: tuple[int, int], factor: Factor) -> tuple[int, int
             f"given {factor}."
         )
     return image_size[0] // factor, image_size[1] // factor
-
-
-def checked_areas(smallest: float, largest: float) -> tuple[float, float]:
-    """Both as float, if 0 < smallest <= largest <= 1."""
-    largest = errors.check_number("largest_area", largest, 0, 1, open_low=True)
-    return errors.check_number("smallest_area", smallest, 0, largest, open_low=True), largest
 
 
 def _check_inside(boxes: Tensor, images: Tensor) -> None:

@@ -1,13 +1,13 @@
 r"""Kernels of images: RBF, and those of infinitely wide ReLU networks, NNGP and NTK.
 
 Cho & Saul 2009 (arc-cosine kernels, NeurIPS); Lee et al. 2018 (NNGP, arXiv 1711.00165); Jacot et al. 2018 (NTK, arXiv 1806.07572);
-Novak et al. 2019 and Arora et al. 2019 (convolutions, arXiv 1810.05148, 1904.11955); Shankar et al. 2020 (Myrtle, arXiv 2003.02237).
+Novak et al. 2019 and Arora et al. 2019 (convolutions, arXiv 1810.05148, 1904.11955).
 A network of infinite width, drawn at random, is a Gaussian process of covariance K (NNGP); trained by gradient descent it is kernel
 regression with Theta (NTK).
 
 Symbol              In code                     Shape        What
 x, x'               first, second               [n, c, h, w], [m, c, h, w]
-K^l, Theta^l        kernel, tangent             [n, m] fc; [n, m, h, w] conv; [n, m, h, w, h, w] Myrtle
+K^l, Theta^l        kernel, tangent             [n, m] fc; [n, m, h, w] conv
 q^l(x)              variances                   [n, ...]     K^l(x, x), one for each ReLU
 sigma_w, sigma_b    weight_std, bias_std        []           of N(0, sigma_w^2 / fan-in) weights and N(0, sigma_b^2) biases
 theta               angle                       as K         arccos(K / sqrt(q q'))
@@ -19,10 +19,9 @@ dense    K <- sigma_w^2 K + sigma_b^2,   Theta <- K + sigma_w^2 Theta           
 ReLU     K <- sqrt(q q') (sin theta + (pi - theta) cos theta) / (2 pi)                      relu
          Theta <- Theta (pi - theta) / (2 pi)
 conv     K(p, p') <- mean over the 3 x 3 offsets o of K(p + o, p' + o), then dense          filtered
-pool     K <- mean over the 2 x 2 pixels of each of both images                             pooled
 
-Without pooling only K(p, p), one number for each pixel, is ever asked for. Padding is by zeros, and the mean counts them. Myrtle-5 and
--10 have 2 + 1 + 1 and 3 + 3 + 3 convolutions around two poolings, and end with the mean over all that is left.
+Without pooling only K(p, p), one number for each pixel, is ever asked for. Padding is by zeros, and the mean counts them. Kernels with
+pooling (Myrtle, Shankar et al. 2020), with which the paper's best numbers were made, ask for any two pixels, 1,024 times as much.
 A kernel is computed in blocks; with a gradient each block is computed again on the way back, where there are several.
 """
 
@@ -42,8 +41,7 @@ from ..core.boundary import Count, checked, filled, floats, within
 from ..core.parameters import Parameters, parameter
 
 SIX = ("fc1", "fc2", "fc3", "conv1", "conv2", "conv3")
-KERNELS = ("rbf", *SIX, "myrtle5", "myrtle10")
-_MYRTLE = {"myrtle5": (2, 1, 1), "myrtle10": (3, 3, 3)}  # convolutions before, between and after the two poolings
+KERNELS = ("rbf", *SIX)
 _MEGABYTES = 512
 
 Rows = Annotated[Tensor, floats("n d", finite=False), filled]
@@ -61,7 +59,7 @@ class KernelSpec(Parameters):
     kernel: str = parameter(
         "fc1",
         choices=KERNELS,
-        help="RBF; a network of 1 to 3 hidden fully connected layers, or of 1 to 3 convolutions; Myrtle-5 or -10.",
+        help="RBF; a network of 1 to 3 hidden fully connected layers, or of 1 to 3 convolutions.",
         explorable=True,
     )
     kind: str = parameter(
@@ -137,10 +135,9 @@ def inner_products(first: Rows, second: OtherRows) -> Tensor:
 
 
 @checked
-def pixel_products(first: Images, second: OtherImages, *, pairs: bool = False) -> Tensor:
-    """K^0 of each pixel: the mean over the channels of their products, [n, m, h, w]; with `pairs` of any two, [n, m, h, w, h, w]."""
-    places = "nmhwij" if pairs else "nmhw"
-    return torch.einsum(f"nchw,mc{'ij' if pairs else 'hw'}->{places}", first / first.shape[1], second)
+def pixel_products(first: Images, second: OtherImages) -> Tensor:
+    """K^0 of each pixel: the mean over the channels of their products, [n, m, h, w]."""
+    return torch.einsum("nchw,mchw->nmhw", first / first.shape[1], second)
 
 
 @checked
@@ -173,53 +170,27 @@ def relu(kernel: Covariances, first: Covariances, second: Covariances) -> tuple[
 
 
 @checked
-def filtered(kernel: Annotated[Tensor, floats("... h w", finite=False)], *, pairs: bool = False) -> Tensor:
-    """A 3 x 3 convolution: the mean over the nine offsets of both pixels together; [..., h, w], with `pairs` [..., h, w, h, w]."""
-    if not pairs:
-        maps = kernel.reshape(-1, 1, *kernel.shape[-2:])
-        return F.avg_pool2d(maps, 3, stride=1, padding=1).view_as(kernel)
-    if kernel.ndim < 4:
-        errors.fail("kernel", "a tensor of shape [..., h, w, h, w]", kernel)
-    for axis in (-4, -3):
-        padded = F.pad(kernel, (0, 0, 1, 1, 0, 0, 1, 1) if axis == -4 else (1, 1, 0, 0, 1, 1))
-        size, other = kernel.shape[axis], kernel.shape[axis + 2]
-        parts = [padded.narrow(axis, o, size).narrow(axis + 2, o, other) for o in range(3)]
-        kernel = (parts[0] + parts[1] + parts[2]) / 3
-    return kernel
-
-
-@checked
-def pooled(kernel: Annotated[Tensor, floats("... h w i j", finite=False)]) -> Tensor:
-    """2 x 2 average pooling of both images: [..., h, w, h, w] -> halves, of which a last odd row or column is left out."""
-    if min(kernel.shape[-4:]) < 2:
-        errors.fail("kernel", "of images of at least 2 pixels a side", kernel)
-    for axis in (-4, -3, -2, -1):
-        half = kernel.shape[axis] // 2
-        kernel = kernel.narrow(axis, 0, 2 * half).unflatten(axis, (half, 2)).mean(axis)
-    return kernel
+def filtered(kernel: Annotated[Tensor, floats("... h w", finite=False)]) -> Tensor:
+    """A 3 x 3 convolution: the mean over the nine offsets of both pixels together; [..., h, w]."""
+    maps = kernel.reshape(-1, 1, *kernel.shape[-2:])
+    return F.avg_pool2d(maps, 3, stride=1, padding=1).view_as(kernel)
 
 
 @checked
 def layers(spec: KernelSpec) -> tuple[str, ...]:
-    """What a network of this kernel is made of, in order: "dense", "relu", "filter", "pool" and "mean"; of RBF nothing."""
+    """What a network of this kernel is made of, in order: "dense", "relu", "filter" and "mean"; of RBF nothing."""
     if spec.kernel == "rbf":
         return ()
     if spec.kernel.startswith("fc"):
         return ("dense", "relu") * int(spec.kernel[-1]) + ("dense",)
     convolution = ("filter", "dense", "relu")
-    if spec.kernel in _MYRTLE:
-        before, between, after = _MYRTLE[spec.kernel]
-        stages = convolution * before + ("pool",) + convolution * between + ("pool",) + convolution * after
-        return (*stages, "mean", "dense")
     return convolution * int(spec.kernel[-1]) + ("mean", "dense")
 
 
 def variances(spec: KernelSpec, images: Tensor) -> list[Tensor]:
     """q^l(x) before each ReLU: [n] of fully connected networks, else [n, h, w]; of RBF none."""
-    pairs, found = spec.kernel in _MYRTLE, []
-    if pairs:
-        kernel = torch.einsum("nchw,ncij->nhwij", images / images.shape[1], images)
-    elif spec.kernel.startswith("conv"):
+    found = []
+    if spec.kernel.startswith("conv"):
         kernel = torch.einsum("nchw,nchw->nhw", images, images) / images.shape[1]
     else:
         kernel = torch.einsum("nd,nd->n", images.flatten(1), images.flatten(1)) / images[0].numel()
@@ -229,9 +200,8 @@ def variances(spec: KernelSpec, images: Tensor) -> list[Tensor]:
         if layer != "relu":
             kernel = _through(spec, layer, kernel, None)[0]
             continue
-        own = torch.einsum("nhwhw->nhw", kernel) if pairs else kernel
-        kernel = relu(kernel, own[..., None, None], own[:, None, None])[0] if pairs else kernel / 2
-        found.append(own)
+        found.append(kernel)
+        kernel = kernel / 2
     return found
 
 
@@ -240,10 +210,7 @@ def network_kernel(spec: KernelSpec, kernel: Tensor, first: list[Tensor], second
     tangent, seen = None, 0
     for layer in layers(spec):
         if layer == "relu":
-            own, other = first[seen][:, None], second[seen]
-            if spec.kernel in _MYRTLE:
-                own, other = own[..., None, None], other[:, None, None]
-            kernel, factor = relu(kernel, own, other)
+            kernel, factor = relu(kernel, first[seen][:, None], second[seen])
             tangent, seen = None if tangent is None else tangent * factor, seen + 1
         else:
             kernel, tangent = _through(spec, layer, kernel, tangent)
@@ -254,12 +221,9 @@ def network_kernel(spec: KernelSpec, kernel: Tensor, first: list[Tensor], second
 def _through(spec: KernelSpec, layer: str, kernel: Tensor, tangent: Tensor | None) -> tuple[Tensor, Tensor | None]:
     if layer == "dense":
         return dense(kernel, tangent, weight_std=spec.weight_std, bias_std=spec.bias_std)
-    pairs = spec.kernel in _MYRTLE
 
     def changed(value: Tensor) -> Tensor:
-        if layer == "mean":
-            return value.mean((-4, -3, -2, -1) if pairs else (-2, -1))
-        return filtered(value, pairs=pairs) if layer == "filter" else pooled(value)
+        return value.mean((-2, -1)) if layer == "mean" else filtered(value)
 
     return changed(kernel), None if tangent is None else changed(tangent)
 
@@ -272,18 +236,15 @@ def bytes_per_pair(spec: KernelSpec, *, height: Count, width: Count, item: Annot
         height, width: of the images in pixels. item: bytes of a number.
     """
     pixels = 1 if spec.kernel == "rbf" or spec.kernel.startswith("fc") else height * width
-    places = [pixels**2 if spec.kernel in _MYRTLE else pixels]  # in K, before each ReLU
-    for layer in layers(spec):
-        places += [places[-1] // 16] if layer == "pool" else [places[-1]] if layer == "relu" else []
     # What each ReLU keeps for the way back, and what is there beside it at one time.
-    return item * 8 * (sum(places) + places[0])
+    return item * 8 * pixels * (layers(spec).count("relu") + 2)
 
 
 def _products(spec: KernelSpec, first: Tensor, second: Tensor) -> Tensor:
     """K^0."""
     if spec.kernel.startswith("fc"):
         return inner_products(first.flatten(1), second.flatten(1))
-    return pixel_products(first, second, pairs=spec.kernel in _MYRTLE)
+    return pixel_products(first, second)
 
 
 def _block(spec: KernelSpec, first: Tensor, second: Tensor) -> Tensor:
@@ -304,7 +265,7 @@ def kernel_matrix(
         spec: a `KernelSpec` or the name of a kernel. megabytes: of working memory (`bytes_per_pair`), beside images and result.
 
     Raises:
-        DDLabError: images of different shapes or dtypes, too small for the poolings, or a pair that takes more memory.
+        DDLabError: images of different shapes or dtypes, or a pair that takes more memory.
     """
     at_once = _pairs_at_once(spec, first, megabytes)
     if len(first) * len(second) <= at_once:
@@ -341,8 +302,6 @@ def support_and_cross(
 def _pairs_at_once(spec: KernelSpec, images: Tensor, megabytes: float) -> int:
     """How many entries of the kernel memory allows; at least one."""
     height, width = images.shape[2:]
-    if spec.kernel in _MYRTLE and min(height, width) < 4:
-        errors.fail("first", f"images of at least 4 pixels a side for {spec.kernel}", images)
     pair = bytes_per_pair(spec, height=height, width=width, item=images.element_size())
     if pair > megabytes * 2**20:
         wanted = f"at least {math.ceil(pair / 2**20)} for one pair of {height} x {width} pixels in {spec.kernel}"

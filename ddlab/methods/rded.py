@@ -88,14 +88,10 @@ class Config(Parameters):
     smallest_area: float = parameter(
         0.08, range=(0, 1), open_low=True, help="Share of its image that a square has at least.", explorable=(0.01, 1)
     )
-    largest_area: float = parameter(
-        1.0, range=(0, 1), open_low=True, help="Share of its image that a square has at most."
-    )
     seed: int = parameter(0, range=(0, None), help="Of every draw.")
 
     def rules(self) -> None:
-        """The smallest area is no larger than the largest, and one square of each candidate is enough for all mosaics."""
-        mosaic.checked_areas(self.smallest_area, self.largest_area)
+        """One square of each candidate is enough for all mosaics."""
         _check_enough(self.images_per_class, self.factor, self.candidates_per_class, "candidates_per_class")
 
     @classmethod
@@ -106,9 +102,9 @@ class Config(Parameters):
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """The published settings for "cifar10", "cifar100", "tiny-imagenet" or "imagenet" (mosaics of 2 x 2)."""
-        errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "tiny-imagenet", "imagenet"))
-        return cls(**({"factor": 2} if dataset == "imagenet" else {}) | changes)
+        """The published settings for "cifar10", "cifar100" or "tiny-imagenet"; on ImageNet mosaics are of 2 x 2."""
+        errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "tiny-imagenet"))
+        return cls(**changes)
 
 
 @dataclass(frozen=True)
@@ -193,7 +189,6 @@ def class_mosaics(
     factor: mosaic.Factor = 1,
     crops_per_image: int = 5,
     smallest_area: float = 0.08,
-    largest_area: float = 1.0,
 ) -> Mosaics:
     """RDED's mosaics from images of one class; other methods take them as the patches that they start from.
 
@@ -209,8 +204,9 @@ def class_mosaics(
     image_size = (images.shape[2], images.shape[3])
     patch_size = mosaic.patch_size_of(image_size, factor)
     _check_enough(images_per_class, factor, len(images), "images")
-    areas = {"smallest_area": smallest_area, "largest_area": largest_area}
-    boxes = mosaic.crop_boxes(len(images), crops_per_image, image_size=image_size, generator=generator, **areas)
+    boxes = mosaic.crop_boxes(
+        len(images), crops_per_image, image_size=image_size, smallest_area=smallest_area, generator=generator
+    )
     patches = mosaic.cut_patches(images.detach(), boxes, patch_size=patch_size)
     # One square of each image at a time: at 224 px all of them, amid zeros, would take a gigabyte.
     logits = [_logits(teacher, mosaic.centred(part, image_size=image_size), label) for part in patches.unbind(1)]
@@ -258,7 +254,6 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
         factor=config.factor,
         crops_per_image=config.crops_per_image,
         smallest_area=config.smallest_area,
-        largest_area=config.largest_area,
     )
     new = {
         "images": made.images,

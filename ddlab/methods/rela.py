@@ -23,7 +23,7 @@ n. A second pass turns features into targets. The images stay bytes (`DistilledS
 | deviation | why |
 |---|---|
 | each component is divided by its standard deviation, after projecting; eq 41 divides each feature, before (`order`) | the authors' code |
-| `epsilon` of the largest standard deviation is added to each | components without variance, of fewer images than features, say |
+| a millionth of the largest standard deviation is added to each | components without variance, of fewer images than features, say |
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from torch import Tensor
 
 from .. import networks
 from ..core import errors
-from ..core.boundary import Count, Share, check, checked, floats, typed
+from ..core.boundary import Count, check, checked, floats, typed
 from ..core.errors import DDLabError
 from ..core.parameters import Parameters, parameter
 from ..data import ImageData
@@ -54,6 +54,7 @@ ALIASES = ("rela", "rela_d")
 NEEDS_TEACHER = True
 WITHOUT_LABELS = True
 Order = Literal["reference", "paper"]
+EPSILON = 1e-6  # of the largest standard deviation
 _BASIS = {  # of `principal_components`
     "deviations": Annotated[Tensor, typed("k", torch.float64)],
     "mean": Annotated[Tensor, typed("d", torch.float64)],
@@ -78,10 +79,6 @@ class Config(Parameters):
         "reference", choices=("reference", "paper"), explorable=True,
         help="Standardise the components after projecting, or the features before.", source="the authors' code",
     )  # fmt: skip
-    epsilon: float = parameter(
-        1e-6, symbol=r"\epsilon", range=(0, 1), scale="log", open_low=True,
-        help="Added to each standard deviation, as a part of the largest.",
-    )  # fmt: skip
     ratio: float = parameter(
         1.0, range=(0, 1), open_low=True, help="Share of the training images that are kept.", explorable=(0.05, 1)
     )
@@ -96,10 +93,9 @@ class Config(Parameters):
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """The published settings for "cifar10", "cifar100", "tiny-imagenet" or "imagenet" (a ResNet-50)."""
-        errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "tiny-imagenet", "imagenet"))
-        large: dict[str, Any] = {"network": networks.spec("resnet50")} if dataset == "imagenet" else {}
-        return cls(**large | changes)
+        """The published settings for "cifar10", "cifar100" or "tiny-imagenet"."""
+        errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "tiny-imagenet"))
+        return cls(**changes)
 
 
 @dataclass(frozen=True)
@@ -180,13 +176,11 @@ def principal_components(moments: Moments, components: Count) -> dict[str, Tenso
 
 
 @checked
-def targets(
-    features: Features, basis: dict[str, Tensor], *, order: Order = "reference", epsilon: Share = 1e-6
-) -> Tensor:
+def targets(features: Features, basis: dict[str, Tensor], *, order: Order = "reference") -> Tensor:
     """R'_Y, float32 [m, k], of features [m, d]; equation 41, or its standardisation after the projection.
 
     Args:
-        basis: of `principal_components`. epsilon: added to each standard deviation, as a part of the largest.
+        basis: of `principal_components`.
     """
     known = {"d": features.shape[1]}
     for name, shape in _BASIS.items():
@@ -196,8 +190,8 @@ def targets(
         known.setdefault("k", len(basis["deviations"]))
     centred = features.detach().double() - basis["mean"]
     if order == "paper":
-        return ((centred / _safe(basis["spread"], epsilon)) @ basis["directions"]).float()
-    return ((centred @ basis["directions"]) / _safe(basis["deviations"], epsilon)).float()
+        return ((centred / _safe(basis["spread"])) @ basis["directions"]).float()
+    return ((centred @ basis["directions"]) / _safe(basis["deviations"])).float()
 
 
 def total_steps(config: Config, inputs: Inputs) -> int:
@@ -240,7 +234,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
         trace = Trace("features", rows, variance.float(), torch.zeros_like(variance).float())
     else:
         basis = state.basis or principal_components(state.moments, _components(config, inputs))
-        made = targets(state.features[place].to(inputs.device), basis, order=_order(config), epsilon=config.epsilon)
+        made = targets(state.features[place].to(inputs.device), basis, order=_order(config))
         state = dataclasses.replace(state, basis=basis, targets=(*state.targets, made.cpu()))
         variance, kept = basis["spread"].square().sum(), basis["deviations"].square().sum()
         trace = Trace("targets", rows, variance.float(), (kept / variance).float())
@@ -319,9 +313,7 @@ def with_targets(distilled: DistilledSet, config: Config, inputs: Inputs) -> Dis
         wanted = f"of {data.channels} channels and {data.image_size} pixels, like the data"
         errors.fail("distilled", wanted, (distilled.channels, distilled.image_size))
     parts = [
-        targets(
-            _features(inputs, distilled.rows(rows, inputs.device)), basis, order=_order(config), epsilon=config.epsilon
-        ).cpu()
+        targets(_features(inputs, distilled.rows(rows, inputs.device)), basis, order=_order(config)).cpu()
         for rows in torch.arange(len(distilled)).split(max(min(config.batch_size, len(distilled)), 1))
     ]
     return distilled.with_targets(Representations(tensors={"representations": torch.cat(parts)[None]}))
@@ -341,8 +333,8 @@ def _check_moments(moments: Moments, **known: int) -> None:
         check(f"moments.{name}", getattr(moments, name), Annotated[Tensor, typed(lengths, torch.float64)], d=width)
 
 
-def _safe(deviations: Tensor, epsilon: float) -> Tensor:
-    return deviations + epsilon * deviations.max()
+def _safe(deviations: Tensor) -> Tensor:
+    return deviations + EPSILON * deviations.max()
 
 
 def _order(config: Config) -> Order:

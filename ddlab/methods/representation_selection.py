@@ -64,11 +64,10 @@ class Config(Parameters):
 
     @classmethod
     def paper(cls, dataset: str = "cifar100", **changes: Any) -> Self:
-        """The published number for "cifar10", "cifar100", "tiny-imagenet" or "imagenet"."""
-        errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "tiny-imagenet", "imagenet"))
-        budget = {"tiny-imagenet": 200, "imagenet": 250}.get(dataset, 100)
-        settings: dict[str, Any] = {"budget": budget}
-        return cls(**settings | changes)
+        """The published number for "cifar10" or "cifar100"."""
+        errors.check_choice("dataset", dataset, ("cifar10", "cifar100"))
+        published: dict[str, Any] = {"budget": 100}
+        return cls(**published | changes)
 
 
 @dataclass(frozen=True)

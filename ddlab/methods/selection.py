@@ -10,14 +10,12 @@ herding     greedily the image that brings the mean of the chosen nearest       
             to the mean of the class
 k_center    greedily the image farthest from all chosen, starting nearest           Gonzalez 1985; Sener & Savarese 2018, arXiv 1708.00489
             to the class mean
-forgetting  the images that a network forgets most often while it trains            Toneva et al. 2019, arXiv 1812.05159
 
 Symbol      In code              Shape                       Unit
 ipc         images_per_class
 f           features             [images of a class, d]      pixels (normalised) or teacher features
 
-One step selects for one class. Distances are Euclidean in `space`: pixels, or the teacher's penultimate features. For "forgetting" `init`
-trains a network of its own for `forgetting_epochs`, with the settings of a small teacher; what is counted: `training.forgetting`.
+One step selects for one class. Distances are Euclidean in `space`: pixels, or the teacher's penultimate features.
 """
 
 from __future__ import annotations
@@ -31,19 +29,17 @@ from torch import Tensor
 
 from .. import networks
 from ..core import errors, randomness
-from ..core.boundary import checked, floats, integers, within
+from ..core.boundary import checked, floats, within
 from ..core.parameters import Parameters, parameter
 from ..distilled import DistilledSet
 from ..runs.look import Look, Number
-from ..runs.process import Inputs, check_finite, require_data, require_teacher, steps
-from ..training import forgetting
+from ..runs.process import Inputs, check_finite, require_data, require_teacher
 from . import recovery
 from ._labelling import labelled_set
 
 NAME = "selection"
 ALIASES = ()
 NEEDS_TEACHER = False
-_EPOCHS = 10  # of a training in which forgetting is counted
 Features = Annotated[Tensor, floats("n d")]
 Seed = Annotated[int, within(0, 2**32 - 1)]
 
@@ -54,7 +50,7 @@ class Config(Parameters):
 
     kind: str = parameter(
         "random",
-        choices=("random", "average", "centres", "k_means", "herding", "k_center", "forgetting"),
+        choices=("random", "average", "centres", "k_means", "herding", "k_center"),
         help="Rule of selection.",
         explorable=True,
     )
@@ -63,9 +59,6 @@ class Config(Parameters):
     )
     space: str = parameter(
         "pixels", choices=("pixels", "features"), help="Where distances are taken: pixels, or the teacher's features."
-    )
-    forgetting_epochs: int = parameter(
-        _EPOCHS, range=(1, None), help="Passes over the images in which forgetting is counted.", later=True
     )
     seed: int = parameter(0, range=(0, None), help="Of every draw.")
 
@@ -88,8 +81,7 @@ class Config(Parameters):
 
 @dataclass(frozen=True)
 class State:
-    """`step` classes done; the images [ipc, c, h, w] of each, and training-set indices [classes done, ipc], -1 for averages and centres;
-    for the kind "forgetting" the scores of all training images, int64 [n].
+    """`step` classes done; the images [ipc, c, h, w] of each, and training-set indices [classes done, ipc], -1 for averages and centres.
 
     One tensor of images for each class: to join them at every step would copy all of them every time.
     """
@@ -97,7 +89,6 @@ class State:
     step: int
     images: tuple[Tensor, ...]
     indices: Tensor
-    scores: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -178,21 +169,13 @@ def average(images: Annotated[Tensor, floats("n c h w")], count: int, *, generat
     return torch.stack([images[part].mean(0) for part in torch.tensor_split(order, count)])
 
 
-@checked
-def most_forgotten(scores: Annotated[Tensor, integers("n")], count: int, *, generator: torch.Generator) -> Tensor:
-    """The highest of the scores [n]; equal ones in a drawn order, not in that of the images. -> indices [count], all different."""
-    errors.check_integer("count", count, 1, len(scores))
-    order = torch.randperm(len(scores), generator=generator)
-    return order[scores.cpu()[order].argsort(descending=True, stable=True)[:count]]
-
-
 def total_steps(config: Config, inputs: Inputs) -> int:
     """One step per class."""
     return require_data(NAME, inputs).classes
 
 
 def init(config: Config, inputs: Inputs) -> State:
-    """Nothing selected yet; for the kind "forgetting" a network was trained.
+    """Nothing selected yet.
 
     Raises:
         DDLabError: no data, more images per class than a class has, or no teacher where its features are asked for.
@@ -201,8 +184,7 @@ def init(config: Config, inputs: Inputs) -> State:
     recovery.check_images_per_class(data, config.images_per_class)
     if config.space == "features":
         require_teacher("selection by features", inputs)
-    scores = _forgetting_scores(config, inputs) if config.kind == "forgetting" else None
-    return State(0, (), torch.zeros((0, config.images_per_class), dtype=torch.int64), scores)
+    return State(0, (), torch.zeros((0, config.images_per_class), dtype=torch.int64))
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
@@ -217,12 +199,11 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
         taken, indices = _means(config, images, label), torch.full((ipc,), -1)
         chosen_features = _features(config, inputs, taken)
     else:
-        scores = None if state.scores is None else state.scores[members]
-        rows = _rows(config, features, scores, label)
+        rows = _rows(config, features, label)
         taken, indices, chosen_features = images[rows], members[rows], features[rows]
     distance = torch.linalg.vector_norm(chosen_features.mean(0) - features.mean(0))
     indices_so_far = torch.cat([state.indices.cpu(), indices[None]])
-    state = State(label + 1, (*state.images, taken), indices_so_far, state.scores)
+    state = State(label + 1, (*state.images, taken), indices_so_far)
     return state, Trace(label, indices, distance)
 
 
@@ -246,17 +227,6 @@ def _joined(inputs: Inputs, state: State) -> Tensor:
     return torch.cat([torch.zeros((0, data.channels, *data.image_size), device=inputs.device), *state.images])
 
 
-def _forgetting_scores(config: Config, inputs: Inputs) -> Tensor:
-    data = require_data(NAME, inputs)
-    training = forgetting.Config.for_data(data, "teacher", epochs=config.forgetting_epochs, seed=config.seed)
-    alone = Inputs(data=data, device=inputs.device)
-    state = forgetting.init(training, alone)
-    for step in steps(forgetting, training, alone, state):
-        state = step.state
-    check_finite(forgetting.NAME, state.step, state)
-    return forgetting.finish(training, alone, state).scores
-
-
 def _means(config: Config, images: Tensor, label: int) -> Tensor:
     ipc = config.images_per_class
     if config.kind == "centres":
@@ -268,10 +238,8 @@ def _k_means_seed(config: Config, label: int) -> int:
     return randomness.derived_seed(config.seed, label, "k-means")
 
 
-def _rows(config: Config, features: Tensor, scores: Tensor | None, label: int) -> Tensor:
+def _rows(config: Config, features: Tensor, label: int) -> Tensor:
     ipc = config.images_per_class
-    if scores is not None:
-        return most_forgotten(scores, ipc, generator=randomness.generator(config.seed, label, "forgetting ties"))
     if config.kind == "herding":
         return herding(features, ipc)
     if config.kind == "k_center":

@@ -55,7 +55,6 @@ class Options(Parameters):
         range=(1, 4),
         help="Each block has so many times the channels of the one before it.",
         explorable=(1, 2),
-        later=True,
     )
 
 

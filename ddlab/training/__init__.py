@@ -1,7 +1,6 @@
 """Training, each kind a process: with labels, without labels, and on a distilled set without labels.
 
 supervised        teachers and students
-forgetting        what a network forgets of its images while it trains
 self_supervised   teachers without labels
 pretraining       networks that learn the representations of a distilled set
 rela              networks that learn a prior's targets and, beside or after them, by themselves
@@ -9,6 +8,6 @@ losses            what these and the methods share
 relabelling       labels from one or several teachers, for a set of any method
 """
 
-from . import forgetting, losses, pretraining, rela, relabelling, self_supervised, supervised
+from . import losses, pretraining, rela, relabelling, self_supervised, supervised
 
-__all__ = ["forgetting", "losses", "pretraining", "rela", "relabelling", "self_supervised", "supervised"]
+__all__ = ["losses", "pretraining", "rela", "relabelling", "self_supervised", "supervised"]

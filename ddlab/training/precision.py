@@ -12,4 +12,4 @@ from ..core.parameters import Parameters, parameter
 class Precise(Parameters):
     """A config of a training whose passes may be in bfloat16 (autocast); weights, loss and optimiser stay float32."""
 
-    precision: str = parameter("float32", choices=PRECISIONS, help="Of the network's passes.", later=True)
+    precision: str = parameter("float32", choices=PRECISIONS, help="Of the network's passes.")

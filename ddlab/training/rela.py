@@ -25,7 +25,7 @@ At the switch to the objective the optimiser begins anew: Adam's moments of the 
 |---|---|
 | W is a random projection that stays as drawn; in the paper it is trained | the authors' code (`train_projection`) |
 | one switch from $\lambda$ = 1 to 0; in the paper Algorithm 1 | the authors' code (`schedule`) |
-| Algorithm 1's averages are as long, as a part of the run, as in one of 39,000 steps | its numbers assume so many (`scaled`) |
+| Algorithm 1's averages are as long, as a part of the run, as in one of 39,000 steps | its numbers assume so many |
 | $S_k$ has exactly m images; eq 43 draws each with probability m / n | an epoch has as many steps as any other |
 
 The paper's baseline, an objective on the same re-drawn part of the images, is `schedule="constant", share=0`.
@@ -90,9 +90,6 @@ class Config(Parameters):
     share: float = parameter(
         0.8, symbol=r"\lambda", range=(0, 1), explorable=(0, 1), help="Weight of the targets where it is constant.",
     )  # fmt: skip
-    scaled: bool = parameter(
-        True, help="Whether the averages of Algorithm 1 are as long, as a part of the run, as in one of 39,000 steps."
-    )
     train_projection: bool = parameter(
         False, help="Train W with the network; on in the paper.", source=_REFERENCE, explorable=True
     )
@@ -252,7 +249,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
         """The averages after a loss of the targets, and lambda."""
         if share is not None:
             return state.averages, torch.full_like(loss, share)
-        decays = (scaled_decay(each, total=total) if config.scaled else each for each in (LOSS_DECAY, RHO_DECAY))
+        decays = (scaled_decay(each, total=total) for each in (LOSS_DECAY, RHO_DECAY))
         return adapted(state.averages, loss, *decays)
 
     def of_targets(leaves: Mapping[str, Tensor], features: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:

@@ -21,8 +21,7 @@ from ddlab.methods.own import from_loss
 from ddlab.networks import Network
 from ddlab.runs import process
 from ddlab.runs.process import Inputs, Step
-from ddlab.training import forgetting, pretraining, rela, self_supervised, supervised
-from ddlab.training.forgetting import Forgetting
+from ddlab.training import pretraining, rela, self_supervised, supervised
 from ddlab.training.relabelling import relabelled
 from ddlab.training.self_supervised import barlow_twins
 
@@ -33,7 +32,7 @@ LABELLED_VIEWS = "set with labels of each epoch"
 REPRESENTED = "set with representations of every view"
 PLAIN = networks.spec("convnet", width=4, norm="none")
 BATCH_SPECIFIC: dict[str, Any] = {
-    "mixup_alpha": 0.0, "cutmix_alpha": 1.0, "crop_area": 0.3, "stretch": 2.0, "teacher_mode": "train", "teacher_batch_size": 2,
+    "mixup_alpha": 0.0, "cutmix_alpha": 1.0, "crop_area": 0.3, "teacher_mode": "train", "teacher_batch_size": 2,
 }  # fmt: skip
 
 
@@ -83,7 +82,7 @@ def training_cases() -> Iterator[Case]:
             yield Case(f"student-{labels}-{optimiser}", supervised, config, "set and teacher")
     config = small.replace(labels="online", teacher_mode="train")
     yield Case("student-teacher-mode-train", supervised, config, "set and teacher")
-    # As FADRM's students learn: CutMix, a cosine that is cut off, teachers in train mode on parts of a batch.
+    # As FADRM's students learn: CutMix, teachers in train mode on parts of a batch.
     yield Case("student-epochs", supervised, small.replace(**BATCH_SPECIFIC, labels="epochs"), LABELLED_VIEWS)
     yield Case("student-several-teachers", supervised, small.replace(**BATCH_SPECIFIC, labels="online"), SEVERAL)
     yield Case("student-bfloat16", supervised, small.replace(precision="bfloat16"), "set and teacher")
@@ -93,9 +92,7 @@ def training_cases() -> Iterator[Case]:
 
 
 def other_training_cases() -> Iterator[Case]:
-    """Forgetting, the teacher without labels by every objective, and pre-training, with each optimiser; pre-training without batch norm."""
-    yield Case("forgetting", forgetting, forgetting.SMALL, "data")
-    yield Case("forgetting-sgd", forgetting, forgetting.SMALL.replace(optimiser="sgd", batch_size=4), "set and teacher")
+    """The teacher without labels by every objective, and pre-training, with each optimiser; pre-training without batch norm."""
     for name, objective in self_supervised.OBJECTIVES.items():
         own = objective is barlow_twins  # the package itself
         for optimiser in ("lars", "adamw"):
@@ -142,14 +139,13 @@ NETWORKS = (  # processes that finish with a network
 MATCHING = (  # published on small images
     "gradient_matching", "siamese_gradient_matching", "distribution_matching", "kernel_inducing_points", "label_solve",
 )  # fmt: skip
-TRAINING = (*NETWORKS, forgetting)
 MAIN = [  # one small config for each process: its `SMALL` where it is a method
     case
     for case in CASES
-    if case.name in {*methods.names(), "from-loss-real", "teacher-hard-sgd", "student-online-sgd", "forgetting", "self-supervised-lars",
+    if case.name in {*methods.names(), "from-loss-real", "teacher-hard-sgd", "student-online-sgd", "self-supervised-lars",
                      "pretraining-sgd", "rela-barlow_twins"}
 ]  # fmt: skip
-PROCESSES = [*map(methods.get, methods.names()), supervised, self_supervised, pretraining, rela, forgetting]
+PROCESSES = [*map(methods.get, methods.names()), supervised, self_supervised, pretraining, rela]
 
 
 def bundle(case: Case, data: ImageData, teacher: Network, distilled: DistilledSet) -> Inputs:
@@ -197,18 +193,16 @@ def poisoned(held: Any) -> Any:
     return held * torch.nan if held.is_floating_point() else held
 
 
-def is_complete(result: DistilledSet | Network | Forgetting) -> bool:
+def is_complete(result: DistilledSet | Network) -> bool:
     return result.complete if isinstance(result, DistilledSet) else result.provenance["complete"]
 
 
-def assert_usable(result: DistilledSet | Network | Forgetting, inputs: Inputs) -> None:
+def assert_usable(result: DistilledSet | Network, inputs: Inputs) -> None:
     source = inputs.data or inputs.distilled
     assert source is not None
     if isinstance(result, Network):
         images = torch.zeros((2, source.channels, *source.image_size))
         assert networks.predict(result, images).logits.isfinite().all()
-    elif isinstance(result, Forgetting):
-        assert len(result.counts) == len(result.never) == len(inputs.distilled or source.train_labels)  # type: ignore[union-attr]
     else:
         assert result.images.isfinite().all() and result.images.shape[1:] == (source.channels, *source.image_size)
         assert len(result) == len(result.images) and result.to_uint8().dtype == torch.uint8

@@ -91,9 +91,7 @@ def test_a_step_waits_for_nothing(module: Any) -> None:
         assert waits(module, config, Inputs(data=data, teachers=teachers, device=device)) == []
 
 
-@pytest.mark.parametrize(
-    "views", [{}, {"mixup_alpha": 0.0, "cutmix_alpha": 1.0, "crop_area": 0.2, "strategy": "crop_flip"}]
-)
+@pytest.mark.parametrize("views", [{}, {"mixup_alpha": 0.0, "cutmix_alpha": 1.0, "crop_area": 0.2}])
 @pytest.mark.parametrize("labels", ["hard", "stored", "online"])
 def test_a_student_waits_for_nothing(labels: str, views: dict[str, Any]) -> None:
     data = made_data(size=8)

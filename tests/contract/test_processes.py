@@ -19,15 +19,13 @@ from ddlab.networks import Network
 from ddlab.runs import checkpoint, look, process
 from ddlab.runs import run as run_module
 from ddlab.runs.process import Inputs, Step
-from ddlab.training import forgetting, self_supervised
-from ddlab.training.forgetting import Forgetting
+from ddlab.training import self_supervised
 from tests.contract.cases import (
     CASES,
     MAIN,
     MATCHING,
     NETWORKS,
     PROCESSES,
-    TRAINING,
     Case,
     Unread,
     assert_usable,
@@ -104,14 +102,14 @@ def test_offers_what_a_process_is(case: Case, inputs: Inputs, whole: list[Step])
     assert "seed" in parameters.describe(module.Config)
     if module in PROCESSES:
         assert isinstance(module.Config.teaching(), module.Config) and isinstance(module.Config.paper(), module.Config)
-    if module not in TRAINING:
+    if module not in NETWORKS:
         assert isinstance(module.ALIASES, tuple) and isinstance(module.NEEDS_TEACHER, bool)
     total, run = module.total_steps(case.config, inputs), whole
     assert [step.index for step in run] == list(range(1, total + 1)) and {step.total for step in run} == {total}
     assert module.init(case.config, inputs).step == 0 and all(step.state.step == step.index for step in run)
     assert isinstance(run[-1].state, module.State) and isinstance(run[-1].trace, module.Trace)
     result = module.finish(case.config, inputs, run[-1].state)
-    kind = Forgetting if module is forgetting else Network if module in NETWORKS else DistilledSet
+    kind = Network if module in NETWORKS else DistilledSet
     assert isinstance(result, kind)
     kept = [step.index for step in process.every(iter(whole), 2)]
     assert kept == sorted({*range(2, total + 1, 2), total})
@@ -186,7 +184,7 @@ def test_every_step_can_be_looked_at(case: Case, inputs: Inputs, whole: list[Ste
     assert_unchanged(before, (moments, inputs))
     assert global_randomness() == randomness
 
-    data = inputs.data if module not in TRAINING else None
+    data = inputs.data if module not in NETWORKS else None
     sizes = [None if one.images is None else tuple(one.images.shape[1:]) for one in seen]
     assert sizes == [None if data is None else (data.channels, *data.image_size)] * len(seen)
     for one in seen:

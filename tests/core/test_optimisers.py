@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -82,25 +81,6 @@ def test_adamw(weight_decay: float) -> None:
     found = ours("adamw", {"weight_decay": weight_decay}, RATES)
     expected = torchs(torch.optim.AdamW, {"weight_decay": weight_decay}, RATES)
     torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("kind", ["sgd", "adamw"])
-def test_vectors_may_be_left_out_of_weight_decay(kind: str) -> None:
-    """Two groups of parameters in torch: those of two axes decay, biases and scales do not."""
-    parameters = {name: value.requires_grad_() for name, value in start().items()}
-    groups = [
-        {"params": [value for value in parameters.values() if (value.ndim > 1) == decays], "weight_decay": 0.5 * decays}
-        for decays in (True, False)
-    ]
-    solver = {"sgd": torch.optim.SGD, "adamw": torch.optim.AdamW}[kind](groups, lr=0.1)
-    for step in range(STEPS):
-        for name, gradient in slopes({n: p.detach() for n, p in parameters.items()}, step).items():
-            parameters[name].grad = gradient
-        solver.step()
-    found = ours(kind, {"weight_decay": 0.5, "decay_vectors": False}, [0.1] * STEPS)
-    torch.testing.assert_close(found, {n: p.detach() for n, p in parameters.items()}, rtol=1e-12, atol=1e-12)
-    every = ours(kind, {"weight_decay": 0.5}, [0.1] * STEPS)
-    assert not torch.equal(every["vector"], found["vector"])
 
 
 @pytest.mark.parametrize("kind", ["sgd", "adam", "adamw"])
@@ -188,30 +168,6 @@ def test_linear_equals_torchs_scheduler(final_fraction: float, total: int) -> No
         solver.step()
         scheduler.step()
     assert optimisers.linear(0, total, 0.3) == 0.3 and optimisers.linear(total, total, 0.3) == 0
-
-
-@pytest.mark.parametrize("total", [1, 6, 7])
-def test_halfway_equals_torchs_scheduler(total: int) -> None:
-    solver = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.3)
-    scheduler = torch.optim.lr_scheduler.StepLR(solver, (total + 1) // 2, gamma=0.1)
-    for step in range(total):
-        assert optimisers.halfway(step, total, 0.3) == pytest.approx(solver.param_groups[0]["lr"], abs=1e-12)
-        solver.step()
-        scheduler.step()
-
-
-@pytest.mark.parametrize("eta", [1.0, 2.0, 3.5])
-def test_a_stretched_cosine_is_fadrms(eta: float) -> None:
-    """Eq 57 in float64; with eta = 2 the rate ends at half."""
-    epochs = np.arange(301, dtype=np.float64)
-    expected = 0.5 * (1 + np.cos(np.pi * epochs / (300 * eta))) * 1e-3
-    found = [optimisers.cosine(epoch, 300, 1e-3, stretch=eta) for epoch in range(301)]
-    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-18)
-    if eta == 2:
-        assert found[-1] == pytest.approx(0.5e-3)
-        assert optimisers.cosine(300, 300, 1.0, stretch=2, final_fraction=0.2) == pytest.approx(0.6)
-    with refuses("stretch", "in [1, "):
-        optimisers.cosine(0, 10, 0.1, stretch=0.5)
 
 
 @given(total=st.integers(1, 10**6), base=st.floats(1e-6, 10), final=st.floats(0, 1), place=st.floats(0, 1))

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ddlab import methods, networks
-from ddlab.core import parameters, storage
+from ddlab.core import parameters
 from ddlab.core.errors import DDLabError
 from ddlab.core.parameters import Parameters, parameter
 from ddlab.networks import convnet
@@ -210,17 +210,3 @@ def test_a_field_of_another_config_keeps_all_but_its_default() -> None:
     ours, theirs = (parameters.describe(module.Config)["lambda_var"] for module in (dwa, sre2l))
     assert (ours.default, theirs.default) == (0.11, 0.01) and ours.source != theirs.source
     assert dataclasses.replace(ours, default=theirs.default, source=theirs.source) == theirs
-
-
-def test_a_field_that_came_later_changes_no_fingerprint_of_what_was_made_before() -> None:
-    @dataclass(frozen=True, kw_only=True)
-    class Before(Parameters):
-        rate: float = parameter(0.5, help="A rate.")
-
-    @dataclass(frozen=True, kw_only=True)
-    class Now(Before):
-        kind: str = parameter("plain", choices=("plain", "other"), help="What came later.", later=True)
-
-    assert Now().to_dict() == Before().to_dict() and storage.fingerprint(Now()) == storage.fingerprint(Before())
-    assert Now(kind="other").to_dict() == {"rate": 0.5, "kind": "other"} and Now(**Now().to_dict()) == Now()
-    assert storage.fingerprint(Now(kind="other")) != storage.fingerprint(Now())

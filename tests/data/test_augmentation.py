@@ -11,12 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from ddlab.core import randomness, storage
-from ddlab.data import siamese_views
+from ddlab.core import randomness
 from ddlab.data.augmentation import Views, cutmix_box, random_rectangle
 from ddlab.training import supervised
 from tests.stand_in_device import stand_in_device
-from tests.support import assert_same, refuses
+from tests.support import refuses
 from tests.training.test_supervised import SEEDS, images, view
 
 
@@ -202,40 +201,6 @@ class TestViews:
             off = {"crop_area": 1.0, "crop_pixels": 0, "flip": False, mixing: 0.0, "seed": 4}[name]
             other = view(given_images, **{"mixup_alpha": 0.0} | fields | {name: off}, step=4)
             assert not torch.allclose(found.images, other.images), name
-
-    @pytest.mark.parametrize("strategy", ["flip", siamese_views.ALL])
-    def test_operations_of_dsa_come_first(self, strategy: str) -> None:
-        """One of them, with values for each image; then all that comes without them."""
-        config = self.views.replace(strategy=strategy)
-        given_images, mean, std = images(6, 3), torch.full((3,), 0.6), torch.full((3,), 0.4)
-        for step in range(8):
-            changed = siamese_views.siamese_view(given_images, strategy, seed=3, step=step, each=True)
-            found = config.view(given_images, mean=mean, std=std, step=step)
-            assert_same(found, self.views.view(changed, mean=mean, std=std, step=step))
-        assert (
-            config.views() == config != self.views and supervised.Config(strategy=strategy).views().strategy == strategy
-        )
-
-    @pytest.mark.parametrize(
-        ("config", "known"),
-        [
-            (Views(), "4d6809571d909293"),
-            (views, "ed3e77f0ec09b053"),
-            (supervised.Config(), "abfc58fa00c91459"),
-            (supervised.Config.teaching(), "65a31dd929a69393"),
-        ],
-    )
-    def test_without_a_strategy_a_config_is_as_it_was_before_there_was_any(self, config: Any, known: str) -> None:
-        """Its fingerprint, with which caches, checkpoints and records name it, and its fields in a file."""
-        assert "strategy" not in config.to_dict() and storage.fingerprint(config) == known
-        other = config.replace(strategy="flip")
-        assert other.to_dict() == {**config.to_dict(), "strategy": "flip"} and storage.fingerprint(other) != known
-        assert type(config).from_string(other.to_string()) == other
-
-    @pytest.mark.parametrize("strategy", ["flips", "flip_", "flip_flip"])
-    def test_a_strategy_names_operations(self, strategy: str) -> None:
-        with refuses("strategy", "given"):
-            supervised.Config(strategy=strategy)
 
     @pytest.mark.parametrize(("count", "steps"), [(8, 2), (9, 3), (1, 1), (0, 0)])
     def test_steps_of_an_epoch(self, count: int, steps: int) -> None:

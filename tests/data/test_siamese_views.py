@@ -93,15 +93,15 @@ def test_gradients_of_operations(name: str) -> None:
 @pytest.mark.parametrize("strategy", [*STRATEGIES, ALL])
 def test_gradients_of_views(strategy: str) -> None:
     images = normal(2, 2, 4, 5).requires_grad_()
-    for options in ({}, {"each": True}, {"each": True, "all_at_once": True}):
+    for options in ({}, {"each": True}):
         given_all: Any = {"seed": 0, "step": 3} | options
         assert torch.autograd.gradcheck(lambda images: siamese_view(images, strategy, **given_all), (images,))  # noqa: B023
 
 
-@given(seed=st.integers(0, 2**40), step=st.integers(0, 10**6), all_at_once=st.booleans(), size=st.integers(4, 9))
-def test_batches_of_any_size_and_dtype_share_a_draw(seed: int, step: int, all_at_once: bool, size: int) -> None:
+@given(seed=st.integers(0, 2**40), step=st.integers(0, 10**6), size=st.integers(4, 9))
+def test_batches_of_any_size_and_dtype_share_a_draw(seed: int, step: int, size: int) -> None:
     images = normal(9, 3, size, 6, seed=1)
-    given_all: Any = {"seed": seed, "step": step, "all_at_once": all_at_once}
+    given_all: Any = {"seed": seed, "step": step}
     whole = siamese_view(images, ALL, **given_all)
     for part in (slice(0, 1), slice(2, 5), slice(0, 0)):
         torch.testing.assert_close(siamese_view(images[part], ALL, **given_all), whole[part], rtol=1e-12, atol=1e-12)
@@ -126,15 +126,6 @@ def test_one_operation_is_drawn_and_any_may_be() -> None:
         seen += [name for name, view in alone.items() if torch.equal(view, one)]
     counted = [seen.count(name) for name in ("color", "crop", "rotate")]
     assert sum(counted) == 600 and stats.chisquare(counted).pvalue > 0.01
-
-
-@given(names=st.permutations(STRATEGIES), each=st.booleans(), step=st.integers(0, 100))
-def test_all_at_once_is_one_after_the_other_in_the_published_order(names: list[str], each: bool, step: int) -> None:
-    given_all: Any = {"seed": 1, "step": step, "each": each}
-    images = expected = normal(3, 3, 6, 9)
-    for name in ("color", "crop", "cutout", "flip", "scale", "rotate"):
-        expected = siamese_view(expected, name, **given_all) if name in names[:4] else expected
-    assert torch.equal(siamese_view(images, "_".join(names[:4]), **given_all, all_at_once=True), expected)
 
 
 def drawn(image: Tensor, name: str, count: int = 3000) -> Any:
@@ -187,7 +178,7 @@ def test_ranges_of_scale_and_rotate() -> None:
 
 def test_no_strategy_and_bad_input() -> None:
     images: Any = normal(2, 3, 4, 4)
-    assert all(siamese_view(images, "", seed=0, step=0, all_at_once=whole) is images for whole in (False, True))
+    assert siamese_view(images, "", seed=0, step=0) is images
     with refuses("operation of strategy", "nearest: 'crop'", "'crops'"):
         siamese_view(images, "flip_crops", seed=0, step=0)
     with refuses("strategy", "none is repeated", "'flip_crop_flip'"):

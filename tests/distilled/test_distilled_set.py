@@ -67,18 +67,6 @@ def test_round_trip(complete: bool, kinds: int, tmp_path: Path) -> None:
     assert other.fingerprint == one.fingerprint
 
 
-def test_round_trip_of_views_with_a_strategy(tmp_path: Path) -> None:
-    """Files that were written before there was any say nothing of it."""
-    labels = epoch_labels()
-    one = made(targets=(HARD, dataclasses.replace(labels, views=labels.views.replace(strategy="flip_crop"))))
-    other = DistilledSet.load(one.save(tmp_path / "set"))
-    assert_same(other, one)
-    without = made(targets=(HARD, labels))
-    header = storage.load(without.save(tmp_path / "before"), "distilled set")[1]
-    assert "strategy" not in header["epochs"]["views"] and other.fingerprint == one.fingerprint != without.fingerprint
-    assert DistilledSet.load(tmp_path / "before").target("epochs").views.strategy == ""
-
-
 def test_round_trip_of_several_teachers(tmp_path: Path) -> None:
     one = made(targets=(HARD, OnlineTeacher("a", ("b", "c")), epoch_labels()))
     other = DistilledSet.load(one.save(tmp_path / "set"))

@@ -337,9 +337,6 @@ def test_presets() -> None:
     assert (paper.augmentation, paper.shift, paper.bases_start) == ("rotation", "networks", "principal")
     large = boost.Config.paper("cifar100", budget=5000)
     assert (large.budget, large.image_bases, large.representation_bases) == (5000, 700, 500)
-    tiny = boost.Config.paper("tiny-imagenet")
-    assert (tiny.budget, tiny.image_bases, tiny.scale, tiny.hidden, tiny.iterations) == (200, 400, 4, 16, 20_000)
-    assert boost.Config.paper("imagenet").image_bases == 500
     with refuses("budget", "25"):
         boost.Config.paper("cifar10", budget=30)
     with refuses("dataset"):

@@ -54,20 +54,11 @@ def by_joint_covariance(spec: KernelSpec, one: np.ndarray, other: np.ndarray) ->
             angle = np.arccos(np.clip(kernel / np.outer(lengths, lengths), -1, 1))
             tangent = tangent * (np.pi - angle) / (2 * np.pi)
             kernel = np.outer(lengths, lengths) * (np.sin(angle) + (np.pi - angle) * np.cos(angle)) / (2 * np.pi)
-        elif layer == "pool":
-            halves = [(i, j) for i in range(height // 2) for j in range(width // 2)]
-            pooling = np.array([[float((p[0] // 2, p[1] // 2) == half) / 4 for p in places] for half in halves])
-            kernel, tangent = both(pooling, kernel), both(pooling, tangent)
-            height, width = height // 2, width // 2
         else:
-            count, globally = height * width, spec.kernel.startswith("myrtle")
-            weights = np.ones((1, count)) / count
-            corners = [
-                both(weights, value) if globally
-                else np.trace(value.reshape(2, count, 2, count), axis1=1, axis2=3) / count
-                for value in (kernel, tangent)
-            ]  # fmt: skip
-            kernel, tangent = corners
+            count = height * width
+            kernel, tangent = (
+                np.trace(value.reshape(2, count, 2, count), axis1=1, axis2=3) / count for value in (kernel, tangent)
+            )
             height = width = 1
     return float((tangent if spec.kind == "ntk" else kernel)[0, 1])
 
@@ -85,9 +76,6 @@ def test_networks_are_made_of_their_layers() -> None:
     convolution = ("filter", "dense", "relu")
     assert kernels.layers(KernelSpec(kernel="fc2")) == ("dense", "relu", "dense", "relu", "dense")
     assert kernels.layers(KernelSpec(kernel="conv2")) == (*convolution * 2, "mean", "dense")
-    for name, stages in (("myrtle5", (2, 1, 1)), ("myrtle10", (3, 3, 3))):
-        first, second, third = (convolution * count for count in stages)
-        assert kernels.layers(KernelSpec(kernel=name)) == (*first, "pool", *second, "pool", *third, "mean", "dense")
 
 
 def test_the_relu_by_quadrature() -> None:
@@ -173,7 +161,7 @@ def test_gradients(name: str, kind: str) -> None:
     assert torch.autograd.gradcheck(lambda a: kernel_matrix(spec, a, a), leaves[:1], fast_mode=True)
 
 
-@pytest.mark.parametrize("name", ["rbf", "fc2", "conv2", "myrtle5"])
+@pytest.mark.parametrize("name", ["rbf", "fc2", "conv2"])
 def test_blocks_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     spec, first, second = KernelSpec(kernel=name), images(7, 1, 4, 4).requires_grad_(), images(5, 1, 4, 4, seed=1)
 
@@ -199,7 +187,7 @@ def peak_bytes(work: Callable[[], Any]) -> int:
 @pytest.mark.parametrize("name", kernels.KERNELS)
 def test_memory_is_bounded_and_said_beforehand(name: str) -> None:
     """With the gradient, in one block and in several; beside it there are images, their gradients and the kernel."""
-    many, side = (200, 8) if name == "rbf" or name.startswith("fc") else (30, 8) if name.startswith("conv") else (3, 8)
+    many, side = (200, 8) if name == "rbf" or name.startswith("fc") else (30, 8)
     first, second = images(many, 1, side, side).requires_grad_(), images(many, 1, side, side, seed=1)
     beside = 8 * (6 * many * side**2 + 3 * many**2)
 
@@ -242,10 +230,8 @@ def test_what_float32_loses() -> None:
 
 def test_refuses_in_a_sentence() -> None:
     some = images(2, 1, 3, 3)
-    with refuses("first", "at least 4 pixels", "myrtle5"):
-        kernel_matrix(KernelSpec(kernel="myrtle5"), some, some)
     with refuses("megabytes", "one pair", "given 1"):
-        kernel_matrix(KernelSpec(kernel="myrtle5"), images(1, 1, 32, 32), images(1, 1, 32, 32), megabytes=1)
+        kernel_matrix(KernelSpec(kernel="conv3"), images(1, 1, 99, 199), images(1, 1, 99, 199), megabytes=1)
     for name in kernels.KERNELS:
         with refuses("second"):
             kernel_matrix(KernelSpec(kernel=name), some, images(2, 1, 3, 4))

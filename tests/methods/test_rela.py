@@ -18,7 +18,6 @@ from ddlab.methods import rela, selection
 from ddlab.networks import Network
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
-from ddlab.theory import batch_pca
 from tests.support import assert_same, made_data, refuses
 
 EMPTY = rela.Moments(0, torch.zeros(6, dtype=torch.float64), torch.zeros(6, 6, dtype=torch.float64))
@@ -63,7 +62,7 @@ def test_moments_in_batches_are_those_of_all(cuts: int) -> None:
 
 @pytest.mark.parametrize("cuts", [3, 50])
 def test_batch_pca_is_pca(cuts: int) -> None:
-    """By SVD, which forms no covariance; and theory's."""
+    """By SVD, which forms no covariance."""
     features = drawn()
     basis = rela.principal_components(moments_of(features, cuts), 4)
     mean, deviations, directions = components_of(features)
@@ -71,8 +70,6 @@ def test_batch_pca_is_pca(cuts: int) -> None:
     np.testing.assert_allclose(basis["deviations"].numpy(), deviations[:4], atol=1e-10)
     np.testing.assert_allclose(basis["directions"].numpy(), directions[:, :4], atol=1e-10)
     np.testing.assert_allclose(basis["spread"].numpy(), features.double().numpy().std(0, ddof=1), atol=1e-10)
-    known = batch_pca(features.split(cuts), components=4)
-    torch.testing.assert_close(basis["directions"], known.directions, atol=1e-10, rtol=0)
 
 
 def test_both_orders_of_standardising() -> None:
@@ -80,12 +77,12 @@ def test_both_orders_of_standardising() -> None:
     basis = rela.principal_components(moments_of(features), 4)
     mean, deviations, directions = components_of(features)
     centred, spread = features.double().numpy() - mean, features.double().numpy().std(0, ddof=1)
-    after = centred @ directions[:, :4] / (deviations[:4] + 0.1 * deviations[0])
-    before = (centred / (spread + 0.1 * spread.max())) @ directions[:, :4]
-    np.testing.assert_allclose(rela.targets(features, basis, epsilon=0.1).numpy(), after, atol=1e-5)
-    np.testing.assert_allclose(rela.targets(features, basis, order="paper", epsilon=0.1).numpy(), before, atol=1e-5)
-    whitened = np.cov(rela.targets(features, basis, epsilon=0.0).double().numpy().T)
-    np.testing.assert_allclose(whitened, np.eye(4), atol=1e-5)
+    after = centred @ directions[:, :4] / (deviations[:4] + 1e-6 * deviations[0])
+    before = (centred / (spread + 1e-6 * spread.max())) @ directions[:, :4]
+    np.testing.assert_allclose(rela.targets(features, basis).numpy(), after, atol=1e-5)
+    np.testing.assert_allclose(rela.targets(features, basis, order="paper").numpy(), before, atol=1e-5)
+    whitened = np.cov(rela.targets(features, basis).double().numpy().T)
+    np.testing.assert_allclose(whitened, np.eye(4), atol=1e-3)
     with refuses("basis", "principal_components"):
         rela.targets(features, {"mean": basis["mean"]})
 
@@ -196,4 +193,4 @@ def test_what_it_cannot_make(inputs: Inputs, grey: ImageData, teacher: Network) 
         rela.principal_components(moments_of(drawn(1)), 2)
     with refuses("features", "finite"):
         rela.joined(moments_of(drawn()), drawn(2) * torch.nan)
-    assert [rela.Config.paper(name).network.family for name in ("cifar10", "imagenet")] == ["resnet18", "resnet50"]
+    assert rela.Config.paper("tiny-imagenet") == rela.Config()

@@ -13,18 +13,14 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from ddlab import networks
-from ddlab.core import storage
-from ddlab.core.errors import NonFiniteError
 from ddlab.data import ImageData
 from ddlab.methods import recovery, selection
 from ddlab.networks import Network
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
-from ddlab.training import forgetting, supervised
 from tests.support import refuses
 
-BEFORE = ("random", "average", "k_means", "herding", "k_center")  # of the records that are shipped
-KINDS = (*BEFORE, "centres", "forgetting")
+KINDS = ("random", "average", "k_means", "herding", "k_center", "centres")
 PLACES = [
     (kind, space) for kind in KINDS for space in ("pixels", "features") if (kind, space) != ("centres", "features")
 ]
@@ -127,65 +123,6 @@ def test_a_run_of_centres_holds_them(grey: ImageData) -> None:
         torch.testing.assert_close(own, torch.stack([of_class[parts == part].mean(0) for part in range(3)]))
         found = of_class[torch.cdist(own.flatten(1), of_class.flatten(1)).argmin(1)]
         assert torch.equal(nearest.images[nearest.labels == label], found)
-
-
-@given(scores=st.lists(st.integers(0, 3), min_size=1, max_size=9), share=st.floats(0, 1), seed=st.integers(0, 99))
-def test_the_most_forgotten_have_the_highest_scores(scores: list[int], share: float, seed: int) -> None:
-    take = 1 + int(share * (len(scores) - 1))
-    draw = torch.Generator().manual_seed(seed)
-    chosen = selection.most_forgotten(torch.tensor(scores), take, generator=draw).tolist()
-    assert len(set(chosen)) == take
-    assert [scores[row] for row in chosen] == sorted(scores, reverse=True)[:take]
-
-
-def test_which_of_equal_scores_is_taken_is_drawn() -> None:
-    """Of five images at the top each is the first one as often as the others: 200 times of 1000, +- four standard deviations."""
-    draw, scores = torch.Generator().manual_seed(0), torch.tensor([2, 0, 2, 2, 1, 2, 2])
-    firsts = [int(selection.most_forgotten(scores, 2, generator=draw)[0]) for _ in range(1000)]
-    counts = [firsts.count(image) for image in range(7)]
-    assert counts[1] == counts[4] == 0 and all(150 < counts[image] < 250 for image in (0, 2, 3, 5, 6))
-
-
-def test_forgetting_takes_what_a_small_teacher_forgets_most(grey: ImageData) -> None:
-    """Labels in disorder, so that there is something to forget; the network is trained anew, beside the method."""
-    order = torch.randperm(36, generator=torch.Generator().manual_seed(1))
-    data = dataclasses.replace(grey, train_labels=grey.train_labels[order])
-    config = selection.Config(kind="forgetting", images_per_class=3, seed=4, forgetting_epochs=6)
-    *_, last = process.steps(selection, config, Inputs(data=data))
-    training = supervised.Config.for_data(data, "teacher", mixup_alpha=0, epochs=6, seed=4).to_dict()
-    training["network"] = supervised.Config.for_data(data, "teacher").network
-    counted = process.run(forgetting, forgetting.Config(**training), Inputs(data=data))
-    assert len(counted.scores.unique()) > 2
-    for label in range(3):
-        members, chosen = data.of_class(label), last.state.indices[label]
-        taken = sorted(counted.scores[chosen].tolist())
-        assert taken == sorted(counted.scores[members].tolist())[-3:] and set(chosen.tolist()) <= set(members.tolist())
-
-
-def test_a_network_that_broke_while_it_was_counted_is_named(grey: ImageData, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = supervised.update
-
-    def broken(config: Any, inputs: Inputs, state: Any) -> Any:
-        moved, trace = real(config, inputs, state)
-        lost = {n: v * torch.nan if v.is_floating_point() else v for n, v in moved.weights.items()}
-        return dataclasses.replace(moved, weights=lost), trace
-
-    monkeypatch.setattr(supervised, "update", broken)
-    with pytest.raises(NonFiniteError, match=r"^forgetting must stay finite; .* in weights\.\S+ at step 10\.$"):
-        process.run(selection, selection.Config(kind="forgetting"), Inputs(data=grey))
-
-
-def test_settings_from_before_forgetting_are_described_as_they_were() -> None:
-    """What stands in records, files and keys of the cache: pinned with the release before."""
-    described = [
-        selection.Config(kind=kind, space=space, images_per_class=count, seed=seed).to_dict()
-        for kind in BEFORE for space in ("pixels", "features") for count in (1, 10) for seed in (0, 3)
-    ]  # fmt: skip
-    assert storage.fingerprint(described) == "1f60106ce17c3bd0"
-    assert storage.fingerprint(selection.Config()) == "a0116f453864356c"
-    assert storage.fingerprint(selection.SMALL) == "822ff020c288e7a0"
-    longer = selection.Config(kind="forgetting", forgetting_epochs=11)
-    assert longer.to_dict()["forgetting_epochs"] == 11 and selection.Config.from_string(longer.to_string()) == longer
 
 
 @given(count=st.integers(1, 9), seed=st.integers(0, 99))

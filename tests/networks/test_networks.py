@@ -366,17 +366,6 @@ def test_growing_channels(size: int, width: int, depth: int | None, widths: list
     assert spec.title == f"convnet({options.to_string()})" and "growth=2" in spec.title
 
 
-def test_no_growth_leaves_a_spec_as_it_was_before_there_was_any() -> None:
-    """What stands in older files, and their fingerprints: pinned with the release before."""
-    spec = networks.spec("convnet", width=64, head="mean")
-    spec = dataclasses.replace(spec, channels=3, classes=10, image_size=(32, 32))
-    assert "growth" not in spec.to_dict()["options"] and storage.fingerprint(spec) == "74ae29fff34294e3"
-    assert NetworkSpec.from_dict(spec.to_dict()) == spec and spec.title == 'convnet(width=64,head="mean")'
-    grown = dataclasses.replace(spec, options=convnet.Options(width=64, head="mean", growth=2))
-    assert NetworkSpec.from_dict(grown.to_dict()) == grown != spec
-    assert storage.fingerprint(grown) != storage.fingerprint(spec)
-
-
 def test_too_wide() -> None:
     with refuses("growth", "at most 4096 channels in block 3", "given 3"):
         networks.initialise(networks.spec("convnet", width=456, growth=3).for_data(GREY), seed=0)

@@ -10,7 +10,6 @@ from ddlab.data import ImageData
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
 from ddlab.training import self_supervised, supervised
-from tests.support import refuses
 
 
 @pytest.mark.parametrize("module", [supervised, self_supervised])
@@ -21,11 +20,3 @@ def test_bfloat16_is_near_float32(module: Any, grey: ImageData) -> None:
     half, rough = module.update(small.replace(precision="bfloat16"), inputs, first)
     assert all(value.dtype == first.weights[name].dtype for name, value in half.weights.items())
     assert 0 < abs(float(rough.loss - trace.loss)) < 0.1 * abs(float(trace.loss))
-
-
-def test_configs_without_it_are_described_as_before() -> None:
-    for config in (supervised.SMALL, self_supervised.SMALL):
-        assert "precision" not in config.to_dict()
-        assert config.replace(precision="bfloat16").to_dict()["precision"] == "bfloat16"
-    with refuses("precision", "'bfloat16'", "'half'"):
-        supervised.SMALL.replace(precision="half")

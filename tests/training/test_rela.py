@@ -150,6 +150,7 @@ def test_updates_equal_a_plain_loop(
 ) -> None:
     """Algorithm 1 begins where the losses are, so that lambda moves in six steps."""
     monkeypatch.setattr(rela, "FIRST_AVERAGES", (1.0, 0.0))
+    monkeypatch.setattr(rela, "scaled_decay", lambda decay, total: decay)
     mean, rho_mean = 1.0, 0.0
 
     def adaptive(loss: float) -> float:
@@ -159,9 +160,7 @@ def test_updates_equal_a_plain_loop(
         return 0.8 * (1 - rho_mean)
 
     share = 1.0 if kind == "targets alone" else 0.9
-    config = small(
-        schedule="adaptive" if kind == "adaptive" else "constant", share=share, scaled=False, train_projection=share < 1
-    )
+    config = small(schedule="adaptive" if kind == "adaptive" else "constant", share=share, train_projection=share < 1)
     wanted = plain_loop(config, inputs, data, adaptive if kind == "adaptive" else lambda _: share, share == 1)
     found = []
     for step in process.steps(rela, config, inputs):

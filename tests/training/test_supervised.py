@@ -151,9 +151,7 @@ def plain_training(
     guide = None if teacher is None else plain(teacher).eval()
     total, losses = supervised.total_steps(config, inputs), []
     for step in range(steps):
-        solver.param_groups[0]["lr"] = config.learning_rate * (
-            config.final_fraction + (1 - config.final_fraction) * (1 + math.cos(math.pi * step / total)) / 2
-        )
+        solver.param_groups[0]["lr"] = config.learning_rate * (1 + math.cos(math.pi * step / total)) / 2
         rows = supervised._batch(config, inputs, step)
         black = (0 - source.mean) / source.std
         found = augmentation.augment(
@@ -189,7 +187,7 @@ def test_updates_equal_a_plain_loop(
         return
     config = supervised.Config(
         network=networks.spec("convnet", width=4), labels=labels, optimiser=optimiser, epochs=4, batch_size=4, learning_rate=0.01,
-        final_fraction=0.1, weight_decay=0.05, crop_pixels=1, mixup_alpha=0.0 if labels == "hard" else 0.8, temperature=3.0, seed=5,
+        weight_decay=0.05, crop_pixels=1, mixup_alpha=0.0 if labels == "hard" else 0.8, temperature=3.0, seed=5,
     )  # fmt: skip
     source: Any = distilled if on == "set" else grey
     inputs = Inputs(teachers=(teacher,), **{"distilled" if on == "set" else "data": source})
@@ -222,25 +220,10 @@ def test_what_decays(optimiser: str, grey: ImageData) -> None:
     config = supervised.Config(learning_rate=1e-3, weight_decay=1e3, **small)
     inputs = Inputs(data=grey)
     start = supervised.init(config, inputs)
-    for one in (config, config.replace(decay_vectors=False)):
-        moved, _ = supervised.update(one, inputs, start)
-        for name in networks.parameter_names(config.network.for_data(grey)):
-            kept = start.weights[name].ndim < 2 and not one.decay_vectors
-            near = float((moved.weights[name] - start.weights[name]).abs().max()) < 0.1
-            assert near == (kept or float(start.weights[name].abs().max()) < 0.1), name
-
-
-def test_a_second_pass_moves_the_running_statistics_twice_and_nothing_else(grey: ImageData) -> None:
-    config = supervised.Config(network=networks.spec("convnet", width=4), epochs=1)
-    inputs = Inputs(data=grey)
-    start = supervised.init(config, inputs)
-    once, twice = (supervised.update(config.replace(passes=passes), inputs, start) for passes in (1, 2))
-    assert_same(once[1], twice[1])
-    for name, value in start.weights.items():
-        moved, again = (state.weights[name].double() for state, _ in (once, twice))
-        # Batch norm's momentum is .1: what is left of the way to the batch's statistics is .9, then .81 of it.
-        further = 1 if name.endswith("num_batches_tracked") else 0.9 * (moved - value) if "running" in name else 0
-        torch.testing.assert_close(again, moved + further, rtol=1e-5, atol=1e-7, msg=name)
+    moved, _ = supervised.update(config, inputs, start)
+    for name in networks.parameter_names(config.network.for_data(grey)):
+        near = float((moved.weights[name] - start.weights[name]).abs().max()) < 0.1
+        assert near == (float(start.weights[name].abs().max()) < 0.1), name
 
 
 def test_mixed_hard_labels_are_mixed_cross_entropy(grey: ImageData) -> None:
@@ -300,126 +283,6 @@ def test_the_set_goes_before_the_data(grey: ImageData, distilled: DistilledSet) 
     config = supervised.Config(network=networks.spec("convnet", width=4), epochs=1)
     both, alone = (process.run(supervised, config, Inputs(distilled=distilled, data=d)) for d in (grey, None))
     assert_same(both.weights, alone.weights)
-
-
-# dataset, students' network -> learning rate and eta for 1, 10 and 50 images per class: Tables 9 to 18 of FADRM.
-FADRM: dict[tuple[str, str], list[tuple[float, float]]] = {
-    ("cifar100", "resnet18"): [(5e-4, 2), (1e-3, 2), (1e-3, 1)],
-    ("cifar100", "resnet50"): [(1e-3, 1), (1e-3, 2), (1e-3, 1)],
-    ("tiny-imagenet", "resnet18"): [(1e-3, 2), (1e-3, 2), (1e-3, 1)],
-    ("tiny-imagenet", "resnet50"): [(5e-4, 2), (5e-4, 2), (5e-4, 1)],
-    ("imagenette", "resnet18"): [(5e-4, 2), (5e-4, 1), (5e-4, 2)],
-    ("imagenette", "resnet50"): [(5e-4, 2), (5e-4, 1), (5e-4, 1)],
-    ("imagewoof", "resnet18"): [(5e-4, 2), (5e-4, 1), (1e-3, 2)],
-    ("imagewoof", "resnet50"): [(5e-4, 2), (5e-4, 1), (5e-4, 1)],
-    ("imagenet", "resnet18"): [(1e-3, 2), (1e-3, 2), (1e-3, 1)],
-    ("imagenet", "resnet50"): [(5e-4, 2), (1e-3, 2), (1e-3, 1)],
-}
-
-
-class TestRecipes:
-    @pytest.mark.parametrize(("dataset", "family"), FADRM)
-    def test_fadrm(self, dataset: str, family: str) -> None:
-        for count, (rate, eta) in zip((1, 10, 50), FADRM[dataset, family], strict=True):
-            config = supervised.Config.paper(
-                dataset, recipe="fadrm", images_per_class=count, network=networks.spec(family), seed=3
-            )
-            epochs = 1000 if dataset == "cifar100" or (dataset, count) == ("tiny-imagenet", 1) else 300
-            assert (config.learning_rate, config.stretch, config.epochs) == (rate, eta, epochs)
-            assert (config.batch_size, config.teacher_mode, config.teacher_batch_size) == (16, "train", 8)
-            assert (config.temperature, config.weight_decay, config.optimiser) == (20, 0.01, "adamw")
-            assert not config.decay_vectors
-            assert (config.mixup_alpha, config.cutmix_alpha, config.seed) == (0, 1, 3)
-            assert (config.crop_area, config.crop_pixels, config.flip) == (0.08, 0, True)
-
-    def test_rded(self) -> None:
-        sizes = {
-            "cifar10": (10, 50, 100),
-            "cifar100": (20, 100, 200),
-            "tiny-imagenet": (100,) * 3,
-            "imagenet": (20, 100, 200),
-        }
-        for dataset, expected in sizes.items():
-            for count, batch_size in zip((1, 10, 50), expected, strict=True):
-                config = supervised.Config.paper(dataset, recipe="rded", images_per_class=count)
-                assert config.batch_size == batch_size and (config.epochs, config.learning_rate) == (300, 1e-3)
-                assert (config.stretch, config.temperature, config.cutmix_alpha, config.mixup_alpha) == (2, 20, 1, 0)
-                assert config.teacher_mode == "eval" and config.crop_pixels == 0 and not config.decay_vectors
-                assert config.passes == 2
-                assert config.crop_area == (0.5 if dataset == "imagenet" else 1)
-        small = supervised.Config.paper(
-            "cifar10", recipe="rded", images_per_class=1, network=networks.spec("mobilenet_v2")
-        )
-        assert small.learning_rate == 2.5e-3
-        plain: dict[str, Any] = {"recipe": "rded", "network": networks.spec("convnet")}
-        for count in (1, 10, 50):
-            special = supervised.Config.paper("cifar100", images_per_class=count, **plain)
-            assert (special.batch_size, special.learning_rate) == (25, 2e-3)
-        usual = supervised.Config.paper("cifar10", images_per_class=10, **plain)
-        assert (usual.batch_size, usual.learning_rate) == (50, 1e-3)
-
-    def test_matching(self) -> None:
-        """What DC's, DSA's and DM's code sets: class numbers, SGD, 300 epochs, with views 1000; digits are not mirrored."""
-        for dataset in ("mnist", "fashion-mnist", "svhn", "cifar10", "cifar100"):
-            plain, seen = (supervised.Config.paper(dataset, recipe=recipe) for recipe in ("dc", "dsa"))
-            assert (plain.optimiser, plain.learning_rate, plain.momentum, plain.weight_decay) == (
-                "sgd",
-                0.01,
-                0.9,
-                5e-4,
-            )
-            assert (plain.epochs, plain.batch_size, plain.labels, plain.schedule) == (300, 256, "hard", "halfway")
-            assert (plain.crop_pixels, plain.flip, plain.mixup_alpha, plain.strategy) == (0, False, 0, "")
-            upright = "color_crop_cutout_scale_rotate"
-            strategy = upright if dataset in ("mnist", "svhn") else "color_crop_cutout_flip_scale_rotate"
-            assert seen == plain.replace(epochs=1000, strategy=strategy)
-            assert plain.network == networks.spec("convnet", width=128, norm="instance")
-
-    def test_sre2ls_are_as_they_were(self) -> None:
-        assert supervised.Config.paper("cifar100") == supervised.Config() == supervised.Config.paper(recipe="sre2l")
-        assert supervised.Config().stretch == 1 and supervised.Config().cutmix_alpha == 0
-        assert supervised.Config().decay_vectors and supervised.Config().passes == 1
-
-    @pytest.mark.parametrize(
-        ("given", "words"),
-        [
-            ({"recipe": "dwa"}, ["recipe", "one of 'sre2l', 'fadrm', 'rded', 'dc', 'dsa'"]),
-            ({"recipe": "dc", "images_per_class": 10}, ["images_per_class", "None for the recipe 'dc'", "10"]),
-            ({"recipe": "dsa", "dataset": "imagenet"}, ["dataset", "'mnist'", "'imagenet'"]),
-            ({"recipe": "fadrm", "images_per_class": 10}, ["dataset", "'cifar100'", "'cifar10'"]),
-            ({"recipe": "fadrm", "dataset": "cifar100"}, ["images_per_class", "one of 1, 10, 50", "None"]),
-            ({"recipe": "rded", "images_per_class": 7}, ["images_per_class", "one of 1, 10, 50", "7"]),
-            ({"recipe": "rded", "images_per_class": 1, "role": "teacher"}, ["role", "'student'"]),
-            ({"recipe": "rded", "images_per_class": 1, "network": networks.spec("lenet")}, ["network", "'resnet18'"]),
-            ({"recipe": "rded", "images_per_class": 1, "network": "resnet"}, ["network", "'resnet18'", "'resnet'"]),
-            ({"images_per_class": 10}, ["images_per_class", "None"]),
-        ],
-    )
-    def test_bad_input(self, given: dict[str, Any], words: list[str]) -> None:
-        with refuses(*words):
-            supervised.Config.paper(**given)
-
-
-def test_the_rate_falls_once_at_half(grey: ImageData) -> None:
-    config = supervised.Config(
-        network=networks.spec("convnet", width=4), epochs=5, batch_size=36, flip=False, schedule="halfway"
-    )
-    rates = [step.trace.learning_rate for step in process.steps(supervised, config, Inputs(data=grey))]
-    assert rates == pytest.approx([1e-3] * 3 + [1e-4] * 2)
-    assert config.to_dict()["schedule"] == "halfway" and "schedule" not in config.replace(schedule="cosine").to_dict()
-    with refuses("schedule", "'cosine' beside a stretch", "'halfway'"):
-        supervised.Config(schedule="halfway", stretch=2.0)
-
-
-def test_a_stretched_cosine_ends_at_half(grey: ImageData) -> None:
-    config = supervised.Config(
-        network=networks.spec("convnet", width=4), epochs=4, batch_size=36, stretch=2.0, flip=False
-    )
-    rates = [step.trace.learning_rate for step in process.steps(supervised, config, Inputs(data=grey))]
-    expected = [config.learning_rate * (1 + math.cos(math.pi * epoch / 8)) / 2 for epoch in range(4)]
-    assert rates == pytest.approx(expected)
-    with refuses("stretch", "1 beside a final_fraction of 0.1", "2.0"):
-        supervised.Config(stretch=2.0, final_fraction=0.1)
 
 
 class TestBadInput:
