@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import os
-import time
 from collections.abc import Iterator
 
 # Before torch asks for devices: what is compared bit for bit, or with a record, is computed on the CPU beside a GPU as well.
@@ -98,10 +96,3 @@ def distilled(grey: ImageData, teacher: Network) -> DistilledSet:
 def no_cache() -> None:
     """Forget what was computed before."""
     cache.clear()
-
-
-@pytest.fixture
-def slow_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Eleven seconds pass between any two looks at the clock: every run is long enough to say how far it is."""
-    clock = itertools.count(step=11.0)
-    monkeypatch.setattr(time, "monotonic", lambda: next(clock))

@@ -180,7 +180,7 @@ def of_training() -> Entries:
     stored = ddlab.relabelled(made, teacher, labels="epochs", views=views, epochs=2, device="cpu")
     found |= under("relabelled", of_result(stored))
     shared: dict[str, Any] = {"labels": "online", "teacher": teacher, "seeds": (0,), "config": student, "device": "cpu"}
-    families = [networks.spec("convnet", width=4), networks.spec("mlp")]
+    families = [networks.spec("convnet", width=4), networks.spec("vit", width=8, depth=1)]
     across = evaluation.across(made, data, networks=families, **shared)
     found["across"] = repr({name: one.per_seed for name, one in across.evaluations.items()})
     tasks = evaluation.class_incremental(made, data, tasks=3, **shared)

@@ -118,6 +118,14 @@ TABLE: dict[str, Row] = {
         data.aligned, lambda g: {"data": g.data, "like": g.data},
         [("data", None), ("data", "digits"), ("like", None), ("like", PIXELS)],
     ),
+    "data.from_arrays": (
+        data.from_arrays, lambda g: {"images": torch.zeros(4, 8, 8, 3), "labels": ["cat", "dog"] * 2},
+        [("images", "photos"), ("labels", ["cat"]), ("test_fraction", 0), ("layout", "chwn")],
+    ),
+    "data.from_dataset": (
+        data.from_dataset, lambda g: {"dataset": [(torch.zeros(3, 8, 8), label) for label in (0, 1, 0, 1)]},
+        [("dataset", 3), ("limit", 0), ("size", 0), ("channels", 2)],
+    ),
     "data.load": (
         data.load, lambda g: {"name": "digits", "size": 8},
         [("name", "digit"), ("name", 3), ("size", 7), ("size", "large")],
@@ -171,7 +179,6 @@ TABLE: dict[str, Row] = {
         evaluation.across, lambda g: {"distilled": g.distilled, "data": g.data, "networks": [g.spec], "config": g.student, **SCORED},
         [("networks", []), ("networks", ["resnet"]), ("labels", "soft"), ("data", None)],
     ),
-    "evaluation.adam_predictions": (evaluation.adam_predictions, lambda g: {**KEYED, "epochs": 2}, [*READER[:3], ("epochs", 0)]),
     "evaluation.approximation": (
         evaluation.approximation, lambda g: {"distilled": g.distilled, "data": g.data, "labels": "hard"},
         [("labels", "soft"), ("ridge", -1.0), ("kernel", 3), ("split", "validation")],
@@ -208,28 +215,16 @@ TABLE: dict[str, Row] = {
         evaluation.kernel_predictions, lambda g: {"images": g.images(3), "labels": torch.eye(3), "asked": g.images(2)},
         [("images", PIXELS * NAN), ("labels", torch.eye(2)), ("asked", PIXELS[0]), ("megabytes", 0)],
     ),
-    "evaluation.logistic_predictions": (
-        evaluation.logistic_predictions, lambda g: {**KEYED, "strength": 1.0}, [*READER[:3], ("strength", -1.0)],
-    ),
     "evaluation.memory_of": (
         evaluation.memory_of, lambda g: {"distilled": g.distilled, "seen": [0, 1]},
         [("distilled", None), ("seen", []), ("seen", [7]), ("seen", 3)],
     ),
-    "evaluation.neighbour_predictions": (
-        evaluation.neighbour_predictions, lambda g: {**KEYED, "neighbours": 2}, [*READER[:3], ("neighbours", 0)],
+    "evaluation.predictions": (
+        evaluation.predictions, lambda g: {**KEYED, "kind": "ridge", "setting": 1.0}, [*READER[:3], ("setting", NAN)],
     ),
     "evaluation.probe": (
         evaluation.probe, lambda g: {"network": g.teacher, "data": g.data, "kind": "neighbours"},
         [("network", None), ("kind", "forest"), ("held_out", 1.0), ("candidates", ())],
-    ),
-    "evaluation.ridge_predictions": (evaluation.ridge_predictions, lambda g: {**KEYED, "strength": 1.0}, [*READER[:3], ("strength", NAN)]),
-    "evaluation.ridge_weights": (
-        evaluation.ridge_weights, lambda g: {"features": KEYED["features"], "targets": torch.rand(6, 3), "strength": 1.0},
-        [("features", None), ("targets", torch.rand(5, 3)), ("strength", -1.0), ("strength", "1")],
-    ),
-    "evaluation.standardised_features": (
-        evaluation.standardised_features, lambda g: {name: KEYED[name] for name in ("features", "others")},
-        [("features", KEYED["features"] * NAN), ("features", 3), ("others", torch.rand(3, 5)), ("others", None)],
     ),
     "evaluation.strong_epsilon": (
         evaluation.strong_epsilon, lambda g: PREDICTED,
@@ -244,11 +239,11 @@ TABLE: dict[str, Row] = {
         [("full", PREDICTED["full"] * NAN), ("few", torch.rand(3, 3)), ("loss", "absolute"), ("wanted", 3)],
     ),
 }  # fmt: skip
-"""What rooms fill and do not look at, errors, and two that need files or minutes, which stand in tests/networks and tests/evaluation."""
+"""What rooms fill and do not look at, errors, and what needs minutes or another package (tests/evaluation, tests/data)."""
 SAID = {"described": "spec", "order_seed": "seed"}  # what an argument is called in the sentence
 ELSEWHERE = {
     "DDLabError", "NonFiniteError", "Look", "Number", "Step", "Outputs", "Approximation", "Architectures", "Continual", "Evaluation",
-    "Pretrained", "Probe", "Stage", "Transfer", "pretrained",
+    "Pretrained", "Probe", "Stage", "Transfer", "from_hf", "pretrained", "to_hf",
 }  # fmt: skip
 
 

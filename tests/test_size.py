@@ -12,20 +12,20 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 ROOMS = {
-    "ddlab/core": 1758,
-    "ddlab/data": 2550,
-    "ddlab/networks": 1987,
-    "ddlab/distilled": 1489,
-    "ddlab/runs": 1291,
-    "ddlab/training": 3463,
-    "ddlab/methods": 5631,
-    "ddlab/evaluation": 2013,
+    "ddlab/core": 1484,
+    "ddlab/data": 1978,
+    "ddlab/networks": 1481,
+    "ddlab/distilled": 1418,
+    "ddlab/runs": 1290,
+    "ddlab/training": 3158,
+    "ddlab/methods": 5512,
+    "ddlab/evaluation": 1848,
     "ddlab/theory": 1452,
     "ddlab/records": 83,
     "ddlab/figures": 3518,
     "ddlab/explorers": 2792,
-    "ddlab/lessons": 7438,
-    "tests": 31273,
+    "ddlab/lessons": 7386,
+    "tests": 29987,
 }
 
 

@@ -14,30 +14,19 @@ from typing import Any
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _INSTALLED = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib"))
-_PARTS = (  # of a process; `loss`: of `from_loss`
-    "total_steps", "init", "update", "finish", "look", "prefix", "loss",
-)  # fmt: skip
+_PARTS = ("total_steps", "init", "update", "finish", "look", "prefix", "loss")  # of a process; `loss`: of `from_loss`
 
 
 def source(process: Any) -> str:
-    """A hash of the code of a process or a function.
+    """A hash of the code of a process or a function: of ddlab, and of what a user's functions compute by (`code_of`).
 
-    For one of ours of all of ddlab; for a user's of ddlab, of its file and the user's files that this one imports, and of its functions
-    and those of the same module that they call, so that a cell that is run again or `importlib.reload` changes it. 16 hexadecimal digits.
+    So a cell that is run again or `importlib.reload` changes it. 16 hexadecimal digits.
     """
-    if isinstance(process, ModuleType) and process.__name__.startswith(
-        "ddlab."
-    ):  # asked at every drawing of a laboratory
-        return _package()
-    file = _file(inspect.getmodule(process))
-    if file is not None and file.is_relative_to(_PACKAGE):
-        return _package()
-    files = {} if file is None else _files(sys.modules[inspect.getmodule(process).__name__])  # type: ignore[union-attr]
-    parts = [content for _, content in sorted(files.items())]
-    seen: set[int] = set()
-    for function in (process, *(getattr(process, name, None) for name in _PARTS)):
-        parts += _code(function, seen)
-    return hashlib.sha256(b"\0".join([_package().encode(), *parts])).hexdigest()[:16]
+    name = process.__name__ if isinstance(process, ModuleType) else getattr(process, "__module__", None)
+    if isinstance(name, str) and name.startswith("ddlab.") and not hasattr(process, "loss"):
+        return _package()  # asked at every drawing of a laboratory
+    parts = [process, *(getattr(process, each, None) for each in _PARTS)]
+    return hashlib.sha256(f"{_package()}{code_of(*parts)}".encode()).hexdigest()[:16]
 
 
 def code_of(*values: Any) -> str:
@@ -97,11 +86,10 @@ def _function_parts(function: FunctionType) -> Iterator[Any]:
 @functools.cache
 def _is_users(name: str | None) -> bool:
     """Whether a module is one that a user may edit: a notebook, or a file that is neither installed nor ours."""
-    module = sys.modules.get(name or "")
-    if getattr(module, "__file__", None) is None:
+    file = getattr(sys.modules.get(name or ""), "__file__", None)
+    if file is None:
         return name not in sys.builtin_module_names
-    file = _file(module)
-    return file is not None and not file.is_relative_to(_PACKAGE)
+    return not any(Path(file).resolve().is_relative_to(place) for place in (_PACKAGE, *_INSTALLED))
 
 
 @functools.cache
@@ -112,54 +100,11 @@ def _package() -> str:
     return digest.hexdigest()[:16]
 
 
-def _file(module: ModuleType | None) -> Path | None:
-    """The file of a module that a user may edit, or of ours."""
-    name = getattr(module, "__file__", None)
-    if name is None or not Path(name).exists():
-        return None
-    file = Path(name).resolve()
-    ours = file.is_relative_to(_PACKAGE)
-    return file if ours or not any(file.is_relative_to(place) for place in _INSTALLED) else None
-
-
-def _files(module: ModuleType) -> dict[str, bytes]:
-    """The user's files behind a module and what it imports, by module name: names that are modules, or come from one."""
-    found: dict[str, bytes] = {}
-    waiting = [module]
-    while waiting:
-        module = waiting.pop()
-        file = _file(module)
-        if file is None or file.is_relative_to(_PACKAGE) or module.__name__ in found:
-            continue
-        found[module.__name__] = file.read_bytes()
-        for value in list(vars(module).values()):
-            name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
-            if isinstance(name, str) and name in sys.modules:
-                waiting.append(sys.modules[name])
-    return found
-
-
-def _code(function: Any, seen: set[int]) -> Iterator[bytes]:
-    """The text of a function and of those of its module that it names; what its byte code does where there is no text."""
-    function = inspect.unwrap(function) if callable(function) else None
-    if function is None or id(function) in seen:
-        return
-    seen.add(id(function))
-    code = getattr(function, "__code__", None)
-    yield _text(function if code is None else code)
-    for name in _names(code) if isinstance(code, CodeType) else ():
-        named = function.__globals__.get(name)
-        if getattr(named, "__module__", None) == function.__module__:
-            yield from _code(named, seen)
-
-
 @functools.lru_cache(maxsize=1024)  # of a code object: what runs, whatever has become of the file since
-def _text(code: Any) -> bytes:
+def _text(code: CodeType) -> bytes:
     try:
         return inspect.getsource(code).encode()
     except (OSError, TypeError):
-        if not isinstance(code, CodeType):
-            return b""
         inner = [_text(each) if isinstance(each, CodeType) else repr(each).encode() for each in code.co_consts]
         return b"".join([code.co_code, repr(code.co_names).encode(), *inner])  # no repr of code: it has an address
 

@@ -1,22 +1,19 @@
 """One file: named tensors and a JSON description, in the safetensors format, written whole or not at all.
 
 Two files cannot be replaced together, so the description travels in the file's own metadata, with a digest of all content: a bit
-that has flipped is noticed. Nothing is unpickled (`networks.pretrained` alone reads torch's files, by its restricted reader).
+that has flipped is noticed. Nothing is unpickled.
 """
 
 from __future__ import annotations
 
 import contextlib
-import contextvars
 import hashlib
 import json
 import os
 import re
 import time
 import uuid
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +28,6 @@ from .errors import DDLabError
 _KEY = "ddlab"  # of the file's metadata, the only one: safetensors writes two keys in any order, and files would differ
 _LONGEST_PATH = 4096  # of Linux
 _HOUR = 3600.0
-_by_version: contextvars.ContextVar[bool] = contextvars.ContextVar("by_version", default=False)
 
 
 def save(
@@ -180,47 +176,20 @@ def fingerprint(*parts: Any) -> str:
     return digest.hexdigest()[:16]
 
 
-@dataclass(frozen=True)
-class Streamed:
-    """For `fingerprint`: a tensor larger than memory, as the bytes of its parts in their order."""
-
-    dtype: torch.dtype
-    shape: tuple[int, ...]
-    parts: Iterable[bytes]
-
-
 def kept_fingerprint(owner: Any, *parts: Any) -> str:
-    """`fingerprint(*parts)`, kept in `owner` until the content changes, also in place.
+    """`fingerprint(*parts)`, kept in `owner` until one of the tensors is changed in place, as its version counter says.
 
-    A checksum of all of it, at a third of the time, says whether it did: a tensor's version counter knows nothing of what is
-    written through its `data` or its numpy view. Inside `by_version` the counters alone are asked, and of what `know_fingerprint`
-    was told, which is on disk.
+    What is written through a tensor's `data` or its numpy view is not noticed: a checksum of all images would be, at every drawing.
     """
     now = _versions(parts)
     kept = owner.__dict__.get("_fingerprint")
-    if kept is not None and kept[0] == now and (_by_version.get() or kept[1] is None):
-        return kept[2]
-    running = _Checksum()
-    for part in parts:
-        _feed(running, part)
-    found = kept[2] if kept is not None and kept[1] == running.value else fingerprint(*parts)
-    owner.__dict__["_fingerprint"] = (now, running.value, found)  # the owner may be frozen
-    return found
-
-
-def know_fingerprint(owner: Any, found: str, *parts: Any) -> None:
-    """Keep `found` as what `kept_fingerprint(owner, *parts)` is, so that not all of a file on disk is read for it."""
-    owner.__dict__["_fingerprint"] = (_versions(parts), None, found)
-
-
-@contextlib.contextmanager
-def by_version() -> Iterator[None]:
-    """For what is asked at every drawing: fingerprints change only where a tensor's version counter does."""
-    token = _by_version.set(True)
-    try:
-        yield
-    finally:
-        _by_version.reset(token)
+    if kept is None or kept[0] != now:
+        kept = owner.__dict__["_fingerprint"] = (
+            now,
+            fingerprint(*parts),
+            parts,
+        )  # held, so that no other tensor gets their ids
+    return kept[1]
 
 
 def kept_while_unchanged(owner: Any, name: str, compute: Callable[[], Any], *tensors: Tensor) -> Any:
@@ -243,24 +212,12 @@ def _versions(parts: Any) -> list[int]:
     return found
 
 
-class _Checksum:
-    def __init__(self) -> None:
-        self.value = 0
-
-    def update(self, content: Any) -> None:
-        self.value = zlib.crc32(content, self.value)
-
-
 def _feed(digest: Any, part: Any) -> None:
     if isinstance(part, Tensor):
         errors.check_tensor("a tensor of a fingerprint", part, finite=False)
         digest.update(f"{part.dtype}{list(part.shape)}".encode())
         flat = part.detach().cpu().contiguous().view(-1)
         digest.update(flat.view(torch.uint8).numpy().data if flat.numel() else b"")
-    elif isinstance(part, Streamed):
-        digest.update(f"{part.dtype}{list(part.shape)}".encode())
-        for content in part.parts:
-            digest.update(content)
     elif isinstance(part, Mapping):
         digest.update(f"{{{len(part)}}}".encode())
         for key in sorted(errors.check_text("a name in a fingerprint", name) for name in part):

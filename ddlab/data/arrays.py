@@ -1,21 +1,24 @@
-"""A reader's own arrays and datasets as `ImageData`: what its `from_arrays`, `from_dataset` and `from_hf` do."""
+"""A reader's own arrays and datasets as `ImageData`."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
 
 from ..core import errors, randomness
+from ..core.boundary import Count, Index, checked, within
 from ..core.errors import DDLabError
 from . import pictures
 from .images import ImageData, Layout
 
 _IMAGES = "images [n, h, w], [n, h, w, c] or [n, c, h, w] of bytes 0 to 255 or floats in [0, 1]"
 _LABELS = "one whole number or name per image"
+Fraction = Annotated[float, within(0, 0.9, open_low=True)]
+Side = Annotated[int, within(1, 512)]
 
 
 def split_rows(count: int, test_fraction: float, *, seed: int, number: int) -> tuple[list[int], list[int]]:
@@ -26,19 +29,35 @@ def split_rows(count: int, test_fraction: float, *, seed: int, number: int) -> t
     return sorted(order[cut:].tolist()), sorted(order[:cut].tolist())
 
 
+@checked
 def from_arrays(
     images: Any,
     labels: Any,
-    test_images: Any,
-    test_labels: Any,
     *,
-    class_names: Sequence[str] | None,
-    layout: Layout | None,
-    test_fraction: float,
-    seed: int,
-    name: str,
+    test_images: Any = None,
+    test_labels: Any = None,
+    class_names: Sequence[str] | None = None,
+    layout: Layout | None = None,
+    test_fraction: Fraction = 0.2,
+    seed: Index = 0,
+    name: str = "arrays",
 ) -> ImageData:
-    """`ImageData.from_arrays`."""
+    """Your own numpy arrays, lists or tensors.
+
+    Args:
+        images: [n, h, w], [n, h, w, c] or [n, c, h, w]: whole numbers 0 to 255, or floats in [0, 1], which are rounded to bytes.
+        labels: [n] whole numbers or names. test_images, test_labels: the same; without them the images are split.
+        class_names: one per class; whole numbers are places among them. None takes the labels that there are, in their order.
+        layout: "nhwc" or "nchw"; None takes the axis of 1 or 3 channels, if only one can be that.
+        test_fraction: share of each class that goes to the test split, in (0, 0.9], at least one image. seed: of the split.
+
+    Raises:
+        DDLabError: other shapes or values, a layout that cannot be told, a class of one image to be split, or unknown labels.
+
+    >>> images, labels = torch.zeros(10, 8, 8, 3), ["cat", "dog"] * 5
+    >>> from_arrays(images, labels)
+    <ImageData arrays: 8 training and 2 test images of 3 x 8 x 8, 2 classes>
+    """
     if (test_images is None) != (test_labels is None):
         errors.fail("test_images and test_labels", "given together or not at all", (test_images, test_labels))
     train = as_bytes("images", images, layout)
@@ -67,43 +86,64 @@ def from_arrays(
     )
 
 
+@checked
 def from_dataset(
     dataset: Any,
-    test: Any,
     *,
-    keys: tuple[str, str] = ("image", "label"),
-    class_names: Sequence[str] | None,
-    limit: int | None,
-    size: int | None,
-    channels: int | None,
-    test_fraction: float,
-    seed: int,
-    name: str,
+    test: Any = None,
+    class_names: Sequence[str] | None = None,
+    limit: Count | None = None,
+    size: Side | None = None,
+    channels: int | None = None,
+    test_fraction: Fraction = 0.2,
+    seed: Index = 0,
+    name: str = "dataset",
 ) -> ImageData:
-    """`ImageData.from_dataset`; `keys` are those of the image and the label in items that are mappings."""
+    """A PyTorch dataset with a length, such as torchvision's; every image is read once.
+
+    Args:
+        dataset: its items are (image, label, ...), or dicts with "image" and "label": a PIL image, or an array or tensor [h, w],
+            [h, w, c] or [c, h, w] of bytes or of floats in [0, 1] (ToTensor, but not Normalize); a whole number or a name.
+        test: the same for the test images; without it the images are split as in `from_arrays`.
+        class_names: as in `from_arrays`; None takes the dataset's `classes`, if it has them.
+        limit: at most this many images per class of each dataset, the first ones.
+        size: height and width, to which the shorter side is scaled before the centre is cut out; None needs images of one size.
+        channels: 1 (grey) or 3 (colour); None takes 3 when any image is in colour.
+
+    Raises:
+        DDLabError: a dataset without length, an item that cannot be read or used, or what `from_arrays` finds wrong.
+    """
+    sources = {"dataset": dataset} if test is None else {"dataset": dataset, "test": test}
+    class_names = _names_of(dataset) if class_names is None else class_names
+    read = read_items(sources, ("image", "label"), limit, size, channels)
+    return stacked(read, class_names=class_names, test_fraction=test_fraction, seed=seed, name=name)
+
+
+Parts = list[tuple[list[np.ndarray], list[Any]]]
+"""Of the training and, if they are given, of the test items: images uint8 [h, w, 1 or 3], and labels."""
+
+
+def read_items(
+    sources: Mapping[str, Any], keys: tuple[str, str], limit: int | None, size: int | None, channels: int | None
+) -> Parts:
+    """What the items of these datasets hold; `keys` are those of the image and the label in items that are mappings."""
     if channels is not None:
         errors.check_choice("channels", channels, (1, 3))
-    class_names = _names_of(dataset) if class_names is None else class_names
-    sources = {"dataset": dataset} if test is None else {"dataset": dataset, "test": test}
-    read = [_items(source, given, keys, limit, size, channels) for source, given in sources.items()]
+    return [_items(source, given, keys, limit, size, channels) for source, given in sources.items()]
+
+
+def stacked(read: Parts, **options: Any) -> ImageData:
+    """Images of one size as `ImageData`; `options` are those of `from_arrays`."""
     images = [image for part, _ in read for image in part]
     shapes = sorted({image.shape[:2] for image in images})
     if len(shapes) > 1:
         found = " and ".join(f"{height} x {width}" for height, width in (shapes[0], shapes[-1]))
         raise DDLabError(f"size must be given for images of several sizes; given None, and images of {found} pixels.")
     deepest = max(image.shape[2] for image in images)
-    stacked = [np.stack([np.repeat(i, deepest // i.shape[2], 2) for i in part]) for part, _ in read]
-    return from_arrays(
-        stacked[0],
-        read[0][1],
-        stacked[1] if test is not None else None,
-        read[1][1] if test is not None else None,
-        class_names=class_names,
-        layout="nhwc",
-        test_fraction=test_fraction,
-        seed=seed,
-        name=name,
-    )
+    whole = [np.stack([np.repeat(i, deepest // i.shape[2], 2) for i in part]) for part, _ in read]
+    if len(read) > 1:
+        options |= {"test_images": whole[1], "test_labels": read[1][1]}
+    return from_arrays(whole[0], read[0][1], layout="nhwc", **options)
 
 
 def as_bytes(argument: str, value: Any, layout: Layout | None = None) -> np.ndarray:

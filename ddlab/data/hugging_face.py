@@ -8,6 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from ..core import errors
+from ..core.boundary import Count, Index, checked
 from ..core.errors import DDLabError
 from . import arrays, pictures
 from .folder import TESTS
@@ -29,7 +30,7 @@ def library() -> Any:
     return datasets
 
 
-def dataset(images: Tensor, labels: Tensor, class_names: Sequence[str], logits: Tensor | None = None) -> Any:
+def as_dataset(images: Tensor, labels: Tensor, class_names: Sequence[str], logits: Tensor | None = None) -> Any:
     """A `datasets.Dataset` of "image" (PNG), "label" (ClassLabel) and, where they are given, "logits".
 
     Args:
@@ -47,26 +48,53 @@ def dataset(images: Tensor, labels: Tensor, class_names: Sequence[str], logits: 
 
 
 def to_hf(data: ImageData) -> Any:
-    """`ImageData.to_hf`."""
+    """Images as a Hugging Face `datasets.DatasetDict` of train and test: "image" (PNG, nothing is lost) and "label" (ClassLabel).
+
+    Raises:
+        DDLabError: `datasets` is not installed (pip install "ddlab[hf]"), channels other than 1 and 3, or names that are equal.
+    """
     parts = {"train": (data.train_images, data.train_labels), "test": (data.test_images, data.test_labels)}
-    made = {split: dataset(images, labels, data.class_names) for split, (images, labels) in parts.items()}
+    made = {split: as_dataset(images, labels, data.class_names) for split, (images, labels) in parts.items()}
     return library().DatasetDict(made)
 
 
-def from_hf(given: Any, test: Any, *, image: str | None, label: str | None, **options: Any) -> ImageData:
-    """`ImageData.from_hf`; `options` are those of `arrays.from_dataset`."""
-    train = given
-    if isinstance(given, Mapping):
-        if "train" not in given:
-            errors.fail("dataset", "a DatasetDict with train", sorted(map(str, given)))
-        train = given["train"]
+@checked
+def from_hf(
+    dataset: Any,
+    *,
+    test: Any = None,
+    image: str | None = None,
+    label: str | None = None,
+    limit: Count | None = None,
+    size: arrays.Side | None = None,
+    channels: int | None = None,
+    test_fraction: arrays.Fraction = 0.2,
+    seed: Index = 0,
+    name: str = "dataset",
+) -> ImageData:
+    """A Hugging Face `datasets.Dataset`, or a DatasetDict with train and, best, test or validation.
+
+    Args:
+        image, label: the columns; None takes the first that is an Image, a ClassLabel. Others as in `from_dataset`.
+
+    Raises:
+        DDLabError: a streaming dataset, no such columns, or what `from_dataset` finds wrong.
+    """
+    train = dataset
+    if isinstance(dataset, Mapping):
+        if "train" not in dataset:
+            errors.fail("dataset", "a DatasetDict with train", sorted(map(str, dataset)))
+        train = dataset["train"]
         if test is None:
-            test = next((given[name] for name in TESTS if name in given), None)
+            test = next((dataset[part] for part in TESTS if part in dataset), None)
     features = getattr(train, "features", None)
     if not isinstance(features, Mapping):
-        errors.fail("dataset", "a Dataset or DatasetDict of Hugging Face, with features", given)
+        errors.fail("dataset", "a Dataset or DatasetDict of Hugging Face, with features", dataset)
     keys = (_column("image", image, "Image", features), _column("label", label, "ClassLabel", features))
-    return arrays.from_dataset(train, test, keys=keys, class_names=getattr(features[keys[1]], "names", None), **options)
+    sources = {"dataset": train} if test is None else {"dataset": train, "test": test}
+    read = arrays.read_items(sources, keys, limit, size, channels)
+    names = getattr(features[keys[1]], "names", None)
+    return arrays.stacked(read, class_names=names, test_fraction=test_fraction, seed=seed, name=name)
 
 
 def _column(argument: str, chosen: str | None, kind: str, features: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ..core import devices, errors, storage
-from ..core.boundary import Count, Index, check_fields, checked, integers, typed, within
+from ..core.boundary import check_fields, checked, integers, typed, within
 from ..core.errors import DDLabError
 
 Split = Literal["train", "test"]
@@ -89,119 +89,6 @@ class ImageData:
             unbalanced = f", unbalanced: {least} to {most} (see class_weights)"
         return f"<ImageData {self.name}: {counts} of {self.channels} x {height} x {width}, {self.classes} classes{unbalanced}>"
 
-    @classmethod
-    @checked
-    def from_arrays(
-        cls,
-        images: Any,
-        labels: Any,
-        *,
-        test_images: Any = None,
-        test_labels: Any = None,
-        class_names: Sequence[str] | None = None,
-        layout: Layout | None = None,
-        test_fraction: Fraction = 0.2,
-        seed: Index = 0,
-        name: str = "arrays",
-    ) -> ImageData:
-        """Your own numpy arrays, lists or tensors.
-
-        Args:
-            images: [n, h, w], [n, h, w, c] or [n, c, h, w]: whole numbers 0 to 255, or floats in [0, 1], which are rounded to bytes.
-            labels: [n] whole numbers or names. test_images, test_labels: the same; without them the images are split.
-            class_names: one per class; whole numbers are places among them. None takes the labels that there are, in their order.
-            layout: "nhwc" or "nchw"; None takes the axis of 1 or 3 channels, if only one can be that.
-            test_fraction: share of each class that goes to the test split, in (0, 0.9], at least one image. seed: of the split.
-
-        Raises:
-            DDLabError: other shapes or values, a layout that cannot be told, a class of one image to be split, or unknown labels.
-
-        >>> images, labels = torch.zeros(10, 8, 8, 3), ["cat", "dog"] * 5
-        >>> ImageData.from_arrays(images, labels)
-        <ImageData arrays: 8 training and 2 test images of 3 x 8 x 8, 2 classes>
-        """
-        from . import arrays
-
-        options: dict[str, Any] = {"class_names": class_names, "layout": layout, "name": name}
-        return arrays.from_arrays(
-            images, labels, test_images, test_labels, test_fraction=test_fraction, seed=seed, **options
-        )
-
-    @classmethod
-    @checked
-    def from_dataset(
-        cls,
-        dataset: Any,
-        *,
-        test: Any = None,
-        class_names: Sequence[str] | None = None,
-        limit: Count | None = None,
-        size: Annotated[int, within(1, 512)] | None = None,
-        channels: int | None = None,
-        test_fraction: Fraction = 0.2,
-        seed: Index = 0,
-        name: str = "dataset",
-    ) -> ImageData:
-        """A PyTorch dataset with a length, such as torchvision's; every image is read once.
-
-        Args:
-            dataset: its items are (image, label, ...), or dicts with "image" and "label": a PIL image, or an array or tensor [h, w],
-                [h, w, c] or [c, h, w] of bytes or of floats in [0, 1] (ToTensor, but not Normalize); a whole number or a name.
-            test: the same for the test images; without it the images are split as in `from_arrays`.
-            class_names: as in `from_arrays`; None takes the dataset's `classes`, if it has them.
-            limit: at most this many images per class of each dataset, the first ones.
-            size: height and width, to which the shorter side is scaled before the centre is cut out; None needs images of one size.
-            channels: 1 (grey) or 3 (colour); None takes 3 when any image is in colour.
-
-        Raises:
-            DDLabError: a dataset without length, an item that cannot be read or used, or what `from_arrays` finds wrong.
-        """
-        from . import arrays
-
-        options: dict[str, Any] = {"class_names": class_names, "limit": limit, "size": size, "channels": channels}
-        return arrays.from_dataset(dataset, test, test_fraction=test_fraction, seed=seed, name=name, **options)
-
-    @classmethod
-    @checked
-    def from_hf(
-        cls,
-        dataset: Any,
-        *,
-        test: Any = None,
-        image: str | None = None,
-        label: str | None = None,
-        limit: Count | None = None,
-        size: Annotated[int, within(1, 512)] | None = None,
-        channels: int | None = None,
-        test_fraction: Fraction = 0.2,
-        seed: Index = 0,
-        name: str = "dataset",
-    ) -> ImageData:
-        """A Hugging Face `datasets.Dataset`, or a DatasetDict with train and, best, test or validation.
-
-        Args:
-            image, label: the columns; None takes the first that is an Image, a ClassLabel. Others as in `from_dataset`.
-
-        Raises:
-            DDLabError: a streaming dataset, no such columns, or what `from_dataset` finds wrong.
-        """
-        from . import hugging_face
-
-        options: dict[str, Any] = {"limit": limit, "size": size, "channels": channels, "name": name}
-        return hugging_face.from_hf(
-            dataset, test, image=image, label=label, test_fraction=test_fraction, seed=seed, **options
-        )
-
-    def to_hf(self) -> Any:
-        """A Hugging Face `datasets.DatasetDict` of train and test: "image" (PNG, nothing is lost) and "label" (ClassLabel).
-
-        Raises:
-            DDLabError: `datasets` is not installed (pip install "ddlab[hf]"), channels other than 1 and 3, or names that are equal.
-        """
-        from . import hugging_face
-
-        return hugging_face.to_hf(self)
-
     @property
     def channels(self) -> int:
         """1 for grey, 3 for colour."""
@@ -219,10 +106,7 @@ class ImageData:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of everything above, as it is now: an edit in place gives another.
-
-        Of images in a store (`folder.load`) it stands in the file; there an edit through `.data` or a numpy view is not noticed.
-        """
+        """A hash of everything above, as it is now: an edit in place gives another."""
         return storage.kept_fingerprint(self, *content(self))
 
     @checked

@@ -3,8 +3,7 @@ r"""Principal bases: the directions in which images, or a teacher's representati
 Yu, Yao & Chiu 2025 (Boost), section 3.2: the first U principal components of the images and the first V of the representations begin the
 bases B^x and B^y of a distilled set. What is made of bases stands in `factorisation`.
 
-principal_bases    B = [b_1 ... b_k], the first k principal components of points that fit into memory
-incremental_bases  the same of points that come in batches
+principal_bases    B = [b_1 ... b_k], the first k principal components
 spectrum, rank     all their variances, and how many are not 0: more bases than that cannot be had
 effective_rank     exp(- sum_i p_i ln p_i) of a spectrum: few directions hold nearly everything where a representation has collapsed
 
@@ -13,20 +12,17 @@ The reference for "dimensional collapse" is Jing et al. 2022, for the effective 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ..core import errors, randomness
-from ..core.boundary import Count, Index, check, checked, floats
+from ..core.boundary import Count, Index, checked, floats
 
-Solver = Literal["auto", "full", "randomised"]
-LARGEST_FULL = 4e10  # n d min(n, d) up to which "auto" is "full": seconds on one core
+LARGEST_EXACT = 4e10  # n d min(n, d) up to which all components are found: seconds on one core
 _LARGEST = 1e15  # of a number: far below what can be squared and added
 # Of a set's length: what rounding alone leaves in a direction in which there is nothing. Float32 data carries its own rounding.
 _ROUNDING = {torch.float32: 4 * 2.0**-23, torch.float64: 1e-12}
@@ -69,18 +65,16 @@ class PrincipalBases:
 
 
 @checked
-def principal_bases(
-    points: Points, *, count: Count, centred: bool = True, solver: Solver = "auto", seed: Index = 0
-) -> PrincipalBases:
+def principal_bases(points: Points, *, count: Count, centred: bool = True, seed: Index = 0) -> PrincipalBases:
     """The first principal components of points whose float64 copies fit into memory.
+
+    Exact up to `LARGEST_EXACT`; beyond by scikit-learn's randomised solver (Halko et al. 2011), which is near exact where variances fall
+    fast (200 bases of 4,000 CIFAR-10 images at 16 px hold .98538 of the variance, not .98553).
 
     Args:
         points: [n, *shape], images or representations, float32 or float64.
         count: how many bases, at most the rank.
         centred: take the mean off first; otherwise the directions of largest mean square, in which the mean counts.
-        solver: "full" is exact; "randomised" (Halko et al. 2011, scikit-learn) is faster where few bases of many are wanted, and near
-            exact where variances fall fast (200 bases of 4,000 CIFAR-10 images at 16 px hold .98538 of the variance, not .98553);
-            "auto" takes full up to `LARGEST_FULL`.
         seed: of the randomised solver.
 
     Raises:
@@ -90,44 +84,34 @@ def principal_bases(
     mean = values.mean(0)
     shifted = values - mean if centred else values
     rows, width = shifted.shape
-    full = solver == "full" or (solver == "auto" and rows * width * min(rows, width) <= LARGEST_FULL)
-    lengths, directions = _full(shifted) if full else _randomised(shifted, min(count, rows, width), seed)
-    total, size = float(np.square(shifted).sum()), float(np.linalg.norm(values))
-    return _record(points, count, _Found(lengths, directions, mean, total, size, rows, centred), "points")
+    if is_exact(points):
+        lengths, directions = _full(shifted)
+    else:
+        from sklearn.utils.extmath import randomized_svd
 
-
-@checked
-def incremental_bases(batches: Iterable[Tensor], *, count: Count) -> PrincipalBases:
-    """The same of centred points that come in batches and are seen once (Ross et al. 2008, scikit-learn's IncrementalPCA).
-
-    Between batches the first 2 count + 10 directions are kept; what lies outside them at that time is lost. So the bases are exact where
-    the rank is no larger, else near exact where variances fall fast. `total_variance` and `mean` are exact.
-
-    Args:
-        batches: tensors [m, *shape] of any lengths m and of one shape, float32 or float64; together at least two points.
-        count: how many bases, at most the rank.
-    """
-    from sklearn.decomposition import IncrementalPCA
-
-    if isinstance(batches, Tensor) or not isinstance(
-        batches, Iterable
-    ):  # the rows of one tensor would pass for batches
-        errors.fail("batches", "an iterable of tensors", batches)
-    squares, rows, model, like = 0.0, 0, None, torch.zeros(0, 0)
-    for values, first in _chunks(batches, rows=2 * count + 10):
-        if model is None and len(values) > 1:
-            model = IncrementalPCA(min(*values.shape, 2 * count + 10))
-        if model is not None:
-            with np.errstate(invalid="ignore"):  # shares of no variance at all, which nobody reads
-                model.partial_fit(values)
-        squares, rows, like = squares + float(np.square(values).sum()), rows + len(values), first
-    if model is None:
-        errors.fail("batches", "of at least two points together", rows)
-    lengths, directions, mean, variances = (
-        np.asarray(part) for part in (model.singular_values_, model.components_, model.mean_, model.var_)
+        state = randomness.derived_seed(seed, 0, "randomised bases")
+        _, lengths, directions = randomized_svd(shifted, min(count, rows, width), random_state=state)
+    there = int((lengths[:count] > _ROUNDING[points.dtype] * float(np.linalg.norm(values))).sum())
+    total = float(np.square(shifted).sum())
+    if there == 0 or total < np.finfo(np.float64).tiny:
+        errors.fail("points", "at least two points that differ" if centred else "points that are not all 0", points)
+    if count > there:
+        less = " less their mean" if centred else ""
+        errors.fail("count", f"an integer in [1, {there}], the rank of these {rows} points{less}", count)
+    return PrincipalBases(
+        bases=torch.from_numpy(_oriented(directions[:count])).to(points).reshape(count, *points.shape[1:]),
+        mean=torch.from_numpy(mean).to(points).reshape(points.shape[1:]),
+        variances=torch.from_numpy(lengths[:count] ** 2 / rows),
+        total_variance=total / rows,
+        centred=centred,
+        points=rows,
     )
-    total = float(variances.sum()) * rows
-    return _record(like, count, _Found(lengths, directions, mean, total, math.sqrt(squares), rows, True), "batches")
+
+
+def is_exact(points: Tensor) -> bool:
+    """Whether points [n, *shape] are few and short enough for all their components to be found together."""
+    rows, width = len(points), points[0].numel()
+    return rows * width * min(rows, width) <= LARGEST_EXACT
 
 
 @checked
@@ -173,66 +157,11 @@ def _full(shifted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return lengths, directions
 
 
-def _randomised(shifted: np.ndarray, count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    from sklearn.utils.extmath import randomized_svd
-
-    state = randomness.derived_seed(seed, 0, "randomised bases")
-    _, lengths, directions = randomized_svd(shifted, count, random_state=state)
-    return lengths, directions
-
-
-class _Found(NamedTuple):
-    """Singular values, falling, and directions [k, d] of points; their mean [d]; sums of squares of `rows` points."""
-
-    lengths: np.ndarray
-    directions: np.ndarray
-    mean: np.ndarray
-    total: float  # square of the length of all that was decomposed
-    size: float  # length of all points as they were given
-    rows: int
-    centred: bool
-
-
-def _record(like: Tensor, count: int, found: _Found, argument: str) -> PrincipalBases:
-    """The first `count` directions, if there are so many, in the shape of `like` [m, *shape], its dtype and on its device."""
-    there = int((found.lengths[:count] > _ROUNDING[like.dtype] * found.size).sum())
-    if there == 0 or found.total < np.finfo(np.float64).tiny:
-        differ = "at least two points that differ" if found.centred else "points that are not all 0"
-        errors.fail(argument, differ, like)
-    if count > there:
-        less = " less their mean" if found.centred else ""
-        errors.fail("count", f"an integer in [1, {there}], the rank of these {found.rows} points{less}", count)
-    oriented = torch.from_numpy(_oriented(found.directions[:count]))
-    return PrincipalBases(
-        bases=oriented.to(like).reshape(count, *like.shape[1:]),
-        mean=torch.from_numpy(found.mean).to(like).reshape(like.shape[1:]),
-        variances=torch.from_numpy(found.lengths[:count] ** 2 / found.rows),
-        total_variance=found.total / found.rows,
-        centred=found.centred,
-        points=found.rows,
-    )
-
-
 def _oriented(directions: np.ndarray) -> np.ndarray:
     """Each row with the sign that makes its largest entry positive: of entries alike but for rounding, the first."""
     sizes = np.abs(directions)
     first = (sizes >= (1 - 1e-6) * sizes.max(1, keepdims=True)).argmax(1)
     return directions * np.sign(np.take_along_axis(directions, first[:, None], 1))
-
-
-def _chunks(batches: Iterable[Tensor], *, rows: int) -> Iterator[tuple[np.ndarray, Tensor]]:
-    """All points in order, at least `rows` together (the last time perhaps fewer), beside the first batch, whose shape they have."""
-    waiting: list[np.ndarray] = []
-    first: Tensor | None = None
-    for batch in batches:
-        waiting.append(_values(check("batches", batch, Points)))
-        first = batch if first is None else first
-        errors.check_tensor("batches", batch, shape=[None, *first.shape[1:]], dtype=first.dtype, finite=False)
-        if sum(map(len, waiting)) >= rows:
-            yield np.concatenate(waiting), first
-            waiting = []
-    if first is not None and waiting:
-        yield np.concatenate(waiting), first
 
 
 def _values(points: Tensor) -> np.ndarray:

@@ -80,7 +80,7 @@ def folder_names(class_names: Sequence[str]) -> list[str]:
 
 def to_hf(distilled: DistilledSet) -> Any:
     """`DistilledSet.to_hf`."""
-    return hugging_face.dataset(distilled.to_uint8(), distilled.labels, distilled.class_names, _logits(distilled))
+    return hugging_face.as_dataset(distilled.to_uint8(), distilled.labels, distilled.class_names, _logits(distilled))
 
 
 def _logits(distilled: DistilledSet) -> Tensor | None:

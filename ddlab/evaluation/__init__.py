@@ -15,14 +15,7 @@ from .kernel_regression import (
 )
 from .pretrained import Pretrained, Transfer, pretrained
 from .probing import Probe, held_out_part, probe
-from .readers import (
-    adam_predictions,
-    logistic_predictions,
-    neighbour_predictions,
-    ridge_predictions,
-    ridge_weights,
-    standardised_features,
-)
+from .readers import predictions
 from .students import Evaluation, evaluate, evaluate_all, interval
 
 __all__ = [
@@ -36,7 +29,6 @@ __all__ = [
     "Transfer",
     "accuracy",
     "across",
-    "adam_predictions",
     "approximation",
     "class_incremental",
     "data_of",
@@ -49,15 +41,11 @@ __all__ = [
     "interval",
     "kernel_accuracy",
     "kernel_predictions",
-    "logistic_predictions",
     "measures",
     "memory_of",
-    "neighbour_predictions",
+    "predictions",
     "pretrained",
     "probe",
-    "ridge_predictions",
-    "ridge_weights",
-    "standardised_features",
     "strong_epsilon",
     "teacher_of",
     "weak_epsilon",

@@ -1,21 +1,17 @@
 r"""How much is in an image: Shannon entropies of pixels and features, and the images to compare them with.
 
 Cui et al. 2025 (FADRM), arXiv 2506.24125, Fig 3: entropy stands for information. The paper names neither bins nor estimator; here an
-entropy is that of a histogram, in bits, as counted ("none") or with the correction of Miller and Madow ("miller-madow").
+entropy is that of a histogram, H = - sum_j p_j log2 p_j with p_j = n_j / N, in bits.
 
-H = - sum_j p_j log2 p_j, p_j = n_j / N       histogram_entropy, "none": on average too small  (Miller 1955)
-H + (m - 1) / (2 N ln 2), m bins occupied     histogram_entropy, "miller-madow"
-sum_j p_j (-log2 p_j) - E[H]                  plug_in_shortfall: by how much, exactly
-
-Entropy rewards noise, and where a pixel stands does not enter it: read it beside `reference_images`. Compare images of one size only:
-what the correction leaves depends on the number of pixels, and it takes them for independent draws, which they are not.
+Entropy rewards noise, and where a pixel stands does not enter it: read it beside `reference_images`. Compare images of one size only: a
+histogram of N numbers has less entropy than what they are drawn from, by about (bins - 1) / (2 N ln 2) (Miller 1955).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
@@ -24,8 +20,6 @@ from ..core import errors, randomness
 from ..core.boundary import checked, filled, floats, integers, typed, within
 from ..data import ImageData
 
-Correction = Literal["none", "miller-madow"]
-CORRECTIONS = ("none", "miller-madow")
 _VALUES = 256  # of a byte
 _AT_ONCE = 2**19  # numbers whose places in a histogram are held at once: 4 MB, which stay in the cache
 
@@ -38,10 +32,10 @@ def _full(argument: str, value: Tensor) -> Tensor:
 
 
 @checked
-def histogram_entropy(counts: Annotated[Tensor, integers("... bins")], *, correction: Correction) -> Tensor:
+def histogram_entropy(counts: Annotated[Tensor, integers("... bins")]) -> Tensor:
     """Entropy of each histogram in bits: counts int64 [..., bins] -> float64 [...].
 
-    At least 0, and 0 where one bin holds everything. As counted it is at most log2(bins); a corrected one may lie above that.
+    At least 0, and 0 where one bin holds everything.
 
     Raises:
         DDLabError: counts that are negative, or a histogram without any.
@@ -50,48 +44,16 @@ def histogram_entropy(counts: Annotated[Tensor, integers("... bins")], *, correc
         errors.fail("counts", "int64 [..., bins] of at least 0, with one above 0 in each histogram", counts)
     exact = counts.double()
     total = exact.sum(-1)
-    bits = torch.special.entr(exact / total[..., None]).sum(-1) / math.log(2)
-    if correction == "none":
-        return bits
-    return bits + ((counts > 0).sum(-1) - 1) / (2 * total * math.log(2))
+    return torch.special.entr(exact / total[..., None]).sum(-1) / math.log(2)
 
 
 @checked
-def plug_in_shortfall(
-    probabilities: Annotated[Tensor, floats("bins")], *, draws: Annotated[int, within(1, 10**6)]
-) -> float:
-    """By how many bits the entropy as counted in `draws` independent draws is too small, on average. Exact, at least 0.
-
-    Each count n_j is binomial, so E[H] = sum_j E[-(n_j / N) log2(n_j / N)]. The first order in 1 / N is (bins - 1) / (2 N ln 2),
-    which Miller and Madow add; with fewer draws than bins the rest is large.
-
-    Args:
-        probabilities: float [bins], of at least 0, with sum 1 (to 1e-4; they are divided by it). draws: N, 1 to 1,000,000.
-    """
-    exact = probabilities.detach().double()
-    if (exact < 0).any() or not math.isclose(float(exact.sum()), 1, abs_tol=1e-4):
-        errors.fail("probabilities", "at least 0 with sum 1", probabilities)
-    exact = exact / exact.sum()
-    n = torch.arange(draws + 1, dtype=torch.float64, device=exact.device)
-    ways = math.lgamma(draws + 1) - torch.lgamma(n + 1) - torch.lgamma(draws - n + 1)
-    bits = torch.special.entr(n / draws) / math.log(2)
-    shortfall = 0.0
-    for p, bins in zip(*(values.tolist() for values in exact.unique(return_counts=True)), strict=True):
-        if 0 < p < 1:
-            expected = (ways + n * math.log(p) + (draws - n) * math.log1p(-p)).exp() @ bits
-            shortfall += bins * (-p * math.log2(p) - float(expected))
-    return max(shortfall, 0.0)
-
-
-@checked
-def pixel_entropy(
-    images: Annotated[Tensor, typed("n channels h w", torch.uint8), _full], *, correction: Correction = "miller-madow"
-) -> Tensor:
+def pixel_entropy(images: Annotated[Tensor, typed("n channels h w", torch.uint8), _full]) -> Tensor:
     """Entropy of the 256 pixel values of each image in bits, mean over its channels: uint8 [n, channels, h, w] -> float64 [n]."""
     return _in_parts(
         images,
         images.shape[1] * _VALUES,
-        lambda part: histogram_entropy(_histograms(part.flatten(2), _VALUES), correction=correction).mean(1),
+        lambda part: histogram_entropy(_histograms(part.flatten(2), _VALUES)).mean(1),
     )
 
 
@@ -122,8 +84,6 @@ def feature_edges(
 def feature_entropy(
     features: Annotated[Tensor, floats("..."), _full],
     edges: Annotated[Tensor, floats("edges", alike=False)],
-    *,
-    correction: Correction = "miller-madow",
 ) -> Tensor:
     """Entropy of the features of each image in bits: float [n, ...] -> float64 [n].
 
@@ -138,7 +98,7 @@ def feature_entropy(
 
     def bits(part: Tensor) -> Tensor:
         counts = _histograms(torch.bucketize(part.double(), inner, right=True), bins)
-        return histogram_entropy(counts, correction=correction)
+        return histogram_entropy(counts)
 
     return _in_parts(features.detach().flatten(1), bins, bits)
 

@@ -1,7 +1,6 @@
 """Probes: what a simple reader can tell from a network's features, while the network stays as it is.
 
-"linear" is logistic regression, "ridge" least squares in closed form, "neighbours" a vote of the nearest training images, "adam" a linear
-layer that Adam trains for a hundred epochs, as papers on training without labels have it (`readers.py`).
+"linear" is logistic regression, "ridge" least squares in closed form, "neighbours" a vote of the nearest training images (`readers.py`).
 A part of the training images is held out, the setting that does best there is taken, and the reader learns again from all of them.
 The test images are looked at last, for the accuracy alone.
 """
@@ -10,7 +9,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -23,23 +22,14 @@ from ..core.interval import interval
 from ..data import ImageData
 from ..networks import Network
 from ..training.self_supervised import representations
-from .readers import (
-    LEAST_STRENGTH,
-    MOST_STRENGTH,
-    adam_predictions,
-    checked_neighbours,
-    logistic_predictions,
-    neighbour_predictions,
-    ridge_predictions,
-)
+from .readers import KINDS, checked_setting, predictions
 from .students import Seeds
 
-Kind = Annotated[str, among("linear", "ridge", "neighbours", "adam")]
+Kind = Annotated[str, among(*KINDS)]
 HeldOut = Annotated[float, within(0, 0.9, open_low=True)]
 # The simplest reader first: among equals the first is taken.
 STRENGTHS = (1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 NEIGHBOURS = (50, 20, 10, 5, 1)
-EPOCHS = (100,)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,8 +41,8 @@ class Probe:
         interval: (low, high), 95%, Student's t over seeds; None for one seed. It speaks of the draw of the held-out part alone, for
             this one network: another training of it may lie outside.
         per_seed: seed -> accuracy fraction.
-        chosen: seed -> the strength, or the number of neighbours or epochs, that did best on the held-out part.
-        kind: "linear", "ridge", "neighbours" or "adam". network: its architecture. cpu_seconds: spent here.
+        chosen: seed -> the strength, or the number of neighbours, that did best on the held-out part.
+        kind: "linear", "ridge" or "neighbours". network: its architecture. cpu_seconds: spent here.
     """
 
     mean: float
@@ -68,7 +58,7 @@ class Probe:
         words = [f"accuracy {self.mean:.3f} of a {self.kind} probe over {len(self.per_seed)} seeds"]
         if self.interval is not None:
             words.append(f"95% interval {self.interval[0]:.3f} to {self.interval[1]:.3f}")
-        name = {"neighbours": "neighbours", "adam": "epochs"}.get(self.kind, "strength")
+        name = "neighbours" if self.kind == "neighbours" else "strength"
         settings = sorted(set(self.chosen.values()))
         words += [f"{name} {' or '.join(f'{setting:g}' for setting in settings)}", self.network]
         return ", ".join(words)
@@ -89,9 +79,9 @@ def probe(
 
     Args:
         network: stays as it is; it may have been trained on other data, of the same shape.
-        kind: "linear", "ridge", "neighbours" or "adam"; no default, because readers differ in what they find.
-        candidates: strengths above 0, or numbers of neighbours or epochs, of which the best on the held-out part is taken (the first of
-            equals); default `STRENGTHS`, those of `NEIGHBOURS` for which there are images, or `EPOCHS`. With one, nothing is chosen.
+        kind: "linear", "ridge" or "neighbours"; no default, because readers differ in what they find.
+        candidates: strengths above 0, or numbers of neighbours, of which the best on the held-out part is taken (the first of
+            equals); default `STRENGTHS`, or those of `NEIGHBOURS` for which there are images. With one, nothing is chosen.
         held_out: the part of the training images of each class to choose on, at most 0.9; each class keeps at least one to learn from.
         seeds: one draw of the held-out part each. More than one show how much hangs on this draw, and nothing else.
         device: where the network runs; the readers learn on the CPU.
@@ -103,17 +93,18 @@ def probe(
     """
     seeds, parts, settings = checked_reading(data, kind=kind, candidates=candidates, held_out=held_out, seeds=seeds)
     labels = data.train_labels
-    start, predict = time.process_time(), _PREDICTIONS[kind]
+    start = time.process_time()
     learning, testing = (representations(network, data, split, device=device, keep=keep) for split in ("train", "test"))
     chosen = dict.fromkeys(seeds, settings[0])
     for seed, (kept, held) in parts.items():
         shares = [
-            _share(predict(learning[kept], labels[kept], learning[held], setting), labels[held]) for setting in settings
+            _share(predictions(kind, learning[kept], labels[kept], learning[held], setting), labels[held])
+            for setting in settings
         ]
         chosen[seed] = settings[shares.index(max(shares))]
     # Seeds that chose alike share their reader: it learns from all training images.
     reached = {
-        setting: _share(predict(learning, labels, testing, setting), data.test_labels)
+        setting: _share(predictions(kind, learning, labels, testing, setting), data.test_labels)
         for setting in set(chosen.values())
     }
     found = {seed: reached[setting] for seed, setting in chosen.items()}
@@ -142,8 +133,7 @@ def checked_reading(
     labels = data.train_labels
     if len(labels.unique()) < 2:
         errors.fail("data", "of at least two classes", f"one of {data.classes}")
-    given = EPOCHS if candidates is None and kind == "adam" else candidates
-    one = given is not None and isinstance(given, Sequence) and len(given) == 1
+    one = isinstance(candidates, Sequence) and len(candidates) == 1
     parts = {} if one else {seed: held_out_part(labels, held_out=held_out, seed=seed) for seed in seeds}
     fewest = min((len(kept) for kept, _ in parts.values()), default=len(labels))
     return seeds, parts, _checked_candidates(candidates, kind, fewest)
@@ -175,26 +165,13 @@ def held_out_part(labels: Annotated[Tensor, integers("n")], *, held_out: HeldOut
     return rest.nonzero().flatten(), chosen.sort().values
 
 
-_PREDICTIONS: dict[str, Callable[[Tensor, Tensor, Tensor, float], Tensor]] = {
-    "linear": logistic_predictions,
-    "ridge": ridge_predictions,
-    "neighbours": neighbour_predictions,
-    "adam": adam_predictions,
-}
-
-
 def _share(predicted: Tensor, labels: Tensor) -> float:
     return float((predicted == labels).double().mean())
 
 
 def _checked_candidates(candidates: Any, kind: str, fewest: int) -> list[float]:
     if candidates is None:
-        known: dict[str, Sequence[float]] = {"neighbours": [k for k in NEIGHBOURS if k <= fewest], "adam": EPOCHS}
-        return list(known.get(kind, STRENGTHS))
+        return list(STRENGTHS) if kind != "neighbours" else [k for k in NEIGHBOURS if k <= fewest]
     if not isinstance(candidates, Sequence) or isinstance(candidates, str) or not candidates:
         errors.fail("candidates", "a sequence of at least one number", candidates)
-    if kind == "neighbours":
-        return [checked_neighbours("candidates", candidate, fewest) for candidate in candidates]
-    if kind == "adam":
-        return [errors.check_integer("candidates", candidate, 1) for candidate in candidates]
-    return [errors.check_number("candidates", candidate, LEAST_STRENGTH, MOST_STRENGTH) for candidate in candidates]
+    return [checked_setting("candidates", candidate, kind, fewest) for candidate in candidates]

@@ -14,7 +14,7 @@ import torch
 from ..core import errors
 from ..core.boundary import among, checked, within
 from ..core.interval import interval
-from ..core.progress import Progress
+from ..core.progress import progress_bar
 from ..data import ImageData
 from ..distilled import DistilledSet
 from ..networks import NetworkSpec
@@ -207,20 +207,20 @@ def evaluations(
     _check_jobs(jobs, asked.values())
     import joblib
 
-    line = Progress("students", len(waiting), progress, unit="student")
+    bar = progress_bar("students", len(waiting), progress, unit="student")
     tasks = (joblib.delayed(_trained)(*calls[student], threads=torch.get_num_threads()) for student in waiting)
     try:
         results = joblib.Parallel(n_jobs=jobs, return_as="generator")(tasks)
-        for number, (student, (value, seconds)) in enumerate(zip(waiting, results, strict=True), start=1):
+        for student, (value, seconds) in zip(waiting, results, strict=True):
             cache.remember(lambda value=value: value, *keys[student], device=calls[student][1].device)
             take(student, value, seconds)
-            line.show(number)
+            bar.update()
     except KeyboardInterrupt:
         # A half-trained student says nothing; the whole ones stand.
         if not found:
             raise
     finally:
-        line.close(False, 0)
+        bar.close()
     whole = {
         name: {seed: found[name, seed] for seed in each.seeds if (name, seed) in found} for name, each in asked.items()
     }

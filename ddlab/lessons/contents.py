@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .. import methods
 from ..core.errors import check_text
-from ..core.registry import Registry, folders
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,7 +13,7 @@ class Budget:
     """What a lesson promises: seconds of wall time on two CPU cores, CPU-seconds, MB resident at most; minutes to read.
 
     Attributes:
-        folder: the lesson's package; its `experiments` has the checks of the exercises.
+        folder: the lesson's, in `ddlab.lessons`; its `experiments` has the checks of the exercises.
         title, finds: for the index; `finds` says in one line what a reader finds out.
         threads: of PyTorch in the teaching preset on a CPU. For small networks one is fastest: waking a second one takes longer than
             what it does (100 recovery steps of ten 16-pixel images: .54 s with one, .74 to .93 s with two), and the browser has the
@@ -38,13 +36,108 @@ class Budget:
         return self.one_thread_seconds if cores == 1 else self.wall_seconds
 
 
-def _lessons() -> dict[str, Budget]:
-    """Of every folder that has a budget, in the order of the notebooks."""
-    found = {folder.NAME: folder.BUDGET for folder in folders(__name__.rpartition(".")[0]) if hasattr(folder, "BUDGET")}
-    return dict(sorted(found.items()))
-
-
-LESSONS: Mapping[str, Budget] = Registry(_lessons)
+LESSONS: dict[str, Budget] = {
+    "00_start": Budget(
+        folder="start_page",
+        title="What does the work, the images or the labels?",
+        finds="what fifty images teach, and how much of it is the labels",
+        wall_seconds=90,
+        cpu_seconds=180,
+        megabytes=1200,
+        minutes=15,
+    ),
+    "05_matching": Budget(
+        folder="matching",
+        title="Ten images that win",
+        finds="how learned images beat real ones with nothing but class numbers (DM, DC)",
+        wall_seconds=90,
+        cpu_seconds=180,
+        megabytes=1200,
+        minutes=22,
+    ),
+    "10_ideal_data": Budget(
+        folder="ideal_data",
+        title="Ideal data",
+        finds="which samples and targets teach fastest in a world of two Gaussians, and what is noise, geometry or myth (ReLA)",
+        wall_seconds=60,
+        cpu_seconds=120,
+        megabytes=1100,
+        minutes=41,
+        one_thread_seconds=120,
+    ),
+    "20_inverting_a_network": Budget(
+        folder="inverting_a_network",
+        title="Inverting a network",
+        finds="what a teacher's batch-norm layers remember; what labels give and what images give (SRe2L)",
+        wall_seconds=90,
+        cpu_seconds=180,
+        megabytes=1200,
+        minutes=40,
+    ),
+    "21_diversity": Budget(
+        folder="diversity",
+        title="Diversity",
+        finds="what pulls images of one class apart: two gaps that do not meet, and a push to the weights on trial (DWA)",
+        wall_seconds=90,
+        cpu_seconds=180,
+        megabytes=1200,
+        minutes=40,
+    ),
+    "30_data_residuals": Budget(
+        folder="data_residuals",
+        title="Data residuals",
+        finds="what vanishes from an image that is optimised for long, what mixing the real one back in restores (FADRM), and at what cost",
+        wall_seconds=90,
+        cpu_seconds=180,
+        megabytes=1200,
+        minutes=37,
+    ),
+    "40_bases": Budget(
+        folder="bases",
+        title="Images with vectors, and bases",
+        finds="how a small set teaches without labels: targets that are learned, a last layer that is solved for, images as sums of bases",
+        wall_seconds=90,
+        cpu_seconds=150,
+        megabytes=1200,
+        minutes=40,
+    ),
+    "41_views": Budget(
+        folder="views",
+        title="Predefined views and the storage budget",
+        finds="what few floats are best spent on: more images, or views of each that small networks describe (Boost)",
+        wall_seconds=90,
+        cpu_seconds=150,
+        megabytes=1200,
+        minutes=36,
+    ),
+    "45_representations": Budget(
+        folder="representations",
+        title="Representations: a network's answers as targets",
+        finds="whom the answers of an untrained network help, and which controls say why (ReLA)",
+        wall_seconds=75,
+        cpu_seconds=120,
+        megabytes=1200,
+        minutes=35,
+    ),
+    "50_kernels": Budget(
+        folder="kernels",
+        title="Kernels: images that learn while you watch",
+        finds="what a regression with a closed form learns in a second: ten images (KIP), or a hundred labels (LS)",
+        wall_seconds=60,
+        cpu_seconds=120,
+        megabytes=1100,
+        minutes=30,
+    ),
+    "90_theorems_on_trial": Budget(
+        folder="theorems_on_trial",
+        title="Theorems on trial",
+        finds="which printed theorems hold, hold under a condition, or fail, and what is right instead",
+        wall_seconds=60,
+        cpu_seconds=180,
+        megabytes=1000,
+        minutes=35,
+    ),
+}
 
 
 def index(folder: str = "") -> str:

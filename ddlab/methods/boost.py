@@ -50,7 +50,7 @@ from ..core.parameters import parameter
 from ..data import ImageData
 from ..data.predefined_views import KINDS, NAMES, Kind, augmented
 from ..distilled import DistilledSet, Representations, shift_models
-from ..distilled.bases import LARGEST_FULL, principal_bases, rank
+from ..distilled.bases import is_exact, principal_bases, rank
 from ..distilled.factorisation import decoded, downsampled, fitted, reconstruct
 from ..distilled.storage_budget import SHIFTS, Factorised, Shift
 from ..runs import cache
@@ -291,19 +291,18 @@ def _first_bases(config: Config, points: Tensor, count: int, stream: str, *, cen
 
 def _principal(points: Tensor, count: int, name: str, *, centred: bool, seed: int) -> Tensor:
     """`principal_bases`, kept: where all components are found together anyway, another U or V only cuts them (sliders move U and V)."""
-    rows, width = len(points), points[0].numel()
-    most = min(rows, width)
+    most = min(len(points), points[0].numel())
 
     def compute() -> Tensor:
         try:
-            return principal_bases(points, count=most, centred=centred, solver="full").bases
+            return principal_bases(points, count=most, centred=centred).bases
         except errors.DDLabError:  # fewer: the points have no such rank
-            return principal_bases(points, count=rank(points, centred=centred), centred=centred, solver="full").bases
+            return principal_bases(points, count=rank(points, centred=centred), centred=centred).bases
 
-    if rows * width * most <= LARGEST_FULL:
+    if is_exact(points):
         found = cache.remember(compute, "all principal bases", points, centred)
         if count > len(found):
-            errors.fail(name, f"an integer in [1, {len(found)}], the rank of these {rows} points", count)
+            errors.fail(name, f"an integer in [1, {len(found)}], the rank of these {len(points)} points", count)
         return found[:count].clone()
     return principal_bases(points, count=count, centred=centred, seed=seed).bases
 

@@ -1,8 +1,8 @@
 """Networks: `spec` describes one, `initialise` draws its weights, `call` runs it on any weights.
 
 An architecture is a `NetworkSpec` in a config; its weights and buffers are a flat dict of tensors. `call` is the only place in ddlab
-that runs a network. One file per family; a family is a module with FAMILY, SMALLEST_IMAGE, CLASSIFIER, Options, build, last_conv.
-Your own: `register` a factory, take a module as it is (`from_module`), or torchvision's weights (`pretrained`).
+that runs a network. Families: `convnet`, `vit`, and torchvision's in `zoo`; each has FAMILY, SMALLEST_IMAGE, CLASSIFIER, Options, build
+and last_conv. Your own: `register` a factory, or take a module as it is, torchvision's trained ones too (`from_module`).
 """
 
 from __future__ import annotations
@@ -13,11 +13,9 @@ from .calling import Outputs, call, predict, takes_size  # isort: skip (stands o
 from .calling import passes_in as passes_in  # isort: skip (what processes share, not for readers)
 from .folding import folded  # isort: skip
 from .own import from_module, register  # isort: skip
-from .pretrained import IMAGENET, pretrained  # isort: skip
 
 __all__ = [
     "FAMILIES",
-    "IMAGENET",
     "Network",
     "NetworkSpec",
     "Outputs",
@@ -29,7 +27,6 @@ __all__ = [
     "load",
     "parameter_names",
     "predict",
-    "pretrained",
     "register",
     "spec",
     "takes_size",

@@ -143,65 +143,26 @@ def zeros_of(module: nn.Module) -> nn.Module:
 
 
 def owned(argument: str, module: nn.Module) -> nn.Module:
-    """A copy of a module whose tensors are all parameters or buffers, which is what can be saved and swapped."""
-    for name, part in module.named_modules():
-        for attribute, value in vars(part).items():
-            if isinstance(value, Tensor):
-                where = f"{name}.{attribute}".removeprefix(".")
-                refuse(argument, "keep its tensors by register_buffer or as parameters", f"{where}, which is neither")
-    if any(nn.parameter.is_lazy(value) for value in (*module.parameters(), *module.buffers())):
-        refuse(argument, "have weights of known shapes", "lazy ones (run it once on images)")
+    """A copy of a module."""
     try:
-        copied = copy.deepcopy(module)
+        return copy.deepcopy(module)
     except Exception as problem:
         refuse(argument, "be one that copy.deepcopy can copy", said(problem))
-    known = tensors(copied).values()
-    kinds = {(value.dtype, value.device) for value in known if value.is_floating_point() or value.is_complex()}
-    if len(kinds) != 1 or not next(iter(kinds))[0].is_floating_point or any(value.is_meta for value in known):
-        told = ", ".join(sorted(f"{str(dtype).removeprefix('torch.')} on {device}" for dtype, device in kinds))
-        refuse(argument, "have parameters and buffers of one float dtype on one device", told or "none")
-    return copied
 
 
 def tried(argument: str, module: nn.Module, shape: tuple[int, int, int], classes: int) -> None:
-    """Run a module that is ours in evaluation mode, and refuse what no method could use."""
-    weights = {name: value.detach().clone() for name, value in tensors(module.eval()).items()}
-    like = next(value for value in weights.values() if value.is_floating_point())
-    images = torch.randn((3, *shape), generator=torch.Generator().manual_seed(0)).to(like)
-    images[2] *= 10
-    trained = [name for name, value in module.named_parameters() if value.is_floating_point()]
-    parameters = {name: weights[name].requires_grad_() for name in trained}
-
-    def run(rows: Tensor) -> Tensor:
-        return torch.func.functional_call(module, weights, (rows,))
-
+    """Run a module that is ours once in evaluation mode, as `call` does, and refuse what no method could use."""
+    images = torch.randn((2, *shape), generator=torch.Generator().manual_seed(0))
     try:
+        weights = {name: value.detach().clone() for name, value in tensors(module.eval()).items()}
+        like = next(value for value in weights.values() if value.is_floating_point())
         with torch.no_grad(), torch.random.fork_rng(devices=[]):
-            plain, first, again, other = module(images[:2]), run(images[:2]), run(images[:2]), run(images[[0, 2]])
+            logits: Any = torch.func.functional_call(module, weights, (images.to(like),))
+        fits = logits.shape == (2, classes) and bool(logits.isfinite().all())
     except Exception as problem:
-        refuse(argument, f"run on images of shape {[2, *shape]}", said(problem))
-    if not isinstance(plain, Tensor) or plain.shape != (2, classes):
-        refuse(argument, f"give logits of shape [2, {classes}] for images {[2, *shape]}", errors.describe(plain))
-    apart = float((first[0] - other[0]).abs().max()) if bool(first.isfinite().all()) else 0.0
-    changed = [name for name, value in tensors(module).items() if not torch.equal(weights[name], value)]
-    for wrong, wanted, given in (
-        (not bool(plain.isfinite().all()), "give finite logits", "NaN or infinity"),
-        (not torch.equal(first, again), "give the same twice in evaluation mode", "logits that differ"),
-        (not torch.equal(plain, first), "be one that torch.func.functional_call can run", "other logits by it"),
-        (apart > 1e-2 * float(first.abs().max()), "judge each image by itself", "logits that change with the batch"),
-        (changed, "leave its tensors as they are in evaluation mode", f"a change of {', '.join(changed[:2])}"),
-    ):
-        if wrong:
-            refuse(argument, wanted, given)
-    leaves = {"the images": images.requires_grad_(), **parameters}
-    try:
-        with torch.enable_grad(), torch.random.fork_rng(devices=[]):
-            slopes = torch.autograd.grad(run(images).sum(), list(leaves.values()), allow_unused=True)
-    except Exception as problem:
-        refuse(argument, "be differentiable", said(problem))
-    unused = [name for name, slope in zip(leaves, slopes, strict=True) if slope is None]
-    if unused:
-        refuse(argument, "use all its parameters, and be differentiable", f"no derivative by {', '.join(unused[:2])}")
+        refuse(argument, f"run on images of shape {list(images.shape)}", said(problem))
+    if not fits:
+        refuse(argument, f"give finite logits of shape [2, {classes}] for two images", errors.describe(logits))
 
 
 def found_layers(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import importlib
 import os
 import threading
 from collections.abc import Mapping
@@ -19,22 +18,10 @@ from ..core import errors, randomness, storage
 from ..core.devices import moved
 from ..core.errors import DDLabError
 from ..core.parameters import Parameters
+from . import convnet, vit, zoo
 from .family import REGISTERED, Family, drawing, on_meta, refuse, tensors, tried
 
-FAMILIES = {
-    "convnet": "convnet",
-    "resnet18": "resnet",
-    "resnet50": "resnet50",
-    "vgg11": "vgg",
-    "mobilenet_v2": "mobilenet",
-    "shufflenet_v2_x0_5": "shufflenet",
-    "efficientnet_b0": "efficientnet",
-    "densenet121": "densenet",
-    "lenet": "lenet",
-    "mlp": "mlp",
-    "alexnet": "alexnet",
-    "vit": "vit",
-}
+FAMILIES: dict[str, Any] = {"convnet": convnet, **zoo.FAMILIES, "vit": vit}  # a module, or an Architecture
 LARGEST = 10**5  # channels, classes and pixels of a side; far above what fits, and far below what overflows
 _cache = threading.local()  # .skeletons: dict[NetworkSpec, nn.Module]
 _tried: set[NetworkSpec] = set()  # whose factory is known to start anew by the seed
@@ -133,8 +120,8 @@ def spec(family: str, **options: Any) -> NetworkSpec:
 
     Args:
         family: one of `ddlab.networks.FAMILIES`, or one of your own (`register`).
-        options: of that family (ConvNet: width, growth, depth, norm, activation, pooling, head; LeNet: activation, pooling;
-            MLP: width, depth, activation; AlexNet: norm; ViT: patch_size, width, depth, heads).
+        options: of that family (convnet: width, growth, depth, norm, activation, pooling, head; vit: patch_size, width, depth,
+            heads, norm).
 
     Raises:
         DDLabError: an unknown family or option, or a value that is not allowed.
@@ -155,8 +142,8 @@ def _parts(family: Any, options: Mapping[str, Any], argument: str = "family") ->
     return {"family": family, "options": found.options(dict(options)) if own else found.Options(**options)}
 
 
-def _family(name: str) -> Any:  # a module of ours, or a Family
-    return REGISTERED.get(name) or importlib.import_module(f"{__package__}.{FAMILIES[name]}")
+def _family(name: str) -> Any:  # ours, or a Family
+    return REGISTERED.get(name) or FAMILIES[name]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -165,8 +165,7 @@ def _steps(process: Any, config: Any, inputs: Inputs, state: Any) -> Iterator[St
     total = process.total_steps(config, inputs)
     while state.step < total:
         before = state.step
-        with storage.by_version():  # inputs stay as they are in a step
-            state, trace = process.update(config, inputs, state)
+        state, trace = process.update(config, inputs, state)
         check_goes_on(process, before, state)
         yield Step(state.step, total, state, trace)
 

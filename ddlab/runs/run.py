@@ -27,7 +27,7 @@ from torch import Tensor
 
 from ..core import errors, storage
 from ..core.errors import DDLabError, NonFiniteError
-from ..core.progress import Progress
+from ..core.progress import progress_bar
 from ..core.source import source
 from .look import look
 from .process import Inputs, Step, check_call, check_finite, check_goes_on
@@ -234,8 +234,7 @@ class Run:
             while self._state is not None and self._state.step < until:
                 begun = time.monotonic()
                 self.started = self.started or begun
-                with storage.by_version():
-                    state, trace = self.process.update(self.config, self.inputs, self._state)
+                state, trace = self.process.update(self.config, self.inputs, self._state)
                 check_goes_on(self.process, self._state.step, state)
                 self._take(state, trace)
                 now = time.monotonic()
@@ -288,8 +287,7 @@ class Run:
         else:
             state = self._first if self._first is not None else self._made()
         while state.step < step:
-            with storage.by_version():
-                state, _ = self.process.update(self.config, self.inputs, state)
+            state, _ = self.process.update(self.config, self.inputs, state)
         return state
 
     def to_end(
@@ -345,7 +343,7 @@ class Run:
             nonlocal saved
             if on_step is not None:
                 on_step(Step(run.step, run.total, run.state(), run._trace))
-            line.show(run.step)
+            bar.update(run.step - bar.n)
             if path is not None and time.monotonic() - saved > checkpoint_seconds:
                 save()
                 saved = time.monotonic()
@@ -353,7 +351,7 @@ class Run:
         if path is not None and not self.begun and self._first is None and os.path.exists(path):
             self._first = files.load(path, *parts, resume_anyway=resume_anyway)
         self.begin()
-        line, stopped = Progress(self.process.NAME, self.total, progress), False
+        bar = progress_bar(self.process.NAME, self.total, progress)
         try:
             if path is not None:  # what cannot be written or read back is known before the work, not after it
                 self._check_finite(self.state(), self._trace)
@@ -362,9 +360,12 @@ class Run:
                 last = self.step
             self.advance(watch=watch)
         except KeyboardInterrupt:
-            stopped = not self.complete
+            if not self.complete:
+                where = f"interrupted after step {self.step} of {self.total}"
+                print(f"{self.process.NAME}: {where}; the result is marked complete=False.")
+        finally:
+            bar.close()
         save(at_end=True)
-        line.close(stopped, self.step)
         return self.result()
 
     def result(self) -> Any:
@@ -445,8 +446,7 @@ class Runs:
         errors.check_instance("inputs", inputs, Inputs, "an Inputs")
         keep = Keep() if keep is None else keep
         where = (str(inputs.device), torch.__version__, torch.get_num_threads())
-        with storage.by_version():  # a laboratory asks several times at every drawing
-            key = (getattr(process, "NAME", None), source(process), config, inputs.fingerprint, where, keep)
+        key = (getattr(process, "NAME", None), source(process), config, inputs.fingerprint, where, keep)
         with self._lock:
             if new := key not in self._runs:
                 self._runs[key] = Run(

@@ -32,7 +32,7 @@ from .. import networks
 from ..core import errors
 from ..core.boundary import Count, Images, Index, checked, within
 from ..core.errors import DDLabError
-from ..core.progress import Progress
+from ..core.progress import progress_bar
 from ..data.augmentation import TeacherMode, Views
 from ..distilled import DistilledSet, EpochLabels, OnlineTeacher, StoredLabels, Targets
 from ..networks import Network
@@ -156,14 +156,14 @@ def _epoch_logits(inputs: Inputs, views: Views, epochs: int, progress: bool) -> 
     assert source is not None
     count, per_epoch = len(source), views.steps_per_epoch(len(source))
     logits = torch.zeros((epochs, count, source.classes), dtype=torch.float16)
-    line = Progress("relabelling", epochs * per_epoch, progress)
-    for step in range(line.total):
+    bar = progress_bar("relabelling", epochs * per_epoch, progress)
+    for step in range(epochs * per_epoch):
         rows = views.indices(count, step)
         images = source.images[rows].to(inputs.device)
         view = views.view(images, mean=source.mean, std=source.std, step=step)
         logits[step // per_epoch, rows] = _labels_of(inputs.teachers, view.images, views).half().cpu()
-        line.show(step + 1)
-    line.close(False, line.total)
+        bar.update()
+    bar.close()
     return logits
 
 

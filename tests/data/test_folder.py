@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -138,7 +137,7 @@ class TestFolder:
 
 def _first_is_tall(root: Path) -> bool:
     """The split decides which file is the first of the training images."""
-    train, _ = folder._split(folder._listing(root, folder._Notes()), 0.2, 0)
+    train, _ = folder._split(folder._listing(root), 0.2, 0)
     return Path(train["cat"][0]).name == "0.png"
 
 
@@ -157,14 +156,6 @@ def broken(file: Path) -> None:
     content = noise(file)
     half = len(content) // 2
     file.write_bytes(content[:half] + bytes(200) + content[half + 200 :])
-
-
-def listening(file: Path) -> None:
-    here = os.getcwd()
-    os.chdir(file.parent)  # a socket's path has at most 108 characters
-    with socket.socket(socket.AF_UNIX) as place:
-        place.bind(file.name)
-    os.chdir(here)
 
 
 def split_tree(root: Path, *splits: str) -> None:
@@ -195,17 +186,6 @@ def in_cat(name: str, make: Callable[[Path], Any]) -> Callable[[Path], None]:
     return made
 
 
-def among_many(name: str, make: Callable[[Path], Any]) -> Callable[[Path], None]:
-    """One more file among so many that it is not looked at when channels are counted."""
-
-    def made(root: Path) -> None:
-        tree(root / "train", count=40)
-        tree(root / "test")
-        make(root / "train" / "cat" / name)
-
-    return made
-
-
 def saved(mode: str) -> Callable[[Path], None]:
     return lambda file: Image.new("RGB", (10, 10), (100, 100, 100)).convert(mode).save(file)
 
@@ -224,41 +204,31 @@ READ: dict[str, tuple[Any, dict[str, Any], int, list[str]]] = {
         for kind in ("jpeg", "jfif", "bmp", "gif", "webp", "pgm", "ppm", "tif", "tiff")
     },
     **{f"mode {mode}": (in_cat("a.png", saved(mode)), {}, 11, []) for mode in ("1", "LA")},
-    **{
-        f"mode {mode} among grey": (
-            among_many(name, saved(mode)),
-            {},
-            91,
-            ["1 of 91 images", "made grey", "cat/" + name, "channels=3"],
-        )
-        for mode, name in (("RGB", "00.png"), ("P", "00.png"), ("RGBA", "00.png"), ("CMYK", "00.jpg"))
-    },
     "grey was asked for": (in_cat("a.png", saved("RGB")), {"channels": 1}, 11, []),
     "colour was asked for": (in_cat("a.png", saved("RGB")), {"channels": 3}, 11, []),
     "16 bits": (in_cat("a.png", sixteen), {}, 11, []),
-    "animated gif": (in_cat("a.gif", animation), {}, 11, ["1 animations", "first picture", "cat/a.gif"]),
-    "animated webp": (in_cat("a.webp", animation), {"channels": 1}, 11, ["1 animations"]),
+    "animated gif": (in_cat("a.gif", animation), {}, 11, []),
+    "animated webp": (in_cat("a.webp", animation), {"channels": 1}, 11, []),
     "other files": (
         in_cat("a.npy", lambda file: (file.touch(), file.with_name("notes").touch())),
         {},
         10,
-        ["2 files", "no images", ".npy 1", "no suffix 1"],
+        ["2 files", "no images"],
     ),
-    "FIFO that is no image": (in_cat("pipe", os.mkfifo), {}, 10, ["1 files"]),
     "hidden file": (in_cat(".a.png", lambda file: file.write_text("x")), {}, 10, []),
     "hidden folder": (lambda r: (tree(r), (r / ".git").mkdir(), (r / "__MACOSX").mkdir()), {}, 10, []),
     "image beside the classes": (
         lambda r: (tree(r), picture(r / "x.png", 1)),
         {},
         10,
-        ["1 files beside the class folders", "x.png"],
+        [],
     ),
     "text beside the classes": (lambda r: (tree(r), (r / "readme.md").touch()), {}, 10, []),
     "dangling link as class": (
         lambda r: (tree(r), (r / "fox").symlink_to(r / "none")),
         {},
         10,
-        ["beside the class folders", "fox"],
+        [],
     ),
     "nested folders": (lambda r: (tree(r), tree(r / "cat", ("images", "more/deep"), count=2)), {}, 14, []),
     "folder named p.png": (in_cat("p.png", Path.mkdir), {}, 10, []),
@@ -276,9 +246,8 @@ READ: dict[str, tuple[Any, dict[str, Any], int, list[str]]] = {
         lambda r: split_tree(r, "train", "val", "test"),
         {},
         8,
-        ["beside the splits", "['val']", "test="],
+        [],
     ),
-    "val is asked for": (lambda r: split_tree(r, "train", "val", "test"), {"test": "val"}, 8, []),
     "long name": (classes("a" * 255, "b"), {}, 4, []),
     "strange names": (classes("<!--<script>", "a\nb", "%s {x} $1$", "\u202e"), {}, 8, []),
     "name of other bytes": (classes(os.fsdecode(b"\xff\xfe"), "b"), {}, 4, []),
@@ -286,7 +255,7 @@ READ: dict[str, tuple[Any, dict[str, Any], int, list[str]]] = {
 REFUSED: dict[str, tuple[Any, dict[str, Any], list[str]]] = {
     "no folder": (lambda r: r.rmdir(), {}, ["path", "existing folder"]),
     "a file": (lambda r: (r.rmdir(), r.touch()), {}, ["path", "existing folder"]),
-    "no classes": (lambda r: None, {}, ["path", "one folder per class"]),
+    "no classes": (lambda r: None, {}, ["path", "at least two class folders"]),
     "one class": (lambda r: tree(r, ("cat",)), {}, ["path", "at least two class folders", "['cat']"]),
     "empty class": (lambda r: (tree(r), (r / "none").mkdir()), {}, ["path", "every class folder", "none"]),
     "class of one image": (lambda r: tree(r, count=1), {}, ["path", "at least two images per class", "'cat'"]),
@@ -295,30 +264,14 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], list[str]]] = {
         {},
         ["path", "same class folders", "['dog', 'fox']"],
     ),
-    "empty test": (lambda r: (tree(r / "train"), (r / "test").mkdir()), {}, ["path", "one folder per class"]),
+    "empty test": (lambda r: (tree(r / "train"), (r / "test").mkdir()), {}, ["path", "at least two class folders"]),
     "train alone": (lambda r: split_tree(r, "train"), {}, ["both train and test (or val)", "['train']"]),
     "test alone": (lambda r: split_tree(r, "test"), {}, ["both train and test"]),
-    "no such test": (tree, {"test": "none"}, ["test", "existing folder", "none"]),
-    "test images that are those of training": (tree, {"test": "."}, ["test", "another folder"]),
-    "FIFO": (in_cat("p.png", os.mkfifo), {}, ["path", "p.png", "a FIFO"]),
-    "socket": (in_cat("p.png", listening), {}, ["path", "p.png", "a socket"]),
-    "device": (in_cat("p.png", lambda file: file.symlink_to("/dev/zero")), {}, ["path", "p.png", "a device"]),
-    "dangling link": (
-        in_cat("p.png", lambda file: file.symlink_to("none")),
-        {},
-        ["path", "p.png", "a link to nothing"],
-    ),
-    "link to itself": (
-        in_cat("p.png", lambda file: file.symlink_to(file)),
-        {},
-        ["path", "p.png", "not to be read", "symbolic links"],
-    ),
-    "link to a folder above": (in_cat("p", lambda file: file.symlink_to("..")), {}, ["path", "leads back"]),
-    "zero bytes": (in_cat("p.png", Path.touch), {}, ["readable images", "p.png", "empty"]),
+    "zero bytes": (in_cat("p.png", Path.touch), {}, ["readable images", "p.png"]),
     "text": (
         in_cat("p.jpg", lambda file: file.write_text("hello " * 99)),
         {},
-        ["readable images", "p.jpg", "no image"],
+        ["readable images", "p.jpg"],
     ),
     "truncated png": (in_cat("p.png", cut), {"size": 64}, ["readable images", "p.png", "truncated"]),
     "truncated jpg": (in_cat("p.jpg", cut), {"size": 64}, ["readable images", "p.jpg", "truncated"]),
@@ -329,6 +282,7 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], list[str]]] = {
     "small size": (tree, {"size": 7}, ["size", "[8, 512]"]),
     "two channels": (tree, {"channels": 2}, ["channels", "one of 1, 3"]),
     "all for testing": (tree, {"test_fraction": 0.95}, ["test_fraction"]),
+    "more than memory holds": (tree, {"size": 512}, ["limit", "size=", "10 images of 512 px"]),
     "unknown option": (tree, {"split": 1}, ["option"]),
 }
 
@@ -348,33 +302,11 @@ def test_what_is_read(case: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_is_refused(case: str, tmp_path: Path) -> None:
+def test_what_is_refused(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make, options, words = REFUSED[case]
     (tmp_path / "root").mkdir()
     make(tmp_path / "root")
+    if case == "more than memory holds":
+        monkeypatch.setattr(folder, "_LARGEST", 10**6)
     with refuses(*words):
         data.load("folder", tmp_path / "root", **options)
-
-
-@pytest.mark.parametrize("what", ["file", "folder"])
-def test_without_permission(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Root may read everything: the system's refusal is played."""
-    tree(tmp_path)
-
-    def refused(*_: Any, **__: Any) -> Any:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(*((folder, "open") if what == "file" else (Path, "iterdir")), refused, raising=False)
-    with refuses("path", f"{what}s that can be read", "Permission denied"):
-        data.load("folder", tmp_path)
-
-
-def test_the_chosen_test_is_not_a_class(tmp_path: Path) -> None:
-    tree(tmp_path / "mine")
-    tree(tmp_path / "mine" / "held", count=1)
-    tree(tmp_path / "other", count=3)
-    for test, count in (("held", 2), (tmp_path / "other", 6)):
-        if count == 6:
-            (tmp_path / "mine" / "held").rename(tmp_path / "held")
-        found = data.load("folder", tmp_path / "mine", test=test)
-        assert found.class_names == ("cat", "dog") and len(found.train_labels) == 10 and len(found.test_labels) == count

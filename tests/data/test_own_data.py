@@ -10,6 +10,7 @@ import torch
 from PIL import Image
 from torch.utils.data import Dataset, IterableDataset, Subset, TensorDataset
 
+from ddlab import data as own
 from ddlab.data import ImageData
 from tests.stand_in_datasets import stand_in
 from tests.support import made_data, refuses
@@ -42,23 +43,23 @@ EXPECTED = sorted(zip(PIXELS.reshape(12, -1).tolist(), LABELS.tolist(), strict=T
 )
 @pytest.mark.parametrize("labels", [LABELS, LABELS.tolist(), torch.from_numpy(LABELS), np.array(list("abc"))[LABELS]])
 def test_arrays(images: Any, labels: Any) -> None:
-    found = ImageData.from_arrays(images, labels, name="mine")
+    found = own.from_arrays(images, labels, name="mine")
     assert everything(found) == ([image for image, _ in EXPECTED], [label for _, label in EXPECTED])
     assert found.name == "mine" and found.channels == 3 and found.image_size == (8, 6)
     assert found.class_names == (("a", "b", "c") if isinstance(labels[0], str) else ("0", "1", "2"))
     assert found.class_counts("train").tolist() == [3] * 3 and found.class_counts("test").tolist() == [1] * 3
-    assert found.fingerprint == ImageData.from_arrays(images, labels, name="mine").fingerprint
-    assert found.fingerprint != ImageData.from_arrays(images, labels, name="mine", seed=1).fingerprint
+    assert found.fingerprint == own.from_arrays(images, labels, name="mine").fingerprint
+    assert found.fingerprint != own.from_arrays(images, labels, name="mine", seed=1).fingerprint
 
 
 def test_arrays_of_both_splits_and_other_labels() -> None:
     grey = PIXELS[..., 0]
-    found = ImageData.from_arrays(grey, LABELS + 4, test_images=grey[:2], test_labels=[6, 4])
+    found = own.from_arrays(grey, LABELS + 4, test_images=grey[:2], test_labels=[6, 4])
     assert found.channels == 1 and found.class_names == ("4", "5", "6") and found.test_labels.tolist() == [2, 0]
     assert np.array_equal(found.train_images[:, 0].numpy(), grey)
-    named = ImageData.from_arrays(grey, ["x", "y"] * 6, class_names=("y", "x"))
+    named = own.from_arrays(grey, ["x", "y"] * 6, class_names=("y", "x"))
     assert named.class_names == ("y", "x") and int(named.class_counts("train")[1]) == 5
-    deep = ImageData.from_arrays(PIXELS.repeat(2, 3), LABELS, layout="nhwc")
+    deep = own.from_arrays(PIXELS.repeat(2, 3), LABELS, layout="nhwc")
     assert deep.channels == 6
 
 
@@ -94,7 +95,7 @@ NO = np.zeros((4, 8, 8), np.uint8)
 )
 def test_arrays_that_are_refused(images: Any, labels: Any, options: dict[str, Any], words: list[str]) -> None:
     with refuses(*words):
-        ImageData.from_arrays(images, labels, **options)
+        own.from_arrays(images, labels, **options)
 
 
 class Pictures(Dataset):
@@ -116,28 +117,27 @@ class Pictures(Dataset):
 def test_datasets() -> None:
     expected = ([image for image, _ in EXPECTED], [label for _, label in EXPECTED])
     pictures = Pictures()
-    found = ImageData.from_dataset(pictures)
+    found = own.from_dataset(pictures)
     assert everything(found) == expected and found.class_names == Pictures.classes
     assert pictures.asked == list(range(12))
-    assert everything(ImageData.from_dataset(Pictures(np.asarray))) == expected
+    assert everything(own.from_dataset(Pictures(np.asarray))) == expected
     floats = TensorDataset(torch.from_numpy(PIXELS).permute(0, 3, 1, 2) / 255, torch.from_numpy(LABELS))
-    assert everything(ImageData.from_dataset(floats)) == expected
+    assert everything(own.from_dataset(floats)) == expected
     assert (
-        everything(ImageData.from_dataset([(image, "abc"[n]) for image, n in zip(PIXELS, LABELS, strict=True)]))
-        == expected
+        everything(own.from_dataset([(image, "abc"[n]) for image, n in zip(PIXELS, LABELS, strict=True)])) == expected
     )
-    both = ImageData.from_dataset(pictures, test=Subset(pictures, [1, 5]), name="both")
+    both = own.from_dataset(pictures, test=Subset(pictures, [1, 5]), name="both")
     assert len(both.train_labels) == 12 and both.test_labels.tolist() == [1, 2]
-    assert ImageData.from_dataset(Subset(pictures, list(range(9)))).class_names == Pictures.classes
+    assert own.from_dataset(Subset(pictures, list(range(9)))).class_names == Pictures.classes
 
 
 def test_datasets_are_cut_and_scaled() -> None:
-    found = ImageData.from_dataset(Pictures(), limit=2, size=5, channels=1)
+    found = own.from_dataset(Pictures(), limit=2, size=5, channels=1)
     assert found.image_size == (5, 5) and found.channels == 1
     assert found.class_counts().tolist() == found.class_counts("test").tolist() == [1] * 3
     mixed = [(Image.fromarray(PIXELS[0]), 0), (PIXELS[1][..., 0], 0)] * 2 + [(PIXELS[2], 1)] * 2
-    assert ImageData.from_dataset(mixed).channels == 3 and ImageData.from_dataset(mixed, channels=1).channels == 1
-    colour = ImageData.from_dataset([(PIXELS[0][..., 0], n % 2) for n in range(4)], channels=3, size=8)
+    assert own.from_dataset(mixed).channels == 3 and own.from_dataset(mixed, channels=1).channels == 1
+    colour = own.from_dataset([(PIXELS[0][..., 0], n % 2) for n in range(4)], channels=3, size=8)
     assert torch.equal(colour.train_images[:, 0], colour.train_images[:, 2])
 
 
@@ -174,47 +174,47 @@ class Broken(Pictures):
 )
 def test_datasets_that_are_refused(dataset: Any, options: dict[str, Any], words: list[str]) -> None:
     with refuses(*words):
-        ImageData.from_dataset(dataset, **options)
+        own.from_dataset(dataset, **options)
 
 
 def test_hugging_face(monkeypatch: pytest.MonkeyPatch) -> None:
     """By a stand-in with the names that are used: the package itself is not among the test requirements."""
     stand_in(monkeypatch)
     data = made_data(channels=3)
-    given = data.to_hf()
+    given = own.to_hf(data)
     assert list(given) == ["train", "test"] and given["train"].features["label"].names == list(data.class_names)
-    found = ImageData.from_hf(given, name=data.name)
+    found = own.from_hf(given, name=data.name)
     assert found.fingerprint == data.fingerprint
-    split = ImageData.from_hf(given["train"], limit=4)
+    split = own.from_hf(given["train"], limit=4)
     assert len(split.train_labels) + len(split.test_labels) == 12
     given["validation"] = given.pop("test")
-    assert ImageData.from_hf(given, name=data.name).fingerprint == data.fingerprint
+    assert own.from_hf(given, name=data.name).fingerprint == data.fingerprint
     with refuses("label", "'image', 'label'"):
-        ImageData.from_hf(given, label="fine_label")
+        own.from_hf(given, label="fine_label")
     with refuses("dataset", "train"):
-        ImageData.from_hf({"test": given["train"]})
+        own.from_hf({"test": given["train"]})
     with refuses("dataset", "features"):
-        ImageData.from_hf([])
+        own.from_hf([])
     del given["train"].features["label"]
     with refuses("label", "ClassLabel", "['image']"):
-        ImageData.from_hf(given)
+        own.from_hf(given)
 
 
 def test_hugging_face_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "datasets", None)
     with refuses("ddlab[hf]"):
-        made_data().to_hf()
+        own.to_hf(made_data())
 
 
 def test_the_package_itself() -> None:
     pytest.importorskip("datasets")
     data = made_data(channels=3)
-    assert ImageData.from_hf(data.to_hf(), name=data.name).fingerprint == data.fingerprint
+    assert own.from_hf(own.to_hf(data), name=data.name).fingerprint == data.fingerprint
 
 
 def test_unbalanced_classes_are_said() -> None:
     images = np.zeros((30, 8, 8), np.uint8)
-    even, uneven = (ImageData.from_arrays(images, ["<b>"] * n + ["dog"] * (30 - n)) for n in (15, 5))
+    even, uneven = (own.from_arrays(images, ["<b>"] * n + ["dog"] * (30 - n)) for n in (15, 5))
     assert "unbalanced" not in repr(even) and even.class_weights().tolist() == [1, 1]
     assert "unbalanced: 4 of '<b>' to 20 of 'dog'" in repr(uneven) and "class_weights" in repr(uneven)
     assert uneven.class_weights().tolist() == pytest.approx([3, 0.6])

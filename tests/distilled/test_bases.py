@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +15,17 @@ from ddlab.distilled import bases, factorisation
 from tests.support import assert_same, draw_globally, refuses
 
 SHAPES = {"rows": st.integers(3, 12), "width": st.integers(1, 6), "seed": st.integers(0, 999)}
+
+
+@pytest.fixture
+def solver(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """ "exact", or "randomised", as many points would have it."""
+    if request.param == "randomised":
+        monkeypatch.setattr(bases, "LARGEST_EXACT", 0)
+    return request.param
+
+
+both_solvers = pytest.mark.parametrize("solver", ["exact", "randomised"], indirect=True)
 
 
 def cloud(*shape: int, seed: int = 0, shift: float = 0.0) -> Tensor:
@@ -68,32 +77,30 @@ def test_are_the_eigenvectors_of_the_looped_covariance(
     assert (found.points, found.centred) == (rows, centred)
 
 
-@pytest.mark.parametrize("solver", ["full", "randomised"])
-def test_agree_with_scikit_learn(solver: Any) -> None:
+@both_solvers
+def test_agree_with_scikit_learn(solver: str) -> None:
     from sklearn.decomposition import PCA
 
     points = natural()
     reference = PCA(6, svd_solver="full").fit(points.flatten(1).numpy())
-    found = bases.principal_bases(points, count=6, solver=solver)
+    found = bases.principal_bases(points, count=6)
     assert found.bases.shape == (6, 1, 8, 8) and found.mean.shape == (1, 8, 8)
     # scikit-learn divides by n - 1.
     np.testing.assert_allclose(found.variances, reference.explained_variance_ * 299 / 300, rtol=1e-3)
     np.testing.assert_allclose(found.explained, reference.explained_variance_ratio_, rtol=1e-3)
-    if solver == "full":
+    if solver == "exact":
         signs = np.sign((reference.components_ * found.bases.flatten(1).numpy()).sum(1))
         np.testing.assert_allclose(found.bases.flatten(1), signs[:, None] * reference.components_, atol=1e-8)
 
 
-@pytest.mark.parametrize("solver", ["full", "randomised"])
+@both_solvers
 @pytest.mark.parametrize("centred", [True, False])
-def test_the_sign_is_that_of_the_largest_entry(solver: Any, centred: bool) -> None:
+def test_the_sign_is_that_of_the_largest_entry(solver: str, centred: bool) -> None:
     points = natural()
-    found = bases.principal_bases(points, count=5, solver=solver, centred=centred)
+    found = bases.principal_bases(points, count=5, centred=centred)
     flat = found.bases.flatten(1)
     assert (flat.gather(1, flat.abs().argmax(1, keepdim=True)) > 0).all()
-    torch.testing.assert_close(
-        bases.principal_bases(-points, count=5, solver=solver, centred=centred).bases, found.bases
-    )
+    torch.testing.assert_close(bases.principal_bases(-points, count=5, centred=centred).bases, found.bases)
 
 
 def test_of_entries_alike_the_first_is_positive() -> None:
@@ -103,48 +110,15 @@ def test_of_entries_alike_the_first_is_positive() -> None:
         assert bases.principal_bases(turned, count=1).bases[0, 0] > 0
 
 
-def test_the_randomised_solver_depends_on_its_seed_alone() -> None:
+def test_the_randomised_solver_depends_on_its_seed_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     points = natural()
-    first = bases.principal_bases(points, count=4, solver="randomised", seed=1)
+    monkeypatch.setattr(bases, "LARGEST_EXACT", 300 * 64 * 64 - 1)
+    first = bases.principal_bases(points, count=4, seed=1)
     draw_globally()
-    assert_same(first, bases.principal_bases(points, count=4, solver="randomised", seed=1))
-    other = bases.principal_bases(points, count=4, solver="randomised", seed=2)
+    assert_same(first, bases.principal_bases(points, count=4, seed=1))
+    other = bases.principal_bases(points, count=4, seed=2)
     assert not torch.equal(first.bases, other.bases), "another seed draws other directions to begin with"
     torch.testing.assert_close(first.bases, other.bases, rtol=0, atol=1e-3)
-
-
-def test_auto_is_full_for_little_and_randomised_for_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    points = natural()
-    chosen = {solver: bases.principal_bases(points, count=4, solver=solver) for solver in ("full", "randomised")}
-    assert_same(bases.principal_bases(points, count=4), chosen["full"])
-    monkeypatch.setattr(bases, "LARGEST_FULL", 300 * 64 * 64 - 1)
-    assert_same(bases.principal_bases(points, count=4), chosen["randomised"])
-
-
-@given(rows=st.integers(24, 60), count=st.integers(1, 4), seed=st.integers(0, 99), cuts=st.lists(st.integers(1, 59)))
-def test_batches_of_any_length_give_the_same_bases(rows: int, count: int, seed: int, cuts: list[int]) -> None:
-    """Six dimensions are never more than the 2 count + 10 that are kept: nothing is lost."""
-    points = cloud(rows, 6, seed=seed, shift=2.0)
-    ends = sorted({0, rows, *(cut for cut in cuts if cut < rows)})
-    batches = [points[low:high] for low, high in itertools.pairwise(ends)]
-    found, full = bases.incremental_bases(iter(batches), count=count), bases.principal_bases(points, count=count)
-    torch.testing.assert_close(found.variances, full.variances, rtol=1e-9, atol=0)
-    torch.testing.assert_close(found.mean, full.mean)
-    assert found.total_variance == pytest.approx(full.total_variance)
-    assert (found.points, found.centred) == (rows, True)
-    gaps = bases.spectrum(points)[: count + 1].diff().abs()
-    if float(gaps.min()) > 1e-3:
-        torch.testing.assert_close(found.bases, full.bases, rtol=0, atol=1e-7)
-
-
-def test_batches_lose_little_where_variances_fall_fast() -> None:
-    points = natural(600)
-    found, full = bases.incremental_bases(points.split(50), count=5), bases.principal_bases(points, count=5)
-    assert found.bases.shape == (5, 1, 8, 8) and found.mean.shape == (1, 8, 8)
-    torch.testing.assert_close(found.variances, full.variances, rtol=1e-2, atol=0)
-    assert found.total_variance == pytest.approx(full.total_variance), "exact, though 44 of 64 directions are dropped"
-    overlap = (found.bases.flatten(1) @ full.bases.flatten(1).T).square().sum() / 5
-    assert float(overlap) > 0.99
 
 
 def test_nothing_reconstructs_better() -> None:
@@ -184,15 +158,13 @@ def test_the_rank_is_that_without_rounding(dtype: torch.dtype, shift: float) -> 
     assert bases.rank(cloud(60, 20).to(dtype)) == 20
 
 
-@pytest.mark.parametrize("solver", ["full", "randomised", "incremental"])
+@both_solvers
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_more_bases_than_the_rank_are_refused(solver: Any, dtype: torch.dtype) -> None:
+def test_more_bases_than_the_rank_are_refused(solver: str, dtype: torch.dtype) -> None:
     points = low_rank(60, 40, 7, dtype)
 
     def found(count: int) -> bases.PrincipalBases:
-        if solver == "incremental":
-            return bases.incremental_bases(points.split(11), count=count)
-        return bases.principal_bases(points, count=count, solver=solver)
+        return bases.principal_bases(points, count=count)
 
     assert len(found(7).bases) == 7 and found(7).bases.dtype == dtype
     assert float(found(7).explained.sum()) == pytest.approx(1)
@@ -210,24 +182,18 @@ def test_few_points_have_few_bases() -> None:
         bases.principal_bases(points, count=4)
 
 
-def test_points_that_do_not_differ_have_none() -> None:
+@both_solvers
+def test_points_that_do_not_differ_have_none(solver: str) -> None:
     same = torch.full((5, 3), 0.1)
-    for solver in ("full", "randomised"):
-        with refuses("points", "two points that differ"):
-            bases.principal_bases(same, count=1, solver=solver)
-        assert len(bases.principal_bases(same, count=1, solver=solver, centred=False).bases) == 1
-        with refuses("points", "not all 0"):
-            bases.principal_bases(same * 0, count=1, solver=solver, centred=False)
-        with refuses("points", "two points that differ"):
-            bases.principal_bases(same[:1], count=1, solver=solver)
+    with refuses("points", "two points that differ"):
+        bases.principal_bases(same, count=1)
+    assert len(bases.principal_bases(same, count=1, centred=False).bases) == 1
+    with refuses("points", "not all 0"):
+        bases.principal_bases(same * 0, count=1, centred=False)
+    with refuses("points", "two points that differ"):
+        bases.principal_bases(same[:1], count=1)
     with refuses("points", "two points that differ"):  # their squares are 0 in float64
         bases.principal_bases(cloud(5, 3) * 1e-200, count=1)
-    with refuses("batches", "two points that differ"):
-        bases.incremental_bases([same, same], count=1)
-    with refuses("batches", "two points together", "1"):
-        bases.incremental_bases([same[:1]], count=1)
-    with refuses("batches", "two points together", "0"):
-        bases.incremental_bases([], count=1)
 
 
 def test_float32_points_give_float32_bases_and_no_gradient() -> None:
@@ -270,18 +236,9 @@ def test_bad_points(points: Tensor) -> None:
     for call in (bases.spectrum, bases.rank, lambda wrong: bases.principal_bases(wrong, count=1)):
         with refuses("points"):
             call(points)
-    with refuses("batches"):
-        bases.incremental_bases([points], count=1)
 
 
-def test_bad_input() -> None:
-    points = cloud(5, 3)
-    for other in (cloud(5, 4), cloud(5, 3).float()):
-        with refuses("batches"):
-            bases.incremental_bases([points, other], count=1)
-    for rows in (torch.ones(4, 3, 2), torch.tensor(1.0)):
-        with refuses("batches", "an iterable of tensors"):
-            bases.incremental_bases(rows, count=1)
+def test_bad_values() -> None:
     for values in (torch.zeros(3), torch.tensor([1.0, -0.1]), torch.zeros(0)):
         with refuses("values", "one above 0"):
             bases.effective_rank(values)

@@ -21,15 +21,15 @@ WIDE, NARROW = networks.spec("convnet", width=8), networks.spec("convnet", width
 @pytest.mark.parametrize("labels", ["hard", "online"])
 def test_each_is_what_evaluate_gives(labels: str, grey: ImageData, distilled: DistilledSet, teacher: Network) -> None:
     options: dict[str, Any] = {"labels": labels, "teacher": teacher, "seeds": (0, 4), "config": CONFIG}
-    found = across(distilled, grey, networks=[WIDE, "mlp", NARROW], **options)
-    assert found.complete and list(found.evaluations) == ["convnet(width=8)", "mlp", "convnet(width=4)"]
-    for spec in (WIDE, networks.spec("mlp"), NARROW):
+    found = across(distilled, grey, networks=[WIDE, "vit", NARROW], **options)
+    assert found.complete and list(found.evaluations) == ["convnet(width=8)", "vit", "convnet(width=4)"]
+    for spec in (WIDE, networks.spec("vit"), NARROW):
         expected, one = evaluate(distilled, grey, network=spec, **options), found.evaluations[spec.title]
-        if spec.family == "mlp":
-            assert evaluate(distilled, grey, network="mlp", **options).per_seed == expected.per_seed
+        if spec.family == "vit":
+            assert evaluate(distilled, grey, network="vit", **options).per_seed == expected.per_seed
         assert (one.per_seed, one.network, one.labels) == (expected.per_seed, spec.title, labels)
-    low, high = found.evaluations["mlp"].interval or (0, 0)
-    assert found.table().splitlines()[3] == f"| mlp | {found.evaluations['mlp'].mean:.3f} | {low:.3f} to {high:.3f} |"
+    low, high = found.evaluations["vit"].interval or (0, 0)
+    assert found.table().splitlines()[3] == f"| vit | {found.evaluations['vit'].mean:.3f} | {low:.3f} to {high:.3f} |"
     assert len(found.table().splitlines()) == 5
 
 
@@ -44,7 +44,7 @@ def test_an_interrupt_leaves_whole_architectures(
         return update(config, inputs, state)
 
     def run() -> Architectures:
-        return across(distilled, grey, networks=[WIDE, NARROW, "mlp"], labels="hard", seeds=(6, 7), config=CONFIG)
+        return across(distilled, grey, networks=[WIDE, NARROW, "vit"], labels="hard", seeds=(6, 7), config=CONFIG)
 
     monkeypatch.setattr(supervised, "update", stopped)
     stop = (WIDE.title, 6)
@@ -63,7 +63,7 @@ def test_an_interrupt_leaves_whole_architectures(
     ]
 
 
-@pytest.mark.parametrize("wrong", [[], "mlp", ["mlp", "mlp"], ["nothing"], [3], 3, None, {"mlp"}])
+@pytest.mark.parametrize("wrong", [[], "vit", ["vit", "vit"], ["nothing"], [3], 3, None, {"vit"}])
 def test_bad_networks(wrong: Any, grey: ImageData, distilled: DistilledSet) -> None:
     with refuses("'nothing'" if wrong == ["nothing"] else "networks"):
         across(distilled, grey, networks=wrong, labels="hard")

@@ -1,4 +1,4 @@
-"""Entropies against scipy and loops, the counted one's shortfall against Monte Carlo, and the images to compare with."""
+"""Entropies against scipy and loops, and the images to compare with."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from torch import Tensor
 
 from ddlab import networks
 from ddlab.data import ImageData
@@ -20,73 +19,40 @@ from ddlab.networks import Network
 from tests.support import refuses
 
 HISTOGRAMS = st.lists(st.integers(0, 10**6), min_size=1, max_size=9).filter(any)
-SKEWED = torch.tensor([0.5, 0.25, 0.125, 0.0625, 0.0625, 0.0], dtype=torch.float64)
 
 
-def counted(values: np.ndarray, bins: int, correction: str) -> float:
-    """Entropy of whole numbers, by scipy and the definition of the correction."""
+def counted(values: np.ndarray, bins: int) -> float:
+    """Entropy of whole numbers, by scipy."""
     counts = np.bincount(values.ravel(), minlength=bins)
-    bits = float(stats.entropy(counts, base=2))
-    return bits + (correction != "none") * ((counts > 0).sum() - 1) / (2 * counts.sum() * math.log(2))
+    return float(stats.entropy(counts, base=2))
 
 
 @given(counts=HISTOGRAMS)
 def test_a_histogram_has_the_entropy_that_scipy_gives(counts: list[int]) -> None:
-    bits = float(entropy.histogram_entropy(torch.tensor(counts), correction="none"))
+    bits = float(entropy.histogram_entropy(torch.tensor(counts)))
     assert bits == pytest.approx(float(stats.entropy(counts, base=2)), abs=1e-12)
     assert 0 <= bits <= math.log2(len(counts)) + 1e-12 and math.copysign(1, bits) == 1
-    occupied, total = sum(count > 0 for count in counts), sum(counts)
-    corrected = float(entropy.histogram_entropy(torch.tensor(counts), correction="miller-madow"))
-    assert corrected == pytest.approx(bits + (occupied - 1) / (2 * total * math.log(2)), abs=1e-12)
 
 
 def test_histograms_stand_in_any_shape_and_a_single_bin_has_none() -> None:
     counts = torch.tensor([[[4, 4, 0, 0], [9, 0, 0, 0]], [[1, 1, 1, 1], [0, 0, 3, 1]]])
-    bits = entropy.histogram_entropy(counts, correction="none")
+    bits = entropy.histogram_entropy(counts)
     torch.testing.assert_close(bits, torch.tensor([[1, 0], [2, 0.8112781244591328]], dtype=torch.float64))
-    for correction in entropy.CORRECTIONS:
-        single = entropy.histogram_entropy(torch.tensor([[7], [1]]), correction=correction)
-        assert single.tolist() == [0, 0] and not single.signbit().any()
+    single = entropy.histogram_entropy(torch.tensor([[7], [1]]))
+    assert single.tolist() == [0, 0] and not single.signbit().any()
 
 
-@pytest.mark.parametrize("probabilities", [SKEWED, torch.full((16,), 1 / 16)], ids=["skewed", "even"])
-@pytest.mark.parametrize("draws", [1, 4, 20, 200])
-def test_the_shortfall_is_that_of_samples(probabilities: Tensor, draws: int) -> None:
-    """The mean over 20,000 histograms lies within 4 standard errors; that of the corrected entropy is nearer to the truth."""
-    exact = probabilities.double().numpy() / float(probabilities.sum())
-    counts = torch.from_numpy(np.random.default_rng(draws).multinomial(draws, exact, size=20_000))
-    truth = float(stats.entropy(exact, base=2))
-    found = truth - entropy.histogram_entropy(counts, correction="none")
-    expected = entropy.plug_in_shortfall(probabilities, draws=draws)
-    error = float(found.std()) / math.sqrt(len(found))
-    assert abs(float(found.mean()) - expected) <= 4 * error + 1e-6
-    left = float((truth - entropy.histogram_entropy(counts, correction="miller-madow")).mean())
-    assert draws == 1 or abs(left) < expected
-
-
-def test_the_shortfall_in_closed_form_and_to_first_order() -> None:
-    assert entropy.plug_in_shortfall(SKEWED, draws=1) == pytest.approx(1.875), "one draw: all of the entropy"
-    half = torch.tensor([0.5, 0.5])
-    assert entropy.plug_in_shortfall(half, draws=2) == pytest.approx(0.5), "0 or 1 bit, each half of the time"
-    assert entropy.plug_in_shortfall(torch.tensor([0.0, 1.0]), draws=9) == 0
-    draws = 100_000
-    first_order = (5 - 1) / (2 * draws * math.log(2))
-    assert entropy.plug_in_shortfall(SKEWED, draws=draws) == pytest.approx(first_order, rel=1e-3)
-
-
-@pytest.mark.parametrize("correction", entropy.CORRECTIONS)
-def test_pixels_are_counted_by_image_and_channel(correction: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pixels_are_counted_by_image_and_channel(monkeypatch: pytest.MonkeyPatch) -> None:
     draw = np.random.default_rng(0)
     images = np.stack([draw.integers(0, top, (3, 7, 5)) for top in (2, 256, 40)]).astype(np.uint8)
-    expected = [np.mean([counted(channel, 256, correction) for channel in image]) for image in images]
-    found = entropy.pixel_entropy(torch.from_numpy(images), correction=correction)
+    expected = [np.mean([counted(channel, 256) for channel in image]) for image in images]
+    found = entropy.pixel_entropy(torch.from_numpy(images))
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     monkeypatch.setattr(entropy, "_AT_ONCE", 1)  # one image at a time
-    assert torch.equal(entropy.pixel_entropy(torch.from_numpy(images), correction=correction), found)
+    assert torch.equal(entropy.pixel_entropy(torch.from_numpy(images)), found)
 
 
-@pytest.mark.parametrize("correction", entropy.CORRECTIONS)
-def test_features_are_counted_between_the_same_edges(correction: Any) -> None:
+def test_features_are_counted_between_the_same_edges() -> None:
     draw = torch.Generator().manual_seed(0)
     real, other = torch.randn((6, 4, 3, 3), generator=draw), 2 * torch.randn((5, 4, 3, 3), generator=draw)
     edges = entropy.feature_edges(real, bins=10)
@@ -95,15 +61,13 @@ def test_features_are_counted_between_the_same_edges(correction: Any) -> None:
     expected = []
     for image in other.double().flatten(1).numpy():
         counts, _ = np.histogram(image.clip(ruler[0], ruler[-1]), ruler)
-        expected.append(counted(np.repeat(np.arange(10), counts), 10, correction))
-    np.testing.assert_allclose(entropy.feature_entropy(other, edges, correction=correction), expected, rtol=1e-12)
+        expected.append(counted(np.repeat(np.arange(10), counts), 10))
+    np.testing.assert_allclose(entropy.feature_entropy(other, edges), expected, rtol=1e-12)
 
 
 def test_an_edge_belongs_to_the_bin_above_it_and_the_last_to_the_last_bin() -> None:
     edges = torch.tensor([0.0, 1.0, 2.0])
-    bits = entropy.feature_entropy(
-        torch.tensor([[1.0, 2.0], [0.0, 1.0], [-9.0, 0.5], [9.0, 0.9]]), edges, correction="none"
-    )
+    bits = entropy.feature_entropy(torch.tensor([[1.0, 2.0], [0.0, 1.0], [-9.0, 0.5], [9.0, 0.9]]), edges)
     assert bits.tolist() == [0, 1, 0, 1]
 
 
@@ -147,15 +111,6 @@ def test_what_pixel_entropy_says_of_the_references(digits: ImageData) -> None:
     assert bits["noise"].min() > bits["real"].max()
 
 
-def test_noise_has_as_many_bits_as_its_shortfall_leaves() -> None:
-    """64 pixels in 256 bins: 8 bits are counted as fewer than 6, and the correction gives back 0.6 of more than 2."""
-    noise = torch.randint(256, (4000, 1, 8, 8), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
-    found = entropy.pixel_entropy(noise, correction="none")
-    shortfall = entropy.plug_in_shortfall(torch.full((256,), 1 / 256), draws=64)
-    assert abs(8 - float(found.mean()) - shortfall) < 4 * float(found.std()) / math.sqrt(4000)
-    assert 2.2 < shortfall < 2.3 and 0.5 < float((entropy.pixel_entropy(noise) - found).mean()) < 0.7
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.uint8])
 def test_distance_is_the_root_mean_square(dtype: torch.dtype) -> None:
     draw = np.random.default_rng(0)
@@ -176,10 +131,8 @@ def test_no_images_have_no_entropies() -> None:
 @pytest.mark.parametrize(
     "call, words",
     [
-        (lambda: entropy.histogram_entropy(torch.tensor([[1, 2], [0, 0]]), correction="none"), ("counts", "above 0")),
-        (lambda: entropy.histogram_entropy(torch.tensor([3, -1]), correction="none"), ("counts", "at least 0")),
-        (lambda: entropy.plug_in_shortfall(torch.tensor([0.5, 0.4]), draws=3), ("probabilities", "sum 1")),
-        (lambda: entropy.plug_in_shortfall(torch.tensor([1.5, -0.5]), draws=3), ("probabilities", "sum 1")),
+        (lambda: entropy.histogram_entropy(torch.tensor([[1, 2], [0, 0]])), ("counts", "above 0")),
+        (lambda: entropy.histogram_entropy(torch.tensor([3, -1])), ("counts", "at least 0")),
         (lambda: entropy.pixel_entropy(torch.zeros(2, 1, 0, 4, dtype=torch.uint8)), ("images", "one number in each")),
         (lambda: entropy.feature_edges(torch.zeros(2, 3)), ("features", "from 0 to 0")),
         (lambda: entropy.feature_edges(torch.zeros(0, 3)), ("features", "axis of length 0")),

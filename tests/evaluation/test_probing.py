@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import statistics
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,19 +14,13 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from ddlab import networks
-from ddlab.core.randomness import generator
 from ddlab.data import ImageData
 from ddlab.evaluation import (
     Probe,
-    adam_predictions,
     held_out_part,
     interval,
-    logistic_predictions,
-    neighbour_predictions,
+    predictions,
     probe,
-    ridge_predictions,
-    ridge_weights,
-    standardised_features,
 )
 from ddlab.evaluation import probing as rooms
 from ddlab.networks import Network
@@ -46,38 +39,10 @@ def blobs(
     return features * torch.logspace(-2, 2, width) + 3, labels
 
 
-class TestStandardised:
-    def test_equals_scikit_learns(self) -> None:
-        from sklearn.preprocessing import StandardScaler
-
-        features, others = blobs()[0], blobs(seed=1)[0]
-        scaler = StandardScaler().fit(features.double().numpy())
-        found = standardised_features(features, others)
-        for value, given_features in zip(found, (features, others), strict=True):
-            assert value.dtype == torch.float64
-            np.testing.assert_allclose(value.numpy(), scaler.transform(given_features.double().numpy()), atol=1e-9)
-
-    @pytest.mark.parametrize("constant", [0.0, 0.1, -7.3e8, 1e-30])
-    def test_a_constant_column_is_nothing(self, constant: float) -> None:
-        features, others = blobs()[0], blobs(seed=1)[0]
-        features[:, 2] = constant
-        learning, reading = standardised_features(features, others)
-        assert (learning[:, 2] == 0).all() and (reading[:, 2] == 0).all()
-        assert learning.isfinite().all() and reading.isfinite().all()
-
-    def test_a_column_that_differs_by_rounding_is_nothing(self) -> None:
-        features, _ = blobs()
-        features[:, 1] = 3 * (1 + torch.finfo(torch.float32).eps * (torch.arange(40) % 2))
-        assert features[:, 1].unique().numel() == 2
-        learning, _ = standardised_features(features, features)
-        assert (learning[:, 1] == 0).all() and (learning[:, 0].square().mean() - 1).abs() < 1e-9
-
-    def test_large_and_small_numbers(self) -> None:
-        features, _ = blobs()
-        expected, _ = standardised_features(features, features)
-        for factor in (2.0**-100, 2.0**90):
-            found, _ = standardised_features(features * factor, features * factor)
-            torch.testing.assert_close(found, expected, atol=1e-12, rtol=1e-12)
+def standardised(features: Tensor, others: Tensor) -> tuple[np.ndarray, np.ndarray]:
+    """Mean 0 and variance 1 over `features`, by numpy."""
+    learning, reading = features.double().numpy(), others.double().numpy()
+    return (learning - learning.mean(0)) / learning.std(0), (reading - learning.mean(0)) / learning.std(0)
 
 
 class TestLogistic:
@@ -88,7 +53,7 @@ class TestLogistic:
 
         features, labels = blobs()
         others, _ = blobs(seed=2, count=60)
-        learning, reading = (value.numpy() for value in standardised_features(features, others))
+        learning, reading = standardised(features, others)
         truth = np.eye(3)[labels.numpy()]
 
         def objective(flat: np.ndarray) -> tuple[float, np.ndarray]:
@@ -104,13 +69,13 @@ class TestLogistic:
         logits = reading @ best.x[:15].reshape(3, 5).T + best.x[15:]
         margin = np.sort(logits, axis=1)
         clear = margin[:, -1] - margin[:, -2] > 1e-4
-        found = logistic_predictions(features, labels, others, strength).numpy()
+        found = predictions("linear", features, labels, others, strength).numpy()
         assert clear.sum() > 55 and (found[clear] == logits.argmax(1)[clear]).all() and len(set(found)) == 3
 
     def test_strength_does_not_grow_with_the_number_of_images(self) -> None:
         (features, labels), (others, _) = blobs(spread=2.0), blobs(seed=3, count=200, spread=2.0)
-        once = logistic_predictions(features, labels, others, 0.1)
-        thrice = logistic_predictions(features.repeat(3, 1), labels.repeat(3), others, 0.1)
+        once = predictions("linear", features, labels, others, 0.1)
+        thrice = predictions("linear", features.repeat(3, 1), labels.repeat(3), others, 0.1)
         assert (once == thrice).float().mean() >= 0.99
 
     def test_that_does_not_end(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,75 +83,40 @@ class TestLogistic:
 
         monkeypatch.setattr(readers, "_ITERATIONS", 1)
         features, labels = blobs()
-        with refuses("strength", "to end in 1 steps", "1e-05"):
-            logistic_predictions(features, labels, features, 1e-5)
+        with refuses("setting", "to end in 1 steps", "1e-05"):
+            predictions("linear", features, labels, features, 1e-5)
 
 
 class TestRidge:
-    @pytest.mark.parametrize("strength", [1e-6, 0.1, 10.0])
-    @pytest.mark.parametrize("shape", [(30, 5), (6, 9)])
-    def test_weights_are_scikit_learns(self, strength: float, shape: tuple[int, int]) -> None:
-        from sklearn.linear_model import Ridge
-
-        draw = np.random.default_rng(0)
-        features, targets = draw.normal(size=shape), draw.normal(size=(shape[0], 2))
-        expected = (
-            Ridge(alpha=strength * shape[0], fit_intercept=False, solver="cholesky").fit(features, targets).coef_.T
-        )
-        found = ridge_weights(torch.from_numpy(features), torch.from_numpy(targets), strength)
-        np.testing.assert_allclose(found.numpy(), expected, rtol=1e-6, atol=1e-8)
-
-    def test_columns_that_repeat_each_other(self) -> None:
-        """Nearly singular: the two share what one would have had; the equations of the minimum hold."""
-        features = torch.randn((20, 1), generator=torch.Generator().manual_seed(0), dtype=torch.float64).expand(20, 2)
-        weights = ridge_weights(features, features[:, :1] * 3, 1e-12)
-        torch.testing.assert_close(weights, torch.full((2, 1), 1.5, dtype=torch.float64))
-
-    def test_predictions_are_scikit_learns(self) -> None:
-        from sklearn.linear_model import Ridge
-
+    @pytest.mark.parametrize("strength", [1e-6, 0.03, 10.0])
+    def test_is_the_least_of_its_objective(self, strength: float) -> None:
+        """The normal equations, by numpy; class numbers need not be without gaps."""
         (features, labels), (others, _) = blobs(), blobs(seed=4)
-        learning, reading = (value.numpy() for value in standardised_features(features, others))
-        model = Ridge(alpha=0.03 * 40).fit(learning, np.eye(3)[labels.numpy()])
-        expected = model.predict(reading).argmax(1)
-        assert (ridge_predictions(features, labels, others, 0.03).numpy() == expected).all()
-        # Class numbers need not be without gaps.
-        renamed = torch.tensor([7, 2, 5])
-        expected = np.array([2, 5, 7])[
-            Ridge(alpha=1.2).fit(learning, np.eye(3)[[2, 0, 1]][labels.numpy()]).predict(reading).argmax(1)
-        ]
-        assert (ridge_predictions(features, renamed[labels], others, 0.03).numpy() == expected).all()
+        learning, reading = standardised(features, others)
+        signs = 2 * np.eye(3)[labels.numpy()] - 1
+        weights = np.linalg.solve(learning.T @ learning + 40 * strength * np.eye(5), learning.T @ signs)
+        wanted = (reading @ weights + signs.mean(0)).argmax(1)
+        assert predictions("ridge", features, labels, others, strength).tolist() == wanted.tolist()
+        renamed = torch.tensor([2, 5, 7])[labels]
+        found = predictions("ridge", features, renamed, others, strength)
+        assert found.tolist() == np.array([2, 5, 7])[wanted].tolist()
 
 
-class TestAdam:
-    @pytest.mark.parametrize("count", [40, 300])
-    def test_equals_torchs_loop(self, count: int) -> None:
-        """nn.Linear, CrossEntropyLoss and torch's Adam on the same first weights and orders, in float64."""
-        (features, labels), others = blobs(count), blobs(seed=1)[0]
-        layer = torch.nn.Linear(5, 3).double()
-        first = (2 * torch.rand((3, 6), generator=generator(0, 0, "linear layer")).double() - 1) / 5**0.5
-        layer.weight.data, layer.bias.data = first[:, :5].clone(), first[:, 5].clone()
-        solver = torch.optim.Adam(layer.parameters(), lr=3e-4)
-        for epoch in range(30):
-            for rows in torch.randperm(count, generator=generator(0, epoch, "linear layer")).split(128):
-                solver.zero_grad()
-                torch.nn.functional.cross_entropy(layer(features[rows].double()), labels[rows]).backward()
-                solver.step()
-        assert torch.equal(adam_predictions(features, labels + 4, others, 30), layer(others.double()).argmax(1) + 4)
-
-    def test_is_a_probe(self, grey: ImageData, teacher: Network) -> None:
-        found = probe(teacher, grey, kind="adam", seeds=(0, 1))
-        assert found.chosen == {0: 100, 1: 100} and found.std == 0 and "epochs 100" in str(found)
-        assert probe(teacher, grey, kind="adam", candidates=(1, 400)).chosen[0] in (1, 400)
-        with refuses("candidates", "at least 1", "0.5"):
-            probe(teacher, grey, kind="adam", candidates=(0.5,))
+@pytest.mark.parametrize("kind", ["linear", "ridge"])
+@pytest.mark.parametrize("constant", [0.0, -7.3e8, 1e-30])
+def test_a_constant_column_is_nothing(kind: str, constant: float) -> None:
+    (features, labels), (others, _) = blobs(), blobs(seed=1)
+    wanted = predictions(kind, features[:, 1:], labels, others[:, 1:], 0.1)
+    features[:, 0] = constant
+    others[:, 0] = constant
+    assert torch.equal(predictions(kind, features, labels, others, 0.1), wanted)
 
 
 class TestNeighbours:
     @given(seed=st.integers(0, 1000), neighbours=st.integers(1, 9))
     def test_equals_a_loop(self, seed: int, neighbours: int) -> None:
         (features, labels), (others, _) = blobs(15, seed=seed), blobs(6, seed=seed + 1)
-        found = neighbour_predictions(features, labels, others, neighbours).tolist()
+        found = predictions("neighbours", features, labels, others, neighbours).tolist()
         for row, label in zip(others.double().numpy(), found, strict=True):
             cosines = [float(row @ f / np.linalg.norm(row) / np.linalg.norm(f)) for f in features.double().numpy()]
             nearest = sorted(range(15), key=lambda n: -cosines[n])[:neighbours]
@@ -194,10 +124,10 @@ class TestNeighbours:
             assert label == votes.index(max(votes))
 
     def test_rows_of_zeros_and_of_any_length(self) -> None:
-        features = torch.tensor([[1e-30, 0.0], [0.0, 1e30], [0.0, 0.0]])
-        found = neighbour_predictions(features, torch.tensor([4, 5, 6]), torch.tensor([[2.0, 1.0], [1.0, 2.0]]), 1)
+        features = torch.tensor([[1e-9, 0.0], [0.0, 1e9], [0.0, 0.0]])
+        found = predictions("neighbours", features, torch.tensor([4, 5, 6]), torch.tensor([[2.0, 1.0], [1.0, 2.0]]), 1)
         assert found.tolist() == [4, 5]
-        assert len(neighbour_predictions(features, torch.tensor([4, 5, 6]), torch.empty(0, 2), 1)) == 0
+        assert len(predictions("neighbours", features, torch.tensor([4, 5, 6]), torch.empty(0, 2), 1)) == 0
 
 
 class TestHeldOut:
@@ -225,19 +155,16 @@ class TestHeldOut:
             held_out_part(**{"labels": torch.arange(8) % 2, "held_out": 0.5, "seed": 0} | changes)
 
 
-PREDICTIONS: dict[str, Callable[..., Tensor]] = {
-    "linear": logistic_predictions,
-    "ridge": ridge_predictions,
-    "neighbours": neighbour_predictions,
-}
-
-
 @pytest.mark.parametrize("kind", ["linear", "ridge", "neighbours"])
 def test_the_best_on_the_held_out_part_learns_again_from_all(kind: str, grey: ImageData, teacher: Network) -> None:
     candidates = [10.0, 0.1, 0.001] if kind != "neighbours" else [20, 7, 1]
     found = probe(teacher, grey, kind=kind, candidates=candidates, held_out=0.3, seeds=(0, 4))
     learning, testing = (representations(teacher, grey, split) for split in ("train", "test"))
-    predict, labels, expected = PREDICTIONS[kind], grey.train_labels, {}
+    labels, expected = grey.train_labels, {}
+
+    def predict(*given: Any) -> Tensor:
+        return predictions(kind, *given)
+
     for seed in (0, 4):
         kept, held = held_out_part(labels, held_out=0.3, seed=seed)
         right = [
@@ -262,11 +189,11 @@ def test_nothing_is_chosen_on_the_test_images(
     assert probe(teacher, grey, kind="ridge").chosen == probe(teacher, other, kind="ridge").chosen
     seen: list[int] = []
 
-    def watched(features: Tensor, labels: Tensor, others: Tensor, setting: float) -> Tensor:
+    def watched(kind: str, features: Tensor, labels: Tensor, others: Tensor, setting: float) -> Tensor:
         seen.append(len(others))
-        return ridge_predictions(features, labels, others, setting)
+        return predictions(kind, features, labels, others, setting)
 
-    monkeypatch.setitem(rooms._PREDICTIONS, "ridge", watched)
+    monkeypatch.setattr(rooms, "predictions", watched)
     found = probe(teacher, grey, kind="ridge", held_out=0.3)
     assert seen == [12] * len(rooms.STRENGTHS) + [len(grey.test_labels)] and found.std is None
 
@@ -319,7 +246,7 @@ def test_bad_input(changes: dict[str, Any], words: list[str], grey: ImageData, t
         probe(**{"network": teacher, "data": grey, "kind": "ridge"} | changes)
 
 
-@pytest.mark.parametrize("name", PREDICTIONS)
+@pytest.mark.parametrize("name", ["linear", "ridge", "neighbours"])
 @pytest.mark.parametrize(
     ("changes", "word"),
     [
@@ -338,7 +265,7 @@ def test_bad_reader_input(name: str, changes: dict[str, Any], word: str) -> None
     }
     given_values = good | changes
     with refuses(word):
-        PREDICTIONS[name](*(given_values[key] for key in ("features", "labels", "others", "setting")))
+        predictions(name, *(given_values[key] for key in ("features", "labels", "others", "setting")))
 
 
 def test_a_network_of_nan_is_refused(grey: ImageData) -> None:

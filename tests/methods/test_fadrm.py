@@ -19,7 +19,7 @@ from ddlab import methods, networks, theory
 from ddlab.core import optimisers
 from ddlab.data import ImageData
 from ddlab.methods import fadrm, recovery, sre2l
-from ddlab.networks import Network, shufflenet
+from ddlab.networks import Network, zoo
 from ddlab.runs import process
 from ddlab.runs.process import Inputs, Step
 from tests.methods.test_recovery import draw, hooked_gaps, in_double
@@ -127,7 +127,7 @@ def test_networks_take_turns() -> None:
 
 
 def plain_shufflenet(network: Network) -> nn.Module:
-    module = shufflenet.build(3, 2, DATA.image_size, shufflenet.Options()).double()
+    module = zoo.FAMILIES["shufflenet_v2_x0_5"].make(3, 2, DATA.image_size).double()
     module.load_state_dict(in_double(network).weights)
     return module.eval().requires_grad_(False)
 

@@ -156,7 +156,7 @@ def test_the_set_has_labels_for_a_regression_and_for_students(inputs: Inputs, tm
     )
     assert made.storage_floats() == 6 * 64 + 6 + 18 and len(made.as_dataset("regression")[0][1]) == 3
     student = ddlab.training.supervised.SMALL.replace(
-        epochs=60, mixup_alpha=0.0, network=ddlab.networks.spec("mlp", width=32)
+        epochs=60, mixup_alpha=0.0, network=ddlab.networks.spec("vit", width=16, depth=1)
     )
     found = evaluation.evaluate(back, data, labels="regression", config=student, seeds=[0])
     assert found.mean > 0.6  # chance is a third
@@ -169,7 +169,7 @@ def test_bad_input_is_named(inputs: Inputs) -> None:
     assert len(many) == 60 and bool(torch.isfinite(many.images).all())
     twice = made_data(train=1)
     equal = Inputs(
-        data=ddlab.data.ImageData.from_arrays(twice.train_images[:1].expand(6, -1, -1, -1).numpy(), [0, 1, 2] * 2),
+        data=ddlab.data.from_arrays(twice.train_images[:1].expand(6, -1, -1, -1).numpy(), [0, 1, 2] * 2),
         device="cpu",
     )
     with refuses("ridge", "invertible"):

@@ -269,7 +269,7 @@ def test_more_candidates_only_add_some(grey: ImageData) -> None:
 def test_images_that_are_not_square(grey: ImageData) -> None:
     cut = {f"{split}_images": grey.images(split)[:, :, :, :4] for split in ("train", "test")}
     narrow = dataclasses.replace(grey, **cut)
-    network = networks.initialise(networks.spec("mlp", width=5).for_data(narrow), seed=0)
+    network = networks.initialise(networks.spec("vit", width=5, depth=1, heads=1).for_data(narrow), seed=0)
     made = process.run(rded, rded.Config(images_per_class=2, factor=2), Inputs(data=narrow, teachers=(network,)))
     assert made.images.shape == (6, 1, 8, 4)
 

@@ -155,7 +155,7 @@ class TestFamily:
     @pytest.mark.parametrize(
         ("name", "made", "words"),
         [
-            ("mlp", factory, ["name", "none of ddlab's own", "'mlp'"]),
+            ("vit", factory, ["name", "none of ddlab's own", "'vit'"]),
             ("mine", plain, ["name 'mine'", "test_own.factory", "test_own.plain"]),
             ("", factory, ["name"]),
             ("x" * 200, factory, ["name"]),
@@ -175,7 +175,6 @@ class TestFamily:
             (lambda *_: FIXED, ["draw its weights", "the same weights for every seed"]),
             (lambda c, k, s: seeded(Net(c, k)), ["draw its weights", "other weights for the same seed"]),
             (lambda c, k, s: Net(c, k + 1), ["logits of shape [2, 3]", "[2, 4]"]),
-            (lambda c, k, s: nn.Sequential(nn.Flatten(), nn.LazyLinear(k)), ["known shapes", "lazy"]),
             (lambda c, k, s: nn.Sequential(Net(c, k), nn.Softmax(1)), ["classifier", "none whose output is the logits", "0.head"]),
         ],
     )  # fmt: skip
@@ -343,14 +342,8 @@ class TestFromModule:
         ("change", "words"),
         [
             (lambda net, x: net(x)[:, :2], ["logits of shape [2, 3]", "[2, 2]"]),
-            (lambda net, x: {"logits": net(x)}, ["logits of shape"]),
+            (lambda net, x: {"logits": net(x)}, ["run on images"]),
             (lambda net, x: net(x) / 0 * 0, ["finite"]),
-            (lambda net, x: net(x) + torch.rand(()), ["the same twice"]),
-            (lambda net, x: net(x) - net(x).mean(0), ["each image by itself"]),
-            (lambda net, x: net(x + net.scale.add_(1)), ["the same twice", "differ"]),
-            (lambda net, x: net(x) + 0 * net.body[1].num_batches_tracked.add_(1), ["leave its tensors", "num_batches_tracked"]),
-            (lambda net, x: net(x.detach()), ["derivative by the images"]),
-            (lambda net, x: net.head(net.pool(net.body[:9](x)).flatten(1)), ["use all its parameters", "body.9.weight"]),
             (lambda net, x: net(x[:, :, :0]), ["run", "RuntimeError"]),
         ],
     )  # fmt: skip
@@ -370,9 +363,8 @@ class TestFromModule:
     @pytest.mark.parametrize(
         ("change", "words"),
         [
-            (lambda net: setattr(net, "table", torch.ones(2)), ["register_buffer", "table"]),
-            (lambda net: net.head.double(), ["one float dtype", "float32", "float64"]),
-            (lambda net: net.to("meta"), ["on one device", "meta"]),
+            (lambda net: net.to("meta"), ["run on images"]),
+            (lambda net: net.head.double(), ["run on images"]),
             (lambda net: setattr(net, "lock", threading.Lock()), ["copy"]),
         ],
     )
@@ -446,8 +438,8 @@ def test_students_labels_and_measures(own: str, grey: ImageData, distilled: Dist
     config = supervised.SMALL.replace(epochs=2, network=own)
     assert ddlab.evaluate(labelled, grey, labels="epochs", seeds=(0,), config=config, device="cpu").network == own
     across = evaluation.across(
-        distilled, grey, networks=[own, "mlp"], labels="hard", seeds=(0,), config=supervised.SMALL
+        distilled, grey, networks=[own, "vit"], labels="hard", seeds=(0,), config=supervised.SMALL
     )
-    assert list(across.evaluations) == [own, "mlp"]
+    assert list(across.evaluations) == [own, "vit"]
     learnt = process.run(self_supervised, self_supervised.SMALL.replace(network=own), Inputs(data=grey, device="cpu"))
     assert learnt.spec.title == own

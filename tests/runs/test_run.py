@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ import torch
 from torch import Tensor
 
 from ddlab import networks
-from ddlab.core import progress, storage
+from ddlab.core import storage
 from ddlab.core.errors import DDLabError, NonFiniteError
 from ddlab.core.parameters import Parameters, parameter
 from ddlab.distilled import DistilledSet
@@ -377,37 +376,3 @@ def test_results_are_whole_or_marked(inputs: Inputs) -> None:
     assert isinstance(made, DistilledSet) and not made.complete
     chosen = Run(selection, selection.Config(images_per_class=2), inputs)
     assert chosen.advance().result().complete and isinstance(chosen.frames[-1], Frame)
-
-
-class Written(io.StringIO):
-    """Standard output: a terminal, a file, or (by `__module__`) a notebook's."""
-
-    terminal = False
-
-    def isatty(self) -> bool:
-        return self.terminal
-
-
-@pytest.mark.parametrize("place", ["terminal", "file", "notebook", "quiet"])
-def test_progress_suits_where_it_goes(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter(range(0, 10**6, 4))  # seconds
-    monkeypatch.setattr(progress.time, "monotonic", lambda: float(next(clock)))
-    kind = type("Out", (Written,), {"terminal": place == "terminal"})
-    kind.__module__ = "ipykernel.iostream" if place == "notebook" else __name__
-    out = kind()
-    monkeypatch.setattr(progress.sys, "stdout", out)
-    line = progress.Progress("sre2l", 10, place != "quiet")
-    for step in range(1, 11):
-        line.show(step)
-    line.close(False, 10)
-    written = out.getvalue()
-    if place == "terminal":
-        assert "100%" in written and "10/10" in written and "sre2l" in written
-    elif place == "file":
-        assert [text.split(",")[0] for text in written.splitlines()] == [
-            f"sre2l: step {n} of 10" for n in (3, 6, 9, 10)
-        ]
-    elif place == "notebook":
-        assert written.count("\r") == 10 and written.endswith("\n") and "\n" not in written[:-1]
-    else:
-        assert written == ""

@@ -53,7 +53,9 @@ class Colour(enum.Enum):
 
 
 def small_network() -> Network:
-    spec = dataclasses.replace(networks.spec("mlp", width=2, depth=1), channels=1, classes=2, image_size=(4, 4))
+    spec = dataclasses.replace(
+        networks.spec("vit", width=2, depth=1, heads=1), channels=1, classes=2, image_size=(4, 4)
+    )
     return networks.initialise(spec, seed=0)
 
 

@@ -14,7 +14,7 @@ from ...core import errors
 from ...core.parameters import Parameters, parameter
 from ...data import ImageData
 from ...distilled import DistilledSet
-from ...evaluation.readers import ridge_predictions
+from ...evaluation.readers import predictions
 from ...methods import rela as rela_d
 from ...networks import Network, NetworkSpec
 from ...runs import Keep, Run, Runs, cache
@@ -122,7 +122,7 @@ class World:
     def accuracy(self, network: Network) -> float:
         """Test accuracy of least squares on a network's features, from a thousand labelled images: quick, and rougher than a probe."""
         seen = [self._features(network, self._few), self._features(network, None)]
-        found = ridge_predictions(seen[0], self.data.train_labels[self._few], seen[1], _STRENGTH)
+        found = predictions("ridge", seen[0], self.data.train_labels[self._few], seen[1], _STRENGTH)
         return float((found == self.data.test_labels).double().mean())
 
     def mapped(self, name: str) -> dict[str, Tensor]:
