@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import inspect
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
@@ -44,43 +43,47 @@ def _made_of(value: Any, seen: dict[int, Any]) -> Iterator[bytes]:
     if id(value) in seen or isinstance(value, ModuleType):
         return
     seen[id(value)] = value  # held, so that no other one gets its id
-    inside: Iterable[Any] = ()
-    if isinstance(value, (list, tuple, dict)):
-        inside = value.items() if isinstance(value, dict) else value
-    elif isinstance(value, functools.partial):
-        inside = (value.func, value.args, value.keywords)
-    elif isinstance(value, MethodType):
-        inside = (value.__func__, value.__self__)
-    elif isinstance(value, (type, FunctionType)):
-        users = _is_users(value.__module__)
-        name = value.__qualname__ if users else f"{value.__module__}.{value.__qualname__}"  # a script is __main__
-        yield name.encode()
-        if users:
-            inside = _class_parts(value) if isinstance(value, type) else _function_parts(value)
-    else:  # what ddlab's and installed objects hold may change by itself, as what a dataset remembers
-        held = vars(value) if _is_users(type(value).__module__) and hasattr(value, "__dict__") else {}
-        inside = (type(value), getattr(value, "__qualname__", None), held)
-    for part in inside:
+    for part in _inside(value):
         yield from _made_of(part, seen)
 
 
-def _class_parts(kind: type) -> Iterator[Any]:
-    yield from kind.__bases__
-    for name, member in vars(kind).items():
-        member = getattr(member, "__func__", getattr(member, "fget", member))
-        if not name.startswith("__") or isinstance(member, FunctionType):
-            yield name, member
-
-
-def _function_parts(function: FunctionType) -> Iterator[Any]:
-    yield _text(function.__code__)
-    yield from (cell.cell_contents for cell in function.__closure__ or () if cell != CellType())
-    names = list(_names(function.__code__))
-    for named in (function.__globals__.get(name) for name in names):
-        if isinstance(named, ModuleType) and _is_users(named.__name__):
-            yield from (vars(named).get(name) for name in names)  # helpers.Block
-        else:
-            yield named
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, (list, tuple)):
+        return value
+    if isinstance(value, dict):
+        return value.items()
+    if isinstance(value, functools.partial):
+        return value.func, value.args, value.keywords
+    if isinstance(value, MethodType):
+        return value.__func__, value.__self__
+    if not isinstance(
+        value, (type, FunctionType)
+    ):  # what ddlab's and installed objects hold may change by itself, as a dataset's memory
+        users = _is_users(type(value).__module__)
+        return (
+            type(value),
+            getattr(value, "__qualname__", None),
+            vars(value) if users and hasattr(value, "__dict__") else {},
+        )
+    if not _is_users(value.__module__):
+        return (f"{value.__module__}.{value.__qualname__}",)
+    if isinstance(value, FunctionType):
+        names = list(_names(value.__code__))
+        named = [value.__globals__.get(name) for name in names]
+        helpers = [vars(each) for each in named if isinstance(each, ModuleType) and _is_users(each.__name__)]
+        cells = [cell.cell_contents for cell in value.__closure__ or () if cell != CellType()]
+        return (
+            value.__qualname__,
+            _text(value.__code__),
+            cells,
+            named,
+            [each.get(name) for each in helpers for name in names],
+        )
+    members = {name: getattr(each, "__func__", getattr(each, "fget", each)) for name, each in vars(value).items()}
+    own = [
+        (name, each) for name, each in members.items() if not name.startswith("__") or isinstance(each, FunctionType)
+    ]
+    return value.__qualname__, value.__bases__, own
 
 
 @functools.cache
@@ -100,13 +103,9 @@ def _package() -> str:
     return digest.hexdigest()[:16]
 
 
-@functools.lru_cache(maxsize=1024)  # of a code object: what runs, whatever has become of the file since
 def _text(code: CodeType) -> bytes:
-    try:
-        return inspect.getsource(code).encode()
-    except (OSError, TypeError):
-        inner = [_text(each) if isinstance(each, CodeType) else repr(each).encode() for each in code.co_consts]
-        return b"".join([code.co_code, repr(code.co_names).encode(), *inner])  # no repr of code: it has an address
+    inner = [_text(each) if isinstance(each, CodeType) else repr(each).encode() for each in code.co_consts]
+    return b"".join([code.co_code, repr(code.co_names).encode(), *inner])  # no repr of code: it has an address
 
 
 def _names(code: CodeType) -> Iterator[str]:
