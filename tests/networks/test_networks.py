@@ -40,9 +40,8 @@ OPTIONS: list[dict[str, Any]] = [
     {"growth": 3},
 ]
 FAMILIES = [*((f"convnet {options}", networks.spec("convnet", **{"width": 4} | options)) for options in OPTIONS)]
-FAMILIES += [  # resnet50 and efficientnet_b0 are made as resnet18 and mobilenet_v2 are
-    (family, networks.spec(family)) for family in zoo.FAMILIES if family not in ("resnet50", "efficientnet_b0")
-]
+TWINS = ("resnet50", "efficientnet_b0")  # made as resnet18 and mobilenet_v2 are
+FAMILIES += [(family, networks.spec(family)) for family in zoo.FAMILIES if family not in TWINS]
 FAMILIES += [
     ("vit", networks.spec("vit", width=8, depth=2)),
     ("vit with batch norm", networks.spec("vit", width=8, depth=2, norm="batch")),
