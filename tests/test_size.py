@@ -12,20 +12,20 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 ROOMS = {
-    "ddlab/core": 1483,
+    "ddlab/core": 1473,
     "ddlab/data": 1978,
-    "ddlab/networks": 1481,
+    "ddlab/networks": 1480,
     "ddlab/distilled": 1418,
-    "ddlab/runs": 1290,
-    "ddlab/training": 3158,
-    "ddlab/methods": 5512,
+    "ddlab/runs": 1261,
+    "ddlab/training": 3157,
+    "ddlab/methods": 5487,
     "ddlab/evaluation": 1848,
-    "ddlab/theory": 1452,
+    "ddlab/theory": 1450,
     "ddlab/records": 83,
-    "ddlab/figures": 3518,
-    "ddlab/explorers": 2792,
+    "ddlab/figures": 3494,
+    "ddlab/explorers": 2787,
     "ddlab/lessons": 7386,
-    "tests": 29987,
+    "tests": 29963,
 }
 
 

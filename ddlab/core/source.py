@@ -56,15 +56,10 @@ def _inside(value: Any) -> Iterable[Any]:
         return value.func, value.args, value.keywords
     if isinstance(value, MethodType):
         return value.__func__, value.__self__
-    if not isinstance(
-        value, (type, FunctionType)
-    ):  # what ddlab's and installed objects hold may change by itself, as a dataset's memory
-        users = _is_users(type(value).__module__)
-        return (
-            type(value),
-            getattr(value, "__qualname__", None),
-            vars(value) if users and hasattr(value, "__dict__") else {},
-        )
+    if not isinstance(value, (type, FunctionType)):
+        # What ddlab's and installed objects hold may change by itself, as what a dataset remembers.
+        held = vars(value) if _is_users(type(value).__module__) and hasattr(value, "__dict__") else {}
+        return type(value), getattr(value, "__qualname__", None), held
     if not _is_users(value.__module__):
         return (f"{value.__module__}.{value.__qualname__}",)
     if isinstance(value, FunctionType):
@@ -72,13 +67,8 @@ def _inside(value: Any) -> Iterable[Any]:
         named = [value.__globals__.get(name) for name in names]
         helpers = [vars(each) for each in named if isinstance(each, ModuleType) and _is_users(each.__name__)]
         cells = [cell.cell_contents for cell in value.__closure__ or () if cell != CellType()]
-        return (
-            value.__qualname__,
-            _text(value.__code__),
-            cells,
-            named,
-            [each.get(name) for each in helpers for name in names],
-        )
+        helped = [each.get(name) for each in helpers for name in names]
+        return value.__qualname__, _text(value.__code__), cells, named, helped
     members = {name: getattr(each, "__func__", getattr(each, "fget", each)) for name, each in vars(value).items()}
     own = [
         (name, each) for name, each in members.items() if not name.startswith("__") or isinstance(each, FunctionType)

@@ -46,11 +46,6 @@ class QuestLine(widgets.HTML):
             self.met = True
             self._show()
 
-    def forget(self) -> None:
-        """It has not been reached yet."""
-        self.met = False
-        self._show()
-
     def _show(self) -> None:
         sign, said = ("★", "Done. ") if self.met else ("☆", "")
         self.value = (

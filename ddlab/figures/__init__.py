@@ -6,7 +6,7 @@ in `figure.layout.meta["alt"]` (read it with `alt_text`).
 the colours in the browser when the page is dark.
 """
 
-from .bases import basis_grid, basis_pixels, reconstruction_error_curve, spectrum_curve
+from .bases import basis_pixels, reconstruction_error_curve, spectrum_curve
 from .comparison import add_reference, bars, comparison, grouped_comparison, raise_bars
 from .curves import loss_curves
 from .drawing import Arrow, Box, Pipeline, pipeline
@@ -30,7 +30,6 @@ __all__ = [
     "add_reference",
     "alt_text",
     "bars",
-    "basis_grid",
     "basis_pixels",
     "cell_table",
     "class_bars",

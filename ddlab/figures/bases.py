@@ -18,7 +18,6 @@ from ..distilled.bases import effective_rank
 from . import alt as words
 from . import theme as look
 from ._check import Named, as_array, as_series, worded
-from .images import image_grid
 from .theme import ThemeName
 
 _NOTHING = 1e-12  # of the largest variance: rounding alone, which would stretch a logarithmic axis
@@ -40,28 +39,6 @@ def basis_pixels(bases: Any) -> np.ndarray:
     largest = np.abs(values).max((1, 2, 3), keepdims=True)
     shares = np.divide(values, largest, out=np.zeros_like(values), where=largest > 0)
     return np.rint(128 + 127 * shares).astype(np.uint8)
-
-
-@checked
-def basis_grid(
-    bases: Any,
-    columns: int = 10,
-    *,
-    most: Annotated[int, within(1, 10_000)] = 40,
-    title: str = "Image bases, the first ones first",
-    scale: int | None = None,
-    theme: ThemeName = "light",
-) -> go.Figure:
-    """The first bases as pictures (Boost, Fig 2a), each by its own range: grey is 0, and what is light in one may be small in another.
-
-    Args:
-        bases: [k, c, h, w]. columns: in a row. most: how many are shown. scale: screen pixels per pixel, as of `image_grid`.
-
-    Example:
-        basis_grid(principal_bases(images, count=40).bases, title="The first 40 principal components")
-    """
-    said = "each scaled by its own largest entry, zero in the middle grey"
-    return image_grid(basis_pixels(bases)[:most], columns, title=title, scale=scale, theme=theme, description=said)
 
 
 @checked

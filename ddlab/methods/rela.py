@@ -40,10 +40,8 @@ from ..core import errors
 from ..core.boundary import Count, check, checked, floats, typed
 from ..core.errors import DDLabError
 from ..core.parameters import Parameters, parameter
-from ..data import ImageData
 from ..distilled import DistilledSet, Representations
-from ..networks import Network, NetworkSpec
-from ..networks.specification import hooked_layers
+from ..networks import NetworkSpec
 from ..runs.look import Look, Number
 from ..runs.process import Inputs, require_data, require_teacher
 from ..training.self_supervised.teacher import feature_size
@@ -268,29 +266,6 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
     if trace.phase == "features":
         return Look(images, None, {"variance of the features": Number(trace.variance)}, "prior")
     return Look(images, None, {"variance kept": Number(trace.kept)}, "targets")
-
-
-@checked
-def prior_for(network: Network, data: ImageData) -> Network:
-    """A network that was trained on other data, as a teacher for these: the same features, of their size, and a last layer of zeros.
-
-    Raises:
-        DDLabError: a network for other channels, or one that cannot see images of this size.
-    """
-    spec = network.spec
-    if spec.channels != data.channels:
-        errors.fail("network", f"one for images of {data.channels} channels", f"{spec.title} for {spec.channels}")
-    _, classifier = hooked_layers(spec)
-    wanted = spec.for_data(data)
-    weights = {
-        name: value.new_zeros((data.classes, *value.shape[1:])) if name.startswith(f"{classifier}.") else value
-        for name, value in network.weights.items()
-    }
-    try:
-        return Network(spec=wanted, weights=weights, provenance={"prior": network.fingerprint})
-    except DDLabError:
-        allowed = f"one that sees images of {data.image_size} pixels as well"
-        return errors.fail("network", allowed, f"{spec.title} for {spec.image_size}")
 
 
 @checked

@@ -7,6 +7,9 @@ rule over its outputs, as torchvision draws ResNet's; that code leaves it as `nn
 channels.
 
 Dropout and stochastic depth are off: both would draw from torch's global generator.
+
+ResNet: He et al. 2016, arXiv 1512.03385. VGG: Simonyan & Zisserman 2014, 1409.1556. MobileNetV2: Sandler et al. 2018, 1801.04381.
+ShuffleNetV2: Ma et al. 2018, 1807.11164. EfficientNet: Tan & Le 2019, 1905.11946. DenseNet: Huang et al. 2017, 1608.06993.
 """
 
 from __future__ import annotations
@@ -139,16 +142,12 @@ FAMILIES = {
     each.FAMILY: each
     for each in (
         Architecture("lenet", LeNet, "classifier", "maps", SMALLEST_IMAGE=12),
-        from_torchvision("resnet18", "fc", "layer4"),  # He et al. 2016, arXiv 1512.03385
+        from_torchvision("resnet18", "fc", "layer4"),
         from_torchvision("resnet50", "fc", "layer4"),
-        Architecture("vgg11", _vgg11, "classifier", "features"),  # Simonyan & Zisserman 2014, arXiv 1409.1556
-        from_torchvision(
-            "mobilenet_v2", "classifier.1", "features", dropout=0.0
-        ),  # Sandler et al. 2018, arXiv 1801.04381
-        from_torchvision("shufflenet_v2_x0_5", "fc", "conv5"),  # Ma et al. 2018, arXiv 1807.11164
-        from_torchvision(  # Tan & Le 2019, arXiv 1905.11946
-            "efficientnet_b0", "classifier.1", "features", dropout=0.0, stochastic_depth_prob=0.0
-        ),
-        Architecture("densenet121", _densenet121, "classifier", "features"),  # Huang et al. 2017, arXiv 1608.06993
+        Architecture("vgg11", _vgg11, "classifier", "features"),
+        from_torchvision("mobilenet_v2", "classifier.1", "features", dropout=0.0),
+        from_torchvision("shufflenet_v2_x0_5", "fc", "conv5"),
+        from_torchvision("efficientnet_b0", "classifier.1", "features", dropout=0.0, stochastic_depth_prob=0.0),
+        Architecture("densenet121", _densenet121, "classifier", "features"),
     )
 }

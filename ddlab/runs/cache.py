@@ -13,7 +13,7 @@ import os
 import threading
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -123,20 +123,6 @@ def _is_of(result: Any, process: Any, config: Any, inputs: Inputs) -> bool:
     wanted["config"] = as_json(config)
     said = getattr(result, "provenance", {})
     return not is_partial(result) and all(said.get(name, value) == value for name, value in wanted.items())
-
-
-@contextlib.contextmanager
-def aside() -> Iterator[None]:
-    """Nothing that was remembered is found inside, and nothing from inside is remembered."""
-    with _lock:
-        kept = OrderedDict(_results)
-        _results.clear()
-    try:
-        yield
-    finally:
-        with _lock:
-            _results.clear()
-            _results.update(kept)
 
 
 def clear() -> None:

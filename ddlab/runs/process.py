@@ -20,7 +20,7 @@ import dataclasses
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -28,25 +28,10 @@ from torch import Tensor
 from ..core import errors, storage
 from ..core.arithmetic import exact_float32
 from ..core.errors import DDLabError, NonFiniteError
-from ..core.parameters import Parameters
 from ..data import ImageData
 from ..data.images import resident
 from ..distilled import DistilledSet
 from ..networks import Network
-
-
-class Process(Protocol):
-    """What a process module offers; see the module's docstring."""
-
-    NAME: str
-    Config: type[Parameters]
-    State: type
-    Trace: type
-
-    def total_steps(self, config: Any, inputs: Inputs) -> int: ...
-    def init(self, config: Any, inputs: Inputs) -> Any: ...
-    def update(self, config: Any, inputs: Inputs, state: Any) -> tuple[Any, Any]: ...
-    def finish(self, config: Any, inputs: Inputs, state: Any) -> Any: ...
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -17,7 +17,6 @@ from ..core import errors
 from ..core.boundary import checked, within
 
 Budget = Annotated[int, within(1, 10**9)]
-Channels = Annotated[int, within(1, 10**5)]
 Merges = Annotated[int, within(0, 1000)]
 Side = Annotated[int, within(1, 10**5)]
 

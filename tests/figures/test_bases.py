@@ -12,7 +12,6 @@ from ddlab.distilled.bases import effective_rank
 from ddlab.distilled.storage_budget import Factorised
 from ddlab.figures import (
     alt_text,
-    basis_grid,
     basis_pixels,
     reconstruction_error_curve,
     spectrum_curve,
@@ -57,12 +56,6 @@ def test_a_basis_is_scaled_by_its_own_largest_entry_and_zero_is_grey():
     np.testing.assert_array_equal(pixels[1, 0], [[128, 128], [1, 192]])
     assert (pixels[2] == 128).all()
     np.testing.assert_array_equal(basis_pixels(-bases)[0, 0], [[1, 192], [128, 128]])
-
-
-def test_the_grid_shows_the_first_bases_and_says_how():
-    figure = basis_grid(torch.randn(12, 3, 4, 4), columns=5, most=7)
-    assert "7 images in 2 rows and 5 columns" in alt_text(figure) and "zero in the middle grey" in alt_text(figure)
-    assert basis_grid(torch.randn(1, 1, 4, 4)).layout.title.text.startswith("Image bases")
 
 
 def test_marks_of_a_spectrum_are_effective_rank_and_the_share():
@@ -156,7 +149,7 @@ def test_nothing_stored_is_a_figure_too():
     [
         (lambda: basis_pixels(torch.zeros(2, 2, 4, 4)), "bases must be finite numbers [k, channels"),
         (lambda: basis_pixels(torch.full((1, 1, 2, 2), torch.inf)), "bases must be finite numbers"),
-        (lambda: basis_grid(torch.zeros(2, 4)), "bases must be an array of 4 dimension(s)"),
+        (lambda: basis_pixels(torch.zeros(2, 4)), "bases must be an array of 4 dimension(s)"),
         (lambda: spectrum_curve({"a": [1, 2]}), "spectra['a'] must be falling"),
         (lambda: spectrum_curve({"a": [0, 0]}), "spectra['a'] must be falling"),
         (lambda: spectrum_curve({"a": [1, -1]}), "spectra['a'] must be falling"),

@@ -157,23 +157,6 @@ def test_a_labelled_set_gets_targets(inputs: Inputs) -> None:
         rela.with_targets(colour, config, inputs)
 
 
-def test_a_prior_of_other_data(grey: ImageData) -> None:
-    """Of other classes it has the same features; of another size, where its network ends in a mean."""
-    larger = made_data(classes=5, size=12)
-    prior = networks.initialise(networks.spec("convnet", width=8, head="mean").for_data(larger), seed=2)
-    as_teacher = rela.prior_for(prior, grey)
-    made = process.run(rela, rela.SMALL, Inputs(data=grey, teachers=(as_teacher,)))
-    assert made.target("representations").size == 4
-    same = rela.prior_for(prior, made_data(classes=3, size=12))
-    images = larger.normalised([0, 1])
-    assert torch.equal(networks.predict(same, images).features, networks.predict(prior, images).features)
-    with refuses("network", "1 channels"):
-        rela.prior_for(networks.initialise(prior.spec.for_data(made_data(channels=3)), seed=0), grey)
-    flat = networks.initialise(networks.spec("convnet", width=8).for_data(made_data(size=20)), seed=0)
-    with refuses("network", "(8, 8) pixels"):
-        rela.prior_for(flat, grey)
-
-
 def test_what_it_cannot_make(inputs: Inputs, grey: ImageData, teacher: Network) -> None:
     with refuses("components", "at most 4", "5"):
         process.run(rela, rela.SMALL.replace(components=5), inputs)

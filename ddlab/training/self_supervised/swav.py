@@ -36,7 +36,6 @@ from .simclr import Temperature
 
 __all__ = ["NAME", "SMALL", "Config", "sinkhorn_assignments", "swav_loss"]
 NAME = "swav"
-_CODE = "the authors' code"
 
 
 @dataclass(frozen=True, kw_only=True)
