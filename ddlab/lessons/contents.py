@@ -13,7 +13,7 @@ class Budget:
     """What a lesson promises: seconds of wall time on two CPU cores, CPU-seconds, MB resident at most; minutes to read.
 
     Attributes:
-        folder: the lesson's, in `ddlab.lessons`; its `experiments` has the checks of the exercises.
+        folder: the lesson's, in `ddlab.lessons`; its `checks` has one function for each exercise.
         title, finds: for the index; `finds` says in one line what a reader finds out.
         threads: of PyTorch in the teaching preset on a CPU. For small networks one is fastest: waking a second one takes longer than
             what it does (100 recovery steps of ten 16-pixel images: .54 s with one, .74 to .93 s with two), and the browser has the

@@ -36,7 +36,7 @@ class Lesson:
             # Here, before anything is computed: gradients differ between one and two threads.
             torch.set_num_threads(min(self.budget.threads, _CORES))
         self._predictions: dict[str, Prediction] = {}
-        self._checks = importlib.import_module(f".{self.budget.folder}.experiments", __package__).CHECKS
+        self._checks = importlib.import_module(f".{self.budget.folder}.checks", __package__).CHECKS
 
     def config(self, module: Any, **changes: Any) -> Any:
         """The Config of a process module in this lesson's preset: `module.Config.teaching(**changes)`, or `.paper(**changes)`."""

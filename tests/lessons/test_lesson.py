@@ -12,8 +12,8 @@ import ddlab
 from ddlab.core.errors import DDLabError
 from ddlab.lessons import LESSONS, Prediction
 from ddlab.lessons import lesson as frame
-from ddlab.lessons.inverting_a_network import experiments as inverting_a_network
-from ddlab.lessons.inverting_a_network.experiments import CHECKS
+from ddlab.lessons.inverting_a_network import checks as inverting_a_network
+from ddlab.lessons.inverting_a_network.checks import CHECKS
 from ddlab.methods import sre2l
 
 NAME = "20_inverting_a_network"

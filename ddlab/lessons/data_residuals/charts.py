@@ -11,7 +11,7 @@ from ...evaluation import entropy
 from ...explorers import Scrubber
 from ...figures import encode_grid, pipeline, pipelines
 from ...runs import Frame
-from . import experiments
+from . import checks
 from .world import kept_steps, merge_steps
 
 
@@ -21,7 +21,7 @@ def film(runs: Mapping[str, Sequence[torch.Tensor]], *, merges: int, label: int)
     Args:
         runs: name -> images before each update and after the last, uint8 [classes, channels, height, width] of one size.
     """
-    data, last = experiments.world().data, min(map(len, runs.values())) - 1
+    data, last = checks.world().data, min(map(len, runs.values())) - 1
     steps = kept_steps(last, merges)
     shown = {name: [run[step] for step in steps] for name, run in runs.items()}
     curves = {name: [mean_bits(images) for images in every] for name, every in shown.items()}
@@ -53,4 +53,4 @@ def film(runs: Mapping[str, Sequence[torch.Tensor]], *, merges: int, label: int)
 
 def mean_bits(images: torch.Tensor) -> float:
     """Feature entropy in bits, mean over uint8 images."""
-    return float(experiments.feature_entropy(images).mean())
+    return float(checks.feature_entropy(images).mean())

@@ -1,4 +1,4 @@
-"""What the tests of this lesson's claims and experiments share."""
+"""What the tests of this lesson share."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import ddlab
-from ddlab.lessons.representations.experiments import predicted
+from ddlab.lessons.representations.checks import predicted
 
 
 def told(capsys: Any, name: str, answer: Any) -> tuple[bool, str]:

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import ddlab
-from ddlab.lessons.kernels import experiments
+from ddlab.lessons.kernels import checks
 from ddlab.methods import dm, kip
 
 
@@ -81,6 +81,6 @@ def test_what_is_left_of_frozen_digits_is_measured(capsys: Any, changes: dict[st
 def test_answers_that_are_none_are_refused_before_anything_runs(
     capsys: Any, answer: Any, hint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(experiments, "distill", pytest.fail)
+    monkeypatch.setattr(checks, "distill", pytest.fail)
     taken, said = told(capsys, "frozen", answer)
     assert not taken and hint in said

@@ -9,7 +9,7 @@ import torch
 
 import ddlab
 from ddlab.core.randomness import generator
-from ddlab.lessons.matching import experiments
+from ddlab.lessons.matching import checks
 from ddlab.methods import dc, dm
 
 
@@ -51,7 +51,7 @@ def test_the_two_layers_are_those_of_which_the_average_is_not_kept() -> None:
     }  # fmt: skip
     for name, layer in layers.items():
         gap = (layer(images.mean(0, keepdim=True)) - layer(images).mean(0)).abs().max()
-        assert (float(gap.detach()) > 0.1) == experiments.check_layer(name)[0], name
+        assert (float(gap.detach()) > 0.1) == checks.check_layer(name)[0], name
 
 
 @pytest.mark.slow
@@ -80,6 +80,6 @@ def test_what_breaks_the_images_is_measured(capsys: Any, rate: float, right: boo
 def test_answers_that_are_none_are_refused_before_anything_runs(
     capsys: Any, answer: Any, hint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(experiments, "distill", pytest.fail)
+    monkeypatch.setattr(checks, "distill", pytest.fail)
     taken, said = told(capsys, "break it", answer)
     assert not taken and hint in said

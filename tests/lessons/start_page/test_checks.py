@@ -1,4 +1,4 @@
-"""The start page: its experiments at a small scale, its table, its exercise, the index."""
+"""The start page: its runs at a small scale, its table, its exercise, the index."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import ddlab
 from ddlab import networks
 from ddlab.lessons import LESSONS, index
 from ddlab.lessons.build import NOTEBOOKS
-from ddlab.lessons.start_page import experiments as start_page
+from ddlab.lessons.start_page import checks as start_page
 from ddlab.methods import selection, sre2l
 from ddlab.training import supervised
 from tests.support import made_data

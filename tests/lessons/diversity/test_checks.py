@@ -1,4 +1,4 @@
-"""Lesson 21: its experiments at a small scale, its figures and tables, its exercises."""
+"""Lesson 21: its runs at a small scale, its figures and tables, its exercises."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 import ddlab
-from ddlab.lessons.diversity import experiments as diversity
+from ddlab.lessons.diversity import checks as diversity
 from ddlab.methods import dwa
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import ddlab
-from ddlab.lessons.bases import experiments
+from ddlab.lessons.bases import checks
 from ddlab.lessons.shared import unlabelled
 from ddlab.methods import kernel_ridge
 
@@ -20,9 +20,9 @@ def best(real: Any, wanted: Any, distilled: Any) -> Any:
 
 def test_exercises_take_the_right_answer_and_give_hints_for_wrong_ones(capsys: Any) -> None:
     lesson = ddlab.start("40_bases")
-    errors = experiments.held_out_errors()
-    count = next(number for number, left in enumerate(errors) if left <= experiments.LEFT)
-    share = experiments.fresh_share
+    errors = checks.held_out_errors()
+    count = next(number for number, left in enumerate(errors) if left <= checks.LEFT)
+    share = checks.fresh_share
     answers: dict[str, tuple[Any, list[Any]]] = {
         "targets": (
             best,
@@ -39,7 +39,7 @@ def test_exercises_take_the_right_answer_and_give_hints_for_wrong_ones(capsys: A
             ],
         ),
     }  # fmt: skip
-    assert answers.keys() == experiments.CHECKS.keys()
+    assert answers.keys() == checks.CHECKS.keys()
     for name, (right, wrong) in answers.items():
         assert lesson.check(name, right), name
         hints = set()
@@ -58,10 +58,10 @@ def test_errors_of_held_out_images_are_those_of_images_made_from_bases() -> None
     ]
     first = torch.linalg.svd(half[0] - half[0].mean(0), full_matrices=False).Vh[:30]
     left = (half[1] - half[1] @ first.T @ first).square().sum() / half[1].square().sum()
-    assert experiments.held_out_errors()[30] == pytest.approx(float(left), rel=1e-4)
+    assert checks.held_out_errors()[30] == pytest.approx(float(left), rel=1e-4)
 
 
 def test_a_network_that_is_drawn_anew_meets_one_outer_step_untrained() -> None:
     # One network: it is drawn anew at the third step, met untrained at the fourth; forgotten, it stays untrained.
-    assert experiments.fresh_share([1], 3, [0] * 6, True) == 1 / 6
-    assert experiments.fresh_share([1], 3, [0] * 6, False) == 3 / 6
+    assert checks.fresh_share([1], 3, [0] * 6, True) == 1 / 6
+    assert checks.fresh_share([1], 3, [0] * 6, False) == 3 / 6

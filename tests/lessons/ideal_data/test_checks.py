@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from ddlab import theory
-from ddlab.lessons.ideal_data import experiments as ideal_data
-from ddlab.lessons.ideal_data.experiments import CHECKS, SIGMAS
+from ddlab.lessons.ideal_data import checks as ideal_data
+from ddlab.lessons.ideal_data.checks import CHECKS, SIGMAS
 from ddlab.theory import ToyConfig
 
 

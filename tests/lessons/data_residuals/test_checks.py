@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 import ddlab
-from ddlab.lessons.data_residuals import experiments as residuals
+from ddlab.lessons.data_residuals import checks as residuals
 
 
 def test_exercises_take_the_right_answer_and_give_hints_for_wrong_ones(capsys: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 import ddlab
-from ddlab.lessons.views import experiments
+from ddlab.lessons.views import checks
 
 
 def affine(ones: bool) -> Any:
@@ -34,7 +34,7 @@ def test_exercises_take_the_right_answer_and_give_hints_for_wrong_ones(capsys: A
             [None, affine(False), lambda C, C_a: C_a - C, lambda C, C_a: (C_a - C).mean(0) + 0 * C, lambda C, C_a: C[0], lambda C: C],
         ),
     }  # fmt: skip
-    assert answers.keys() == experiments.CHECKS.keys()
+    assert answers.keys() == checks.CHECKS.keys()
     for name, (right, wrong) in answers.items():
         assert lesson.check(name, right), name
         hints = set()

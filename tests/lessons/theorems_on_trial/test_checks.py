@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ddlab.lessons.theorems_on_trial.experiments import CHECKS
+from ddlab.lessons.theorems_on_trial.checks import CHECKS
 
 RIGHT: dict[str, Any] = {
     "counterexample": (lambda place: -min(place + 3, 2 - place), -3, 2, 0.6),  # z = -1.0
