@@ -26,8 +26,12 @@ from . import errors
 class Parameter:
     """What is known about one field of a config.
 
-    `range` is what is allowed (None: open end). `explorable` is the range of its slider, True for a choice or a switch, None for a
-    field that no slider moves.
+    Attributes:
+        name, type, optional: filled in by `describe`; optional: None is allowed too.
+        symbol: LaTeX, as in the paper. help: one sentence on what it does. source: paper, section or table the default comes from.
+        range: what is allowed, ends included; None leaves an end open. `open_low` excludes the lower end.
+        step, scale: of the slider. unit: of the value. choices: the allowed values, where they are few.
+        explorable: (low, high) of the slider; True to offer a choice or a switch; None for no control.
     """
 
     name: str = ""
@@ -63,44 +67,9 @@ class Parameter:
         return errors.check_instance(argument, value, self.type, f"a {self.type.__name__}")
 
 
-def parameter(
-    default: Any = dataclasses.MISSING,
-    *,
-    help: str,
-    symbol: str = "",
-    range: tuple[float | None, float | None] = (None, None),
-    open_low: bool = False,
-    step: float | None = None,
-    scale: Literal["linear", "log"] = "linear",
-    choices: tuple[Any, ...] | None = None,
-    unit: str = "",
-    source: str = "",
-    explorable: tuple[float, float] | bool | None = None,
-) -> Any:
-    """A dataclass field that carries its description.
-
-    Args:
-        default: the value used when none is given; without one the field is required.
-        help: one sentence on what it does.
-        symbol: LaTeX, as in the paper.
-        range: what is allowed, ends included; None leaves an end open. `open_low` excludes the lower end.
-        step, scale: of the slider. unit: of the value. source: paper, section or table the default comes from.
-        choices: the allowed values, where they are few.
-        explorable: (low, high) of the slider; True to offer a choice or a switch; None for no control.
-    """
-    description = Parameter(
-        default=default,
-        symbol=symbol,
-        range=range,
-        open_low=open_low,
-        step=step,
-        scale=scale,
-        choices=choices,
-        unit=unit,
-        help=help,
-        source=source,
-        explorable=explorable,
-    )
+def parameter(default: Any = dataclasses.MISSING, *, help: str, **described: Any) -> Any:
+    """A dataclass field that carries its description, by the attributes of `Parameter`; without a default it is required."""
+    description = Parameter(default=default, help=help, **described)
     return dataclasses.field(default=default, metadata={"parameter": description})
 
 

@@ -7,9 +7,11 @@ uninterrupted run drew there, whatever else was drawn in between.
 from __future__ import annotations
 
 import zlib
+from typing import Any
 
 import numpy as np
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import errors
 
@@ -45,3 +47,36 @@ def numpy_generator(seed: int, step: int = 0, stream: str = "") -> np.random.Gen
 def derived_seed(seed: int, step: int = 0, stream: str = "") -> int:
     """A 32-bit seed for a library that takes an integer (scikit-learn's random_state)."""
     return int(_sequence(seed, step, stream).generate_state(1, np.uint32)[0])
+
+
+class Draws(TorchDispatchMode):
+    """Inside, what would be drawn from torch's global generator comes from one of our own: the same numbers, in this thread alone.
+
+    torch's initialisers draw globally; to seed that generator for them would reset what a reader's own cell draws in another thread.
+
+    Attributes:
+        count: operations that drew.
+    """
+
+    def __init__(self, generator: torch.Generator) -> None:
+        super().__init__()
+        self.generator, self.count = generator, 0
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # to skip it torch would import its compiler, which takes seconds; nothing here is compiled
+
+    def __torch_dispatch__(self, function: Any, types: Any, arguments: Any = (), keywords: Any = None) -> Any:
+        keywords = dict(keywords or {})
+        if torch.Tag.nondeterministic_seeded in function.tags and keywords.get("generator") is None:
+            self.count += 1
+            function, keywords["generator"] = _taking_a_generator(function), self.generator
+        return function(*arguments, **keywords)
+
+
+def _taking_a_generator(function: Any) -> Any:
+    """The form of an operation that takes one: `normal_` itself, of `rand` another."""
+    if any(argument.name == "generator" for argument in function._schema.arguments):
+        return function
+    overload = function._overloadname.removeprefix("default")
+    return getattr(function.overloadpacket, f"{overload}_generator" if overload else "generator")

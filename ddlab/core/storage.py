@@ -181,19 +181,11 @@ def kept_fingerprint(owner: Any, *parts: Any) -> str:
 
     What is written through a tensor's `data` or its numpy view is not noticed: a checksum of all images would be, at every drawing.
     """
-    now = _versions(parts)
-    kept = owner.__dict__.get("_fingerprint")
-    if kept is None or kept[0] != now:
-        kept = owner.__dict__["_fingerprint"] = (
-            now,
-            fingerprint(*parts),
-            parts,
-        )  # held, so that no other tensor gets their ids
-    return kept[1]
+    return kept_while_unchanged(owner, "fingerprint", lambda: fingerprint(*parts), *parts)
 
 
-def kept_while_unchanged(owner: Any, name: str, compute: Callable[[], Any], *tensors: Tensor) -> Any:
-    """`compute()`, kept in `owner` under `name` until a tensor is changed in place, as its version counter says."""
+def kept_while_unchanged(owner: Any, name: str, compute: Callable[[], Any], *tensors: Any) -> Any:
+    """`compute()`, kept in `owner` under `name` until a tensor in dicts or lists is changed in place, as its version counter says."""
     now = _versions(tensors)
     kept = owner.__dict__.get(f"_{name}")
     if kept is None or kept[0] != now:

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..core import errors
+from ..core import errors, randomness
 from ..core.arithmetic import exact_float32
 from ..core.boundary import Count, Images, checked
 from .family import REGISTERED, refuse, said, zeros_of
@@ -189,14 +189,12 @@ def _check_repeatable(spec: NetworkSpec) -> None:
     """Raise if a module of one's own draws in training mode (dropout): a run could not be repeated; or gives more than logits there."""
     module = zeros_of(skeleton(spec)).train()
     like = next(module.parameters())
-    with torch.no_grad(), torch.random.fork_rng(devices=[]):
-        before = torch.get_rng_state()
+    with torch.no_grad(), randomness.Draws(randomness.generator(0)) as draws:
         try:
             logits = module(torch.zeros((2, spec.channels or 0, *(spec.image_size or ())), dtype=like.dtype))
         except Exception as problem:
             refuse(f"network {spec.family!r}", "run in training mode on two images", said(problem))
-        drew = not torch.equal(torch.get_rng_state(), before)
-    if drew:
+    if draws.count:
         refuse(f"network {spec.family!r}", "draw nothing in training mode (set its dropout to 0)", "one that draws")
     if not isinstance(logits, Tensor) or logits.shape != (2, spec.classes):
         refuse(f"network {spec.family!r}", "give logits in training mode too", errors.describe(logits))

@@ -7,7 +7,6 @@ of `call`.
 from __future__ import annotations
 
 import copy
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,11 +18,11 @@ from torch import Tensor, nn
 from ..core import errors
 from ..core.errors import DDLabError
 from ..core.parameters import Parameters, parameter
+from ..core.randomness import Draws, generator
 from ..core.source import code_of
 
 Factory = Callable[[int, int, tuple[int, int]], nn.Module]
 REGISTERED: dict[str, Family] = {}
-drawing = threading.RLock()  # held by whoever draws weights from torch's global generator
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +88,7 @@ class Family:
             now = f"that of {self.FAMILY!r} as its factory is now (networks.spec makes it)"
             raise DDLabError(f"network must be {now}; given one from before the factory was edited.")
         argument = f"the factory of {self.FAMILY!r}"
-        with drawing, torch.random.fork_rng(devices=[]), torch.device("cpu"):
+        with torch.device("cpu"):
             try:
                 built = self.factory(channels, classes, image_size)
             except DDLabError:
@@ -152,11 +151,11 @@ def owned(argument: str, module: nn.Module) -> nn.Module:
 
 def tried(argument: str, module: nn.Module, shape: tuple[int, int, int], classes: int) -> None:
     """Run a module that is ours once in evaluation mode, as `call` does, and refuse what no method could use."""
-    images = torch.randn((2, *shape), generator=torch.Generator().manual_seed(0))
+    images = torch.randn((2, *shape), generator=generator(0))
     try:
         weights = {name: value.detach().clone() for name, value in tensors(module.eval()).items()}
         like = next(value for value in weights.values() if value.is_floating_point())
-        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        with torch.no_grad(), Draws(generator(0)):
             logits: Any = torch.func.functional_call(module, weights, (images.to(like),))
         fits = logits.shape == (2, classes) and bool(logits.isfinite().all())
     except Exception as problem:

@@ -19,7 +19,7 @@ from ..core.devices import moved
 from ..core.errors import DDLabError
 from ..core.parameters import Parameters
 from . import convnet, vit, zoo
-from .family import REGISTERED, Family, drawing, on_meta, refuse, tensors, tried
+from .family import REGISTERED, Family, on_meta, refuse, tensors, tried
 
 FAMILIES: dict[str, Any] = {"convnet": convnet, **zoo.FAMILIES, "vit": vit}  # a module, or an Architecture
 LARGEST = 10**5  # channels, classes and pixels of a side; far above what fits, and far below what overflows
@@ -236,9 +236,7 @@ def initialise(described: NetworkSpec, *, seed: int) -> Network:
 
 
 def _drawn(described: NetworkSpec, seed: int) -> dict[str, Tensor]:
-    # torch's initialisers draw from the global generator; the lock and the fork leave it as it was.
-    with drawing, torch.random.fork_rng(devices=[]):
-        torch.manual_seed(randomness.derived_seed(seed, 0, "network weights"))
+    with randomness.Draws(randomness.generator(seed, 0, "network weights")):
         module = _build(described)
     return {name: value.detach().clone() for name, value in tensors(module).items()}
 
@@ -251,7 +249,8 @@ def _try_out(described: NetworkSpec, seed: int, weights: dict[str, Tensor]) -> N
     if len(same) < len(weights) or all(torch.equal(weights[name], other[name]) for name in weights):
         given = "other weights for the same seed" if len(same) < len(weights) else "the same weights for every seed"
         refuse(f"the factory of {family!r}", "draw its weights from torch's global generator", given)
-    tried(f"network {family!r}", _build(described), _shape(described), described.classes or 0)
+    with randomness.Draws(randomness.generator(seed)):
+        tried(f"network {family!r}", _build(described), _shape(described), described.classes or 0)
     _tried.add(described)
 
 
@@ -263,7 +262,7 @@ def skeleton(described: NetworkSpec) -> nn.Module:
     _check_complete(described)
     cache: dict[NetworkSpec, nn.Module] = _cache.__dict__.setdefault("skeletons", {})
     if described not in cache:
-        with torch.device("meta"):
+        with torch.device("meta"), randomness.Draws(randomness.generator(0)):
             module = _build(described)
         cache[described] = on_meta(module) if described.family in REGISTERED else module  # a factory's is on the CPU
     return cache[described]

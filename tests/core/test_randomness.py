@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from typing import Any
 
 import numpy as np
@@ -76,3 +77,27 @@ def test_neighbouring_positions_are_not_correlated() -> None:
 def test_bad_input(make: Any, arguments: tuple[Any, ...], word: str) -> None:
     with refuses(word):
         make(*arguments)
+
+
+def drawn() -> list[torch.Tensor]:
+    """Operations of each kind: with a generator of their own, in a form of another name, in place, as a share of a tensor's shape."""
+    found = [torch.rand(3), torch.randn(3), torch.randint(2, 9, (3,)), torch.randint(9, (3,)), torch.randperm(9)]
+    found += [torch.nn.init.kaiming_uniform_(torch.empty(4, 4)), torch.bernoulli(torch.full((9,), 0.5))]
+    return [*found, torch.multinomial(torch.ones(9), 3), torch.nn.functional.dropout(torch.ones(9))]
+
+
+def test_global_draws_come_from_a_generator_of_our_own_as_if_it_were_the_global_one() -> None:
+    before = global_randomness()
+    with randomness.Draws(torch.Generator().manual_seed(5)) as draws:
+        mine = drawn()
+        torch.rand(2, generator=torch.Generator())
+        other: list[torch.Tensor] = []
+        thread = threading.Thread(target=lambda: other.append(torch.rand(3)))  # another thread draws what it would draw
+        with torch.random.fork_rng(devices=[]):
+            thread.start()
+            thread.join()
+    assert global_randomness() == before and draws.count == len(mine) == 9
+    with torch.random.fork_rng(devices=[]):
+        assert torch.equal(torch.rand(3), other[0])
+        torch.manual_seed(5)
+        assert all(map(torch.equal, mine, drawn()))
