@@ -173,7 +173,7 @@ def augment(
 
 @checked
 def random_rectangle(
-    height: Side, width: Side, *, smallest_area: PositiveShare, generator: torch.Generator
+    height: Side, width: Side, *, smallest_area: PositiveShare, generator: torch.Generator | None = None
 ) -> tuple[int, int, int, int]:
     """A part of an image, (top, left, rows, columns) in pixels, as torchvision's RandomResizedCrop draws it.
 

@@ -274,7 +274,7 @@ class Laboratory(Explorer):
 
     def widget(self, draw: Callable[..., Any]) -> Any:
         """The widget of the view that `draw` draws."""
-        return next(shown.widget for shown in self._shown if shown.view.draw is draw)
+        return next(shown.widget for shown in self._shown if shown.view.draw == draw)
 
     # -- what the reader does
 

@@ -15,7 +15,7 @@ from .images import encode_grid, encode_png, grid_alt, image_grid
 from .labels import cell_table, label_matrix
 from .landscape import landscape_contours, landscape_relief
 from .panels import image_panels
-from .residuals import schedule_diagram, vanishing_curves
+from .residuals import vanishing_curves
 from .sets import class_bars, distances_by_class, one_class, sets_on_map
 from .storage import storage_bill
 from .sweeps import heat_map, sweep_bands
@@ -60,7 +60,6 @@ __all__ = [
     "raise_bars",
     "recolour",
     "reconstruction_error_curve",
-    "schedule_diagram",
     "series_style",
     "sets_on_map",
     "setting_curves",

@@ -86,11 +86,12 @@ LESSONS: dict[str, Budget] = {
     "30_data_residuals": Budget(
         folder="data_residuals",
         title="Data residuals",
-        finds="what vanishes from an image that is optimised for long, what mixing the real one back in restores (FADRM), and at what cost",
-        wall_seconds=90,
-        cpu_seconds=180,
+        finds="what vanishes from an image that is optimised for long, and whether mixing the real one back in makes a better one (FADRM)",
+        wall_seconds=60,
+        cpu_seconds=120,
         megabytes=1200,
-        minutes=37,
+        minutes=35,
+        one_thread_seconds=120,
     ),
     "40_bases": Budget(
         folder="bases",

@@ -262,8 +262,8 @@ def _next_stage(config: Config, inputs: Inputs, state: State, batch: int, stage:
     """The other size, the patches merged in, a fresh optimiser."""
     data = require_data(NAME, inputs)
     size = stage_size(stage, image_size=data.image_size, small_size=config.small_size)
-    patches = _patches(config, inputs, batch).to(state.images.dtype)
-    images = merged_with_residual(resampled(state.images, size), patches, config.merge_ratio)
+    mixed_in = patches(config, inputs, batch).to(state.images.dtype)
+    images = merged_with_residual(resampled(state.images, size), mixed_in, config.merge_ratio)
     return replace(state, images=images, optimiser=optimisers.adam_init({"images": images}))
 
 
@@ -278,12 +278,12 @@ def _first_images(config: Config, inputs: Inputs, batch: int) -> Tensor:
     data = require_data(NAME, inputs)
     size = stage_size(1, image_size=data.image_size, small_size=config.small_size)
     if config.initialisation == "real":
-        return resampled(_patches(config, inputs, batch), size)
+        return resampled(patches(config, inputs, batch), size)
     return resampled(sre2l.noise_images(config, inputs, batch), size)
 
 
-def _patches(config: Config, inputs: Inputs, batch: int) -> Tensor:
-    """P: one real image, crop or mosaic of each class of a batch, a different one in each batch."""
+def patches(config: Config, inputs: Inputs, batch: int = 0) -> Tensor:
+    """P: one real image, crop or mosaic of each class of a batch, a different one in each batch; [classes, channels, H, W], normalised."""
     data = require_data(NAME, inputs)
     if config.patches in _FACTORS:
         # The first network chooses. The choice is a function of config and inputs, so it is looked up, not kept in every state.

@@ -1,7 +1,6 @@
 """Theory: a world that can be seen through, two Gaussian classes and small networks, and the closed forms that a lesson moves.
 
 closed_forms          ReLA appendices A, C and O, as printed and put right: how SGD learns, what a sample tells, how classes overlap
-multi_resolution_cost FADRM eq 7 and 8: what Algorithm 1 costs
 gaussian_mixture      ReLA Definition 4 and appendix G: two Gaussians, their exact posterior and risk
 toy_network, toy_descent, toy_config, toy_experiment
                       ReLA section 3.2, Figures 1 and 2: small networks on distilled samples and targets, all settings and seeds at once
@@ -31,12 +30,6 @@ from .gaussian_mixture import (
     spread_points,
 )
 from .loss_landscape import Projection, project, toy_directions, toy_surface, trajectory_directions
-from .multi_resolution_cost import (
-    ResolutionStage,
-    printed_resolution_cost_ratio,
-    resolution_cost_ratio,
-    resolution_stages,
-)
 from .toy_config import ToyConfig
 from .toy_experiment import (
     DistilledSamples,
@@ -55,7 +48,6 @@ __all__ = [
     "GaussianMixture",
     "PredictiveRisk",
     "Projection",
-    "ResolutionStage",
     "SimulatedErrors",
     "ToyConfig",
     "ToyNetworks",
@@ -74,11 +66,8 @@ __all__ = [
     "predictive_risk",
     "printed_information_share",
     "printed_overlap",
-    "printed_resolution_cost_ratio",
     "printed_squared_error",
     "project",
-    "resolution_cost_ratio",
-    "resolution_stages",
     "simulated_errors",
     "spread_points",
     "toy_directions",

@@ -48,8 +48,7 @@ LABS: dict[str, Callable[[Given], Arguments]] = {
         "pretraining": pretraining.SMALL.replace(epochs=1),
     },
     "ResidualLab": lambda g: {
-        "data": g.data, "teacher": g.network(depth=2, head="mean"), "config": fadrm.SMALL.replace(images_per_class=1),
-        "small_sizes": (6, 4), "student": g.student, "seeds": 1,
+        "data": g.data, "teacher": g.teacher, "config": fadrm.SMALL.replace(images_per_class=1), "student": g.student, "seeds": 1,
     },
     "DiversityLab": lambda g: {
         "data": g.data, "teacher": g.teacher, "config": dwa.SMALL, "student": g.student, "points": 12,

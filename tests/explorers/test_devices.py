@@ -14,7 +14,7 @@ from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.explorers import live_students
 from ddlab.lessons.bases import world as bases
-from ddlab.lessons.data_residuals import world as data_residuals
+from ddlab.lessons.data_residuals import lab as data_residuals
 from ddlab.lessons.diversity import world as diversity
 from ddlab.lessons.shared import labels_against_images
 from ddlab.methods import boost, dwa, fadrm, sre2l
@@ -60,10 +60,9 @@ def test_explorers_and_the_worlds_of_laboratories(
     merged = data_residuals.World(grey, teacher, config, student=STUDENT, seeds=1)
     run = merged.run(merged.start).advance()
     assert run.inputs.device == device and type(run.frames[-1].content.images) is Tensor
-    merged.recovery(merged.start).advance()
-    whole = merged.whole_config(merged.start)
-    for kind in (data_residuals.RECOVERED, data_residuals.REAL):
-        assert 0 <= merged.student(kind, whole, "hard", 0, watch=_unwatched) <= 1
+    for made in data_residuals.sets(merged.start).values():
+        merged.made(made).advance()
+        assert 0 <= merged.student(made, "hard", 0, watch=_unwatched) <= 1
 
     views = bases.World(grey, teacher, boost.SMALL, pretraining=PRETRAINING, candidates=(1e-2,))
     run = views.run(views.start).advance()

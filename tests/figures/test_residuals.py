@@ -1,4 +1,4 @@
-"""Stages and their cost, curves between merges, bars by class, and the older figures that show FADRM's Tables 5 and 6 and Figure 4."""
+"""Curves between merges, bars by class, and the older figures that show FADRM's Tables 5 and 6 and Figure 4."""
 
 from __future__ import annotations
 
@@ -14,18 +14,13 @@ from ddlab.figures import (
     distances_by_class,
     heat_map,
     image_grid,
-    schedule_diagram,
     sweep_bands,
     vanishing_curves,
 )
 from ddlab.figures.theme import THEMES, colour_map
-from ddlab.methods import fadrm
 from tests.support import refuses
 
 EVERY = {
-    "schedule_diagram": lambda theme: schedule_diagram(
-        iterations=10, merges=2, image_size=32, small_size=24, theme=theme
-    ),
     "vanishing_curves": lambda theme: vanishing_curves(
         {"a": [3, 2, 1], "b": [3, 2]}, unit="bits", merges=[1], references={"real": 2}, theme=theme
     ),
@@ -50,52 +45,6 @@ def test_every_figure_has_title_labels_alt_text_and_both_themes(name):
     text = light.to_json()
     assert text != dark.to_json() and any(colour in text for colour in colour_map("light", "dark"))
     assert not any(colour in dark.to_json() for colour in ("#1B1B1B", "#5E5E5E")), "the light page's text on a dark one"
-
-
-@pytest.mark.parametrize(
-    "iterations, merges, small", [(11, 3, 24), (11, 4, 24), (2000, 0, 16), (7, 6, 31), (10, 2, None)]
-)
-def test_sizes_and_costs_are_those_of_the_method(iterations, merges, small):
-    """Step by step, from what the method itself says of each iteration."""
-    figure = schedule_diagram(iterations=iterations, merges=merges, image_size=32, small_size=small)
-    stages = [fadrm.stage_of(step, iterations=iterations, merges=merges) for step in range(iterations)]
-    sides = [fadrm.stage_size(stage, image_size=(32, 32), small_size=small)[0] for stage in stages]
-    line, merged = trace(figure, "image side"), trace(figure, "real patches")
-    for step, side in enumerate(sides):
-        piece = np.flatnonzero((np.array(line.x[:-1:2]) <= step) & (step < np.array(line.x[1::2])))[0]
-        assert line.y[2 * piece] == line.y[2 * piece + 1] == side
-    changes = [step for step in range(1, iterations) if stages[step] > stages[step - 1]]
-    assert list(merged.x) == changes and list(merged.y) == [sides[step] for step in changes]
-    assert merged.showlegend == bool(merges)
-    spent = np.concatenate([[0], np.cumsum([(side / 32) ** 2 for side in sides])]) / iterations
-    full, costs = trace(figure, "at full size"), trace(figure, "cost so far")
-    np.testing.assert_allclose(costs.y, spent[np.array(costs.x, int)], rtol=1e-12)
-    assert full.yaxis == costs.yaxis == "y2" and list(full.y) == [0, 1] and list(full.x) == [0, iterations]
-    exact = trace(figure, "Algorithm 1")
-    assert exact.y[0] == pytest.approx(spent[-1]) and exact.x[0] == iterations and f"{spent[-1]:.3g}" in exact.name
-    last = trace(figure, "resampled")
-    assert list(last.y) == ([] if sides[-1] == 32 else [small, 32]) and last.showlegend == (sides[-1] < 32)
-
-
-def test_eq_8_is_right_for_odd_merges_alone():
-    """As printed: 1 - (b / B) ceil(k / 2) (1 - r); with two merges the truth is less."""
-    setting: dict[str, Any] = {"iterations": 100, "image_size": 32, "small_size": 16}
-    odd, even = (schedule_diagram(merges=merges, **setting) for merges in (3, 2))
-    assert trace(odd, "eq 8").y[0] == pytest.approx(trace(odd, "Algorithm 1").y[0]) == pytest.approx(0.625)
-    assert trace(even, "eq 8").y[0] == pytest.approx(1 - 0.33 * 0.75)
-    assert trace(even, "Algorithm 1").y[0] == pytest.approx((67 / 4 + 33) / 100)
-    assert (
-        "67 of the steps at 16 px, 33 at 32 px; real patches are mixed in at 33 and 66; the last stage is small"
-        in alt_text(even)
-    )
-    assert "50 of the steps at 16 px" in alt_text(odd) and "resampled" not in alt_text(odd)
-
-
-def test_without_small_stages_or_merges_the_words_say_so():
-    plain = schedule_diagram(iterations=10, merges=0, image_size=32, small_size=None)
-    assert alt_text(plain).startswith(
-        "Steps 0 to 10 in 1 stage, 10 at 32 px; real patches are never mixed in. The cost is 1 of"
-    )
 
 
 def test_curves_begin_before_the_first_update_and_merges_are_lines():
@@ -127,8 +76,8 @@ def test_names_of_near_levels_stand_apart_and_the_axis_holds_everything():
 
 
 def test_plain_curves_have_neither_lines_nor_legend():
-    figure = vanishing_curves({"a": [2, 1]}, unit="bits", steps=[0, 50], bands={"a": ([1, 0], [3, 2])})
-    assert not figure.layout.shapes and figure.data[0].fill == "toself" and list(figure.data[1].x) == [0, 50]
+    figure = vanishing_curves({"a": [2, 1]}, unit="bits", steps=[0, 50, 100])
+    assert not figure.layout.shapes and list(figure.data[0].x) == [0, 50]
     assert figure.layout.showlegend is None and "mixed" not in alt_text(figure) and "Dashed" not in alt_text(figure)
 
 
@@ -197,24 +146,14 @@ def test_a_grid_with_a_heading_for_each_merge_ratio():
     assert list(figure.layout.xaxis.ticktext) == ratios and list(figure.layout.yaxis.ticktext) == ["step 0", "step 9"]
 
 
-def changed(**changes: Any) -> Any:
-    """A right diagram but for these arguments."""
-    right: dict[str, Any] = {"iterations": 10, "merges": 2, "image_size": 32, "small_size": 24}
-    return schedule_diagram(**right | changes)
-
-
 @pytest.mark.parametrize(
     "call, words",
     [
-        (lambda: changed(iterations=0), "iterations must be"),
-        (lambda: changed(merges=10), "merges must be an integer in [0, 9]"),
-        (lambda: changed(image_size=(32, 32)), "image_size must be"),
-        (lambda: changed(small_size=32), "small_size must be an integer in [1, 31]"),
         (lambda: vanishing_curves({}, unit="bits"), "curves must be"),
         (lambda: vanishing_curves({"a": [1, 2]}, unit=""), "unit must be"),
         (lambda: vanishing_curves({"a": [1, 2]}, unit="bits", merges=3), "merges must be a list of steps"),  # type: ignore[arg-type]
         (lambda: vanishing_curves({"a": [1, 2]}, unit="bits", merges=[-1]), "merges must be an integer"),
-        (lambda: vanishing_curves({"a": [1, 2]}, unit="bits", steps=[1]), "steps must be"),
+        (lambda: vanishing_curves({"a": [1, 2]}, unit="bits", steps="ab"), "steps must be"),
         (lambda: vanishing_curves({"a": [1, 2]}, unit="bits", references={}), "references must be"),
         (lambda: vanishing_curves({"a": [1, 2]}, unit="bits", references={"r": np.nan}), "references['r'] must be"),
         (lambda: vanishing_curves({"a": [1, 2]}, unit="bits", references={3: 1}), "a name in references must be"),  # type: ignore[dict-item]

@@ -1,0 +1,162 @@
+"""What several laboratories share, ready to be declared: the frame on show, strips of images, the curve of a run, students.
+
+students = Students(lambda world, settings, known: {"learned": {"hard": [Value(world.student, 0)]}, "random real": {...}}, caption)
+Lab(..., buttons=[students.button()], views=[..., Tabs(("Students", students.view), ...)])
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from torch import Tensor
+
+from ..core.interval import interval
+from ..data import ImageData
+from ..figures import add_reference, encode_grid, loss_curves
+from ..runs import Frame, Run
+from .lab import Compute, Known, Value
+from .tables import table
+from .views import Html
+
+HEIGHT = 330  # of a plot, in pixels
+_ROW, _CELL = 480, 112  # pixels that a grid, and an image in a strip, are wide at least, where whole multiples allow it
+_EDGE, _MARK = 4, (230, 159, 0)  # the frame of the chosen image; Okabe and Ito's orange is seen on light and on dark
+_MISSING = 128  # the grey of an image that is not there yet
+
+Asked = Mapping[str, Mapping[str, Sequence[Value]]]
+"""Name of a set -> labels it teaches with -> a student's accuracy for each seed."""
+
+
+def frame_on_show(run: Run, known: Known) -> Frame:
+    """The last frame of a run that has begun which is not after the step on show."""
+    frame = run.at(known.step)
+    assert frame is not None, "a run that is looked at has begun"
+    return frame
+
+
+def frame_at(run: Run, step: int) -> Frame | None:
+    """The frame of this very step, where it is there."""
+    found = run.at(step)
+    return found if found is not None and found.step == step else None
+
+
+def strip(images: Mapping[str, Tensor | None], size: tuple[int, int], *, chosen: str = "") -> bytes:
+    """Images beside each other, each under its name, the chosen one framed; encoded.
+
+    Args:
+        images: name -> uint8 [channels, height, width], or None for one that is not there yet, which is grey. size: (height, width).
+    """
+    scale = max(1, round(_CELL / size[1]))
+    cells = []
+    for name, image in images.items():
+        pixels = np.full((*size, 3), _MISSING, np.uint8)
+        if image is not None:
+            pixels[:] = image.numpy().transpose(1, 2, 0)
+        cell = pixels.repeat(scale, 0).repeat(scale, 1)
+        if name == chosen:
+            cell[:_EDGE] = cell[-_EDGE:] = cell[:, :_EDGE] = cell[:, -_EDGE:] = _MARK
+        cells.append(cell)
+    heads = [f"{name}{', chosen' * (name == chosen)}{' ...' * (image is None)}" for name, image in images.items()]
+    return encode_grid(np.stack(cells), columns=len(cells), column_labels=heads, gap=6)
+
+
+def learned_images(data: ImageData, frame: Frame, rows: int) -> tuple[bytes, str]:
+    """The images of a frame (`content.images`, by class in turn): a column for each class, some rows; encoded, and in words."""
+    pixels = data.to_uint8(frame.content.images[: rows * data.classes])
+    scale = max(1, round(_ROW / (data.classes * data.image_size[1])))
+    names = [name if len(name) <= 8 else f"{name[:7]}." for name in data.class_names]
+    alt = (
+        f"{rows} learned {'image' if rows == 1 else 'images'} of each class after update {frame.step}, "
+        f"a column for each of {', '.join(data.class_names)}."
+    )
+    return encode_grid(pixels, data.classes, scale, column_labels=names, gap=4), alt
+
+
+def run_curve(
+    name: str,
+    points: Sequence[tuple[int, float]],
+    *,
+    total: int,
+    references: Mapping[str, float] | None = None,
+    **options: Any,
+) -> go.Figure:
+    """One number along a run, so far, beside levels that are known without it.
+
+    Args:
+        points: (step, number). total: steps of the whole run. references: name -> level. options: of `figures.loss_curves`.
+    """
+    steps, values = zip(*points, strict=True)
+    figure = loss_curves({name: list(values)}, list(steps), x_label="update", height=HEIGHT, **options)
+    for each, level in (references or {}).items():
+        add_reference(figure, each, level)
+    return figure.update_xaxes(range=[0, total])
+
+
+class Students:
+    """What students learn from several sets: a button that trains them, a table, and words.
+
+    Args:
+        asked: (world, settings, known) -> `Asked`, the set on show first, then the strongest rival that took no learning.
+        caption: settings -> what the table is of. first: (world, settings) -> runs that are computed before any student.
+    """
+
+    def __init__(
+        self,
+        asked: Callable[[Any, Any, Known], Asked],
+        caption: Callable[[Any], str],
+        first: Callable[[Any, Any], Sequence[Run | Value]] = lambda world, settings: (),
+    ) -> None:
+        self.asked, self.caption, self.first = asked, caption, first
+        self.view = Html(self.data, self.table)
+
+    def button(self, words: str = "Train students", hint: str = "On the images on show, and on real ones") -> Compute:
+        """For the `buttons` of a laboratory."""
+        return Compute(words, self.jobs, "graduation-cap", hint)
+
+    def jobs(self, world: Any, settings: Any, known: Known) -> list[Run | Value]:
+        """What comes first, then the students: one of every kind, then the next of every kind."""
+        kinds = [values for of_labels in self.asked(world, settings, known).values() for values in of_labels.values()]
+        return [*self.first(world, settings), *(value for seed in zip(*kinds, strict=True) for value in seed)]
+
+    def data(self, world: Any, settings: Any, known: Known) -> tuple[Any, ...]:
+        """The caption; of each set and kind of labels what is known so far, None for a student who is not there yet."""
+        return self.caption(settings), tuple(
+            (name, tuple((labels, tuple(map(known, values))) for labels, values in of_labels.items()))
+            for name, of_labels in self.asked(world, settings, known).items()
+        )
+
+    def table(self, caption: str, found: tuple[Any, ...]) -> str:
+        """HTML: a row for each set, and the first minus the second, seed by seed."""
+        rows = [(name, *(in_words(values) for _, values in of_labels)) for name, of_labels in found]
+        (first, own), (second, rivals), *_ = found
+        gains = [
+            [one - other for one, other in zip(mine, its, strict=True) if None not in (one, other)]
+            for (_, mine), (_, its) in zip(own, rivals, strict=True)
+        ]
+        rows.append((f"{first} minus {second}", *(in_words(gain, signed=True) for gain in gains)))
+        return table(caption, ("learned from", *(f"{labels} labels" for labels, _ in own)), rows)
+
+    def words(self, world: Any, settings: Any, known: Known) -> str:
+        """ "hard labels 41.2% (random real 40.0%)": the first set beside the second, as far as both are known; else ""."""
+        (_, own), (second, rivals), *_ = self.data(world, settings, known)[1]
+        means = [(labels, *map(_mean, (mine, its))) for (labels, mine), (_, its) in zip(own, rivals, strict=True)]
+        said = [(labels, mine, its) for labels, mine, its in means if mine is not None and its is not None]
+        return ", ".join(f"{labels} labels {mine:.1%} ({second} {its:.1%})" for labels, mine, its in said)
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    return statistics.fmean(there) if (there := [value for value in values if value is not None]) else None
+
+
+def in_words(values: Sequence[float | None], *, signed: bool = False) -> str:
+    """ "41.2% (39.0% to 43.4%)": the mean and its 95% interval over students; "not yet" without any."""
+    there = [value for value in values if value is not None]
+    if not there:
+        return "not yet"
+    form = "{:+.1%}" if signed else "{:.1%}"
+    around = interval(there)
+    return form.format(_mean(there)) + (f" ({' to '.join(form.format(end) for end in around)})" if around else "")
