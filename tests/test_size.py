@@ -12,20 +12,20 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 ROOMS = {
-    "ddlab/core": 1473,
+    "ddlab/core": 1469,
     "ddlab/data": 1978,
-    "ddlab/networks": 1480,
+    "ddlab/networks": 1476,
     "ddlab/distilled": 1418,
     "ddlab/runs": 1261,
     "ddlab/training": 3157,
     "ddlab/methods": 5487,
     "ddlab/evaluation": 1848,
-    "ddlab/theory": 1450,
+    "ddlab/theory": 1380,
     "ddlab/records": 83,
-    "ddlab/figures": 3494,
-    "ddlab/explorers": 2787,
-    "ddlab/lessons": 7386,
-    "tests": 29963,
+    "ddlab/figures": 3387,
+    "ddlab/explorers": 2764,
+    "ddlab/lessons": 6872,
+    "tests": 29498,
 }
 
 

@@ -1,6 +1,6 @@
 """Sliders and buttons made from a config: one control per named field, labelled in words with the symbol.
 
-    panel = controls(Config(), ["learning_rate", "lambda_var", "labels"])
+    panel = Controls(Config(), ["learning_rate", "lambda_var", "labels"])
     panel.observe(lambda change: worker.submit(change["new"]), "value")     # change["new"] is a Config
     panel.value = Config.teaching()                                        # moves the controls
     panel["learning_rate"].value = 0.1                                     # one control, as a reader would move it (tests)
@@ -33,31 +33,6 @@ _GREEK = {
 }  # fmt: skip
 
 
-def controls(
-    config: Parameters,
-    names: Sequence[str] | None = None,
-    *,
-    continuous: bool = True,
-    labels: dict[str, str] | None = None,
-    more: Sequence[str] = (),
-    stacked: bool = False,
-    choice_words: dict[str, Callable[[Any], str]] | None = None,
-) -> Controls:
-    """The panel for some fields of a config; see the module.
-
-    Args:
-        config: the values the controls start at.
-        names: fields in the order shown; default: all that are marked explorable.
-        continuous: False: a slider reports its value when it is let go (for answers that take over a second).
-        labels: field -> other words than the field's name.
-        more: those of `names` that are folded away behind a button.
-        stacked: the words stand above each control, for a narrow column, instead of beside it.
-        choice_words: field -> (choice -> its words).
-    """
-    options: dict[str, Any] = {"more": more, "stacked": stacked, "choice_words": choice_words}
-    return Controls(config, names, continuous=continuous, labels=labels, **options)
-
-
 class Controls(widgets.VBox):
     """A column of controls; `value` is the config they describe."""
 
@@ -69,16 +44,23 @@ class Controls(widgets.VBox):
         config: Parameters,
         names: Sequence[str] | None = None,
         *,
-        continuous: bool = True,
         labels: dict[str, str] | None = None,
         more: Sequence[str] = (),
         stacked: bool = False,
         choice_words: dict[str, Callable[[Any], str]] | None = None,
     ) -> None:
+        """
+        Args:
+            config: the values the controls start at.
+            names: fields in the order shown; default: all that are marked explorable.
+            labels: field -> other words than the field's name.
+            more: those of `names` that are folded away behind a button.
+            stacked: the words stand above each control, for a narrow column, instead of beside it.
+            choice_words: field -> (choice -> its words).
+        """
         if not isinstance(config, Parameters):
             fail("config", "an instance of a Parameters class", config)
         described = describe(config)
-        check_boolean("continuous", continuous)
         labels = {} if labels is None else check_instance("labels", labels, dict, "a dict of field to words")
         words_of_choices = check_instance(
             "choice_words", {} if choice_words is None else choice_words, dict, "a dict of field to a function"
@@ -100,7 +82,6 @@ class Controls(widgets.VBox):
                 getattr(config, name),
                 words[name],
                 width,
-                continuous,
                 words_of_choices.get(name, _plain),
             )
             for name in names
@@ -108,8 +89,8 @@ class Controls(widgets.VBox):
         self._message = widgets.HTML(layout=widgets.Layout(display="none"))
         self._moving = False
         seen = [control for name, control in self._controls.items() if name not in more]
-        folded = _folded([self._controls[name] for name in more]) if more else []
-        super().__init__([*seen, *folded, self._message], value=config)
+        self._more = widgets.VBox([self._controls[name] for name in more], layout=widgets.Layout(display="none"))
+        super().__init__([*seen, *(_fold(self._more) if more else []), self._message], value=config)
         self.add_class("ddlab-controls")
         if stacked:
             self.add_class("ddlab-stacked")
@@ -123,10 +104,11 @@ class Controls(widgets.VBox):
     def __iter__(self) -> Any:
         return iter(self._controls)
 
-    @property
-    def message(self) -> str:
-        """The sentence shown because the combination is not allowed, or ""."""
-        return html.unescape(re.sub("<[^>]*>", "", self._message.value))
+    def tuck(self, widget: widgets.Widget) -> None:
+        """Fold a widget away under what is folded already."""
+        if not self._more.children:
+            self.children = (*self.children[:-1], *_fold(self._more), self._message)
+        self._more.children = (*self._more.children, widget)
 
     @property
     def disabled(self) -> bool:
@@ -166,10 +148,9 @@ class Controls(widgets.VBox):
         self._message.layout.display = None if sentence else "none"
 
 
-def _folded(inside: list[widgets.ValueWidget]) -> list[widgets.Widget]:
-    """A button, and the controls that it shows and hides: unlike an accordion's title it takes the Tab key."""
+def _fold(box: widgets.VBox) -> list[widgets.Widget]:
+    """A box, and the button that shows and hides it: unlike an accordion's title it takes the Tab key."""
     button = widgets.ToggleButton(description="More settings", icon="sliders", layout=widgets.Layout(width="auto"))
-    box = widgets.VBox(inside, layout=widgets.Layout(display="none"))
     box.add_class("ddlab-controls")
 
     def press(change: Any) -> None:
@@ -203,7 +184,7 @@ def _plain(choice: Any) -> str:
 
 
 def _control(
-    parameter: Parameter, value: Any, label: str, width: str, continuous: bool, say: Callable[[Any], str]
+    parameter: Parameter, value: Any, label: str, width: str, say: Callable[[Any], str]
 ) -> widgets.ValueWidget:
     common: dict[str, Any] = {
         "description": label,
@@ -229,7 +210,7 @@ def _control(
         # A slider: JupyterLab keeps the arrow keys from a list that drops down.
         return widgets.SelectionSlider(options=options, value=value, **common)
     low, high = _slider_range(parameter, value)
-    common.update(continuous_update=continuous)
+    common["continuous_update"] = True
     if parameter.scale == "log":
         # A slider over chosen stops: readable numbers, the value it starts at among them (a continuous one would round 0.25 to
         # 0.2512 as soon as it is drawn), and a place for zero and whole numbers.

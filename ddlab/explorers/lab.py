@@ -32,7 +32,7 @@ import ipywidgets as widgets
 from ..core.errors import DDLabError
 from ..core.parameters import describe
 from ..runs import Run
-from .controls import controls
+from .controls import Controls
 from .layout import Explorer
 from .progress import Progress
 from .quest import Quest, QuestLine
@@ -430,7 +430,7 @@ class Laboratory(Explorer):
         more = [name for name in folded if name in names]
         labels = {name: words for name, words in lab.labels.items() if name in names}
         said = lab.choice_words(self.world)
-        self.panel = controls(self.start, names, labels=labels, more=more, stacked=True, choice_words=said)
+        self.panel = Controls(self.start, names, labels=labels, more=more, stacked=True, choice_words=said)
         for name, stops in lab.stops(self.world).items():
             if isinstance(stops, tuple):
                 set_stops(self.panel, name, stops[0], max(stops))

@@ -2,7 +2,7 @@
 
     class Ringing(Explorer):
         def __init__(self, data):
-            self.panel = controls(Config(), ["learning_rate"])
+            self.panel = Controls(Config(), ["learning_rate"])
             self.plot = Plot(figure(compute(Config())), announce=False)
             super().__init__("Learning rate", controls=[self.panel], views=[self.plot], key="ringing")
             self.share(self.panel)                        # a short text that restores the controls
@@ -29,7 +29,6 @@ import ipywidgets as widgets
 from ..core.errors import DDLabError, check_boolean, check_text, fail
 from .controls import Controls
 from .live import Sentence
-from .registry import Closable, replace
 
 _STYLE = """<style>
 .ddlab-explorer { padding: 4px 0 8px; }
@@ -51,11 +50,14 @@ _STYLE = """<style>
 </style>"""
 
 
+_by_key: dict[str, Explorer] = {}  # a cell that runs again closes what it replaces
+
+
 class Explorer(widgets.VBox):
     """A box that shows itself, its sentence and its errors; see the module."""
 
     # Here too, because a subclass may raise before it calls __init__, and the half-made widget is closed when collected.
-    _belongings: Sequence[Closable] = ()
+    _belongings: Sequence[Any] = ()
 
     def __init__(
         self,
@@ -64,19 +66,17 @@ class Explorer(widgets.VBox):
         controls: Sequence[widgets.Widget] = (),
         views: Sequence[widgets.Widget] = (),
         key: str = "",
-        wide_views: bool = True,
         beside: bool = False,
     ) -> None:
         """
         Args:
             title: what the explorer is for, in a few words.
             controls: panels and buttons, shown above the views.
-            views: plots and pictures. `wide_views`: one under the other; False: side by side where there is room.
+            views: plots and pictures.
             beside: controls, errors and the sentence in a narrow column beside the views, so that both are seen together.
             key: name under which an earlier explorer is closed; default: none.
         """
         check_text("title", title, empty=False)
-        check_boolean("wide_views", wide_views)
         check_boolean("beside", beside)
         check_text("key", key)
         controls, views = _checked_widgets("controls", controls), _checked_widgets("views", views)
@@ -90,7 +90,7 @@ class Explorer(widgets.VBox):
         self._sentence = Sentence()
         self._error_box = widgets.HTML(layout=widgets.Layout(display="none"))
         self.controls_box = widgets.VBox(list(controls))
-        self.views_box = widgets.VBox(list(views)) if wide_views else side_by_side(views)
+        self.views_box = widgets.VBox(list(views))
         parts: list[widgets.Widget] = [self.controls_box, self._error_box, self.views_box, self._sentence]
         if beside:
             column = widgets.VBox([self.controls_box, self._error_box, self._sentence])
@@ -98,8 +98,11 @@ class Explorer(widgets.VBox):
             parts[0].add_class("ddlab-beside")
         super().__init__([self._title, *parts])
         self.add_class("ddlab-explorer")
+        before = _by_key.get(key)
         if key:
-            replace(key, self)
+            _by_key[key] = self
+        if before is not None:
+            before.close()
 
     # -- what is said
 
@@ -153,10 +156,10 @@ class Explorer(widgets.VBox):
 
     # -- state
 
-    def share(self, panel: Controls) -> widgets.HBox:
-        """Add a text with the state of `panel` at the end; typing another state there restores it."""
-        field = widgets.Text(
-            value=panel.value.to_string(), description="settings", placeholder="as given", continuous_update=False,
+    def share(self, panel: Controls) -> None:
+        """Add a text with the state of `panel` under its folded settings; typing another state there restores it."""
+        self.share_field = field = widgets.Text(
+            value=panel.value.to_string(), description="share these", placeholder="as given", continuous_update=False,
             tooltip="Copy this text to share what you see; paste one and press Enter to restore it.",
             layout=widgets.Layout(width="100%", max_width="44em"), style={"description_width": "5em"},
         )  # fmt: skip
@@ -186,10 +189,7 @@ class Explorer(widgets.VBox):
 
         field.observe(typed, "value")
         panel.observe(moved, "value")
-        row = widgets.HBox([field])
-        self.children = (*self.children, row)
-        self.share_field = field
-        return row
+        panel.tuck(field)
 
     # -- end
 

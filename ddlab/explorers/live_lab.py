@@ -3,9 +3,11 @@
     Live("sre2l", data, teacher)                       # every name of methods.names(), and their aliases
     Live(ddlab.training.supervised, data)                         # a network that learns: curves alone
     Live(mine, data, teacher, mine.Config(steps=50))   # a process of your own; the docstring of `ddlab.runs` has one
+    Live(run)                                          # a film: back and forth through a `Run` that was advanced, its method drawn
 
-It starts paused, before any update. Moving a control starts the run again with the new setting and the same seed, and goes on playing if
-it did; the curve of the run before stays. A finished or stopped run starts again from its first step.
+It starts paused, before any update, or with the last frame of the run that it is given. Moving a control starts the run again with the
+new setting and the same seed, and goes on playing if it did; the curve of the run before stays. A finished or stopped run starts again
+from its first step.
 """
 
 from __future__ import annotations
@@ -24,12 +26,13 @@ from ..core import errors
 from ..core.parameters import Parameters, describe
 from ..data import ImageData
 from ..distilled import DistilledSet
+from ..figures import pipeline, pipelines
 from ..runs import Frame, Keep, Run
 from ..runs.process import Inputs, Step
 from ..training import supervised
 from ..training.relabelling import Teachers, as_teachers
 from . import looks
-from .controls import controls
+from .controls import Controls
 from .images import Picture
 from .lab import icon_button, step_slider
 from .layout import Explorer, side_by_side
@@ -70,64 +73,71 @@ class Live(Explorer):
     def __init__(
         self,
         method: Any,
-        data: ImageData | DistilledSet,
+        data: ImageData | DistilledSet | None = None,
         teacher: Teachers | None = None,
         config: Parameters | None = None,
         *,
         first: Sequence[str] | None = None,
         device: torch.device | str = "auto",
-        key: str = "live",
+        key: str = "",
     ) -> None:
         """
         Args:
             method: name or alias of a method, or a process: `ddlab.training.supervised`,
-                `self_supervised.Teacher(objective)`, one of your own.
+                `self_supervised.Teacher(objective)`, one of your own; or a `Run` that has begun, which says all but the last two.
             data: the images that it runs on; a distilled set for a process that trains on one.
             teacher: one network or several, for processes that need them.
             config: where the controls start; default the Config's preset for these data, or its teaching preset.
             first: the fields that are seen at once; default the first four that can be explored. The others are folded away.
-            key: an earlier explorer of this name is closed.
+            key: an earlier explorer of this name is closed; default "live", of a run "film".
 
         Raises:
-            DDLabError: what is no process, a config of another one, or what the process says of its inputs.
+            DDLabError: what is no process, a config of another one, what the process says of its inputs, or a run without looks.
         """
-        self.process = methods.get(method)
-        self.data = errors.check_instance("data", data, (ImageData, DistilledSet), "an ImageData or a DistilledSet")
-        given: dict[str, Any] = {"distilled" if isinstance(data, DistilledSet) else "data": data}
-        self.inputs = Inputs(**given, teachers=as_teachers(teacher, "teacher"), device=device)
-        config = _first_config(self.process, data) if config is None else config
-        self.run = self._new_run(config).begin()
-        self.state, self.students = "paused", ""
-        self.before: tuple[Any, Sequence[Frame]] = (config, ())
+        if isinstance(method, Run):
+            looks.check_looks("run", method.frames)
+            self.process, self.inputs, self.run = method.process, method.inputs, method
+            data = self.inputs.distilled if self.inputs.data is None else self.inputs.data
+        else:
+            self.process = methods.get(method)
+            errors.check_instance("data", data, (ImageData, DistilledSet), "an ImageData or a DistilledSet")
+            given: dict[str, Any] = {"distilled" if isinstance(data, DistilledSet) else "data": data}
+            self.inputs = Inputs(**given, teachers=as_teachers(teacher, "teacher"), device=device)
+            self.run = self._new_run(_first_config(self.process, data) if config is None else config).begin()
+        self.state, self.students = "finished" if self.run.complete else "paused", ""
+        start: Any = self.run.config
+        self.before: tuple[Any, Sequence[Frame]] = (start, ())
         self._until, self._asked, self._training = 0, None, False
-        self._newest = self.run, self.run.now()
+        self._newest = self.run, self.run.frames[-1]
         self._drawing, self._placing = threading.RLock(), None
         explorable = [
-            name for name, field in describe(config).items()
-            if field.explorable is not None and getattr(config, name) is not None
+            name for name, field in describe(start).items()
+            if field.explorable is not None and getattr(start, name) is not None
         ]  # fmt: skip
-        asked = (
-            explorable[:4]
-            if first is None
-            else errors.check_instance("first", first, (list, tuple), "a list of fields")
-        )
-        seen = [errors.check_choice("first", name, tuple(describe(config))) for name in asked]
+        asked = explorable[:4] if first is None else first
+        errors.check_instance("first", asked, (list, tuple), "a list of fields")
+        seen = [errors.check_choice("first", name, tuple(describe(start))) for name in asked]
         self._seen, more = seen, [name for name in explorable if name not in seen]
-        self.panel = controls(config, [*seen, *more], more=more, stacked=True)
+        self.panel = Controls(start, [*seen, *more], more=more, stacked=True)
         self.slider = step_slider("step")
         self.progress = Progress(drawing=_DRAWING, layout=widgets.Layout(width="100%"))
         self.buttons = {name: icon_button(icon, hint, words) for name, (words, icon, hint) in _BUTTONS.items()}
         drawn = looks.picture(self.inputs, self._newest[1])
         self.picture = None if drawn is None else Picture(drawn[0], alt=drawn[1])
-        self.charts = looks.Charts(self._chart)
+        # A curve that the newest frame is on comes first, and has a marker.
+        self.charts = looks.Charts(self._chart, looks.chart_names([self._newest[1], *self.run.frames]))
         self.plot = self.charts.plot
         can_teach = self.picture is not None and isinstance(data, ImageData)
         shown = [one for name, one in self.buttons.items() if name != "student" or can_teach]
         views = side_by_side([self.charts] if self.picture is None else [self.picture, self.charts])
+        self._drawn = pipelines.METHODS.get(self.process.NAME) if isinstance(method, Run) else None
+        self.drawing = widgets.HTML()
         row = widgets.HBox(shown, layout=widgets.Layout(flex_flow="row wrap"))
         title = f"{str(self.process.NAME).replace('_', ' ').capitalize()}, live"
         parts = [self.panel, row, self.progress]
-        super().__init__(title, controls=parts, views=[self.slider, views], key=key, beside=True)
+        shown_views = [*([self.drawing] if self._drawn else []), self.slider, views]
+        key = key or ("film" if isinstance(method, Run) else "live")
+        super().__init__(title, controls=parts, views=shown_views, key=key, beside=True)
         self.runner = self.owns(Runner(self._work, on_error=self._failed, on_busy=self._busy, name="ddlab-live"))
         for name, pressed in self.buttons.items():
             pressed.on_click(self.guard(lambda _button, name=name: getattr(self, f"_press_{name}")()))
@@ -276,6 +286,8 @@ class Live(Explorer):
             self.charts.show(looks.chart_names([*self.before[1], *self._frames()]))
             self._place_slider(frame)
             self._enable()
+            if self._drawn is not None:
+                self.drawing.value = pipeline(self._drawn, frame.content.running)
             self.say(f"{self._words(frame)} {self.students}".strip())
 
     def _frames(self) -> list[Frame]:

@@ -18,11 +18,12 @@ LAB = (
 DEMO = """
 from dataclasses import dataclass
 import numpy as np
-from ddlab import figures
+from ddlab import Inputs, Keep, Run, figures, networks
 from ddlab.core.parameters import Parameters, parameter
-from ddlab.explorers import Explorer, Plot, Scrubber, controls
+from ddlab.data import load
+from ddlab.explorers import Controls, Explorer, Live, Plot
 from ddlab.lessons.lesson import show
-from ddlab.runs import Frame
+from ddlab.methods import sre2l
 
 @dataclass(frozen=True, kw_only=True)
 class Config(Parameters):
@@ -36,7 +37,7 @@ def curve(config):
 
 class Demo(Explorer):
     def __init__(self):
-        self.panel = controls(Config())
+        self.panel = Controls(Config())
         self.plot = Plot(curve(Config()), announce=False)
         super().__init__("Demo", controls=[self.panel], views=[self.plot], key="demo")
         self.share(self.panel)
@@ -48,10 +49,11 @@ class Demo(Explorer):
         self.plot.figure = curve(change["new"])
         self.say(f"The decay is {change['new'].decay:g}.")
 """
-FRAMES = (
-    "frames = [Frame(index, figures.encode_grid(np.full((10, 3, 8, 8), index, np.uint8), 5, 2)) for index in range(5, 105, 5)]\n"
-    'Scrubber(frames, figures.loss_curves({"loss": 1 / steps[:100]}, title="Scrubbed curve"), key="scrubber")'
-)
+FILM = """
+data = load("shapes", size=16, train=40, test=10)
+teacher = networks.initialise(networks.spec("convnet", width=4).for_data(data), seed=0)
+Live(Run(sre2l, sre2l.Config(iterations=20), Inputs(data=data, teachers=(teacher,)), keep=Keep(21)).advance())
+"""
 STATIC = 'show(figures.bars(["a", "b"], [1, 2], title="Bars", y_label="y"))'
 
 
@@ -104,7 +106,7 @@ def test_a_laboratory_by_keyboard(open_notebook, tmp_path) -> None:
 
 @pytest.mark.timeout(300)
 def test_the_plot_widget(open_notebook, tmp_path) -> None:
-    opened = open_notebook(notebook(tmp_path / "plots.ipynb", DEMO, "Demo()", FRAMES, STATIC))
+    opened = open_notebook(notebook(tmp_path / "plots.ipynb", DEMO, "Demo()", FILM, STATIC))
     opened.slow_down(
         8
     )  # at an eighth of the speed anywidget gives widgets up; what Python sends must arrive all the same
@@ -119,7 +121,7 @@ def test_the_plot_widget(open_notebook, tmp_path) -> None:
     assert opened.page.locator(".widget-text input").first.input_value() == after.replace(" ", "=")
 
     opened.move_slider("step", presses=3, key="ArrowLeft", kind="picture")
-    assert "Step 85 of 100" in opened.page.locator(".jp-Notebook").inner_text() and opened.plots()[1]["cursor"] == "85"
+    assert "Step 17 of 20" in opened.page.locator(".jp-Notebook").inner_text() and opened.plots()[1]["cursor"] == "17"
 
     opened.click("stored")
     opened.page.get_by_text("This did not work: RuntimeError: no stored labels here").wait_for()

@@ -24,7 +24,7 @@ from ddlab.core.errors import DDLabError
 from ddlab.core.parameters import describe
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
-from ddlab.explorers import Explorer, Lab, Laboratory, Live, film
+from ddlab.explorers import Explorer, Lab, Laboratory, Live
 from ddlab.lessons.theorems_on_trial.trials import TRIALS
 from ddlab.methods import boost, dm, dwa, fadrm, kip, sre2l
 from ddlab.networks import Network
@@ -79,7 +79,7 @@ MOVED = {  # maps take seconds to fit, large planes seconds to draw
 }
 EXPLORERS: dict[str, Callable[[Given], Explorer]] = {
     "Live": lambda g: Live("sre2l", g.data, g.teacher, sre2l.Config.teaching(iterations=20)),
-    "Scrubber": lambda g: film(recovered(g)),
+    "a film": lambda g: Live(recovered(g)),
     "DiversityView": lambda g: found()["DiversityView"](
         g.data, g.teacher, {"recovered": (run := recovered(g)).result()}, films={"recovered": run}, points=30
     ),
@@ -189,15 +189,15 @@ def pictures(lab: Laboratory) -> list[Any]:
 def test_every_laboratory_has_its_row() -> None:
     declared = found()
     labs = {name for name, value in declared.items() if isinstance(value, Lab)}
-    assert labs == LABS.keys() and declared.keys() - labs == EXPLORERS.keys() - {"Live", "Scrubber"}
+    assert labs == LABS.keys() and declared.keys() - labs == EXPLORERS.keys() - {"Live", "a film"}
     assert all(value.__doc__ and (name not in labs or value.title) for name, value in declared.items())
 
 
 def test_three_or_four_controls_are_seen_and_the_rest_is_folded_away(make: Make) -> None:
     lab = make()
     assert 3 <= len(seen(lab)) <= 4
-    folded = [name for name in lab.panel if name not in seen(lab)]
-    assert bool(folded) == (len(lab.panel.children) > len(seen(lab)) + 1)
+    folded = [lab.panel[name] for name in lab.panel if name not in seen(lab)]
+    assert list(lab.panel._more.children) == [*folded, lab.share_field]
     assert all(described.help for name, described in describe(lab.start).items() if name in list(lab.panel))
 
 

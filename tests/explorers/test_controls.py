@@ -10,7 +10,7 @@ import pytest
 
 from ddlab.core.errors import DDLabError
 from ddlab.core.parameters import Parameters, describe, parameter
-from ddlab.explorers import Explorer, Plot, Runner, controls
+from ddlab.explorers import Controls, Explorer, Plot, Runner
 from ddlab.explorers.controls import label_of, plain_symbol
 from ddlab.figures import loss_curves
 
@@ -49,7 +49,7 @@ class Config(Parameters):
 
 @pytest.fixture
 def panel():
-    made = controls(Config())
+    made = Controls(Config())
     yield made
     made.close()
 
@@ -109,7 +109,7 @@ def test_setting_the_config_moves_the_controls_once(panel):
 
 def test_values_off_the_slider_are_kept():
     outside = Config(learning_rate=50.0, lambda_var=33.3, iterations=1234)
-    panel = controls(outside)
+    panel = Controls(outside)
     assert panel.value == outside
     panel["momentum"].value = 0.25
     assert panel.value == outside.replace(momentum=0.25)
@@ -123,9 +123,9 @@ def test_a_forbidden_combination_is_said_and_the_config_stays_valid(panel):
     panel["flip"].value = False
     panel["labels"].value = "online"
     assert panel.value.labels == "hard"
-    assert panel.message == "Config.flip must be True with online labels; given False."
+    assert "Config.flip must be True with online labels; given False." in panel._message.value
     panel["flip"].value = True
-    assert panel.value == Config(labels="online") and panel.message == ""
+    assert panel.value == Config(labels="online") and panel._message.value == ""
 
 
 def test_zero_is_on_a_logarithmic_slider(panel):
@@ -136,10 +136,9 @@ def test_zero_is_on_a_logarithmic_slider(panel):
 
 
 def test_chosen_names_and_words():
-    panel = controls(Config(), ["iterations", "learning_rate"], labels={"iterations": "updates"}, continuous=False)
+    panel = Controls(Config(), ["iterations", "learning_rate"], labels={"iterations": "updates"})
     assert list(panel) == ["iterations", "learning_rate"]
     assert panel["iterations"].description == "updates"
-    assert panel["iterations"].continuous_update is False
     panel.disabled = True
     assert panel.disabled and panel["iterations"].disabled
     panel.close()
@@ -154,10 +153,10 @@ def test_symbols_become_plain_text():
 @pytest.mark.parametrize(
     "call, argument",
     [
-        (lambda: controls(Config), "config"),  # type: ignore[arg-type]
-        (lambda: controls(Config(), ["learning"]), "learning_rate"),
-        (lambda: controls(Config(), ["seed"]), "seed"),
-        (lambda: controls(Config())["seed"], "control"),
+        (lambda: Controls(Config), "config"),  # type: ignore[arg-type]
+        (lambda: Controls(Config(), ["learning"]), "learning_rate"),
+        (lambda: Controls(Config(), ["seed"]), "seed"),
+        (lambda: Controls(Config())["seed"], "control"),
     ],
 )
 def test_bad_input(call, argument):
@@ -167,7 +166,7 @@ def test_bad_input(call, argument):
 
 class Demo(Explorer):
     def __init__(self, key: str = "", **keywords):
-        self.panel = controls(Config(), ["learning_rate", "labels"])
+        self.panel = Controls(Config(), ["learning_rate", "labels"])
         self.plot = Plot(loss_curves({"loss": [1.0]}), announce=False)
         super().__init__("Demo", controls=[self.panel], views=[self.plot], key=key, **keywords)
         self.share(self.panel)

@@ -14,7 +14,6 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from ddlab import explorers
 from ddlab.core.errors import DDLabError, fail
 from ddlab.core.parameters import Parameters, narrowed, parameter
 from ddlab.explorers import Change, Chart, Compute, Html, Known, Lab, Laboratory, Quest, Row, Strip, Tabs, Value
@@ -527,7 +526,7 @@ def test_the_panel(opened: Any) -> None:
     assert [words for words, _ in lab.panel["colour"].options] == ["RED", "BLUE"]
     more, folded = lab.panel.children[2:4]
     assert more.description == "More settings" and folded.layout.display == "none"
-    assert list(folded.children) == [lab.panel["twin"], lab.panel["colour"]]
+    assert list(folded.children) == [lab.panel["twin"], lab.panel["colour"], lab.share_field]
     more.value = True
     assert folded.layout.display == "flex"
     one = opened(declared(**OF_RUNS), narrowed(Settings, colour=("blue",))(), key="one")
@@ -839,5 +838,6 @@ def test_a_second_laboratory_of_the_same_key_closes_the_first(opened: Any) -> No
     assert own() == ["ddlab-lab"] * 2
     second = opened(declared(**OF_RUNS))
     assert first.runner.thread is None and second.runner.thread is not None and own() == ["ddlab-lab"] * 2
-    explorers.close_all()
+    second.close()
+    other.close()
     assert own() == [] and other.runner.thread is None

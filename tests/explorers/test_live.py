@@ -20,7 +20,7 @@ from ddlab.core import parameters
 from ddlab.core.errors import DDLabError, NonFiniteError
 from ddlab.core.parameters import Parameters, parameter
 from ddlab.data import ImageData
-from ddlab.explorers import Live, film
+from ddlab.explorers import Live
 from ddlab.figures import pipelines
 from ddlab.methods import dwa, fadrm, sre2l
 from ddlab.networks import Network
@@ -479,7 +479,7 @@ def test_every_process_is_played_and_filmed(case: Any, teacher: Network, grey: I
         f"Step {total} of {total}, finished: "
     )
     assert explorer.charts.buttons.value in explorer.charts.buttons.options and curves(explorer)
-    recorded = film(explorer.run)
+    recorded = Live(explorer.run)
     method = pipelines.METHODS.get(case.module.NAME)
     known = set() if method is None else {box.name for box in method.boxes}
     for frame in explorer.run.frames:
@@ -487,7 +487,7 @@ def test_every_process_is_played_and_filmed(case: Any, teacher: Network, grey: I
     assert ('data-running="true"' in recorded.drawing.value) == bool(known)
     assert recorded.plot is None or recorded.plot.cursor is not None, "the last frame has a marker"
     recorded.slider.index = 1
-    assert recorded.sentence.startswith(f"Step 1 of {total}: ")
+    assert recorded.sentence.startswith(f"Step 1 of {total}, finished: ")
     recorded.close()
     explorer.close()
 
@@ -510,24 +510,24 @@ def test_presets_follow_the_data(given: Given) -> None:
 def test_a_film_shows_the_looks_of_a_run(given: Given) -> None:
     data, teacher = given
     run = Run(sre2l, CONFIG, ddlab.Inputs(data=data, teachers=(teacher,)), keep=Keep(5)).advance()
-    shown = film(run)
+    shown = Live(run)
     assert [step for step, _ in shown.slider.options] == ["0", "5", "10", "15", "20"]
     assert shown.picture is not None and shown.plot is not None and shown.plot.cursor == 20
     last = shown.picture.value
     shown.slider.index = 1
     assert shown.picture.value != last and shown.plot.cursor == 5
-    assert shown.sentence.startswith("Step 5 of 20: cross-entropy ") and "class probability" in shown.sentence
+    assert shown.sentence.startswith("Step 5 of 20, finished: cross-entropy ") and "class probability" in shown.sentence
     shown.slider.index = 0
-    assert shown.sentence == "Step 0 of 20: before the first update." and shown.plot.cursor is None
+    assert shown.sentence == "Step 0 of 20, finished." and shown.plot.cursor is None
     shown.charts.buttons.value = "class probability"  # type: ignore[union-attr]
     shown.slider.index = 4
     assert [trace.name for trace in shown.plot.figure.data] == ["class probability"] and shown.plot.cursor == 20
     shown.close()
 
 
-def test_the_box_at_work_is_lit_beside_a_film(given: Given) -> None:
+def test_the_box_at_work_is_lit_beside_a_Live(given: Given) -> None:
     data, teacher = given
-    shown = film(Run(sre2l, CONFIG, ddlab.Inputs(data=data, teachers=(teacher,)), keep=Keep(5)).advance())
+    shown = Live(Run(sre2l, CONFIG, ddlab.Inputs(data=data, teachers=(teacher,)), keep=Keep(5)).advance())
     for index, box in ((0, "noise"), (1, "recover"), (4, "relabel")):
         shown.slider.index = index
         assert re.findall(r'data-box="(\w+)" data-running="true"', shown.drawing.value) == [box]
@@ -551,18 +551,16 @@ def test_an_interrupted_run_can_be_watched(given: Given) -> None:
             raise KeyboardInterrupt
 
     assert not run.to_end(on_step=interrupt).complete
-    shown = film(run)
-    assert shown.sentence.startswith("Step 5 of 5")
+    shown = Live(run)
+    assert shown.sentence.startswith("Step 5 of 20, paused")
     shown.close()
 
 
 def test_what_is_no_film_is_refused(given: Given) -> None:
     data, teacher = given
     inputs = ddlab.Inputs(data=data, teachers=(teacher,))
-    with refuses("run", "a Run"):
-        film("recovery")  # type: ignore[arg-type]
     with refuses("run", "frames that hold looks", "none"):
-        film(Run(sre2l, CONFIG, inputs))
+        Live(Run(sre2l, CONFIG, inputs))
     made = Run(sre2l, CONFIG, inputs, keep=Keep(2, make=lambda *_: 3)).begin()
     with refuses("run", "int"):
-        film(made)
+        Live(made)

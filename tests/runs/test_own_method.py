@@ -18,7 +18,7 @@ import ddlab
 from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
-from ddlab.explorers import Live, film
+from ddlab.explorers import Live
 from ddlab.networks import Network
 from ddlab.runs import checkpoint
 from ddlab.training import supervised
@@ -101,8 +101,8 @@ def test_it_is_looked_at_and_played(mine: Any, given: Any) -> None:
     assert run.to_end().complete
     look = run.frames[3].content
     assert torch.equal(look.images, run.state(3).images) and list(look.numbers) == ["loss"]
-    shown = film(run)
-    assert shown.sentence.startswith("Step 6 of 6: loss ")
+    shown = Live(run)
+    assert shown.sentence.startswith("Step 6 of 6, finished: loss ")
     shown.close()
     live = Live(mine, data, teacher, mine.Config(steps=6))
     assert list(live.panel) == ["steps", "rate"]

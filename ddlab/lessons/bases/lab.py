@@ -19,6 +19,7 @@ from ...core.errors import DDLabError
 from ...data.predefined_views import NAMES
 from ...explorers.lab import Compute, Known, Lab, Value
 from ...explorers.quest import Quest
+from ...explorers.ready import frame_on_show
 from ...explorers.tables import table
 from ...explorers.views import Chart, Html, Row, Strip, Tabs
 from ...figures import encode_grid, loss_curves, sets_on_map, storage_bill
@@ -53,19 +54,12 @@ _TARGETS, _VIEWS, _SAID = "targets of the images", "targets of the views", "teac
 _SIZES = {_TARGETS: 9, _VIEWS: 5, _SAID: 7}  # of their points: views are many
 
 
-def frame_on_show(world: World, settings: Settings, known: Known) -> Frame:
-    """The last frame that is not after the step on show."""
-    frame = world.run(settings).at(known.step)
-    assert frame is not None  # the check has begun the run
-    return frame
-
-
 # -- the images
 
 
 def strip_data(world: World, settings: Settings, known: Known) -> tuple:
     """The run, the frame, and whether views are shown."""
-    return world, world.run(settings), frame_on_show(world, settings, known), settings.all_views
+    return world, world.run(settings), frame_on_show(world.run(settings), known), settings.all_views
 
 
 def strip(world: World, run: Run, frame: Frame, all_views: bool) -> tuple[bytes, str]:
@@ -122,7 +116,8 @@ def outer_step(world: World, settings: Settings, known: Known) -> float:
 
 def map_data(world: World, settings: Settings, known: Known) -> tuple:
     """Places on the map, now and before any step."""
-    run, frame = world.run(settings), frame_on_show(world, settings, known)
+    run = world.run(settings)
+    frame = frame_on_show(run, known)
     return world.places(run.config, frame), world.places(run.config, run.frames[0]), iteration(run, frame.step)
 
 
@@ -196,7 +191,8 @@ def score_table(datasets: tuple[str, ...], scores: tuple[Score, ...]) -> str:
 
 def scores(world: World, settings: Settings, known: Known) -> list[Run | Value]:
     """The controls, and the set of the frame on show."""
-    run, frame = world.run(settings), frame_on_show(world, settings, known)
+    run = world.run(settings)
+    frame = frame_on_show(run, known)
     words = f"{label(world, run)}, outer step {iteration(run, frame.step)}"
     controls = [Value(world.untrained), Value(world.random_real, settings.budget)]
     # The words are those of the first time: the number of a run comes with its first step.
@@ -209,7 +205,8 @@ def scores(world: World, settings: Settings, known: Known) -> list[Run | Value]:
 
 def sentence(world: World, settings: Settings, known: Known) -> str:
     """What is shown, with its numbers, and what comes next."""
-    run, frame = world.run(settings), frame_on_show(world, settings, known)
+    run = world.run(settings)
+    frame = frame_on_show(run, known)
     config, looks, step = run.config, world.looks(run.config, frame), iteration(run, frame.step)
     floats = sum(value.numel() for value in frame.content.values())
     if name_of(config) == BOOST:
@@ -233,7 +230,7 @@ def sentence(world: World, settings: Settings, known: Known) -> str:
 def quest_met(world: World, settings: Settings, known: Known) -> bool:
     """Whether the step on show has an outer loss below that of the quest, on its budget."""
     run = world.run(settings)
-    step = iteration(run, frame_on_show(world, settings, known).step)
+    step = iteration(run, frame_on_show(world.run(settings), known).step)
     loss = _mean_loss(run, step) if step >= _MEAN_OF else None
     return loss is not None and loss < _QUEST and settings.budget <= _QUEST_BUDGET
 

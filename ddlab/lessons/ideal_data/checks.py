@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import plotly.graph_objects as go
 import torch
 from torch import Tensor
 
 from ... import theory
 from ...core import randomness
-from ...explorers import Scrubber
-from ...figures import encode_grid, setting_curves
-from ...runs import Frame
+from ...figures import setting_curves
 from ...theory import ToyConfig, ToyNetworks, ToyRuns, ToyValidation
 from ..answers import called
 from . import world
@@ -76,36 +75,15 @@ def best_decisions(*, seed: int, count: int = 150) -> dict[str, Any]:
     }
 
 
-def film(runs: ToyRuns) -> Scrubber:
-    """What the networks of every setting decide, frame by frame, beside their errors on G."""
+def learning_curves(runs: ToyRuns) -> go.Figure:
+    """The error of every setting on G as its networks learn."""
     names = [f"Σ = {config.deviation:g}" for config in runs.configs]
-    heads = [f"{config.deviation:g}" for config in runs.configs]
-    pictures = [
-        Frame(step, encode_grid(decisions(runs, frame), columns=len(names), column_labels=heads, gap=6))
-        for frame, step in enumerate(runs.steps.tolist())
-    ]
     errors = on_original(runs).mean_squared_error.mean(-1)
     middle = SIGMAS.index(0.5)
-    curve = setting_curves(
+    return setting_curves(
         runs.steps, dict(zip(names, errors.T, strict=True)), chosen=(f"{names[middle]}, as G", errors[:, middle]),
         least=theory.predictive_risk(runs.configs[0].original, runs.configs[0].original).mean_squared_error, title="Errors on G",
     )  # fmt: skip
-
-    def describe(step: int) -> str:
-        now = errors[runs.steps.tolist().index(step)]
-        best = int(now.argmin())
-        return (
-            f"the error on G goes from {now.min():.3f} ({names[best]}) to {now.max():.3f} ({names[int(now.argmax())]})."
-        )
-
-    return Scrubber(
-        pictures,
-        curve,
-        title="Every setting as it learns",
-        describe=describe,
-        what="maps of the decisions",
-        key="toy film",
-    )
 
 
 def decisions(runs: ToyRuns, frame: int) -> np.ndarray:

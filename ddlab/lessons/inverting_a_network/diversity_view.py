@@ -23,7 +23,7 @@ from ...core.parameters import Parameters, parameter
 from ...data import ImageData
 from ...distilled import DistilledSet
 from ...evaluation import embeddings
-from ...explorers.controls import controls
+from ...explorers.controls import Controls
 from ...explorers.images import Picture
 from ...explorers.layout import Explorer, side_by_side
 from ...explorers.plot import Plot
@@ -97,7 +97,7 @@ class DiversityView(Explorer):
         start = start.replace(perplexity=min(start.perplexity, most), neighbours=min(start.neighbours, most))
         frame = ["frame"] if self.mapped.frames else []
         more = ["layer", "perplexity", "neighbours"]
-        self.panel = controls(start, ["images", "map", *frame, *more], more=more, labels={"layer": "teacher's"})
+        self.panel = Controls(start, ["images", "map", *frame, *more], more=more, labels={"layer": "teacher's"})
         # Of ten real digits random ones cover 20% on average and 30% at best, the centres of k-means 26%, a greedy choice 45%.
         self._luck = self.mapped.luck("features", self._each())
         self.quest = QuestLine(

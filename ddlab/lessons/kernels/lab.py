@@ -12,23 +12,15 @@ import plotly.graph_objects as go
 
 from ...explorers.lab import Known, Lab, Value
 from ...explorers.quest import Quest
+from ...explorers.ready import HEIGHT, frame_on_show, learned_images, run_curve
 from ...explorers.views import Chart, Row, Strip, step_on_show
-from ...figures import add_reference, comparison, encode_grid, loss_curves
-from ...runs import Frame, Run
+from ...figures import comparison
+from ...runs import Run
 from .world import Rival, Settings, World
 
-_WIDTH = 480  # pixels that a row of images fills at least, where whole multiples allow it
-_HEIGHT = 330
 _ROWS = 10  # of images: of each class so many are shown
 _FROZEN, _AHEAD = 0.5, 0.03  # what the quest asks for: share of the pixels, and of the test images
 _RIDGES = {0.0: "0", 1e-8: "1e-8", 1e-6: "1e-6", 1e-4: "1e-4", 1e-2: "0.01", 1e-1: "0.1", 1.0: "1"}
-
-
-def frame_on_show(world: World, settings: Settings, known: Known) -> Frame:
-    """The last frame that is not after the step on show."""
-    frame = world.run(settings).at(known.step)
-    assert frame is not None  # the check has begun the run
-    return frame
 
 
 def rival(world: World, settings: Settings, one: Rival) -> Value:
@@ -53,20 +45,7 @@ def rivals_known(world: World, settings: Settings, known: Known) -> dict[Rival, 
 
 def strip_data(world: World, settings: Settings, known: Known) -> tuple:
     """The frame on show."""
-    return world, frame_on_show(world, settings, known), min(settings.images_per_class, _ROWS)
-
-
-def strip(world: World, frame: Frame, rows: int) -> tuple[bytes, str]:
-    """The learned images: a column for each class, some rows."""
-    data = world.data
-    pixels = data.to_uint8(frame.content.images[: rows * data.classes])
-    scale = max(1, round(_WIDTH / (data.classes * data.image_size[1])))
-    names = [name if len(name) <= 8 else f"{name[:7]}." for name in data.class_names]
-    alt = (
-        f"{rows} learned {'image' if rows == 1 else 'images'} of each class after update {frame.step}, "
-        f"a column for each of {', '.join(data.class_names)}."
-    )
-    return encode_grid(pixels, data.classes, scale, column_labels=names, gap=4), alt
+    return world.data, frame_on_show(world.run(settings), known), min(settings.images_per_class, _ROWS)
 
 
 # -- the accuracy
@@ -83,23 +62,16 @@ def accuracy_curve(
     iterations: int, points: tuple[tuple[int, float], ...], centres: tuple[str, float] | None
 ) -> go.Figure:
     """How many test images the regression on the learned points has right."""
-    steps, values = zip(*points, strict=True)  # the check has begun the run
-    figure = loss_curves(
-        {"learned points": list(values)},
-        list(steps),
-        title="Regression on the learned points",
-        x_label="update",
-        y_label="test accuracy (fraction)",
-        height=_HEIGHT,
-    )
-    if centres is not None:
-        add_reference(figure, *centres)
-    return figure.update_xaxes(range=[0, iterations]).update_yaxes(range=[0, 1.05])
+    figure = run_curve(
+        "learned points", points, total=iterations, references=dict([centres] if centres else []),
+        title="Regression on the learned points", y_label="test accuracy (fraction)",
+    )  # fmt: skip
+    return figure.update_yaxes(range=[0, 1.05])
 
 
 def score_data(world: World, settings: Settings, known: Known) -> tuple:
     """The accuracy at the step on show, and the rivals known so far."""
-    frame, rivals = frame_on_show(world, settings, known), rivals_known(world, settings, known)
+    frame, rivals = frame_on_show(world.run(settings), known), rivals_known(world, settings, known)
     count = settings.images_per_class * world.data.classes
     found = {f"{count:,} learned": (frame.content.accuracy,)} | {one.words: values for one, values in rivals.items()}
     return world.data.classes, tuple(found.items())
@@ -109,7 +81,7 @@ def scores(classes: int, found: tuple[tuple[str, tuple[float, ...]], ...]) -> go
     """Mean accuracy of the learned points and of each rival, every draw a point, beside chance."""
     return comparison(
         dict(found), intervals=False, reference=("chance", 1 / classes),
-        title="Beside points that took no learning", height=_HEIGHT,
+        title="Beside points that took no learning", height=HEIGHT,
     )  # fmt: skip
 
 
@@ -118,7 +90,7 @@ def scores(classes: int, found: tuple[tuple[str, tuple[float, ...]], ...]) -> go
 
 def sentence(world: World, settings: Settings, known: Known) -> str:
     """What is seen at a step."""
-    run, frame = world.run(settings), frame_on_show(world, settings, known)
+    run, frame = world.run(settings), frame_on_show(world.run(settings), known)
     count, classes = settings.images_per_class, world.data.classes
     many = f"{count} {'image' if count == 1 else 'images'} of each of {classes} classes"
     now = "as they began" if frame.step == 0 else f"after update {frame.step} of {run.total}"
@@ -136,7 +108,7 @@ def quest_met(world: World, settings: Settings, known: Known) -> bool:
     if settings.corruption < _FROZEN or not all(one in found for one in alike):
         return False
     best = max(statistics.fmean(found[one]) for one in alike)
-    return frame_on_show(world, settings, known).content.accuracy - best >= _AHEAD
+    return frame_on_show(world.run(settings), known).content.accuracy - best >= _AHEAD
 
 
 KernelLab = Lab(
@@ -170,7 +142,7 @@ KernelLab = Lab(
     ),
     job_words=lambda world, run: f"learning {run.config.images_per_class} per class",
     views=[
-        Strip(strip_data, strip),
+        Strip(strip_data, learned_images),
         Row(Chart(curve_data, accuracy_curve, cursor=step_on_show), Chart(score_data, scores)),
     ],
     sentence=sentence,

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from ...core import errors, optimisers, randomness
 from ...core.parameters import Parameters, parameter
-from ...explorers.controls import controls
+from ...explorers.controls import Controls
 from ...explorers.layout import Explorer
 from ...explorers.plot import Plot
 from ...explorers.pointer import PointSliders
@@ -129,7 +129,7 @@ class KernelPlane(Explorer):
         Args:
             settings: what is shown first, as the explorer's own text of that name says it, such as `kernel="fc2",per_class=3`.
         """
-        self.panel = controls(
+        self.panel = Controls(
             Plane.from_string(settings),
             labels={"per_class": "points per class", "ridge": "ridge (λ)"},
             stacked=True,

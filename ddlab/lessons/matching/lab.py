@@ -13,23 +13,15 @@ import plotly.graph_objects as go
 
 from ...explorers.lab import Compute, Known, Lab, Value
 from ...explorers.quest import Quest
+from ...explorers.ready import HEIGHT, frame_on_show, learned_images, run_curve
 from ...explorers.views import Chart, Row, Strip, step_on_show
-from ...figures import comparison, encode_grid, loss_curves
+from ...figures import comparison
 from ...runs import Frame, Run
 from .world import LEARNED, REAL, Settings, World
 
-_WIDTH = 480  # pixels that a row of images fills at least, where whole multiples allow it
-_HEIGHT = 330
 _LEAST = 1e-12  # distance that is drawn
 _ROWS = 10  # of images: of each class so many are shown
 _AHEAD = 0.01  # of accuracy: what the quest asks for
-
-
-def frame_on_show(world: World, settings: Settings, known: Known) -> Frame:
-    """The last frame that is not after the step on show."""
-    frame = world.run(settings).at(known.step)
-    assert frame is not None  # the check has begun the run
-    return frame
 
 
 # -- the images
@@ -37,20 +29,7 @@ def frame_on_show(world: World, settings: Settings, known: Known) -> Frame:
 
 def strip_data(world: World, settings: Settings, known: Known) -> tuple:
     """The frame on show."""
-    return world, frame_on_show(world, settings, known), min(settings.images_per_class, _ROWS)
-
-
-def strip(world: World, frame: Frame, rows: int) -> tuple[bytes, str]:
-    """The learned images: a column for each class, some rows."""
-    data = world.data
-    pixels = data.to_uint8(frame.content.images[: rows * data.classes])
-    scale = max(1, round(_WIDTH / (data.classes * data.image_size[1])))
-    names = [name if len(name) <= 8 else f"{name[:7]}." for name in data.class_names]
-    alt = (
-        f"{rows} learned {'image' if rows == 1 else 'images'} of each class after update {frame.step}, "
-        f"a column for each of {', '.join(data.class_names)}."
-    )
-    return encode_grid(pixels, data.classes, scale, column_labels=names, gap=4), alt
+    return world.data, frame_on_show(world.run(settings), known), min(settings.images_per_class, _ROWS)
 
 
 # -- the distance
@@ -64,21 +43,16 @@ def distance_data(world: World, settings: Settings, known: Known) -> tuple:
 
 def distance_curve(iterations: int, points: tuple[tuple[int, float], ...]) -> go.Figure:
     """What the images descend, each time in another network."""
-    steps, values = zip(*points, strict=True)  # the check has made one update
-    figure = loss_curves(
-        {"distance of the mean features": list(values)},
-        list(steps),
-        log_y=True,
-        height=_HEIGHT,
-        title="Distance, each time in a fresh network",
-        x_label="update",
-        y_label="squared distance, sum over classes",
-    )
+    figure = run_curve(
+        "distance of the mean features", points, total=iterations, log_y=True,
+        title="Distance, each time in a fresh network", y_label="squared distance, sum over classes",
+    )  # fmt: skip
+    values = [value for _, value in points]  # the check has made one update
     low, high = (
         math.log10(min(values) / 2),
         math.log10(2 * max(values)),
     )  # of one point plotly would write too many numbers
-    return figure.update_xaxes(range=[0, iterations]).update_yaxes(dtick="D2", range=[low, high])
+    return figure.update_yaxes(dtick="D2", range=[low, high])
 
 
 # -- students
@@ -98,13 +72,13 @@ def student(world: World, settings: Settings, kind: str, seed: int, frame: Frame
 
 def students(world: World, settings: Settings, known: Known) -> list[Run | Value]:
     """Students on the frame on show and on real images, seed by seed."""
-    frame = frame_on_show(world, settings, known)
+    frame = frame_on_show(world.run(settings), known)
     return [student(world, settings, kind, seed, frame) for seed in world.seeds for kind in (LEARNED, *REAL)]
 
 
 def accuracies(world: World, settings: Settings, known: Known) -> dict[str, tuple[float, ...]]:
     """What is known of students: on the frame on show, and on as many real images."""
-    frame = frame_on_show(world, settings, known)
+    frame = frame_on_show(world.run(settings), known)
     found = {
         kind: [known(student(world, settings, kind, seed, frame)) for seed in world.seeds] for kind in (LEARNED, *REAL)
     }
@@ -116,7 +90,7 @@ def score_data(world: World, settings: Settings, known: Known) -> tuple | None:
     found = accuracies(world, settings, known)
     if not any(found.values()):
         return None
-    step = frame_on_show(world, settings, known).step
+    step = frame_on_show(world.run(settings), known).step
     return settings.images_per_class, step, world.data.classes, tuple(found.items())
 
 
@@ -131,7 +105,7 @@ def scores(
         intervals=False,
         reference=("chance", 1 / classes),
         title=f"Students by class numbers, {images_per_class} per class",
-        height=_HEIGHT,
+        height=HEIGHT,
     )
 
 
@@ -140,7 +114,7 @@ def scores(
 
 def sentence(world: World, settings: Settings, known: Known) -> str:
     """What is seen at a step."""
-    run, frame = world.run(settings), frame_on_show(world, settings, known)
+    run, frame = world.run(settings), frame_on_show(world.run(settings), known)
     count, classes = settings.images_per_class, world.data.classes
     begun = "random real images" if settings.initialisation == "real" else "noise"
     many = f"{count} {'image' if count == 1 else 'images'} of each of {classes} classes"
@@ -191,7 +165,7 @@ MatchingLab = Lab(
         ),
     ],
     views=[
-        Strip(strip_data, strip),
+        Strip(strip_data, learned_images),
         Row(Chart(distance_data, distance_curve, cursor=step_on_show), Chart(score_data, scores)),
     ],
     sentence=sentence,

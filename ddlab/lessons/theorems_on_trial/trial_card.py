@@ -20,7 +20,7 @@ import plotly.graph_objects as go
 
 from ...core import errors
 from ...core.parameters import Parameters
-from ...explorers.controls import controls
+from ...explorers.controls import Controls
 from ...explorers.layout import Explorer
 from ...explorers.plot import Plot
 from ...explorers.prediction import Prediction
@@ -103,7 +103,7 @@ class TrialCard(Explorer):
             key: of the card that this one replaces; default: that of the trial.
         """
         self.trial = errors.check_instance("trial", trial, Trial, "a Trial")
-        self.panel = controls(trial.parameters.from_string(settings))
+        self.panel = Controls(trial.parameters.from_string(settings))
         self.panel.disabled = True
         self.prediction = Prediction("Your verdict on it, as printed?", ANSWERS)
         self.plot: Plot | None = None

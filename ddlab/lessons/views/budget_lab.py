@@ -15,7 +15,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from ...core import errors
-from ...explorers.controls import controls
+from ...explorers.controls import Controls
 from ...explorers.layout import Explorer, side_by_side
 from ...explorers.plot import Plot
 from ...explorers.quest import QuestLine
@@ -55,7 +55,7 @@ class BudgetLab(Explorer):
         self.start = Settings.from_string(settings)
         self.found = budget.bought(self.start)
         self._drawing = threading.RLock()
-        self.panel = controls(self.start, (*_CONTROLS, *_MORE), labels=_LABELS, more=_MORE, stacked=True)
+        self.panel = Controls(self.start, (*_CONTROLS, *_MORE), labels=_LABELS, more=_MORE, stacked=True)
         for name, (low, high) in _STOPS.items():
             set_stops(self.panel, name, low, high)
         # A slider, because JupyterLab keeps the arrow keys from a list that drops down.

@@ -12,8 +12,9 @@ import ddlab
 from ddlab.data import ImageData
 from ddlab.evaluation import kernel_accuracy
 from ddlab.explorers import Laboratory
+from ddlab.explorers.ready import learned_images
 from ddlab.figures import alt_text, encode_grid
-from ddlab.lessons.kernels.lab import KernelLab, accuracy_curve, rival, scores, strip
+from ddlab.lessons.kernels.lab import KernelLab, accuracy_curve, rival, scores
 from ddlab.lessons.kernels.world import World
 from ddlab.methods import dm, kip, selection
 from ddlab.methods.kernels import KernelSpec
@@ -67,7 +68,7 @@ def test_every_update_on_show_is_kips_own(data: ImageData, changes: dict[str, An
     for index in (6, 3, 0):
         lab.slider.index = index
         pixels = data.to_uint8(states[index].images)
-        assert bytes(lab.widget(strip).value) == encode_grid(pixels, 3, 20, column_labels=list("abc"), gap=4)
+        assert bytes(lab.widget(learned_images).value) == encode_grid(pixels, 3, 20, column_labels=list("abc"), gap=4)
         right = accuracy(data, config, states[index])
         assert f"the regression has {right:.1%} of the test images right" in lab.sentence
         assert lab.widget(accuracy_curve).cursor == index
@@ -113,10 +114,10 @@ def test_the_quest_asks_for_frozen_pixels_and_a_lead(lab: Any, monkeypatch: pyte
 
 
 def test_bad_settings_are_explained_and_the_images_stay(lab: Any, data: ImageData) -> None:
-    picture = bytes(lab.widget(strip).value)
+    picture = bytes(lab.widget(learned_images).value)
     with refuses("images_per_class", "13"):
         moved(lab, images_per_class=13)
-    assert "images_per_class" in lab.refusal and bytes(lab.widget(strip).value) == picture
+    assert "images_per_class" in lab.refusal and bytes(lab.widget(learned_images).value) == picture
     moved(lab, images_per_class=2)
     assert lab.error is None and lab.refusal == ""
 

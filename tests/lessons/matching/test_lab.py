@@ -15,8 +15,9 @@ from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.explorers import Laboratory
 from ddlab.explorers.lab import Value
+from ddlab.explorers.ready import learned_images
 from ddlab.figures import alt_text, encode_grid
-from ddlab.lessons.matching.lab import MatchingLab, distance_curve, scores, strip
+from ddlab.lessons.matching.lab import MatchingLab, distance_curve, scores
 from ddlab.lessons.matching.world import LEARNED, REAL, World, student_config
 from ddlab.methods import dc, dm, selection
 from ddlab.runs import process
@@ -105,9 +106,12 @@ def test_learn_shows_the_images_and_the_slider_goes_back(data: ImageData, images
     for index, step in [(6, 6), (3, 3), (0, 0)]:
         lab.slider.index = index
         wanted = encode_grid(data.to_uint8(images[step]), 3, 20, column_labels=list("abc"), gap=4)
-        assert bytes(lab.widget(strip).value) == wanted, step
+        assert bytes(lab.widget(learned_images).value) == wanted, step
         learned = many.replace(" image", " learned image")
-        assert lab.widget(strip).alt == f"{learned} of each class after update {step}, a column for each of a, b, c."
+        assert (
+            lab.widget(learned_images).alt
+            == f"{learned} of each class after update {step}, a column for each of a, b, c."
+        )
         now = f"after update {step} of 6" if step else "as they began"
         assert lab.sentence.startswith(f"{many} of each of 3 classes, begun as random real images, {now}.")
         assert "Learn." not in lab.sentence and lab.widget(distance_curve).cursor == step
@@ -123,21 +127,23 @@ def test_many_images_of_a_class_are_cut_at_ten_rows() -> None:
     data = made_data(train=13)
     lab: Any = MatchingLab(data, SMALL.replace(images_per_class=12), student=STUDENT, seeds=1)
     shown = data.to_uint8(lab.watched.at(1).content.images[:30])
-    assert bytes(lab.widget(strip).value) == encode_grid(shown, 3, 20, column_labels=list("abc"), gap=4)
-    assert lab.widget(strip).alt.startswith("10 learned images of each class") and lab.sentence.startswith("12 images")
+    assert bytes(lab.widget(learned_images).value) == encode_grid(shown, 3, 20, column_labels=list("abc"), gap=4)
+    assert lab.widget(learned_images).alt.startswith("10 learned images of each class") and lab.sentence.startswith(
+        "12 images"
+    )
     lab.close()
 
 
 def test_what_was_learned_is_kept_while_the_reader_looks_elsewhere(lab: Any, monkeypatch: Any) -> None:
     press(lab, "Learn")
-    before = bytes(lab.widget(strip).value)
+    before = bytes(lab.widget(learned_images).value)
     moved(lab, initialisation="noise")
     assert "begun as noise, after update 1 of 6" in lab.sentence and lab.sentence.endswith("Press Learn.")
     monkeypatch.setattr(dm, "update", pytest.fail)
     moved(lab, initialisation="real")
     lab.slider.index = 2
     lab.slider.index = 6
-    assert bytes(lab.widget(strip).value) == before and "after update 6 of 6" in lab.sentence
+    assert bytes(lab.widget(learned_images).value) == before and "after update 6 of 6" in lab.sentence
 
 
 # -- students
@@ -231,11 +237,11 @@ def test_the_quest_of_one_count_says_nothing_of_another(lab: Any) -> None:
 
 def test_settings_that_dm_refuses_are_explained_and_the_images_stay(lab: Any) -> None:
     press(lab, "Learn")
-    picture = bytes(lab.widget(strip).value)
+    picture = bytes(lab.widget(learned_images).value)
     with refuses("images_per_class", "13"):
         lab.panel.value = lab.panel.value.replace(images_per_class=13)
     assert "images_per_class" in lab.refusal and lab.refusal == str(lab.error)
-    assert bytes(lab.widget(strip).value) == picture and all(one.disabled for one in lab.buttons.values())
+    assert bytes(lab.widget(learned_images).value) == picture and all(one.disabled for one in lab.buttons.values())
     lab.panel.value = lab.panel.value.replace(images_per_class=2)
     lab.runner.join()
     assert lab.error is None and lab.refusal == "" and lab.sentence.startswith("2 images of each")

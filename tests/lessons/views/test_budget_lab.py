@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from ddlab import explorers
 from ddlab.core.errors import DDLabError
 from ddlab.data import predefined_views
 from ddlab.figures import alt_text
@@ -163,10 +162,10 @@ def test_a_budget_that_buys_nothing_says_the_librarys_sentence(explorer: BudgetL
 
 def test_more_bases_than_dimensions_are_refused_until_there_are_fewer(explorer: BudgetLab) -> None:
     explorer.panel["scale"].value = 4
-    assert explorer.panel.message == "Factorised.image_bases must be an integer in [1, 192]; given 200."
+    assert "Factorised.image_bases must be an integer in [1, 192]; given 200." in explorer.panel._message.value
     assert explorer.panel.value.scale == 2 and explorer.found.count == 114
     explorer.panel["image_bases"].value = next(v for _, v in reversed(stops(explorer)) if v <= 192)
-    assert explorer.panel.message == "" and explorer.panel.value.scale == 4 and explorer.found.count > 114
+    assert explorer.panel._message.value == "" and explorer.panel.value.scale == 4 and explorer.found.count > 114
 
 
 def stops(explorer: BudgetLab) -> Any:
@@ -189,7 +188,7 @@ def test_own_sizes_reset_and_share() -> None:
     assert lab.sentence == start and lab.share_field.value == text and lab.preset.value == "as chosen below"
     lab.share_field.value = PRESETS["CIFAR100, N = 25"].to_string()
     assert lab.preset.value == "CIFAR100, N = 25" and lab.found.count == 114
-    explorers.close_all()
+    lab.close()
 
 
 @pytest.mark.parametrize(
