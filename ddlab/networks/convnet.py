@@ -40,7 +40,7 @@ class Options(Parameters):
     norm: str = parameter(
         "batch",
         choices=("batch", "instance", "group", "layer", "none"),
-        help="Normalisation of each block.",
+        help="Normalisation of each block; group: four groups, as in DC's code.",
         explorable=True,
     )
     activation: str = parameter("relu", choices=tuple(_ACTIVATIONS), help="Activation of each block.", explorable=True)
@@ -100,7 +100,7 @@ def _block(channels_in: int, channels_out: int, options: Options) -> nn.Sequenti
     norms = {
         "batch": lambda: nn.BatchNorm2d(channels_out),
         "instance": lambda: nn.GroupNorm(channels_out, channels_out),  # per image and channel, affine
-        "group": lambda: nn.GroupNorm(math.gcd(32, channels_out), channels_out),
+        "group": lambda: nn.GroupNorm(math.gcd(4, channels_out), channels_out),
         # Per image. DC's public code scales and shifts every value by its own two numbers; here they are of a channel, for any image size.
         "layer": lambda: nn.GroupNorm(1, channels_out),
         "none": nn.Identity,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from ddlab import networks
 from ddlab.core import parameters
@@ -75,3 +75,11 @@ def test_the_gradient_of_a_gradient(options: dict[str, Any]) -> None:
             ahead, behind = (float(measure(images + sign * step * direction).detach()) for sign in (1, -1))
             wanted = float((slope * direction).sum())
             assert wanted != 0 and (ahead - behind) / (2 * step) == pytest.approx(wanted, rel=1e-5, abs=0)
+
+
+def test_group_norm_has_four_groups_where_the_width_has() -> None:
+    for width, groups in ((8, 4), (6, 2), (7, 1)):
+        module = networks.initialise(
+            networks.spec("convnet", width=width, norm="group").for_data(made_data()), seed=0
+        ).module()
+        assert {one.num_groups for one in module.modules() if isinstance(one, nn.GroupNorm)} == {groups}
