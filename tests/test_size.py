@@ -25,7 +25,7 @@ ROOMS = {
     "ddlab/figures": 3387,
     "ddlab/explorers": 2764,
     "ddlab/lessons": 6872,
-    "tests": 29498,
+    "tests": 29496,
 }
 
 

@@ -13,7 +13,6 @@ from ddlab.figures import (
     class_bars,
     distances_by_class,
     heat_map,
-    image_grid,
     sweep_bands,
     vanishing_curves,
 )
@@ -135,15 +134,6 @@ def test_a_sweep_from_no_merges_to_six():
     """FADRM Table 6, from k = 0: each k has its tick."""
     figure = sweep_bands(range(7), {"seeds": np.arange(21).reshape(3, 7) / 21}, x_label="k")
     assert list(figure.layout.xaxis.ticktext) == list("0123456") and len(figure.data[0].x) == 14
-
-
-def test_a_grid_with_a_heading_for_each_merge_ratio():
-    """FADRM Fig 4."""
-    ratios = [f"{n / 10:g}" for n in range(11)]
-    figure = image_grid(
-        np.zeros((22, 1, 8, 8), np.uint8), title="α", column_labels=ratios, row_labels=["step 0", "step 9"]
-    )
-    assert list(figure.layout.xaxis.ticktext) == ratios and list(figure.layout.yaxis.ticktext) == ["step 0", "step 9"]
 
 
 @pytest.mark.parametrize(
