@@ -52,7 +52,7 @@ class Demo(Explorer):
 FILM = """
 data = load("shapes", size=16, train=40, test=10)
 teacher = networks.initialise(networks.spec("convnet", width=4).for_data(data), seed=0)
-Live(Run(sre2l, sre2l.Config(iterations=20), Inputs(data=data, teachers=(teacher,)), keep=Keep(21)).advance())
+Live(Run(sre2l, sre2l.Config(iterations=20, images_per_class=1), Inputs(data=data, teachers=(teacher,)), keep=Keep(21)).advance())
 """
 STATIC = 'show(figures.bars(["a", "b"], [1, 2], title="Bars", y_label="y"))'
 
