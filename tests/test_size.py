@@ -23,7 +23,7 @@ ROOMS = {
     "ddlab/theory": 1380,
     "ddlab/records": 83,
     "ddlab/figures": 3387,
-    "ddlab/explorers": 2764,
+    "ddlab/explorers": 2751,
     "ddlab/lessons": 6872,
     "tests": 29496,
 }

@@ -210,7 +210,6 @@ def _control(
         # A slider: JupyterLab keeps the arrow keys from a list that drops down.
         return widgets.SelectionSlider(options=options, value=value, **common)
     low, high = _slider_range(parameter, value)
-    common["continuous_update"] = True
     if parameter.scale == "log":
         # A slider over chosen stops: readable numbers, the value it starts at among them (a continuous one would round 0.25 to
         # 0.2512 as soon as it is drawn), and a place for zero and whole numbers.

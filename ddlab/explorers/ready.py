@@ -1,7 +1,7 @@
 """What several laboratories share, ready to be declared: the frame on show, strips of images, the curve of a run, students.
 
 students = Students(lambda world, settings, known: {"learned": {"hard": [Value(world.student, 0)]}, "random real": {...}}, caption)
-Lab(..., buttons=[students.button()], views=[..., Tabs(("Students", students.view), ...)])
+Lab(..., buttons=[students.button], views=[..., Tabs(("Students", students.view), ...)])
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def run_curve(
 
 
 class Students:
-    """What students learn from several sets: a button that trains them, a table, and words.
+    """What students learn from several sets: a button that trains them, and a table.
 
     Args:
         asked: (world, settings, known) -> `Asked`, the set on show first, then the strongest rival that took no learning.
@@ -112,10 +112,7 @@ class Students:
     ) -> None:
         self.asked, self.caption, self.first = asked, caption, first
         self.view = Html(self.data, self.table)
-
-    def button(self, words: str = "Train students", hint: str = "On the images on show, and on real ones") -> Compute:
-        """For the `buttons` of a laboratory."""
-        return Compute(words, self.jobs, "graduation-cap", hint)
+        self.button = Compute("Train students", self.jobs, "graduation-cap", "On the images on show, and on real ones")
 
     def jobs(self, world: Any, settings: Any, known: Known) -> list[Run | Value]:
         """What comes first, then the students: one of every kind, then the next of every kind."""
@@ -140,17 +137,6 @@ class Students:
         rows.append((f"{first} minus {second}", *(in_words(gain, signed=True) for gain in gains)))
         return table(caption, ("learned from", *(f"{labels} labels" for labels, _ in own)), rows)
 
-    def words(self, world: Any, settings: Any, known: Known) -> str:
-        """ "hard labels 41.2% (random real 40.0%)": the first set beside the second, as far as both are known; else ""."""
-        (_, own), (second, rivals), *_ = self.data(world, settings, known)[1]
-        means = [(labels, *map(_mean, (mine, its))) for (labels, mine), (_, its) in zip(own, rivals, strict=True)]
-        said = [(labels, mine, its) for labels, mine, its in means if mine is not None and its is not None]
-        return ", ".join(f"{labels} labels {mine:.1%} ({second} {its:.1%})" for labels, mine, its in said)
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    return statistics.fmean(there) if (there := [value for value in values if value is not None]) else None
-
 
 def in_words(values: Sequence[float | None], *, signed: bool = False) -> str:
     """ "41.2% (39.0% to 43.4%)": the mean and its 95% interval over students; "not yet" without any."""
@@ -159,4 +145,6 @@ def in_words(values: Sequence[float | None], *, signed: bool = False) -> str:
         return "not yet"
     form = "{:+.1%}" if signed else "{:.1%}"
     around = interval(there)
-    return form.format(_mean(there)) + (f" ({' to '.join(form.format(end) for end in around)})" if around else "")
+    return form.format(statistics.fmean(there)) + (
+        f" ({' to '.join(form.format(end) for end in around)})" if around else ""
+    )

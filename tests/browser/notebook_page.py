@@ -214,7 +214,7 @@ class NotebookPage:
         """Press a key on a slider and wait each time until something is painted anew.
 
         Args:
-            kind: what is waited for: "plot", "cursor" (of a scrubber's curve) or "picture". plots: how many of the kind.
+            kind: what is waited for: "plot", "cursor" (of a curve) or "picture". plots: how many of the kind.
             cell: number of the cell that has the slider, where several have one of that name.
 
         Returns the milliseconds from key press to painted, one per press.

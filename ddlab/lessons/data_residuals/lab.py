@@ -289,7 +289,7 @@ ResidualLab = Lab(
     watched=World.run,
     wanted=lambda world, settings: [world.run(settings, alpha) for alpha in by_nearness(settings.merge_ratio)],
     job_words=lambda world, run: f"α = {run.config.merge_ratio:g}" if run.process is fadrm else "real images",
-    buttons=[students.button()],
+    buttons=[students.button],
     views=[
         Strip(strip_data, ratios_strip),
         Tabs(("What is left", Chart(curve_data, curves, cursor=step_on_show)), ("Students", students.view)),
