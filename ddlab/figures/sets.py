@@ -18,7 +18,7 @@ from . import alt as words
 from . import theme as look
 from ._check import Named, Words, as_array, as_extent, as_names, as_pair
 from .comparison import bars
-from .embedding import add_class_names, add_contours, as_plane, short
+from .embedding import add_contours, as_plane, short
 from .images import as_pixels
 from .levels import add_levels
 from .panels import image_panels
@@ -33,7 +33,6 @@ def sets_on_map(
     real: Any,
     sets: Named,
     *,
-    real_classes: Sequence[str] | None = None,
     set_classes: Mapping[str, Sequence[str]] | None = None,
     density: tuple[Any, Any, Any] | None = None,
     extent: tuple[tuple[float, float], tuple[float, float]] | None = None,
@@ -47,8 +46,7 @@ def sets_on_map(
 
     Args:
         real: [n, 2], small and grey. sets: name -> [m, 2]; the first one is drawn over the others.
-        real_classes: the class of each real point, in words: classes are named where they lie. set_classes: name of a set -> the class
-            of each of its points, shown on hover.
+        set_classes: name of a set -> the class of each of its points, in words, shown on hover.
         density: (x, y, rank) as `ddlab.evaluation.embeddings.density` gives them, for contours around the densest 90,
             60 and 30% of the real points.
         extent: (low, high) of both axes, so that the map stands still; default: what the points need.
@@ -57,7 +55,7 @@ def sets_on_map(
         DDLabError: points that are not [any, 2] and finite, no set, or classes that do not fit the points.
 
     Example:
-        sets_on_map([[0, 0], [1, 0]], {"SRe2L": [[0.2, 0.1]], "DWA": [[0.9, 0.1]]}, real_classes=["a", "b"])
+        sets_on_map([[0, 0], [1, 0]], {"SRe2L": [[0.2, 0.1]], "DWA": [[0.9, 0.1]]})
     """
     points = as_plane("real", real)
     if set_classes is not None and not isinstance(set_classes, Mapping):
@@ -69,8 +67,6 @@ def sets_on_map(
         x=short(points[:, 0]), y=short(points[:, 1]), mode="markers", name=REAL, hoverinfo="skip",
         marker={"symbol": "circle-open", "color": look.neutral("axis", theme), "size": 4},
     )  # fmt: skip
-    if real_classes is not None:
-        add_class_names(figure, points, as_names("real_classes", real_classes, len(points)), theme, extent)
     said: list[str] = []
     # Turned round: what is drawn last lies on top.
     for index, (name, positions) in reversed(list(enumerate(sets.items()))):

@@ -1,7 +1,8 @@
-"""Records: tables of runs that take longer than a lesson, and two trained teachers. They come with ddlab as data.
+"""Records: tables of runs that take longer than a lesson, a film, and two trained teachers. They come with ddlab as data.
 
     table = records.load("matching")
     table.values("hard", data="shapes", rule="DM")      # one number for each seed
+    for settings, images in records.film("diversity", data): ...
 
 A table names the commit that made it (`provenance`); the code that did is in that commit.
 """
@@ -13,13 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from .. import networks
-from ..core import errors
+from ..core import errors, storage
+from ..data import ImageData
 from ..networks import Network
 
-__all__ = ["Record", "load", "names", "teacher"]
+__all__ = ["Record", "film", "load", "names", "teacher"]
 
-_TABLES, _TEACHERS = (Path(__file__).parent / folder for folder in ("tables", "teachers"))
+_TABLES, _TEACHERS, _FILMS = (Path(__file__).parent / folder for folder in ("tables", "teachers", "films"))
 
 
 @dataclass(frozen=True)
@@ -81,3 +85,14 @@ def teacher(name: str) -> Network:
     """
     known = sorted(file.stem for file in _TEACHERS.glob("*.safetensors"))
     return networks.load(_TEACHERS / f"{errors.check_choice('name', name, known)}.safetensors")
+
+
+def film(name: str, data: ImageData) -> list[tuple[dict[str, Any], Tensor]]:
+    """What a method made of these data: (settings, images as uint8 [n, c, h, w]), by class; empty where it was of other data.
+
+    Raises:
+        DDLabError: an unknown name.
+    """
+    known = sorted(file.stem for file in _FILMS.glob("*.safetensors"))
+    tensors, found = storage.load(_FILMS / f"{errors.check_choice('name', name, known)}.safetensors", "film")
+    return list(zip(found["settings"], tensors["images"], strict=True)) if found["data"] == data.fingerprint else []

@@ -26,7 +26,9 @@ def test_boxes_that_overlap_move_aside_and_others_stay() -> None:
 def test_names_on_a_map_are_moved() -> None:
     points = torch.randn(60, 2, generator=torch.Generator().manual_seed(0)).numpy()
     names = [("triangle", "star", "circle")[number % 3] for number in range(60)]
-    figure = figures.sets_on_map(points, {"a": points[:3]}, real_classes=names)
+    figure = figures.embedding_map(
+        points, points[:3], covered=[True] * 60, real_classes=names, distilled_classes=names[:3]
+    )
     drawn = next(trace for trace in figure.data if trace.name == "middle of a class")
     span = np.ptp(points, axis=0)
     at = np.stack([drawn.x, drawn.y], 1) / span

@@ -30,7 +30,7 @@ DRAWN: dict[str, Callable[[], go.Figure]] = {
         PLANE, PLANE, covered=[True, False, True], real_classes=NAMES, distilled_classes=NAMES
     ),
     "sets_on_map": lambda: figures.sets_on_map(
-        PLANE, {"a": PLANE}, real_classes=NAMES, set_classes={"a": NAMES}, title=f"a of {len(NAMES)}"
+        PLANE, {"a": PLANE}, set_classes={"a": NAMES}, title=f"a of {len(NAMES)}"
     ),
     "classes_on_map": lambda: figures.classes_on_map({name: [[0, 0]] for name in NAMES}),
 }

@@ -38,7 +38,7 @@ EVERY = {
     "heat_map": lambda theme: heat_map([1, 2], [3], [[0.5], [np.nan]], **GRID, reference=("none", 0.4), theme=theme),
     "heat_map_plain": lambda theme: heat_map([1, 2], [3], [[0.5], [0.7]], **GRID, theme=theme),
     "sets_on_map": lambda theme: sets_on_map(
-        [[0, 0], [1, 1]], {"a": [[0, 1]], "b": [[1, 0]]}, real_classes=["one", "two"], density=([0, 1], [0, 1], np.eye(2)), theme=theme
+        [[0, 0], [1, 1]], {"a": [[0, 1]], "b": [[1, 0]]}, density=([0, 1], [0, 1], np.eye(2)), theme=theme
     ),
     "classes_on_map": lambda theme: classes_on_map({"a": [[0, 0], [1, 0]], "b": [[2, 1]]}, theme=theme),
     "distances_by_class": lambda theme: distances_by_class(["a", "b"], {"m": [1, 2], "n": [2, 1]}, theme=theme),
@@ -131,16 +131,13 @@ def test_nothing_run_yet_is_a_map_too():
 
 def test_each_set_has_a_place_a_colour_and_a_marker_of_its_own():
     sets = {"first": torch.tensor([[0.0, 1.0], [1.0, 3.0]]), "second": [[0.5, 0.5]]}
-    figure = sets_on_map(
-        [[0, 0], [2, 4]], sets, real_classes=["a", "b"], set_classes={"first": ["a", "b"]}, extent=((-1, 3), (-1, 5))
-    )
+    figure = sets_on_map([[0, 0], [2, 4]], sets, set_classes={"first": ["a", "b"]}, extent=((-1, 3), (-1, 5)))
     named = {trace.name: trace for trace in figure.data}
     np.testing.assert_array_equal([named["first"].x, named["first"].y], [[0, 1], [1, 3]])
-    np.testing.assert_array_equal(named["middle of a class"].y, [0, 4])
     looks = [(named[name].marker.symbol, named[name].marker.color) for name in ("real images", "first", "second")]
     assert len({symbol for symbol, _ in looks}) == len({colour for _, colour in looks}) == 3
     assert named["first"].text == ("a", "b") and named["second"].text is None
-    assert figure.layout.xaxis.range == (-1, 3) and list(named["middle of a class"].text) == ["<b>a</b>", "<b>b</b>"]
+    assert figure.layout.xaxis.range == (-1, 3)
     assert figure.data[-1].name == "first", "drawn last: over the others"
     assert "2 of first, spread over 50% and 50%" in alt_text(figure) and "1 of second" in alt_text(figure)
 
@@ -193,7 +190,6 @@ def test_one_class_is_a_figure():
         (lambda: heat_map([1], [1], [[1]], row_label="", column_label="b"), "row_label must be"),
         (lambda: sets_on_map([[0, 0]], {}), "sets must be"),
         (lambda: sets_on_map([[0, 0]], {"a": [[0, 0, 0]]}), "sets['a'] must be"),
-        (lambda: sets_on_map([[0, 0]], {"a": [[0, 0]]}, real_classes=["a", "b"]), "real_classes must be"),
         (lambda: sets_on_map([[0, 0]], {"a": [[0, 0]]}, set_classes={"a": ["b", "c"]}), "set_classes['a'] must be"),
         (lambda: sets_on_map([[0, 0]], {"a": [[0, 0]]}, set_classes=["a"]), "set_classes must be"),  # type: ignore[arg-type]
         (lambda: distances_by_class(["a"], {}), "distances must be"),
