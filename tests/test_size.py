@@ -23,9 +23,9 @@ ROOMS = {
     "ddlab/theory": 1380,
     "ddlab/records": 98,
     "ddlab/figures": 3383,
-    "ddlab/explorers": 2751,
-    "ddlab/lessons": 6806,
-    "tests": 29333,
+    "ddlab/explorers": 2731,
+    "ddlab/lessons": 6805,
+    "tests": 29284,
 }
 
 

@@ -95,17 +95,14 @@ class Declared:
         views: of `explorers.views`, from top to bottom, or world -> these. sentence: (world, settings, known) -> what is seen, in words.
         wanted: the jobs for these settings, the most interesting first. opens_with: how many of them are done before anything is on
             show, for the first settings.
-        at_once: (world, new, old, known) -> whether they begin when a reader comes from old settings to new ones (old is None at
-            first and after Stop); else they wait for a button.
         watched: the `Run` that the slider of steps moves along.
         step_label: (world, settings, step) -> how the slider calls a step.
         check: raises `DDLabError` where settings cannot be; those before then stay on show.
-        settle: (new, old) -> settings whose fields go together. unused: names of fields that play no part.
-        kept: names of fields that Reset leaves as they are.
+        unused: names of fields that play no part.
         job_words: (world, job) -> what is said beside the bar. buttons: of `Compute` and `Change`.
         labels: field -> words. choice_words: world -> field -> (choice -> its words).
         stops: world -> field -> (low, high) of a slider with round numbers, or stop -> its words.
-        quest: what the reader is asked to reach; checked at every drawing. caption: HTML under the views.
+        quest: what the reader is asked to reach; checked at every drawing.
     """
 
     controls: Sequence[str] | Callable[[Any], Sequence[str]]
@@ -114,21 +111,17 @@ class Declared:
     more: Sequence[str] | Callable[[Any], Sequence[str]] = ()
     wanted: Callable[[Any, Any], Jobs] = lambda world, settings: []
     opens_with: int = 0
-    at_once: Callable[[Any, Any, Any, Known], bool] = lambda world, new, old, known: True
     watched: Callable[[Any, Any], Run] | None = None
     step_label: Callable[[Any, Any, int], str] = lambda world, settings, step: str(step)
     step_words: str = "step"
     check: Callable[[Any, Any], None] = lambda world, settings: None
-    settle: Callable[[Any, Any], Any] = lambda new, old: new
     unused: Callable[[Any, Any], Sequence[str]] = lambda world, settings: ()
-    kept: Sequence[str] = ()
     job_words: Callable[[Any, Run], str] = lambda world, run: run.process.NAME
     buttons: Sequence[Compute | Change] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     choice_words: Callable[[Any], dict[str, Callable[[Any], str]]] = lambda world: {}
     stops: Callable[[Any], Mapping[str, tuple[int, int] | Mapping[Any, str]]] = lambda world: {}
     quest: Quest | None = None
-    caption: str = ""
 
 
 class Lab:
@@ -230,11 +223,10 @@ class Laboratory(Explorer):
         self._make_widgets()
         self._draw_views(self._known())
         views = [laid_out(view, self._shown) for view in declared]
-        caption = [widgets.HTML(self.lab.caption)] if self.lab.caption else []
         super().__init__(
             lab.title,
             controls=[*([self.quest] if self.quest else []), self.panel, self._button_row, self.progress],
-            views=[*([self.slider] if self.lab.watched else []), *views, *caption],
+            views=[*([self.slider] if self.lab.watched else []), *views],
             key=key,
             beside=True,
         )
@@ -248,8 +240,7 @@ class Laboratory(Explorer):
         )
         self._on_page = True
         self._draw()
-        if self._begins(self.start, None):
-            self._ask()
+        self._ask()
 
     def run(self) -> Laboratory:
         """Compute all that the settings on show want, here and now; returns the laboratory, to be displayed.
@@ -279,10 +270,7 @@ class Laboratory(Explorer):
     # -- what the reader does
 
     def _moved(self, change: Any) -> None:
-        new = self.lab.settle(change["new"], change["old"])
-        if new != change["new"]:
-            self.panel.value = new
-            return
+        new = change["new"]
         try:
             self.lab.check(self.world, new)
         except DDLabError as error:
@@ -290,12 +278,11 @@ class Laboratory(Explorer):
             self._enable(self._known())
             raise
         with self._drawing:  # a drawing that has begun in another thread is of one settings
-            old, self.refusal, self.settings = self.settings, "", new
+            self.refusal, self.settings = "", new
             self.past = (new, *(past for past in self.past if past != new))[:_VALUES]
         self._failed_beside.clear()
         self._draw()
-        if self._begins(new, old):
-            self._ask()
+        self._ask()
 
     def _scrubbed(self, change: Any) -> None:
         if change["new"] is None:
@@ -315,15 +302,10 @@ class Laboratory(Explorer):
             self._draw()  # the button is grey at once
 
     def _stop(self) -> None:
-        on = self._begins(self.settings, None)
-        self.runner.submit(_Task(self.lab.wanted(self.world, self.settings) if on else ()))
+        self.runner.submit(_Task(self.lab.wanted(self.world, self.settings)))
 
     def _reset(self) -> None:
-        now = self.panel.value
-        self.panel.value = self.start.replace(**{name: getattr(now, name) for name in self.lab.kept})
-
-    def _begins(self, new: Any, old: Any) -> bool:
-        return self.lab.at_once(self.world, new, old, self._known())
+        self.panel.value = self.start
 
     def _ask(self) -> None:
         """Let the runner do what is missing, unless what it does is what would be asked for now, or stays."""
@@ -509,9 +491,7 @@ class Laboratory(Explorer):
         self.stop_button.disabled = task is None or task.button is None
 
     def _waiting(self) -> str:
-        """How long the runs that are missing will take, or ""; where they may wait for a button, the sentence says it."""
-        if not self._begins(self.settings, None):
-            return ""
+        """How long the runs that are missing will take, or ""."""
         missing = [
             job for job in self.lab.wanted(self.world, self.settings) if isinstance(job, Run) and not job.complete
         ]

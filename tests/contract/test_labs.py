@@ -160,7 +160,7 @@ def another(lab: Laboratory) -> Any:
     for name in seen(lab)[:2]:
         for value in stops(lab, name):
             with contextlib.suppress(DDLabError):
-                new = lab.lab.settle(found.replace(**{name: value}), found)
+                new = found.replace(**{name: value})
                 lab.lab.check(lab.world, new)
                 if getattr(new, name) != getattr(found, name):
                     found = new
@@ -219,7 +219,7 @@ def test_a_shared_text_restores_what_is_on_show(make: Make) -> None:
     settings, said, text = lab.settings, lab.sentence, lab.share_field.value
     lab.reset_button.click()
     settled(lab)
-    assert lab.settings == lab.start.replace(**{name: getattr(settings, name) for name in lab.lab.kept})
+    assert lab.settings == lab.start
     lab.share_field.value = text
     settled(lab)
     assert lab.settings == settings and lab.sentence == said and lab.share_field.value == text
@@ -252,10 +252,9 @@ def test_stop_leaves_everything_and_reset_begins_anew(make: Make) -> None:
         lab.stop_button.click()
     settled(lab)
     assert lab.error is None and at_rest(lab) and lab.stop_button.disabled
-    kept = {name: getattr(lab.panel.value, name) for name in lab.lab.kept}
     lab.reset_button.click()
     settled(lab)
-    assert lab.panel.value == lab.settings == lab.start.replace(**kept) and lab.error is None and at_rest(lab)
+    assert lab.panel.value == lab.settings == lab.start and lab.error is None and at_rest(lab)
 
 
 def test_a_cell_that_runs_again_closes_what_it_replaces(make: Make) -> None:

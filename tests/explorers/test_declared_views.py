@@ -66,9 +66,7 @@ Small = Lab(
     World,
     controls=lambda world: ("height",),
     more=("seed",),
-    kept=("seed",),
     wanted=jobs,
-    at_once=lambda world, new, old, known: old is not None and new.height > old.height,
     buttons=[Compute("Run", jobs)],
     views=[Row(MOVING, FOLDING), Row(Column(Html(past, str)), wraps=False)],
     sentence=lambda world, settings, known: f"height {settings.height}.",
@@ -105,27 +103,3 @@ def test_the_settings_that_were_on_show(lab: Laboratory) -> None:
     for value in (2, 3, 2):
         lab.panel["height"].value = value
     assert lab.widget(str).value == "2 3 1"
-
-
-def test_reset_leaves_what_is_kept(lab: Laboratory) -> None:
-    lab.panel.value = Settings(height=7, seed=5)
-    lab.reset_button.click()
-    assert lab.panel.value == Settings(height=1, seed=5)
-
-
-def test_what_waits_for_a_button_and_what_does_not(lab: Laboratory) -> None:
-    (run,) = lab.buttons.values()
-    assert lab.runner.thread is None and not run.disabled and lab.sentence == "height 1."
-    lab.panel["height"].value = 3  # higher: at once
-    lab.runner.join()
-    lab.panel["height"].value = 2  # lower: by the button
-    lab.runner.join()
-    assert lab.world.asked == [3]
-    lab.stop_button.click()
-    lab.runner.join()
-    assert lab.world.asked == [3]
-    run.click()
-    lab.runner.join()
-    assert lab.world.asked == [3, 2] and run.disabled
-    lab.panel["height"].value = 0
-    assert lab.run().world.asked == [3, 2, 0]

@@ -15,7 +15,7 @@ from ddlab.distilled import DistilledSet
 from ddlab.explorers import live_students
 from ddlab.lessons.bases import world as bases
 from ddlab.lessons.data_residuals import lab as data_residuals
-from ddlab.lessons.diversity import world as diversity
+from ddlab.lessons.diversity import lab as diversity
 from ddlab.lessons.shared import labels_against_images
 from ddlab.methods import boost, dwa, fadrm, sre2l
 from ddlab.networks import Network
@@ -54,7 +54,7 @@ def test_explorers_and_the_worlds_of_laboratories(
 
     varied = diversity.World(grey, teacher, dwa.SMALL, student=STUDENT, points=12)
     assert varied.inputs.device == device and len(varied.images(varied.start.config).pixels) == 6
-    assert 0 <= varied.accuracy(varied.start.config, "online", watch=_unwatched) <= 1
+    assert 0 <= varied.accuracy(varied.start.config, "online", 0, watch=_unwatched) <= 1
 
     config = fadrm.Config(images_per_class=1, iterations=4, roll_pixels=2, merges=1)
     merged = data_residuals.World(grey, teacher, config, student=STUDENT, seeds=1)

@@ -449,21 +449,10 @@ def test_a_button_may_change_the_settings_and_reset_brings_the_first_ones_back(o
 # -- settings
 
 
-def test_fields_that_go_together_are_settled(opened: Any) -> None:
-    settle = lambda new, old: new.replace(twin=new.power) if new.power != old.power else new.replace(power=new.twin)  # noqa: E731
-    lab = opened(declared(**OF_RUNS | {"settle": settle}))
-    lab.panel["power"].value = 5
-    assert lab.panel["twin"].value == 5 and lab.settings.twin == 5
-    lab.panel["twin"].value = 2
-    lab.runner.join(10)
-    assert lab.panel["power"].value == 2 and lab.sentence == "red, power 2, step 8."
-    assert lab.share_field.value == "power=2,twin=2"
-
-
 @pytest.mark.parametrize("kernel", [False, True])
 def test_settings_that_the_check_refuses(opened: Any, monkeypatch: pytest.MonkeyPatch, kernel: bool) -> None:
     monkeypatch.setattr("ddlab.explorers.layout.in_kernel", lambda: kernel)
-    lab = opened(declared(**OF_RUNS | {"buttons": [Compute("Do", _students)], "settle": lambda new, old: new}))
+    lab = opened(declared(**OF_RUNS | {"buttons": [Compute("Do", _students)]}))
 
     def refused(does: Callable[[], Any]) -> None:
         if kernel:
@@ -482,17 +471,6 @@ def test_settings_that_the_check_refuses(opened: Any, monkeypatch: pytest.Monkey
     lab.panel["power"].value = 3
     lab.runner.join(10)
     assert lab.error is None and lab.refusal == "" and not pressed(lab).disabled and lab.settings.power == 3
-
-
-@pytest.mark.parametrize("kernel", [False, True])
-def test_what_is_settled_into_a_refusal_is_told(opened: Any, monkeypatch: pytest.MonkeyPatch, kernel: bool) -> None:
-    monkeypatch.setattr("ddlab.explorers.layout.in_kernel", lambda: kernel)
-    lab = opened(declared(**OF_RUNS | {"settle": lambda new, old: new.replace(power=new.twin)}))
-    try:
-        lab.panel["twin"].value = 9
-    except DDLabError:
-        assert not kernel
-    assert str(lab.error) == "power must be below 9; given 9." and lab.settings.power == 1
 
 
 def test_a_refusal_stays_while_the_run_before_goes_on(opened: Any) -> None:
@@ -722,10 +700,10 @@ def test_tabs_are_buttons_and_rows_stand_beside_each_other(opened: Any) -> None:
     each = [
         Html(lambda world, settings, known, n=n: (n, settings.power), lambda n, power: f"{n}: {power}") for n in "abc"
     ]
-    lab = opened(declared(views=[Tabs(("First", each[0]), ("Both", Row(*each[1:])))], caption="<b>below</b>"))
-    tabs, caption = lab.views_box.children
+    lab = opened(declared(views=[Tabs(("First", each[0]), ("Both", Row(*each[1:])))]))
+    (tabs,) = lab.views_box.children
     buttons, *boxes = tabs.children
-    assert caption.value == "<b>below</b>" and [words for words, _ in buttons.options] == ["First", "Both"]
+    assert [words for words, _ in buttons.options] == ["First", "Both"]
     assert [box.layout.display for box in boxes] == ["flex", "none"]
     buttons.index = 1
     assert [box.layout.display for box in boxes] == ["none", "flex"]

@@ -167,7 +167,6 @@ _SHARED: dict[str, Any] = {
     },
     "wanted": lambda world, settings: [Value(answer, settings, world.sweep)] if settings.exact_gradient else [],
     "buttons": [Change("Other seeds", other_seeds, hint="Other starts and other samples, as many")],
-    "kept": ("first_seed",),
     "sentence": sentence,
 }
 
