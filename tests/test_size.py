@@ -17,7 +17,7 @@ ROOMS = {
     "ddlab/networks": 1476,
     "ddlab/distilled": 1418,
     "ddlab/runs": 1261,
-    "ddlab/training": 3157,
+    "ddlab/training": 3180,
     "ddlab/methods": 5487,
     "ddlab/evaluation": 1848,
     "ddlab/theory": 1380,

@@ -7,7 +7,7 @@ network more, early on, than it can tell itself from two views. So it learns the
 |---|---|---|
 | $\phi(x)$ | features of a view (the input of the last linear layer) | [n, d] |
 | $y$ | target of its image, the set's representations (`methods.rela` makes them) | [n, k] |
-| $W$ | `projection` | [k, d] |
+| $W$ | `projection`: "weight", "bias" | [k, d], [k] |
 | $\lambda$ | `share` | [], 0 to 1 |
 | $S_k$ | `subset`, of epoch k | [m], m = ratio n |
 
@@ -17,14 +17,17 @@ network more, early on, than it can tell itself from two views. So it learns the
 | 10: $\lambda L_{ReLA} + (1 - \lambda) L_{SSL}$ | `self_supervised.teacher.updated` |
 | 43: which images an epoch sees, a new draw each epoch | `subset` |
 | Algorithm 1: $\lambda$ from the loss of the targets | `adapted` |
+| the authors' code: the loss of the targets has reached a plateau | `smoothed`, `at_plateau` |
 
-Pure ReLA ($\lambda$ = 1) has views of its own, milder ones; the objective is not asked, its tensors wait, but its momentum copies follow.
+Pure ReLA ($\lambda$ = 1) has views of its own, `FIRST_VIEWS`; the objective is not asked, its tensors wait, its momentum copies follow.
 At the switch to the objective the optimiser begins anew: Adam's moments of the waiting tensors would be those of no gradient.
 
 | deviation | why |
 |---|---|
 | W is a random projection that stays as drawn; in the paper it is trained | the authors' code (`train_projection`) |
-| one switch from $\lambda$ = 1 to 0; in the paper Algorithm 1 | the authors' code (`schedule`) |
+| one switch from $\lambda$ = 1 to 0, at a plateau; in the paper Algorithm 1 | the authors' code (`schedule`) |
+| or at a part of the run | a few hundred steps reach no plateau |
+| BYOL's loss has four times the gradient of the authors' .5 (-cos - cos) | its own paper's; it counts where lambda is neither 1 nor 0 |
 | Algorithm 1's averages are as long, as a part of the run, as in one of 39,000 steps | its numbers assume so many |
 | $S_k$ has exactly m images; eq 43 draws each with probability m / n | an epoch has as many steps as any other |
 
@@ -59,6 +62,11 @@ from .trained import trained_network
 NAME = "rela_f"
 PUBLISHED_STEPS = 39_000  # 100 epochs of CIFAR-10 in batches of 128, for which Algorithm 1 has its numbers
 LARGEST_SHARE, FIRST_AVERAGES, LOSS_DECAY, RHO_DECAY = 0.8, (2.0, 0.0), 0.999, 0.95
+FIRST_SMOOTHED, PLATEAU = (1.0, 2.0), 0.995
+FIRST_VIEWS = {
+    "crop_area": 0.5, "jitter_probability": 0.8, "brightness": 0.8, "contrast": 0.8, "saturation": 0.8, "hue": 0.2,
+    "grey_probability": 0.2, "second_solarise_probability": 0.0,
+}  # fmt: skip
 _REFERENCE = "the authors' code"
 Ratio = Annotated[float, within(0, 1, open_low=True)]
 Rows = Annotated[Tensor, floats("n k", finite=False)]
@@ -81,8 +89,8 @@ class Config(Parameters):
         help="Which images: drawn anew for each epoch, or once.", source="ReLA, figure 4a",
     )  # fmt: skip
     schedule: str = parameter(
-        "switch", choices=("switch", "adaptive", "constant"), explorable=True, source=_REFERENCE,
-        help="How lambda falls: from 1 to 0 once, by Algorithm 1, or not at all.",
+        "plateau", choices=("plateau", "switch", "adaptive", "constant"), explorable=True, source=_REFERENCE,
+        help="How lambda falls: from 1 to 0 at a plateau of the loss, or at a part of the run; by Algorithm 1; not at all.",
     )  # fmt: skip
     switch: float = parameter(
         0.5, range=(0, 1), explorable=(0, 1), help="The part of the run with lambda 1, for a switch."
@@ -93,9 +101,9 @@ class Config(Parameters):
     train_projection: bool = parameter(
         False, help="Train W with the network; on in the paper.", source=_REFERENCE, explorable=True
     )
-    crop_area: float = parameter(
-        0.5, range=(0, 1), open_low=True, source=_REFERENCE,
-        help="Least share of an image that a view keeps while lambda is 1; such views are not solarised either.",
+    first_views: str = parameter(
+        "reference", choices=("reference", "objective"), source=_REFERENCE,
+        help="The views while lambda is 1: the authors' (`FIRST_VIEWS`), or the objective's.",
     )  # fmt: skip
     seed: int = parameter(0, range=(0, None), help="Of weights, W, order and views.")
 
@@ -116,8 +124,9 @@ class Config(Parameters):
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
-        """Two CPU cores, seconds, 16 pixels: a ConvNet of width 32."""
-        small: dict[str, Any] = {"objective": byol.Config.teaching(), "ratio": 0.5}
+        """Two CPU cores, seconds, 16 pixels: a ConvNet of width 32; the switch stands half way, as no loss gets to its plateau."""
+        small: dict[str, Any] = {"objective": byol.Config.teaching(), "ratio": 0.5, "schedule": "switch"}
+        small |= {"first_views": "objective"}
         return cls(**small | changes)
 
     @classmethod
@@ -129,9 +138,9 @@ class Config(Parameters):
 
 @dataclass(frozen=True)
 class State(parts.State):
-    """What the objective's own process keeps; W [k, d]; Algorithm 1's averages (l_m, rho_m), float64 [2]."""
+    """What the objective's own process keeps; W; the schedule's averages: (l_m, rho_m), or `smoothed`'s; float64 [2]."""
 
-    projection: Tensor
+    projection: dict[str, Tensor]
     averages: Tensor
 
 
@@ -156,11 +165,12 @@ def cosine_loss(projected: Rows, targets: Rows) -> Tensor:
 
 
 @checked
-def projection_weights(features: Count, targets: Count, *, seed: int) -> Tensor:
-    """W [targets, features], drawn as torch draws a linear layer's."""
-    return self_supervised.projector_weights(features, widths=(targets,), seed=seed, stream="projection of ReLA")[
-        "linear.0"
-    ]
+def projection_weights(features: Count, targets: Count, *, seed: int) -> dict[str, Tensor]:
+    """W, "weight" [targets, features] and "bias" [targets], drawn as torch draws a linear layer's."""
+    stream = "projection of ReLA"
+    drawn = self_supervised.projector_weights(features, widths=(targets,), seed=seed, stream=stream)
+    bias = torch.rand(targets, generator=randomness.generator(seed, 1, stream))
+    return {"weight": drawn["linear.0"], "bias": (2 * bias - 1) / features**0.5}
 
 
 @checked
@@ -198,9 +208,22 @@ def scaled_decay(decay: Share, *, total: Count) -> float:
 
 
 @checked
-def share_at(config: Config, step: Index, total: Count) -> float | None:
+def smoothed(averages: Averages, loss: Scalar) -> Tensor:
+    """(fast, slow) [2], the averages of the authors' code, after a loss [] of the targets: the slow one follows the fast one."""
+    fast = 0.999 * averages[0] + 0.001 * loss
+    return torch.stack([fast, 0.99 * averages[1] + 0.01 * fast])
+
+
+@checked
+def at_plateau(averages: Averages) -> bool:
+    """Whether the slow average of (fast, slow) has come so near to the fast one that the loss no longer falls."""
+    return bool((averages[0] - averages[1]).clamp_max(0).exp() >= PLATEAU)
+
+
+def share_at(config: Config, step: int, total: int, averages: Tensor) -> float | None:
     """Lambda before update `step` of `total`; None where Algorithm 1 says it."""
-    errors.check_instance("config", config, Config, "a Config of rela")
+    if config.schedule == "plateau":
+        return 0.0 if at_plateau(averages) else 1.0
     if config.schedule == "switch":
         return 1.0 if step < round(config.switch * total) else 0.0
     return config.share if config.schedule == "constant" else None
@@ -224,38 +247,40 @@ def init(config: Config, inputs: Inputs) -> State:
     """
     total, spec = total_steps(config, inputs), _spec(config, inputs)
     drawn = projection_weights(parts.feature_size(spec), _targets(inputs).shape[1], seed=config.seed)
-    projection = drawn.to(inputs.device)
-    beside = _trained(config, projection, share_at(config, 0, total))
+    projection = {name: value.to(inputs.device) for name, value in drawn.items()}
+    first = FIRST_SMOOTHED if config.schedule == "plateau" else FIRST_AVERAGES
+    averages = torch.tensor(first, dtype=torch.float64, device=inputs.device)
+    beside = _trained(config, projection, share_at(config, 0, total, averages))
     begun = parts.begun(_objective(config), config.own, spec, device=inputs.device, beside=beside)
-    averages = torch.tensor(FIRST_AVERAGES, dtype=torch.float64, device=inputs.device)
     return State(**vars(begun), projection=projection, averages=averages)
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     """One step on one batch."""
     own, source, total, size = config.own, _distilled(inputs), total_steps(config, inputs), _size(config, inputs)
-    spec, share = _spec(config, inputs), share_at(config, state.step, total)
+    spec, share = _spec(config, inputs), share_at(config, state.step, total, state.averages)
     epoch, number = divmod(state.step, own.steps_per_epoch(size))
     order = subset(len(source), size, epoch=epoch, static=config.subset == "static", seed=config.seed)
     seen = order[number * own.batch_size : (number + 1) * own.batch_size]
-    milder = {"crop_area": config.crop_area, "first_solarise_probability": 0.0, "second_solarise_probability": 0.0}
-    views_of = own.replace(**milder) if share == 1 else own
+    views_of = own.replace(**FIRST_VIEWS) if share == 1 and config.first_views == "reference" else own
     views = views_of.pair(source.rows(seen, inputs.device), mean=source.mean, std=source.std, step=state.step)
     trained = _trained(config, state.projection, share)
-    if state.step and (share == 1) != (share_at(config, state.step - 1, total) == 1):
+    if config.schedule == "switch" and state.step and share != share_at(config, state.step - 1, total, state.averages):
         state = parts.restarted(own, spec, state, trained)
 
     def weighed(loss: Tensor) -> tuple[Tensor, Tensor]:
         """The averages after a loss of the targets, and lambda."""
         if share is not None:
-            return state.averages, torch.full_like(loss, share)
+            plateau = config.schedule == "plateau"
+            return smoothed(state.averages, loss) if plateau else state.averages, torch.full_like(loss, share)
         decays = (scaled_decay(each, total=total) for each in (LOSS_DECAY, RHO_DECAY))
         return adapted(state.averages, loss, *decays)
 
     def of_targets(leaves: Mapping[str, Tensor], features: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-        matrix = leaves.get("projection", state.projection)
+        matrix, bias = ({**state.projection, **leaves}[name] for name in ("weight", "bias"))
         wanted = moved(_targets(inputs)[seen], inputs.device)
-        loss = torch.stack([cosine_loss(F.linear(each, matrix), wanted.to(each.dtype)) for each in features]).mean()
+        projected = [F.linear(each, matrix, bias) for each in features]
+        loss = torch.stack([cosine_loss(each, wanted.to(each.dtype)) for each in projected]).mean()
         return loss, weighed(loss.detach())[1].to(loss.dtype)
 
     guide = None if share == 0 else parts.Guide(trained, of_targets, alone=share == 1)
@@ -265,8 +290,9 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     loss, weight = (torch.zeros_like(trace.loss),) * 2
     if guided is not None:
         loss, weight = guided.loss, guided.share
-        projection = guided.trained.get("projection", state.projection)
-        after = dataclasses.replace(after, projection=projection, averages=weighed(loss)[0])
+        after = dataclasses.replace(after, projection={**state.projection, **guided.trained}, averages=weighed(loss)[0])
+        if config.schedule == "plateau" and at_plateau(after.averages):
+            after = parts.restarted(own, spec, after, {})
     return after, Trace(trace.loss, loss, weight, trace.agreement, trace.learning_rate)
 
 
@@ -296,9 +322,9 @@ def _objective(config: Config) -> Any:
     return self_supervised.teacher_of(config.objective).objective
 
 
-def _trained(config: Config, projection: Tensor, share: float | None) -> dict[str, Tensor]:
+def _trained(config: Config, projection: dict[str, Tensor], share: float | None) -> dict[str, Tensor]:
     """What is trained with the network for the targets."""
-    return {"projection": projection} if config.train_projection and share != 0 else {}
+    return projection if config.train_projection and share != 0 else {}
 
 
 def _distilled(inputs: Inputs) -> DistilledSet:
@@ -325,4 +351,4 @@ def _spec(config: Config, inputs: Inputs) -> NetworkSpec:
     return config.objective.network.for_data(source, outputs=max(source.classes, 1))
 
 
-SMALL = Config(objective=byol.SMALL, ratio=0.7)  # for the contract tests
+SMALL = Config(objective=byol.SMALL, ratio=0.7, first_views="objective")  # for the contract tests

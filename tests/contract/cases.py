@@ -110,7 +110,7 @@ def rela_cases() -> Iterator[Case]:
     """By every objective, and once for each way in which lambda falls, with W trained or not."""
     for name, objective in self_supervised.OBJECTIVES.items():
         yield Case(f"rela-{name}", rela, rela.SMALL.replace(objective=objective.SMALL), REPRESENTED)
-    for schedule in ("adaptive", "constant"):
+    for schedule in ("switch", "adaptive", "constant"):
         changes: dict[str, Any] = {"schedule": schedule, "subset": "static", "train_projection": True}
         yield Case(f"rela-{schedule}", rela, rela.SMALL.replace(**changes), REPRESENTED)
 

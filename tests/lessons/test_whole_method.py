@@ -399,7 +399,7 @@ def made_rela() -> DistilledSet:
 def rela_config() -> rela_f.Config:
     short: dict[str, Any] = {"epochs": 5, "batch_size": 9, "learning_rate": 0.01}
     own = byol.Config.for_data(data_of(**FOUR), network=RELA, projector_width=128, output_width=64, **short)
-    return rela_f.Config(objective=own, ratio=0.75, crop_area=own.crop_area, seed=SEED)
+    return rela_f.Config(objective=own, ratio=0.75, schedule="switch", first_views="objective", seed=SEED)
 
 
 class Double:

@@ -79,6 +79,35 @@ def test_lambda_is_algorithm_1s() -> None:
     assert float(first[1]) == pytest.approx(0.8) and first[0].tolist() == pytest.approx([1.999, 0.05 * np.exp(-40)])
 
 
+def test_the_plateau_is_that_of_the_authors_code() -> None:
+    """Written down once more with floats: a loss that stays switches in step 2,304, one that falls to nought by 1e-4 later."""
+    for loss_at, wanted in ((lambda step: 1.0, True), (lambda step: max(1 - 1e-4 * step, 0), False)):
+        averages, fast, slow = torch.tensor(rela.FIRST_SMOOTHED, dtype=torch.float64), 1.0, 2.0
+        found = list[bool]()
+        for step in range(3000):
+            fast = 0.999 * fast + 0.001 * loss_at(step)
+            slow = 0.99 * slow + 0.01 * fast
+            averages = rela.smoothed(averages, torch.tensor(loss_at(step), dtype=torch.float64))
+            assert averages.tolist() == pytest.approx([fast, slow], abs=1e-12)
+            assert rela.at_plateau(averages) == (np.exp(-max(slow - fast, 0)) >= 0.995)
+            found.append(rela.at_plateau(averages))
+        assert found[-1] == wanted and not found[100]
+    assert not rela.at_plateau(torch.tensor(rela.FIRST_SMOOTHED))
+
+
+def test_at_the_plateau_the_objective_takes_over_for_good(
+    inputs: Inputs, data: ImageData, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rela, "PLATEAU", 0.39)
+    config = rela.Config(objective=byol.SMALL.replace(epochs=6, batch_size=8), first_views="objective")
+    steps = [*process.steps(rela, config, inputs)]
+    shares = [float(step.trace.share) for step in steps]
+    at = shares.index(0.0)
+    assert 2 < at < 12 and shares == [1.0] * at + [0.0] * (len(steps) - at)
+    same = process.run(rela, config.replace(schedule="switch", switch=at / len(steps)), inputs)
+    assert_same(process.run(rela, config, inputs).weights, same.weights)
+
+
 def test_averages_are_as_long_a_part_of_any_run() -> None:
     """What is left of a first value after a tenth of the run is the same."""
     for decay in (0.95, 0.999):
@@ -107,14 +136,19 @@ def plain_loop(given: rela.Config, inputs: Inputs, data: ImageData, shares: Any,
     begun, targets = rela.init(given, inputs), source.target("representations").values[0]
     spec = own.network.for_data(data)
     module: Any = plain(Network(spec=spec, weights=begun.weights))
-    projector, matrix = module_of(begun.projector, own.projector_depth), begun.projection.clone().requires_grad_()
+    projector = module_of(begun.projector, own.projector_depth)
+    matrix, bias = (begun.projection[name].clone().requires_grad_() for name in ("weight", "bias"))
     seen: dict[str, Tensor] = {}
     module.classifier.register_forward_pre_hook(lambda _, inputs: seen.update(features=inputs[0]))
     learnt = [p for name, p in module.named_parameters() if not name.startswith("classifier")]
     learnt += [*projector.parameters()] if not milder else []
-    solver = torch.optim.AdamW([*learnt, *([matrix] if given.train_projection else [])], weight_decay=own.weight_decay)
+    solver = torch.optim.AdamW(
+        [*learnt, *([matrix, bias] if given.train_projection else [])], weight_decay=own.weight_decay
+    )
     total, told = rela.total_steps(given, inputs), []
-    views_of = own.replace(crop_area=given.crop_area, second_solarise_probability=0) if milder else own
+    colours = dict.fromkeys(("brightness", "contrast", "saturation", "jitter_probability"), 0.8)
+    others = {"crop_area": 0.5, "hue": 0.2, "grey_probability": 0.2, "second_solarise_probability": 0.0}
+    views_of = own.replace(**colours, **others) if milder else own
     for step in range(total):
         solver.param_groups[0]["lr"] = parts._learning_rate(own, 24, step, total)
         rows = own.indices(24, step)
@@ -122,7 +156,7 @@ def plain_loop(given: rela.Config, inputs: Inputs, data: ImageData, shares: Any,
         for view in views_of.pair(data.normalised(rows), mean=data.mean, std=data.std, step=step):
             module.train()(view)
             features.append(seen["features"])
-        loss = sum((1 - torch.cosine_similarity(each @ matrix.T, targets[rows])).mean() for each in features) / 2
+        loss = sum((1 - torch.cosine_similarity(each @ matrix.T + bias, targets[rows])).mean() for each in features) / 2
         share = shares(float(torch.as_tensor(loss).detach()))
         first, second = (projector(each) for each in features)
         objective = (
@@ -138,7 +172,7 @@ def plain_loop(given: rela.Config, inputs: Inputs, data: ImageData, shares: Any,
                 float(torch.as_tensor(loss).detach()),
                 share,
                 float(torch.cat([p.detach().flatten() for p in learnt]).norm()),
-                float(matrix.detach().norm()),
+                float(torch.cat([matrix.flatten(), bias]).detach().norm()),
             ]
         )
     return told
@@ -168,7 +202,10 @@ def test_updates_equal_a_plain_loop(
         encoder = {f"network.{name}": value for name, value in step.state.weights.items()}
         names = [name for name in parts._learnt(spec, {}) if name in encoder]
         values = [encoder[name] for name in names] + ([*step.state.projector.values()] if share < 1 else [])
-        norms = [float(torch.cat([value.flatten() for value in values]).norm()), float(step.state.projection.norm())]
+        norms = [
+            float(torch.cat([value.flatten() for value in values]).norm()),
+            float(torch.cat([*map(torch.flatten, step.state.projection.values())]).norm()),
+        ]
         found.append([float(step.trace.target_loss), float(step.trace.share), *norms])
     # Adam makes steps of the rounding in gradients that are 0, those of biases before batch norm: hence the wide second one.
     np.testing.assert_allclose(np.delete(found, 2, 1), np.delete(wanted, 2, 1), rtol=2e-4)
@@ -208,11 +245,13 @@ def test_targets_alone_do_not_ask_the_objective(inputs: Inputs, monkeypatch: pyt
 
 def test_after_the_switch_it_is_the_objectives_own_process(inputs: Inputs, data: ImageData) -> None:
     """With an optimiser that begins there; W, if it is trained, waits."""
-    config = rela.Config(objective=byol.SMALL.replace(epochs=6, batch_size=8), switch=0.5, train_projection=True)
+    own = byol.SMALL.replace(epochs=6, batch_size=8)
+    config = rela.Config(objective=own, schedule="switch", switch=0.5, train_projection=True)
     steps = [*process.steps(rela, config, inputs)]
     assert [float(step.trace.share) for step in steps] == [1.0] * 9 + [0.0] * 9
-    assert not torch.equal(steps[0].state.projection, steps[8].state.projection)
-    assert torch.equal(steps[8].state.projection, steps[-1].state.projection)
+    first, switched, last = (steps[step].state.projection for step in (0, 8, -1))
+    assert not any(torch.equal(first[name], switched[name]) for name in first)
+    assert_same(switched, last)
     spec = config.own.network.for_data(data)
     state = parts.restarted(config.own, spec, steps[8].state, {})
     state = parts.State(**{f.name: getattr(state, f.name) for f in dataclasses.fields(parts.State)})
@@ -224,10 +263,11 @@ def test_after_the_switch_it_is_the_objectives_own_process(inputs: Inputs, data:
 def test_w_is_trained_only_on_request_and_targets_are_learnt(inputs: Inputs) -> None:
     still = BARLOW.replace(epochs=40, learning_rate=0.3, jitter_probability=0.0, grey_probability=0.0)
     for trained in (False, True):
-        changes: dict[str, Any] = {"schedule": "constant", "share": 1.0, "crop_area": 1.0, "train_projection": trained}
-        config = small(objective=still, **changes)
+        changes: dict[str, Any] = {"schedule": "constant", "share": 1.0, "first_views": "objective"}
+        config = small(objective=still, train_projection=trained, **changes)
         steps = [*process.steps(rela, config, inputs)]
-        assert torch.equal(steps[-1].state.projection, rela.init(config, inputs).projection) != trained
+        weights = [state.projection["weight"] for state in (steps[-1].state, rela.init(config, inputs))]
+        assert torch.equal(*weights) != trained
         losses = [float(step.trace.target_loss) for step in steps]
         assert np.mean(losses[-6:]) < np.mean(losses[:6]) - 0.1
 
@@ -260,7 +300,7 @@ def test_presets() -> None:
         0.01,
     )
     assert own.learning_rate * 128 / self_supervised.objective.RATE_BATCH == pytest.approx(1e-3)
-    assert not published.train_projection and published.schedule == "switch" and published.crop_area == 0.5
+    assert not published.train_projection and (published.schedule, published.first_views) == ("plateau", "reference")
     with refuses("dataset", "'cifar10'"):
         rela.Config.paper("flowers")
 

@@ -104,7 +104,7 @@ class World:
         names = ("ratio", "subset", "schedule", "share", "train_projection", "seed")
         changes = {name: getattr(settings, name) for name in names}
         without: dict[str, Any] = {"schedule": "constant", "share": 0.0, "train_projection": False} if alone else {}
-        return rela_f.Config(objective=objective, crop_area=objective.crop_area, **changes | without)
+        return rela_f.Config(objective=objective, first_views="objective", **changes | without)
 
     def run(self, settings: Settings, *, alone: bool = False) -> Run:
         """The training with these settings, as far as it has come; each frame is a `Moment`."""

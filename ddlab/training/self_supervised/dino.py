@@ -17,7 +17,7 @@ from taking equal parts of each.
 | 4: $c \leftarrow m c + (1 - m) \, \mathrm{mean} \, g_{\theta_t}(x)$ over images and views | `moved_centre` |
 | section 3.1: $\theta_t \leftarrow \lambda \theta_t + (1 - \lambda) \theta_s$ | `momentum.follow` |
 
-The defaults are ReLA's on small images (Sun et al. 2024, arXiv 2405.14669): two views and no small ones, and a
+The defaults are those of ReLA's code (Sun et al. 2024, arXiv 2405.14669): two views and no small ones, and a
 temperature and a momentum that stay. Deviations: linear layers have no bias; ReLU stands for GELU; prototypes learn from the first epoch
 on; the teacher moves after the step.
 """

@@ -7,11 +7,13 @@ from torch import Tensor
 
 from ... import networks
 from ...core import errors
-from ...core.boundary import Count, checked
+from ...core.boundary import checked
 from ...data import ImageData
 from ...data.images import Split
 from ...networks import Network
 from ...runs import cache
+
+_AT_ONCE = 512  # images
 
 
 @checked
@@ -20,7 +22,6 @@ def representations(
     data: ImageData,
     split: Split = "train",
     *,
-    batch_size: Count = 512,
     device: torch.device | str = "auto",
     keep: bool = True,
 ) -> Tensor:
@@ -29,7 +30,7 @@ def representations(
     The same network, data and split are found again (`ddlab.runs.cache`): the tensor is shared, so do not change it in place.
 
     Args:
-        split: "train" or "test". batch_size: images at a time. device: where the network runs.
+        split: "train" or "test". device: where the network runs.
         keep: False computes them anew and forgets them, for networks that are asked once: those of many images are large.
 
     Raises:
@@ -44,12 +45,10 @@ def representations(
         runner, count = network.to(found), len(data.images(split))
         parts = [
             networks.predict(runner, data.normalised(indices, split, found)).features.cpu()
-            for indices in torch.arange(count).split(min(batch_size, count))
+            for indices in torch.arange(count).split(_AT_ONCE)
         ]
         return errors.check_tensor("the network's features", torch.cat(parts))
 
     if not keep:
         return compute()
-    # The batch size is part of it: sums in another order have other last bits.
-    parts = ("representations", network.fingerprint, data.fingerprint, split, batch_size)
-    return cache.remember(compute, *parts, device=found)
+    return cache.remember(compute, "representations", network.fingerprint, data.fingerprint, split, device=found)

@@ -16,9 +16,10 @@ moves slowly, so that those in the queue are alike.
 | section 3.2: newest keys in, oldest out | `enqueued` |
 | 2: $\theta_k \leftarrow m \theta_k + (1 - m) \theta_q$ | `momentum.follow` |
 
-Both views are queries, and the keys of both enter the queue, after the loss. The defaults are ReLA's on small images (Sun et al. 2024,
-arXiv 2405.14669); theirs on ImageNet: a queue of 65,536, a momentum of 0.999. Deviations: a projector, as in their second version; linear
-layers have no bias; no shuffled batch norm, which needs several GPUs; the momentum encoder moves after the step, not before the next one.
+Both views are queries, and the keys of both enter the queue, after the loss. The defaults are those of lightly's CIFAR-10 benchmark
+(Susmelj et al. 2020), as in ReLA; theirs on ImageNet: a queue of 65,536, a momentum of 0.999. Deviations: a projector, as in their second
+version; linear layers have no bias; no shuffled batch norm, which needs several GPUs; the momentum encoder moves after the step, not
+before the next one.
 """
 
 from __future__ import annotations

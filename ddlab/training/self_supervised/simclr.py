@@ -12,7 +12,7 @@ Chen, Kornblith, Norouzi & Hinton 2020, arXiv 2002.05709. Both views of all othe
 | $\mathrm{sim}(u, v) = u^T v / (\lVert u \rVert \lVert v \rVert)$ | `similarities` |
 | 1: $-\log (\exp(\mathrm{sim}(z_i, z_j) / \tau) / \sum_{k \neq i} \exp(\mathrm{sim}(z_i, z_k) / \tau))$, mean | `nt_xent_loss` |
 
-The defaults are ReLA's on small images (Sun et al. 2024, arXiv 2405.14669). Deviation: linear layers have no bias.
+The defaults are those of lightly's CIFAR-10 benchmark (Susmelj et al. 2020), as in ReLA. Deviation: linear layers have no bias.
 """
 
 from __future__ import annotations

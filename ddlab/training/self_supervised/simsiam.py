@@ -12,9 +12,9 @@ Chen & He 2021, arXiv 2011.10566. BYOL without the moving average: stopping the 
 | 1: $D(p, z) = -\cos(p, z)$, mean over the batch; no gradient of z (equation 3) | `negative_cosine` |
 | 4: $D(p_1, z_2) / 2 + D(p_2, z_1) / 2$ | `loss` |
 
-The projector ends in a batch norm without scale and shift, the predictor narrows in the middle. The defaults are ReLA's on small images
-(Sun et al. 2024, arXiv 2405.14669). Deviations: linear layers have no bias; where a schedule lets the learning rate fall, the
-predictor's falls, too (theirs stays as it is).
+The projector ends in a batch norm without scale and shift, the predictor narrows in the middle. The defaults are those of lightly's
+CIFAR-10 benchmark (Susmelj et al. 2020), as in ReLA. Deviations: linear layers have no bias; where a schedule lets the learning rate
+fall, the predictor's falls, too (theirs stays as it is).
 """
 
 from __future__ import annotations

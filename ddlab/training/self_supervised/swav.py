@@ -15,8 +15,8 @@ Caron, Misra, Mairal, Goyal, Bojanowski & Joulin 2020, arXiv 2006.09882. The equ
 | 1: the same with the views exchanged; the mean, as in the authors' code | `loss` |
 | the prototypes have length 1 again after each step | `follow` |
 
-The defaults are ReLA's on small images (Sun et al. 2024, arXiv 2405.14669): two views and no small ones, no queue. Deviations: linear
-layers have no bias; prototypes learn from the first epoch on.
+The defaults are those of lightly's CIFAR-10 benchmark (Susmelj et al. 2020), as in ReLA: two views and no small ones, no queue.
+Deviations: linear layers have no bias; prototypes learn from the first epoch on.
 """
 
 from __future__ import annotations

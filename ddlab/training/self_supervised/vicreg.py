@@ -16,8 +16,8 @@ Bardes, Ponce & LeCun 2022, arXiv 2105.04906. Variance and covariance are asked 
 | 5: $s(Z, Z') = \frac{1}{n} \sum_i \lVert z_i - z'_i \rVert^2$ | `invariance_loss`, divided by d |
 | 6: $\lambda s + \mu (v(Z) + v(Z')) + \nu (c(Z) + c(Z'))$ | `vicreg_loss`, with half of $\mu$ |
 
-The defaults are ReLA's on small images (Sun et al. 2024, arXiv 2405.14669). Deviations: equation 5 is divided by d and the sum of the
-variances by 2, as in the authors' code, for which the weights 25, 25 and 1 were found; linear layers have no bias.
+The defaults are those of lightly's CIFAR-10 benchmark (Susmelj et al. 2020), as in ReLA. Deviations: equation 5 is divided by d and the
+sum of the variances by 2, as in the authors' code, for which the weights 25, 25 and 1 were found; linear layers have no bias.
 """
 
 from __future__ import annotations

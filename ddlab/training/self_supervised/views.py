@@ -63,9 +63,6 @@ class TwoViews(Parameters):
         0.1, range=(0, 0.5), unit="turns", help="The circle of colours is turned by at most this.", source=_BYOL
     )
     grey_probability: float = parameter(0.2, range=(0, 1), help="How often a view loses its colours.", source=_BYOL)
-    first_solarise_probability: float = parameter(
-        0.0, range=(0, 1), help="How often the first view is solarised.", source=_BYOL
-    )
     second_solarise_probability: float = parameter(
         0.2, range=(0, 1), help="How often the second view is solarised.", source=_BYOL
     )
@@ -87,7 +84,7 @@ class TwoViews(Parameters):
     def pair(self, images: Images, *, mean: Mean, std: Deviation, step: Index) -> tuple[Tensor, Tensor]:
         """Two views of images [n, c, h, w], normalised with `mean` and `std` [c], at `step`: [n, c, h, w] each, normalised."""
         shift, scale = (moved(value.to(images.dtype)[:, None, None], images.device) for value in (mean, std))
-        chances = (self.first_solarise_probability, self.second_solarise_probability)
+        chances = (0.0, self.second_solarise_probability)
         views = []
         for which, chance in enumerate(chances):
             # The two views of a step draw at two positions of their own.

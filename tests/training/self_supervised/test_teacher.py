@@ -194,7 +194,7 @@ def test_fewer_images_than_a_batch(grey: ImageData) -> None:
 class TestRepresentations:
     def test_equal_the_networks_features(self, grey: ImageData, teacher: Network, no_cache: None) -> None:
         for split in ("train", "test"):
-            found = representations(teacher, grey, split, batch_size=5)
+            found = representations(teacher, grey, split)
             torch.testing.assert_close(found, networks.predict(teacher, grey.normalised(split=split)).features)
 
     def test_are_computed_once(self, grey: ImageData, teacher: Network, no_cache: None, monkeypatch: Any) -> None:

@@ -147,9 +147,7 @@ def test_a_switch_moves_no_other() -> None:
     [
         ({"jitter_probability": 0.8}, 0, 0.8),
         ({"grey_probability": 0.2}, 0, 0.2),
-        ({"first_solarise_probability": 0.3}, 0, 0.3),
         ({"second_solarise_probability": 0.3}, 1, 0.3),
-        ({"first_solarise_probability": 0.3}, 1, 0.0),
         ({"second_solarise_probability": 0.3}, 0, 0.0),
         ({"flip": True}, 0, 0.5),
     ],
