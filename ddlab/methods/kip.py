@@ -75,7 +75,7 @@ class Config(KernelSpec):
         source="reference code",
     )  # fmt: skip
     batch_size: int = parameter(
-        5000, range=(1, None), unit="images", help="Real images in a step; all of them where there are fewer.",
+        5000, range=(1, None), unit="images", help="Real images in a step, as many of each class; all where there are fewer.",
         explorable=(10, 1000), source="reference code",
     )  # fmt: skip
     ridge: float = parameter(
@@ -184,14 +184,13 @@ def drawn_kernel(config: Config, step: int) -> KernelSpec:
 
 
 def target_batch(config: Config, inputs: Inputs, step: int) -> tuple[Tensor, Tensor]:
-    """Random real images of a step [m, c, h, w], none twice, through the view of the step; and their labels [m, classes]."""
+    """Random real images of a step [m, c, h, w], as many of each class, none twice, through its view; their labels [m, classes]."""
     data = require_data(NAME, inputs)
-    count = len(data.train_labels)
-    rows: Any = slice(None)
-    if config.batch_size < count:
-        rows = torch.randperm(count, generator=randomness.generator(config.seed, step, "real batch"))[
-            : config.batch_size
-        ]
+    rows, draw = torch.arange(len(data.train_labels)), randomness.generator(config.seed, step, "real batch")
+    if config.batch_size < len(rows):
+        each = max(config.batch_size // data.classes, 1)
+        classes = [data.of_class(label) for label in range(data.classes)]
+        rows = torch.cat([own[torch.randperm(len(own), generator=draw)[:each]] for own in classes])
     images = data.normalised(rows, device=inputs.device)
     images = siamese_view(images, config.strategy, seed=config.seed, step=step, each=True)
     return images, centred_labels(data.train_labels[rows].to(inputs.device), data.classes)
