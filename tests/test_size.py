@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 ROOMS = {
     "ddlab/core": 1469,
-    "ddlab/data": 1978,
+    "ddlab/data": 1961,
     "ddlab/networks": 1476,
     "ddlab/distilled": 1418,
     "ddlab/runs": 1261,
@@ -22,7 +22,7 @@ ROOMS = {
     "ddlab/evaluation": 1848,
     "ddlab/theory": 1380,
     "ddlab/records": 98,
-    "ddlab/figures": 3383,
+    "ddlab/figures": 3367,
     "ddlab/explorers": 2731,
     "ddlab/lessons": 6805,
     "tests": 29284,

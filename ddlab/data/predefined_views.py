@@ -9,19 +9,19 @@ jigsaw      A = 3: of four patches, left and right swapped, top and bottom swapp
 crop        A = 5: four corners and the centre, 20 of 32 pixels, scaled back (bilinearly; the paper does not name the filter)
 none        A = 0: Table 12 compares with it
 
-Rotation and jigsaw move whole pixels: each view is a permutation of them (`permutations`), which `restored` undoes exactly.
+Rotation and jigsaw move whole pixels: each view is a permutation of them (`permutations`).
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from ..core import errors
-from ..core.boundary import Count, Images, checked, floats
+from ..core.boundary import Count, Images, checked
 from .augmentation import PositiveShare, Side
 
 Kind = Literal["none", "rotation", "jigsaw", "crop"]
@@ -66,23 +66,6 @@ def permutations(kind: Permutation, height: Count, width: Count) -> Tensor:
         shifts = [(0, 0), (0, width // 2), (height // 2, 0), (height // 2, width // 2)]
         views = [places.roll(shift, (0, 1)) for shift in shifts]
     return torch.stack([view.flatten() for view in views])
-
-
-def inverses(kind: Permutation, height: int, width: int) -> Tensor:
-    """What undoes each of `permutations`, int64 [A + 1, h w]."""
-    return permutations(kind, height, width).argsort(1)
-
-
-@checked
-def restored(views: Annotated[Tensor, floats("a n c h w", finite=False)], kind: Permutation) -> Tensor:
-    """Each view put back: [A + 1, n, c, h, w] -> [A + 1, n, c, h, w], A + 1 times the images where `augmented` made the views.
-
-    Crops have lost pixels and cannot be put back.
-    """
-    errors.check_tensor("views", views, shape=[len(NAMES[kind]), None, None, None, None], finite=False)
-    height, width = views.shape[3:]
-    _check_size("views", kind, views, height, width)
-    return _moved(views, inverses(kind, height, width))
 
 
 @checked

@@ -19,7 +19,7 @@ from .residuals import vanishing_curves
 from .sets import class_bars, distances_by_class, one_class, sets_on_map
 from .storage import storage_bill
 from .sweeps import heat_map, sweep_bands
-from .theme import alt_text, finish_figure, line_style, recolour, series_style, start_figure
+from .theme import alt_text, finish_figure, line_style, series_style, start_figure
 from .toys import decision_map, move_curves, move_decisions, setting_curves
 from .views import classes_on_map
 
@@ -58,7 +58,6 @@ __all__ = [
     "one_class",
     "pipeline",
     "raise_bars",
-    "recolour",
     "reconstruction_error_curve",
     "series_style",
     "sets_on_map",

@@ -3,7 +3,7 @@
 Colours are those of Okabe and Ito, which readers with colour-vision deficiency can tell apart. The two themes use the same list in
 another order, so that every line keeps enough contrast on its background; line dash and marker shape differ as well as colour.
 
-A figure is built in one theme and can be moved to the other by exchanging colour codes one for one (`recolour`). The plot widget does
+A figure is built in one theme and can be moved to the other by exchanging colour codes one for one (`palette`). The plot widget does
 this in the browser when the reader switches the page from light to dark, without asking Python.
 
     figure = start_figure(title="Loss", x_label="step", y_label="loss", theme="light")
@@ -15,7 +15,6 @@ this in the browser when the reader switches the page from light to dark, withou
 from __future__ import annotations
 
 import html
-import re
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -67,7 +66,7 @@ def neutral(name: Literal["background", "text", "quiet", "axis", "grid"], theme:
 
 
 def faint(colour: str, alpha: float) -> str:
-    """`colour` (#RRGGBB) made see-through, still recognisable to `recolour`."""
+    """`colour` (#RRGGBB) made see-through, its first seven signs those of the palette."""
     return f"{colour}{round(255 * alpha):02X}"
 
 
@@ -85,20 +84,6 @@ def line_style(
 def palette(theme: ThemeName) -> list[str]:
     """Every colour code of a theme; codes at the same place in both themes stand for each other."""
     return list(_SERIES[theme] + _NEUTRALS[theme])
-
-
-def colour_map(source: ThemeName, target: ThemeName) -> dict[str, str]:
-    """Colour code in one theme -> the code that stands for it in the other."""
-    return {} if source == target else dict(zip(palette(source), palette(target), strict=True))
-
-
-@checked
-def recolour(text: str, source: ThemeName, target: ThemeName) -> str:
-    """Exchange the colour codes in a figure's JSON text, in one pass (the two palettes share codes)."""
-    exchange = colour_map(source, target)
-    if not exchange:
-        return text
-    return re.sub("|".join(map(re.escape, exchange)), lambda found: exchange[found.group()], text)
 
 
 def template(theme: ThemeName = "light") -> dict[str, Any]:

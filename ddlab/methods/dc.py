@@ -190,7 +190,7 @@ def matched_step(
         real = matching.real_batch(config, inputs, label, step=state.step).to(state.images.dtype)
         wanted = matching.class_gradient(
             spec, weights, matching.seen(config, real, learned=False, **drawn), label,
-            at_once=matching.passes(config, inputs.device), precision=config.precision,
+            at_once=matching.passes(spec, inputs.device), precision=config.precision,
         )  # fmt: skip
         images = matching.of_class(state.images, label, data.classes).detach().requires_grad_()
         with torch.enable_grad():

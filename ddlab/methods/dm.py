@@ -140,7 +140,7 @@ def class_distances(
     real = [matching.seen(config, each, learned=False, label=label, **drawn) for label, each in batches.items()]
     with torch.no_grad():
         wanted = features(
-            spec, weights, torch.cat(real), at_once=matching.passes(config, inputs.device), precision=config.precision
+            spec, weights, torch.cat(real), at_once=matching.passes(spec, inputs.device), precision=config.precision
         )
     found = features(spec, weights, torch.cat(made), precision=config.precision)
     pairs = zip(wanted.split([len(each) for each in real]), found.split([len(each) for each in made]), strict=True)
