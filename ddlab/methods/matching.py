@@ -3,9 +3,8 @@ r"""What gradient and distribution matching share: learned images of every class
 DC, DSA (Zhao, Mopuri & Bilen 2021, arXiv 2006.05929; Zhao & Bilen 2021, arXiv 2102.08259) and DM (Zhao & Bilen 2023, arXiv 2110.04181)
 learn images x of class c so that a fresh, mostly untrained network cannot tell a batch of them from a batch of real ones: by the gradient
 of its loss, or by its mean features. Only class numbers are asked of the data, and no teacher.
-
-The authors' code divides CIFAR-10 by (.2023, .1994, .2010); here, as for all data, by the deviations of the pixels, (.247, .243, .261).
-Its noise and its learning rates are in units that are a fifth smaller.
+Their code divides CIFAR-10 by (.2023, .1994, .2010), and here, as all data, it is divided by the deviations of its pixels, (.247, .243,
+.261): their noise and learning rates are in units a fifth smaller.
 
 Symbol       In code      Shape                          Unit
 S            images       [ipc * classes, c, h, w]       normalised pixels, classes in turn

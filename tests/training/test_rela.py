@@ -159,22 +159,13 @@ def plain_loop(given: rela.Config, inputs: Inputs, data: ImageData, shares: Any,
         loss = sum((1 - torch.cosine_similarity(each @ matrix.T + bias, targets[rows])).mean() for each in features) / 2
         share = shares(float(torch.as_tensor(loss).detach()))
         first, second = (projector(each) for each in features)
-        objective = (
-            0
-            if milder
-            else self_supervised.barlow_twins_loss(first, second, off_diagonal_weight=BARLOW.off_diagonal_weight)
-        )
+        weight = {"off_diagonal_weight": BARLOW.off_diagonal_weight}
+        objective = 0 if milder else self_supervised.barlow_twins_loss(first, second, **weight)
         solver.zero_grad()
         (share * loss + (1 - share) * objective).backward()
         solver.step()
-        told.append(
-            [
-                float(torch.as_tensor(loss).detach()),
-                share,
-                float(torch.cat([p.detach().flatten() for p in learnt]).norm()),
-                float(torch.cat([matrix.flatten(), bias]).detach().norm()),
-            ]
-        )
+        norms = [float(torch.cat([p.detach().flatten() for p in of]).norm()) for of in (learnt, [matrix, bias])]
+        told.append([float(torch.as_tensor(loss).detach()), share, *norms])
     return told
 
 
@@ -292,13 +283,8 @@ def test_a_config_is_text_and_back() -> None:
 def test_presets() -> None:
     published = rela.Config.paper("cifar10")
     own = published.objective
-    assert (own.network.family, own.epochs, own.batch_size, own.optimiser, own.weight_decay) == (
-        "resnet18",
-        100,
-        128,
-        "adamw",
-        0.01,
-    )
+    found = (own.network.family, own.epochs, own.batch_size, own.optimiser, own.weight_decay)
+    assert found == ("resnet18", 100, 128, "adamw", 0.01)
     assert own.learning_rate * 128 / self_supervised.objective.RATE_BATCH == pytest.approx(1e-3)
     assert not published.train_projection and (published.schedule, published.first_views) == ("plateau", "reference")
     with refuses("dataset", "'cifar10'"):

@@ -231,10 +231,9 @@ def pictures(world: World, shown: Shown) -> tuple[bytes, str]:
         each = images.source.images_per_class
         rows += [images.pixels[place::each] for place in range(each)]
         names += [name, *[""] * (each - 1)]
-    columns = [word if len(word) <= 6 else f"{word[:5]}." for word in data.class_names]
     scale = max(1, round(32 / data.image_size[1]))
     alt = f"{shown[0][0]}, then {shown[1][0]}: {each} images of each class, a column for each of {', '.join(data.class_names)}."
-    return encode_grid(np.concatenate(rows), data.classes, scale, column_labels=columns, row_labels=names), alt
+    return encode_grid(np.concatenate(rows), data.classes, scale, row_labels=names), alt
 
 
 def distance_figure(world: World, shown: Shown) -> go.Figure:
