@@ -22,6 +22,7 @@ from ..networks.family import REGISTERED
 from ..runs import cache
 from ..runs import process as driver
 from ..runs.process import Inputs
+from ..runs.threads import using, wanted
 from ..training import supervised
 from ..training.relabelling import Teachers, as_teachers
 from .accuracy import accuracy
@@ -199,8 +200,9 @@ def evaluations(
         if on_student is not None:
             on_student(*student, accuracy_fraction)
 
+    counts = {student: wanted(config, inputs) for student, (config, inputs, _) in calls.items()}
     for student, (_, inputs, _) in calls.items():
-        known = cache.find(_trained, *keys[student], device=inputs.device)
+        known = cache.find(_trained, *keys[student], device=inputs.device, count=counts[student])
         if known is not None:
             take(student, known, 0.0)
     waiting = [student for student in calls if student not in found]
@@ -208,11 +210,12 @@ def evaluations(
     import joblib
 
     bar = progress_bar("students", len(waiting), progress, unit="student")
-    tasks = (joblib.delayed(_trained)(*calls[student], threads=torch.get_num_threads()) for student in waiting)
+    tasks = (joblib.delayed(_trained)(*calls[student], count=counts[student]) for student in waiting)
     try:
         results = joblib.Parallel(n_jobs=jobs, return_as="generator")(tasks)
         for student, (value, seconds) in zip(waiting, results, strict=True):
-            cache.remember(lambda value=value: value, *keys[student], device=calls[student][1].device)
+            where: Any = {"device": calls[student][1].device, "count": counts[student]}
+            cache.remember(lambda value=value: value, *keys[student], **where)
             take(student, value, seconds)
             bar.update()
     except KeyboardInterrupt:
@@ -275,8 +278,9 @@ def student_accuracy(
     on_step: Callable[[driver.Step], None] | None = None,
 ) -> float:
     """The test accuracy of one student; known ones are found again (the number is kept, not the weights)."""
-    key = _key(config, inputs.fingerprint, data.fingerprint)
-    return cache.remember(lambda: _tested(config, inputs, data, on_step), *key, device=inputs.device)
+    key, count = _key(config, inputs.fingerprint, data.fingerprint), wanted(config, inputs)
+    with using(count):
+        return cache.remember(lambda: _tested(config, inputs, data, on_step), *key, device=inputs.device, count=count)
 
 
 def _key(config: supervised.Config, inputs: str, data: str) -> tuple[Any, ...]:
@@ -292,11 +296,10 @@ def _tested(
     return accuracy(student.to(inputs.device), data)
 
 
-def _trained(config: supervised.Config, inputs: Inputs, data: ImageData, *, threads: int) -> tuple[float, float]:
+def _trained(config: supervised.Config, inputs: Inputs, data: ImageData, *, count: int) -> tuple[float, float]:
     """A student's test accuracy and its CPU-seconds, in whichever process, with so many threads."""
-    before, start = torch.get_num_threads(), time.process_time()
-    torch.set_num_threads(threads)
-    try:
+    start = time.process_time()
+    if count > 1:
+        torch.set_num_threads(count)  # of a process of joblib's
+    with using(count):
         return _tested(config, inputs, data, None), time.process_time() - start
-    finally:
-        torch.set_num_threads(before)

@@ -25,35 +25,38 @@ from ..core.source import source
 from . import process as driver
 from .checkpoint import as_json
 from .process import Inputs
+from .threads import wanted
 
 MEMORY = 64
 _results: OrderedDict[str, Any] = OrderedDict()
 _lock = threading.Lock()
 
 
-def remember(compute: Callable[[], Any], *parts: Any, device: torch.device | str = "cpu") -> Any:
+def remember(
+    compute: Callable[[], Any], *parts: Any, device: torch.device | str = "cpu", count: int | None = None
+) -> Any:
     """`compute()`, or what it gave before for the same parts (tensors, configs, JSON types).
 
     Args:
-        device: where it computes.
+        device: where it computes. count: of its threads, default torch's.
     """
     errors.check_function("compute", compute)
-    return _found(_key(compute, device, *parts), compute)
+    return _found(_key(compute, device, count, *parts), compute)
 
 
-def find(code: Any, *parts: Any, device: torch.device | str = "cpu") -> Any | None:
+def find(code: Any, *parts: Any, device: torch.device | str = "cpu", count: int | None = None) -> Any | None:
     """What `remember` keeps for the same parts, or None.
 
     Args:
-        code: the function that computes it, or another of its package.
+        code: the function that computes it, or another of its package. count: as there.
     """
     errors.check_function("code", code)
     with _lock:
-        return copy.deepcopy(_results.get(_key(code, device, *parts)))
+        return copy.deepcopy(_results.get(_key(code, device, count, *parts)))
 
 
-def _key(code: Any, device: torch.device | str, *parts: Any) -> str:
-    return storage.fingerprint(parts, source(code), str(device), torch.__version__, torch.get_num_threads())
+def _key(code: Any, device: torch.device | str, count: int | None, *parts: Any) -> str:
+    return storage.fingerprint(parts, source(code), str(device), torch.__version__, count or torch.get_num_threads())
 
 
 def _found(key: str, compute: Callable[[], Any]) -> Any:
@@ -92,7 +95,7 @@ def run(
     driver.check_call(process, config, inputs)
     errors.check_function("load", load, optional=True)
     folder = None if folder is None else storage.checked_path(folder, "folder", "a folder's path")
-    key = _key(process, inputs.device, process.NAME, config, inputs.fingerprint)
+    key = _key(process, inputs.device, wanted(config, inputs), process.NAME, config, inputs.fingerprint)
 
     def compute() -> Any:
         file = None if folder is None else folder / f"{process.NAME}-{key}.safetensors"

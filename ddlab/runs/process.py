@@ -146,11 +146,14 @@ def check_goes_on(process: Any, before: int, state: Any) -> None:
 
 
 def _steps(process: Any, config: Any, inputs: Inputs, state: Any) -> Iterator[Step]:
+    from . import threads
+
     exact_float32(inputs.device)
-    total = process.total_steps(config, inputs)
+    total, count = process.total_steps(config, inputs), threads.wanted(config, inputs)
     while state.step < total:
         before = state.step
-        state, trace = process.update(config, inputs, state)
+        with threads.using(count):
+            state, trace = process.update(config, inputs, state)
         check_goes_on(process, before, state)
         yield Step(state.step, total, state, trace)
 

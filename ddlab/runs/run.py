@@ -29,6 +29,7 @@ from ..core import errors, storage
 from ..core.errors import DDLabError, NonFiniteError
 from ..core.progress import progress_bar
 from ..core.source import source
+from . import threads
 from .look import look
 from .process import Inputs, Step, check_call, check_finite, check_goes_on
 
@@ -140,6 +141,11 @@ class Run:
         return int(self.process.total_steps(self.config, self.inputs))
 
     @cached_property
+    def threads(self) -> int:
+        """With how many it computes: 1 where its networks are small, which has the same bits on any machine (`runs.threads`)."""
+        return threads.wanted(self.config, self.inputs)
+
+    @cached_property
     def kept(self) -> tuple[int, ...]:
         """The steps of which frames are made."""
         return self.keep.of(self.total)
@@ -228,7 +234,7 @@ class Run:
         if seconds is not None:
             seconds = errors.check_number("seconds", seconds, 0) + time.monotonic()
         errors.check_function("watch", watch, optional=True)
-        with self._advancing:
+        with self._advancing, threads.using(self.threads):
             self._begin(until, seconds, watch)
             until = self.total if until is None else min(until, self.total)
             while self._state is not None and self._state.step < until:
@@ -255,7 +261,8 @@ class Run:
         if known is not None and known.step == self.step:
             return known
         state = self.state(self.step)
-        return Frame(self.step, self._make(self.config, self.inputs, state, self._trace))
+        with threads.using(self.threads):
+            return Frame(self.step, self._make(self.config, self.inputs, state, self._trace))
 
     def keep_now(self) -> Frame:
         """The same, and it is one of the frames from now on: for a run that is left."""
@@ -286,8 +293,9 @@ class Run:
             state = self._before.state(self._shared)
         else:
             state = self._first if self._first is not None else self._made()
-        while state.step < step:
-            state, _ = self.process.update(self.config, self.inputs, state)
+        with threads.using(self.threads):
+            while state.step < step:
+                state, _ = self.process.update(self.config, self.inputs, state)
         return state
 
     def to_end(
@@ -376,7 +384,8 @@ class Run:
         """
         state = self.state()
         self._check_finite(state, self._trace)
-        return self.process.finish(self.config, self.inputs, state)
+        with threads.using(self.threads):
+            return self.process.finish(self.config, self.inputs, state)
 
     def _begin(self, until: int | None, deadline: float | None, watch: Callable[[Run], None] | None) -> None:
         if self._state is not None:
@@ -398,7 +407,8 @@ class Run:
         self._take(state, None)
 
     def _made(self) -> Any:
-        return self.process.init(self.config, self.inputs)
+        with threads.using(self.threads):
+            return self.process.init(self.config, self.inputs)
 
     def _check_finite(self, state: Any, trace: Any) -> None:
         """Not after every update: a GPU is waited for."""
@@ -445,7 +455,7 @@ class Runs:
         """
         errors.check_instance("inputs", inputs, Inputs, "an Inputs")
         keep = Keep() if keep is None else keep
-        where = (str(inputs.device), torch.__version__, torch.get_num_threads())
+        where = (str(inputs.device), torch.__version__, threads.wanted(config, inputs))
         key = (getattr(process, "NAME", None), source(process), config, inputs.fingerprint, where, keep)
         with self._lock:
             if new := key not in self._runs:

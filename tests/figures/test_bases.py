@@ -17,7 +17,7 @@ from ddlab.figures import (
     spectrum_curve,
     storage_bill,
 )
-from ddlab.figures.theme import THEMES, colour_map
+from ddlab.figures.theme import THEMES, palette
 from tests.support import refuses
 
 EVERY = {
@@ -42,7 +42,7 @@ def test_every_figure_has_title_labels_alt_text_and_both_themes(name):
         assert figure.layout.meta["theme"] == theme and all(one.name for one in figure.data)
     assert alt_text(light) == alt_text(dark)
     text = light.to_json()
-    assert text != dark.to_json() and any(colour in text for colour in colour_map("light", "dark"))
+    assert text != dark.to_json() and any(colour in text for colour in palette("light"))
     assert not any(colour in dark.to_json() for colour in ("#1B1B1B", "#5E5E5E")), "the light page's text on a dark one"
 
 

@@ -177,15 +177,15 @@ def test_where_and_by_what_it_is_computed_belong_to_the_key(
     assert updates.call_count == done > 0 and loads.call_count == 0, "from memory"
     assert value("cuda") == 2
     torch.set_num_threads(2)
-    assert value() == 3 and made()[1] == 2
+    assert value() == 3 and made()[1] == 1, "a small run takes one thread anyway"
     torch.set_num_threads(1)
     with monkeypatch.context() as patch:
         patch.setattr(torch, "__version__", "2.0.0")
-        assert value() == 4 and made()[1] == 3
+        assert value() == 4 and made()[1] == 2
     with monkeypatch.context() as patch:
         patch.setattr(cache, "source", lambda code: "another")
-        assert value() == 5 and made()[1] == 4
-    assert cache._key(selection, "cuda", config) != cache._key(selection, "cpu", config)
+        assert value() == 5 and made()[1] == 3
+    assert cache._key(selection, "cuda", 1, config) != cache._key(selection, "cpu", 1, config)
     done = updates.call_count
     assert value() == 1 and made()[0].fingerprint == kept.fingerprint  # the old ones are there for their own key
     assert updates.call_count == done and loads.call_count == 0

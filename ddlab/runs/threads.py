@@ -1,0 +1,98 @@
+"""How many threads a run computes with: one where its networks are small, all where they are large.
+
+Threads wait for each other in every operation. On two idle cores a second one gains a tenth to a third below `LARGE` multiply-adds, a
+third to a half above; beside a busy program it costs more than it gains, and sums that are cut in other places have other last bits. So
+a small run takes one: it is as fast beside a browser as alone, and has the same bits on any number of cores.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..core import errors
+from ..networks import NetworkSpec
+from ..networks.specification import skeleton
+from .process import Inputs
+
+LARGE = 2e9  # multiply-adds in a forward pass of a batch
+_UNKNOWN = 100  # multiply-adds for each weight of a network that cannot say it
+_active: list[int] = []
+_lock, _local = threading.Lock(), threading.local()
+
+
+@contextlib.contextmanager
+def using(count: int) -> Iterator[None]:
+    """Compute with so many threads, or with fewer while another thread's run takes fewer: a part of torch has one number for all."""
+    outermost = not getattr(_local, "inside", False)
+    if outermost:
+        _local.inside, _local.own = True, available()
+    with _lock:
+        _active.append(count)
+        torch.set_num_threads(min(_active))
+    try:
+        yield
+    finally:
+        with _lock:
+            _active.remove(count)
+            _local.left = min(_active, default=_local.own)
+            torch.set_num_threads(_local.left)
+        if outermost:
+            _local.inside = False
+
+
+def available() -> int:
+    """The threads that this thread has outside of runs. Where it left a run beside another's, they come back with its next one."""
+    now = torch.get_num_threads()
+    kept = getattr(_local, "inside", False) or getattr(_local, "left", None) == now
+    return _local.own if kept else now
+
+
+def wanted(config: Any, inputs: Inputs) -> int:
+    """1 or `available()`, by the shapes of the networks and the batch alone."""
+    if errors.kind_of(torch.device(inputs.device)) != "cpu":
+        return available()
+    return 1 if work(config, inputs) < LARGE else available()
+
+
+def work(config: Any, inputs: Inputs) -> int:
+    """Multiply-adds of a forward pass of the largest network by a batch; without a network, of a kernel by the images that are learned."""
+    source = inputs.data or inputs.distilled
+    if source is None:
+        return 0
+    network = getattr(config, "network", None)
+    specs = [network.for_data(source, outputs=max(source.classes, 1))] if isinstance(network, NetworkSpec) else []
+    specs += [teacher.spec for teacher in inputs.teachers]
+    learned = getattr(config, "images_per_class", 1) * max(source.classes, 1)
+    batch = max(getattr(config, "batch_size", 1), source.classes)
+    height, width = source.image_size
+    each = max(map(multiply_adds, specs), default=learned * source.channels * height * width)
+    return batch * each
+
+
+@functools.lru_cache(256)
+def multiply_adds(spec: NetworkSpec) -> int:
+    """Of the layers with weights, for one image."""
+    module, counted = skeleton(spec), list[int]()
+
+    def count(layer: nn.Module, _given: Any, found: Tensor) -> None:
+        weight: Any = layer.weight
+        counted.append(weight[0].numel() * found[0].numel())
+
+    layers = [layer for layer in module.modules() if isinstance(layer, (nn.Conv2d, nn.Linear))]
+    hooks = [layer.register_forward_hook(count) for layer in layers]
+    try:
+        with torch.no_grad():
+            module(torch.empty(2, spec.channels or 1, *(spec.image_size or (1, 1)), device="meta"))
+    except (RuntimeError, TypeError, ValueError):  # a network of one's own may need real numbers
+        return _UNKNOWN * sum(weight.numel() for weight in module.parameters())
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return sum(counted)
