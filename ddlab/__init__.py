@@ -52,6 +52,7 @@ _NAMES = {
     "relabelled": "training.relabelling",
     "evaluate": "evaluation",
     "accuracy": "evaluation",
+    "compare": "evaluation",
     "start": "lessons",
 }
 
@@ -76,7 +77,7 @@ if TYPE_CHECKING:
     from .core.errors import DDLabError, NonFiniteError
     from .data import ImageData
     from .distilled import DistilledSet
-    from .evaluation import accuracy, evaluate
+    from .evaluation import accuracy, compare, evaluate
     from .lessons import start
     from .methods.distillation import distill, from_images, train_teacher
     from .methods.own import from_loss

@@ -79,6 +79,10 @@ TABLE: dict[str, Row] = {
         ddlab.distill, lambda g: {"method": "selection", "data": g.data, "config": CONFIG, "progress": False},
         [("method", "sre2"), ("data", "digits"), ("config", {"images_per_class": 1}), ("teacher", 3)],
     ),
+    "ddlab.compare": (
+        ddlab.compare, lambda g: {"methods": ["dm"], "data": g.data},
+        [("methods", "dm"), ("data", None), ("labels", "soft"), ("seeds", (0, 0))],
+    ),
     "ddlab.evaluate": (
         ddlab.evaluate, lambda g: {"distilled": g.distilled, "data": g.data, "config": g.student, **SCORED},
         [("labels", "soft"), ("seeds", (0, 0)), ("network", "resnet"), ("distilled", None)],
@@ -242,8 +246,9 @@ TABLE: dict[str, Row] = {
 """What rooms fill and do not look at, errors, and what needs minutes or another package (tests/evaluation, tests/data)."""
 SAID = {"described": "spec", "order_seed": "seed"}  # what an argument is called in the sentence
 ELSEWHERE = {
-    "DDLabError", "NonFiniteError", "Look", "Number", "Step", "Outputs", "Approximation", "Architectures", "Continual", "Evaluation",
-    "Pretrained", "Probe", "Stage", "Transfer", "from_hf", "pretrained", "to_hf",
+    "DDLabError", "NonFiniteError", "Look", "Number", "Step", "Outputs", "Approximation", "Architectures", "Continual",
+    "Compared", "Comparison",
+    "Evaluation", "Pretrained", "Probe", "Stage", "Transfer", "from_hf", "pretrained", "to_hf",
 }  # fmt: skip
 
 

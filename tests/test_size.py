@@ -24,7 +24,7 @@ ROOMS = {
     "ddlab/records": 98,
     "ddlab/figures": 3367,
     "ddlab/explorers": 2731,
-    "ddlab/lessons": 6804,
+    "ddlab/lessons": 6793,
     "tests": 29284,
 }
 

@@ -10,10 +10,11 @@ if TYPE_CHECKING:
 
 
 def progress_bar(name: str, total: int, shown: bool, *, unit: str = "step") -> tqdm:
-    """A bar on standard output, for standard error would look like a failure in a notebook; in a file a line every ten seconds."""
+    """A bar on standard output, for standard error would look like a failure in a notebook, until it is done; in a file lines that stay."""
     from tqdm import tqdm
 
     live = sys.stdout.isatty() or type(sys.stdout).__module__.startswith("ipykernel")
     return tqdm(
-        total=total, desc=name, unit=unit, file=sys.stdout, disable=not shown, mininterval=0.25 if live else 10.0
-    )
+        total=total, desc=name, unit=unit, file=sys.stdout, disable=not shown, leave=not live,
+        mininterval=0.25 if live else 10.0,
+    )  # fmt: skip

@@ -3,6 +3,7 @@
 from . import embeddings, entropy, measures
 from .accuracy import accuracy
 from .architectures import Architectures, across
+from .comparison import Compared, Comparison, compare
 from .continual import Continual, Stage, class_incremental, data_of, memory_of, teacher_of
 from .kernel_regression import (
     Approximation,
@@ -21,6 +22,8 @@ from .students import Evaluation, evaluate, evaluate_all, interval
 __all__ = [
     "Approximation",
     "Architectures",
+    "Compared",
+    "Comparison",
     "Continual",
     "Evaluation",
     "Pretrained",
@@ -31,6 +34,7 @@ __all__ = [
     "across",
     "approximation",
     "class_incremental",
+    "compare",
     "data_of",
     "embeddings",
     "entropy",

@@ -14,10 +14,11 @@ from ..distilled import DistilledSet
 from ..networks import Network, NetworkSpec
 from ..training import supervised
 from .students import Evaluation, evaluations, prepared
+from .tables import Tabled, markdown
 
 
 @dataclass(frozen=True)
-class Architectures:
+class Architectures(Tabled):
     """The evaluations of one distilled set by architecture, in the order in which these were given.
 
     `complete` is False if an interrupt cut it short; the evaluations are then those that were reached.
@@ -28,10 +29,8 @@ class Architectures:
 
     def table(self) -> str:
         """Architecture, accuracy and its 95% interval, as a Markdown table."""
-        lines = ["| students | accuracy | 95% interval |", "|---|---|---|"]
-        for name, found in self.evaluations.items():
-            lines.append(f"| {name} | {found.mean:.3f} | {found.interval_words} |")
-        return "\n".join(lines)
+        rows = [(name, f"{found.mean:.3f}", found.interval_words) for name, found in self.evaluations.items()]
+        return markdown(("students", "accuracy", "95% interval"), rows)
 
 
 def across(
@@ -45,7 +44,7 @@ def across(
     config: supervised.Config | None = None,
     device: torch.device | str = "auto",
     jobs: int | None = None,
-    progress: bool = False,
+    progress: bool = True,
 ) -> Architectures:
     """`evaluate` once for each architecture, all else equal; all their students at once.
 

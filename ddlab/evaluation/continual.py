@@ -24,6 +24,7 @@ from ..networks import Network, NetworkSpec
 from ..networks.specification import hooked_layers
 from ..training import supervised
 from .students import Evaluation, Jobs, evaluate
+from .tables import Tabled, markdown
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Continual:
+class Continual(Tabled):
     """What a distilled set is worth as the memory of a learner to whom classes come in tasks.
 
     Attributes:
@@ -53,11 +54,9 @@ class Continual:
 
     def table(self) -> str:
         """Classes seen, chance, accuracy and its 95% interval, as a Markdown table."""
-        lines = ["| classes seen | chance | accuracy | 95% interval |", "|---|---|---|---|"]
-        for stage in self.stages:
-            found, seen = stage.evaluation, len(stage.classes)
-            lines.append(f"| {seen} | {1 / seen:.3f} | {found.mean:.3f} | {found.interval_words} |")
-        return "\n".join(lines)
+        found = [(len(stage.classes), stage.evaluation) for stage in self.stages]
+        rows = [(seen, f"{1 / seen:.3f}", f"{each.mean:.3f}", each.interval_words) for seen, each in found]
+        return markdown(("classes seen", "chance", "accuracy", "95% interval"), rows)
 
 
 @checked
@@ -74,7 +73,7 @@ def class_incremental(
     config: supervised.Config | None = None,
     device: torch.device | str = "auto",
     jobs: Jobs = None,
-    progress: bool = False,
+    progress: bool = True,
 ) -> Continual:
     """Accuracy over the classes seen so far, stage by stage, with the distilled images of these classes as memory.
 

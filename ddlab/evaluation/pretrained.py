@@ -26,6 +26,7 @@ from ..runs.process import Inputs
 from ..training import pretraining, rela
 from .probing import HeldOut, Kind, checked_reading, probe
 from .students import Seeds
+from .tables import Tabled, markdown
 
 Config = pretraining.Config | rela.Config
 _CONFIGS = (pretraining.Config, rela.Config)
@@ -59,7 +60,7 @@ class Transfer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pretrained:
+class Pretrained(Tabled):
     """The transfers of one distilled set: `transfers[architecture][dataset]`, in the order in which these were given.
 
     Attributes:
@@ -86,12 +87,12 @@ class Pretrained:
 
     def table(self) -> str:
         """Architecture and dataset, accuracy and its 95% interval, as a Markdown table."""
-        lines = ["| network | dataset | accuracy | 95% interval |", "|---|---|---|---|"]
+        rows = []
         for name, found in self.transfers.items():
             for each in found.values():
                 between = "-" if each.interval is None else f"{each.interval[0]:.3f} to {each.interval[1]:.3f}"
-                lines.append(f"| {name} | {each.data} | {each.mean:.3f} | {between} |")
-        return "\n".join(lines)
+                rows.append((name, each.data, f"{each.mean:.3f}", between))
+        return markdown(("network", "dataset", "accuracy", "95% interval"), rows)
 
 
 @checked
@@ -105,7 +106,7 @@ def pretrained(
     candidates: Sequence[float] | None = None,
     held_out: HeldOut = 0.1,
     device: torch.device | str = "auto",
-    progress: bool = False,
+    progress: bool = True,
 ) -> Pretrained:
     """Pre-train networks on `distilled` and test what a reader of their features knows of each dataset.
 

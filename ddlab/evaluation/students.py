@@ -89,7 +89,7 @@ def evaluate(
     device: torch.device | str = "auto",
     jobs: Jobs = None,
     on_student: Callable[[int, float], None] | None = None,
-    progress: bool = False,
+    progress: bool = True,
 ) -> Evaluation:
     """Train students on `distilled` from scratch and test their final weights on the test images of `data`.
 
@@ -136,7 +136,7 @@ def evaluate_all(
     *,
     jobs: int | None = None,
     on_student: Callable[[Any, int, float], None] | None = None,
-    progress: bool = False,
+    progress: bool = True,
     **shared: Any,
 ) -> dict[Any, Evaluation]:
     """Several evaluations, all their students at once: the same numbers as `evaluate` of each.

@@ -2,7 +2,7 @@
 
 notebooks/solutions/NN_topic.ipynb                 -> notebooks/NN_topic.ipynb             the lesson
 notebooks/assignments/instructor/topic.ipynb       -> notebooks/assignments/topic.ipynb    the assignment
-ddlab/lessons/*/__init__.py, docstrings of methods -> README.md                            its two tables
+ddlab/lessons/contents.py                          -> README.md                            its table of lessons
 
 In a code cell of a lesson, the lines from "### BEGIN SOLUTION" to "### END SOLUTION" are replaced by the lines in between that begin
 with "### STUB " (without that mark), so that a stub runs, prints its hint and never raises.
@@ -23,7 +23,7 @@ from typing import Any
 
 from ..core.errors import DDLabError
 from ..core.storage import write_atomically
-from .contents import index, method_index
+from .contents import index
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 
@@ -94,8 +94,7 @@ def generated(notebooks: Path) -> dict[Path, str]:
         found[assignments / source.name] = as_text(assignment_from(_read(source)))
     readme = notebooks.parent / "README.md"
     if readme.exists():
-        text = with_part(readme.read_text(encoding="utf-8"), "lessons", f"\n{index('notebooks/')}\n")
-        found[readme] = with_part(text, "methods", f"\n{method_index()}\n")
+        found[readme] = with_part(readme.read_text(encoding="utf-8"), "lessons", f"\n{index('notebooks/')}\n")
     return found
 
 

@@ -1,10 +1,9 @@
-"""What each lesson promises, and the indexes of lessons and methods; the start page and the README show the same table of lessons."""
+"""What each lesson promises, and the index of lessons, which the start page and the README show."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .. import methods
 from ..core.errors import check_text
 
 
@@ -155,13 +154,4 @@ def index(folder: str = "") -> str:
             f"| {number} | [{lesson.title}]({folder}{name}.ipynb) | {lesson.finds} | {lesson.minutes} min "
             f"| {lesson.wall_seconds:g} s | {lesson.megabytes:,g} MB |"
         )
-    return "\n".join(lines)
-
-
-def method_index() -> str:
-    """The methods as a Markdown table: name and aliases, and the first line of each module's docstring."""
-    lines = ["| name | method |", "|---|---|"]
-    for name, aliases in methods.MODULES.items():
-        words = (methods.get(name).__doc__ or "").strip().splitlines()[0].removesuffix(".")
-        lines.append(f"| {', '.join(f'`{word}`' for word in (name, *aliases))} | {words} |")
     return "\n".join(lines)

@@ -161,12 +161,12 @@ def test_an_interrupt_leaves_whole_stages(four: DistilledSet, monkeypatch: pytes
 
 def test_the_table(four: DistilledSet) -> None:
     found = class_incremental(four, FOUR, labels="hard", tasks=2, seeds=(0, 1), config=CONFIG)
-    lines = found.table().splitlines()
+    lines = [" ".join(line.split()) for line in found.table().splitlines()]
     assert len(lines) == 4 and lines[2].startswith(f"| 2 | 0.500 | {found.accuracies[0]:.3f} | ")
     low, high = found.stages[1].evaluation.interval or (0, 0)
     assert lines[3].endswith(f"| {low:.3f} to {high:.3f} |")
     single = class_incremental(four, FOUR, labels="hard", tasks=1, seeds=(0,), config=CONFIG)
-    assert single.table().endswith("| - |")
+    assert single.table().split("|")[-2].strip() == "-"
 
 
 def test_bad_calls(four: DistilledSet, guide: Network, teacher: Network, distilled: DistilledSet) -> None:

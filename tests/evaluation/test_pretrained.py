@@ -88,7 +88,7 @@ def test_architectures_by_name(
         assert {data: each.per_seed for data, each in found.transfers[name].items()} == {
             data: each.per_seed for data, each in alone.transfers[config.network.title].items()
         }
-    lines = found.table().splitlines()
+    lines = [" ".join(line.split()) for line in found.table().splitlines()]
     assert len(lines) == 6 and lines[2].startswith("| small | own | 0.") and " to " in lines[2]
     with refuses("network", "one of 'small', 'large'", "None"):
         found.of("own")
