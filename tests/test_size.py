@@ -12,20 +12,20 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 ROOMS = {
-    "ddlab/core": 1469,
+    "ddlab/core": 1468,
     "ddlab/data": 1961,
     "ddlab/networks": 1476,
     "ddlab/distilled": 1418,
-    "ddlab/runs": 1261,
+    "ddlab/runs": 1375,
     "ddlab/training": 3180,
     "ddlab/methods": 5487,
-    "ddlab/evaluation": 1848,
+    "ddlab/evaluation": 2064,
     "ddlab/theory": 1380,
     "ddlab/records": 98,
     "ddlab/figures": 3367,
     "ddlab/explorers": 2731,
     "ddlab/lessons": 6793,
-    "tests": 29284,
+    "tests": 29195,
 }
 
 

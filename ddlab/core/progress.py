@@ -14,7 +14,5 @@ def progress_bar(name: str, total: int, shown: bool, *, unit: str = "step") -> t
     from tqdm import tqdm
 
     live = sys.stdout.isatty() or type(sys.stdout).__module__.startswith("ipykernel")
-    return tqdm(
-        total=total, desc=name, unit=unit, file=sys.stdout, disable=not shown, leave=not live,
-        mininterval=0.25 if live else 10.0,
-    )  # fmt: skip
+    options = {"disable": not shown, "leave": not live, "mininterval": 0.25 if live else 10.0}
+    return tqdm(total=total, desc=name, unit=unit, file=sys.stdout, **options)
