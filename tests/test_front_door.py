@@ -18,7 +18,7 @@ import pytest
 import torch
 
 import ddlab
-from ddlab import data, evaluation, networks
+from ddlab import data, evaluation, methods, networks
 from ddlab.core import parameters
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet, HardLabels
@@ -293,3 +293,10 @@ def test_every_setting_is_held_to_what_it_may_be(module: Any) -> None:
         for value in wrong:
             with refuses(name):
                 module.SMALL.replace(**{name: value})
+
+
+@pytest.mark.parametrize("name", ["SRe2L", "DWA", "Kip", "gradient_matching"])
+def test_a_method_is_found_by_its_name_however_it_is_written(name: str) -> None:
+    assert methods.get(name) is methods.get(name.lower())
+    with refuses("method", "sre2l, dwa", "ls", "'nope'"):
+        methods.get("nope")

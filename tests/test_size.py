@@ -14,18 +14,18 @@ ROOT = Path(__file__).parents[1]
 ROOMS = {
     "ddlab/core": 1468,
     "ddlab/data": 1961,
-    "ddlab/networks": 1476,
+    "ddlab/networks": 1482,
     "ddlab/distilled": 1418,
-    "ddlab/runs": 1375,
+    "ddlab/runs": 1396,
     "ddlab/training": 3180,
-    "ddlab/methods": 5487,
+    "ddlab/methods": 5489,
     "ddlab/evaluation": 2064,
     "ddlab/theory": 1380,
     "ddlab/records": 98,
     "ddlab/figures": 3367,
     "ddlab/explorers": 2731,
     "ddlab/lessons": 6793,
-    "tests": 29195,
+    "tests": 29218,
 }
 
 

@@ -33,12 +33,12 @@ def names() -> list[str]:
 
 
 def get(name: Any) -> Any:
-    """The method module of that name or alias; a process of your own is returned as it is.
+    """The method module of that name or alias, in capitals or not; a process of your own is returned as it is.
 
     Raises:
-        DDLabError: an unknown name, of which the nearest valid ones are given; or what is neither a name nor a process.
+        DDLabError: an unknown name, beside all that are known; or what is neither a name nor a process.
 
-    >>> get("sre2l").NAME
+    >>> get("SRe2L").NAME
     'squeeze_recover_relabel'
     """
     if not isinstance(name, str):
@@ -46,4 +46,6 @@ def get(name: Any) -> Any:
 
         return check_process("method", name)
     by_alias = {alias: (*aliases, own)[0] for own, aliases in MODULES.items() for alias in (own, *aliases)}
-    return importlib.import_module(f"{__name__}.{by_alias[errors.check_choice('method', name, tuple(by_alias))]}")
+    if name.lower() not in by_alias:
+        errors.fail("method", f"one of {', '.join(dict.fromkeys(by_alias.values()))}", name)
+    return importlib.import_module(f"{__name__}.{by_alias[name.lower()]}")

@@ -188,6 +188,12 @@ class Network:
         device = errors.checked_device(device)
         return replace(self, weights={name: moved(value, device) for name, value in self.weights.items()})
 
+    def __call__(self, images: Tensor) -> Tensor:
+        """Logits [n, classes] of normalised images [n, channels, h, w], in evaluation mode and without gradients (`module` has them)."""
+        from .calling import predict
+
+        return predict(self, images).logits
+
     def module(self) -> nn.Module:
         """A plain `nn.Module` with copies of the weights, in evaluation mode: yours to call, to hook and to train.
 

@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 import threading
 import time
@@ -34,7 +35,10 @@ from .look import look
 from .process import Inputs, Step, check_call, check_finite, check_goes_on
 
 Make = Callable[[Any, Inputs, Any, Any], Any]  # config, inputs, state, trace (None before the first update)
-_BETWEEN_LOOKS = 0.5  # seconds: after a longer time without a look for NaN the next update is looked at
+_BETWEEN_LOOKS, _UPDATES = (
+    0.5,
+    25,
+)  # seconds and updates: after so many without a look for NaN the next update is looked at
 
 
 def kept_look(process: Any) -> Make:
@@ -198,6 +202,22 @@ class Run:
                 found = frame
         return found
 
+    def history(self) -> dict[str, list[float]]:
+        """The numbers of the looks so far, as columns: "step", then each number; NaN where a look has it not.
+
+        Raises:
+            DDLabError: frames that hold something else, because `keep.make` says so.
+        """
+        looks: list[tuple[int, Any]] = [(frame.step, getattr(frame.content, "numbers", None)) for frame in self.frames]
+        if any(numbers is None for _, numbers in looks):
+            errors.fail("keep.make", "the default, for a history", self.keep.make)
+        names = dict.fromkeys(name for _, numbers in looks for name in numbers)
+        columns = {
+            name: [float(numbers[name].value) if name in numbers else math.nan for _, numbers in looks]
+            for name in names
+        }
+        return {"step": [step for step, _ in looks], **columns}
+
     def left(self, seconds_per_update: float | None = None) -> float | None:
         """Seconds that the rest will take, by the updates so far or by another run's rate; None where nothing is known."""
         rate = self.seconds / self._updates if self._updates else seconds_per_update
@@ -227,7 +247,7 @@ class Run:
             watch: called after each update; what it raises ends the advance after that update.
 
         Raises:
-            NonFiniteError: a State or Trace that is not finite, at a kept step or where half a second has passed since the last look;
+            NonFiniteError: a State or Trace that is not finite, at a kept step, or 25 updates or half a second after the last look;
                 the run stays as it was before that update.
         """
         until = None if until is None else errors.check_integer("until", until, 0)
@@ -423,7 +443,8 @@ class Run:
 
     def _take(self, state: Any, trace: Any) -> None:
         step = int(state.step)
-        if step in self._wanted or time.monotonic() - self._looked > _BETWEEN_LOOKS:
+        late = time.monotonic() - self._looked > _BETWEEN_LOOKS or step - (self._finite or 0) >= _UPDATES
+        if step in self._wanted or late:
             self._check_finite(state, trace)
         note = None if trace is None or self.keep.note is None else self.keep.note(state, trace)
         if step in self._wanted:

@@ -809,3 +809,8 @@ def test_a_call_leaves_the_skeleton_without_weights_also_where_it_fails() -> Non
     tensors = [*skeleton(spec).parameters(), *skeleton(spec).buffers()]
     assert tensors and all(value.is_meta for value in tensors)
     assert torch.equal(networks.call(spec, network.weights, images)[0].logits, wanted)
+
+
+def test_a_network_is_called_on_normalised_images(grey: ImageData, teacher: Network) -> None:
+    images = grey.normalised(split="test")
+    torch.testing.assert_close(teacher(images), teacher.module()(images).detach())

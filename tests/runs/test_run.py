@@ -142,6 +142,17 @@ def test_what_is_not_finite_is_said_and_the_run_stays(inputs: Inputs, monkeypatc
     unkept = Run(sre2l, SMALL, inputs, keep=Keep(())).advance(until=3)
     with pytest.raises(NonFiniteError, match="step 3"):
         unkept.result()
+    with pytest.raises(NonFiniteError, match="at step 25"):  # where nothing is kept and no time passes
+        Run(sre2l, SMALL.replace(iterations=30), inputs, keep=Keep(())).advance()
+
+
+def test_the_history_are_the_numbers_of_the_looks(inputs: Inputs, whole: list[Step]) -> None:
+    found = Run(sre2l, SMALL, inputs, keep=Keep((0, 2, 5))).advance().history()
+    assert found["step"] == [0, 2, 5]
+    losses = [float(whole[step - 1].trace.total_loss) for step in (2, 5)]
+    assert found["total loss"][1:] == losses and found["total loss"][0] != found["total loss"][0]
+    with refuses("keep.make", "history"):
+        Run(sre2l, SMALL, inputs, keep=Keep((0,), make=lambda *_: 1)).advance().history()
 
 
 @dataclass(frozen=True)
