@@ -13,10 +13,10 @@ import pytest
 ROOT = Path(__file__).parents[1]
 ROOMS = {
     "ddlab/core": 1468,
-    "ddlab/data": 1961,
+    "ddlab/data": 1986,
     "ddlab/networks": 1482,
-    "ddlab/distilled": 1418,
-    "ddlab/runs": 1396,
+    "ddlab/distilled": 1434,
+    "ddlab/runs": 1413,
     "ddlab/training": 3180,
     "ddlab/methods": 5489,
     "ddlab/evaluation": 2064,
@@ -25,7 +25,7 @@ ROOMS = {
     "ddlab/figures": 3367,
     "ddlab/explorers": 2731,
     "ddlab/lessons": 6793,
-    "tests": 29218,
+    "tests": 29242,
 }
 
 

@@ -13,11 +13,13 @@ from torch import Tensor
 from ..core import devices, errors, storage
 from ..core.boundary import check_fields, checked, integers, typed, within
 from ..core.errors import DDLabError
+from . import pictures
 
 Split = Literal["train", "test"]
 Layout = Literal["nchw", "nhwc"]
 Fraction = Annotated[float, within(0, 0.9, open_low=True)]
 _AT_ONCE = 1024  # images whose pixels are counted
+_CLASSES_SHOWN = 10  # in a notebook
 _UNBALANCED = 1.5  # times as many images in the largest class as in the smallest
 
 
@@ -88,6 +90,13 @@ class ImageData:
             least, most = (f"{sizes[c]} of {self.class_names[c]!r:.40}" for c in (small, large))
             unbalanced = f", unbalanced: {least} to {most} (see class_weights)"
         return f"<ImageData {self.name}: {counts} of {self.channels} x {height} x {width}, {self.classes} classes{unbalanced}>"
+
+    def _repr_html_(self) -> str:
+        """Two training images of each of the first ten classes, a column each."""
+        first = range(min(self.classes, _CLASSES_SHOWN))
+        rows = [self.of_class(label)[[0, -1]] for label in first]
+        words = f"{self!r} The first ones: {', '.join(self.class_names[:_CLASSES_SHOWN])}"
+        return pictures.shown(words, self.train_images[torch.stack(rows, 1).flatten()], len(rows))
 
     @property
     def channels(self) -> int:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import html
+import io
 from typing import Any
 
 import numpy as np
@@ -51,3 +54,16 @@ def pictures(images: Tensor) -> list[Any]:
     if images.shape[1] not in (1, 3):
         raise DDLabError(f"Images must have 1 or 3 channels to become pictures; given {images.shape[1]}.")
     return [picture(image) for image in images.cpu().permute(0, 2, 3, 1).numpy()]
+
+
+def shown(words: str, images: Tensor, columns: int) -> str:
+    """HTML for a notebook: words, and images uint8 [n, c, h, w] under them, so many in a row."""
+    from torchvision.utils import make_grid
+
+    zoom = max(1, 32 // images.shape[-1])
+    large = images.cpu().repeat_interleave(zoom, 2).repeat_interleave(zoom, 3)
+    grid, file = make_grid(large, nrow=columns, padding=2, pad_value=128), io.BytesIO()
+    picture(grid.permute(1, 2, 0).numpy()).save(file, "PNG")
+    content = base64.b64encode(file.getvalue()).decode()
+    said = html.escape(words)
+    return f'<div>{said}</div><img alt="{said}" src="data:image/png;base64,{content}">'

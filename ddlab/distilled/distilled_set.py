@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import html
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -15,12 +16,14 @@ from torch import Tensor
 from ..core import devices, errors, storage
 from ..core.boundary import check_fields, checked, integers, typed
 from ..core.errors import DDLabError
-from ..data import predefined_views
+from ..data import pictures, predefined_views
 from ..data.images import above_zero, denormalise, normalise
 from . import factorisation
 from . import targets as _targets
 from .representations import Representations
 from .targets import EpochLabels, HardLabels, OnlineTeacher, RegressionLabels, StoredLabels, Targets
+
+_IMAGES_SHOWN = 100  # in a notebook
 
 __all__ = [
     "DECODERS",
@@ -140,6 +143,19 @@ class DistilledSet:
         kinds = ", ".join(target.kind for target in self.targets)
         state = "" if self.complete else ", not complete"
         return f"<DistilledSet of {len(self)} images of {shape}, {self.classes} classes, targets {kinds}{state}>"
+
+    def _repr_html_(self) -> str:
+        """Its first hundred images; with labels a column for each class, where every class has as many."""
+        count, columns = min(len(self), _IMAGES_SHOWN), 10
+        order = torch.arange(len(self))
+        labelled = self.classes and any(target.kind == "hard" for target in self.targets)
+        if labelled:
+            each = self.labels.bincount(minlength=self.classes)
+            order = self.labels.argsort(stable=True)
+            if len(each.unique()) == 1:
+                order, columns = order.view(self.classes, -1).T.flatten(), self.classes
+        words = f"{self!r} {self.storage_floats():,} floats. {', '.join(self.class_names) if labelled else ''}"
+        return pictures.shown(words, self.to_uint8()[order[:count]], columns) if count else html.escape(words)
 
     @property
     def images(self) -> Tensor:

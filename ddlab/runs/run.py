@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import dataclasses
+import html
 import math
 import os
 import threading
@@ -30,6 +31,8 @@ from ..core import errors, storage
 from ..core.errors import DDLabError, NonFiniteError
 from ..core.progress import progress_bar
 from ..core.source import source
+from ..data import pictures
+from ..data.images import denormalise
 from . import threads
 from .look import look
 from .process import Inputs, Step, check_call, check_finite, check_goes_on
@@ -201,6 +204,20 @@ class Run:
             if step is None or frame.step <= step:
                 found = frame
         return found
+
+    def __repr__(self) -> str:
+        return f"<Run of {self.process.NAME}: step {self.step} of {self.total}>"
+
+    def _repr_html_(self) -> str:
+        """The step, the numbers of the last look and its images."""
+        look, data = getattr(self.at(), "content", None), self.inputs.data or self.inputs.distilled
+        numbers = getattr(look, "numbers", {})
+        words = ", ".join([repr(self), *(f"{name} {float(number.value):.4g}" for name, number in numbers.items())])
+        images = getattr(look, "images", None)
+        if images is None or data is None:
+            return html.escape(words)
+        columns = data.classes if data.classes > 1 and len(images) % data.classes == 0 else 10
+        return pictures.shown(words, denormalise(images[:100], data.mean, data.std), columns)
 
     def history(self) -> dict[str, list[float]]:
         """The numbers of the looks so far, as columns: "step", then each number; NaN where a look has it not.

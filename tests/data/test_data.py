@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
+import io
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from PIL import Image
 from ddlab import data, networks
 from ddlab.data import ImageData
 from ddlab.data.images import denormalise, normalise
+from ddlab.distilled import DistilledSet
 from tests.support import assert_same, made_data, refuses
 
 SHAPES = {
@@ -269,3 +272,17 @@ class TestDigits:
 def test_load_of_something_else(arguments: tuple[Any, ...], options: dict[str, Any], words: list[str]) -> None:
     with refuses(*words):
         data.load(*arguments, **options)
+
+
+def test_data_and_sets_show_their_images_in_a_notebook(grey: ImageData, distilled: DistilledSet) -> None:
+    halves = dataclasses.replace(distilled, complete=False)
+    for one, rows, columns, words in (
+        (grey, 2, 3, ["36 training"]),
+        (halves, len(distilled) // 3, 3, ["floats", "not complete"]),
+    ):
+        found = one._repr_html_()
+        assert all(word in found for word in (*words, *one.class_names))
+        content = base64.b64decode(found.split("base64,")[1].split('"')[0])
+        picture = torch.from_numpy(np.array(Image.open(io.BytesIO(content)))).movedim(2, 0)
+        assert picture.shape == (3, rows * 34 + 2, columns * 34 + 2)
+    assert torch.equal(picture[0, 2:34:4, 2:34:4], halves.to_uint8()[int(halves.labels.argmin()), 0])

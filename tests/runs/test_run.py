@@ -146,6 +146,13 @@ def test_what_is_not_finite_is_said_and_the_run_stays(inputs: Inputs, monkeypatc
         Run(sre2l, SMALL.replace(iterations=30), inputs, keep=Keep(())).advance()
 
 
+def test_a_run_shows_itself(inputs: Inputs, whole: list[Step]) -> None:
+    run = Run(sre2l, SMALL, inputs, keep=Keep((0, 6)))
+    assert repr(run) == "<Run of squeeze_recover_relabel: step 0 of 12>" and "<img" not in run._repr_html_()
+    found = run.advance()._repr_html_()
+    assert "step 12 of 12" in found and 'src="data:image/png;base64,' in found and "total loss" in found
+
+
 def test_the_history_are_the_numbers_of_the_looks(inputs: Inputs, whole: list[Step]) -> None:
     found = Run(sre2l, SMALL, inputs, keep=Keep((0, 2, 5))).advance().history()
     assert found["step"] == [0, 2, 5]
