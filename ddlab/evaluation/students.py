@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import statistics
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -176,6 +177,10 @@ def prepared(
 ) -> _Asked:
     """An evaluation of these arguments of `evaluate`, before its students are trained."""
     check_like(distilled, data)
+    if not distilled.complete:
+        warnings.warn(
+            "distilled is not complete: its run was interrupted, and students learn from what there is.", stacklevel=4
+        )
     config = supervised.Config.for_data(data) if config is None else config
     config = config.replace(labels=labels, **({} if network is None else {"network": network}))
     inputs = Inputs(distilled=distilled, teachers=as_teachers(teacher, "teacher"), device=device)

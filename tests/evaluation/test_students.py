@@ -162,6 +162,11 @@ def test_another_architecture(grey: ImageData, distilled: DistilledSet) -> None:
     assert found.network == 'convnet(width=5,norm="group")'
 
 
+def test_a_set_that_is_not_complete_is_evaluated_with_a_warning(grey: ImageData, distilled: DistilledSet) -> None:
+    with pytest.warns(UserWarning, match="distilled is not complete"):
+        evaluate(dataclasses.replace(distilled, complete=False), grey, labels="hard", seeds=(0,), config=CONFIG)
+
+
 def test_nothing_is_printed_where_it_is_not_wanted(
     grey: ImageData, distilled: DistilledSet, capsys: pytest.CaptureFixture[str]
 ) -> None:
