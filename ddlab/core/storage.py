@@ -31,18 +31,29 @@ _HOUR = 3600.0
 
 
 def save(
-    path: str | os.PathLike[str], tensors: Mapping[str, Tensor], description: Mapping[str, Any], kind: str
+    path: str | os.PathLike[str],
+    tensors: Mapping[str, Tensor],
+    description: Mapping[str, Any],
+    kind: str,
+    *,
+    overwrite: bool = False,
 ) -> Path:
     """Write `tensors` and the JSON-able `description` to `path`; the old file stays until the new one is complete.
 
     Args:
-        path: file to write; its folder is made if missing.
+        path: file to write, in a folder that is there.
         kind: what the file holds ("checkpoint", "distilled set", "network"), checked by `load`.
+        overwrite: replace a file of another kind, too.
 
     Raises:
-        DDLabError: the path cannot be written to.
+        DDLabError: the path cannot be written to, or holds something else already.
     """
     path = checked_path(path)
+    if not os.path.isdir(path.parent):
+        raise DDLabError(f"path must be in a folder that is there; given {str(path)!r}, whose folder is not.")
+    if os.path.isfile(path) and not errors.check_boolean("overwrite", overwrite) and _kind(path) != kind:
+        allowed = f"new, or a ddlab {kind} file, or overwrite=True be given"
+        raise DDLabError(f"path must be {allowed}; given {str(path)!r}, which holds something else.")
     errors.check_instance("tensors", tensors, Mapping, "a mapping of name to tensor")
     for name, value in tensors.items():
         errors.check_tensor(f"tensors[{name!r}]", value, finite=False)
@@ -86,6 +97,15 @@ def load(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Tensor], di
     if header.pop("digest", None) != _digest(json.dumps(header), tensors):
         raise DDLabError(f"path must be a ddlab {kind} file as it was saved; given {str(path)!r}, which is damaged.")
     return tensors, header
+
+
+def _kind(path: Path) -> str | None:
+    """What a file of ddlab's says that it holds."""
+    try:
+        with safetensors.safe_open(path, framework="pt") as file:
+            return json.loads((file.metadata() or {}).get(_KEY, "{}")).get("kind")
+    except (safetensors.SafetensorError, OSError, ValueError, AttributeError):
+        return None
 
 
 @contextlib.contextmanager
@@ -134,7 +154,6 @@ def write_atomically(path: Path, content: bytes) -> None:
     if os.path.lexists(path) and not path.is_file():
         raise DDLabError(f"path must be a file that can be written; given {str(path)!r}, which is something else.")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         _remove_left_behind(path)
         # Not mkstemp: what it makes is its owner's alone, and a teacher's file in a shared folder is for the class.
         temporary = path.parent / f".{path.name}.{uuid.uuid4().hex[:8]}"

@@ -316,8 +316,8 @@ class DistilledSet:
         """The images as bytes [n, channels, height, width], for showing."""
         return self._decoded if self.kind == "bytes" else denormalise(self.images, self.mean, self.std)
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write to one safetensors file."""
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write to one safetensors file, new or of the same kind; with `overwrite` in the place of any."""
         tensors = {f"tensors/{name}": value for name, value in self.tensors.items()} | {
             "mean": self.mean,
             "std": self.std,
@@ -326,7 +326,7 @@ class DistilledSet:
         described |= {"complete": self.complete, "provenance": self.provenance}
         described |= {"settings": self.settings} if self.settings else {}
         of_targets, about = _targets.written(self.targets)
-        return storage.save(path, tensors | of_targets, described | about, "distilled set")
+        return storage.save(path, tensors | of_targets, described | about, "distilled set", overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> DistilledSet:

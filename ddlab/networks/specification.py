@@ -206,10 +206,10 @@ class Network:
             held[id(value)] = nn.Parameter(own, value.requires_grad) if isinstance(value, nn.Parameter) else own
         return copy.deepcopy(bare, held).eval()
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write to one safetensors file."""
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write to one safetensors file, new or of the same kind; with `overwrite` in the place of any."""
         description = {"spec": self.spec.to_dict(), "provenance": self.provenance}
-        return storage.save(path, self.weights, description, "network")
+        return storage.save(path, self.weights, description, "network", overwrite=overwrite)
 
 
 def load(path: str | os.PathLike[str]) -> Network:

@@ -109,8 +109,10 @@ def run(
             raise _Partial(result)
         if file is not None:
             try:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.unlink(missing_ok=True)  # a broken one
                 result.save(file)
-            except DDLabError as problem:
+            except (DDLabError, OSError) as problem:
                 warnings.warn(f"the result is not kept in {str(folder)!r}: {problem}", stacklevel=2)
         return result
 

@@ -59,9 +59,20 @@ def test_tensors_in_any_layout(tmp_path: Path) -> None:
     assert torch.equal(found["shared again"], whole)
 
 
-def test_folders_are_made_and_nothing_else_is_left(tmp_path: Path) -> None:
-    file = storage.save(tmp_path / "new" / "folder" / "x", TENSORS, {}, "test")
-    assert [path.name for path in file.parent.iterdir()] == ["x"]
+def test_somebodys_file_stays_and_no_folder_is_made(tmp_path: Path) -> None:
+    with refuses("path", "folder that is there"):
+        storage.save(tmp_path / "typo" / "x", TENSORS, {}, "test")
+    notes, other = tmp_path / "notes.txt", storage.save(tmp_path / "x", TENSORS, {}, "network")
+    notes.write_text("mine")
+    for path in (notes, other):
+        before = path.read_bytes()
+        with refuses("path", "overwrite=True", str(path)):
+            storage.save(path, TENSORS, {}, "test")
+        assert path.read_bytes() == before
+        storage.save(path, TENSORS, {}, "test", overwrite=True)
+        storage.save(path, TENSORS, {}, "test")  # one of the same kind is replaced
+        assert storage.load(path, "test")[0].keys() == TENSORS.keys()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["notes.txt", "x"]
 
 
 @pytest.mark.parametrize("problem", [KeyboardInterrupt, RuntimeError, MemoryError, OSError])
@@ -152,7 +163,7 @@ def test_missing_and_directory(tmp_path: Path) -> None:
 
 def test_places_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
-    with refuses("path", "written to"):
+    with refuses("path", "folder that is there"):
         storage.save(tmp_path / "file" / "x", TENSORS, {}, "test")
     with refuses("path"):
         storage.save("/proc/none/x", TENSORS, {}, "test")
