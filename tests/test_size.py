@@ -19,7 +19,7 @@ ROOMS = {
     "ddlab/runs": 1415,
     "ddlab/training": 3180,
     "ddlab/methods": 5489,
-    "ddlab/evaluation": 2069,
+    "ddlab/evaluation": 2068,
     "ddlab/theory": 1380,
     "ddlab/records": 98,
     "ddlab/figures": 3367,

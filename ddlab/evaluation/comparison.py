@@ -53,9 +53,10 @@ class Comparison(Tabled):
     def table(self) -> str:
         """Accuracy and gain with their 95% intervals, as a Markdown table."""
         heads = ("method", f"accuracy, {self.labels} labels", f"minus {RANDOM}", "seconds a set", "floats")
+        gains = ["-" if row.name == RANDOM else _words(row.gains, "+") for row in self.rows]
         rows = [
-            (row.name, _words(row.accuracies), _words(row.gains, "+"), f"{row.seconds:.1f}", f"{row.floats:,}")
-            for row in self.rows
+            (row.name, _words(row.accuracies), gain, f"{row.seconds:.1f}", f"{row.floats:,}")
+            for row, gain in zip(self.rows, gains, strict=True)
         ]
         return markdown(heads, rows)
 
@@ -172,7 +173,5 @@ def _needs_teacher(each: DistilledSet | tuple[Any, Any]) -> bool:
 def _words(values: Sequence[float], sign: str = "") -> str:
     """ ".821 (.790 to .852)"."""
     around = interval(values)
-    if not any(values):  # of random real images minus themselves
-        return "-"
     mean = f"{statistics.fmean(values):{sign}.3f}"
     return mean if around is None else f"{mean} ({around[0]:{sign}.3f} to {around[1]:{sign}.3f})"
