@@ -46,9 +46,7 @@ from ._labelling import labelled_set
 DISTANCES = ("channels", "squared", "vector")
 VIEWS = ("shared", "independent", "real", "learned", "none")
 SMALLEST_LENGTH = 1e-6  # added to the product of two lengths, as in the reference code
-ON_CPU = (
-    2**19
-)  # activations of a layer in one pass: caches hold them, and 256 real images take half the time of one pass
+ON_CPU = 2**19  # activations of a layer in one pass: caches hold so many, which halves the time of 256 real images
 _CONVNET = networks.spec("convnet", norm="instance")
 
 Rows = Annotated[Tensor, floats("o *rest", finite=False)]

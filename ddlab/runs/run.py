@@ -38,10 +38,8 @@ from .look import look
 from .process import Inputs, Step, check_call, check_finite, check_goes_on
 
 Make = Callable[[Any, Inputs, Any, Any], Any]  # config, inputs, state, trace (None before the first update)
-_BETWEEN_LOOKS, _UPDATES = (
-    0.5,
-    25,
-)  # seconds and updates: after so many without a look for NaN the next update is looked at
+# Seconds and updates: after so many without a look for NaN the next update is looked at.
+_BETWEEN_LOOKS, _UPDATES = 0.5, 25
 
 
 def kept_look(process: Any) -> Make:
