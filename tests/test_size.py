@@ -13,19 +13,19 @@ import pytest
 ROOT = Path(__file__).parents[1]
 ROOMS = {
     "ddlab/core": 1487,
-    "ddlab/data": 1986,
+    "ddlab/data": 2068,
     "ddlab/networks": 1482,
     "ddlab/distilled": 1434,
-    "ddlab/runs": 1413,
-    "ddlab/training": 3180,
-    "ddlab/methods": 5487,
-    "ddlab/evaluation": 2068,
+    "ddlab/runs": 1430,
+    "ddlab/training": 3209,
+    "ddlab/methods": 5506,
+    "ddlab/evaluation": 2029,
     "ddlab/theory": 1380,
     "ddlab/records": 98,
     "ddlab/figures": 3367,
     "ddlab/explorers": 2731,
     "ddlab/lessons": 6793,
-    "tests": 29258,
+    "tests": 29312,
 }
 
 

@@ -54,7 +54,7 @@ def from_arrays(
     Raises:
         DDLabError: other shapes or values, a layout that cannot be told, a class of one image to be split, or unknown labels.
 
-    >>> images, labels = torch.zeros(10, 8, 8, 3), ["cat", "dog"] * 5
+    >>> images, labels = torch.rand(10, 8, 8, 3), ["cat", "dog"] * 5
     >>> from_arrays(images, labels)
     <ImageData arrays: 8 training and 2 test images of 3 x 8 x 8, 2 classes>
     """

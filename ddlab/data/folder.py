@@ -41,6 +41,7 @@ def load(
     *,
     size: Annotated[int, within(8, 512)] | None = None,
     channels: int | None = None,
+    split: bool = True,
     test_fraction: Annotated[float, within(0, 0.9, open_low=True)] = 0.2,
     limit: Count | None = None,
     seed: Index = 0,
@@ -52,6 +53,7 @@ def load(
         size: height and width in pixels, 8 to 512; None keeps the images' own size, which must then be square and one for all.
             Other images are scaled so that the shorter side fits, then cut to the centre square.
         channels: 1 (grey) or 3 (colour); None takes 1 when every image is grey, else 3.
+        split: False takes all images of a tree without splits for training and the same ones for testing: an exported set, say.
         test_fraction: share of each class that goes to the test split, in (0, 0.9]; used only for a tree without splits.
         limit: at most this many images per class and split, the first by file name. seed: of the split.
 
@@ -65,7 +67,7 @@ def load(
     root = Path(os.path.expanduser(storage.checked_path(path, "path", "a folder's path")))
     if not root.is_dir():
         raise DDLabError(f"path must be an existing folder; given {str(path)!r}.")
-    train, test = _splits(root, test_fraction, seed)
+    train, test = _splits(root, test_fraction, seed) if split else (_listing(root),) * 2
     train, test = ({name: files[:limit] for name, files in part.items()} for part in (train, test))
     files = [file for part in (train, test) for one in part.values() for file in one]
     if channels is None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import copy
+import os
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import torch
 from torch import Tensor
 
 from ..core import devices, errors, storage
-from ..core.boundary import check_fields, checked, integers, typed, within
+from ..core.boundary import Count, check_fields, checked, integers, typed, within
 from ..core.errors import DDLabError
 from . import pictures
 
@@ -20,6 +23,7 @@ Layout = Literal["nchw", "nhwc"]
 Fraction = Annotated[float, within(0, 0.9, open_low=True)]
 _AT_ONCE = 1024  # images whose pixels are counted
 _CLASSES_SHOWN = 10  # in a notebook
+_TENSORS = ("train_images", "train_labels", "test_images", "test_labels", "mean", "std")
 _UNBALANCED = 1.5  # times as many images in the largest class as in the smallest
 
 
@@ -79,6 +83,8 @@ class ImageData:
             mean, std = statistics(byte_counts(self.train_images))
             object.__setattr__(self, "mean", mean)
             object.__setattr__(self, "std", std)
+        if self.train_images.min() == self.train_images.max():
+            warnings.warn("train_images are all of one value: there is nothing to learn from them.", stacklevel=3)
 
     def __repr__(self) -> str:
         counts = f"{len(self.train_labels)} training and {len(self.test_labels)} test images"
@@ -97,6 +103,10 @@ class ImageData:
         rows = [self.of_class(label)[[0, -1]] for label in first]
         words = f"{self!r} The first ones: {', '.join(self.class_names[:_CLASSES_SHOWN])}"
         return pictures.shown(words, self.train_images[torch.stack(rows, 1).flatten()], len(rows))
+
+    def __len__(self) -> int:
+        """The number of training images."""
+        return len(self.train_labels)
 
     @property
     def channels(self) -> int:
@@ -185,6 +195,62 @@ class ImageData:
     def class_weights(self) -> Tensor:
         """What each class is to weigh in a mean loss so that all count alike (torch's `weight=`): float32 [classes], 1 where balanced."""
         return len(self.train_labels) / (self.classes * self.class_counts().float())
+
+    @checked
+    def subset(self, *, classes: Sequence[int | str] | None = None, limit: Count | None = None) -> ImageData:
+        """Some of the classes, some of the training images; mean and std stay those of all, and so do the test images of the classes.
+
+        Args:
+            classes: names or numbers, which become classes 0, 1, ... in this order; None keeps all.
+            limit: at most this many training images per class, the first ones.
+
+        Raises:
+            DDLabError: no class, a class twice, or one that is not there.
+        """
+        seen = range(self.classes) if classes is None else [self._class(label) for label in classes]
+        if not seen or len(set(seen)) < len(seen):
+            errors.fail("classes", "at least one class, all different", classes)
+        train = torch.cat([self.of_class(label)[:limit] for label in seen]).sort().values
+        test = torch.cat([self.of_class(label, "test") for label in seen]).sort().values
+        place = torch.full((self.classes,), -1).index_copy_(0, torch.tensor(list(seen)), torch.arange(len(seen)))
+        return ImageData(
+            name=f"{self.name}, {len(train)} images of {len(seen)} classes",
+            train_images=self.train_images[train],
+            train_labels=place[self.train_labels[train]],
+            test_images=self.test_images[test],
+            test_labels=place[self.test_labels[test]],
+            class_names=tuple(self.class_names[label] for label in seen),
+            mean=self.mean,
+            std=self.std,
+        )
+
+    def _class(self, label: int | str) -> int:
+        if isinstance(label, str):
+            return self.class_names.index(errors.check_choice("classes", label, self.class_names))
+        return errors.check_integer("classes", label, 0, self.classes - 1)
+
+    @checked
+    def as_dataset(self, split: Split = "train") -> torch.utils.data.TensorDataset:
+        """For any PyTorch training loop: pairs of a normalised image, float32 [channels, height, width], and its class number."""
+        return torch.utils.data.TensorDataset(self.normalised(split=split), self.labels(split))
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write to one safetensors file, new or of the same kind; with `overwrite` in the place of any."""
+        tensors = {name: getattr(self, name) for name in _TENSORS}
+        described = {"name": self.name, "class_names": list(self.class_names)}
+        return storage.save(path, tensors, described, "dataset", overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> ImageData:
+        """Read what `save` wrote.
+
+        Raises:
+            DDLabError: missing, truncated or foreign file.
+        """
+        tensors, header = storage.load(path, "dataset")
+        with storage.made_from(path, "dataset"):
+            parts = {name: tensors[name] for name in _TENSORS}
+            return cls(name=header["name"], class_names=tuple(header["class_names"]), **parts)
 
 
 def resident(data: ImageData, device: torch.device | str) -> ImageData:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import io
+import math
 from typing import Any
 
 import numpy as np
@@ -67,3 +68,16 @@ def shown(words: str, images: Tensor, columns: int) -> str:
     content = base64.b64encode(file.getvalue()).decode()
     said = html.escape(words)
     return f'<div>{said}</div><img alt="{said}" src="data:image/png;base64,{content}">'
+
+
+def curve(name: str, steps: list[float], values: list[float]) -> str:
+    """HTML for a notebook: a line over the steps, 240 by 48 pixels, between its least and its greatest value."""
+    finite = [(step, value) for step, value in zip(steps, values, strict=True) if math.isfinite(value)]
+    if len(finite) < 2:
+        return ""
+    least, most = (choice(value for _, value in finite) for choice in (min, max))
+    across, up = 240 / (finite[-1][0] - finite[0][0]), 44 / (most - least or 1)
+    points = " ".join(f"{(step - finite[0][0]) * across:.1f},{46 - (value - least) * up:.1f}" for step, value in finite)
+    said = html.escape(f"{name} from step {finite[0][0]} to {finite[-1][0]}, between {least:.4g} and {most:.4g}")
+    line = f'<polyline points="{points}" fill="none" stroke="#0072B2" stroke-width="2"/>'
+    return f'<div>{said}<br><svg role="img" aria-label="{said}" width="240" height="48">{line}</svg></div>'

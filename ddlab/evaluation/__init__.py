@@ -1,10 +1,10 @@
 """What a distilled set is worth: students from scratch, tested on real images. What features are worth: probes."""
 
+from ..training.accuracy import accuracy
 from . import embeddings, entropy, measures
-from .accuracy import accuracy
 from .architectures import Architectures, across
 from .comparison import Compared, Comparison, compare
-from .continual import Continual, Stage, class_incremental, data_of, memory_of, teacher_of
+from .continual import Continual, Stage, class_incremental, memory_of, teacher_of
 from .kernel_regression import (
     Approximation,
     approximation,
@@ -35,7 +35,6 @@ __all__ = [
     "approximation",
     "class_incremental",
     "compare",
-    "data_of",
     "embeddings",
     "entropy",
     "evaluate",

@@ -18,7 +18,6 @@ from ..core import errors, randomness
 from ..core.boundary import among, checked, within
 from ..core.errors import DDLabError
 from ..data import ImageData
-from ..data.images import Split
 from ..distilled import DistilledSet, HardLabels, OnlineTeacher, StoredLabels, Targets
 from ..networks import Network, NetworkSpec
 from ..networks.specification import hooked_layers
@@ -83,7 +82,7 @@ def class_incremental(
 
     Args:
         labels: "hard", "stored" or "online", as in `evaluate`.
-        tasks: equal parts in which the classes arrive; must divide their number.
+        tasks: equal parts in which the classes arrive, of at least two classes; must divide their number.
         order_seed: of a random order of the classes; None takes them by number, as they are in the data.
         teacher, network, seeds, config, device, jobs, progress: as in `evaluate`.
 
@@ -91,8 +90,8 @@ def class_incremental(
         DDLabError: tasks that do not divide the classes, and all that `evaluate` refuses.
         KeyboardInterrupt: before the first stage had a student. Later stages leave what is there, with `complete=False`.
     """
-    if data.classes % tasks:
-        errors.fail("tasks", f"a number that divides the {data.classes} classes", tasks)
+    if data.classes % tasks or tasks == data.classes:
+        errors.fail("tasks", f"a number that divides the {data.classes} classes into tasks of two or more", tasks)
     _check_fits(distilled, data, labels, teacher)
     order = class_order(data.classes, order_seed)
     stages: list[Stage] = []
@@ -102,7 +101,7 @@ def class_incremental(
         try:
             found = evaluate(
                 memory_of(distilled, chosen, guide),
-                data_of(data, chosen),
+                data.subset(classes=chosen),
                 labels=labels,
                 teacher=guide,
                 network=network,
@@ -151,19 +150,6 @@ def memory_of(distilled: DistilledSet, seen: Sequence[int], teacher: Network | N
         complete=distilled.complete,
         provenance={"method": "memory_of", "source": distilled.fingerprint, "classes": list(seen)},
     )
-
-
-@checked
-def data_of(data: ImageData, seen: Sequence[int]) -> ImageData:
-    """The images of the classes `seen`, which become classes 0, 1, ... in this order; mean and std stay those of all."""
-    seen = _checked("seen", seen, data.classes)
-    parts: dict[str, Tensor] = {}
-    splits: tuple[Split, ...] = ("train", "test")
-    for split in splits:
-        rows, renumbered = _members(data.labels(split), seen)
-        parts |= {f"{split}_images": data.images(split)[rows], f"{split}_labels": renumbered}
-    names = tuple(data.class_names[label] for label in seen)
-    return ImageData(name=f"{data.name}, {len(seen)} classes", class_names=names, mean=data.mean, std=data.std, **parts)
 
 
 @checked

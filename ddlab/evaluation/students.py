@@ -25,11 +25,11 @@ from ..runs import process as driver
 from ..runs.process import Inputs
 from ..runs.threads import using, wanted
 from ..training import supervised
+from ..training.accuracy import accuracy
 from ..training.relabelling import Teachers, as_teachers
-from .accuracy import accuracy
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Evaluation:
     """The test accuracy of students trained on a distilled set.
 
@@ -50,6 +50,9 @@ class Evaluation:
     labels: str
     network: str
     complete: bool = True
+
+    def __repr__(self) -> str:
+        return f"<Evaluation: {self}>"
 
     def __str__(self) -> str:
         words = [f"accuracy {self.mean:.3f} over {len(self.per_seed)} seeds"]
@@ -262,6 +265,8 @@ def _check_jobs(jobs: int | None, asked: Iterable[_Asked]) -> None:
 
 def check_like(distilled: DistilledSet, data: ImageData) -> None:
     """Raise if a set is not of the shape, the classes and the normalisation of these data."""
+    if data.classes < 2:
+        errors.fail("data", "of at least two classes: of one, every answer is right", data)
     if (distilled.channels, distilled.image_size, distilled.classes) != (data.channels, data.image_size, data.classes):
         wanted = (
             f"a set of {data.classes} classes with {data.channels} channels and {data.image_size} pixels, like the data"

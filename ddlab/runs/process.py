@@ -203,6 +203,7 @@ def run(
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_seconds: float = 30.0,
     resume_anyway: bool = False,
+    keep_checkpoint: bool = False,
     progress: bool = False,
 ) -> Any:
     """Drive a process to its end and return what `finish` makes of it.
@@ -210,7 +211,8 @@ def run(
     Args:
         state: where to start; default the checkpoint if it exists, else the beginning.
         on_step: called after every update.
-        checkpoint: file that is written every `checkpoint_seconds`, on interrupt and at the end; when it exists the run goes on there.
+        checkpoint: file that is written every `checkpoint_seconds` and on interrupt; when it exists the run goes on there. It is taken
+            away when the run is complete, unless `keep_checkpoint`.
         resume_anyway: also where the process's source was edited since.
         progress: write one line of progress to standard output.
 
@@ -221,6 +223,7 @@ def run(
 
     run = Run(process, config, inputs, state=state, keep=Keep(()), states=0)
     options: dict[str, Any] = {"checkpoint_seconds": checkpoint_seconds, "resume_anyway": resume_anyway}
+    options["keep_checkpoint"] = keep_checkpoint
     return run.to_end(checkpoint=checkpoint, progress=progress, on_step=on_step, **options)
 
 

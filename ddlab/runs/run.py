@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import html
 import math
@@ -207,15 +208,17 @@ class Run:
         return f"<Run of {self.process.NAME}: step {self.step} of {self.total}>"
 
     def _repr_html_(self) -> str:
-        """The step, the numbers of the last look and its images."""
+        """The step, the curve of the first number, the numbers of the last look and its images."""
         look, data = getattr(self.at(), "content", None), self.inputs.data or self.inputs.distilled
         numbers = getattr(look, "numbers", {})
         words = ", ".join([repr(self), *(f"{name} {float(number.value):.4g}" for name, number in numbers.items())])
         images = getattr(look, "images", None)
+        first = next(iter(numbers), None)
+        curve = "" if first is None else pictures.curve(first, *(self.history()[name] for name in ("step", first)))
         if images is None or data is None:
-            return html.escape(words)
+            return html.escape(words) + curve
         columns = data.classes if data.classes > 1 and len(images) % data.classes == 0 else 10
-        return pictures.shown(words, denormalise(images[:100], data.mean, data.std), columns)
+        return curve + pictures.shown(words, denormalise(images[:100], data.mean, data.std), columns)
 
     def history(self) -> dict[str, list[float]]:
         """The numbers of the looks so far, as columns: "step", then each number; NaN where a look has it not.
@@ -339,15 +342,17 @@ class Run:
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_seconds: float = 30.0,
         resume_anyway: bool = False,
+        keep_checkpoint: bool = False,
         progress: bool = False,
         on_step: Callable[[Step], None] | None = None,
     ) -> Any:
         """Go on to the end and return the result.
 
         Args:
-            checkpoint: file that is written every `checkpoint_seconds`, on interrupt and at the end; a run that has not begun
-                goes on from it where it exists. `resume_anyway`: also where the process's source was edited since.
-            progress: write one line of progress to standard output.
+            checkpoint: file that is written every `checkpoint_seconds` and on interrupt; a run that has not begun goes on from it
+                where it exists. `resume_anyway`: also where the process's source was edited since. It is taken away when the run is
+                complete; `keep_checkpoint` writes it once more instead.
+            progress: write one line of progress to standard output, and where a run goes on.
             on_step: called after every update.
 
         On a keyboard interrupt the run stops after the last whole update, the checkpoint is written and `finish` returns what
@@ -393,6 +398,9 @@ class Run:
 
         if path is not None and not self.begun and self._first is None and os.path.exists(path):
             self._first = files.load(path, *parts, resume_anyway=resume_anyway)
+            if progress:
+                where = f"step {self._first.step} of {self.process.total_steps(self.config, self.inputs)}"
+                print(f"{self.process.NAME}: going on from {where} ({str(path)!r}).")
         self.begin()
         bar = progress_bar(self.process.NAME, self.total, progress)
         try:
@@ -408,8 +416,14 @@ class Run:
                 print(f"{self.process.NAME}: {where}; the result is marked complete=False.")
         finally:
             bar.close()
-        save(at_end=True)
-        return self.result()
+        if keep_checkpoint or not self.complete:
+            save(at_end=True)
+            return self.result()
+        result = self.result()
+        if path is not None:  # only after `finish` has given what the file was kept for
+            with contextlib.suppress(DDLabError):
+                files.remove(path)
+        return result
 
     def result(self) -> Any:
         """What `finish` makes of where the run stands: marked as not complete where it has not come to its end.

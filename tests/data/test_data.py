@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import io
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -64,9 +65,9 @@ def test_to_uint8_rounds_and_clamps(grey: ImageData) -> None:
 
 
 def test_a_constant_channel_stays_finite() -> None:
-    flat = dataclasses.replace(
-        made_data(), train_images=torch.full((36, 1, 8, 8), 7, dtype=torch.uint8), mean=None, std=None
-    )
+    images = torch.full((36, 1, 8, 8), 7, dtype=torch.uint8)
+    with pytest.warns(UserWarning, match="train_images are all of one value"):
+        flat = dataclasses.replace(made_data(), train_images=images, mean=None, std=None)
     assert float(flat.std) == 1 and flat.normalised().abs().max() < 1e-6
 
 
@@ -286,3 +287,22 @@ def test_data_and_sets_show_their_images_in_a_notebook(grey: ImageData, distille
         picture = torch.from_numpy(np.array(Image.open(io.BytesIO(content)))).movedim(2, 0)
         assert picture.shape == (3, rows * 34 + 2, columns * 34 + 2)
     assert torch.equal(picture[0, 2:34:4, 2:34:4], halves.to_uint8()[int(halves.labels.argmin()), 0])
+
+
+def test_a_subset_and_its_file(colour: ImageData, tmp_path: Path) -> None:
+    some = colour.subset(classes=[colour.class_names[1], 0], limit=3)
+    assert len(some) == 6 and some.class_names == tuple(reversed(colour.class_names))
+    for new, old in ((0, 1), (1, 0)):
+        assert torch.equal(some.train_images[some.of_class(new)], colour.train_images[colour.of_class(old)[:3]])
+        tests = (some.test_images[some.of_class(new, "test")], colour.test_images[colour.of_class(old, "test")])
+        assert torch.equal(*tests)
+    assert torch.equal(some.mean, colour.mean) and torch.equal(colour.subset().normalised(), colour.normalised())
+    image, label = some.as_dataset("test")[2]
+    assert torch.equal(image, some.normalised([2], "test")[0]) and label == some.test_labels[2]
+    assert ImageData.load(some.save(tmp_path / "some.safetensors")).fingerprint == some.fingerprint
+    for wrong in ([], [0, 0], [2], ["cow"], [0.5]):
+        with refuses("classes"):
+            colour.subset(classes=wrong)
+    (tmp_path / "notes.txt").write_text("mine")
+    with refuses("path", "dataset"):
+        some.save(tmp_path / "notes.txt")

@@ -283,8 +283,14 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], list[str]]] = {
     "two channels": (tree, {"channels": 2}, ["channels", "one of 1, 3"]),
     "all for testing": (tree, {"test_fraction": 0.95}, ["test_fraction"]),
     "more than memory holds": (tree, {"size": 512}, ["limit", "size=", "10 images of 512 px"]),
-    "unknown option": (tree, {"split": 1}, ["option"]),
+    "unknown option": (tree, {"splits": 1}, ["option"]),
 }
+
+
+def test_without_a_split_all_images_train_and_test(tmp_path: Path) -> None:
+    tree(tmp_path)
+    found = data.load("folder", tmp_path, split=False)
+    assert len(found) == 10 and torch.equal(found.train_images, found.test_images)
 
 
 @pytest.mark.parametrize("case", READ)

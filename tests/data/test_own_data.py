@@ -213,7 +213,7 @@ def test_the_package_itself() -> None:
 
 
 def test_unbalanced_classes_are_said() -> None:
-    images = np.zeros((30, 8, 8), np.uint8)
+    images = np.arange(30 * 64, dtype=np.uint8).reshape(30, 8, 8)
     even, uneven = (own.from_arrays(images, ["<b>"] * n + ["dog"] * (30 - n)) for n in (15, 5))
     assert "unbalanced" not in repr(even) and even.class_weights().tolist() == [1, 1]
     assert "unbalanced: 4 of '<b>' to 20 of 'dog'" in repr(uneven) and "class_weights" in repr(uneven)

@@ -20,6 +20,7 @@ from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet, HardLabels
 from ddlab.evaluation import Evaluation, accuracy, evaluate, interval
 from ddlab.evaluation.students import evaluate_all, student_accuracy
+from ddlab.methods.distillation import from_images
 from ddlab.networks import Network
 from ddlab.networks.family import REGISTERED
 from ddlab.runs import cache, process
@@ -307,6 +308,12 @@ def test_an_interrupt_before_the_first_student_is_whole_goes_through(
     monkeypatch.setattr(supervised, "update", interrupted)
     with pytest.raises(KeyboardInterrupt):
         evaluate(distilled, grey, labels="hard", seeds=(7, 8), config=CONFIG)
+
+
+def test_one_class_is_refused(grey: ImageData) -> None:
+    one = grey.subset(classes=[0])
+    with refuses("data", "at least two classes"):
+        evaluate(from_images(one.normalised([0]), one.train_labels[:1], one), one, labels="hard")
 
 
 def test_another_normalisation_is_refused(grey: ImageData, distilled: DistilledSet) -> None:

@@ -137,12 +137,23 @@ def test_a_run_writes_now_and_then(run: tuple[supervised.Config, Inputs], tmp_pa
         seen.append(checkpoint.load(file, supervised, *run).step if file.exists() else 0)
 
     process.run(supervised, *run, checkpoint=file, checkpoint_seconds=0.0, on_step=look)
-    assert seen == [0, 1, 2, 3, 4, 5] and checkpoint.load(file, supervised, *run).step == 6
+    assert seen == [0, 1, 2, 3, 4, 5] and not file.exists()
+
+
+def test_where_a_run_goes_on_is_said(
+    run: tuple[supervised.Config, Inputs], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    half = next(iter(process.every(process.steps(supervised, *run), 4))).state
+    file = checkpoint.save(tmp_path / "x", supervised, *run, half)
+    whole = process.run(supervised, *run, checkpoint=file, keep_checkpoint=True, progress=True)
+    assert f"training: going on from step 4 of 6 ({str(file)!r})." in capsys.readouterr().out
+    assert checkpoint.load(file, supervised, *run).step == 6
+    assert process.run(supervised, *run, checkpoint=file).fingerprint == whole.fingerprint and not file.exists()
 
 
 def test_a_given_state_goes_before_the_file(run: tuple[supervised.Config, Inputs], tmp_path: Path) -> None:
     file = tmp_path / "x"
-    process.run(supervised, *run, checkpoint=file)
+    process.run(supervised, *run, checkpoint=file, keep_checkpoint=True)
     seen: list[int] = []
     process.run(
         supervised, *run, checkpoint=file, state=supervised.init(*run), on_step=lambda step: seen.append(step.index)

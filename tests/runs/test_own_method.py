@@ -73,10 +73,24 @@ def test_it_is_driven_and_evaluated(mine: Any, given: Any) -> None:
 def test_it_trains_a_teacher_where_it_needs_one(mine: Any, given: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
     trained = replace(given[1], provenance={"complete": True})
-    monkeypatch.setattr(
-        "ddlab.methods.distillation.train_teacher", lambda data, *_, **__: asked.append(data) or trained
-    )
+    monkeypatch.setattr("ddlab.methods.distillation._trained", lambda data, *_, **__: asked.append(data) or trained)
     assert ddlab.distill(mine, given[0], progress=False).complete and asked == [given[0]]
+
+
+def test_the_file_of_its_teacher_stays_until_the_set_is_complete(
+    mine: Any, given: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, file = given[0], tmp_path / "mine.safetensors"
+
+    def interrupt(step: ddlab.Step) -> None:
+        raise KeyboardInterrupt
+
+    ddlab.distill(mine, data, checkpoint=file, on_step=interrupt)
+    assert "The network is right on" in capsys.readouterr().out
+    assert {each.name for each in tmp_path.iterdir()} >= {"mine.safetensors", "mine.safetensors.teacher"}
+    assert ddlab.distill(mine, data, checkpoint=file).complete
+    assert "going on from step 1 of" in capsys.readouterr().out
+    assert not {each.name for each in tmp_path.iterdir()} & {"mine.safetensors", "mine.safetensors.teacher"}
 
 
 def test_stopped_it_goes_on_from_its_file_bit_for_bit(mine: Any, given: Any, tmp_path: Path) -> None:

@@ -143,7 +143,7 @@ def process_of(annotation: Any, value: Any) -> Any:
 @pytest.mark.parametrize("name", COMES_BACK)
 def test_comes_back_as_it_was(name: str, tmp_path: Any) -> None:
     mine = process_of(*COMES_BACK[name])
-    made = process.run(mine, Config(), Inputs(), checkpoint=tmp_path / "x")
+    made = process.run(mine, Config(), Inputs(), checkpoint=tmp_path / "x", keep_checkpoint=True)
     read = checkpoint.load(tmp_path / "x", mine, Config(), Inputs())
     assert read.step == 2 and type(read.part) is type(made.part)
     if isinstance(made.part, Network):
