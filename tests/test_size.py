@@ -12,12 +12,12 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 ROOMS = {
-    "ddlab/core": 1487,
+    "ddlab/core": 1493,
     "ddlab/data": 2068,
     "ddlab/networks": 1482,
     "ddlab/distilled": 1434,
     "ddlab/runs": 1430,
-    "ddlab/training": 3209,
+    "ddlab/training": 3371,
     "ddlab/methods": 5506,
     "ddlab/evaluation": 2029,
     "ddlab/theory": 1380,
@@ -25,7 +25,7 @@ ROOMS = {
     "ddlab/figures": 3367,
     "ddlab/explorers": 2731,
     "ddlab/lessons": 6793,
-    "tests": 29312,
+    "tests": 29474,
 }
 
 

@@ -98,14 +98,14 @@ def sgd_update(
     state: Annotated[SGDState, _check_step],
     *,
     learning_rate: LearningRate,
-    momentum: Factor = 0.0,
+    momentum: LearningRate = 0.0,
     weight_decay: Factor = 0.0,
 ) -> tuple[dict[str, Tensor], SGDState]:
     """One step of stochastic gradient descent with (heavy-ball) momentum.
 
     Args:
         parameters, gradients: the same names and shapes.
-        learning_rate: a number, or a tensor of shape [] that may carry a gradient.
+        learning_rate, momentum: a number each, or a tensor of shape [] that may carry a gradient.
 
     Raises:
         DDLabError: parameters, gradients and state that differ in names, shapes or dtypes, or numbers out of their range.
@@ -114,8 +114,8 @@ def sgd_update(
     if weight_decay:
         slopes = torch._foreach_add(slopes, values, alpha=weight_decay)
     velocity: Several = slopes
-    if momentum:
-        velocity = torch._foreach_add(torch._foreach_mul([state.velocity[n] for n in names], momentum), slopes)
+    if isinstance(momentum, Tensor) or momentum:
+        velocity = torch._foreach_add(_times([state.velocity[n] for n in names], momentum), slopes)
     moved = _descend(values, velocity, learning_rate)
     return dict(zip(names, moved, strict=True)), SGDState(state.step + 1, dict(zip(names, velocity, strict=True)))
 
@@ -251,8 +251,14 @@ def _are_alike(one: object, other: Tensor) -> bool:
 
 def _descend(values: Several, direction: Several, learning_rate: float | Tensor) -> Several:
     if isinstance(learning_rate, Tensor):
-        return torch._foreach_sub(values, torch._foreach_mul(direction, learning_rate))
+        return torch._foreach_sub(values, _times(direction, learning_rate))
     return torch._foreach_add(values, direction, alpha=-learning_rate)
+
+
+def _times(values: Several, factor: float | Tensor) -> Several:
+    if isinstance(factor, Tensor) and factor.requires_grad:  # torch's own call for all has no derivative for the factor
+        return [value * factor for value in values]
+    return torch._foreach_mul(values, factor)
 
 
 def _square_root(second: Several) -> Several:

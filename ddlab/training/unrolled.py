@@ -1,0 +1,162 @@
+r"""Training that can be differentiated: N inner steps of SGD, and the gradient of what comes after them with respect to all they used.
+
+Bi-level methods learn images, labels or rates by the loss of the network that was trained on them. With the learned tensors z, weights
+theta and velocity v, one inner step is
+
+    g_t = grad_theta loss_t(theta_t, z),   v_{t+1} = m_t v_t + g_t,   theta_{t+1} = theta_t - r_t v_{t+1}        `inner_step`
+
+and the outer gradient dL(theta_N, z) / dz goes back through all of them (Wang et al. 2018, arXiv 1811.10959, eq 3 and algorithm 1).
+There are two ways to it, with the same result:
+
+unrolled      the graph of all N steps is kept: memory grows with N times the activations of a step
+recomputed    only theta_t and v_t of each step are kept, without a graph; going back, one step at a time is computed again and passes the
+              gradient on (back-propagation through time with checkpoints; Gruslys et al. 2016, arXiv 1606.03401):
+              lambda_t = lambda_{t+1} d(theta_{t+1}, v_{t+1}) / d(theta_t, v_t),   dL/dz += lambda_{t+1} d(theta_{t+1}, v_{t+1}) / dz
+              in the memory of one step and of N copies of the weights, for one more forward pass of each step
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..core.errors import NonFiniteError
+from ..core.optimisers import SGDState, sgd_init, sgd_update
+
+Tensors = Mapping[str, Tensor]
+Scalar = float | Tensor
+
+
+def no_momentum(step: int, learned: Tensors) -> Scalar:
+    """Plain gradient descent."""
+    return 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inner:
+    """How a network is trained on what is learned.
+
+    Attributes:
+        steps: N.
+        loss: (step, weights, learned) -> [], the inner loss of step 0 to N - 1.
+        rate, momentum: (step, learned) -> a number or a tensor [], which may be a learned one.
+    """
+
+    steps: int
+    loss: Callable[[int, Tensors, Tensors], Tensor]
+    rate: Callable[[int, Tensors], Scalar]
+    momentum: Callable[[int, Tensors], Scalar] = no_momentum
+
+
+def inner_step(
+    inner: Inner, step: int, weights: Tensors, velocity: Tensors, learned: Tensors, *, differentiable: bool
+) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """theta_{t+1} and v_{t+1}; with `differentiable` as functions of theta_t, v_t and z."""
+    with torch.enable_grad():
+        if not differentiable:
+            weights = {name: value.detach() for name, value in weights.items()}
+        leaves = {name: value if value.requires_grad else value.requires_grad_() for name, value in weights.items()}
+        loss = inner.loss(step, leaves, learned)
+        slopes = torch.autograd.grad(loss, list(leaves.values()), create_graph=differentiable, materialize_grads=True)
+    with torch.set_grad_enabled(differentiable):
+        moved, state = sgd_update(
+            leaves, dict(zip(leaves, slopes, strict=True)), SGDState(step, dict(velocity)),
+            learning_rate=inner.rate(step, learned), momentum=inner.momentum(step, learned),
+        )  # fmt: skip
+    return moved, state.velocity
+
+
+def trained(inner: Inner, weights: Tensors, learned: Tensors) -> list[dict[str, Tensor]]:
+    """theta_0 to theta_N without a graph: what a student does with a finished set.
+
+    Raises:
+        NonFiniteError: weights that are NaN or infinite, with the step and its rate.
+    """
+    return [path for path, _ in _path(inner, weights, learned)]
+
+
+def outer_gradient(
+    inner: Inner,
+    weights: Tensors,
+    learned: Tensors,
+    outer: Callable[[Tensors, Tensors], Tensor],
+    *,
+    recompute: bool = False,
+) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
+    """The outer loss after N inner steps, and its gradient with respect to everything that is learned.
+
+    Args:
+        weights: theta_0, by name. learned: z, by name; no tensor needs to require a gradient.
+        outer: (theta_N, z) -> [].
+        recompute: False keeps the graph of all steps, True computes each step again on the way back.
+
+    Returns:
+        The loss [], {name of z: its gradient, 0 where nothing depends on it}, and theta_N.
+
+    Raises:
+        NonFiniteError: a loss that is NaN or infinite; it names the first step whose weights are, and the rate of that step.
+    """
+    learned = {name: value.detach().requires_grad_() for name, value in learned.items()}
+    way = _recomputed if recompute else _unrolled
+    loss, slopes, last = way(inner, weights, learned, outer)
+    if not bool(torch.isfinite(loss)):
+        trained(inner, weights, learned)
+        raise NonFiniteError(f"the outer loss must stay finite; given {float(loss)} after {inner.steps} inner steps.")
+    return loss, dict(zip(learned, slopes, strict=True)), last
+
+
+def _unrolled(
+    inner: Inner, weights: Tensors, learned: Tensors, outer: Callable[[Tensors, Tensors], Tensor]
+) -> tuple[Tensor, tuple[Tensor, ...], dict[str, Tensor]]:
+    now: Tensors = {name: value.detach().requires_grad_() for name, value in weights.items()}
+    velocity: Tensors = sgd_init(now).velocity
+    for step in range(inner.steps):
+        now, velocity = inner_step(inner, step, now, velocity, learned, differentiable=True)
+    with torch.enable_grad():
+        loss = outer(now, learned)
+    slopes = torch.autograd.grad(loss, list(learned.values()), materialize_grads=True)
+    return loss.detach(), slopes, _detached(now)
+
+
+def _recomputed(
+    inner: Inner, weights: Tensors, learned: Tensors, outer: Callable[[Tensors, Tensors], Tensor]
+) -> tuple[Tensor, tuple[Tensor, ...], dict[str, Tensor]]:
+    path = _path(inner, weights, learned, checked=False)
+    last = {name: value.detach().requires_grad_() for name, value in path[-1][0].items()}
+    with torch.enable_grad():
+        loss = outer(last, learned)
+    given = torch.autograd.grad(loss, [*last.values(), *learned.values()], materialize_grads=True)
+    behind, slopes = given[: len(last)], given[len(last) :]
+    behind = (*behind, *(torch.zeros_like(value) for value in last.values()))  # with respect to theta_N, and v_N
+    for step in reversed(range(inner.steps)):
+        now, speed = ({name: value.detach().requires_grad_() for name, value in part.items()} for part in path[step])
+        moved, velocity = inner_step(inner, step, now, speed, learned, differentiable=True)
+        sources = [*now.values(), *speed.values(), *learned.values()]
+        found = torch.autograd.grad([*moved.values(), *velocity.values()], sources, behind, materialize_grads=True)
+        behind, own = found[: len(behind)], found[len(behind) :]
+        slopes = tuple(total + part for total, part in zip(slopes, own, strict=True))
+    return loss.detach(), slopes, _detached(last)
+
+
+def _path(
+    inner: Inner, weights: Tensors, learned: Tensors, *, checked: bool = True
+) -> list[tuple[dict[str, Tensor], dict[str, Tensor]]]:
+    """(theta_t, v_t) for t from 0 to N, without a graph."""
+    start = _detached(weights)
+    path = [(start, sgd_init(start).velocity)]
+    for step in range(inner.steps):
+        now, velocity = inner_step(inner, step, *path[-1], learned, differentiable=False)
+        path.append((_detached(now), _detached(velocity)))
+        if checked and not all(bool(torch.isfinite(value).all()) for value in path[-1][0].values()):
+            rate = float(torch.as_tensor(inner.rate(step, learned)).detach())
+            raise NonFiniteError(
+                f"weights must stay finite; given NaN or infinity after inner step {step + 1} of {inner.steps}, of rate {rate:.4g}."
+            )
+    return path
+
+
+def _detached(tensors: Tensors) -> dict[str, Tensor]:
+    return {name: value.detach() for name, value in tensors.items()}

@@ -1,0 +1,162 @@
+"""Differentiating through training: unrolled, recomputed, and by finite differences, in float64."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ddlab import networks
+from ddlab.core.errors import NonFiniteError
+from ddlab.training.unrolled import Inner, Tensors, outer_gradient, trained
+
+STEPS = 4
+LABELS = torch.tensor([0, 1, 2])
+
+
+@pytest.fixture
+def generator() -> torch.Generator:
+    return torch.Generator().manual_seed(3)
+
+
+def numbers(generator: torch.Generator, *shape: int) -> Tensor:
+    return torch.randn(shape, generator=generator, dtype=torch.float64)
+
+
+def inner_loss(step: int, weights: Tensors, learned: Tensors) -> Tensor:
+    """A small network with a bend in it, on images whose order turns with the step."""
+    hidden = torch.tanh(learned["images"].roll(step, 0) @ weights["first"])
+    return F.cross_entropy(hidden @ weights["last"], LABELS.roll(step))
+
+
+INNER = Inner(
+    steps=STEPS,
+    loss=inner_loss,
+    rate=lambda step, learned: learned["rates"][step],
+    momentum=lambda step, learned: learned["momenta"][step],
+)
+
+
+@pytest.fixture
+def case(generator: torch.Generator) -> tuple[Tensors, Tensors, Any]:
+    weights = {"first": numbers(generator, 5, 4), "last": numbers(generator, 4, 3)}
+    learned = {
+        "images": numbers(generator, 3, 5),
+        "rates": torch.linspace(0.1, 0.7, STEPS, dtype=torch.float64),
+        "momenta": torch.linspace(0.2, 0.9, STEPS, dtype=torch.float64),
+        "unused": numbers(generator, 2),
+    }
+    real, answers = numbers(generator, 6, 5), torch.arange(6) % 3
+
+    def outer(now: Tensors, given: Tensors) -> Tensor:
+        return F.cross_entropy(torch.tanh(real @ now["first"]) @ now["last"], answers) + given["images"].square().mean()
+
+    return weights, learned, outer
+
+
+@pytest.mark.parametrize("recompute", [False, True])
+def test_the_gradient_is_that_of_finite_differences(recompute: bool, case: tuple[Tensors, Tensors, Any]) -> None:
+    weights, learned, outer = case
+    loss, slopes, last = outer_gradient(INNER, weights, learned, outer, recompute=recompute)
+    path = trained(INNER, weights, learned)
+    assert len(path) == STEPS + 1 and all(torch.allclose(path[-1][name], last[name], rtol=1e-12) for name in last)
+    assert float(loss) == pytest.approx(float(outer(path[-1], learned)), rel=1e-12)
+    assert not slopes["unused"].any() and not any(value.requires_grad for value in learned.values())
+    for name in ("images", "rates", "momenta"):
+        for place in range(learned[name].numel()):
+            ends = []
+            for way in (1e-5, -1e-5):
+                value = learned[name].clone()
+                value.view(-1)[place] += way
+                moved = {**learned, name: value}
+                ends.append(float(outer(trained(INNER, weights, moved)[-1], moved)))
+            assert float(slopes[name].view(-1)[place]) == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-5, abs=1e-9)
+
+
+def test_both_ways_agree_through_a_network_and_with_torchs_sgd(generator: torch.Generator) -> None:
+    spec = networks.spec("convnet", width=4, depth=2, norm="instance")
+    spec = dataclasses.replace(spec, channels=1, classes=3, image_size=(8, 8))
+    weights = {name: value.double() for name, value in networks.initialise(spec, seed=0).weights.items()}
+    learned = {"images": numbers(generator, 3, 1, 8, 8), "rate": torch.tensor(0.2, dtype=torch.float64)}
+    real, answers = numbers(generator, 6, 1, 8, 8), torch.arange(6) % 3
+
+    def loss_of(images: Tensor, labels: Tensor, now: Tensors) -> Tensor:
+        return F.cross_entropy(networks.call(spec, now, images)[0].logits, labels)
+
+    inner = Inner(
+        steps=3,
+        loss=lambda step, now, given: loss_of(given["images"], LABELS, now),
+        rate=lambda step, given: given["rate"],
+        momentum=lambda step, given: 0.5,
+    )
+    ways = [
+        outer_gradient(inner, weights, learned, lambda now, given: loss_of(real, answers, now), recompute=recompute)
+        for recompute in (False, True)
+    ]
+    assert ways[0][0] == ways[1][0]
+    for name, slope in ways[0][1].items():
+        assert slope.any() and torch.allclose(slope, ways[1][1][name], rtol=1e-10, atol=1e-14)
+    module: nn.Module = networks.initialise(spec, seed=0).module().double()
+    optimiser = torch.optim.SGD(module.parameters(), lr=0.2, momentum=0.5)
+    for _ in range(3):
+        optimiser.zero_grad()
+        F.cross_entropy(module(learned["images"]), LABELS).backward()
+        optimiser.step()
+    for name, value in module.named_parameters():
+        assert torch.allclose(value, ways[1][2][name], rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("recompute", [False, True])
+def test_limiting_cases(recompute: bool, case: tuple[Tensors, Tensors, Any]) -> None:
+    """Without a rate, or without a step, the images have the outer loss's own gradient alone; rates are felt all the same."""
+    weights, learned, outer = case
+    still = {**learned, "rates": torch.zeros(STEPS, dtype=torch.float64)}
+    own = 2 * learned["images"] / learned["images"].numel()
+    slopes = outer_gradient(INNER, weights, still, outer, recompute=recompute)[1]
+    assert torch.allclose(slopes["images"], own, rtol=1e-12) and slopes["rates"].all()
+    none = dataclasses.replace(INNER, steps=0)
+    loss, slopes, last = outer_gradient(none, weights, learned, outer, recompute=recompute)
+    assert torch.allclose(slopes["images"], own, rtol=1e-12) and torch.equal(last["first"], weights["first"])
+    assert loss == outer(weights, learned)
+
+
+@pytest.mark.parametrize("recompute", [False, True])
+def test_training_that_diverges_names_step_and_rate(recompute: bool, case: tuple[Tensors, Tensors, Any]) -> None:
+    weights, learned, outer = case
+    wild = {**learned, "rates": torch.tensor([0.1, math.inf, 0.1, 0.1], dtype=torch.float64)}
+    with pytest.raises(NonFiniteError, match=r"after inner step 2 of 4, of rate inf"):
+        outer_gradient(INNER, weights, wild, outer, recompute=recompute)
+    with pytest.raises(NonFiniteError, match=r"outer loss must stay finite; given nan after 4 inner steps"):
+        outer_gradient(INNER, weights, learned, lambda *given: outer(*given) * math.nan, recompute=recompute)
+
+
+class Kept:
+    """A tensor that a graph keeps, counted as long as it does."""
+
+    now = most = 0
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+        Kept.now += 1
+        Kept.most = max(Kept.most, Kept.now)
+
+    def __del__(self) -> None:
+        Kept.now -= 1
+
+
+@pytest.mark.parametrize("recompute", [False, True])
+def test_recomputing_keeps_the_graph_of_one_step(recompute: bool, case: tuple[Tensors, Tensors, Any]) -> None:
+    weights, learned, outer = case
+    steady = dataclasses.replace(INNER, rate=lambda step, given: given["rates"][0], momentum=lambda step, given: 0.5)
+    most = []
+    for steps in (3, 30):
+        Kept.most = Kept.now
+        with torch.autograd.graph.saved_tensors_hooks(Kept, lambda kept: kept.tensor):
+            outer_gradient(dataclasses.replace(steady, steps=steps), weights, learned, outer, recompute=recompute)
+        most.append(Kept.most)
+    assert (most[1] <= 1.5 * most[0]) is recompute and (recompute or most[1] > 8 * most[0])
