@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
@@ -160,11 +161,13 @@ def test_bad_input(data: ImageData, name: str, wrong: Any) -> None:
 
 
 def test_a_constant_image_is_learned_from(data: ImageData) -> None:
-    flat = torch.zeros_like(data.train_images)
-    constant = ImageData(
-        name="flat", class_names=data.class_names, train_images=flat, train_labels=data.train_labels,
-        test_images=data.test_images, test_labels=data.test_labels, mean=torch.zeros(1), std=torch.ones(1),
-    )  # fmt: skip
+    flat: dict[str, Any] = {
+        "train_images": torch.zeros_like(data.train_images),
+        "mean": torch.zeros(1),
+        "std": torch.ones(1),
+    }
+    with pytest.warns(UserWarning, match="all of one value"):
+        constant = dataclasses.replace(data, **flat)
     lab: Any = KernelLab(constant, SMALL)
     lab.runner.join()
     assert lab.error is None and lab.watched.complete
