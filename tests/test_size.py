@@ -25,7 +25,7 @@ ROOMS = {
     "ddlab/figures": 3367,
     "ddlab/explorers": 2731,
     "ddlab/lessons": 6793,
-    "tests": 29472,
+    "tests": 29477,
 }
 
 
