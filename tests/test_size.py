@@ -17,7 +17,7 @@ ROOMS = {
     "ddlab/networks": 1482,
     "ddlab/distilled": 1434,
     "ddlab/runs": 1430,
-    "ddlab/training": 3371,
+    "ddlab/training": 3369,
     "ddlab/methods": 5506,
     "ddlab/evaluation": 2029,
     "ddlab/theory": 1380,

@@ -67,7 +67,7 @@ def load(
     root = Path(os.path.expanduser(storage.checked_path(path, "path", "a folder's path")))
     if not root.is_dir():
         raise DDLabError(f"path must be an existing folder; given {str(path)!r}.")
-    train, test = _splits(root, test_fraction, seed) if split else (_listing(root),) * 2
+    train, test = _splits(root, test_fraction if split else None, seed)
     train, test = ({name: files[:limit] for name, files in part.items()} for part in (train, test))
     files = [file for part in (train, test) for one in part.values() for file in one]
     if channels is None:
@@ -94,12 +94,13 @@ def load(
     )
 
 
-def _splits(root: Path, test_fraction: float, seed: int) -> tuple[Listing, Listing]:
-    """The files of the training and of the test images."""
+def _splits(root: Path, test_fraction: float | None, seed: int) -> tuple[Listing, Listing]:
+    """The files of the training and of the test images; with None those of a tree without splits are both."""
     folders = {place.name.casefold(): place for place in root.iterdir() if place.is_dir()}
     train, test = folders.get("train"), next((folders[name] for name in TESTS if name in folders), None)
     if train is None and "test" not in folders:
-        return _split(_listing(root), test_fraction, seed)
+        found = _listing(root)
+        return (found, found) if test_fraction is None else _split(found, test_fraction, seed)
     if train is None or test is None:
         given = f"{str(root)!r} with {sorted(place.name for place in folders.values())}"
         raise DDLabError(

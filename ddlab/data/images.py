@@ -14,13 +14,12 @@ import torch
 from torch import Tensor
 
 from ..core import devices, errors, storage
-from ..core.boundary import Count, check_fields, checked, integers, typed, within
+from ..core.boundary import Count, check_fields, checked, integers, typed
 from ..core.errors import DDLabError
 from . import pictures
 
 Split = Literal["train", "test"]
 Layout = Literal["nchw", "nhwc"]
-Fraction = Annotated[float, within(0, 0.9, open_low=True)]
 _AT_ONCE = 1024  # images whose pixels are counted
 _CLASSES_SHOWN = 10  # in a notebook
 _TENSORS = ("train_images", "train_labels", "test_images", "test_labels", "mean", "std")
@@ -250,7 +249,7 @@ class ImageData:
         tensors, header = storage.load(path, "dataset")
         with storage.made_from(path, "dataset"):
             parts = {name: tensors[name] for name in _TENSORS}
-            return cls(name=header["name"], class_names=tuple(header["class_names"]), **parts)
+            return cls(name=header["name"], class_names=header["class_names"], **parts)
 
 
 def resident(data: ImageData, device: torch.device | str) -> ImageData:

@@ -30,11 +30,6 @@ Tensors = Mapping[str, Tensor]
 Scalar = float | Tensor
 
 
-def no_momentum(step: int, learned: Tensors) -> Scalar:
-    """Plain gradient descent."""
-    return 0.0
-
-
 @dataclass(frozen=True, kw_only=True)
 class Inner:
     """How a network is trained on what is learned.
@@ -42,28 +37,27 @@ class Inner:
     Attributes:
         steps: N.
         loss: (step, weights, learned) -> [], the inner loss of step 0 to N - 1.
-        rate, momentum: (step, learned) -> a number or a tensor [], which may be a learned one.
+        rate, momentum: (step, learned) -> a number or a tensor [], which may be a learned one; without momentum plain gradient descent.
     """
 
     steps: int
     loss: Callable[[int, Tensors, Tensors], Tensor]
     rate: Callable[[int, Tensors], Scalar]
-    momentum: Callable[[int, Tensors], Scalar] = no_momentum
+    momentum: Callable[[int, Tensors], Scalar] = lambda step, learned: 0.0
 
 
 def inner_step(
     inner: Inner, step: int, weights: Tensors, velocity: Tensors, learned: Tensors, *, differentiable: bool
 ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """theta_{t+1} and v_{t+1}; with `differentiable` as functions of theta_t, v_t and z."""
+    """theta_{t+1} and v_{t+1}; with `differentiable` as functions of theta_t, which requires a gradient then, of v_t and of z."""
     with torch.enable_grad():
         if not differentiable:
-            weights = {name: value.detach() for name, value in weights.items()}
-        leaves = {name: value if value.requires_grad else value.requires_grad_() for name, value in weights.items()}
-        loss = inner.loss(step, leaves, learned)
-        slopes = torch.autograd.grad(loss, list(leaves.values()), create_graph=differentiable, materialize_grads=True)
+            weights = _leaves(weights)
+        loss = inner.loss(step, weights, learned)
+        slopes = torch.autograd.grad(loss, list(weights.values()), create_graph=differentiable, materialize_grads=True)
     with torch.set_grad_enabled(differentiable):
         moved, state = sgd_update(
-            leaves, dict(zip(leaves, slopes, strict=True)), SGDState(step, dict(velocity)),
+            weights, dict(zip(weights, slopes, strict=True)), SGDState(step, dict(velocity)),
             learning_rate=inner.rate(step, learned), momentum=inner.momentum(step, learned),
         )  # fmt: skip
     return moved, state.velocity
@@ -99,7 +93,7 @@ def outer_gradient(
     Raises:
         NonFiniteError: a loss that is NaN or infinite; it names the first step whose weights are, and the rate of that step.
     """
-    learned = {name: value.detach().requires_grad_() for name, value in learned.items()}
+    learned = _leaves(learned)
     way = _recomputed if recompute else _unrolled
     loss, slopes, last = way(inner, weights, learned, outer)
     if not bool(torch.isfinite(loss)):
@@ -111,7 +105,7 @@ def outer_gradient(
 def _unrolled(
     inner: Inner, weights: Tensors, learned: Tensors, outer: Callable[[Tensors, Tensors], Tensor]
 ) -> tuple[Tensor, tuple[Tensor, ...], dict[str, Tensor]]:
-    now: Tensors = {name: value.detach().requires_grad_() for name, value in weights.items()}
+    now: Tensors = _leaves(weights)
     velocity: Tensors = sgd_init(now).velocity
     for step in range(inner.steps):
         now, velocity = inner_step(inner, step, now, velocity, learned, differentiable=True)
@@ -125,14 +119,14 @@ def _recomputed(
     inner: Inner, weights: Tensors, learned: Tensors, outer: Callable[[Tensors, Tensors], Tensor]
 ) -> tuple[Tensor, tuple[Tensor, ...], dict[str, Tensor]]:
     path = _path(inner, weights, learned, checked=False)
-    last = {name: value.detach().requires_grad_() for name, value in path[-1][0].items()}
+    last = _leaves(path[-1][0])
     with torch.enable_grad():
         loss = outer(last, learned)
     given = torch.autograd.grad(loss, [*last.values(), *learned.values()], materialize_grads=True)
     behind, slopes = given[: len(last)], given[len(last) :]
     behind = (*behind, *(torch.zeros_like(value) for value in last.values()))  # with respect to theta_N, and v_N
     for step in reversed(range(inner.steps)):
-        now, speed = ({name: value.detach().requires_grad_() for name, value in part.items()} for part in path[step])
+        now, speed = map(_leaves, path[step])
         moved, velocity = inner_step(inner, step, now, speed, learned, differentiable=True)
         sources = [*now.values(), *speed.values(), *learned.values()]
         found = torch.autograd.grad([*moved.values(), *velocity.values()], sources, behind, materialize_grads=True)
@@ -160,3 +154,7 @@ def _path(
 
 def _detached(tensors: Tensors) -> dict[str, Tensor]:
     return {name: value.detach() for name, value in tensors.items()}
+
+
+def _leaves(tensors: Tensors) -> dict[str, Tensor]:
+    return {name: value.detach().requires_grad_() for name, value in tensors.items()}

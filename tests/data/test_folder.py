@@ -291,6 +291,9 @@ def test_without_a_split_all_images_train_and_test(tmp_path: Path) -> None:
     tree(tmp_path)
     found = data.load("folder", tmp_path, split=False)
     assert len(found) == 10 and torch.equal(found.train_images, found.test_images)
+    tree(tmp_path / "parts" / "train")
+    tree(tmp_path / "parts" / "test")
+    assert data.load("folder", tmp_path / "parts", split=False).class_names == ("cat", "dog")
 
 
 @pytest.mark.parametrize("case", READ)
