@@ -15,36 +15,25 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0.dev0"
 
-_MODULES = (
-    "core",
+_ROOMS = (
     "data",
     "networks",
-    "distilled",
-    "runs",
-    "training",
     "methods",
+    "training",
     "evaluation",
-    "theory",
-    "records",
     "figures",
     "explorers",
+    "theory",
     "lessons",
+    "records",
 )
 _NAMES = {
     "DDLabError": "core.errors",
     "NonFiniteError": "core.errors",
     "ImageData": "data",
-    "Network": "networks",
     "DistilledSet": "distilled",
     "Inputs": "runs.process",
-    "Step": "runs.process",
-    "steps": "runs.process",
-    "every": "runs.process",
-    "run": "runs.process",
     "Run": "runs",
-    "Keep": "runs",
-    "Look": "runs",
-    "Number": "runs",
     "distill": "methods.distillation",
     "train_teacher": "methods.distillation",
     "from_images": "methods.distillation",
@@ -56,13 +45,11 @@ _NAMES = {
     "start": "lessons",
 }
 
-__all__ = sorted((*_MODULES, *_NAMES))
+__all__ = sorted((*_ROOMS, *_NAMES))  # pyright: ignore[reportUnsupportedDunderAll]
 
 if TYPE_CHECKING:
     from . import (
-        core,
         data,
-        distilled,
         evaluation,
         explorers,
         figures,
@@ -70,7 +57,6 @@ if TYPE_CHECKING:
         methods,
         networks,
         records,
-        runs,
         theory,
         training,
     )
@@ -81,14 +67,13 @@ if TYPE_CHECKING:
     from .lessons import start
     from .methods.distillation import distill, from_images, train_teacher
     from .methods.own import from_loss
-    from .networks import Network
-    from .runs import Keep, Look, Number, Run
-    from .runs.process import Inputs, Step, every, run, steps
+    from .runs import Run
+    from .runs.process import Inputs
     from .training.relabelling import relabelled
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
+    if name in _ROOMS:
         return importlib.import_module(f"{__name__}.{name}")
     if name in _NAMES:
         return getattr(importlib.import_module(f"{__name__}.{_NAMES[name]}"), name)

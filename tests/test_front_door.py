@@ -1,6 +1,6 @@
 """The front door: every public function refuses what it cannot use, in one sentence that names the argument.
 
-The rows of `TABLE` are the functions and classes in `__all__` of ddlab, data, networks and evaluation: right arguments, and four
+The rows of `TABLE` are the functions and classes in `__all__` of ddlab, data, networks, evaluation and runs: right arguments, and four
 wrong values. The rooms' own files hold what is wrong with a whole (data of other classes, a network of another size).
 """
 
@@ -18,7 +18,7 @@ import pytest
 import torch
 
 import ddlab
-from ddlab import data, evaluation, methods, networks
+from ddlab import data, evaluation, methods, networks, runs
 from ddlab.core import parameters
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet, HardLabels
@@ -62,8 +62,8 @@ TABLE: dict[str, Row] = {
         Inputs, lambda g: {"data": g.data, "teachers": (g.teacher,), "device": "cpu"},
         [("data", 3), ("teachers", (3,)), ("distilled", "set"), ("device", "cpux")],
     ),
-    "ddlab.Keep": (ddlab.Keep, lambda g: {}, [("steps", 1.5), ("steps", 0), ("make", 3), ("note", "x")]),
-    "ddlab.Network": (
+    "runs.Keep": (runs.Keep, lambda g: {}, [("steps", 1.5), ("steps", 0), ("make", 3), ("note", "x")]),
+    "networks.Network": (
         Network, lambda g: {"spec": g.teacher.spec, "weights": g.teacher.weights},
         [("spec", "convnet"), ("weights", {}), ("weights", 3), ("spec", None)],
     ),
@@ -87,8 +87,8 @@ TABLE: dict[str, Row] = {
         ddlab.evaluate, lambda g: {"distilled": g.distilled, "data": g.data, "config": g.student, **SCORED},
         [("labels", "soft"), ("seeds", (0, 0)), ("network", "resnet"), ("distilled", None)],
     ),
-    "ddlab.every": (
-        ddlab.every, lambda g: {"run": iter([]), "k": 2}, [("k", 0), ("k", 1.5), ("k", "2"), ("run", 3)],
+    "runs.every": (
+        runs.every, lambda g: {"run": iter([]), "k": 2}, [("k", 0), ("k", 1.5), ("k", "2"), ("run", 3)],
     ),
     "ddlab.from_images": (
         ddlab.from_images, lambda g: {"images": g.images(3), "labels": torch.arange(3), "data": g.data},
@@ -102,16 +102,12 @@ TABLE: dict[str, Row] = {
         ddlab.relabelled, lambda g: {"distilled": g.distilled, "teachers": g.teacher, "labels": "online"},
         [("distilled", 3), ("teachers", ()), ("labels", "hard"), ("device", "abacus")],
     ),
-    "ddlab.run": (
-        ddlab.run, lambda g: {"process": selection, "config": CONFIG, "inputs": g.inputs},
-        [("process", None), ("config", 3), ("inputs", None), ("checkpoint_seconds", -1.0)],
-    ),
     "ddlab.start": (
         ddlab.start, lambda g: {"name": "00_start"},
         [("name", "01_start"), ("seed", -1), ("preset", "fast"), ("device", "abacus")],
     ),
-    "ddlab.steps": (
-        ddlab.steps, lambda g: {"process": selection, "config": CONFIG, "inputs": g.inputs},
+    "runs.steps": (
+        runs.steps, lambda g: {"process": selection, "config": CONFIG, "inputs": g.inputs},
         [("process", "selection"), ("config", 3), ("inputs", 3), ("state", 3)],
     ),
     "ddlab.train_teacher": (
@@ -243,7 +239,7 @@ TABLE: dict[str, Row] = {
 SAID = {"described": "spec", "order_seed": "seed"}  # what an argument is called in the sentence
 ELSEWHERE = {
     "DDLabError", "NonFiniteError", "Look", "Number", "Step", "Outputs", "Approximation", "Architectures", "Continual",
-    "Compared", "Comparison",
+    "Compared", "Comparison", "Frame", "Runs", "default_look", "look", "source",
     "Evaluation", "Pretrained", "Probe", "Stage", "Transfer", "from_hf", "pretrained", "to_hf",
 }  # fmt: skip
 
@@ -257,7 +253,7 @@ def given(grey: ImageData, teacher: Network, distilled: DistilledSet, tmp_path: 
 def test_the_table_is_the_front_door() -> None:
     public = {
         id(value): name
-        for room in (ddlab, data, networks, evaluation)
+        for room in (ddlab, data, networks, evaluation, runs)
         for name in room.__all__
         if callable(value := getattr(room, name))
     }

@@ -6,6 +6,10 @@ import importlib
 from typing import Any
 
 from ..core import errors
+from ..core.parameters import parameter
+from ..core.randomness import generator
+
+__all__ = ["MODULES", "generator", "get", "names", "parameter"]
 
 MODULES = {
     "squeeze_recover_relabel": ("sre2l",),

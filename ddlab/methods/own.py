@@ -137,10 +137,10 @@ def from_loss(name: str, loss: Loss, *, needs_teacher: bool = False, **parameter
         name: of the method.
         loss: (config, inputs, images, labels, step) -> a tensor of one number, or a dict of such terms, of which the sum is the loss.
             images: float32 [n, channels, height, width], normalised like `inputs.data`; labels: int64 [n]; step: updates done, for
-            `ddlab.core.randomness.generator(config.seed, step, stream)`, from which all draws must come.
+            `ddlab.methods.generator(config.seed, step, stream)`, from which all draws must come.
         needs_teacher: whether `distill` trains a teacher where none is given (`inputs.teachers[0]`).
         parameters: fields of its `Config`: a default (bool, int, float, str, NetworkSpec or Parameters), or
-            `ddlab.core.parameters.parameter(default, help=..., range=..., explorable=...)` to give it a slider. Other defaults for
+            `ddlab.methods.parameter(default, help=..., range=..., explorable=...)` to give it a slider. Other defaults for
             images_per_class (1), iterations (100), learning_rate (0.1), initialisation ("real"), valid_pixels (True) and seed (0) too.
 
     Raises:

@@ -54,6 +54,7 @@ A `look(config, inputs, state, trace)` of its own says what a reader sees of a s
 from ..core.source import source
 from . import cache, checkpoint, process
 from .look import Look, Number, default_look, look
+from .process import Step, every, steps
 from .run import Frame, Keep, Run, Runs
 
 __all__ = [
@@ -63,10 +64,13 @@ __all__ = [
     "Number",
     "Run",
     "Runs",
+    "Step",
     "cache",
     "checkpoint",
     "default_look",
+    "every",
     "look",
     "process",
     "source",
+    "steps",
 ]

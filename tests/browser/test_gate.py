@@ -18,7 +18,7 @@ LAB = (
 DEMO = """
 from dataclasses import dataclass
 import numpy as np
-from ddlab import Inputs, Keep, Run, figures, networks
+from ddlab import Inputs, Run, figures, networks\nfrom ddlab.runs import Keep
 from ddlab.core.parameters import Parameters, parameter
 from ddlab.data import load
 from ddlab.explorers import Controls, Explorer, Live, Plot

@@ -17,7 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 import ddlab
-from ddlab import networks
+from ddlab import networks, runs
 from ddlab.core import devices
 from ddlab.data import ImageData
 from ddlab.methods import dm, dwa, fadrm, krr_st, sre2l
@@ -74,7 +74,7 @@ class Waits(TorchDispatchMode):
 def waits(module: Any, config: Any, inputs: Inputs, **changed: Any) -> list[str]:
     """In the driver's second step."""
     state = dataclasses.replace(module.init(config, inputs), **changed)
-    run = ddlab.Run(module, config, inputs, state=state, keep=ddlab.Keep(()), states=0)
+    run = ddlab.Run(module, config, inputs, state=state, keep=runs.Keep(()), states=0)
     first = state.step
     run.advance(until=first + 1)
     with Waits() as seen, mock.patch.object(run, "_looked", math.inf):

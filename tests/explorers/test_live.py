@@ -15,7 +15,7 @@ import pytest
 import torch
 
 import ddlab
-from ddlab import networks
+from ddlab import networks, runs
 from ddlab.core import parameters
 from ddlab.core.errors import DDLabError, NonFiniteError
 from ddlab.core.parameters import Parameters, parameter
@@ -144,7 +144,7 @@ def test_it_starts_paused_before_any_update(slow: Any) -> None:
 def test_play_runs_to_the_end_and_equals_the_plain_run(live: Live, given: Given) -> None:
     press(live, "play")
     assert live.state == "finished" and live.sentence.startswith("Step 20 of 20, finished: cross-entropy")
-    plain = list(ddlab.steps(sre2l, CONFIG, ddlab.Inputs(data=given[0], teachers=(given[1],))))
+    plain = list(runs.steps(sre2l, CONFIG, ddlab.Inputs(data=given[0], teachers=(given[1],))))
     assert torch.equal(live.run.state().images, plain[-1].state.images)
     assert live.picture is not None and "after step 20, from class a to c" in live.picture.alt
     assert f"cross-entropy {float(plain[-1].trace.class_loss):.3g} nats" in live.sentence
@@ -546,7 +546,7 @@ def test_an_interrupted_run_can_be_watched(given: Given) -> None:
     data, teacher = given
     run = Run(sre2l, CONFIG, ddlab.Inputs(data=data, teachers=(teacher,)))
 
-    def interrupt(step: ddlab.Step) -> None:
+    def interrupt(step: runs.Step) -> None:
         if step.index == 5:
             raise KeyboardInterrupt
 

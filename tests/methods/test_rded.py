@@ -16,6 +16,7 @@ from torch import Tensor
 
 import ddlab
 from ddlab import networks
+from ddlab.core import randomness
 from ddlab.core.errors import NonFiniteError
 from ddlab.data import ImageData
 from ddlab.methods import _mosaic as mosaic
@@ -244,7 +245,7 @@ def test_a_run_makes_what_the_function_makes(factor: int, grey: ImageData, teach
         assert trace.label == label and len(set(trace.candidates.tolist())) == 9
         assert (grey.train_labels[trace.candidates] == label).all()
         images = grey.normalised(trace.candidates)
-        draw = ddlab.core.randomness.generator(4, label, "realism crops")
+        draw = randomness.generator(4, label, "realism crops")
         again = rded.class_mosaics(images, label, teacher, images_per_class=2, factor=factor, generator=draw)
         assert_same(again, trace.mosaics)
         assert torch.equal(made.images[2 * label : 2 * label + 2], trace.mosaics.images)

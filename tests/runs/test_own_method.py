@@ -20,7 +20,7 @@ from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.explorers import Live
 from ddlab.networks import Network
-from ddlab.runs import checkpoint
+from ddlab.runs import Step, checkpoint
 from ddlab.training import supervised
 from tests.support import assert_same, made_data, refuses
 
@@ -82,7 +82,7 @@ def test_the_file_of_its_teacher_stays_until_the_set_is_complete(
 ) -> None:
     data, file = given[0], tmp_path / "mine.safetensors"
 
-    def interrupt(step: ddlab.Step) -> None:
+    def interrupt(step: Step) -> None:
         raise KeyboardInterrupt
 
     ddlab.distill(mine, data, checkpoint=file, on_step=interrupt)
@@ -98,7 +98,7 @@ def test_stopped_it_goes_on_from_its_file_bit_for_bit(mine: Any, given: Any, tmp
     whole = ddlab.distill(mine, data, teacher, progress=False)
     file = tmp_path / "mine.safetensors"
 
-    def interrupt(step: ddlab.Step) -> None:
+    def interrupt(step: Step) -> None:
         if step.index == 7:
             raise KeyboardInterrupt
 

@@ -1,7 +1,7 @@
 """Teachers without labels: training a network on two views of each image, as a process, and its features.
 
     config = ddlab.training.self_supervised.Config.for_data(data)
-    teacher = ddlab.run(ddlab.training.self_supervised, config, ddlab.Inputs(data=data))
+    teacher = process.run(self_supervised, config, ddlab.Inputs(data=data))
     features = ddlab.training.self_supervised.representations(teacher, data)
     print(ddlab.evaluation.probe(teacher, data, kind="linear"))
 
