@@ -12,20 +12,20 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 ROOMS = {
-    "ddlab/core": 1493,
+    "ddlab/core": 1494,
     "ddlab/data": 2068,
-    "ddlab/networks": 1482,
-    "ddlab/distilled": 1434,
+    "ddlab/networks": 1527,
+    "ddlab/distilled": 1469,
     "ddlab/runs": 1434,
-    "ddlab/training": 3369,
-    "ddlab/methods": 5510,
-    "ddlab/evaluation": 2029,
+    "ddlab/training": 3573,
+    "ddlab/methods": 5957,
+    "ddlab/evaluation": 2037,
     "ddlab/theory": 1380,
     "ddlab/records": 98,
     "ddlab/figures": 3367,
     "ddlab/explorers": 2731,
     "ddlab/lessons": 6793,
-    "tests": 29477,
+    "tests": 29744,
 }
 
 

@@ -86,7 +86,8 @@ def load(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Tensor], di
     try:
         with safetensors.safe_open(path, framework="pt") as file:
             header = json.loads((file.metadata() or {}).get(_KEY, "null"))
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+            # Copied: in the file they begin anywhere, and products of tensors at odd addresses have other last bits.
+            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 (not a dict)
     except (safetensors.SafetensorError, OSError, json.JSONDecodeError, UnicodeDecodeError, RecursionError) as problem:
         raise DDLabError(
             f"path must be a complete ddlab {kind} file; given {str(path)!r}, which is truncated or of another format."

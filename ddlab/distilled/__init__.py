@@ -3,7 +3,7 @@
 from . import bases, factorisation, shift_models, storage_budget
 from .distilled_set import DECODERS, DistilledSet
 from .representations import Representations
-from .targets import EpochLabels, HardLabels, OnlineTeacher, RegressionLabels, StoredLabels, Targets
+from .targets import EpochLabels, HardLabels, OnlineTeacher, OrderedSteps, RegressionLabels, StoredLabels, Targets
 
 __all__ = [
     "DECODERS",
@@ -11,6 +11,7 @@ __all__ = [
     "EpochLabels",
     "HardLabels",
     "OnlineTeacher",
+    "OrderedSteps",
     "RegressionLabels",
     "Representations",
     "StoredLabels",

@@ -38,7 +38,9 @@ __all__ = [
 ]
 
 _LARGEST_SCALE = 64
-_ALL_TARGETS = "HardLabels, StoredLabels, OnlineTeacher, EpochLabels, Representations and RegressionLabels"
+_ALL_TARGETS = (
+    "HardLabels, StoredLabels, OnlineTeacher, EpochLabels, Representations, RegressionLabels and OrderedSteps"
+)
 
 
 def _plain(tensors: dict[str, Tensor], settings: dict[str, Any]) -> Tensor:
@@ -221,7 +223,7 @@ class DistilledSet:
         return storage.kept_fingerprint(self, *parts, *([self.settings] if self.settings else []))
 
     def target(self, kind: str) -> Any:
-        """What the set has of one kind: "hard", "stored", "online", "epochs", "representations" or "regression".
+        """What the set has of one kind: "hard", "stored", "online", "epochs", "representations", "regression" or "steps".
 
         Raises:
             DDLabError: an unknown kind, or one that this set does not have.

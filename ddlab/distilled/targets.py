@@ -100,8 +100,28 @@ class RegressionLabels:
         return self.values.numel()
 
 
-Targets = HardLabels | StoredLabels | OnlineTeacher | EpochLabels | Representations | RegressionLabels
-KINDS = ("hard", "stored", "online", "epochs", "representations", "regression")
+@dataclass(frozen=True, eq=False)
+class OrderedSteps:
+    """How a network is to be trained on the set: in which order, and at which rates (DD: Wang et al. 2018, arXiv 1811.10959).
+
+    Attributes:
+        rates: float32 [epochs, steps], of gradient descent, one for each step of each pass. The images stand in their order: each step
+            has n / steps of them.
+        labels: float32 [n, classes], of which the cross-entropy is taken in the place of class numbers, or None; they need not be
+            probabilities (SLDD: Sucholutsky & Schonlau 2021, arXiv 1910.02551).
+    """
+
+    rates: Tensor
+    labels: Tensor | None = None
+    kind: ClassVar[str] = "steps"
+
+    def storage_floats(self) -> int:
+        """Every rate and every value of a label counts."""
+        return self.rates.numel() + (0 if self.labels is None else self.labels.numel())
+
+
+Targets = HardLabels | StoredLabels | OnlineTeacher | EpochLabels | Representations | RegressionLabels | OrderedSteps
+KINDS = ("hard", "stored", "online", "epochs", "representations", "regression", "steps")
 
 
 def check_targets(targets: tuple[Targets, ...], images: int, classes: int) -> None:
@@ -122,6 +142,13 @@ def check_targets(targets: tuple[Targets, ...], images: int, classes: int) -> No
             representations.check_representations(target, images)
         elif isinstance(target, RegressionLabels):
             errors.check_tensor("labels of a regression", target.values, shape=[images, classes], dtype=torch.float32)
+        elif isinstance(target, OrderedSteps):
+            errors.check_tensor("rates of the steps", target.rates, shape=[None, None], dtype=torch.float32)
+            if not target.rates.numel() or images % target.rates.shape[1]:
+                allowed = f"float32 [epochs, steps], at least one of each, with steps that share {images} images evenly"
+                errors.fail("rates of the steps", allowed, target.rates)
+            if target.labels is not None:
+                errors.check_tensor("labels of the steps", target.labels, shape=[images, classes], dtype=torch.float32)
         else:
             shape = [None, images, classes]
             errors.check_tensor("labels of each epoch", target.logits, shape=shape, dtype=torch.float16)
@@ -155,6 +182,9 @@ def written(targets: tuple[Targets, ...]) -> tuple[dict[str, Tensor], dict[str, 
             tensors |= stored
         elif isinstance(target, RegressionLabels):
             tensors["targets/regression"] = target.values
+        elif isinstance(target, OrderedSteps):
+            tensors["targets/steps"] = target.rates
+            tensors |= {} if target.labels is None else {"targets/steps/labels": target.labels}
         else:
             tensors[f"targets/{target.kind}"] = target.logits
         if isinstance(target, EpochLabels):
@@ -183,6 +213,8 @@ def read(tensors: Mapping[str, Tensor], described: Mapping[str, Any]) -> tuple[T
         targets.append(EpochLabels(tensors["targets/epochs"], Views(**views), _names("teachers", about["teachers"])))
     if "targets/regression" in tensors:
         targets.append(RegressionLabels(tensors["targets/regression"]))
+    if "targets/steps" in tensors:
+        targets.append(OrderedSteps(tensors["targets/steps"], tensors.get("targets/steps/labels")))
     if "representations" in described:
         targets.append(representations.read(tensors, described["representations"]))
     return tuple(targets)

@@ -24,7 +24,7 @@ from ..runs import cache
 from ..runs import process as driver
 from ..runs.process import Inputs
 from ..runs.threads import using, wanted
-from ..training import supervised
+from ..training import ordered, supervised
 from ..training.accuracy import accuracy
 from ..training.relabelling import Teachers, as_teachers
 
@@ -78,6 +78,7 @@ def distinct_seeds(argument: str, given: Any) -> list[int]:
 
 Seeds = Annotated[Sequence[int], distinct_seeds]
 Jobs = Annotated[int, within(1)] | None
+Settings = supervised.Config | ordered.Config
 
 
 @checked
@@ -85,7 +86,7 @@ def evaluate(
     distilled: DistilledSet,
     data: ImageData,
     *,
-    labels: Annotated[str, among("hard", "stored", "online", "epochs", "regression")],
+    labels: Annotated[str, among("hard", "stored", "online", "epochs", "regression", "steps")],
     teacher: Teachers | None = None,
     network: NetworkSpec | str | None = None,
     seeds: Seeds = (0, 1, 2, 3, 4),
@@ -100,14 +101,17 @@ def evaluate(
     Nothing is selected on the test set: the last weights count, for every seed.
 
     Args:
-        labels: "hard", "stored", "online", "epochs" or "regression". It has no default, because what the labels give is the subject.
+        labels: "hard", "stored", "online", "epochs", "regression", or "steps": the set says its order, rates and labels. It has no
+            default, because what the labels give is the subject.
         teacher: one network or several, needed for "online"; must be those that the set names, in any order.
         network: the students' architecture, or the name of its family; default the config's.
         seeds: one student each; the same seeds pair two evaluations.
         config: how students are trained; default `supervised.Config.for_data(data)`, a small ConvNet. Its labels and seed are replaced.
             With labels "epochs" its views are those of the labels, so that seeds differ in the weights alone, and it may have no more
             epochs than these.
-            The published ResNet-18 students are `supervised.Config.paper()`.
+            The published ResNet-18 students are `supervised.Config.paper()`. With labels "steps" there is nothing to set: students have
+            the network that the set was made with, or `network`; they start from Xavier's draw for their seed, the seed of a set with a
+            fixed start its own, or from `teacher`.
         jobs: how many students are trained at once, each in a process of joblib's with as many threads as this one, so that the numbers
             are the same, bit for bit; None: one after another here, or what `joblib.parallel_config(...)` around the call says, which
             may spread them over the machines of a dask cluster.
@@ -129,7 +133,7 @@ def evaluate(
 class _Asked:
     """One evaluation before its students are trained."""
 
-    config: supervised.Config
+    config: Settings
     inputs: Inputs
     data: ImageData
     seeds: list[int]
@@ -171,7 +175,7 @@ def prepared(
     distilled: DistilledSet,
     data: ImageData,
     *,
-    labels: Annotated[str, among("hard", "stored", "online", "epochs", "regression")],
+    labels: Annotated[str, among("hard", "stored", "online", "epochs", "regression", "steps")],
     teacher: Teachers | None = None,
     network: NetworkSpec | str | None = None,
     seeds: Seeds = (0, 1, 2, 3, 4),
@@ -184,10 +188,15 @@ def prepared(
         warnings.warn(
             "distilled is not complete: its run was interrupted, and students learn from what there is.", stacklevel=4
         )
-    config = supervised.Config.for_data(data) if config is None else config
-    config = config.replace(labels=labels, **({} if network is None else {"network": network}))
+    own = {} if network is None else {"network": network}
+    if labels == "steps":
+        if config is not None:
+            errors.fail("config", "None for labels 'steps', for the set says how it is trained on", config)
+        settings: Any = ordered.Config.made_for(distilled, **own)
+    else:
+        settings = (config or supervised.Config.for_data(data)).replace(labels=labels, **own)
     inputs = Inputs(distilled=distilled, teachers=as_teachers(teacher, "teacher"), device=device)
-    return _Asked(config=config, inputs=inputs, data=data, seeds=list(seeds))
+    return _Asked(config=settings, inputs=inputs, data=data, seeds=list(seeds))
 
 
 def evaluations(
@@ -281,7 +290,7 @@ def check_like(distilled: DistilledSet, data: ImageData) -> None:
 
 
 def student_accuracy(
-    config: supervised.Config,
+    config: Settings,
     inputs: Inputs,
     data: ImageData,
     *,
@@ -293,20 +302,19 @@ def student_accuracy(
         return cache.remember(lambda: _tested(config, inputs, data, on_step), *key, device=inputs.device, count=count)
 
 
-def _key(config: supervised.Config, inputs: str, data: str) -> tuple[Any, ...]:
+def _key(config: Settings, inputs: str, data: str) -> tuple[Any, ...]:
     return "student accuracy", config, inputs, data
 
 
-def _tested(
-    config: supervised.Config, inputs: Inputs, data: ImageData, on_step: Callable[[driver.Step], None] | None
-) -> float:
-    student = driver.run(supervised, config, inputs, on_step=on_step)
+def _tested(config: Settings, inputs: Inputs, data: ImageData, on_step: Callable[[driver.Step], None] | None) -> float:
+    process = ordered if isinstance(config, ordered.Config) else supervised
+    student = driver.run(process, config, inputs, on_step=on_step)
     if cache.is_partial(student):
         raise KeyboardInterrupt("the student was still being trained")
     return accuracy(student.to(inputs.device), data)
 
 
-def _trained(config: supervised.Config, inputs: Inputs, data: ImageData, *, count: int) -> tuple[float, float]:
+def _trained(config: Settings, inputs: Inputs, data: ImageData, *, count: int) -> tuple[float, float]:
     """A student's test accuracy and its CPU-seconds, in whichever process, with so many threads."""
     start = time.process_time()
     if count > 1:

@@ -26,6 +26,8 @@ MODULES = {
     "distribution_matching": ("dm",),
     "kernel_inducing_points": ("kip",),
     "label_solve": ("ls",),
+    "dataset_distillation": ("dd",),
+    "soft_label_dataset_distillation": ("sldd",),
 }
 """NAME -> ALIASES (a test holds the two together; here so that a look-up does not import every method). The first alias is the
 name of the module; without one, NAME is."""

@@ -1,8 +1,8 @@
 """Networks: `spec` describes one, `initialise` draws its weights, `call` runs it on any weights.
 
 An architecture is a `NetworkSpec` in a config; its weights and buffers are a flat dict of tensors. `call` is the only place in ddlab
-that runs a network. Families: `convnet`, `vit`, and torchvision's in `zoo`; each has FAMILY, SMALLEST_IMAGE, CLASSIFIER, Options, build
-and last_conv. Your own: `register` a factory, or take a module as it is, torchvision's trained ones too (`from_module`).
+that runs a network. Families: `convnet`, `mlp`, `vit`, torchvision's in `zoo`; each has FAMILY, SMALLEST_IMAGE, CLASSIFIER, Options,
+build and last_conv. Your own: `register` a factory, or take a module as it is, torchvision's trained ones too (`from_module`).
 """
 
 from __future__ import annotations

@@ -4,10 +4,12 @@ supervised        teachers and students
 self_supervised   teachers without labels
 pretraining       networks that learn the representations of a distilled set
 rela              networks that learn a prior's targets and, beside or after them, by themselves
+ordered           students of a set that says its order and rates
+unrolled          training that is differentiated through
 losses            what these and the methods share
 relabelling       labels from one or several teachers, for a set of any method
 """
 
-from . import losses, pretraining, rela, relabelling, self_supervised, supervised
+from . import losses, ordered, pretraining, rela, relabelling, self_supervised, supervised, unrolled
 
-__all__ = ["losses", "pretraining", "rela", "relabelling", "self_supervised", "supervised"]
+__all__ = ["losses", "ordered", "pretraining", "rela", "relabelling", "self_supervised", "supervised", "unrolled"]

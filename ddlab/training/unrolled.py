@@ -17,7 +17,8 @@ recomputed    only theta_t and v_t of each step are kept, without a graph; going
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -61,6 +62,17 @@ def inner_step(
             learning_rate=inner.rate(step, learned), momentum=inner.momentum(step, learned),
         )  # fmt: skip
     return moved, state.velocity
+
+
+@contextmanager
+def diverging(name: str, step: int) -> Iterator[None]:
+    """Adds to a `NonFiniteError` from in here whose it is, and at which of its own steps."""
+    try:
+        yield
+    except NonFiniteError as problem:
+        raise NonFiniteError(
+            f"{name} must stay finite; given NaN or infinity in loss at step {step}; {problem}"
+        ) from problem
 
 
 def trained(inner: Inner, weights: Tensors, learned: Tensors) -> list[dict[str, Tensor]]:

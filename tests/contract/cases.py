@@ -15,17 +15,19 @@ from ddlab import methods, networks
 from ddlab.core import parameters
 from ddlab.core.randomness import generator
 from ddlab.data import ImageData, predefined_views
-from ddlab.distilled import DistilledSet, RegressionLabels, Representations
+from ddlab.distilled import DistilledSet, OrderedSteps, RegressionLabels, Representations
 from ddlab.methods import fadrm, selection
 from ddlab.methods.own import from_loss
 from ddlab.networks import Network
 from ddlab.runs import process
 from ddlab.runs.process import Inputs, Step
-from ddlab.training import pretraining, rela, self_supervised, supervised
+from ddlab.training import ordered, pretraining, rela, self_supervised, supervised
 from ddlab.training.relabelling import relabelled
 from ddlab.training.self_supervised import barlow_twins
 
 ANY_SIZE = "data and two teachers of any size"
+PLAIN_TEACHERS = "data and three teachers without batch norm"
+ORDERED = "set with ordered steps"
 SEVERAL = "set and two teachers"
 REGRESSION = "set with labels for a regression"
 LABELLED_VIEWS = "set with labels of each epoch"
@@ -61,7 +63,8 @@ def method_cases() -> Iterator[Case]:
             for choice in described.choices or ():
                 if choice != getattr(module.SMALL, field):
                     changed = module.SMALL.replace(**{field: choice})
-                    yield Case(f"{name}-{field}-{choice}", module, changed, "data and teacher")
+                    given = PLAIN_TEACHERS if choice == "pretrained" else "data and teacher"
+                    yield Case(f"{name}-{field}-{choice}", module, changed, given)
         if not module.NEEDS_TEACHER:
             yield Case(f"{name}-without-teacher", module, module.SMALL, "data")
     for kind in ("average", "k_means", "herding", "k_center"):
@@ -88,6 +91,9 @@ def training_cases() -> Iterator[Case]:
     yield Case("student-bfloat16", supervised, small.replace(precision="bfloat16"), "set and teacher")
     config = small.replace(labels="regression")
     yield Case("student-regression", supervised, config, REGRESSION)
+    for draw in ("xavier", "pytorch"):
+        changed = ordered.Config(network=networks.spec("mlp", width=4), initial_weights=draw)
+        yield Case(f"student-ordered-{draw}", ordered, changed, ORDERED)
     yield Case("student-plain", supervised, small.replace(network=PLAIN, mixup_alpha=0.0), "set and teacher")
 
 
@@ -134,7 +140,7 @@ def own_cases() -> Iterator[Case]:
 
 CASES = [*method_cases(), *own_cases(), *training_cases(), *other_training_cases(), *rela_cases()]
 NETWORKS = (  # processes that finish with a network
-    supervised, self_supervised, pretraining, rela, *map(ByObjective, self_supervised.OBJECTIVES.values())
+    supervised, ordered, self_supervised, pretraining, rela, *map(ByObjective, self_supervised.OBJECTIVES.values())
 )  # fmt: skip
 MATCHING = (  # published on small images
     "gradient_matching", "siamese_gradient_matching", "distribution_matching", "kernel_inducing_points", "label_solve",
@@ -143,7 +149,7 @@ MAIN = [  # one small config for each process: its `SMALL` where it is a method
     case
     for case in CASES
     if case.name in {*methods.names(), "from-loss-real", "teacher-hard-sgd", "student-online-sgd", "self-supervised-lars",
-                     "pretraining-sgd", "rela-barlow_twins"}
+                     "student-ordered-xavier", "pretraining-sgd", "rela-barlow_twins"}
 ]  # fmt: skip
 PROCESSES = [*map(methods.get, methods.names()), supervised, self_supervised, pretraining, rela]
 
@@ -165,6 +171,11 @@ def bundle(case: Case, data: ImageData, teacher: Network, distilled: DistilledSe
     if case.runs_on == SEVERAL:
         both = (teacher, networks.initialise(teacher.spec, seed=1))
         return Inputs(distilled=relabelled(distilled, both, labels="online"), teachers=both)
+    if case.runs_on == PLAIN_TEACHERS:
+        plain = PLAIN.for_data(data)
+        return Inputs(data=data, teachers=tuple(networks.initialise(plain, seed=seed) for seed in (0, 1, 2)))
+    if case.runs_on == ORDERED:
+        return Inputs(distilled=distilled.with_targets(OrderedSteps(torch.tensor([[0.1], [0.2], [0.3]]))))
     if case.runs_on == ANY_SIZE:
         pooled = networks.spec("shufflenet_v2_x0_5").for_data(data)
         return Inputs(data=data, teachers=tuple(networks.initialise(pooled, seed=seed) for seed in (0, 1)))

@@ -1,0 +1,78 @@
+"""Sets that are trained on in ordered steps: their rates, and labels that are learned or kept as class numbers; DD's and SLDD's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ..core import errors, randomness
+from ..core.parameters import Parameters, parameter
+from ..training.unrolled import Tensors
+
+SMOOTHING = 0.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class OrderedSet(Parameters):
+    """How many images a step has, and whether their labels are learned."""
+
+    images_per_class: int = parameter(
+        1, symbol=r"\mathrm{ipc}", range=(1, None), help="Images of each class in each step.", explorable=(1, 5)
+    )
+    steps: int = parameter(
+        10, range=(1, None), help="Steps in a pass, each with images of its own.", explorable=(1, 10)
+    )
+    learn_labels: bool = parameter(False, help="Labels are learned as well (SLDD).", explorable=True)
+    images: int | None = parameter(
+        None,
+        range=(1, None),
+        help="Images of a step where labels are learned: also fewer than classes. None: as without.",
+    )
+    initial_labels: str = parameter(
+        "class",
+        choices=("class", "smoothed", "even", "random"),
+        help="Learned labels begin as one-hot, as one-hot smoothed by .1, as 1 / classes, or as draws from [0, 1).",
+    )
+    softmax: bool = parameter(False, help="Learned labels are logits, of which the softmax counts.")
+    seed: int = parameter(0, range=(0, None), help="Of every draw; a student of the same seed has the fixed start.")
+
+    def rules(self) -> None:
+        """Another number of images than classes needs labels that are learned."""
+        super().rules()
+        if self.images is not None and not self.learn_labels:
+            errors.fail("images", "None without learn_labels", self.images)
+
+
+def learned_rates(raw: Tensor) -> Tensor:
+    """eta~ = softplus(raw), of any shape."""
+    return F.softplus(raw)
+
+
+def raw_rates(rates: Tensor) -> Tensor:
+    """The inverse of `learned_rates`, of rates above 0."""
+    return rates + (-torch.expm1(-rates)).log()
+
+
+def class_numbers(config: OrderedSet, classes: int) -> Tensor:
+    """int64 [steps * m]: classes in turn; where labels are learned, the ones they begin with."""
+    each = config.images or config.images_per_class * classes
+    return (torch.arange(each) % classes).repeat(config.steps)
+
+
+def first_labels(config: OrderedSet, classes: int) -> Tensor:
+    """float32 [steps * m, classes]: learned labels at the beginning."""
+    one_hot = F.one_hot(class_numbers(config, classes), classes).float()
+    if config.initial_labels == "random":
+        return torch.rand(one_hot.shape, generator=randomness.generator(config.seed, 0, "labels"))
+    share = {"class": 0.0, "smoothed": SMOOTHING, "even": 1.0}[config.initial_labels]
+    return (1 - share) * one_hot + share / classes
+
+
+def answers(config: OrderedSet, learned: Tensors, classes: int) -> Tensor:
+    """What the inner loss asks for: class numbers [n], or the learned labels [n, classes]."""
+    if not config.learn_labels:
+        return class_numbers(config, classes).to(learned["images"].device)
+    return learned["labels"].softmax(1) if config.softmax else learned["labels"]

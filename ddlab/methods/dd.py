@@ -1,0 +1,254 @@
+r"""DD: dataset distillation (Wang, Zhu, Torralba & Efros 2018, arXiv 1811.10959), and with learned labels SLDD (`sldd`).
+
+A network takes a few steps of gradient descent on the learned images, and the loss of where it ends, on real images, is differentiated
+through these steps: with respect to the images, and to the rate of each step. So the set is a training, images, order and rates together,
+and a student goes through it as it stands (`training.ordered`, `evaluate(labels="steps")`).
+
+Symbol         In code         Shape                          Unit
+x~             images          [steps * m, c, h, w]           normalised pixels; group s is seen in step s of each pass
+eta~           raw rates       [epochs, steps]                softplus of them is a rate: nats per squared weight, inverted
+y~             labels          [steps * m, classes]           learned where `learn_labels` (SLDD, arXiv 1910.02551)
+theta_0        start           as the network's weights       drawn by `starts`
+theta_N        N = epochs * steps of `ordered.inner`
+
+Equation                                                                                  Function
+eq 3  theta_{t+1} = theta_t - eta~_t grad l(x~_t, theta_t);  min L = l(x, theta_N)        ordered.inner, outer_loss
+eq 5  min E_{theta_0 ~ p} L, as the mean over `networks` draws                            starts, gradients
+      eta~ = log(1 + e^raw): rates stay above 0                                           learned_rates
+sec 3.5  a class is taken for another after one step: the same loss with real             real_batch
+         labels changed, from networks that are trained already
+
+As in the reference code Adam moves everything learned, with betas .5 and .999 and a rate that is halved every tenth of a run; images begin
+as N(0, 1), weights as Xavier's draw. Away from it: the real batch is drawn anew at each update, not pass by pass. The "94% with ten MNIST
+images" of the paper is one step and three passes, from one start; its 10 x 3 on a hundred images is for random starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from .. import networks
+from ..core import errors, optimisers, randomness
+from ..core.optimisers import AdamState
+from ..core.parameters import parameter, with_default
+from ..distilled import DistilledSet, OrderedSteps
+from ..networks import NetworkSpec
+from ..runs.look import Look, Number
+from ..runs.process import Inputs, require_data, require_teacher
+from ..training import ordered
+from ..training.unrolled import Inner, Tensors, diverging, outer_gradient
+from . import recovery
+from ._labelling import labelled_set
+from ._ordered_set import OrderedSet, answers, class_numbers, first_labels, learned_rates, raw_rates
+
+NAME = "dataset_distillation"
+ALIASES = ("dd",)
+NEEDS_TEACHER = False
+BETAS = (0.5, 0.999)
+_LENET = networks.spec("lenet")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(OrderedSet):
+    """Hyper-parameters. The defaults are those of the reference code for MNIST and random starts."""
+
+    epochs: int = parameter(3, range=(1, None), help="Passes, each with rates of its own.", explorable=(1, 10))
+    starts: str = parameter(
+        "random", choices=("fixed", "random", "pretrained"), explorable=True,
+        help="Where training starts: one draw of weights, a new one each time, or the networks that are handed in.",
+    )  # fmt: skip
+    networks: int = parameter(
+        4, range=(1, None), help="Starts over which an update is averaged; a fixed one is one.", explorable=(1, 8)
+    )
+    initial_weights: str = with_default(ordered.Config, "initial_weights", "xavier", source="reference code")
+    network: NetworkSpec = parameter(_LENET, help="Architecture, without batch norm; pretrained ones have their own.")
+    iterations: int = parameter(23_600, range=(1, None), help="Updates of the set.", explorable=(10, 500), step=10)
+    learning_rate: float = parameter(
+        0.01, range=(0, None), open_low=True, scale="log", help="Of Adam on all that is learned.", explorable=(1e-3, 0.1)
+    )  # fmt: skip
+    halvings: int = parameter(10, range=(0, 100), help="How often Adam's rate is halved in a run, evenly.")
+    initial_rate: float = parameter(
+        0.02, symbol=r"\tilde\eta_0", range=(0, None), open_low=True, scale="log", help="Of each step, at the beginning.",
+        explorable=(0.001, 0.5),
+    )  # fmt: skip
+    batch_size: int = parameter(1024, range=(1, None), unit="images", help="Real images in the loss.")
+    attacked_class: int | None = parameter(
+        None, range=(0, None), help="Real images of this class are called another one."
+    )
+    taken_for: int | None = parameter(None, range=(0, None), help="What they are called: the set poisons a network.")
+    recompute: bool = parameter(False, help="Compute steps again on the way back: memory of one step, more work.")
+
+    def rules(self) -> None:
+        """An attacked class is taken for another."""
+        super().rules()
+        if (self.attacked_class is None) is not (
+            self.taken_for is None
+        ) or self.attacked_class == self.taken_for is not None:
+            errors.fail("taken_for", "another class than attacked_class, or both None", self.taken_for)
+
+    @classmethod
+    def teaching(cls, **changes: Any) -> Self:
+        """Two CPU cores, 16 pixels, seconds: a perceptron, three steps on the same images, a hundred updates from one start."""
+        small: dict[str, Any] = {
+            "network": networks.spec("mlp"), "initial_weights": "pytorch", "steps": 1, "starts": "fixed", "iterations": 100,
+            "learning_rate": 0.05, "halvings": 0, "initial_rate": 0.1, "batch_size": 256,
+        }  # fmt: skip
+        return cls(**small | changes)
+
+    @classmethod
+    def paper(cls, dataset: str = "mnist", **changes: Any) -> Self:
+        """The published settings for "mnist" or "cifar10", the latter (and "cifar100", which has none) on a ConvNet in AlexNet's place."""
+        errors.check_choice("dataset", dataset, ("mnist", "cifar10", "cifar100"))
+        plain = networks.spec("convnet", norm="none")
+        colour: dict[str, Any] = {"network": plain, "initial_rate": 0.001, "iterations": 19_600}
+        return cls(**(colour if dataset != "mnist" else {}) | changes)
+
+
+@dataclass(frozen=True)
+class State:
+    """`step` updates done; what is learned, "images", "raw_rates" and perhaps "labels", and their optimiser."""
+
+    step: int
+    learned: dict[str, Tensor]
+    optimiser: AdamState
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One update: the loss after the last inner step, before the update, mean over the starts, []; the rates, [epochs, steps]."""
+
+    loss: Tensor
+    rates: Tensor
+
+
+def outer_loss(spec: NetworkSpec, weights: Tensors, images: Tensor, labels: Tensor) -> Tensor:
+    """Eq 3, the loss of the trained network: mean cross-entropy of real images [n, c, h, w] and class numbers [n]; []."""
+    return cross_entropy(networks.call(spec, weights, images)[0].logits, labels)
+
+
+def network_of(config: Config, inputs: Inputs) -> NetworkSpec:
+    """The architecture that is trained."""
+    if config.starts == "pretrained":
+        return require_teacher(NAME, inputs).spec
+    return config.network.for_data(require_data(NAME, inputs))
+
+
+def inner_of(config: Config, inputs: Inputs, buffers: Tensors) -> Inner:
+    """The ordered steps of a network with these buffers, as functions of what is learned."""
+    classes = require_data(NAME, inputs).classes
+    return ordered.inner(
+        network_of(config, inputs), buffers, epochs=config.epochs, steps=config.steps,
+        rates=lambda learned: learned_rates(learned["raw_rates"]), answers=lambda learned: answers(config, learned, classes),
+    )  # fmt: skip
+
+
+def starts(config: Config, inputs: Inputs, step: int) -> Iterable[dict[str, Tensor]]:
+    """theta_0 of each network of an update, by name."""
+    spec, options = network_of(config, inputs), {"device": inputs.device}
+    if config.starts == "fixed":
+        yield ordered.first_weights(spec, config.initial_weights, seed=config.seed, **options)
+    elif config.starts == "random":
+        for each in range(config.networks):
+            seed = randomness.derived_seed(config.seed, step * config.networks + each, "start")
+            yield ordered.first_weights(spec, config.initial_weights, seed=seed, **options)
+    else:
+        drawn = torch.randperm(len(inputs.teachers), generator=randomness.generator(config.seed, step, "start"))
+        yield from (inputs.teachers[number].weights for number in drawn[: config.networks].tolist())
+
+
+def real_batch(config: Config, inputs: Inputs, step: int) -> tuple[Tensor, Tensor]:
+    """Random real images [n, c, h, w] and their classes [n]."""
+    data = require_data(NAME, inputs)
+    order = torch.randperm(len(data.train_labels), generator=randomness.generator(config.seed, step, "real images"))
+    rows = order[: config.batch_size]
+    labels = data.train_labels[rows]
+    if config.attacked_class is not None:
+        labels = torch.where(labels == config.attacked_class, config.taken_for or 0, labels)
+    return data.normalised(rows, device=inputs.device), labels.to(inputs.device)
+
+
+def gradients(config: Config, inputs: Inputs, step: int, learned: Tensors) -> tuple[Tensor, dict[str, Tensor]]:
+    """Eq 5: the mean loss [] over the starts of an update, and its gradient by name."""
+    spec, (images, labels) = network_of(config, inputs), real_batch(config, inputs, step)
+    found = []
+    for start in starts(config, inputs, step):
+        weights, buffers = ordered.parted(spec, start)
+        found.append(
+            outer_gradient(
+                inner_of(config, inputs, buffers), weights, learned,
+                lambda last, _, buffers=buffers: outer_loss(spec, {**buffers, **last}, images, labels),
+                recompute=config.recompute,
+            )
+        )  # fmt: skip
+    slopes = {name: torch.stack([each[1][name] for each in found]).mean(0) for name in learned}
+    return torch.stack([each[0] for each in found]).mean(), slopes
+
+
+def total_steps(config: Config, inputs: Inputs) -> int:
+    """Updates of a whole run."""
+    return config.iterations
+
+
+def init(config: Config, inputs: Inputs) -> State:
+    """Noise images, equal rates, and labels where they are learned.
+
+    Raises:
+        DDLabError: no data, no network where `starts` asks for one, or a network with batch norm.
+    """
+    data = require_data(NAME, inputs)
+    ordered.check_plain(network_of(config, inputs))
+    for name in ("attacked_class", "taken_for"):
+        if (getattr(config, name) or 0) >= data.classes:
+            errors.fail(name, f"below {data.classes}, the number of classes", getattr(config, name))
+    count = len(class_numbers(config, data.classes))
+    learned = {"images": recovery.noise_images(data, count, seed=config.seed, batch=0, device=inputs.device)}
+    learned["raw_rates"] = raw_rates(torch.full((config.epochs, config.steps), config.initial_rate)).to(inputs.device)
+    if config.learn_labels:
+        learned["labels"] = first_labels(config, data.classes).to(inputs.device)
+    return State(0, learned, optimisers.adam_init(learned))
+
+
+def update(config: Config, inputs: Inputs, state: State, *, name: str = NAME) -> tuple[State, Trace]:
+    """One update of all that is learned."""
+    with diverging(name, state.step + 1):
+        loss, slopes = gradients(config, inputs, state.step, state.learned)
+    halved = config.halvings * state.step // config.iterations
+    learned, optimiser = optimisers.adam_update(
+        state.learned, slopes, state.optimiser, learning_rate=config.learning_rate * 0.5**halved, betas=BETAS
+    )
+    return State(state.step + 1, learned, optimiser), Trace(loss, learned_rates(state.learned["raw_rates"]))
+
+
+def finish(config: Config, inputs: Inputs, state: State, *, name: str = NAME) -> DistilledSet:
+    """The images with their order, rates and labels; class numbers beside learned labels are the largest of each."""
+    classes = require_data(NAME, inputs).classes
+    rates = learned_rates(state.learned["raw_rates"]).detach().cpu()
+    learned = answers(config, state.learned, classes).detach().cpu() if config.learn_labels else None
+    labels = class_numbers(config, classes) if learned is None else learned.argmax(1)
+    told = {"method": name, "config": config.to_dict(), "step": state.step}
+    told["network"] = network_of(config, inputs).to_dict()
+    plain = replace(inputs, teachers=())  # networks that training starts from say nothing of the images
+    made = labelled_set(
+        state.learned["images"], labels, plain, complete=state.step >= config.iterations, provenance=told
+    )
+    return made.with_targets(OrderedSteps(rates, learned))
+
+
+def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
+    """The images of all steps, the loss and the mean rate."""
+    found = (
+        {} if trace is None else {"loss": Number(trace.loss, "nats", scale="log"), "rate": Number(trace.rates.mean())}
+    )
+    labels = class_numbers(config, require_data(NAME, inputs).classes).to(state.learned["images"].device)
+    return Look(state.learned["images"], labels, found, running="start" if trace is None else "train")
+
+
+SMALL = Config(  # for the contract tests
+    network=networks.spec("mlp", width=4), steps=2, epochs=2, networks=2, iterations=4, batch_size=8, initial_rate=0.1
+)

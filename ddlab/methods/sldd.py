@@ -1,0 +1,55 @@
+r"""SLDD: soft-label dataset distillation (Sucholutsky & Schonlau 2021, IJCNN, arXiv 1910.02551).
+
+DD with labels that are learned as well, by the same Adam: each image may say something of every class, so that a set may hold fewer images
+than there are classes.
+
+Symbol       In code    Shape                     Unit
+y~           labels     [steps * m, classes]      of the inner cross-entropy's targets, not probabilities unless `softmax`
+
+Equation                                                                                   Function
+alg 1  l(x~, y~, theta) = - mean sum_c y~_c log softmax(f(x~; theta))_c; Adam moves y~     `ordered.inner`, `dd.update`
+
+Without `learn_labels` it is DD bit for bit. As in the reference code labels begin as one-hot.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..core.parameters import with_default
+from ..distilled import DistilledSet
+from ..runs.process import Inputs, require_data
+from . import dd
+from .dd import State, Trace, look, total_steps
+
+NAME = "soft_label_dataset_distillation"
+ALIASES = ("sldd",)
+NEEDS_TEACHER = False
+
+__all__ = ["Config", "State", "Trace", "finish", "init", "look", "total_steps", "update"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(dd.Config):
+    """DD's hyper-parameters, with labels that are learned."""
+
+    learn_labels: bool = with_default(dd.Config, "learn_labels", True, source="algorithm 1")
+
+
+def init(config: Config, inputs: Inputs) -> State:
+    """DD's: noise images, equal rates, and the labels they begin with. Errors as there."""
+    require_data(NAME, inputs)
+    return dd.init(config, inputs)
+
+
+def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
+    """One update of images, rates and labels."""
+    return dd.update(config, inputs, state, name=NAME)
+
+
+def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
+    """As DD's, whose labels are the learned ones."""
+    return dd.finish(config, inputs, state, name=NAME)
+
+
+SMALL = Config(**{**vars(dd.SMALL), "learn_labels": True, "images": 2})  # for the contract tests

@@ -1,0 +1,190 @@
+r"""Training in ordered steps, as a process: how a network learns from a set that says which images come when, and at which rate.
+
+A set with the target "steps" (`distilled.OrderedSteps`; dataset distillation, Wang et al. 2018, arXiv 1811.10959) is a whole training:
+its images in S groups, a rate for each group and each of E passes over them. Nothing is shuffled, augmented, decayed or averaged:
+
+    theta_{t+1} = theta_t - r_t grad l(theta_t; images and labels of group t mod S),   t = 0 to E S - 1        `inner`, and `unrolled`
+    l   the mean cross-entropy with class numbers, or with labels that are learned and need not be probabilities
+
+Weights begin as in the reference code, by Xavier's draw, as PyTorch draws them, or are those of a network handed in (`first_weights`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from .. import networks
+from ..core import errors, optimisers, randomness
+from ..core.errors import DDLabError
+from ..core.parameters import Parameters, parameter
+from ..distilled import DistilledSet
+from ..networks import Network, NetworkSpec
+from ..runs.look import Look, Number
+from ..runs.process import Inputs
+from .trained import trained_network
+from .unrolled import Inner, Tensors
+
+NAME = "ordered_training"
+_LENET = networks.spec("lenet")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(Parameters):
+    """All else is said by the set."""
+
+    labels: ClassVar[str] = "steps"
+    network: NetworkSpec = parameter(_LENET, help="Architecture; without batch norm.")
+    initial_weights: str = parameter(
+        "xavier",
+        choices=("xavier", "pytorch"),
+        help="Xavier's normal draw with gain 1 and zero biases, or PyTorch's own, which is half as wide in a perceptron.",
+    )
+    seed: int = parameter(
+        0, range=(0, None), help="Of the first weights; of several networks handed in it takes one in turn."
+    )
+
+    @classmethod
+    def made_for(cls, distilled: DistilledSet, **changes: Any) -> Self:
+        """With the network and the draw of its first weights that the set's provenance names."""
+        distilled.target("steps")
+        told, own = distilled.provenance, dict[str, Any]()
+        if "network" in told:
+            named = NetworkSpec.from_dict(told["network"])
+            own["network"] = replace(named, channels=None, classes=None, image_size=None)
+        if "initial_weights" in told.get("config", {}):
+            own["initial_weights"] = told["config"]["initial_weights"]
+        return cls(**own | changes)
+
+
+@dataclass(frozen=True)
+class State:
+    """`step` updates done; the weights by name."""
+
+    step: int
+    weights: dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One update: the loss before it, [], and its rate."""
+
+    loss: Tensor
+    rate: float
+
+
+def check_plain(spec: NetworkSpec) -> None:
+    """Raise for a network with batch norm, whose running statistics gradient descent does not move."""
+    if networks.batch_norm_layers(spec):
+        errors.fail("network", "one without batch norm (mlp, lenet, a convnet with norm='instance')", spec.title)
+
+
+def first_weights(spec: NetworkSpec, draw: str, *, seed: int, device: torch.device | str = "cpu") -> dict[str, Tensor]:
+    """By name: PyTorch's own draw, or Xavier's normal one (Glorot & Bengio 2010) with gain 1, zero biases and scales of one."""
+    draws = randomness.generator(seed, 0, "xavier")
+    weights = networks.initialise(spec, seed=seed).weights
+    for name, value in weights.items() if draw == "xavier" else ():
+        if value.ndim > 1:
+            torch.nn.init.xavier_normal_(value, generator=draws)
+        else:
+            value.fill_(0.0 if name.endswith("bias") else 1.0)
+    return {name: value.to(device) for name, value in weights.items()}
+
+
+def inner(
+    spec: NetworkSpec,
+    buffers: Tensors,
+    *,
+    epochs: int,
+    steps: int,
+    rates: Callable[[Tensors], Tensor],
+    answers: Callable[[Tensors], Tensor],
+) -> Inner:
+    """The ordered steps on the learned tensor "images" [n, c, h, w], of which step t takes group t mod `steps`.
+
+    Args:
+        buffers: of the network, by name. rates: learned -> [epochs, steps].
+        answers: learned -> class numbers int64 [n], or labels [n, classes].
+    """
+
+    def loss(step: int, weights: Tensors, learned: Tensors) -> Tensor:
+        images, labels = (values.chunk(steps)[step % steps] for values in (learned["images"], answers(learned)))
+        return F.cross_entropy(networks.call(spec, {**buffers, **weights}, images)[0].logits, labels)
+
+    return Inner(steps=epochs * steps, loss=loss, rate=lambda step, learned: rates(learned).flatten()[step])
+
+
+def parted(spec: NetworkSpec, weights: Tensors) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """(what gradient descent moves, buffers, which stay), by name."""
+    names = networks.parameter_names(spec)
+    return {name: weights[name] for name in names}, {n: value for n, value in weights.items() if n not in names}
+
+
+def total_steps(config: Config, inputs: Inputs) -> int:
+    """Epochs times steps of the set."""
+    return _set(inputs).target("steps").rates.numel()
+
+
+def init(config: Config, inputs: Inputs) -> State:
+    """The draw for the seed, or the weights of the network handed in.
+
+    Raises:
+        DDLabError: no set, one without ordered steps, or a network with batch norm.
+    """
+    total_steps(config, inputs)
+    spec = config.network.for_data(_set(inputs))
+    check_plain(spec)
+    weights = first_weights(spec, config.initial_weights, seed=config.seed, device=inputs.device)
+    if inputs.teachers:
+        start = inputs.teachers[config.seed % len(inputs.teachers)]
+        if start.spec != spec:
+            errors.fail("teacher", f"a {spec.title}, like the student that starts from it", start.spec.title)
+        weights = start.weights
+    return State(0, weights)
+
+
+def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
+    """One ordered step."""
+    made = _set(inputs)
+    target = made.target("steps")
+    answers = made.labels if target.labels is None else target.labels
+    learned = {name: value.to(inputs.device) for name, value in (("images", made.images), ("labels", answers))}
+    spec = config.network.for_data(made)
+    weights, buffers = parted(spec, state.weights)
+    told = inner(
+        spec, buffers, epochs=target.rates.shape[0], steps=target.rates.shape[1], rates=lambda _: target.rates,
+        answers=lambda given: given["labels"],
+    )  # fmt: skip
+    leaves = {name: value.detach().requires_grad_() for name, value in weights.items()}
+    with torch.enable_grad():
+        loss = told.loss(state.step, leaves, learned)
+        slopes = torch.autograd.grad(loss, list(leaves.values()))
+    rate = float(target.rates.flatten()[state.step])
+    gradients = dict(zip(weights, slopes, strict=True))
+    moved, _ = optimisers.sgd_update(weights, gradients, optimisers.sgd_init(weights), learning_rate=rate)
+    return State(state.step + 1, {**moved, **buffers}), Trace(loss.detach(), rate)
+
+
+def finish(config: Config, inputs: Inputs, state: State) -> Network:
+    """The network with its weights, and whether its training was complete in `provenance`."""
+    return trained_network(
+        config.network.for_data(_set(inputs)), state.weights, process=NAME, config=config, inputs=inputs, step=state.step,
+        total=total_steps(config, inputs),
+    )  # fmt: skip
+
+
+def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
+    """The loss and the rate of the step."""
+    numbers = {} if trace is None else {"loss": Number(trace.loss, "nats", scale="log"), "rate": Number(trace.rate)}
+    return Look(numbers=numbers)
+
+
+def _set(inputs: Inputs) -> DistilledSet:
+    if inputs.distilled is None:
+        raise DDLabError("distilled must be given: a set with ordered steps; given None.")
+    return inputs.distilled
