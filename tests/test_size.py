@@ -17,15 +17,15 @@ ROOMS = {
     "ddlab/networks": 1527,
     "ddlab/distilled": 1469,
     "ddlab/runs": 1434,
-    "ddlab/training": 3573,
-    "ddlab/methods": 5957,
+    "ddlab/training": 3582,
+    "ddlab/methods": 5960,
     "ddlab/evaluation": 2037,
     "ddlab/theory": 1380,
     "ddlab/records": 98,
     "ddlab/figures": 3367,
     "ddlab/explorers": 2731,
-    "ddlab/lessons": 6793,
-    "tests": 29744,
+    "ddlab/lessons": 7151,
+    "tests": 29862,
 }
 
 

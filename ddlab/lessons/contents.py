@@ -128,6 +128,15 @@ LESSONS: dict[str, Budget] = {
         megabytes=1100,
         minutes=30,
     ),
+    "60_learning_through_training": Budget(
+        folder="learning_through_training",
+        title="Learning through training",
+        finds="whom ten images teach that are learned through N steps of training (DD, SLDD)",
+        wall_seconds=90,
+        cpu_seconds=180,
+        megabytes=1100,
+        minutes=36,
+    ),
     "90_theorems_on_trial": Budget(
         folder="theorems_on_trial",
         title="Theorems on trial",
@@ -141,17 +150,14 @@ LESSONS: dict[str, Budget] = {
 
 
 def index(folder: str = "") -> str:
-    """The lessons as a Markdown table with links: what a reader finds out, minutes to read, seconds to run.
+    """The lessons as a Markdown table with links: what a reader finds out, and minutes to read.
 
     Args:
         folder: where the notebooks are, seen from the page that shows the table: "" beside them, "notebooks/" from the README.
     """
     check_text("folder", folder)
-    lines = ["| | lesson | you find out | read | run |", "|---|---|---|---|---|"]
+    lines = ["| | lesson | you find out | read |", "|---|---|---|---|"]
     for name, lesson in LESSONS.items():
         number = name.partition("_")[0]
-        lines.append(
-            f"| {number} | [{lesson.title}]({folder}{name}.ipynb) | {lesson.finds} | {lesson.minutes} min "
-            f"| {lesson.wall_seconds:g} s |"
-        )
+        lines.append(f"| {number} | [{lesson.title}]({folder}{name}.ipynb) | {lesson.finds} | {lesson.minutes} min |")
     return "\n".join(lines)

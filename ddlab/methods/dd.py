@@ -158,8 +158,11 @@ def starts(config: Config, inputs: Inputs, step: int) -> Iterable[dict[str, Tens
             seed = randomness.derived_seed(config.seed, step * config.networks + each, "start")
             yield ordered.first_weights(spec, config.initial_weights, seed=seed, **options)
     else:
-        drawn = torch.randperm(len(inputs.teachers), generator=randomness.generator(config.seed, step, "start"))
-        yield from (inputs.teachers[number].weights for number in drawn[: config.networks].tolist())
+        numbers = list(range(len(inputs.teachers)))
+        if len(numbers) > config.networks:
+            draws = randomness.generator(config.seed, step, "start")
+            numbers = torch.randperm(len(numbers), generator=draws)[: config.networks].tolist()
+        yield from (inputs.teachers[number].weights for number in numbers)
 
 
 def real_batch(config: Config, inputs: Inputs, step: int) -> tuple[Tensor, Tensor]:

@@ -11,6 +11,7 @@ Weights begin as in the reference code, by Xavier's draw, as PyTorch draws them,
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -26,7 +27,7 @@ from ..core.parameters import Parameters, parameter
 from ..distilled import DistilledSet
 from ..networks import Network, NetworkSpec
 from ..runs.look import Look, Number
-from ..runs.process import Inputs
+from ..runs.process import Inputs, run
 from .trained import trained_network
 from .unrolled import Inner, Tensors
 
@@ -182,6 +183,14 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
     """The loss and the rate of the step."""
     numbers = {} if trace is None else {"loss": Number(trace.loss, "nats", scale="log"), "rate": Number(trace.rate)}
     return Look(numbers=numbers)
+
+
+def after_steps(distilled: DistilledSet, start: Network) -> Network:
+    """A network of one's own after the steps of a set: what it is taught, or what poisons it."""
+    changes = {"network": replace(start.spec, channels=None, classes=None, image_size=None)}
+    return run(
+        sys.modules[__name__], Config.made_for(distilled, **changes), Inputs(distilled=distilled, teachers=(start,))
+    )
 
 
 def _set(inputs: Inputs) -> DistilledSet:

@@ -29,7 +29,7 @@ from ddlab import networks, theory
 from ddlab.core.randomness import derived_seed, generator
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet, shift_models
-from ddlab.methods import boost, dc, dm, dwa, fadrm, kip, krr_st, recovery, selection, sre2l
+from ddlab.methods import boost, dc, dd, dm, dwa, fadrm, kip, krr_st, recovery, selection, sre2l
 from ddlab.methods import rela as rela_d
 from ddlab.methods.kernels import KernelSpec, kernel_matrix
 from ddlab.networks import Network
@@ -455,6 +455,23 @@ def learned() -> Found:
     return with_kernel(images, functools.partial(kernel_matrix, KernelSpec()))
 
 
+def perceptron() -> Network:
+    return networks.initialise(networks.spec("mlp", width=6).for_data(data_of()), seed=1)
+
+
+def unrolled(source: str) -> Found:
+    page, data = run(source, functional_call=torch.func.functional_call), data_of()
+    inputs = Inputs(data=data, device="cpu")
+    images = doubled(dd.init(dd.Config.teaching(seed=SEED), inputs).learned["images"])
+    return list(page["distil"](data.normalised(), data.train_labels, perceptron().module(), images, 3, updates=UPDATES))
+
+
+def distilled_by_the_library() -> Found:
+    config = dd.Config.teaching(starts="pretrained", iterations=UPDATES, seed=SEED)
+    state = updated(dd, config, Inputs(data=data_of(), teachers=(perceptron(),), device="cpu"))
+    return [state.learned["images"], torch.log1p(torch.exp(state.learned["raw_rates"])).flatten()]
+
+
 ROWS: dict[str, Row] = {
     "05 DM": Row(
         "05_matching",
@@ -486,6 +503,14 @@ ROWS: dict[str, Row] = {
     "41 Boost": Row("41_views", pair, paired, ("falling.step()", "None")),
     "45 ReLA": Row("45_representations", represent, represented, ("if step in (0, switch)", "if step in (0,)")),
     "50 KIP": Row("50_kernels", learn, learned, ("ridge * K", "0 * K")),
+    "60 DD": Row(
+        "60_learning_through_training",
+        unrolled,
+        distilled_by_the_library,
+        ("rate * slope for", "0.1 * slope for"),
+        taped=True,
+        tolerance=1e-5,  # the first rates come from another formula in float32
+    ),
 }
 
 

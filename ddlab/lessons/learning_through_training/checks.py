@@ -1,0 +1,109 @@
+"""Lesson 60: the checks of its exercises."""
+
+from __future__ import annotations
+
+import statistics
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from ... import data
+from ...core.errors import DDLabError
+from ...methods import dd
+from .lab import World
+
+_WORK = 1000  # steps of training: updates x starts x N
+_MOST_STEPS = 5
+_AHEAD = 0.03  # of accuracy
+
+
+def _learned(real: Tensor, answers: Tensor, model: nn.Module, images: Tensor, steps: int, cut: bool) -> Tensor:
+    """The images after two updates, with the gradient through all steps or through the last one."""
+    images, raw = images.clone().requires_grad_(), torch.full((steps,), 0.1).expm1().log().requires_grad_()
+    adam = torch.optim.Adam([images, raw], lr=0.05, betas=(0.5, 0.999))
+    for _ in range(2):
+        theta: dict[str, Tensor] = dict(model.named_parameters())
+        for step, rate in enumerate(F.softplus(raw)):
+            if cut and step == steps - 1:
+                theta = {name: value.detach().requires_grad_() for name, value in theta.items()}
+            loss = F.cross_entropy(functional_call(model, theta, (images,)), torch.arange(10))
+            slopes = torch.autograd.grad(loss, tuple(theta.values()), create_graph=True)
+            theta = {name: theta[name] - rate * slope for name, slope in zip(theta, slopes, strict=True)}
+        rows = torch.randperm(len(real))[:256]
+        adam.zero_grad()
+        F.cross_entropy(functional_call(model, theta, (real[rows],)), answers[rows]).backward()
+        adam.step()
+    return images.detach()
+
+
+def check_shortcut(answer: Any) -> tuple[bool, str]:
+    """Exercise 1: `distil` with its gradient cut before the last step."""
+    if not callable(answer):
+        return False, "Write a function with the arguments of distil."
+    draws = torch.Generator().manual_seed(5)
+    real, answers = torch.randn((40, 1, 8, 8), generator=draws), torch.arange(40) % 10
+    images, model = torch.randn((10, 1, 8, 8), generator=draws), nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
+    with torch.no_grad():
+        for value in model.parameters():
+            value.copy_(torch.randn(value.shape, generator=draws) / 8)
+    found = []
+    for cut in (True, False):
+        torch.manual_seed(0)
+        found.append(_learned(real, answers, model, images, 3, cut))
+    torch.manual_seed(0)
+    try:
+        theirs: Any = answer(real, answers, model, images.clone(), 3, updates=2)
+        given = torch.as_tensor(theirs[0]).detach()
+    except Exception as problem:
+        return False, f"Your function raised {type(problem).__name__}: {problem}."
+    if given.shape != images.shape:
+        return False, f"Images of shape {[*images.shape]} come first; yours have {[*given.shape]}."
+    if torch.allclose(given, found[0], atol=1e-5):
+        return (
+            True,
+            "The memory of one step instead of N; the images no longer know what they do to the steps before the last.",
+        )
+    if torch.allclose(given, found[1], atol=1e-5):
+        return False, "These are the images of distil itself: nothing is cut."
+    if torch.equal(given, images):
+        return False, "Your images do not move: the last step itself must stay in the graph."
+    return (
+        False,
+        "Measured: other images than with a detach before the last step alone. Is the first step cut, or each?",
+    )
+
+
+def check_carry(answer: Any) -> tuple[bool, str]:
+    """Exercise 2: a Config whose ten images beat class means from other starts, for so much work."""
+    if not isinstance(answer, dd.Config):
+        return False, "Give a Config: dd.Config.teaching(...)."
+    usual = dd.Config.teaching()
+    for name in ("network", "images_per_class", "steps", "initial_weights"):
+        if getattr(answer, name) != getattr(usual, name):
+            return False, f"Leave {name} as it is in dd.Config.teaching()."
+    if answer.starts == "pretrained" or answer.epochs > _MOST_STEPS:
+        return False, f"Starts are fixed or random here, and N (epochs) is {_MOST_STEPS} at most."
+    work = answer.iterations * (answer.networks if answer.starts == "random" else 1) * answer.epochs
+    if work > _WORK:
+        return False, f"That trains for {work:,} steps (iterations x networks x epochs); {_WORK:,} may be spent."
+    world = World(data.load("digits"))
+    try:
+        world.of(answer).advance()
+    except DDLabError as problem:
+        return False, f"No images are left: {problem}"
+    silent: Any = lambda words, share: None  # noqa: E731
+    others = statistics.fmean(world.scores(answer, watch=silent)[1:])
+    rival = world.rival(answer, watch=silent)
+    said = f"Measured: {others:.1%} from five other starts; class means reach {rival:.1%} in as many steps."
+    if others < rival + _AHEAD:
+        return (
+            False,
+            f"{said} Be {_AHEAD:.0%} ahead. Who must the images have met in order to serve a start they do not know?",
+        )
+    return True, said
+
+
+CHECKS = {"shortcut": check_shortcut, "carry": check_carry}
