@@ -12,11 +12,13 @@ NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 # Each control that can be seen: the number of its explorer, the explorer's title, its label, and what it is.
 _CONTROLS = """() => [...document.querySelectorAll('.jp-Notebook .ddlab-explorer')].flatMap((explorer, number) => {
   const title = explorer.querySelector('.ddlab-title')?.textContent ?? '';
-  const seen = (element) => element.offsetParent !== null && !element.disabled && !element.querySelector(':disabled');
+  const visible = (element) => element.offsetParent !== null;
+  const moves = ({element}) => !element.disabled && !element.querySelector(':disabled');
   const label = (element) => element.closest('.jupyter-widgets')?.querySelector('.widget-label')?.textContent ?? '';
   return [['slider', '.noUi-handle'], ['buttons', '.widget-toggle-buttons'], ['list', '.widget-dropdown select']].flatMap(
-    ([kind, selector]) => [...explorer.querySelectorAll(selector)].filter(seen).map(
-      (element) => ({explorer: number, title, kind, label: label(element.parentElement.closest('.jupyter-widgets') ?? element)})));
+    ([kind, selector]) => [...explorer.querySelectorAll(selector)].filter(visible).map((element, place) => ({element, place}))
+      .filter(moves).map(({element, place}) => (
+        {explorer: number, title, kind, place, label: label(element.parentElement.closest('.jupyter-widgets') ?? element)})));
 })"""
 # What is drawn or said: of plots how often, pictures by their bytes, tables and the sentence (which says what waits) by their text.
 _DRAWN = """(number) => { const explorer = document.querySelectorAll('.jp-Notebook .ddlab-explorer')[number];
@@ -26,7 +28,7 @@ _DRAWN = """(number) => { const explorer = document.querySelectorAll('.jp-Notebo
 
 
 class Control(NamedTuple):
-    """One control on the page: the `place`-th of its kind in explorer number `explorer`."""
+    """One control on the page: the `place`-th that is visible of its kind in explorer number `explorer`."""
 
     explorer: int
     title: str
@@ -44,11 +46,7 @@ def controls(opened: NotebookPage) -> list[Control]:
         if button.is_visible():
             button.click()
     opened.page.wait_for_timeout(500)
-    found: list[Control] = []
-    for one in opened.page.evaluate(_CONTROLS):
-        place = sum((each.explorer, each.kind) == (one["explorer"], one["kind"]) for each in found)
-        found.append(Control(place=place, **one))
-    return found
+    return [Control(**one) for one in opened.page.evaluate(_CONTROLS)]
 
 
 def move(opened: NotebookPage, control: Control) -> None:

@@ -20,7 +20,7 @@ def test_a_lesson_as_a_reader_uses_it(open_notebook, lesson) -> None:
     assert opened.problems() == []
     assert all(plot["traces"] for plot in opened.plots()), "no plot is empty"
     still = [str(control) for control in controls(opened) if not redraws(opened, control)]
-    assert still == [], "these controls redraw nothing"
+    assert still == [], f"these controls redraw nothing: {still}"
     assert opened.problems() == []
     in_both_themes(opened, lesson.stem)
     after_a_reload(opened, len([plot for plot in opened.plots() if plot["alt"]]))

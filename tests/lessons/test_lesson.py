@@ -12,7 +12,6 @@ import ddlab
 from ddlab.core.errors import DDLabError
 from ddlab.lessons import LESSONS, Prediction
 from ddlab.lessons import lesson as frame
-from ddlab.lessons.inverting_a_network import checks as inverting_a_network
 from ddlab.lessons.inverting_a_network.checks import CHECKS
 from ddlab.methods import sre2l
 
@@ -117,7 +116,8 @@ def test_checks_take_the_right_answer_and_give_hints_for_wrong_ones(exercise: st
 @pytest.mark.slow
 def test_the_setting_exercise_runs_what_it_is_given(capsys) -> None:
     """On the lesson's digits: .0101 changes nothing that can be measured, 100 loses the digits, 1 is right."""
-    data, teacher = inverting_a_network.trained_on_digits()
+    data = ddlab.data.load("digits")
+    teacher = ddlab.train_teacher(data, progress=False)
     usual = sre2l.Config.teaching()
     run, lesson = ddlab.Run(sre2l, usual, ddlab.Inputs(data=data, teachers=(teacher,))).advance(), ddlab.start(NAME)
     assert lesson.check("setting", (run, usual.replace(lambda_var=1.0)))
@@ -142,17 +142,6 @@ def test_a_wrong_answer_raises_where_solutions_are_tested(monkeypatch: pytest.Mo
     assert lesson.check("bytes", RIGHT["bytes"])
     with pytest.raises(AssertionError, match="'bytes' is not right: One image"):
         lesson.check("bytes", 1.0)
-
-
-@pytest.mark.slow
-def test_pairs_share_their_seeds_and_differ_between_pairs() -> None:
-    data, teacher = inverting_a_network.trained_on_digits()
-    one = inverting_a_network.three_sets(data, teacher, seed=1)
-    same = inverting_a_network.three_sets(data, teacher, seed=1)
-    other = inverting_a_network.three_sets(data, teacher, seed=2)
-    for name, chosen in one.as_dict().items():
-        assert torch.equal(chosen.images, same.as_dict()[name].images)
-        assert not torch.equal(chosen.images, other.as_dict()[name].images)
 
 
 def test_a_static_figure_is_shown_with_its_words(monkeypatch) -> None:
