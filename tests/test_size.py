@@ -15,17 +15,17 @@ ROOMS = {
     "ddlab/core": 1494,
     "ddlab/data": 2068,
     "ddlab/networks": 1527,
-    "ddlab/distilled": 1469,
+    "ddlab/distilled": 1479,
     "ddlab/runs": 1434,
-    "ddlab/training": 3582,
-    "ddlab/methods": 5960,
+    "ddlab/training": 3645,
+    "ddlab/methods": 6215,
     "ddlab/evaluation": 2037,
     "ddlab/theory": 1380,
     "ddlab/records": 98,
     "ddlab/figures": 3367,
     "ddlab/explorers": 2731,
-    "ddlab/lessons": 7151,
-    "tests": 29862,
+    "ddlab/lessons": 7158,
+    "tests": 29977,
 }
 
 

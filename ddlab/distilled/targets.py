@@ -107,13 +107,20 @@ class OrderedSteps:
     Attributes:
         rates: float32 [epochs, steps], of gradient descent, one for each step of each pass. The images stand in their order: each step
             has n / steps of them.
+        passes: how often a network goes through all these steps.
         labels: float32 [n, classes], of which the cross-entropy is taken in the place of class numbers, or None; they need not be
             probabilities (SLDD: Sucholutsky & Schonlau 2021, arXiv 1910.02551).
     """
 
     rates: Tensor
     labels: Tensor | None = None
+    passes: int = 1
     kind: ClassVar[str] = "steps"
+
+    @property
+    def total(self) -> int:
+        """Steps of a whole training."""
+        return self.passes * self.rates.numel()
 
     def storage_floats(self) -> int:
         """Every rate and every value of a label counts."""
@@ -147,6 +154,7 @@ def check_targets(targets: tuple[Targets, ...], images: int, classes: int) -> No
             if not target.rates.numel() or images % target.rates.shape[1]:
                 allowed = f"float32 [epochs, steps], at least one of each, with steps that share {images} images evenly"
                 errors.fail("rates of the steps", allowed, target.rates)
+            errors.check_integer("passes of the steps", target.passes, 1)
             if target.labels is not None:
                 errors.check_tensor("labels of the steps", target.labels, shape=[images, classes], dtype=torch.float32)
         else:
@@ -183,7 +191,7 @@ def written(targets: tuple[Targets, ...]) -> tuple[dict[str, Tensor], dict[str, 
         elif isinstance(target, RegressionLabels):
             tensors["targets/regression"] = target.values
         elif isinstance(target, OrderedSteps):
-            tensors["targets/steps"] = target.rates
+            tensors["targets/steps"], described["steps"] = target.rates, {"passes": target.passes}
             tensors |= {} if target.labels is None else {"targets/steps/labels": target.labels}
         else:
             tensors[f"targets/{target.kind}"] = target.logits
@@ -214,7 +222,9 @@ def read(tensors: Mapping[str, Tensor], described: Mapping[str, Any]) -> tuple[T
     if "targets/regression" in tensors:
         targets.append(RegressionLabels(tensors["targets/regression"]))
     if "targets/steps" in tensors:
-        targets.append(OrderedSteps(tensors["targets/steps"], tensors.get("targets/steps/labels")))
+        targets.append(
+            OrderedSteps(tensors["targets/steps"], tensors.get("targets/steps/labels"), described["steps"]["passes"])
+        )
     if "representations" in described:
         targets.append(representations.read(tensors, described["representations"]))
     return tuple(targets)

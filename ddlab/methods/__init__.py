@@ -27,6 +27,7 @@ MODULES = {
     "kernel_inducing_points": ("kip",),
     "label_solve": ("ls",),
     "dataset_distillation": ("dd",),
+    "trajectory_matching": ("mtt",),
     "soft_label_dataset_distillation": ("sldd",),
 }
 """NAME -> ALIASES (a test holds the two together; here so that a look-up does not import every method). The first alias is the

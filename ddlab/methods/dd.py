@@ -235,7 +235,7 @@ def finish(config: Config, inputs: Inputs, state: State, *, name: str = NAME) ->
     learned = answers(config, state.learned, classes).detach().cpu() if config.learn_labels else None
     labels = class_numbers(config, classes) if learned is None else learned.argmax(1)
     told = {"method": name, "config": config.to_dict(), "step": state.step}
-    told["network"] = network_of(config, inputs).to_dict()
+    told |= {"network": network_of(config, inputs).to_dict(), "initial_weights": config.initial_weights}
     plain = replace(inputs, teachers=())  # networks that training starts from say nothing of the images
     made = labelled_set(
         state.learned["images"], labels, plain, complete=state.step >= config.iterations, provenance=told

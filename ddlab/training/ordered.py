@@ -58,8 +58,8 @@ class Config(Parameters):
         if "network" in told:
             named = NetworkSpec.from_dict(told["network"])
             own["network"] = replace(named, channels=None, classes=None, image_size=None)
-        if "initial_weights" in told.get("config", {}):
-            own["initial_weights"] = told["config"]["initial_weights"]
+        if "initial_weights" in told:
+            own["initial_weights"] = told["initial_weights"]
         return cls(**own | changes)
 
 
@@ -127,8 +127,8 @@ def parted(spec: NetworkSpec, weights: Tensors) -> tuple[dict[str, Tensor], dict
 
 
 def total_steps(config: Config, inputs: Inputs) -> int:
-    """Epochs times steps of the set."""
-    return _set(inputs).target("steps").rates.numel()
+    """Passes times epochs times steps of the set."""
+    return _set(inputs).target("steps").total
 
 
 def init(config: Config, inputs: Inputs) -> State:
@@ -158,14 +158,14 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     spec = config.network.for_data(made)
     weights, buffers = parted(spec, state.weights)
     told = inner(
-        spec, buffers, epochs=target.rates.shape[0], steps=target.rates.shape[1], rates=lambda _: target.rates,
+        spec, buffers, epochs=len(target.rates), steps=target.rates.shape[1], rates=lambda _: target.rates,
         answers=lambda given: given["labels"],
     )  # fmt: skip
     leaves = {name: value.detach().requires_grad_() for name, value in weights.items()}
     with torch.enable_grad():
-        loss = told.loss(state.step, leaves, learned)
+        loss = told.loss(state.step % told.steps, leaves, learned)
         slopes = torch.autograd.grad(loss, list(leaves.values()))
-    rate = float(target.rates.flatten()[state.step])
+    rate = float(target.rates.flatten()[state.step % told.steps])
     gradients = dict(zip(weights, slopes, strict=True))
     moved, _ = optimisers.sgd_update(weights, gradients, optimisers.sgd_init(weights), learning_rate=rate)
     return State(state.step + 1, {**moved, **buffers}), Trace(loss.detach(), rate)

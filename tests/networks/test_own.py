@@ -29,7 +29,11 @@ from tests.support import assert_same, global_randomness, made_data, refuses
 
 GREY = made_data()
 BATCH_NORM = ("squeeze_recover_relabel", "directed_weight_adjustment", "data_residual_matching")
-PLAIN = ("dataset_distillation", "soft_label_dataset_distillation")  # in whose networks it is refused
+PLAIN = (
+    "dataset_distillation",
+    "soft_label_dataset_distillation",
+    "trajectory_matching",
+)  # in whose networks it is refused
 
 
 class Net(nn.Module):

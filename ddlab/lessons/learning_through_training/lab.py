@@ -109,7 +109,10 @@ class World:
     def rival(self, config: dd.Config, *, watch: Callable[[str, float], None]) -> float:
         """The best that class means do in as many steps at one rate of `RATES`, mean over the other starts; nothing is learned."""
         means = cache.run(selection, selection.Config(kind="centres", images_per_class=1), self.inputs)
-        told = means.provenance | {"network": config.network.for_data(self.data).to_dict(), "config": config.to_dict()}
+        told = means.provenance | {
+            "network": config.network.for_data(self.data).to_dict(),
+            "initial_weights": "pytorch",
+        }
         found = []
         for rate in RATES:
             steps = OrderedSteps(torch.full((config.epochs, 1), rate))

@@ -1,0 +1,254 @@
+r"""MTT: matching training trajectories (Cazenavette, Wang, Torralba, Efros & Zhu 2022, CVPR, arXiv 2203.11932).
+
+Experts are networks trained on the real data, whose weights are kept after every epoch. A student starts where an expert stood, takes N
+steps on the learned images, and should end where the expert stood M epochs later. The distance is differentiated through the N steps,
+with respect to the images and to their learning rate. It is gradient matching (`dc`) made long: one matched step there, N here.
+
+Symbol            In code        Shape                     Unit
+D_syn             images         [ipc * classes, c, h, w]  normalised pixels
+alpha             rate           []                        of the student's SGD; learned too, and free to turn negative
+theta*_t          paths          [P] each, P weights       an expert after t epochs, all parameters in one vector
+theta^_{t+i}      `inner_of`     by name                   the student after i steps on the images
+
+Equation                                                                                     Function
+alg 1  theta*: SGD at a constant rate on real images, seen through DSA's views               trajectories.sgd_epoch
+alg 1, line 8  theta^_{t+i+1} = theta^_{t+i} - alpha grad l(A(b), theta^_{t+i})              inner_of
+eq 3  L = || theta^_{t+N} - theta*_{t+M} ||^2 / || theta*_t - theta*_{t+M} ||^2              matching_loss
+      t uniform in [0, T+), the expert uniform; SGD with momentum .5 on images and alpha     update
+
+A run trains the experts first (an update is an epoch of one), then matches; they serve every setting of the matching (`prefix`).
+As in the reference code experts see DSA's whole strategy, batches of learned images are permuted, and images begin as real ones.
+The set holds alpha beside the images: students train at it, `passes` times on all images (`evaluate(labels="steps")`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from .. import networks
+from ..core import errors, optimisers, randomness
+from ..core.optimisers import SGDState
+from ..core.parameters import parameter, with_default
+from ..data import siamese_views
+from ..data.siamese_views import siamese_view
+from ..distilled import DistilledSet, OrderedSteps
+from ..runs.look import Look, Number
+from ..runs.process import Inputs, require_data
+from ..training import ordered
+from ..training.trajectories import by_name, sgd_epoch, vector
+from ..training.unrolled import Inner, Tensors, diverging, outer_gradient
+from . import dsa, matching
+
+NAME = "trajectory_matching"
+ALIASES = ("mtt",)
+NEEDS_TEACHER = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(matching.Config):
+    """Hyper-parameters. The defaults are those of the reference code for ten images per class of CIFAR-10, without ZCA whitening."""
+
+    experts: int = parameter(100, range=(1, None), help="Networks trained on the real data.", explorable=(1, 10))
+    expert_epochs: int = parameter(50, range=(1, None), help="Of each, whose weights are all kept.")
+    expert_rate: float = parameter(0.01, range=(0, None), open_low=True, scale="log", help="Of the experts' SGD.")
+    strategy: str = with_default(matching.Siamese, "strategy", siamese_views.ALL, source="reference code")
+    inner_steps: int = parameter(20, symbol="N", range=(0, None), help="Steps on the images.", explorable=(1, 20))
+    matched_epochs: int = parameter(3, symbol="M", range=(1, None), help="Epochs of the expert.", explorable=(1, 5))
+    latest_start: int = parameter(20, symbol="T^+", range=(1, None), help="Starts come from earlier epochs.")
+    initialisation: str = with_default(matching.Config, "initialisation", "real", source="reference code")
+    learning_rate: float = with_default(matching.Config, "learning_rate", 100.0, source="reference code")
+    rate_learning_rate: float = parameter(
+        1e-5, range=(0, None), scale="log", help="Of SGD on the rate; 0 leaves it.", explorable=(1e-6, 1e-2)
+    )
+    initial_rate: float = parameter(
+        0.01, symbol=r"\alpha_0", range=(0, None), open_low=True, scale="log", help="The rate to begin with."
+    )
+    learned_batch: int | None = parameter(None, range=(1, None), help="Learned images of a step; None takes all.")
+    iterations: int = parameter(5000, range=(1, None), help="Updates of the images.", explorable=(10, 300), step=10)
+    passes: int = parameter(1000, range=(1, None), help="How often a student goes through the set.")
+    recompute: bool = parameter(False, help="Compute steps again on the way back: memory of one step, more work.")
+
+    def rules(self) -> None:
+        """There is an epoch to match for every start."""
+        super().rules()
+        siamese_views.operations(self.strategy)
+        if self.latest_start - 1 + self.matched_epochs > self.expert_epochs:
+            allowed = f"expert_epochs + 1 - latest_start at most, {self.expert_epochs + 1 - self.latest_start}"
+            errors.fail("matched_epochs", allowed, self.matched_epochs)
+
+    @classmethod
+    def teaching(cls, **changes: Any) -> Self:
+        """Two CPU cores, 16 pixels, ten seconds: five experts of a narrow ConvNet, ten epochs each, a hundred updates."""
+        small: dict[str, Any] = {
+            "network": networks.spec("convnet", width=16, norm="instance"), "experts": 5, "expert_epochs": 10, "expert_rate": 0.05,
+            "batch_size": 64, "strategy": "", "inner_steps": 10, "matched_epochs": 2, "latest_start": 4, "rate_learning_rate": 1e-3,
+            "initial_rate": 0.05, "iterations": 100, "passes": 200,
+        }  # fmt: skip
+        return cls(**small | changes)
+
+    @classmethod
+    def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
+        """The published settings for "cifar10" or "cifar100", or the same for one of DC's other datasets, where digits are not mirrored."""
+        errors.check_choice("dataset", dataset, dsa.dc.DATASETS)
+        upright: dict[str, Any] = {"strategy": siamese_views.UPRIGHT} if dataset in dsa.DIGITS else {}
+        own: dict[str, Any] = {"learning_rate": 1000.0} if dataset == "cifar100" else {}
+        return cls(**upright | own | changes)
+
+
+@dataclass(frozen=True)
+class State:
+    """`step` updates done; the experts' weights so far, expert after expert, each from its start; images, rate, and their optimisers."""
+
+    step: int
+    paths: tuple[Tensor, ...]
+    images: Tensor
+    rate: Tensor
+    image_optimiser: SGDState
+    rate_optimiser: SGDState
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One update: of an expert's epoch the mean loss, of a matching the distance, before it; []; and the learned rate, []."""
+
+    loss: Tensor
+    rate: Tensor
+    phase: str
+
+
+def matching_loss(student: Tensor, start: Tensor, expert: Tensor) -> Tensor:
+    """Eq 3: the squared distance of the student's weights [P] from the expert's, divided by how far the expert went; [].
+
+    Args:
+        start, expert: theta*_t and theta*_{t+M}, [P] each.
+    """
+    return (student - expert).square().sum() / (start - expert).square().sum()
+
+
+def first_weights(config: Config, inputs: Inputs, expert: int) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """(parameters, buffers) of a fresh expert."""
+    spec = config.network.for_data(require_data(NAME, inputs))
+    seed = randomness.derived_seed(config.seed, expert, "expert")
+    return ordered.parted(spec, ordered.first_weights(spec, "pytorch", seed=seed, device=inputs.device))
+
+
+def inner_of(config: Config, inputs: Inputs, buffers: Tensors, step: int) -> Inner:
+    """Alg 1, lines 7 and 8: N steps on batches of the learned "images" at the learned "rate", with the draws of this update."""
+    data = require_data(NAME, inputs)
+    spec, labels = config.network.for_data(data), matching.labels_of(config, data).to(inputs.device)
+    draws, batches = randomness.generator(config.seed, step, "learned batches"), list[Tensor]()
+    while len(batches) < config.inner_steps:
+        batches += torch.randperm(len(labels), generator=draws).split(config.learned_batch or len(labels))
+
+    def loss(number: int, weights: Tensors, learned: Tensors) -> Tensor:
+        rows, view = batches[number].to(inputs.device), step * max(config.inner_steps, 1) + number
+        images = siamese_view(learned["images"][rows], config.strategy, seed=config.seed, step=view)
+        return F.cross_entropy(networks.call(spec, {**buffers, **weights}, images)[0].logits, labels[rows])
+
+    return Inner(steps=config.inner_steps, loss=loss, rate=lambda number, learned: learned["rate"])
+
+
+def matched_step(config: Config, inputs: Inputs, state: State) -> tuple[Tensor, dict[str, Tensor]]:
+    """Eq 3 from a drawn start of a drawn expert, and its gradient in images and rate."""
+    draws = randomness.generator(config.seed, state.step, "expert and start")
+    expert, begun = (int(torch.randint(most, (), generator=draws)) for most in (config.experts, config.latest_start))
+    place = expert * (config.expert_epochs + 1) + begun
+    start, aim = state.paths[place], state.paths[place + config.matched_epochs]
+    spec = config.network.for_data(require_data(NAME, inputs))
+    inner = inner_of(config, inputs, first_weights(config, inputs, expert)[1], state.step)
+    learned = {"images": state.images, "rate": state.rate}
+    loss, slopes, _ = outer_gradient(
+        inner,
+        by_name(spec, start),
+        learned,
+        lambda last, _: matching_loss(vector(last), start, aim),
+        recompute=config.recompute,
+    )
+    return loss, slopes
+
+
+def expert_updates(config: Config) -> int:
+    """Updates before the matching begins."""
+    return config.experts * config.expert_epochs
+
+
+def total_steps(config: Config, inputs: Inputs) -> int:
+    """Epochs of the experts, then updates of the images."""
+    return expert_updates(config) + config.iterations
+
+
+def prefix(config: Config) -> tuple[int, Config]:
+    """The experts do not depend on how they are matched; the images that wait for them do on their number and start alone."""
+    kept = ("experts", "expert_epochs", "expert_rate", "strategy", "batch_size", "network", "images_per_class", "initialisation",
+            "initial_rate", "seed")  # fmt: skip
+    plain: dict[str, Any] = {"matched_epochs": 1, "latest_start": 1}
+    return expert_updates(config), Config(**{name: getattr(config, name) for name in kept} | plain)
+
+
+def init(config: Config, inputs: Inputs) -> State:
+    """First images, the rate, and no expert yet.
+
+    Raises:
+        DDLabError: no data, more images per class than a class has, or a network with batch norm.
+    """
+    ordered.check_plain(config.network.for_data(require_data(NAME, inputs)))
+    images = matching.first_images(NAME, config, inputs)
+    rate = torch.tensor(config.initial_rate, device=inputs.device)
+    return State(0, (), images, rate, optimisers.sgd_init({"images": images}), optimisers.sgd_init({"rate": rate}))
+
+
+def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
+    """An epoch of an expert, or one update of images and rate."""
+    if state.step < expert_updates(config):
+        expert, epoch = divmod(state.step, config.expert_epochs)
+        fresh, buffers = first_weights(config, inputs, expert)
+        paths = state.paths if epoch else (*state.paths, vector(fresh))
+        weights = by_name(config.network.for_data(require_data(NAME, inputs)), paths[-1])
+        after, loss = sgd_epoch(
+            config.network.for_data(require_data(NAME, inputs)), weights, buffers, inputs, rate=config.expert_rate,
+            batch_size=config.batch_size, strategy=config.strategy, seed=config.seed, step=state.step,
+        )  # fmt: skip
+        begun = State(
+            state.step + 1, (*paths, after), state.images, state.rate, state.image_optimiser, state.rate_optimiser
+        )
+        return begun, Trace(loss, state.rate, "experts")
+    with diverging(NAME, state.step + 1):
+        loss, slopes = matched_step(config, inputs, state)
+    images, image_optimiser = optimisers.sgd_update(
+        {"images": state.images}, {"images": slopes["images"]}, state.image_optimiser, learning_rate=config.learning_rate,
+        momentum=config.momentum,
+    )  # fmt: skip
+    rate, rate_optimiser = optimisers.sgd_update(
+        {"rate": state.rate}, {"rate": slopes["rate"]}, state.rate_optimiser, learning_rate=config.rate_learning_rate,
+        momentum=config.momentum,
+    )  # fmt: skip
+    moved = State(state.step + 1, state.paths, images["images"], rate["rate"], image_optimiser, rate_optimiser)
+    return moved, Trace(loss, state.rate, "match")
+
+
+def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
+    """The images with hard labels, and the rate at which students take their passes; with a teacher's labels where there is one."""
+    told = {"network": config.network.for_data(require_data(NAME, inputs)).to_dict(), "initial_weights": "pytorch"}
+    made = matching.matched_set(NAME, config, inputs, state, total_steps(config, inputs), **told)
+    return made.with_targets(OrderedSteps(state.rate.cpu().view(1, 1), passes=config.passes))
+
+
+def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
+    """The images; an expert's loss, then the distance and the rate."""
+    labels, numbers = matching.labels_of(config, require_data(NAME, inputs)).to(state.images.device), {}
+    if trace is not None and trace.phase == "experts":
+        numbers = {"expert's loss": Number(trace.loss, "nats", scale="log")}
+    elif trace is not None:
+        numbers = {"distance": Number(trace.loss, scale="log"), "rate": Number(trace.rate)}
+    return Look(state.images, labels, numbers, running="start" if trace is None else trace.phase)
+
+
+SMALL = Config(  # for the contract tests
+    network=networks.spec("mlp", width=4), experts=2, expert_epochs=2, expert_rate=0.1, batch_size=8, strategy="crop_flip",
+    inner_steps=2, matched_epochs=1, latest_start=2, iterations=3, learning_rate=1.0, rate_learning_rate=1e-3, passes=3,
+)  # fmt: skip

@@ -1,0 +1,63 @@
+"""Trajectories of training: an epoch of plain SGD, and a network's parameters as one row, as they are kept after each."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from .. import networks
+from ..core import optimisers, randomness
+from ..data.siamese_views import siamese_view
+from ..networks import NetworkSpec
+from ..networks.specification import skeleton
+from ..runs.process import Inputs, require_data
+from .unrolled import Tensors
+
+
+def vector(weights: Tensors) -> Tensor:
+    """All parameters in one row: [P]."""
+    return torch.cat([value.flatten() for value in weights.values()])
+
+
+def by_name(spec: NetworkSpec, row: Tensor) -> dict[str, Tensor]:
+    """The inverse of `vector`."""
+    shapes = {name: value.shape for name, value in skeleton(spec).named_parameters()}
+    parts = row.split([shape.numel() for shape in shapes.values()])
+    return {name: part.view(shape) for (name, shape), part in zip(shapes.items(), parts, strict=True)}
+
+
+def sgd_epoch(
+    spec: NetworkSpec,
+    weights: Tensors,
+    buffers: Tensors,
+    inputs: Inputs,
+    *,
+    rate: float,
+    batch_size: int,
+    strategy: str,
+    seed: int,
+    step: int,
+) -> tuple[Tensor, Tensor]:
+    """One epoch of SGD at a constant rate on the data in random order, each image in a view of its own.
+
+    Args:
+        weights: parameters by name; buffers stay. strategy: of `data.siamese_views`. seed, step: of the draws.
+
+    Returns:
+        The parameters after it, [P], and the mean loss, [].
+    """
+    data, losses, now = require_data("an epoch", inputs), [], dict(weights)
+    order = torch.randperm(len(data.train_labels), generator=randomness.generator(seed, step, "order of an epoch"))
+    for number, rows in enumerate(order.split(batch_size)):
+        view = step * len(order) + number
+        images = siamese_view(data.normalised(rows, device=inputs.device), strategy, seed=seed, step=view, each=True)
+        leaves = {name: value.detach().requires_grad_() for name, value in now.items()}
+        with torch.enable_grad():
+            logits = networks.call(spec, {**buffers, **leaves}, images)[0].logits
+            loss = F.cross_entropy(logits, data.train_labels[rows].to(inputs.device))
+            slopes = torch.autograd.grad(loss, list(leaves.values()))
+        found = dict(zip(now, slopes, strict=True))
+        now, _ = optimisers.sgd_update(now, found, optimisers.sgd_init(now), learning_rate=rate)
+        losses.append(loss.detach())
+    return vector(now), torch.stack(losses).mean()
