@@ -249,7 +249,7 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
         {} if trace is None else {"loss": Number(trace.loss, "nats", scale="log"), "rate": Number(trace.rates.mean())}
     )
     labels = class_numbers(config, require_data(NAME, inputs).classes).to(state.learned["images"].device)
-    return Look(state.learned["images"], labels, found, running="start" if trace is None else "train")
+    return Look(state.learned["images"], labels, found)
 
 
 SMALL = Config(  # for the contract tests

@@ -245,7 +245,7 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
         numbers = {"expert's loss": Number(trace.loss, "nats", scale="log")}
     elif trace is not None:
         numbers = {"distance": Number(trace.loss, scale="log"), "rate": Number(trace.rate)}
-    return Look(state.images, labels, numbers, running="start" if trace is None else trace.phase)
+    return Look(state.images, labels, numbers)
 
 
 SMALL = Config(  # for the contract tests
