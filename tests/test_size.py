@@ -18,14 +18,14 @@ ROOMS = {
     "ddlab/distilled": 1479,
     "ddlab/runs": 1434,
     "ddlab/training": 3645,
-    "ddlab/methods": 6215,
+    "ddlab/methods": 6207,
     "ddlab/evaluation": 2037,
     "ddlab/theory": 1380,
     "ddlab/records": 98,
     "ddlab/figures": 3367,
     "ddlab/explorers": 2731,
     "ddlab/lessons": 7158,
-    "tests": 29977,
+    "tests": 29974,
 }
 
 

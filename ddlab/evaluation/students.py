@@ -110,8 +110,8 @@ def evaluate(
             With labels "epochs" its views are those of the labels, so that seeds differ in the weights alone, and it may have no more
             epochs than these.
             The published ResNet-18 students are `supervised.Config.paper()`. With labels "steps" there is nothing to set: students have
-            the network that the set was made with, or `network`; they start from Xavier's draw for their seed, the seed of a set with a
-            fixed start its own, or from `teacher`.
+            the network that the set was made with, or `network`; they start from its draw of first weights for their seed, of which
+            that of a set with a fixed start is the set's own, or from `teacher`.
         jobs: how many students are trained at once, each in a process of joblib's with as many threads as this one, so that the numbers
             are the same, bit for bit; None: one after another here, or what `joblib.parallel_config(...)` around the call says, which
             may spread them over the machines of a dask cluster.

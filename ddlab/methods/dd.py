@@ -78,18 +78,15 @@ class Config(OrderedSet):
         explorable=(0.001, 0.5),
     )  # fmt: skip
     batch_size: int = parameter(1024, range=(1, None), unit="images", help="Real images in the loss.")
-    attacked_class: int | None = parameter(
-        None, range=(0, None), help="Real images of this class are called another one."
-    )
+    attacked_class: int | None = parameter(None, range=(0, None), help="Real images of this class are called another.")
     taken_for: int | None = parameter(None, range=(0, None), help="What they are called: the set poisons a network.")
     recompute: bool = parameter(False, help="Compute steps again on the way back: memory of one step, more work.")
 
     def rules(self) -> None:
         """An attacked class is taken for another."""
         super().rules()
-        if (self.attacked_class is None) is not (
-            self.taken_for is None
-        ) or self.attacked_class == self.taken_for is not None:
+        pair = (self.attacked_class, self.taken_for)
+        if pair != (None, None) and (None in pair or pair[0] == pair[1]):
             errors.fail("taken_for", "another class than attacked_class, or both None", self.taken_for)
 
     @classmethod
@@ -171,8 +168,8 @@ def real_batch(config: Config, inputs: Inputs, step: int) -> tuple[Tensor, Tenso
     order = torch.randperm(len(data.train_labels), generator=randomness.generator(config.seed, step, "real images"))
     rows = order[: config.batch_size]
     labels = data.train_labels[rows]
-    if config.attacked_class is not None:
-        labels = torch.where(labels == config.attacked_class, config.taken_for or 0, labels)
+    if config.attacked_class is not None and config.taken_for is not None:
+        labels = torch.where(labels == config.attacked_class, config.taken_for, labels)
     return data.normalised(rows, device=inputs.device), labels.to(inputs.device)
 
 
@@ -221,11 +218,9 @@ def update(config: Config, inputs: Inputs, state: State, *, name: str = NAME) ->
     """One update of all that is learned."""
     with diverging(name, state.step + 1):
         loss, slopes = gradients(config, inputs, state.step, state.learned)
-    halved = config.halvings * state.step // config.iterations
-    learned, optimiser = optimisers.adam_update(
-        state.learned, slopes, state.optimiser, learning_rate=config.learning_rate * 0.5**halved, betas=BETAS
-    )
-    return State(state.step + 1, learned, optimiser), Trace(loss, learned_rates(state.learned["raw_rates"]))
+    rate = config.learning_rate * 0.5 ** (config.halvings * state.step // config.iterations)
+    learned, adam = optimisers.adam_update(state.learned, slopes, state.optimiser, learning_rate=rate, betas=BETAS)
+    return State(state.step + 1, learned, adam), Trace(loss, learned_rates(state.learned["raw_rates"]))
 
 
 def finish(config: Config, inputs: Inputs, state: State, *, name: str = NAME) -> DistilledSet:
@@ -237,19 +232,17 @@ def finish(config: Config, inputs: Inputs, state: State, *, name: str = NAME) ->
     told = {"method": name, "config": config.to_dict(), "step": state.step}
     told |= {"network": network_of(config, inputs).to_dict(), "initial_weights": config.initial_weights}
     plain = replace(inputs, teachers=())  # networks that training starts from say nothing of the images
-    made = labelled_set(
-        state.learned["images"], labels, plain, complete=state.step >= config.iterations, provenance=told
-    )
+    images, whole = state.learned["images"], state.step >= config.iterations
+    made = labelled_set(images, labels, plain, complete=whole, provenance=told)
     return made.with_targets(OrderedSteps(rates, learned))
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
     """The images of all steps, the loss and the mean rate."""
-    found = (
-        {} if trace is None else {"loss": Number(trace.loss, "nats", scale="log"), "rate": Number(trace.rates.mean())}
-    )
-    labels = class_numbers(config, require_data(NAME, inputs).classes).to(state.learned["images"].device)
-    return Look(state.learned["images"], labels, found)
+    images, found = state.learned["images"], {}
+    if trace is not None:
+        found = {"loss": Number(trace.loss, "nats", scale="log"), "rate": Number(trace.rates.mean())}
+    return Look(images, class_numbers(config, require_data(NAME, inputs).classes).to(images.device), found)
 
 
 SMALL = Config(  # for the contract tests

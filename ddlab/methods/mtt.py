@@ -159,17 +159,15 @@ def matched_step(config: Config, inputs: Inputs, state: State) -> tuple[Tensor, 
     expert, begun = (int(torch.randint(most, (), generator=draws)) for most in (config.experts, config.latest_start))
     place = expert * (config.expert_epochs + 1) + begun
     start, aim = state.paths[place], state.paths[place + config.matched_epochs]
-    spec = config.network.for_data(require_data(NAME, inputs))
+    weights = by_name(config.network.for_data(require_data(NAME, inputs)), start)
     inner = inner_of(config, inputs, first_weights(config, inputs, expert)[1], state.step)
-    learned = {"images": state.images, "rate": state.rate}
-    loss, slopes, _ = outer_gradient(
-        inner,
-        by_name(spec, start),
-        learned,
-        lambda last, _: matching_loss(vector(last), start, aim),
-        recompute=config.recompute,
-    )
-    return loss, slopes
+
+    def outer(last: Tensors, _: Tensors) -> Tensor:
+        return matching_loss(vector(last), start, aim)
+
+    return outer_gradient(
+        inner, weights, {"images": state.images, "rate": state.rate}, outer, recompute=config.recompute
+    )[:2]
 
 
 def expert_updates(config: Config) -> int:
@@ -186,8 +184,9 @@ def prefix(config: Config) -> tuple[int, Config]:
     """The experts do not depend on how they are matched; the images that wait for them do on their number and start alone."""
     kept = ("experts", "expert_epochs", "expert_rate", "strategy", "batch_size", "network", "images_per_class", "initialisation",
             "initial_rate", "seed")  # fmt: skip
-    plain: dict[str, Any] = {"matched_epochs": 1, "latest_start": 1}
-    return expert_updates(config), Config(**{name: getattr(config, name) for name in kept} | plain)
+    return expert_updates(config), Config(
+        **{name: getattr(config, name) for name in kept}, matched_epochs=1, latest_start=1
+    )
 
 
 def init(config: Config, inputs: Inputs) -> State:

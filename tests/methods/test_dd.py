@@ -19,6 +19,7 @@ from ddlab.methods import dd, dd_controls, sldd
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
 from ddlab.training import ordered
+from ddlab.training.unrolled import trained
 from tests.support import assert_same, refuses
 
 SMALL: dict[str, Any] = {
@@ -50,7 +51,7 @@ def in_double(state: dd.State) -> dd.State:
 
 
 def written_out(
-    settings: dd.Config, learned: dict[str, Tensor], starts: list[Any], real: Tensor, labels: Tensor
+    settings: dd.Config, data: Any, learned: dict[str, Tensor], starts: list[Any], real: Tensor, labels: Tensor
 ) -> Tensor:
     """The mean loss after ordered steps, by functional modules and a graph of torch's own."""
     answers = learned.get("labels", torch.arange(3).repeat(len(learned["images"]) // 3))
@@ -59,7 +60,7 @@ def written_out(
     rates = torch.log1p(torch.exp(learned["raw_rates"]))
     losses = []
     for weights in starts:
-        module = networks.Network(spec=settings.network.for_data(GREY), weights=weights).module().double()
+        module = networks.Network(spec=settings.network.for_data(data), weights=weights).module().double()
         now = {name: value.double().requires_grad_() for name, value in module.named_parameters()}
         for epoch in range(settings.epochs):
             for step in range(settings.steps):
@@ -77,9 +78,6 @@ def written_out(
     return torch.stack(losses).mean()
 
 
-GREY: Any = None
-
-
 @pytest.mark.parametrize("recompute", [False, True])
 @pytest.mark.parametrize("change", [
     {}, {"starts": "fixed"}, {"learn_labels": True, "images": 2}, {"learn_labels": True, "softmax": True, "initial_labels": "random"},
@@ -88,7 +86,6 @@ def test_is_its_objective(
     change: dict[str, Any], recompute: bool, inputs: Inputs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = config(recompute=recompute, **change)
-    monkeypatch.setattr("tests.methods.test_dd.GREY", inputs.data)
     drawn, batch = dd.starts, dd.real_batch
     monkeypatch.setattr(
         dd, "starts", lambda *given: [{n: w.double() for n, w in each.items()} for each in drawn(*given)]
@@ -101,7 +98,7 @@ def test_is_its_objective(
         number = step.index - 1
         starts = list(drawn(settings, inputs, number))
         assert len(starts) == (1 if settings.starts == "fixed" else 2)
-        loss = written_out(settings, leaves, starts, *dd.real_batch(settings, inputs, number))
+        loss = written_out(settings, inputs.data, leaves, starts, *dd.real_batch(settings, inputs, number))
         adam.param_groups[0]["lr"] = settings.learning_rate * (1.0 if number < 3 else 0.5)
         adam.zero_grad()
         loss.backward()
@@ -141,7 +138,7 @@ def test_fewer_points_than_dimensions_cannot_serve_every_start() -> None:
             start = {
                 "theta": torch.randn(dimensions, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
             }
-            misses.append(float((dd_controls.trained(inner, start, {"images": images})[-1]["theta"] - answer).norm()))
+            misses.append(float((trained(inner, start, {"images": images})[-1]["theta"] - answer).norm()))
         assert (max(misses) < 1e-12) is (points == dimensions)
 
 
@@ -157,7 +154,7 @@ def test_a_set_is_its_own_training(inputs: Inputs, grey: ImageData, tmp_path: An
     assert again.fingerprint == found.fingerprint and torch.equal(again.target("steps").rates, target.rates)
     own = process.run(ordered, ordered.Config.made_for(again, seed=3), Inputs(distilled=again, device="cpu"))
     (start,) = dd.starts(settings, inputs, 0)
-    expected = dd_controls.trained(dd.inner_of(settings, inputs, {}), start, steps[-1].state.learned)[-1]
+    expected = trained(dd.inner_of(settings, inputs, {}), start, steps[-1].state.learned)[-1]
     assert all(torch.allclose(own.weights[name], value, rtol=1e-5, atol=1e-7) for name, value in expected.items())
     scored = ddlab.evaluate(again, grey, labels="steps", seeds=[3, 4], progress=False)
     assert scored.per_seed[3] == ddlab.accuracy(own, grey) and scored.network == "mlp(width=5)"
@@ -206,7 +203,7 @@ def test_optimised_real_images_are_real_and_the_best_of_those_drawn(inputs: Inpu
     def loss(chosen: DistilledSet) -> float:
         (start,) = dd.starts(settings, inputs, 0)
         learned = {"images": chosen.images, "raw_rates": dd.init(settings, inputs).learned["raw_rates"]}
-        last = dd_controls.trained(dd.inner_of(settings, inputs, {}), start, learned)[-1]
+        last = trained(dd.inner_of(settings, inputs, {}), start, learned)[-1]
         batches = [dd.real_batch(settings, inputs, step) for step in range(dd_controls.BATCHES)]
         return sum(float(dd.outer_loss(settings.network.for_data(grey), last, *batch)) for batch in batches)
 
