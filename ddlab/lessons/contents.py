@@ -57,7 +57,7 @@ LESSONS: dict[str, Budget] = {
     "10_ideal_data": Budget(
         folder="ideal_data",
         title="Ideal data",
-        finds="which samples and targets teach fastest in a world of two Gaussians, and what is noise, geometry or myth (ReLA)",
+        finds="which samples and targets teach fastest in a world of two Gaussians (ReLA)",
         wall_seconds=60,
         cpu_seconds=120,
         megabytes=1100,
@@ -76,7 +76,7 @@ LESSONS: dict[str, Budget] = {
     "21_diversity": Budget(
         folder="diversity",
         title="Diversity",
-        finds="what pulls images of one class apart: two gaps that do not meet, and a push to the weights on trial (DWA)",
+        finds="what pulls images of one class apart, and a push to the weights on trial (DWA)",
         wall_seconds=90,
         cpu_seconds=180,
         megabytes=1200,
@@ -85,7 +85,7 @@ LESSONS: dict[str, Budget] = {
     "30_data_residuals": Budget(
         folder="data_residuals",
         title="Data residuals",
-        finds="what vanishes from an image that is optimised for long, and whether mixing the real one back in makes a better one (FADRM)",
+        finds="what a long optimisation takes from an image, and whether mixing the real one in helps (FADRM)",
         wall_seconds=60,
         cpu_seconds=120,
         megabytes=1200,
@@ -95,7 +95,7 @@ LESSONS: dict[str, Budget] = {
     "40_bases": Budget(
         folder="bases",
         title="Images with vectors, and bases",
-        finds="how a small set teaches without labels: targets that are learned, a last layer that is solved for, images as sums of bases",
+        finds="how a small set teaches without labels: learned targets, images as sums of bases (KRR-ST)",
         wall_seconds=90,
         cpu_seconds=150,
         megabytes=1200,
@@ -104,7 +104,7 @@ LESSONS: dict[str, Budget] = {
     "41_views": Budget(
         folder="views",
         title="Predefined views and the storage budget",
-        finds="what few floats are best spent on: more images, or views of each that small networks describe (Boost)",
+        finds="what few floats are best spent on: more images, or views of each (Boost)",
         wall_seconds=90,
         cpu_seconds=150,
         megabytes=1200,
@@ -122,7 +122,7 @@ LESSONS: dict[str, Budget] = {
     "50_kernels": Budget(
         folder="kernels",
         title="Kernels: images that learn while you watch",
-        finds="what a regression with a closed form learns in a second: ten images (KIP), or a hundred labels (LS)",
+        finds="what a closed form learns in a second: ten images (KIP), or a hundred labels (LS)",
         wall_seconds=60,
         cpu_seconds=120,
         megabytes=1100,
@@ -136,6 +136,15 @@ LESSONS: dict[str, Budget] = {
         cpu_seconds=180,
         megabytes=1100,
         minutes=36,
+    ),
+    "62_trajectories": Budget(
+        folder="trajectories",
+        title="Trajectories",
+        finds="how far ten images lead along an expert's path, and whether they teach then (MTT)",
+        wall_seconds=90,
+        cpu_seconds=180,
+        megabytes=1100,
+        minutes=38,
     ),
     "90_theorems_on_trial": Budget(
         folder="theorems_on_trial",

@@ -23,7 +23,7 @@ The set holds alpha beside the images: students train at it, `passes` times on a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import torch
@@ -40,7 +40,7 @@ from ..distilled import DistilledSet, OrderedSteps
 from ..runs.look import Look, Number
 from ..runs.process import Inputs, require_data
 from ..training import ordered
-from ..training.trajectories import by_name, sgd_epoch, vector
+from ..training.trajectories import buffers_of, by_name, sgd_epoch, vector
 from ..training.unrolled import Inner, Tensors, diverging, outer_gradient
 from . import dsa, matching
 
@@ -130,25 +130,21 @@ def matching_loss(student: Tensor, start: Tensor, expert: Tensor) -> Tensor:
     return (student - expert).square().sum() / (start - expert).square().sum()
 
 
-def first_weights(config: Config, inputs: Inputs, expert: int) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """(parameters, buffers) of a fresh expert."""
-    spec = config.network.for_data(require_data(NAME, inputs))
-    seed = randomness.derived_seed(config.seed, expert, "expert")
-    return ordered.parted(spec, ordered.first_weights(spec, "pytorch", seed=seed, device=inputs.device))
-
-
-def inner_of(config: Config, inputs: Inputs, buffers: Tensors, step: int) -> Inner:
+def inner_of(config: Config, inputs: Inputs, step: int) -> Inner:
     """Alg 1, lines 7 and 8: N steps on batches of the learned "images" at the learned "rate", with the draws of this update."""
     data = require_data(NAME, inputs)
     spec, labels = config.network.for_data(data), matching.labels_of(config, data).to(inputs.device)
     draws, batches = randomness.generator(config.seed, step, "learned batches"), list[Tensor]()
     while len(batches) < config.inner_steps:
-        batches += torch.randperm(len(labels), generator=draws).split(config.learned_batch or len(labels))
+        whole = config.learned_batch is None  # whose order does not matter
+        order = torch.arange(len(labels)) if whole else torch.randperm(len(labels), generator=draws)
+        batches += order.split(config.learned_batch or len(labels))
+    fixed = buffers_of(spec, inputs.device)
 
     def loss(number: int, weights: Tensors, learned: Tensors) -> Tensor:
         rows, view = batches[number].to(inputs.device), step * max(config.inner_steps, 1) + number
         images = siamese_view(learned["images"][rows], config.strategy, seed=config.seed, step=view)
-        return F.cross_entropy(networks.call(spec, {**buffers, **weights}, images)[0].logits, labels[rows])
+        return F.cross_entropy(networks.call(spec, {**fixed, **weights}, images)[0].logits, labels[rows])
 
     return Inner(steps=config.inner_steps, loss=loss, rate=lambda number, learned: learned["rate"])
 
@@ -160,14 +156,14 @@ def matched_step(config: Config, inputs: Inputs, state: State) -> tuple[Tensor, 
     place = expert * (config.expert_epochs + 1) + begun
     start, aim = state.paths[place], state.paths[place + config.matched_epochs]
     weights = by_name(config.network.for_data(require_data(NAME, inputs)), start)
-    inner = inner_of(config, inputs, first_weights(config, inputs, expert)[1], state.step)
+    inner = inner_of(config, inputs, state.step)
+
+    learned = {"images": state.images, "rate": state.rate}
 
     def outer(last: Tensors, _: Tensors) -> Tensor:
         return matching_loss(vector(last), start, aim)
 
-    return outer_gradient(
-        inner, weights, {"images": state.images, "rate": state.rate}, outer, recompute=config.recompute
-    )[:2]
+    return outer_gradient(inner, weights, learned, outer, recompute=config.recompute)[:2]
 
 
 def expert_updates(config: Config) -> int:
@@ -205,17 +201,16 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     """An epoch of an expert, or one update of images and rate."""
     if state.step < expert_updates(config):
         expert, epoch = divmod(state.step, config.expert_epochs)
-        fresh, buffers = first_weights(config, inputs, expert)
-        paths = state.paths if epoch else (*state.paths, vector(fresh))
-        weights = by_name(config.network.for_data(require_data(NAME, inputs)), paths[-1])
+        spec, paths = config.network.for_data(require_data(NAME, inputs)), state.paths
+        if epoch == 0:
+            seed = randomness.derived_seed(config.seed, expert, "expert")
+            fresh = ordered.first_weights(spec, "pytorch", seed=seed, device=inputs.device)
+            paths += (vector(ordered.parted(spec, fresh)[0]),)
         after, loss = sgd_epoch(
-            config.network.for_data(require_data(NAME, inputs)), weights, buffers, inputs, rate=config.expert_rate,
-            batch_size=config.batch_size, strategy=config.strategy, seed=config.seed, step=state.step,
+            spec, paths[-1], inputs, rate=config.expert_rate, batch_size=config.batch_size, strategy=config.strategy,
+            seed=config.seed, step=state.step,
         )  # fmt: skip
-        begun = State(
-            state.step + 1, (*paths, after), state.images, state.rate, state.image_optimiser, state.rate_optimiser
-        )
-        return begun, Trace(loss, state.rate, "experts")
+        return replace(state, step=state.step + 1, paths=(*paths, after)), Trace(loss, state.rate, "experts")
     with diverging(NAME, state.step + 1):
         loss, slopes = matched_step(config, inputs, state)
     images, image_optimiser = optimisers.sgd_update(

@@ -27,10 +27,17 @@ def by_name(spec: NetworkSpec, row: Tensor) -> dict[str, Tensor]:
     return {name: part.view(shape) for (name, shape), part in zip(shapes.items(), parts, strict=True)}
 
 
+def buffers_of(spec: NetworkSpec, device: torch.device | str) -> dict[str, Tensor]:
+    """What a network without batch norm holds beside its parameters, by name; training leaves it as it is."""
+    if not any(True for _ in skeleton(spec).named_buffers()):
+        return {}
+    weights, learned = networks.initialise(spec, seed=0).weights, networks.parameter_names(spec)
+    return {name: value.to(device) for name, value in weights.items() if name not in learned}
+
+
 def sgd_epoch(
     spec: NetworkSpec,
-    weights: Tensors,
-    buffers: Tensors,
+    row: Tensor,
     inputs: Inputs,
     *,
     rate: float,
@@ -42,19 +49,19 @@ def sgd_epoch(
     """One epoch of SGD at a constant rate on the data in random order, each image in a view of its own.
 
     Args:
-        weights: parameters by name; buffers stay. strategy: of `data.siamese_views`. seed, step: of the draws.
+        row: all parameters, [P]. strategy: of `data.siamese_views`. seed, step: of the draws.
 
     Returns:
         The parameters after it, [P], and the mean loss, [].
     """
-    data, losses, now = require_data("an epoch", inputs), [], dict(weights)
+    data, losses, now, fixed = require_data("an epoch", inputs), [], by_name(spec, row), buffers_of(spec, inputs.device)
     order = torch.randperm(len(data.train_labels), generator=randomness.generator(seed, step, "order of an epoch"))
     for number, rows in enumerate(order.split(batch_size)):
         view = step * len(order) + number
         images = siamese_view(data.normalised(rows, device=inputs.device), strategy, seed=seed, step=view, each=True)
         leaves = {name: value.detach().requires_grad_() for name, value in now.items()}
         with torch.enable_grad():
-            logits = networks.call(spec, {**buffers, **leaves}, images)[0].logits
+            logits = networks.call(spec, {**fixed, **leaves}, images)[0].logits
             loss = F.cross_entropy(logits, data.train_labels[rows].to(inputs.device))
             slopes = torch.autograd.grad(loss, list(leaves.values()))
         found = dict(zip(now, slopes, strict=True))

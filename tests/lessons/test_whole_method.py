@@ -29,14 +29,14 @@ from ddlab import networks, theory
 from ddlab.core.randomness import derived_seed, generator
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet, shift_models
-from ddlab.methods import boost, dc, dd, dm, dwa, fadrm, kip, krr_st, recovery, selection, sre2l
+from ddlab.methods import boost, dc, dd, dm, dwa, fadrm, kip, krr_st, mtt, recovery, selection, sre2l
 from ddlab.methods import rela as rela_d
 from ddlab.methods.kernels import KernelSpec, kernel_matrix
 from ddlab.networks import Network
 from ddlab.runs import cache, process
 from ddlab.runs.process import Inputs
 from ddlab.theory import toy_descent
-from ddlab.training import losses, supervised
+from ddlab.training import losses, ordered, supervised, trajectories
 from ddlab.training import rela as rela_f
 from ddlab.training.self_supervised import byol
 from tests.support import made_data
@@ -472,6 +472,37 @@ def distilled_by_the_library() -> Found:
     return [state.learned["images"], torch.log1p(torch.exp(state.learned["raw_rates"])).flatten()]
 
 
+# -- 62: MTT, an expert's epochs and the updates that match them
+
+MTT = mtt.Config.teaching(
+    network=networks.spec("mlp", width=6), experts=2, expert_epochs=2, latest_start=1, matched_epochs=2, inner_steps=3, batch_size=9,
+    learning_rate=30.0, iterations=UPDATES, seed=SEED,
+)  # fmt: skip
+
+
+def matched_paths(source: str) -> Found:
+    functions = {"parameters_to_vector": nn.utils.parameters_to_vector, "functional_call": torch.func.functional_call}
+    page, data = run(source.replace(".split(64)", ".split(9)"), **functions), data_of()
+    images = mtt.init(MTT, Inputs(data=data, device="cpu")).images
+    paths = [page["expert_path"](data.normalised(), data.train_labels, perceptron().module(), 2) for _ in range(2)]
+    learnt = page["match"](paths, perceptron().module(), images, 3, starts=1, updates=UPDATES)
+    return [paths[0][-1], paths[1][-1], *learnt]
+
+
+def paths_of_the_library() -> Found:
+    inputs, spec = Inputs(data=data_of(), device="cpu"), MTT.network.for_data(data_of())
+    state, start = mtt.init(MTT, inputs), trajectories.vector(ordered.parted(spec, perceptron().weights)[0])
+    TAPE.drawn.clear()
+    paths, told = list[Tensor](), {"rate": 0.05, "batch_size": 9, "strategy": "", "seed": SEED}
+    for expert in range(2):
+        first = trajectories.sgd_epoch(spec, start, inputs, step=2 * expert, **told)[0]
+        paths += [start, first, trajectories.sgd_epoch(spec, first, inputs, step=2 * expert + 1, **told)[0]]
+    state = doubled(dataclasses.replace(state, step=mtt.expert_updates(MTT), paths=tuple(paths)))
+    for _ in range(UPDATES):
+        state = doubled(mtt.update(MTT, inputs, state)[0])
+    return [paths[2], paths[5], state.images, state.rate]
+
+
 ROWS: dict[str, Row] = {
     "05 DM": Row(
         "05_matching",
@@ -511,6 +542,7 @@ ROWS: dict[str, Row] = {
         taped=True,
         tolerance=1e-5,  # the first rates come from another formula in float32
     ),
+    "62 MTT": Row("62_trajectories", matched_paths, paths_of_the_library, ("momentum=0.5", "momentum=0.4"), taped=True),
 }
 
 

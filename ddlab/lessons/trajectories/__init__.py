@@ -1,0 +1,1 @@
+"""Lesson 62: MTT, images that lead a student along an expert's path."""

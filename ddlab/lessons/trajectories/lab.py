@@ -1,0 +1,327 @@
+"""The laboratory of trajectories: ten images learn to lead a student, in N steps, to where an expert went.
+
+TrajectoryLab(data)
+TrajectoryLab(data, mtt.Config.teaching(inner_steps=10))
+
+The plane on show bends nothing: how far along the expert's way, and how far off it. The squared distance from the goal is the loss.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import plotly.graph_objects as go
+import torch
+from torch import Tensor
+
+from ...core import errors
+from ...core.parameters import parameter, with_default
+from ...data import ImageData
+from ...distilled import DistilledSet, OrderedSteps
+from ...evaluation.students import student_accuracy
+from ...explorers.lab import Known, Lab, Value
+from ...explorers.quest import Quest
+from ...explorers.ready import HEIGHT, frame_on_show, learned_images
+from ...explorers.views import Chart, Row, Strip
+from ...figures.theme import finish_figure, legend_below, line_style, series_style, start_figure
+from ...methods import mtt, selection
+from ...runs import Keep, Run, Runs, cache
+from ...runs.process import Inputs
+from ...training import ordered
+from ...training.trajectories import by_name, vector
+from ...training.unrolled import trained
+
+RATES = (0.05, 0.1, 0.2)  # of sets that learn none: they take the best of them
+AHEAD = 0.15  # of the squared way: what the quest asks for
+STUDENTS = 3
+MOST_STEPS, MOST_EPOCHS = 20, 5
+_FRAMES = 20
+
+Points = tuple[tuple[float, float], ...]
+Watch = Callable[[str, float], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(mtt.Config):
+    """MTT's hyper-parameters as a reader moves them, and which way of which expert is on show."""
+
+    inner_steps: int = parameter(
+        10, symbol="N", range=(1, MOST_STEPS), explorable=(1, MOST_STEPS), help="Steps on images."
+    )
+    matched_epochs: int = parameter(
+        2, symbol="M", range=(1, MOST_EPOCHS), explorable=(1, MOST_EPOCHS), help="Of the expert."
+    )
+    iterations: int = with_default(mtt.Config, "iterations", 100, source="teaching")
+    seed: int = parameter(0, range=(0, None), explorable=(0, 9), help="Of the experts, and of every draw.")
+    expert: int = parameter(0, range=(0, None), explorable=(0, 4), help="Whose way is on show.")
+    begun: int = parameter(0, range=(0, None), explorable=(0, 3), help="The epoch from which the student starts.")
+    step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
+
+
+_METHOD = [field.name for field in dataclasses.fields(mtt.Config)]
+
+
+@functools.lru_cache(256)  # every view asks at every drawing
+def config_of(settings: Settings) -> mtt.Config:
+    """What the method is given."""
+    return mtt.Config(**{name: getattr(settings, name) for name in _METHOD})
+
+
+def positions(row: Sequence[Tensor], start: Tensor, goal: Tensor) -> Points:
+    """(along, aside) of weights [P]: how far on the straight way from `start` to `goal`, and how far off it, in lengths of that way.
+
+    The squared distance from (1, 0) is MTT's loss.
+    """
+    way, found = goal - start, []
+    for point in row:
+        along = float((point - start) @ way / way.square().sum())
+        found.append((along, float((point - start - along * way).norm() / way.norm())))
+    return tuple(found)
+
+
+class World:
+    """Data, and where the controls start.
+
+    Args:
+        data: what is distilled. config: where the controls start; default MTT's teaching preset. device: of the runs.
+
+    Raises:
+        DDLabError: settings that the method refuses, or starts after which no epochs are left.
+    """
+
+    def __init__(
+        self, data: ImageData, config: mtt.Config | None = None, *, device: torch.device | str = "auto"
+    ) -> None:
+        self.data = errors.check_instance("data", data, ImageData, "an ImageData")
+        first = mtt.Config.teaching(expert_epochs=8) if config is None else config
+        errors.check_instance("config", first, mtt.Config, "a trajectory_matching Config or None")
+        self.inputs = Inputs(data=data, device=device)
+        self.start = Settings(**vars(first))
+        self._runs = Runs()
+
+    def run(self, settings: Settings) -> Run:
+        """MTT's run with these settings, as far as it has come."""
+        return self.of(config_of(settings))
+
+    def of(self, config: mtt.Config) -> Run:
+        """The run with this config."""
+        return self._runs.get(mtt, config, self.inputs, _kept(mtt.expert_updates(config), config.iterations))
+
+    def experts(self, config: mtt.Config, *, watch: Watch) -> None:
+        """Train them; their weights stay in the run."""
+        most = mtt.expert_updates(config)
+        self.of(config).advance(until=most, watch=lambda run: watch("experts", run.step / most))
+
+    def way(self, config: mtt.Config, expert: int, begun: int) -> list[Tensor]:
+        """The expert's weights [P] from one epoch to M epochs later."""
+        first = expert * (config.expert_epochs + 1) + begun
+        return list(self.of(config).state().paths[first : first + config.matched_epochs + 1])
+
+    def steps(self, config: mtt.Config, images: Tensor, rate: Tensor | float, start: Tensor) -> list[Tensor]:
+        """A student's weights [P], from the start to its last step."""
+        learned = {"images": images.to(self.inputs.device), "rate": torch.as_tensor(rate, device=self.inputs.device)}
+        inner = mtt.inner_of(config, self.inputs, 0)
+        weights = by_name(config.network.for_data(self.data), start)
+        return [vector(each) for each in trained(inner, weights, learned)]
+
+    def shown(self, config: mtt.Config, step: int, expert: int, begun: int) -> Points:
+        """Where a student's steps lead it on the images of a frame."""
+        frame, way = self.of(config).at(step), self.way(config, expert, begun)
+        assert frame is not None, "a run that is looked at has begun"
+        return positions(self.steps(config, frame.content.images, frame.content.rate, way[0]), way[0], way[-1])
+
+    def left(self, config: mtt.Config, images: Tensor, rate: Tensor | float) -> float:
+        """MTT's loss, the mean over all experts, each from another epoch."""
+        ways = [self.way(config, expert, expert % config.latest_start) for expert in range(config.experts)]
+        ends = [self.steps(config, images, rate, way[0])[-1] for way in ways]
+        return statistics.fmean(
+            float(mtt.matching_loss(end, way[0], way[-1])) for end, way in zip(ends, ways, strict=True)
+        )
+
+    def learned(self, config: mtt.Config, *, watch: Watch) -> tuple[float, float, float]:
+        """Of a finished run: what is left of the way, the rate, and the accuracy of students."""
+        state = self.of(config).state()
+        made = mtt.finish(config, self.inputs, state)
+        return self.left(config, state.images, state.rate), float(state.rate), self._taught(made, config, watch=watch)
+
+    def rival(self, config: mtt.Config, *, watch: Watch) -> tuple[float, float]:
+        """What class means leave of the way, and what they teach, each at the best of `RATES`."""
+        self.experts(config, watch=watch)
+        images = self._chosen("centres", 0).images
+        return min(self.left(config, images, rate) for rate in RATES), self.control(config, "centres", watch=watch)
+
+    def control(self, config: mtt.Config, kind: str, seeds: Sequence[int] = range(STUDENTS), *, watch: Watch) -> float:
+        """Mean accuracy of students that learn from a `selection`, in as many passes, at the best of `RATES`."""
+        told = {"network": config.network.for_data(self.data).to_dict(), "initial_weights": "pytorch"}
+        chosen, found = self._chosen(kind, seeds[0]), []
+        for rate in RATES:
+            steps = OrderedSteps(torch.full((1, 1), rate), passes=config.passes)
+            made = dataclasses.replace(chosen.with_targets(steps), provenance=chosen.provenance | told)
+            found.append(self._taught(made, config, seeds, watch=watch))
+        return max(found)
+
+    def _chosen(self, kind: str, seed: int) -> DistilledSet:
+        return cache.run(selection, selection.Config(kind=kind, images_per_class=1, seed=seed), self.inputs)
+
+    def _taught(
+        self, made: DistilledSet, config: mtt.Config, seeds: Sequence[int] = range(STUDENTS), *, watch: Watch
+    ) -> float:
+        found, inputs = [], Inputs(distilled=made, device=self.inputs.device)
+        for number, seed in enumerate(seeds):
+            watch("students", number / len(seeds))
+            found.append(student_accuracy(ordered.Config.made_for(made, seed=seed), inputs, self.data))
+        return statistics.fmean(found)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a frame holds: learned images, and the rate."""
+
+    images: Tensor
+    rate: Tensor
+
+
+@functools.lru_cache(64)
+def _kept(experts: int, iterations: int) -> Keep:
+    steps = {experts + round(iterations * part / _FRAMES) for part in range(_FRAMES + 1)}
+    return Keep(tuple(sorted(steps)), make=lambda config, inputs, state, trace: Shown(state.images, state.rate))
+
+
+def wanted(world: World, settings: Settings) -> list[Run | Value]:
+    """The experts; the images; how far they lead and what they teach; the same of class means."""
+    config = config_of(settings)
+    return [
+        Value(world.experts, config),
+        world.run(settings),
+        Value(world.learned, config),
+        Value(world.rival, config.replace(iterations=1)),
+    ]
+
+
+def strip_data(world: World, settings: Settings, known: Known) -> tuple | None:
+    """The frame on show."""
+    run = world.run(settings)
+    return None if run.at(known.step) is None else (world.data, frame_on_show(run, known), 1)
+
+
+def plane_data(world: World, settings: Settings, known: Known) -> tuple:
+    """(along, aside) of the expert's epochs, of a student on real images, and of one on the images on show."""
+    config, run = config_of(settings), world.run(settings)
+    frame, place = frame_on_show(run, known), (settings.expert, settings.begun)
+    way = world.way(config, *place)
+    first = known.now(world.shown, config, mtt.expert_updates(config), *place)
+    return positions(way, way[0], way[-1]), first, known.now(world.shown, config, frame.step, *place)
+
+
+def plane(expert: Points, first: Points, now: Points) -> go.Figure:
+    """Their paths; the loss is the squared distance from the star."""
+    left = squared(now)
+    figure = start_figure(
+        title=f"Squared distance left: {left:.2f}", x_label="along the expert's way", y_label="off it", height=HEIGHT
+    )
+    ways = {f"expert, {len(expert) - 1} epochs": expert, "on real images": first, "on the images on show": now}
+    for index, (name, points) in enumerate(ways.items()):
+        x, y = zip(*points, strict=True)
+        style = line_style(series_style(index), markers=True)
+        figure.add_scatter(x=x, y=y, name=name, **style)
+    figure.add_scatter(x=[1], y=[0], mode="markers", showlegend=False, hoverinfo="skip",
+                       marker={"symbol": "star", "size": 15, "color": series_style(0).colour})  # fmt: skip
+    widest = max(1.1, *(x for x, _ in now), *(y for _, y in now))
+    figure.update_xaxes(range=[-0.1, widest]).update_yaxes(range=[-0.05, widest])
+    return finish_figure(
+        legend_below(figure),
+        alt=f"The student ends {now[-1][0]:.2f} along the expert's way and {now[-1][1]:.2f} off it; on real images "
+        f"{first[-1][0]:.2f} along and {first[-1][1]:.2f} off.",
+    )
+
+
+def squared(points: Points) -> float:
+    """The squared distance of the last point from (1, 0)."""
+    along, aside = points[-1]
+    return (1 - along) ** 2 + aside**2
+
+
+def visited(settings: Settings, known: Known, compute: Callable[..., Any], **same: Any) -> dict[int, tuple[float, ...]]:
+    """N -> what `World.learned` or `World.rival` found, of all visited settings that differ in N alone."""
+    found, asked = dict(known.every(compute)), config_of(settings).replace(**same)
+    every = {steps: (asked.replace(inner_steps=steps),) for steps in range(1, MOST_STEPS + 1)}
+    return {steps: found[arguments] for steps, arguments in every.items() if arguments in found}
+
+
+def both(world: World, settings: Settings, known: Known) -> tuple[dict[int, Any], dict[int, Any]]:
+    """Learned images (left, rate, accuracy) and class means (left, accuracy), by N."""
+    return visited(settings, known, world.learned), visited(settings, known, world.rival, iterations=1)
+
+
+def curve_data(world: World, settings: Settings, known: Known) -> tuple:
+    """What is known so far, and what the images on show leave of the way on show."""
+    left = squared(plane_data(world, settings, known)[-1])
+    return *(tuple(found.items()) for found in both(world, settings, known)), (settings.inner_steps, left)
+
+
+def curve(found: tuple, rivals: tuple, now: tuple[int, float]) -> go.Figure:
+    """Against N: what is left of the way, and the accuracy of students, of learned images and of class means."""
+    figure = start_figure(title="After learning", x_label="steps N", y_label="fraction", height=HEIGHT)
+    for name, points, dash in (("learned", found, "solid"), ("class means", rivals, "dash")):
+        for index, (what, place) in enumerate((("left", 0), ("accuracy", -1))):
+            style = line_style(series_style(index), markers=True)
+            style["line"] |= {"dash": dash}
+            x, y = [number for number, _ in points], [values[place] for _, values in points]
+            figure.add_scatter(x=x, y=y, name=f"{what}, {name}", **style)
+    figure.add_scatter(x=now[:1], y=now[1:], name="left, on show", mode="markers",
+                       marker={"symbol": "circle-open", "size": 12, "color": series_style(0).colour})  # fmt: skip
+    figure.update_xaxes(range=[0.5, MOST_STEPS + 0.5]).update_yaxes(range=[0, 1])
+    said = "; ".join(f"N = {n}: {left:.2f} left, accuracy {right:.2f}" for n, (left, _, right) in found)
+    return finish_figure(legend_below(figure), alt=f"What is left of the way, and what students learn. {said}.")
+
+
+def sentence(world: World, settings: Settings, known: Known) -> str:
+    """What is seen."""
+    config, run = config_of(settings), world.run(settings)
+    begun = f"N = {config.inner_steps}, M = {config.matched_epochs}"
+    scores, rival = (found.get(config.inner_steps) for found in both(world, settings, known))
+    if scores is None:
+        return f"{begun}: learning, update {max(run.step - mtt.expert_updates(config), 0)} of {config.iterations}."
+    left, rate, right = scores
+    than = "" if rival is None else f", class means at their best rate {rival[0]:.2f}"
+    return (
+        f"{begun}: the images leave {left:.2f} of the squared way (mean of {config.experts} experts){than}. "
+        f"The rate is {rate:.3f}, times N {rate * config.inner_steps:.2f}; students read {right:.1%}."
+    )
+
+
+def quest_met(world: World, settings: Settings, known: Known) -> bool:
+    """Whether the images lead clearly further than class means."""
+    scores, rival = (found.get(settings.inner_steps) for found in both(world, settings, known))
+    return scores is not None and rival is not None and rival[0] - scores[0] >= AHEAD
+
+
+TrajectoryLab = Lab(
+    "How far do ten images lead?",
+    World,
+    controls=("inner_steps", "expert", "begun"),
+    more=("matched_epochs", "iterations", "learning_rate", "rate_learning_rate", "seed"),
+    labels={
+        "inner_steps": "steps N",
+        "matched_epochs": "epochs M",
+        "begun": "from epoch",
+        "iterations": "updates",
+        "learning_rate": "images' rate",
+        "rate_learning_rate": "rate's rate",
+    },
+    watched=World.run,
+    wanted=wanted,
+    opens_with=1,
+    step_words="update",
+    step_label=lambda world, settings, step: str(max(step - mtt.expert_updates(config_of(settings)), 0)),
+    job_words=lambda world, run: f"learning for N = {run.config.inner_steps}",
+    stops=lambda world: {"expert": (0, world.start.experts - 1), "begun": (0, world.start.latest_start - 1)},
+    views=[Strip(strip_data, learned_images), Row(Chart(plane_data, plane), Chart(curve_data, curve))],
+    sentence=sentence,
+    quest=Quest(f"Find images that leave {AHEAD} less of the way than class means do.", quest_met),
+)
