@@ -17,15 +17,15 @@ ROOMS = {
     "ddlab/networks": 1527,
     "ddlab/distilled": 1479,
     "ddlab/runs": 1434,
-    "ddlab/training": 3652,
-    "ddlab/methods": 6202,
+    "ddlab/training": 3654,
+    "ddlab/methods": 6561,
     "ddlab/evaluation": 2037,
     "ddlab/theory": 1380,
     "ddlab/records": 98,
     "ddlab/figures": 3367,
     "ddlab/explorers": 2731,
-    "ddlab/lessons": 7591,
-    "tests": 30114,
+    "ddlab/lessons": 7595,
+    "tests": 30302,
 }
 
 

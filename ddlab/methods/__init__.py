@@ -28,6 +28,7 @@ MODULES = {
     "label_solve": ("ls",),
     "dataset_distillation": ("dd",),
     "trajectory_matching": ("mtt",),
+    "label_distillation": ("ld",),
     "soft_label_dataset_distillation": ("sldd",),
 }
 """NAME -> ALIASES (a test holds the two together; here so that a look-up does not import every method). The first alias is the

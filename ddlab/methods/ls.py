@@ -128,20 +128,24 @@ def total_steps(config: Config, inputs: Inputs) -> int:
     return math.ceil(len(require_data(NAME, inputs).train_labels) / config.batch_size)
 
 
+def fixed_images(name: str, config: Any, inputs: Inputs) -> Tensor:
+    """[n, c, h, w]: those of a distilled set among the inputs, else noise or real ones; errors as `init`."""
+    if inputs.distilled is None:
+        return first_images(name, config, inputs)
+    data, images = require_data(name, inputs), inputs.distilled.images.to(inputs.device)
+    wanted = [data.channels, *data.image_size]
+    if list(images.shape[1:]) != wanted or not len(images):
+        errors.fail("distilled", f"at least one image of {wanted}, like the data", images)
+    return images
+
+
 def init(config: Config, inputs: Inputs) -> State:
     """The images, with the labels of their classes.
 
     Raises:
         DDLabError: no data, more real images per class than a class has, or a distilled set of another shape.
     """
-    data = require_data(NAME, inputs)
-    if inputs.distilled is None:
-        images = first_images(NAME, config, inputs)
-    else:
-        images = inputs.distilled.images.to(inputs.device)
-        wanted = [data.channels, *data.image_size]
-        if list(images.shape[1:]) != wanted or not len(images):
-            errors.fail("distilled", f"at least one image of {wanted}, like the data", images)
+    images = fixed_images(NAME, config, inputs)
     labels = first_labels(inputs, len(images))
     kernel = kernel_matrix(config, images.double(), images.double(), megabytes=config.megabytes)
     return State(0, images, kernel, torch.zeros_like(kernel), torch.zeros_like(labels), labels)

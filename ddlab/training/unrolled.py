@@ -53,7 +53,7 @@ def inner_step(
     """theta_{t+1} and v_{t+1}; with `differentiable` as functions of theta_t, which requires a gradient then, of v_t and of z."""
     with torch.enable_grad():
         if not differentiable:
-            weights = _leaves(weights)
+            weights = leaves_of(weights)
         loss = inner.loss(step, weights, learned)
         slopes = torch.autograd.grad(loss, list(weights.values()), create_graph=differentiable, materialize_grads=True)
     with torch.set_grad_enabled(differentiable):
@@ -105,7 +105,7 @@ def outer_gradient(
     Raises:
         NonFiniteError: a loss that is NaN or infinite; it names the first step whose weights are, and the rate of that step.
     """
-    learned = _leaves(learned)
+    learned = leaves_of(learned)
     way = _recomputed if recompute else _unrolled
     loss, slopes, last = way(inner, weights, learned, outer)
     if not bool(torch.isfinite(loss)):
@@ -117,45 +117,45 @@ def outer_gradient(
 def _unrolled(
     inner: Inner, weights: Tensors, learned: Tensors, outer: Callable[[Tensors, Tensors], Tensor]
 ) -> tuple[Tensor, tuple[Tensor, ...], dict[str, Tensor]]:
-    now: Tensors = _leaves(weights)
+    now: Tensors = leaves_of(weights)
     velocity: Tensors = sgd_init(now).velocity
     for step in range(inner.steps):
         now, velocity = inner_step(inner, step, now, velocity, learned, differentiable=True)
     with torch.enable_grad():
         loss = outer(now, learned)
     slopes = torch.autograd.grad(loss, list(learned.values()), materialize_grads=True)
-    return loss.detach(), slopes, _detached(now)
+    return loss.detach(), slopes, detached(now)
 
 
 def _recomputed(
     inner: Inner, weights: Tensors, learned: Tensors, outer: Callable[[Tensors, Tensors], Tensor]
 ) -> tuple[Tensor, tuple[Tensor, ...], dict[str, Tensor]]:
     path = _path(inner, weights, learned, checked=False)
-    last = _leaves(path[-1][0])
+    last = leaves_of(path[-1][0])
     with torch.enable_grad():
         loss = outer(last, learned)
     given = torch.autograd.grad(loss, [*last.values(), *learned.values()], materialize_grads=True)
     behind, slopes = given[: len(last)], given[len(last) :]
     behind = (*behind, *(torch.zeros_like(value) for value in last.values()))  # with respect to theta_N, and v_N
     for step in reversed(range(inner.steps)):
-        now, speed = map(_leaves, path[step])
+        now, speed = map(leaves_of, path[step])
         moved, velocity = inner_step(inner, step, now, speed, learned, differentiable=True)
         sources = [*now.values(), *speed.values(), *learned.values()]
         found = torch.autograd.grad([*moved.values(), *velocity.values()], sources, behind, materialize_grads=True)
         behind, own = found[: len(behind)], found[len(behind) :]
         slopes = tuple(total + part for total, part in zip(slopes, own, strict=True))
-    return loss.detach(), slopes, _detached(last)
+    return loss.detach(), slopes, detached(last)
 
 
 def _path(
     inner: Inner, weights: Tensors, learned: Tensors, *, checked: bool = True
 ) -> list[tuple[dict[str, Tensor], dict[str, Tensor]]]:
     """(theta_t, v_t) for t from 0 to N, without a graph."""
-    start = _detached(weights)
+    start = detached(weights)
     path = [(start, sgd_init(start).velocity)]
     for step in range(inner.steps):
         now, velocity = inner_step(inner, step, *path[-1], learned, differentiable=False)
-        path.append((_detached(now), _detached(velocity)))
+        path.append((detached(now), detached(velocity)))
         if checked and not all(bool(torch.isfinite(value).all()) for value in path[-1][0].values()):
             rate = float(torch.as_tensor(inner.rate(step, learned)).detach())
             raise NonFiniteError(
@@ -164,9 +164,11 @@ def _path(
     return path
 
 
-def _detached(tensors: Tensors) -> dict[str, Tensor]:
+def detached(tensors: Tensors) -> dict[str, Tensor]:
+    """The same tensors without their graph."""
     return {name: value.detach() for name, value in tensors.items()}
 
 
-def _leaves(tensors: Tensors) -> dict[str, Tensor]:
+def leaves_of(tensors: Tensors) -> dict[str, Tensor]:
+    """The same tensors as ones that require a gradient."""
     return {name: value.detach().requires_grad_() for name, value in tensors.items()}

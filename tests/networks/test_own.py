@@ -33,6 +33,7 @@ PLAIN = (
     "dataset_distillation",
     "soft_label_dataset_distillation",
     "trajectory_matching",
+    "label_distillation",
 )  # in whose networks it is refused
 
 

@@ -28,7 +28,7 @@ from ...explorers.lab import Known, Lab, Value
 from ...explorers.quest import Quest
 from ...explorers.ready import HEIGHT, frame_on_show, learned_images
 from ...explorers.views import Chart, Row, Strip
-from ...figures.theme import finish_figure, legend_below, line_style, series_style, start_figure
+from ...figures.theme import finish_figure, legend_below, line_style, neutral, series_style, start_figure
 from ...methods import mtt, selection
 from ...runs import Keep, Run, Runs, cache
 from ...runs.process import Inputs
@@ -41,6 +41,7 @@ AHEAD = 0.15  # of the squared way: what the quest asks for
 STUDENTS = 3
 MOST_STEPS, MOST_EPOCHS = 20, 5
 _FRAMES = 20
+_HEIGHT = HEIGHT + 40  # with a legend of five lines
 
 Points = tuple[tuple[float, float], ...]
 Watch = Callable[[str, float], None]
@@ -222,7 +223,7 @@ def plane(expert: Points, first: Points, now: Points) -> go.Figure:
     """Their paths; the loss is the squared distance from the star."""
     left = squared(now)
     figure = start_figure(
-        title=f"Squared distance left: {left:.2f}", x_label="along the expert's way", y_label="off it", height=HEIGHT
+        title=f"Squared distance left: {left:.2f}", x_label="along the expert's way", y_label="off it", height=_HEIGHT
     )
     ways = {f"expert, {len(expert) - 1} epochs": expert, "on real images": first, "on the images on show": now}
     for index, (name, points) in enumerate(ways.items()):
@@ -266,13 +267,16 @@ def curve_data(world: World, settings: Settings, known: Known) -> tuple:
 
 def curve(found: tuple, rivals: tuple, now: tuple[int, float]) -> go.Figure:
     """Against N: what is left of the way, and the accuracy of students, of learned images and of class means."""
-    figure = start_figure(title="After learning", x_label="steps N", y_label="fraction", height=HEIGHT)
-    for name, points, dash in (("learned", found, "solid"), ("class means", rivals, "dash")):
+    figure = start_figure(title="After learning", x_label="steps N", y_label="fraction", height=_HEIGHT)
+    quiet = {"color": neutral("quiet")}
+    for beside, points in (("", found), (", class means", rivals)):
         for index, (what, place) in enumerate((("left", 0), ("accuracy", -1))):
             style = line_style(series_style(index), markers=True)
-            style["line"] |= {"dash": dash}
+            if beside:
+                style["line"] |= quiet
+                style["marker"] |= quiet | {"symbol": ("circle-x-open", "square-x-open")[index]}
             x, y = [number for number, _ in points], [values[place] for _, values in points]
-            figure.add_scatter(x=x, y=y, name=f"{what}, {name}", **style)
+            figure.add_scatter(x=x, y=y, name=f"{what}{beside}", **style)
     figure.add_scatter(x=now[:1], y=now[1:], name="left, on show", mode="markers",
                        marker={"symbol": "circle-open", "size": 12, "color": series_style(0).colour})  # fmt: skip
     figure.update_xaxes(range=[0.5, MOST_STEPS + 0.5]).update_yaxes(range=[0, 1])
