@@ -18,14 +18,14 @@ ROOMS = {
     "ddlab/distilled": 1479,
     "ddlab/runs": 1434,
     "ddlab/training": 3654,
-    "ddlab/methods": 6561,
+    "ddlab/methods": 6557,
     "ddlab/evaluation": 2037,
     "ddlab/theory": 1380,
     "ddlab/records": 98,
     "ddlab/figures": 3367,
     "ddlab/explorers": 2731,
-    "ddlab/lessons": 7595,
-    "tests": 30302,
+    "ddlab/lessons": 8087,
+    "tests": 30432,
 }
 
 

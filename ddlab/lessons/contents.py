@@ -57,7 +57,7 @@ LESSONS: dict[str, Budget] = {
     "10_ideal_data": Budget(
         folder="ideal_data",
         title="Ideal data",
-        finds="which samples and targets teach fastest in a world of two Gaussians (ReLA)",
+        finds="which samples and targets teach fastest among two Gaussians (ReLA)",
         wall_seconds=60,
         cpu_seconds=120,
         megabytes=1100,
@@ -76,7 +76,7 @@ LESSONS: dict[str, Budget] = {
     "21_diversity": Budget(
         folder="diversity",
         title="Diversity",
-        finds="what pulls images of one class apart, and a push to the weights on trial (DWA)",
+        finds="what pulls images of one class apart (DWA)",
         wall_seconds=90,
         cpu_seconds=180,
         megabytes=1200,
@@ -85,7 +85,7 @@ LESSONS: dict[str, Budget] = {
     "30_data_residuals": Budget(
         folder="data_residuals",
         title="Data residuals",
-        finds="what a long optimisation takes from an image, and whether mixing the real one in helps (FADRM)",
+        finds="whether mixing the real image back in helps (FADRM)",
         wall_seconds=60,
         cpu_seconds=120,
         megabytes=1200,
@@ -95,7 +95,7 @@ LESSONS: dict[str, Budget] = {
     "40_bases": Budget(
         folder="bases",
         title="Images with vectors, and bases",
-        finds="how a small set teaches without labels: learned targets, images as sums of bases (KRR-ST)",
+        finds="how a small set teaches without labels: targets, bases (KRR-ST)",
         wall_seconds=90,
         cpu_seconds=150,
         megabytes=1200,
@@ -113,7 +113,7 @@ LESSONS: dict[str, Budget] = {
     "45_representations": Budget(
         folder="representations",
         title="Representations: a network's answers as targets",
-        finds="whom the answers of an untrained network help, and which controls say why (ReLA)",
+        finds="whom the answers of an untrained network help (ReLA)",
         wall_seconds=75,
         cpu_seconds=120,
         megabytes=1200,
@@ -146,10 +146,19 @@ LESSONS: dict[str, Budget] = {
         megabytes=1100,
         minutes=38,
     ),
+    "65_learned_labels": Budget(
+        folder="learned_labels",
+        title="Learned labels",
+        finds="whether pictures without a digit teach digits, when only their labels learn (LD)",
+        wall_seconds=90,
+        cpu_seconds=180,
+        megabytes=1100,
+        minutes=38,
+    ),
     "90_theorems_on_trial": Budget(
         folder="theorems_on_trial",
         title="Theorems on trial",
-        finds="which printed theorems hold, hold under a condition, or fail, and what is right instead",
+        finds="which printed theorems hold, and what is right instead",
         wall_seconds=60,
         cpu_seconds=180,
         megabytes=1000,

@@ -212,18 +212,14 @@ def training_steps(state: State) -> int:
 def student(made: DistilledSet, **changes: Any) -> supervised.Config:
     """How to train on a set that LD made: T_i steps on images as they are, with the batches and the rate of the labels' own networks."""
     told, batch = made.provenance, min(made.provenance["config"]["inner_batch"], len(made))
-    plain: dict[str, Any] = {
-        "crop_pixels": 0,
-        "flip": False,
-        "mixup_alpha": 0.0,
+    fitting: dict[str, Any] = {
+        "labels": "stored",
         "temperature": 1.0,
         "batch_size": batch,
-    }
-    plain |= {
         "learning_rate": told["config"]["network_rate"],
-        "epochs": max(round(told["training_steps"] * batch / len(made)), 1),
     }
-    return supervised.Config.teaching(**plain | changes)
+    fitting["epochs"] = max(round(told["training_steps"] * batch / len(made)), 1)
+    return supervised.Config.teaching(**{"crop_pixels": 0, "flip": False, "mixup_alpha": 0.0} | fitting | changes)
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:

@@ -29,7 +29,7 @@ from ddlab import networks, theory
 from ddlab.core.randomness import derived_seed, generator
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet, shift_models
-from ddlab.methods import boost, dc, dd, dm, dwa, fadrm, kip, krr_st, mtt, recovery, selection, sre2l
+from ddlab.methods import boost, dc, dd, dm, dwa, fadrm, kip, krr_st, ld, mtt, recovery, selection, sre2l
 from ddlab.methods import rela as rela_d
 from ddlab.methods.kernels import KernelSpec, kernel_matrix
 from ddlab.networks import Network
@@ -503,6 +503,32 @@ def paths_of_the_library() -> Found:
     return [paths[2], paths[5], state.images, state.rate]
 
 
+# -- 65: LD by ridge regression
+
+LD = ld.Config.teaching(
+    network=networks.spec("mlp", width=6), images_per_class=2, batch_size=9, iterations=UPDATES, seed=SEED
+)
+
+
+def labelled(source: str) -> Found:
+    inputs = Inputs(data=data_of(), device="cpu")
+    state = doubled(ld.init(LD, inputs))
+    body = perceptron().module()
+    body.load_state_dict(state.weights)
+    source = (
+        source.replace("[:50]", "[:5]")
+        .replace("[:256]", "[:9]")
+        .replace("(len(pictures), 10), 0.1", "(len(pictures), 3), 1 / 3")
+    )
+    page = run(source, ones=lambda values: F.pad(values, (0, 1), value=1.0))
+    real, answers = data_of().normalised(), data_of().train_labels
+    return [page["learn_labels"](real, answers, state.images, lambda: body.hidden, updates=UPDATES)]
+
+
+def labelled_by_the_library() -> Found:
+    return [updated(ld, LD.replace(inner_batch=5), Inputs(data=data_of(), device="cpu")).labels]
+
+
 ROWS: dict[str, Row] = {
     "05 DM": Row(
         "05_matching",
@@ -541,6 +567,13 @@ ROWS: dict[str, Row] = {
         ("rate * slope for", "0.1 * slope for"),
         taped=True,
         tolerance=1e-5,  # the first rates come from another formula in float32
+    ),
+    "65 LD": Row(
+        "65_learned_labels",
+        labelled,
+        labelled_by_the_library,
+        ("0.01 * local", "0.02 * local"),
+        taped=True,
     ),
     "62 MTT": Row("62_trajectories", matched_paths, paths_of_the_library, ("momentum=0.5", "momentum=0.4"), taped=True),
 }

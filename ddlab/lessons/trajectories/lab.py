@@ -210,10 +210,11 @@ def strip_data(world: World, settings: Settings, known: Known) -> tuple | None:
     return None if run.at(known.step) is None else (world.data, frame_on_show(run, known), 1)
 
 
-def plane_data(world: World, settings: Settings, known: Known) -> tuple:
-    """(along, aside) of the expert's epochs, of a student on real images, and of one on the images on show."""
-    config, run = config_of(settings), world.run(settings)
-    frame, place = frame_on_show(run, known), (settings.expert, settings.begun)
+def plane_data(world: World, settings: Settings, known: Known) -> tuple | None:
+    """(along, aside) of the expert's epochs, of a student on real images, and of one on the images on show; None without experts."""
+    config, frame, place = config_of(settings), world.run(settings).at(known.step), (settings.expert, settings.begun)
+    if frame is None:
+        return None
     way = world.way(config, *place)
     first = known.now(world.shown, config, mtt.expert_updates(config), *place)
     return positions(way, way[0], way[-1]), first, known.now(world.shown, config, frame.step, *place)
@@ -259,9 +260,12 @@ def both(world: World, settings: Settings, known: Known) -> tuple[dict[int, Any]
     return visited(settings, known, world.learned), visited(settings, known, world.rival, iterations=1)
 
 
-def curve_data(world: World, settings: Settings, known: Known) -> tuple:
+def curve_data(world: World, settings: Settings, known: Known) -> tuple | None:
     """What is known so far, and what the images on show leave of the way on show."""
-    left = squared(plane_data(world, settings, known)[-1])
+    shown = plane_data(world, settings, known)
+    if shown is None:
+        return None
+    left = squared(shown[-1])
     return *(tuple(found.items()) for found in both(world, settings, known)), (settings.inner_steps, left)
 
 

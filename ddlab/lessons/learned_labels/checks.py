@@ -1,0 +1,100 @@
+"""Lesson 65: the checks of its exercises."""
+
+from __future__ import annotations
+
+import statistics
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ... import data as datasets
+from ...core.errors import DDLabError
+from ...evaluation.students import evaluate
+from ...methods import label_steps, ld
+from ...methods.distillation import from_images
+from ...runs import Run
+from ...runs.process import Inputs
+
+_PICTURES = 100
+_ALIKE = 0.9  # the cosine with a digit above which a picture shows it
+_AHEAD = 0.1  # of accuracy
+
+
+def check_label_gradient(answer: Any) -> tuple[bool, str]:
+    """Exercise 1: (Phi Phi^T + ridge I)^-1 Phi G."""
+    if not callable(answer):
+        return False, "Write a function of phi [n, d], G [d, classes] and the ridge."
+    draws, furthest = torch.Generator().manual_seed(4), 0.0
+    for ridge in (0.5, 1.0, 3.0):
+        phi, slopes, labels = (
+            torch.randn(shape, generator=draws, dtype=torch.float64) for shape in ((6, 9), (9, 4), (6, 4))
+        )
+        labels.requires_grad_()
+        (label_steps.ridge_weights(phi, labels, ridge) * slopes).sum().backward()
+        try:
+            given: Any = answer(phi.clone(), slopes.clone(), ridge)
+            found = torch.as_tensor(given).detach().double()
+        except Exception as problem:
+            return False, f"Your function raised {type(problem).__name__}: {problem}."
+        wanted = labels.grad
+        assert wanted is not None
+        if found.shape != wanted.shape:
+            return False, f"A gradient has the shape of its labels, {[*wanted.shape]}; yours has {[*found.shape]}."
+        furthest = max(furthest, float((found - wanted).abs().max()))
+    if furthest < 1e-6:
+        return (
+            True,
+            "Measured: that of autograd at three ridges. The matrix is symmetric, so it appears as it is, not transposed.",
+        )
+    return (
+        False,
+        f"Measured: up to {furthest:.2g} from autograd's. W = A Y is linear in Y: which matrix takes G back to labels?",
+    )
+
+
+def check_pictures(answer: Any) -> tuple[bool, str]:
+    """Exercise 2: pictures without a digit whose learned labels teach better than those of noise."""
+    shape = [_PICTURES, 1, 16, 16]
+    if not isinstance(answer, Tensor) or [*answer.shape] != shape or not answer.is_floating_point():
+        return False, f"Give a tensor of numbers of shape {shape}."
+    if not bool(torch.isfinite(answer).all()):
+        return False, "Some of the numbers are not finite."
+    digits = datasets.load("digits")
+    alike = (_directions(answer.float()) @ _directions(digits.normalised()).T).abs().amax(1)
+    if float(alike.max()) > _ALIKE:
+        return (
+            False,
+            f"Picture {int(alike.argmax())} has a cosine of {float(alike.max()):.2f} with a real digit; up to {_ALIKE} is no digit.",
+        )
+    noise = torch.randn(shape, generator=torch.Generator().manual_seed(0))
+    try:
+        own, beside = (_taught(images) for images in (answer.float().contiguous(), noise))
+    except DDLabError as problem:
+        return False, f"No labels could be learned: {problem}"
+    said = f"Measured: networks read {own:.0%} of the test digits, with pictures of noise {beside:.0%}."
+    if own < beside + _AHEAD:
+        return (
+            False,
+            f"{said} Be {_AHEAD:.0%} ahead: a network that sees a new digit must find something of it in your pictures.",
+        )
+    return True, f"{said} Neighbouring pixels go together in digits, and in your pictures."
+
+
+def _directions(images: Tensor) -> Tensor:
+    flat = images.flatten(1) - images.flatten(1).mean(1, keepdim=True)
+    return flat / flat.norm(dim=1, keepdim=True).clamp_min(1e-12)
+
+
+def _taught(images: Tensor) -> float:
+    digits, found = datasets.load("digits"), []
+    base = from_images(images, torch.arange(_PICTURES) % 10, digits)
+    for seed in range(2):
+        config = ld.Config.teaching(iterations=600, seed=seed)
+        made = Run(ld, config, Inputs(data=digits, distilled=base)).advance().result()
+        student = ld.student(made, network=config.network)
+        found.append(evaluate(made, digits, labels="stored", config=student, seeds=[0], progress=False).mean)
+    return statistics.fmean(found)
+
+
+CHECKS = {"label gradient": check_label_gradient, "pictures": check_pictures}

@@ -1,0 +1,291 @@
+"""The laboratory of learned labels: pictures stay as they are, their labels learn, and networks are asked for digits.
+
+LabelLab(data)
+LabelLab(data, ld.Config.teaching(iterations=500), pictures=50)
+
+Every number of pictures that was visited stays as a point.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import plotly.graph_objects as go
+import torch
+from torch import Tensor
+
+from ... import networks
+from ...core import errors, randomness
+from ...core.parameters import parameter
+from ...data import ImageData, shapes
+from ...data.aligning import aligned
+from ...distilled import DistilledSet, StoredLabels
+from ...evaluation.students import student_accuracy
+from ...explorers.lab import Known, Lab, Value
+from ...explorers.quest import Quest
+from ...explorers.ready import HEIGHT, frame_on_show
+from ...explorers.views import Chart, Row, Strip
+from ...figures import encode_grid, label_matrix
+from ...figures.theme import finish_figure, legend_below, line_style, neutral, series_style, start_figure
+from ...methods import ld, selection
+from ...methods.distillation import from_images
+from ...runs import Frame, Keep, Run, Runs, cache
+from ...runs.process import Inputs
+from ...training import supervised
+
+SOURCES = ("shapes", "noise", "the data")
+STRANGER = networks.spec("convnet", width=16, norm="instance")  # takes no part in the learning
+WHO = ("the learner's network", "a ConvNet, no part in it", "labels shuffled")
+MOST = 500  # pictures
+STUDENTS = 2
+_FRAMES, _ROWS, _CELL = 20, 30, 48
+
+Watch = Callable[[str, float], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(ld.Config):
+    """LD's hyper-parameters as a reader moves them, and which pictures are labelled."""
+
+    pictures: int = parameter(
+        20, range=(10, MOST), explorable=(10, MOST), step=10, help="Pictures whose labels are learned."
+    )
+    source: str = parameter("shapes", choices=SOURCES, explorable=True, help="Where the pictures come from.")
+    iterations: int = parameter(1000, range=(1, None), explorable=(100, 2000), step=100, help="Steps.")
+    seed: int = parameter(0, range=(0, None), explorable=(0, 9), help="Of every draw.")
+    step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
+
+
+_METHOD = [field.name for field in dataclasses.fields(ld.Config)]
+
+
+@functools.lru_cache(256)  # every view asks at every drawing
+def config_of(settings: Settings) -> ld.Config:
+    """What the method is given."""
+    return ld.Config(**{name: getattr(settings, name) for name in _METHOD})
+
+
+class World:
+    """Data, and where the controls start.
+
+    Args:
+        data: which classes the labels are to teach. config: where the controls start; default LD's teaching preset. pictures: how
+            many at first. device: of the runs.
+
+    Raises:
+        DDLabError: settings that the method refuses.
+    """
+
+    def __init__(
+        self,
+        data: ImageData,
+        config: ld.Config | None = None,
+        *,
+        pictures: int = 20,
+        device: torch.device | str = "auto",
+    ) -> None:
+        self.data = errors.check_instance("data", data, ImageData, "an ImageData")
+        first = ld.Config.teaching() if config is None else config
+        errors.check_instance("config", first, ld.Config, "a label_distillation Config or None")
+        self.inputs = Inputs(data=data, device=device)
+        started: dict[str, Any] = vars(first) | {"pictures": pictures}
+        self.start = Settings(**started)
+        self._runs = Runs()
+        self.base = functools.lru_cache(64)(self._base)
+
+    def _base(self, source: str, pictures: int, seed: int) -> DistilledSet:
+        """Pictures of a source, the same ones first for every number of them; their class numbers mean nothing."""
+        draws = randomness.generator(seed, 0, f"pictures of {source}")
+        if source == "noise":
+            images = torch.randn((MOST, self.data.channels, *self.data.image_size), generator=draws)[:pictures]
+        else:
+            drawn = self.data if source == "the data" else _shapes_like(self.data)
+            rows = torch.randint(len(drawn.train_labels), (MOST,), generator=draws)[:pictures]
+            images = drawn.normalised(rows)
+        return from_images(images, torch.arange(pictures) % self.data.classes, self.data)
+
+    def run(self, settings: Settings) -> Run:
+        """LD's run with these settings, as far as it has come."""
+        return self.of(config_of(settings), settings.source, settings.pictures)
+
+    def of(self, config: ld.Config, source: str, pictures: int) -> Run:
+        """The run with this config on these pictures."""
+        inputs = dataclasses.replace(self.inputs, distilled=self.base(source, pictures, config.seed))
+        return self._runs.get(ld, config, inputs, _kept(config.iterations))
+
+    def score(self, config: ld.Config, source: str, pictures: int, who: str, *, watch: Watch) -> float:
+        """Of a finished run: accuracy of one of `WHO`."""
+        made = self.of(config, source, pictures).result()
+        student = ld.student(made, network=STRANGER if who == WHO[1] else config.network)
+        if who == WHO[2]:
+            logits = made.target("stored").logits
+            order = torch.randperm(len(logits), generator=randomness.generator(config.seed, 0, "shuffled"))
+            made = made.with_targets(StoredLabels(logits[order]))
+        return self.taught(made, student, watch)
+
+    def rival(self, config: ld.Config, kind: str = "random", *, watch: Watch) -> float:
+        """Accuracy of the learner's network on one real image of each class, or on the class means, with their true labels."""
+        chosen = cache.run(selection, selection.Config(kind=kind, images_per_class=1, seed=config.seed), self.inputs)
+        plain: dict[str, Any] = {
+            "crop_pixels": 0,
+            "flip": False,
+            "mixup_alpha": 0.0,
+            "learning_rate": 1e-3,
+            "epochs": 200,
+        }
+        return self.taught(chosen, supervised.Config.teaching(network=config.network, **plain), watch)
+
+    def taught(self, made: DistilledSet, student: supervised.Config, watch: Watch) -> float:
+        """Mean accuracy of a few students."""
+        found, inputs = [], Inputs(distilled=made, device=self.inputs.device)
+        for seed in range(STUDENTS):
+            watch("students", seed / STUDENTS)
+            found.append(student_accuracy(student.replace(seed=seed), inputs, self.data))
+        return statistics.fmean(found)
+
+
+@functools.lru_cache(2)
+def _shapes_like(data: ImageData) -> ImageData:
+    return aligned(shapes.load(size=16, train=1000, test=10), data)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a frame holds: the labels [n, classes], and the share of errors on real images before the step."""
+
+    labels: Tensor
+    errors: float
+
+
+@functools.lru_cache(64)
+def _kept(iterations: int) -> Keep:
+    def shown(config: Any, inputs: Inputs, state: ld.State, trace: ld.Trace | None) -> Shown:
+        return Shown(state.labels, 1.0 if trace is None else float(trace.error_fraction))
+
+    return Keep(tuple(sorted({round(iterations * part / _FRAMES) for part in range(_FRAMES + 1)})), make=shown)
+
+
+def wanted(world: World, settings: Settings) -> list[Run | Value]:
+    """The labels, what they teach, and what one real image of each class teaches."""
+    config = config_of(settings)
+    return [
+        world.run(settings),
+        *(Value(world.score, config, settings.source, settings.pictures, who) for who in WHO),
+        Value(world.rival, rival_of(config)),
+    ]
+
+
+def rival_of(config: ld.Config) -> ld.Config:
+    """The config of the rival, on which nothing of the labels has a bearing."""
+    return ld.Config.teaching(network=config.network, seed=config.seed)
+
+
+def strip_data(world: World, settings: Settings, known: Known) -> tuple:
+    """The first ten pictures, and the frame on show."""
+    base = world.base(settings.source, settings.pictures, settings.seed)
+    return world.data, base, frame_on_show(world.run(settings), known)
+
+
+def strip(data: ImageData, base: DistilledSet, frame: Frame) -> tuple[bytes, str]:
+    """Each picture under its likeliest class."""
+    surest, likeliest = frame.content.labels[:10].max(1)
+    told = [
+        f"{data.class_names[at]} {value:.0%}" for at, value in zip(likeliest.tolist(), surest.tolist(), strict=True)
+    ]
+    pixels, scale = data.to_uint8(base.images[:10]), max(1, round(_CELL / data.image_size[1]))
+    return encode_grid(pixels, len(pixels), scale, column_labels=told, gap=4), f"Pictures labelled {', '.join(told)}."
+
+
+def labels_data(world: World, settings: Settings, known: Known) -> tuple:
+    """The frame on show."""
+    return world.data.class_names, frame_on_show(world.run(settings), known)
+
+
+def labels_map(names: tuple[str, ...], frame: Frame) -> go.Figure:
+    """A row for each picture."""
+    labels = frame.content.labels[:_ROWS].cpu().numpy()
+    title = f"Labels of the first {len(labels)} pictures, step {frame.step}"
+    return label_matrix(labels, names, title=title, height=HEIGHT)
+
+
+def visited(world: World, settings: Settings, known: Known, who: str) -> dict[int, float]:
+    """Pictures -> accuracy of one of `WHO`, of all visited settings that differ in their number alone."""
+    asked = (config_of(settings), settings.source, who)
+    found = {(config, source, each, count): score for (config, source, count, each), score in known.every(world.score)}
+    return {
+        count: score
+        for (*rest, count), score in sorted(found.items(), key=lambda item: item[0][-1])
+        if tuple(rest) == asked
+    }
+
+
+def curve_data(world: World, settings: Settings, known: Known) -> tuple:
+    """What is known so far, and the network in training."""
+    now = 1 - frame_on_show(world.run(settings), known).content.errors
+    rival = known(Value(world.rival, rival_of(config_of(settings))))
+    found = tuple(tuple(visited(world, settings, known, who).items()) for who in WHO)
+    return settings.source, found, (settings.pictures, now), rival
+
+
+def curve(source: str, found: tuple, now: tuple[int, float], rival: float | None) -> go.Figure:
+    """Accuracy against the number of pictures."""
+    figure = start_figure(
+        title=f"Networks that learned from {source}",
+        x_label="pictures",
+        y_label="test accuracy (fraction)",
+        height=HEIGHT,
+    )
+    for index, (name, points) in enumerate(zip(WHO, found, strict=True)):
+        x, y = [number for number, _ in points], [score for _, score in points]
+        figure.add_scatter(x=x, y=y, name=name, **line_style(series_style(index), markers=True))
+    figure.add_scatter(x=now[:1], y=now[1:], name="while learning", mode="markers",
+                       marker={"symbol": "circle-open", "size": 12, "color": series_style(0).colour})  # fmt: skip
+    if rival is not None:
+        quiet = {"color": neutral("quiet"), "dash": "dash", "width": 1.5}
+        figure.add_scatter(x=[0, MOST + 10], y=[rival] * 2, name="one real image a class", mode="lines", line=quiet)
+    figure.update_xaxes(range=[0, MOST + 10]).update_yaxes(range=[0, 1])
+    said = "; ".join(
+        f"{name} {', '.join(f'{y:.2f} at {x}' for x, y in points)}" for name, points in zip(WHO, found, strict=True)
+    )
+    return finish_figure(legend_below(figure), alt=f"Accuracy by number of pictures: {said}.")
+
+
+def sentence(world: World, settings: Settings, known: Known) -> str:
+    """What is seen."""
+    own, other, shuffled = (visited(world, settings, known, who).get(settings.pictures) for who in WHO)
+    run, begun = world.run(settings), f"{settings.pictures} pictures ({settings.source})"
+    if own is None or other is None or shuffled is None:
+        return f"{begun}: labels learn, step {run.step} of {run.total}." if own is None else f"{begun}: {own:.1%}."
+    beside = f"a ConvNet that took no part {other:.1%}; with labels shuffled {shuffled:.1%}"
+    return f"{begun}: networks read {own:.1%} of the test images, {beside}."
+
+
+def quest_met(world: World, settings: Settings, known: Known) -> bool:
+    """Whether pictures in which there is no image of the data are ahead of one real image of each class."""
+    score, rival = (
+        visited(world, settings, known, WHO[0]).get(settings.pictures),
+        known(Value(world.rival, rival_of(config_of(settings)))),
+    )
+    return settings.source != "the data" and score is not None and rival is not None and score > rival
+
+
+LabelLab = Lab(
+    "What do labels make of pictures?",
+    World,
+    controls=("pictures", "source", "solver"),
+    more=("iterations", "seed"),
+    labels={"source": "pictures of", "solver": "way"},
+    check=lambda world, settings: world.run(settings).begin(),
+    watched=World.run,
+    wanted=wanted,
+    opens_with=2,
+    job_words=lambda world, run: f"labels of {len(run.inputs.distilled)} pictures learn",
+    views=[Strip(strip_data, strip), Row(Chart(labels_data, labels_map), Chart(curve_data, curve))],
+    sentence=sentence,
+    quest=Quest("Beat one real image of each class with pictures in which there is none.", quest_met),
+)
