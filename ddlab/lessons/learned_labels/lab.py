@@ -43,7 +43,7 @@ STRANGER = networks.spec("convnet", width=16, norm="instance")  # takes no part 
 WHO = ("the learner's network", "a ConvNet, no part in it", "labels shuffled")
 MOST = 500  # pictures
 STUDENTS = 2
-_FRAMES, _ROWS, _CELL = 20, 30, 48
+_FRAMES, _ROWS, _CELL = 20, 20, 48
 
 Watch = Callable[[str, float], None]
 
@@ -279,7 +279,7 @@ LabelLab = Lab(
     World,
     controls=("pictures", "source", "solver"),
     more=("iterations", "seed"),
-    labels={"source": "pictures of", "solver": "way"},
+    labels={"source": "pictures of", "solver": "gradient by"},
     check=lambda world, settings: world.run(settings).begin(),
     watched=World.run,
     wanted=wanted,
