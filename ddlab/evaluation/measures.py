@@ -3,10 +3,13 @@ r"""Numbers about a `DistilledSet`.
 feature_distance             D_fea^c = sum_ij || g(s_i^c) - g(s_j^c) ||^2     (Du et al. 2024, DWA, arXiv 2409.17612, eq 21)
 nearest_neighbour_coverage   share of real points t_i with some s_j in B(t_i, r_i), r_i the distance to t_i's k-th nearest real
                              point                                           (Naeem et al. 2020, arXiv 2002.09797, eq 6)
+distillation_ratio           r_M = 100 x accuracy of M images / accuracy of all   (Sucholutsky & Schonlau 2021, arXiv 1910.02551)
+fewest_images                d_A: the smallest M whose accuracy is A              (the same)
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import torch
@@ -19,6 +22,19 @@ from ..distilled import DistilledSet
 from ..networks import Network
 
 Points = Annotated[Tensor, floats("n d")]
+
+
+@checked
+def distillation_ratio(
+    distilled: Annotated[float, within(0, 1)], original: Annotated[float, within(0, 1, open_low=True)]
+) -> float:
+    """r_M: an accuracy in percent of that of a network which was trained on all images."""
+    return 100 * distilled / original
+
+
+def fewest_images(accuracies: Mapping[int, float], accuracy: float) -> int | None:
+    """d_A: the smallest M of {M: accuracy of M images} that reaches an accuracy; None where none does."""
+    return min((images for images, found in accuracies.items() if found >= accuracy), default=None)
 
 
 @checked

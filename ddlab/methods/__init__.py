@@ -29,6 +29,7 @@ MODULES = {
     "dataset_distillation": ("dd",),
     "trajectory_matching": ("mtt",),
     "label_distillation": ("ld",),
+    "text_dataset_distillation": ("tdd",),
     "soft_label_dataset_distillation": ("sldd",),
 }
 """NAME -> ALIASES (a test holds the two together; here so that a look-up does not import every method). The first alias is the

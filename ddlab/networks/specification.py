@@ -18,10 +18,16 @@ from ..core import errors, randomness, storage
 from ..core.devices import moved
 from ..core.errors import DDLabError
 from ..core.parameters import Parameters
-from . import convnet, mlp, vit, zoo
+from . import convnet, mlp, text, vit, zoo
 from .family import REGISTERED, Family, on_meta, refuse, tensors, tried
 
-FAMILIES: dict[str, Any] = {"convnet": convnet, **zoo.FAMILIES, "vit": vit, "mlp": mlp}  # a module, or an Architecture
+FAMILIES: dict[str, Any] = {
+    "convnet": convnet,
+    **zoo.FAMILIES,
+    "vit": vit,
+    "mlp": mlp,
+    **text.FAMILIES,
+}  # a module, or an Architecture
 LARGEST = 10**5  # channels, classes and pixels of a side; far above what fits, and far below what overflows
 _cache = threading.local()  # .skeletons: dict[NetworkSpec, nn.Module]
 _tried: set[NetworkSpec] = set()  # whose factory is known to start anew by the seed

@@ -162,3 +162,11 @@ def test_bad_coverage_input() -> None:
         measures.nearest_neighbour_coverage(real, real, neighbours=8)
     with refuses("radii"):
         measures.covered(real, real[:3, 0], real)
+
+
+def test_the_ratio_and_the_fewest_images() -> None:
+    assert measures.distillation_ratio(0.45, 0.9) == pytest.approx(50)
+    accuracies = {10: 0.9, 1: 0.2, 5: 0.7, 2: 0.7}
+    assert [measures.fewest_images(accuracies, level) for level in (0.2, 0.7, 0.71, 0.95)] == [1, 2, 10, None]
+    with refuses("original"):
+        measures.distillation_ratio(0.5, 0.0)

@@ -385,7 +385,7 @@ def test_sizes_of_maps(family: str, size: int, channels: int) -> None:
     spec = dataclasses.replace(networks.spec(family), channels=channels, classes=7, image_size=(size, size))
     module, shapes = skeleton(spec), {}
     last, classifier = hooked_layers(spec)
-    if family == "mlp":  # has no maps, and its features stand for them
+    if family == "mlp" or family.startswith("text"):  # has no maps, and its features stand for them
         seen = networks.predict(networks.initialise(spec, seed=0), torch.zeros(2, channels, size, size))
         assert last == "" and torch.equal(seen.last_conv.flatten(1), seen.features) and seen.logits.shape == (2, 7)
         return
@@ -408,7 +408,10 @@ def test_sizes_of_maps(family: str, size: int, channels: int) -> None:
 @pytest.mark.parametrize("family", networks.FAMILIES)
 def test_other_sizes_where_the_network_takes_them(family: str) -> None:
     """Global pooling takes any size; a linear layer over all positions takes its own. Weights and stem stay as they were built."""
-    data, free = made_data(size=16), family not in ("convnet", "lenet", "vit", "mlp")
+    data, free = (
+        made_data(size=16),
+        family not in ("convnet", "lenet", "vit", "mlp", "text_conv", "text_rnn", "text_lstm"),
+    )
     network = networks.initialise(networks.spec(family).for_data(data), seed=0)
     assert networks.takes_size(network.spec, (16, 16)) and networks.takes_size(network.spec, (20, 24)) is free
     images = torch.rand(2, 1, 20, 24)

@@ -1,0 +1,214 @@
+"""Sentences as pictures of one channel: a row for each word, its embedding; so every method and network of images takes them.
+
+questions()                                        360 made-up questions of six kinds, like those of TREC              nothing
+read("questions.txt")                              "label<tab>sentence" in each line                                   a file
+read("questions.txt", vectors="glove.6B.100d.txt")     the same, with embeddings from a file of GloVe's                two files
+
+Embeddings come from the sentences themselves where no file gives them: positive pointwise mutual information of words that stand near
+each other, reduced by SVD (Levy & Goldberg 2014, *Neural word embedding as implicit matrix factorization*). Kept as 256 levels, as all
+pixels are. A learned row of a distilled set is read as its nearest word.
+"""
+
+from __future__ import annotations
+
+import collections
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..core import errors
+from ..core.boundary import checked, within
+from ..core.errors import DDLabError
+from ..core.randomness import generator
+from .images import ImageData
+
+WINDOW = 4  # words to each side that are near
+PADDING = ""
+
+Length = Annotated[int, within(1, 1000)]
+Dimensions = Annotated[int, within(1, 1000)]
+
+
+@dataclass(frozen=True, eq=False)
+class TextData:
+    """Embedded sentences.
+
+    Attributes:
+        embedded: the sentences [n, 1, length, dim], as any `ImageData`. sentences: their words, training ones first.
+        vocabulary: all words; the first is no word, which fills sentences up. vectors: float32 [words, dim], normalised like `embedded`.
+    """
+
+    embedded: ImageData
+    sentences: tuple[tuple[str, ...], ...]
+    vocabulary: tuple[str, ...]
+    vectors: Tensor
+
+    def words(self, images: Tensor) -> list[str]:
+        """Sentences [n, 1, length, dim], each row as its nearest word."""
+        errors.check_tensor("images", images, shape=[None, 1, *self.embedded.image_size])
+        nearest = torch.cdist(images[:, 0].cpu().float(), self.vectors.expand(len(images), -1, -1)).argmin(2)
+        return [" ".join(filter(None, (self.vocabulary[word] for word in row))) for row in nearest.tolist()]
+
+
+@checked
+def questions(
+    *, count: Annotated[int, within(12, 10**5)] = 360, length: Length = 10, dim: Dimensions = 16, seed: int = 0
+) -> TextData:
+    """Questions of six kinds, a sixth of them each, made of patterns; every sixth question is for the test."""
+    draws = generator(seed, 0, "questions")
+
+    def one(rows: Sequence[str]) -> str:
+        return rows[int(torch.randint(len(rows), (), generator=draws))]
+
+    kinds = tuple(_PATTERNS)
+    lines = []
+    for number in range(count):
+        pattern = one(_PATTERNS[kinds[number % 6]])
+        lines.append((kinds[number % 6], re.sub(r"<(\w+)>", lambda found: one(_WORDS[found[1]].split(",")), pattern)))
+    test = [number for number in range(count) if number // 6 % 6 == 5]
+    return _text_data("questions", lines, test, length, dim, None)
+
+
+@checked
+def read(
+    path: str | os.PathLike[str],
+    *,
+    test: str | os.PathLike[str] | None = None,
+    vectors: str | os.PathLike[str] | None = None,
+    length: Length = 30,
+    dim: Dimensions = 100,
+    encoding: str = "utf-8",
+) -> TextData:
+    """A file of two columns: label, tab, sentence, whose words are separated by spaces.
+
+    Args:
+        test: a second such file; without one every sixth sentence is for the test.
+        vectors: a text file in GloVe's format, whose numbers a line are the `dim`; words that it lacks lie at its mean.
+
+    Raises:
+        DDLabError: no such file, a line without a tab or without words, one class alone, or vectors of different lengths, with the line.
+    """
+    lines = _lines("path", path, encoding)
+    more = [] if test is None else _lines("test", test, encoding)
+    rows = range(len(lines), len(lines) + len(more)) if more else range(5, len(lines), 6)
+    known = None if vectors is None else _glove(vectors)
+    return _text_data(Path(path).stem, lines + more, list(rows), length, dim, known)
+
+
+def _lines(argument: str, path: str | os.PathLike[str], encoding: str) -> list[tuple[str, str]]:
+    found = []
+    for number, line in enumerate(_file(argument, path).read_text(encoding=encoding).splitlines(), 1):
+        label, tab, sentence = line.partition("\t")
+        if not (tab and label.strip() and sentence.split()):
+            raise DDLabError(
+                f"{argument} must have a label, a tab and words in each line; given {line[:60]!r} in line {number} of {path}."
+            )
+        found.append((label.strip(), sentence))
+    return found
+
+
+def _glove(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
+    known: dict[str, np.ndarray] = {}
+    wanted = None
+    for number, line in enumerate(_file("vectors", path).read_text(encoding="utf-8").splitlines(), 1):
+        word, *numbers = line.rstrip().split(" ")
+        wanted = len(numbers) if wanted is None else wanted
+        try:
+            known[word] = np.asarray(numbers, np.float32)
+        except ValueError:
+            wanted = -1
+        if len(numbers) != wanted or not wanted or not np.isfinite(known[word]).all():
+            raise DDLabError(
+                f"vectors must have a word and equally many numbers in each line; given {line[:60]!r} in line {number} of {path}."
+            )
+    if not known:
+        raise DDLabError(f"vectors must have a word in some line; given none in {path}.")
+    return known
+
+
+def _file(argument: str, path: str | os.PathLike[str]) -> Path:
+    if not Path(path).is_file():
+        errors.fail(argument, "a text file that is there", str(path))
+    return Path(path)
+
+
+def _text_data(
+    name: str, lines: list[tuple[str, str]], test: list[int], length: int, dim: int, known: dict[str, np.ndarray] | None
+) -> TextData:
+    names = tuple(dict.fromkeys(label for label, _ in lines))
+    if len(names) < 2:
+        errors.fail("path", "sentences of two classes at least", f"those of {names}")
+    sentences = [tuple(sentence.lower().split()[:length]) for _, sentence in lines]
+    apart = set(test)
+    order = [*(number for number in range(len(lines)) if number not in apart), *test]
+    train = [sentences[number] for number in order[: len(order) - len(test)]]
+    vocabulary = (PADDING, *dict.fromkeys(word for sentence in train for word in sentence))
+    places = {word: place for place, word in enumerate(vocabulary)}
+    vectors = embeddings(train, vocabulary, dim) if known is None else _looked_up(vocabulary, known)
+    low, high = float(vectors.min()), float(vectors.max())
+    levels = np.round((vectors - low) / (high - low) * 255).astype(np.uint8)
+    rows = np.zeros((len(order), length), np.int64)
+    for row, number in enumerate(order):
+        told = [places.get(word, 0) for word in sentences[number]]  # a word that no training sentence has is none
+        rows[row, : len(told)] = told
+    pixels = torch.from_numpy(levels)[torch.from_numpy(rows)][:, None]
+    labels = torch.tensor([names.index(lines[number][0]) for number in order])
+    first = len(train)
+    data = ImageData(
+        name=f"{name}-{length}x{vectors.shape[1]}", train_images=pixels[:first], train_labels=labels[:first],
+        test_images=pixels[first:], test_labels=labels[first:], class_names=names,
+    )  # fmt: skip
+    units = (torch.from_numpy(levels).float() / 255 - data.mean) / data.std
+    return TextData(data, tuple(sentences[number] for number in order), vocabulary, units)
+
+
+def embeddings(sentences: Sequence[Sequence[str]], vocabulary: Sequence[str], dim: int) -> np.ndarray:
+    """PPMI of words within `WINDOW` of each other, by SVD: U sqrt(S) of the first `dim`, float32 [words, dim]; no word lies at 0."""
+    places = {word: place for place, word in enumerate(vocabulary)}
+    counts: collections.Counter[tuple[int, int]] = collections.Counter()
+    for sentence in sentences:
+        told = [places[word] for word in sentence]
+        for here, word in enumerate(told):
+            counts.update(
+                (word, near) for near in told[max(here - WINDOW, 0) : here] + told[here + 1 : here + 1 + WINDOW]
+            )
+    table = np.zeros((len(vocabulary), len(vocabulary)))
+    for (word, near), count in counts.items():
+        table[word, near] = count
+    total, each = table.sum(), table.sum(1)
+    expected = np.outer(each, each) / max(total, 1)
+    ppmi = np.log(np.divide(table, expected, out=np.ones_like(table), where=table > 0)).clip(0)
+    left, strength, _ = np.linalg.svd(ppmi)
+    found = np.zeros((len(vocabulary), dim), np.float32)
+    found[:, : len(strength)] = (left * np.sqrt(strength))[:, :dim]
+    return found
+
+
+def _looked_up(vocabulary: Sequence[str], known: dict[str, np.ndarray]) -> np.ndarray:
+    middle: Any = np.mean([known[word] for word in vocabulary if word in known] or list(known.values()), 0)
+    rows = [np.zeros_like(middle)] + [known.get(word, middle) for word in vocabulary[1:]]
+    return np.stack(rows).astype(np.float32)
+
+
+_PATTERNS = {
+    "abbreviation": ["what does <short> stand for ?", "what is <short> short for ?", "what does the abbreviation <short> mean ?"],
+    "description": ["what is <thing> ?", "how does <thing> work ?", "why do people need <thing> ?", "what is the meaning of <thing> ?"],
+    "entity": ["what <kind> has the largest <part> ?", "what <kind> is the most <how> ?", "which <kind> do people in <place> like ?"],
+    "human": ["who <made> <thing> ?", "who was the first <job> of <place> ?", "what <job> <made> <thing> ?"],
+    "location": ["where is <place> ?", "what city has the most <kind>s ?", "in what country is <place> ?", "where was <thing> made ?"],
+    "number": ["how many <kind>s are in <place> ?", "when did <place> become free ?", "how far is it to <place> ?", "how old is <thing> ?"],
+}  # fmt: skip
+_WORDS = {
+    "short": "nasa,usa,bbc,dna,cpu,nato,fbi,ibm,rom,aids", "part": "brain,heart,tooth,eye,ear,tail",
+    "thing": "paper,glass,gravity,a compass,the telephone,a violin,steam,the wheel,ink,a lens,bread,the radio",
+    "kind": "bird,fish,dog,flower,tree,game,song,metal,fruit,colour", "how": "rare,common,old,loved,useful,dangerous",
+    "place": "rome,peru,egypt,texas,paris,the moon,africa,norway,cuba,the nile",
+    "made": "invented,wrote,discovered,built,sold,painted", "job": "king,queen,president,doctor,pilot,singer",
+}  # fmt: skip

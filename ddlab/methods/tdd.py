@@ -1,0 +1,81 @@
+r"""TDD: text dataset distillation (Sucholutsky & Schonlau 2021, IJCNN, arXiv 1910.02551): SLDD of sentences.
+
+A sentence is a picture of one channel, a row for each word (`data.text`), so that nothing of `dd` changes: its images x~ are
+[steps * m, 1, length, dim], learned where embeddings lie, and need not be sentences of any words. `TextData.words` reads each of their
+rows as the nearest word.
+
+The defaults are those of the reference code for TREC's six kinds of questions and a bidirectional LSTM.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+from .. import networks
+from ..core import errors
+from ..core.parameters import parameter, with_default
+from ..distilled import DistilledSet
+from ..networks import NetworkSpec
+from ..runs.process import Inputs, require_data
+from . import dd
+from .dd import State, Trace, look, total_steps
+
+NAME = "text_dataset_distillation"
+ALIASES = ("tdd",)
+NEEDS_TEACHER = False
+_LSTM = networks.spec("text_lstm")
+
+__all__ = ["Config", "State", "Trace", "finish", "init", "look", "total_steps", "update"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(dd.Config):
+    """SLDD's hyper-parameters, as sentences need them."""
+
+    network: NetworkSpec = parameter(_LSTM, help="Architecture, without batch norm.", source="reference code")
+    images_per_class: int = with_default(dd.Config, "images_per_class", 20, source="reference code")
+    learn_labels: bool = with_default(dd.Config, "learn_labels", True, source="reference code")
+    steps: int = with_default(dd.Config, "steps", 1, source="reference code")
+    epochs: int = with_default(dd.Config, "epochs", 2, source="reference code")
+    initial_rate: float = with_default(dd.Config, "initial_rate", 1.5, source="reference code")
+    learning_rate: float = with_default(dd.Config, "learning_rate", 0.1, source="reference code")
+    halvings: int = with_default(dd.Config, "halvings", 6, source="reference code")
+    iterations: int = with_default(dd.Config, "iterations", 1200, source="reference code")
+    starts: str = with_default(dd.Config, "starts", "fixed", source="reference code")
+
+    @classmethod
+    def teaching(cls, **changes: Any) -> Self:
+        """Two CPU cores, seconds, the made-up questions: a TextConvNet, one sentence of each kind."""
+        small: dict[str, Any] = {
+            "network": networks.spec("text_conv"), "initial_weights": "pytorch", "images_per_class": 1, "epochs": 3, "initial_rate": 0.5,
+            "iterations": 100, "batch_size": 128, "halvings": 0,
+        }  # fmt: skip
+        return cls(**small | changes)
+
+    @classmethod
+    def paper(cls, dataset: str = "trec6", **changes: Any) -> Self:
+        """The published settings for "trec6"."""
+        errors.check_choice("dataset", dataset, ("trec6",))
+        return cls(**changes)
+
+
+def init(config: Config, inputs: Inputs) -> State:
+    """DD's: noise in place of sentences, equal rates, and the labels they begin with. Errors as there."""
+    require_data(NAME, inputs)
+    return dd.init(config, inputs)
+
+
+def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
+    """One update of sentences, rates and labels."""
+    return dd.update(config, inputs, state, name=NAME)
+
+
+def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
+    """As DD's, whose labels are the learned ones."""
+    return dd.finish(config, inputs, state, name=NAME)
+
+
+SMALL = Config(
+    **{**vars(dd.SMALL), "network": networks.spec("text_conv"), "learn_labels": True}
+)  # for the contract tests

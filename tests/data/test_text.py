@@ -1,0 +1,119 @@
+"""Sentences as pictures: words there and back, embeddings against a table written out, files and what is refused of them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from ddlab import networks
+from ddlab.core.errors import DDLabError
+from ddlab.data import text
+from ddlab.networks.text import WIDTH
+
+LINES = [
+    "big\ta whale swims",
+    "small\tan ant runs",
+    "big\ta bear swims",
+    "small\ta flea jumps",
+    "big\tthe whale",
+    "small\tthe gnat runs",
+    "big\ta sun",
+]
+
+
+def written(path: Path, lines: list[str]) -> str:
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return str(path)
+
+
+def test_words_of_a_file_come_back_and_unknown_ones_are_none(tmp_path: Path) -> None:
+    draws = np.random.default_rng(0)
+    words = dict.fromkeys(word for line in LINES for word in line.split("\t")[1].split())
+    glove = [f"{word} {' '.join(f'{value:.4f}' for value in draws.normal(size=6))}" for word in words]
+    found = text.read(written(tmp_path / "a.txt", LINES), vectors=written(tmp_path / "v.txt", glove), length=4)
+    data = found.embedded
+    assert data.image_size == (4, 6) and data.channels == 1 and data.class_names == ("big", "small")
+    assert data.train_labels.tolist() == [0, 1, 0, 1, 0, 0] and data.test_labels.tolist() == [1]
+    assert found.words(data.normalised()) == [line.split("\t")[1] for line in LINES if "gnat" not in line]
+    assert found.words(data.normalised(split="test")) == ["the runs"] and found.sentences[-1] == ("the", "gnat", "runs")
+    whale = torch.tensor([float(value) for value in glove[1].split()[1:]])
+    low, high = (f(float(value) for row in glove if "gnat" not in row for value in row.split()[1:]) for f in (min, max))
+    pixels = found.vectors[found.vocabulary.index("whale")] * data.std + data.mean
+    assert torch.allclose(pixels, (whale - min(low, 0)) / (high - min(low, 0)), atol=0.51 / 255)
+
+
+def test_embeddings_are_the_root_of_a_table_of_pointwise_information() -> None:
+    sentences = [("a", "b", "c", "d", "e", "f"), ("a", "c", "a"), ("f", "b")]
+    vocabulary = ("", "a", "b", "c", "d", "e", "f")
+    pairs = [(s[i], s[j]) for s in sentences for i, j in itertools.permutations(range(len(s)), 2) if abs(i - j) <= 4]
+    each = {word: sum(one == word for one, _ in pairs) for word in vocabulary}
+    table = np.zeros((7, 7))
+    for (i, one), (j, other) in itertools.product(enumerate(vocabulary), repeat=2):
+        if both := pairs.count((one, other)):
+            table[i, j] = max(0.0, math.log(both * len(pairs) / each[one] / each[other]))
+    found = text.embeddings(sentences, vocabulary, 7).astype(float)
+    assert found[0] == pytest.approx(0, abs=1e-6) and table.any()
+    assert (found @ found.T) @ (found @ found.T) == pytest.approx(table @ table.T, abs=1e-5)
+    assert text.embeddings(sentences, vocabulary, 9).shape == (7, 9)
+
+
+def test_made_up_questions_are_of_six_kinds_and_repeat() -> None:
+    one, other = text.questions(count=60, seed=1), text.questions(count=60, seed=1)
+    assert one.embedded.fingerprint == other.embedded.fingerprint != text.questions(count=60).embedded.fingerprint
+    assert (
+        one.embedded.classes == 6
+        and len(one.embedded.test_labels) == 6 + 6 * (60 // 6 % 6 == 5)
+        and one.sentences == other.sentences
+    )
+    assert all("<" not in word for sentence in one.sentences for word in sentence)
+    assert all(torch.bincount(one.embedded.train_labels) == 9)
+
+
+@pytest.mark.parametrize("words, lines, vectors", [
+    (("path", "line 2"), ["a\tone", "no tab"], None), (("path", "line 1"), ["a\t  ", "b\tone"], None),
+    (("path", "two classes"), ["a\tone", "a\ttwo"], None), (("vectors", "line 2"), LINES, ["a 1 2", "b 1"]),
+    (("vectors", "line 1"), LINES, ["a 1 x"]), (("vectors", "none"), LINES, []), (("vectors", "line 1"), LINES, ["a nan 1"]),
+])  # fmt: skip
+def test_files_that_cannot_be(words: Any, lines: list[str], vectors: list[str] | None, tmp_path: Path) -> None:
+    given = None if vectors is None else written(tmp_path / "v.txt", vectors)
+    with pytest.raises(DDLabError) as problem:
+        text.read(written(tmp_path / "a.txt", lines), vectors=given)
+    assert all(word in str(problem.value) for word in words) and "\n" not in str(problem.value)
+    with pytest.raises(DDLabError, match="path must be a text file"):
+        text.read(tmp_path / "nothing.txt")
+
+
+@pytest.mark.parametrize("family, torchs", [("text_rnn", nn.RNN), ("text_lstm", nn.LSTM)])
+def test_recurrent_networks_are_torchs(family: str, torchs: Any) -> None:
+    spec = networks.spec(family).for_data(text.questions(count=60, length=7, dim=5).embedded)
+    network = networks.initialise(spec, seed=0)
+    images = torch.randn((4, 1, 7, 5), generator=torch.Generator().manual_seed(0))
+    whole, names = (
+        torchs(5, WIDTH, bidirectional=True, batch_first=True),
+        ("weight_ih", "weight_hh", "bias_ih", "bias_hh"),
+    )
+    with torch.no_grad():
+        for name, (cell, end) in itertools.product(names, ((0, "_l0"), (1, "_l0_reverse"))):
+            getattr(whole, name + end).copy_(network.weights[f"cells.{cell}.{name}"])
+        last = whole(images[:, 0])[1]
+    last = last[0] if isinstance(last, tuple) else last
+    found = networks.call(spec, network.weights, images)[0]
+    assert torch.allclose(found.features, torch.cat([last[0], last[1]], 1), atol=1e-6)
+
+
+def test_a_convolution_over_words_is_one_over_rows_of_a_picture() -> None:
+    spec = networks.spec("text_conv").for_data(text.questions(count=60, length=7, dim=5).embedded)
+    network = networks.initialise(spec, seed=0)
+    images = torch.randn((4, 1, 7, 5), generator=torch.Generator().manual_seed(0))
+    parts = []
+    for index in range(3):
+        weight = network.weights[f"maps.{index}.weight"].transpose(1, 2)[:, None]
+        parts.append(nn.functional.conv2d(images, weight, network.weights[f"maps.{index}.bias"]).relu().amax((2, 3)))
+    assert torch.allclose(networks.call(spec, network.weights, images)[0].features, torch.cat(parts, 1), atol=1e-5)
