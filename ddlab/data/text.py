@@ -20,7 +20,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+import scipy.sparse
 import torch
+from sklearn.utils.extmath import randomized_svd
 from torch import Tensor
 
 from ..core import errors
@@ -179,15 +181,13 @@ def embeddings(sentences: Sequence[Sequence[str]], vocabulary: Sequence[str], di
             counts.update(
                 (word, near) for near in told[max(here - WINDOW, 0) : here] + told[here + 1 : here + 1 + WINDOW]
             )
-    table = np.zeros((len(vocabulary), len(vocabulary)))
-    for (word, near), count in counts.items():
-        table[word, near] = count
-    total, each = table.sum(), table.sum(1)
-    expected = np.outer(each, each) / max(total, 1)
-    ppmi = np.log(np.divide(table, expected, out=np.ones_like(table), where=table > 0)).clip(0)
-    left, strength, _ = np.linalg.svd(ppmi)
+    rows, columns = np.array(list(counts) or [(0, 0)]).T
+    table = scipy.sparse.coo_matrix((list(counts.values()) or [0.0], (rows, columns)), (len(vocabulary),) * 2, float)
+    each = np.asarray(table.sum(1)).ravel()
+    table.data = np.log(np.maximum(table.data * each.sum() / np.maximum(each[rows] * each[columns], 1), 1))
+    left, strength, _ = randomized_svd(table, min(dim, len(vocabulary)), n_iter=8, random_state=0)
     found = np.zeros((len(vocabulary), dim), np.float32)
-    found[:, : len(strength)] = (left * np.sqrt(strength))[:, :dim]
+    found[:, : len(strength)] = left * np.sqrt(strength)
     return found
 
 
