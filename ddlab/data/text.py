@@ -20,9 +20,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import scipy.sparse
 import torch
-from sklearn.utils.extmath import randomized_svd
 from torch import Tensor
 
 from ..core import errors
@@ -173,6 +171,9 @@ def _text_data(
 
 def embeddings(sentences: Sequence[Sequence[str]], vocabulary: Sequence[str], dim: int) -> np.ndarray:
     """PPMI of words within `WINDOW` of each other, by SVD: U sqrt(S) of the first `dim`, float32 [words, dim]; no word lies at 0."""
+    import scipy.sparse
+    from sklearn.utils.extmath import randomized_svd
+
     places = {word: place for place, word in enumerate(vocabulary)}
     counts: collections.Counter[tuple[int, int]] = collections.Counter()
     for sentence in sentences:

@@ -134,15 +134,17 @@ def inner_of(config: Config, inputs: Inputs, step: int) -> Inner:
     """Alg 1, lines 7 and 8: N steps on batches of the learned "images" at the learned "rate", with the draws of this update."""
     data = require_data(NAME, inputs)
     spec, labels = config.network.for_data(data), matching.labels_of(config, data).to(inputs.device)
-    draws, batches = randomness.generator(config.seed, step, "learned batches"), list[Tensor]()
+    draws, batches = randomness.generator(config.seed, step, "learned batches"), list[Any]()
     while len(batches) < config.inner_steps:
-        whole = config.learned_batch is None  # whose order does not matter
-        order = torch.arange(len(labels)) if whole else torch.randperm(len(labels), generator=draws)
-        batches += order.split(config.learned_batch or len(labels))
+        if config.learned_batch is None:
+            batches.append(slice(None))  # all of them, whose order does not matter
+        else:
+            order = torch.randperm(len(labels), generator=draws).to(inputs.device)
+            batches += order.split(config.learned_batch)
     fixed = buffers_of(spec, inputs.device)
 
     def loss(number: int, weights: Tensors, learned: Tensors) -> Tensor:
-        rows, view = batches[number].to(inputs.device), step * max(config.inner_steps, 1) + number
+        rows, view = batches[number], step * max(config.inner_steps, 1) + number
         images = siamese_view(learned["images"][rows], config.strategy, seed=config.seed, step=view)
         return F.cross_entropy(networks.call(spec, {**fixed, **weights}, images)[0].logits, labels[rows])
 

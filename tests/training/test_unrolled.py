@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
+import weakref
 from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from ddlab import networks
 from ddlab.core.errors import NonFiniteError
@@ -160,3 +164,41 @@ def test_recomputing_keeps_the_graph_of_one_step(recompute: bool, case: tuple[Te
             outer_gradient(dataclasses.replace(steady, steps=steps), weights, learned, outer, recompute=recompute)
         most.append(Kept.most)
     assert (most[1] <= 1.5 * most[0]) is recompute and (recompute or most[1] > 8 * most[0])
+
+
+class Live(TorchDispatchMode):
+    """The most bytes of tensors that were made inside it and are there at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held, self.peak = dict[int, int](), 0
+
+    def __torch_dispatch__(self, function: Any, types: Any, given: Any = (), more: Any = None) -> Any:
+        made = function(*given, **(more or {}))
+        for storage in (each.untyped_storage() for each in tree_leaves(made) if isinstance(each, Tensor)):
+            if storage._cdata not in self.held:
+                self.held[storage._cdata] = storage.nbytes()
+                self.peak = max(self.peak, sum(self.held.values()))
+                weakref.finalize(storage, self.held.pop, storage._cdata)
+        return made
+
+
+def test_recomputation_keeps_one_step_and_a_copy_of_the_weights_of_each() -> None:
+    spec = dataclasses.replace(
+        networks.spec("convnet", width=8, norm="instance"), channels=1, classes=10, image_size=(16, 16)
+    )
+    weights, labels = networks.initialise(spec, seed=0).weights, torch.arange(10)
+    learned = {"images": torch.randn((10, 1, 16, 16), generator=torch.Generator().manual_seed(0))}
+    copy = sum(value.nbytes for value in weights.values())
+
+    def loss(step: int, now: Tensors, given: Tensors) -> Tensor:
+        return F.cross_entropy(networks.call(spec, now, given["images"])[0].logits, labels)
+
+    peaks = dict[tuple[int, bool], int]()
+    for steps, recompute in itertools.product((3, 30), (False, True)):
+        inner = Inner(steps=steps, loss=loss, rate=lambda step, given: 0.1)
+        with Live() as live:
+            outer_gradient(inner, weights, learned, lambda now, given: loss(0, now, given), recompute=recompute)
+        peaks[steps, recompute] = live.peak
+    assert peaks[30, False] > 8 * peaks[3, False]
+    assert peaks[30, True] < 1.5 * peaks[3, True] + 27 * copy
