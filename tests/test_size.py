@@ -25,7 +25,7 @@ ROOMS = {
     "ddlab/figures": 3367,
     "ddlab/explorers": 2731,
     "ddlab/lessons": 8087,
-    "tests": 30633,
+    "tests": 30658,
 }
 
 

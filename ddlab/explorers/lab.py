@@ -471,7 +471,9 @@ class Laboratory(Explorer):
                 options = [(self.lab.step_label(self.world, self.settings, step), step) for step in steps]
                 if list(slider.options) != options:
                     slider.options = options
-                slider.index = steps.index(known.step or 0)
+                slider.index = (
+                    steps.index(known.step) if known.step in steps else 0
+                )  # of none before the first kept one
             finally:
                 self._placing = None
 

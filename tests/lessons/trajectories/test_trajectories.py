@@ -105,3 +105,11 @@ def test_right_answers_are_right() -> None:
     lesson = ddlab.start("62_trajectories")
     assert lesson.check("best rate", lambda gradient, start, goal: gradient @ (start - goal) / gradient.square().sum())
     assert lesson.check("rate only", rate_only)
+
+
+def test_other_experts_are_waited_for(lab: Laboratory) -> None:
+    shown = plane_data(lab.world, lab.settings, lab._known())
+    lab.panel.value = lab.panel.value.replace(seed=7)
+    assert lab.slider.index == 0 and "learning" in lab.sentence
+    assert plane_data(lab.world, lab.run().settings, lab._known()) not in (None, shown)
+    lab.close()
