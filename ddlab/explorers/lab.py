@@ -471,9 +471,7 @@ class Laboratory(Explorer):
                 options = [(self.lab.step_label(self.world, self.settings, step), step) for step in steps]
                 if list(slider.options) != options:
                     slider.options = options
-                slider.index = (
-                    steps.index(known.step) if known.step in steps else 0
-                )  # of none before the first kept one
+                slider.index = steps.index(known.step) if known.step in steps else 0
             finally:
                 self._placing = None
 
