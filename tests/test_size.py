@@ -17,14 +17,14 @@ ROOMS = {
     "ddlab/networks": 1598,
     "ddlab/distilled": 1479,
     "ddlab/runs": 1434,
-    "ddlab/training": 3654,
-    "ddlab/methods": 6641,
+    "ddlab/training": 3653,
+    "ddlab/methods": 6607,
     "ddlab/evaluation": 2053,
     "ddlab/theory": 1380,
     "ddlab/records": 98,
     "ddlab/figures": 3367,
     "ddlab/explorers": 2731,
-    "ddlab/lessons": 8087,
+    "ddlab/lessons": 8085,
     "tests": 30658,
 }
 

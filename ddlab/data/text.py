@@ -41,12 +41,11 @@ class TextData:
     """Embedded sentences.
 
     Attributes:
-        embedded: the sentences [n, 1, length, dim], as any `ImageData`. sentences: their words, training ones first.
+        embedded: the sentences [n, 1, length, dim], as any `ImageData`.
         vocabulary: all words; the first is no word, which fills sentences up. vectors: float32 [words, dim], normalised like `embedded`.
     """
 
     embedded: ImageData
-    sentences: tuple[tuple[str, ...], ...]
     vocabulary: tuple[str, ...]
     vectors: Tensor
 
@@ -84,7 +83,6 @@ def read(
     vectors: str | os.PathLike[str] | None = None,
     length: Length = 30,
     dim: Dimensions = 100,
-    encoding: str = "utf-8",
 ) -> TextData:
     """A file of two columns: label, tab, sentence, whose words are separated by spaces.
 
@@ -93,18 +91,18 @@ def read(
         vectors: a text file in GloVe's format, whose numbers a line are the `dim`; words that it lacks lie at its mean.
 
     Raises:
-        DDLabError: no such file, a line without a tab or without words, one class alone, or vectors of different lengths, with the line.
+        DDLabError: no file in UTF-8, a line without tab or words, words that all stand alone, one class, ragged vectors (their line).
     """
-    lines = _lines("path", path, encoding)
-    more = [] if test is None else _lines("test", test, encoding)
+    lines = _lines("path", path)
+    more = [] if test is None else _lines("test", test)
     rows = range(len(lines), len(lines) + len(more)) if more else range(5, len(lines), 6)
     known = None if vectors is None else _glove(vectors)
     return _text_data(Path(path).stem, lines + more, list(rows), length, dim, known)
 
 
-def _lines(argument: str, path: str | os.PathLike[str], encoding: str) -> list[tuple[str, str]]:
+def _lines(argument: str, path: str | os.PathLike[str]) -> list[tuple[str, str]]:
     found = []
-    for number, line in enumerate(_file(argument, path).read_text(encoding=encoding).splitlines(), 1):
+    for number, line in enumerate(_read(argument, path), 1):
         label, tab, sentence = line.partition("\t")
         if not (tab and label.strip() and sentence.split()):
             raise DDLabError(
@@ -115,9 +113,8 @@ def _lines(argument: str, path: str | os.PathLike[str], encoding: str) -> list[t
 
 
 def _glove(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
-    known: dict[str, np.ndarray] = {}
-    wanted = None
-    for number, line in enumerate(_file("vectors", path).read_text(encoding="utf-8").splitlines(), 1):
+    known, wanted = dict[str, np.ndarray](), None
+    for number, line in enumerate(_read("vectors", path), 1):
         word, *numbers = line.rstrip().split(" ")
         wanted = len(numbers) if wanted is None else wanted
         try:
@@ -133,10 +130,11 @@ def _glove(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     return known
 
 
-def _file(argument: str, path: str | os.PathLike[str]) -> Path:
-    if not Path(path).is_file():
-        errors.fail(argument, "a text file that is there", str(path))
-    return Path(path)
+def _read(argument: str, path: str | os.PathLike[str]) -> list[str]:
+    try:
+        return Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        errors.fail(argument, "a text file that is there, in UTF-8", str(path))
 
 
 def _text_data(
@@ -153,6 +151,8 @@ def _text_data(
     places = {word: place for place, word in enumerate(vocabulary)}
     vectors = embeddings(train, vocabulary, dim) if known is None else _looked_up(vocabulary, known)
     low, high = float(vectors.min()), float(vectors.max())
+    if low == high:
+        errors.fail("path", "sentences of more than one word, or with vectors", "words that stand alone")
     levels = np.round((vectors - low) / (high - low) * 255).astype(np.uint8)
     rows = np.zeros((len(order), length), np.int64)
     for row, number in enumerate(order):
@@ -166,7 +166,7 @@ def _text_data(
         test_images=pixels[first:], test_labels=labels[first:], class_names=names,
     )  # fmt: skip
     units = (torch.from_numpy(levels).float() / 255 - data.mean) / data.std
-    return TextData(data, tuple(sentences[number] for number in order), vocabulary, units)
+    return TextData(data, vocabulary, units)
 
 
 def embeddings(sentences: Sequence[Sequence[str]], vocabulary: Sequence[str], dim: int) -> np.ndarray:

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor
@@ -58,14 +58,13 @@ _LENET = networks.spec("lenet")
 class Config(OrderedSet):
     """Hyper-parameters. The defaults are those of the reference code for MNIST and random starts."""
 
+    process: ClassVar[str] = NAME  # SLDD and TDD are the same process under names of their own
     epochs: int = parameter(3, range=(1, None), help="Passes, each with rates of its own.", explorable=(1, 10))
     starts: str = parameter(
         "random", choices=("fixed", "random", "pretrained"), explorable=True,
         help="Where training starts: one draw of weights, a new one each time, or the networks that are handed in.",
     )  # fmt: skip
-    networks: int = parameter(
-        4, range=(1, None), help="Starts over which an update is averaged; a fixed one is one.", explorable=(1, 8)
-    )
+    networks: int = parameter(4, range=(1, None), help="Starts of an update; a fixed one is one.", explorable=(1, 8))
     initial_weights: str = with_default(ordered.Config, "initial_weights", "xavier", source="reference code")
     network: NetworkSpec = parameter(_LENET, help="Architecture, without batch norm; pretrained ones have their own.")
     iterations: int = parameter(23_600, range=(1, None), help="Updates of the set.", explorable=(10, 500), step=10)
@@ -132,13 +131,13 @@ def outer_loss(spec: NetworkSpec, weights: Tensors, images: Tensor, labels: Tens
 def network_of(config: Config, inputs: Inputs) -> NetworkSpec:
     """The architecture that is trained."""
     if config.starts == "pretrained":
-        return require_teacher(NAME, inputs).spec
-    return config.network.for_data(require_data(NAME, inputs))
+        return require_teacher(config.process, inputs).spec
+    return config.network.for_data(require_data(config.process, inputs))
 
 
 def inner_of(config: Config, inputs: Inputs, buffers: Tensors) -> Inner:
     """The ordered steps of a network with these buffers, as functions of what is learned."""
-    classes = require_data(NAME, inputs).classes
+    classes = require_data(config.process, inputs).classes
     return ordered.inner(
         network_of(config, inputs), buffers, epochs=config.epochs, steps=config.steps,
         rates=lambda learned: learned_rates(learned["raw_rates"]), answers=lambda learned: answers(config, learned, classes),
@@ -164,7 +163,7 @@ def starts(config: Config, inputs: Inputs, step: int) -> Iterable[dict[str, Tens
 
 def real_batch(config: Config, inputs: Inputs, step: int) -> tuple[Tensor, Tensor]:
     """Random real images [n, c, h, w] and their classes [n]."""
-    data = require_data(NAME, inputs)
+    data = require_data(config.process, inputs)
     order = torch.randperm(len(data.train_labels), generator=randomness.generator(config.seed, step, "real images"))
     rows = order[: config.batch_size]
     labels = data.train_labels[rows]
@@ -201,7 +200,7 @@ def init(config: Config, inputs: Inputs) -> State:
     Raises:
         DDLabError: no data, no network where `starts` asks for one, or a network with batch norm.
     """
-    data = require_data(NAME, inputs)
+    data = require_data(config.process, inputs)
     ordered.check_plain(network_of(config, inputs))
     for name in ("attacked_class", "taken_for"):
         if (getattr(config, name) or 0) >= data.classes:
@@ -214,22 +213,22 @@ def init(config: Config, inputs: Inputs) -> State:
     return State(0, learned, optimisers.adam_init(learned))
 
 
-def update(config: Config, inputs: Inputs, state: State, *, name: str = NAME) -> tuple[State, Trace]:
+def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     """One update of all that is learned."""
-    with diverging(name, state.step + 1):
+    with diverging(config.process, state.step + 1):
         loss, slopes = gradients(config, inputs, state.step, state.learned)
     rate = config.learning_rate * 0.5 ** (config.halvings * state.step // config.iterations)
     learned, adam = optimisers.adam_update(state.learned, slopes, state.optimiser, learning_rate=rate, betas=BETAS)
     return State(state.step + 1, learned, adam), Trace(loss, learned_rates(state.learned["raw_rates"]))
 
 
-def finish(config: Config, inputs: Inputs, state: State, *, name: str = NAME) -> DistilledSet:
+def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     """The images with their order, rates and labels; class numbers beside learned labels are the largest of each."""
-    classes = require_data(NAME, inputs).classes
+    classes = require_data(config.process, inputs).classes
     rates = learned_rates(state.learned["raw_rates"]).detach().cpu()
     learned = answers(config, state.learned, classes).detach().cpu() if config.learn_labels else None
     labels = class_numbers(config, classes) if learned is None else learned.argmax(1)
-    told = {"method": name, "config": config.to_dict(), "step": state.step}
+    told = {"method": config.process, "config": config.to_dict(), "step": state.step}
     told |= {"network": network_of(config, inputs).to_dict(), "initial_weights": config.initial_weights}
     plain = replace(inputs, teachers=())  # networks that training starts from say nothing of the images
     images, whole = state.learned["images"], state.step >= config.iterations
@@ -242,7 +241,7 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
     images, found = state.learned["images"], {}
     if trace is not None:
         found = {"loss": Number(trace.loss, "nats", scale="log"), "rate": Number(trace.rates.mean())}
-    return Look(images, class_numbers(config, require_data(NAME, inputs).classes).to(images.device), found)
+    return Look(images, class_numbers(config, require_data(config.process, inputs).classes).to(images.device), found)
 
 
 SMALL = Config(  # for the contract tests

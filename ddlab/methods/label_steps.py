@@ -33,6 +33,9 @@ from ..training.trajectories import buffers_of
 from ..training.unrolled import Inner, Tensors, detached, inner_step, leaves_of
 from . import kernel_ridge
 
+PULL = 0.01  # alpha: how far W moves to that of a step
+RIDGE = 1.0  # lambda
+FAST_RATE = 0.01  # r, of the second-order way's step
 SCALE_RATE = 0.01  # of Adam on the scale
 
 Moved = tuple[Tensor, Tensor, AdamState, dict[str, Tensor], dict[str, Any]]
@@ -62,12 +65,12 @@ def ridge_step(config: Any, spec: NetworkSpec, state: Any, rows: Tensor, real: T
     scale = leaves.pop("scale")
     with torch.enable_grad():
         features = with_ones(spec, {**fixed, **leaves}, state.images[rows])
-        local = ridge_weights(features, state.labels[rows], config.ridge).to(features.dtype)
-        classifier = (1 - config.pull) * state.classifier + config.pull * local
+        local = ridge_weights(features, state.labels[rows], RIDGE).to(features.dtype)
+        classifier = (1 - PULL) * state.classifier + PULL * local
     told = with_ones(spec, {**fixed, **state.weights}, real)
     logits = state.scale * told @ classifier.detach()
     off = state.scale * (logits.softmax(1) - F.one_hot(answers, logits.shape[1])) / len(real)
-    slopes = config.pull * label_gradient(features.detach(), told.T @ off, config.ridge)
+    slopes = PULL * label_gradient(features.detach(), told.T @ off, RIDGE)
     labels, optimiser = moved_labels(config, state, rows, slopes.to(features.dtype))
     with torch.enable_grad():
         inner = F.cross_entropy(scale * features @ classifier, labels[rows])
@@ -87,7 +90,7 @@ def second_order_step(config: Any, spec: NetworkSpec, state: Any, rows: Tensor, 
         return F.cross_entropy(networks.call(spec, {**fixed, **weights}, images)[0].logits, learned["labels"])
 
     learned, still = leaves_of({"labels": state.labels[rows]}), optimisers.sgd_init(leaves).velocity
-    inner = Inner(steps=1, loss=loss, rate=lambda step, learned: config.fast_rate)
+    inner = Inner(steps=1, loss=loss, rate=lambda step, learned: FAST_RATE)
     fast, gradients = inner_step(inner, 0, leaves, still, learned, differentiable=True)
     with torch.enable_grad():
         logits = networks.call(spec, {**fixed, **fast}, real)[0].logits

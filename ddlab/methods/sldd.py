@@ -15,12 +15,11 @@ Without `learn_labels` it is DD bit for bit. As in the reference code labels beg
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ..core.parameters import with_default
-from ..distilled import DistilledSet
-from ..runs.process import Inputs, require_data
 from . import dd
-from .dd import State, Trace, look, total_steps
+from .dd import State, Trace, finish, init, look, total_steps, update
 
 NAME = "soft_label_dataset_distillation"
 ALIASES = ("sldd",)
@@ -33,23 +32,8 @@ __all__ = ["Config", "State", "Trace", "finish", "init", "look", "total_steps", 
 class Config(dd.Config):
     """DD's hyper-parameters, with labels that are learned."""
 
+    process: ClassVar[str] = NAME
     learn_labels: bool = with_default(dd.Config, "learn_labels", True, source="algorithm 1")
-
-
-def init(config: Config, inputs: Inputs) -> State:
-    """DD's: noise images, equal rates, and the labels they begin with. Errors as there."""
-    require_data(NAME, inputs)
-    return dd.init(config, inputs)
-
-
-def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
-    """One update of images, rates and labels."""
-    return dd.update(config, inputs, state, name=NAME)
-
-
-def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
-    """As DD's, whose labels are the learned ones."""
-    return dd.finish(config, inputs, state, name=NAME)
 
 
 SMALL = Config(**{**vars(dd.SMALL), "learn_labels": True, "images": 2})  # for the contract tests

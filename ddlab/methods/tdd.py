@@ -10,16 +10,14 @@ The defaults are those of the reference code for TREC's six kinds of questions a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from .. import networks
 from ..core import errors
 from ..core.parameters import parameter, with_default
-from ..distilled import DistilledSet
 from ..networks import NetworkSpec
-from ..runs.process import Inputs, require_data
 from . import dd
-from .dd import State, Trace, look, total_steps
+from .dd import State, Trace, finish, init, look, total_steps, update
 
 NAME = "text_dataset_distillation"
 ALIASES = ("tdd",)
@@ -33,6 +31,7 @@ __all__ = ["Config", "State", "Trace", "finish", "init", "look", "total_steps", 
 class Config(dd.Config):
     """SLDD's hyper-parameters, as sentences need them."""
 
+    process: ClassVar[str] = NAME
     network: NetworkSpec = parameter(_LSTM, help="Architecture, without batch norm.", source="reference code")
     images_per_class: int = with_default(dd.Config, "images_per_class", 20, source="reference code")
     learn_labels: bool = with_default(dd.Config, "learn_labels", True, source="reference code")
@@ -58,22 +57,6 @@ class Config(dd.Config):
         """The published settings for "trec6"."""
         errors.check_choice("dataset", dataset, ("trec6",))
         return cls(**changes)
-
-
-def init(config: Config, inputs: Inputs) -> State:
-    """DD's: noise in place of sentences, equal rates, and the labels they begin with. Errors as there."""
-    require_data(NAME, inputs)
-    return dd.init(config, inputs)
-
-
-def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
-    """One update of sentences, rates and labels."""
-    return dd.update(config, inputs, state, name=NAME)
-
-
-def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
-    """As DD's, whose labels are the learned ones."""
-    return dd.finish(config, inputs, state, name=NAME)
 
 
 SMALL = Config(

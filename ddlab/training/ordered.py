@@ -29,7 +29,7 @@ from ..networks import Network, NetworkSpec
 from ..runs.look import Look, Number
 from ..runs.process import Inputs, run
 from .trained import trained_network
-from .unrolled import Inner, Tensors
+from .unrolled import Inner, Tensors, leaves_of
 
 NAME = "ordered_training"
 _LENET = networks.spec("lenet")
@@ -161,7 +161,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
         spec, buffers, epochs=len(target.rates), steps=target.rates.shape[1], rates=lambda _: target.rates,
         answers=lambda given: given["labels"],
     )  # fmt: skip
-    leaves = {name: value.detach().requires_grad_() for name, value in weights.items()}
+    leaves = leaves_of(weights)
     with torch.enable_grad():
         loss = told.loss(state.step % told.steps, leaves, learned)
         slopes = torch.autograd.grad(loss, list(leaves.values()))

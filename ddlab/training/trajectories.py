@@ -12,7 +12,7 @@ from ..data.siamese_views import siamese_view
 from ..networks import NetworkSpec
 from ..networks.specification import skeleton
 from ..runs.process import Inputs, require_data
-from .unrolled import Tensors
+from .unrolled import Tensors, leaves_of
 
 
 def vector(weights: Tensors) -> Tensor:
@@ -29,10 +29,9 @@ def by_name(spec: NetworkSpec, row: Tensor) -> dict[str, Tensor]:
 
 def buffers_of(spec: NetworkSpec, device: torch.device | str) -> dict[str, Tensor]:
     """What a network without batch norm holds beside its parameters, by name; training leaves it as it is."""
-    if not any(True for _ in skeleton(spec).named_buffers()):
-        return {}
-    weights, learned = networks.initialise(spec, seed=0).weights, networks.parameter_names(spec)
-    return {name: value.to(device) for name, value in weights.items() if name not in learned}
+    names = [name for name, _ in skeleton(spec).named_buffers()]
+    weights = networks.initialise(spec, seed=0).weights if names else {}
+    return {name: weights[name].to(device) for name in names}
 
 
 def sgd_epoch(
@@ -59,7 +58,7 @@ def sgd_epoch(
     for number, rows in enumerate(order.split(batch_size)):
         view = step * len(order) + number
         images = siamese_view(data.normalised(rows, device=inputs.device), strategy, seed=seed, step=view, each=True)
-        leaves = {name: value.detach().requires_grad_() for name, value in now.items()}
+        leaves = leaves_of(now)
         with torch.enable_grad():
             logits = networks.call(spec, {**fixed, **leaves}, images)[0].logits
             loss = F.cross_entropy(logits, data.train_labels[rows].to(inputs.device))

@@ -42,7 +42,7 @@ def test_words_of_a_file_come_back_and_unknown_ones_are_none(tmp_path: Path) -> 
     assert data.image_size == (4, 6) and data.channels == 1 and data.class_names == ("big", "small")
     assert data.train_labels.tolist() == [0, 1, 0, 1, 0, 0] and data.test_labels.tolist() == [1]
     assert found.words(data.normalised()) == [line.split("\t")[1] for line in LINES if "gnat" not in line]
-    assert found.words(data.normalised(split="test")) == ["the runs"] and found.sentences[-1] == ("the", "gnat", "runs")
+    assert found.words(data.normalised(split="test")) == ["the runs"]
     whale = torch.tensor([float(value) for value in glove[1].split()[1:]])
     low, high = (f(float(value) for row in glove if "gnat" not in row for value in row.split()[1:]) for f in (min, max))
     pixels = found.vectors[found.vocabulary.index("whale")] * data.std + data.mean
@@ -67,12 +67,8 @@ def test_embeddings_are_the_root_of_a_table_of_pointwise_information() -> None:
 def test_made_up_questions_are_of_six_kinds_and_repeat() -> None:
     one, other = text.questions(count=60, seed=1), text.questions(count=60, seed=1)
     assert one.embedded.fingerprint == other.embedded.fingerprint != text.questions(count=60).embedded.fingerprint
-    assert (
-        one.embedded.classes == 6
-        and len(one.embedded.test_labels) == 6 + 6 * (60 // 6 % 6 == 5)
-        and one.sentences == other.sentences
-    )
-    assert all("<" not in word for sentence in one.sentences for word in sentence)
+    assert one.embedded.classes == 6 and len(one.embedded.test_labels) == 6 + 6 * (60 // 6 % 6 == 5)
+    assert not any("<" in word for word in one.vocabulary)
     assert all(torch.bincount(one.embedded.train_labels) == 9)
 
 
@@ -86,8 +82,12 @@ def test_files_that_cannot_be(words: Any, lines: list[str], vectors: list[str] |
     with pytest.raises(DDLabError) as problem:
         text.read(written(tmp_path / "a.txt", lines), vectors=given)
     assert all(word in str(problem.value) for word in words) and "\n" not in str(problem.value)
-    with pytest.raises(DDLabError, match="path must be a text file"):
-        text.read(tmp_path / "nothing.txt")
+    (tmp_path / "latin.txt").write_bytes("a\tcaf\u00e9 noir".encode("latin-1"))
+    for name in ("latin.txt", "nothing.txt"):
+        with pytest.raises(DDLabError, match="path must be a text file that is there, in UTF-8"):
+            text.read(tmp_path / name)
+    with pytest.raises(DDLabError, match="more than one word"):
+        text.read(written(tmp_path / "alone.txt", ["a\tone", "b\ttwo", "a\tthree"]))
 
 
 @pytest.mark.parametrize("family, torchs", [("text_rnn", nn.RNN), ("text_lstm", nn.LSTM)])

@@ -58,7 +58,7 @@ def features(module: Any, images: Tensor) -> Tensor:
 
 
 def test_the_ridge_way_is_the_algorithm_with_every_gradient_by_autograd(inputs: Inputs, grey: ImageData) -> None:
-    settings = ld.SMALL.replace(pull=0.3, ridge=0.7, network_rate=0.01)
+    settings = ld.SMALL.replace(network_rate=0.01)
     state, spec = ready(settings, inputs), settings.network.for_data(grey)
     real, answers = grey.normalised(slice(12)).double(), grey.train_labels[:12]
     module, labels = module_of(spec, state), state.labels.clone().requires_grad_()
@@ -70,8 +70,8 @@ def test_the_ridge_way_is_the_algorithm_with_every_gradient_by_autograd(inputs: 
     ]
     for rows in BATCHES:
         phi = features(module, state.images[rows])
-        inverse = torch.linalg.inv(phi.T @ phi + 0.7 * torch.eye(phi.shape[1], dtype=torch.float64))
-        classifier = 0.7 * classifier.detach() + 0.3 * inverse @ phi.T @ labels[rows]  # the primal solution
+        inverse = torch.linalg.inv(phi.T @ phi + torch.eye(phi.shape[1], dtype=torch.float64))
+        classifier = 0.99 * classifier.detach() + 0.01 * inverse @ phi.T @ labels[rows]  # the primal solution
         adams[0].zero_grad()
         F.cross_entropy(scale * features(module, real) @ classifier, answers).backward(retain_graph=True)
         adams[0].step()
@@ -100,7 +100,7 @@ def after(state: ld.State, step: Any, settings: ld.Config) -> ld.State:
 
 
 def test_the_second_order_way_is_a_step_of_the_network_and_its_gradient(inputs: Inputs, grey: ImageData) -> None:
-    settings = ld.SMALL.replace(solver="second_order", fast_rate=0.5, network_rate=0.01)
+    settings = ld.SMALL.replace(solver="second_order", network_rate=0.01)
     state, spec = ready(settings, inputs), settings.network.for_data(grey)
     real, answers = grey.normalised(slice(12)).double(), grey.train_labels[:12]
     module, labels = module_of(spec, state), state.labels.clone().requires_grad_()
@@ -109,7 +109,7 @@ def test_the_second_order_way_is_a_step_of_the_network_and_its_gradient(inputs: 
         inner = F.cross_entropy(module(state.images[rows]), labels[rows])
         slopes = torch.autograd.grad(inner, list(module.parameters()), create_graph=True)
         fast = {
-            name: value - 0.5 * slope for (name, value), slope in zip(module.named_parameters(), slopes, strict=True)
+            name: value - 0.01 * slope for (name, value), slope in zip(module.named_parameters(), slopes, strict=True)
         }
         (labels.grad,) = torch.autograd.grad(F.cross_entropy(functional_call(module, fast, (real,)), answers), labels)
         assert labels.grad[rows].any() and labels.grad.count_nonzero() == 3 * grey.classes

@@ -267,10 +267,8 @@ def sentence(world: World, settings: Settings, known: Known) -> str:
 
 def quest_met(world: World, settings: Settings, known: Known) -> bool:
     """Whether pictures in which there is no image of the data are ahead of one real image of each class."""
-    score, rival = (
-        visited(world, settings, known, WHO[0]).get(settings.pictures),
-        known(Value(world.rival, rival_of(config_of(settings)))),
-    )
+    score = visited(world, settings, known, WHO[0]).get(settings.pictures)
+    rival = known(Value(world.rival, rival_of(config_of(settings))))
     return settings.source != "the data" and score is not None and rival is not None and score > rival
 
 
