@@ -222,6 +222,13 @@ TABLE: dict[str, Row] = {
         evaluation.probe, lambda g: {"network": g.teacher, "data": g.data, "kind": "neighbours"},
         [("network", None), ("kind", "forest"), ("held_out", 1.0), ("candidates", ())],
     ),
+    "evaluation.rank_correlation": (
+        evaluation.rank_correlation, lambda g: {"first": {"a": 0.1, "b": 0.2, "c": 0.3}, "second": {"a": 1, "b": 2, "c": 3}},
+        [("first", 3), ("first", {"a": 0.1}), ("second", {"a": 1, "b": 2, "d": 3}), ("second", {"a": NAN, "b": 2, "c": 3})],
+    ),
+    "evaluation.space": (
+        evaluation.space, lambda g: {}, [("widths", 3), ("widths", ()), ("depths", "12"), ("poolings", [])],
+    ),
     "evaluation.strong_epsilon": (
         evaluation.strong_epsilon, lambda g: PREDICTED,
         [("full", PREDICTED["full"] * NAN), ("few", torch.rand(3, 3)), ("loss", "absolute"), ("few", 3)],
@@ -239,8 +246,8 @@ TABLE: dict[str, Row] = {
 SAID = {"described": "spec", "order_seed": "seed"}  # what an argument is called in the sentence
 ELSEWHERE = {
     "DDLabError", "NonFiniteError", "Look", "Number", "Step", "Outputs", "Approximation", "Architectures", "Continual",
-    "Compared", "Comparison", "Frame", "Runs", "default_look", "look", "source",
-    "Evaluation", "Pretrained", "Probe", "Stage", "Transfer", "from_hf", "pretrained", "to_hf",
+    "Compared", "Comparison", "Frame", "Runs", "default_look", "look", "search", "source",
+    "Evaluation", "Pretrained", "Probe", "Search", "Stage", "Transfer", "from_hf", "pretrained", "to_hf",
 }  # fmt: skip
 
 

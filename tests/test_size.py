@@ -15,17 +15,17 @@ ROOMS = {
     "ddlab/core": 1494,
     "ddlab/data": 2283,
     "ddlab/networks": 1598,
-    "ddlab/distilled": 1479,
+    "ddlab/distilled": 1632,
     "ddlab/runs": 1434,
-    "ddlab/training": 3653,
-    "ddlab/methods": 6607,
-    "ddlab/evaluation": 2053,
+    "ddlab/training": 3681,
+    "ddlab/methods": 6958,
+    "ddlab/evaluation": 2178,
     "ddlab/theory": 1380,
     "ddlab/records": 98,
     "ddlab/figures": 3367,
     "ddlab/explorers": 2731,
     "ddlab/lessons": 8085,
-    "tests": 30658,
+    "tests": 31048,
 }
 
 

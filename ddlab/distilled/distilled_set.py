@@ -18,7 +18,7 @@ from ..core.boundary import check_fields, checked, integers, typed
 from ..core.errors import DDLabError
 from ..data import pictures, predefined_views
 from ..data.images import above_zero, denormalise, normalise
-from . import factorisation
+from . import factorisation, generators
 from . import targets as _targets
 from .representations import Representations
 from .targets import EpochLabels, HardLabels, OnlineTeacher, RegressionLabels, StoredLabels, Targets
@@ -79,6 +79,7 @@ DECODERS: dict[str, Callable[[dict[str, Tensor], dict[str, Any]], Tensor]] = {
     "images": _plain,
     "factorised": _factorised,
     "bytes": _bytes,
+    "generator": generators.decoded,
 }
 """How each kind of set turns its tensors and settings into images, float32 [n, channels, height, width], or bytes to be normalised."""
 
@@ -91,13 +92,15 @@ class DistilledSet:
         kind: a key of `DECODERS`. "images": the tensor "images" is what it says, normalised float32 [n, channels, h, w]. "factorised":
             "image_bases" [U, channels, h / s, w / s] and "image_coefficients" [n, U], on request "image_mean" [channels, h / s, w / s].
             "bytes": "pixels", uint8 [n, channels, h, w], are normalised whenever they are asked for: `rows` asks for few.
+            "generator": "latents" [n, d] and the weights of a network that makes images of them (`distilled.generators`).
         tensors: what is stored, by name, float32; "pixels" uint8.
         targets: what a network is to say of the images, at most one of each kind; hard labels or representations always.
         class_names: one name per class; a set without labels may have none.
         mean, std: float32 [channels], of the dataset whose normalisation the images carry.
         complete: False when the run was interrupted; the images are then those reached so far.
         provenance: method, config, data and teacher fingerprints, steps done (JSON types).
-        settings: of the decoder, JSON types: {"scale": s} of kind "factorised" (s from 1 to 64), else none.
+        settings: of the decoder, JSON types: {"scale": s} of kind "factorised" (s from 1 to 64), {"shape": [channels, h, w], "batch": b}
+            of kind "generator", which makes b images at once, else none.
 
     Raises:
         DDLabError: an unknown kind, wrong shapes or dtypes, non-finite values, labels outside the classes.

@@ -110,11 +110,13 @@ class OrderedSteps:
         passes: how often a network goes through all these steps.
         labels: float32 [n, classes], of which the cross-entropy is taken in the place of class numbers, or None; they need not be
             probabilities (SLDD: Sucholutsky & Schonlau 2021, arXiv 1910.02551).
+        momenta: float32 [epochs, steps], what is left of the velocity at each step, or None for none (GTN: Such et al. 2020).
     """
 
     rates: Tensor
     labels: Tensor | None = None
     passes: int = 1
+    momenta: Tensor | None = None
     kind: ClassVar[str] = "steps"
 
     @property
@@ -123,8 +125,8 @@ class OrderedSteps:
         return self.passes * self.rates.numel()
 
     def storage_floats(self) -> int:
-        """Every rate and every value of a label counts."""
-        return self.rates.numel() + (0 if self.labels is None else self.labels.numel())
+        """Every rate, momentum and value of a label counts."""
+        return sum(value.numel() for value in (self.rates, self.labels, self.momenta) if value is not None)
 
 
 Targets = HardLabels | StoredLabels | OnlineTeacher | EpochLabels | Representations | RegressionLabels | OrderedSteps
@@ -157,6 +159,9 @@ def check_targets(targets: tuple[Targets, ...], images: int, classes: int) -> No
             errors.check_integer("passes of the steps", target.passes, 1)
             if target.labels is not None:
                 errors.check_tensor("labels of the steps", target.labels, shape=[images, classes], dtype=torch.float32)
+            if target.momenta is not None:
+                shape = [*target.rates.shape]
+                errors.check_tensor("momenta of the steps", target.momenta, shape=shape, dtype=torch.float32)
         else:
             shape = [None, images, classes]
             errors.check_tensor("labels of each epoch", target.logits, shape=shape, dtype=torch.float16)
@@ -171,9 +176,13 @@ def _check_names(argument: str, names: Any) -> None:
 
 
 def identity(target: Targets) -> dict[str, Any]:
-    """What makes it this one, for a fingerprint. A single online teacher has the same as before there could be several."""
+    """What makes it this one, for a fingerprint: the same as before there could be several teachers, or momenta."""
     found = {field.name: getattr(target, field.name) for field in fields(target)}
-    return {name: value for name, value in found.items() if name != "others" or value}
+    return {
+        name: value
+        for name, value in found.items()
+        if not (name == "others" and not value) and not (name == "momenta" and value is None)
+    }
 
 
 def written(targets: tuple[Targets, ...]) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -192,7 +201,8 @@ def written(targets: tuple[Targets, ...]) -> tuple[dict[str, Tensor], dict[str, 
             tensors["targets/regression"] = target.values
         elif isinstance(target, OrderedSteps):
             tensors["targets/steps"], described["steps"] = target.rates, {"passes": target.passes}
-            tensors |= {} if target.labels is None else {"targets/steps/labels": target.labels}
+            parts = {"labels": target.labels, "momenta": target.momenta}
+            tensors |= {f"targets/steps/{name}": value for name, value in parts.items() if value is not None}
         else:
             tensors[f"targets/{target.kind}"] = target.logits
         if isinstance(target, EpochLabels):
@@ -222,9 +232,8 @@ def read(tensors: Mapping[str, Tensor], described: Mapping[str, Any]) -> tuple[T
     if "targets/regression" in tensors:
         targets.append(RegressionLabels(tensors["targets/regression"]))
     if "targets/steps" in tensors:
-        targets.append(
-            OrderedSteps(tensors["targets/steps"], tensors.get("targets/steps/labels"), described["steps"]["passes"])
-        )
+        labels, momenta = (tensors.get(f"targets/steps/{name}") for name in ("labels", "momenta"))
+        targets.append(OrderedSteps(tensors["targets/steps"], labels, described["steps"]["passes"], momenta))
     if "representations" in described:
         targets.append(representations.read(tensors, described["representations"]))
     return tuple(targets)

@@ -17,6 +17,7 @@ from .kernel_regression import (
 from .pretrained import Pretrained, Transfer, pretrained
 from .probing import Probe, held_out_part, probe
 from .readers import predictions
+from .search import Search, rank_correlation, search, space
 from .students import Evaluation, evaluate, evaluate_all, interval
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "Evaluation",
     "Pretrained",
     "Probe",
+    "Search",
     "Stage",
     "Transfer",
     "accuracy",
@@ -49,6 +51,9 @@ __all__ = [
     "predictions",
     "pretrained",
     "probe",
+    "rank_correlation",
+    "search",
+    "space",
     "strong_epsilon",
     "teacher_of",
     "weak_epsilon",

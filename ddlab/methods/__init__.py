@@ -29,6 +29,7 @@ MODULES = {
     "dataset_distillation": ("dd",),
     "trajectory_matching": ("mtt",),
     "label_distillation": ("ld",),
+    "generative_teaching": ("gtn",),
     "text_dataset_distillation": ("tdd",),
     "soft_label_dataset_distillation": ("sldd",),
 }

@@ -3,7 +3,8 @@ r"""Training in ordered steps, as a process: how a network learns from a set tha
 A set with the target "steps" (`distilled.OrderedSteps`; dataset distillation, Wang et al. 2018, arXiv 1811.10959) is a whole training:
 its images in S groups, a rate for each group and each of E passes over them. Nothing is shuffled, augmented, decayed or averaged:
 
-    theta_{t+1} = theta_t - r_t grad l(theta_t; images and labels of group t mod S),   t = 0 to E S - 1        `inner`, and `unrolled`
+    v_{t+1} = m_t v_t + grad l(theta_t; images and labels of group t mod S),  theta_{t+1} = theta_t - r_t v_{t+1},  t = 0 to E S - 1
+                                                                                        `inner`, and `unrolled`; m = 0 where none is stored
     l   the mean cross-entropy with class numbers, or with labels that are learned and need not be probabilities
 
 Weights begin as in the reference code, by Xavier's draw, as PyTorch draws them, or are those of a network handed in (`first_weights`).
@@ -65,10 +66,11 @@ class Config(Parameters):
 
 @dataclass(frozen=True)
 class State:
-    """`step` updates done; the weights by name."""
+    """`step` updates done; the weights by name; the velocity of those that gradient descent moves."""
 
     step: int
     weights: dict[str, Tensor]
+    velocity: dict[str, Tensor]
 
 
 @dataclass(frozen=True)
@@ -105,11 +107,12 @@ def inner(
     steps: int,
     rates: Callable[[Tensors], Tensor],
     answers: Callable[[Tensors], Tensor],
+    momenta: Callable[[Tensors], Tensor] | None = None,
 ) -> Inner:
     """The ordered steps on the learned tensor "images" [n, c, h, w], of which step t takes group t mod `steps`.
 
     Args:
-        buffers: of the network, by name. rates: learned -> [epochs, steps].
+        buffers: of the network, by name. rates, momenta: learned -> [epochs, steps].
         answers: learned -> class numbers int64 [n], or labels [n, classes].
     """
 
@@ -117,7 +120,12 @@ def inner(
         images, labels = (values.chunk(steps)[step % steps] for values in (learned["images"], answers(learned)))
         return F.cross_entropy(networks.call(spec, {**buffers, **weights}, images)[0].logits, labels)
 
-    return Inner(steps=epochs * steps, loss=loss, rate=lambda step, learned: rates(learned).flatten()[step])
+    def momentum(step: int, learned: Tensors) -> Tensor | float:
+        return 0.0 if momenta is None else momenta(learned).flatten()[step]
+
+    return Inner(
+        steps=epochs * steps, loss=loss, rate=lambda step, learned: rates(learned).flatten()[step], momentum=momentum
+    )
 
 
 def parted(spec: NetworkSpec, weights: Tensors) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
@@ -146,7 +154,7 @@ def init(config: Config, inputs: Inputs) -> State:
         if start.spec != spec:
             errors.fail("teacher", f"a {spec.title}, like the student that starts from it", start.spec.title)
         weights = start.weights
-    return State(0, weights)
+    return State(0, weights, optimisers.sgd_init(parted(spec, weights)[0]).velocity)
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
@@ -165,10 +173,15 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     with torch.enable_grad():
         loss = told.loss(state.step % told.steps, leaves, learned)
         slopes = torch.autograd.grad(loss, list(leaves.values()))
-    rate = float(target.rates.flatten()[state.step % told.steps])
-    gradients = dict(zip(weights, slopes, strict=True))
-    moved, _ = optimisers.sgd_update(weights, gradients, optimisers.sgd_init(weights), learning_rate=rate)
-    return State(state.step + 1, {**moved, **buffers}), Trace(loss.detach(), rate)
+    at = state.step % told.steps
+    rate, momentum = float(target.rates.flatten()[at]), 0.0
+    if target.momenta is not None:
+        momentum = float(target.momenta.flatten()[at])
+    moved, now = optimisers.sgd_update(
+        weights, dict(zip(weights, slopes, strict=True)), optimisers.SGDState(state.step, state.velocity),
+        learning_rate=rate, momentum=momentum,
+    )  # fmt: skip
+    return State(state.step + 1, {**moved, **buffers}, now.velocity), Trace(loss.detach(), rate)
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> Network:

@@ -29,6 +29,7 @@ from ..core.optimisers import SGDState, sgd_init, sgd_update
 
 Tensors = Mapping[str, Tensor]
 Scalar = float | Tensor
+Along = Callable[[int, Tensors, Tensors], Tensor]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +91,7 @@ def outer_gradient(
     learned: Tensors,
     outer: Callable[[Tensors, Tensors], Tensor],
     *,
+    along: Along | None = None,
     recompute: bool = False,
 ) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
     """The outer loss after N inner steps, and its gradient with respect to everything that is learned.
@@ -97,6 +99,7 @@ def outer_gradient(
     Args:
         weights: theta_0, by name. learned: z, by name; no tensor needs to require a gradient.
         outer: (theta_N, z) -> [].
+        along: (t, theta_t, z) -> [], added for t = 1 to N - 1: an outer loss on the way.
         recompute: False keeps the graph of all steps, True computes each step again on the way back.
 
     Returns:
@@ -107,7 +110,7 @@ def outer_gradient(
     """
     learned = leaves_of(learned)
     way = _recomputed if recompute else _unrolled
-    loss, slopes, last = way(inner, weights, learned, outer)
+    loss, slopes, last = way(inner, weights, learned, outer, along)
     if not bool(torch.isfinite(loss)):
         trained(inner, weights, learned)
         raise NonFiniteError(f"the outer loss must stay finite; given {float(loss)} after {inner.steps} inner steps.")
@@ -115,20 +118,24 @@ def outer_gradient(
 
 
 def _unrolled(
-    inner: Inner, weights: Tensors, learned: Tensors, outer: Callable[[Tensors, Tensors], Tensor]
+    inner: Inner, weights: Tensors, learned: Tensors, outer: Callable[[Tensors, Tensors], Tensor], along: Along | None
 ) -> tuple[Tensor, tuple[Tensor, ...], dict[str, Tensor]]:
     now: Tensors = leaves_of(weights)
     velocity: Tensors = sgd_init(now).velocity
+    losses = []
     for step in range(inner.steps):
+        if along and step:
+            with torch.enable_grad():
+                losses.append(along(step, now, learned))
         now, velocity = inner_step(inner, step, now, velocity, learned, differentiable=True)
     with torch.enable_grad():
-        loss = outer(now, learned)
+        loss = sum(losses, outer(now, learned))
     slopes = torch.autograd.grad(loss, list(learned.values()), materialize_grads=True)
     return loss.detach(), slopes, detached(now)
 
 
 def _recomputed(
-    inner: Inner, weights: Tensors, learned: Tensors, outer: Callable[[Tensors, Tensors], Tensor]
+    inner: Inner, weights: Tensors, learned: Tensors, outer: Callable[[Tensors, Tensors], Tensor], along: Along | None
 ) -> tuple[Tensor, tuple[Tensor, ...], dict[str, Tensor]]:
     path = _path(inner, weights, learned, checked=False)
     last = leaves_of(path[-1][0])
@@ -144,6 +151,14 @@ def _recomputed(
         found = torch.autograd.grad([*moved.values(), *velocity.values()], sources, behind, materialize_grads=True)
         behind, own = found[: len(behind)], found[len(behind) :]
         slopes = tuple(total + part for total, part in zip(slopes, own, strict=True))
+        if along and step:
+            with torch.enable_grad():
+                extra = along(step, now, learned)
+            loss, sources = loss.detach() + extra.detach(), [*now.values(), *learned.values()]
+            found = torch.autograd.grad(extra, sources, materialize_grads=True)
+            here = zip(behind[: len(now)], found[: len(now)], strict=True)
+            behind = (*(total + part for total, part in here), *behind[len(now) :])
+            slopes = tuple(total + part for total, part in zip(slopes, found[len(now) :], strict=True))
     return loss.detach(), slopes, detached(last)
 
 

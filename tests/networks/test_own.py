@@ -34,6 +34,7 @@ PLAIN = (
     "soft_label_dataset_distillation",
     "trajectory_matching",
     "label_distillation",
+    "generative_teaching",
     "text_dataset_distillation",
 )  # in whose networks it is refused
 

@@ -63,13 +63,27 @@ def case(generator: torch.Generator) -> tuple[Tensors, Tensors, Any]:
     return weights, learned, outer
 
 
+@pytest.mark.parametrize("on_the_way", [False, True])
 @pytest.mark.parametrize("recompute", [False, True])
-def test_the_gradient_is_that_of_finite_differences(recompute: bool, case: tuple[Tensors, Tensors, Any]) -> None:
+def test_the_gradient_is_that_of_finite_differences(
+    recompute: bool, on_the_way: bool, case: tuple[Tensors, Tensors, Any]
+) -> None:
     weights, learned, outer = case
-    loss, slopes, last = outer_gradient(INNER, weights, learned, outer, recompute=recompute)
+
+    def along(step: int, now: Tensors, given: Tensors) -> Tensor:
+        return step * outer({**now, "last": 2 * now["last"]}, given)
+
+    def whole(given: Tensors) -> float:
+        path = trained(INNER, weights, given)
+        extra = sum(float(along(step, path[step], given)) for step in range(1, STEPS)) if on_the_way else 0.0
+        return float(outer(path[-1], given)) + extra
+
+    loss, slopes, last = outer_gradient(
+        INNER, weights, learned, outer, along=along if on_the_way else None, recompute=recompute
+    )
     path = trained(INNER, weights, learned)
     assert len(path) == STEPS + 1 and all(torch.allclose(path[-1][name], last[name], rtol=1e-12) for name in last)
-    assert float(loss) == pytest.approx(float(outer(path[-1], learned)), rel=1e-12)
+    assert float(loss) == pytest.approx(whole(learned), rel=1e-12)
     assert not slopes["unused"].any() and not any(value.requires_grad for value in learned.values())
     for name in ("images", "rates", "momenta"):
         for place in range(learned[name].numel()):
@@ -77,8 +91,7 @@ def test_the_gradient_is_that_of_finite_differences(recompute: bool, case: tuple
             for way in (1e-5, -1e-5):
                 value = learned[name].clone()
                 value.view(-1)[place] += way
-                moved = {**learned, name: value}
-                ends.append(float(outer(trained(INNER, weights, moved)[-1], moved)))
+                ends.append(whole({**learned, name: value}))
             assert float(slopes[name].view(-1)[place]) == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-5, abs=1e-9)
 
 

@@ -1,0 +1,216 @@
+r"""GTN: generative teaching networks (Such, Rawal, Lehman, Stanley & Clune 2020, arXiv 1912.07768), for images with classes.
+
+A generator makes the images of every step out of latent vectors and class numbers; a fresh network learns from them in N steps, and the
+loss on real images of where it ends, or of every place on the way, moves the generator, the latent vectors and the rates of the steps.
+
+Symbol        In code                       Shape                       Unit
+G             "generator/..."               as its layers               see `distilled.generators`
+z_t           "latents"                     [steps * batch, d]          learned: the curriculum; without a generator the images before tanh
+eta_t, m_t    log_rates, log_momenta        [steps]                     exp of them: rate and momentum of step t
+theta_t       t steps of `ordered.inner`
+
+Equation                                                                                  Function
+sec 2  theta_{t+1} = theta_t - eta_t v_{t+1},  v_{t+1} = m_t v_t + grad l(G(z_t, y_t))    ordered.inner
+       min L(theta_N) of G, z, eta, m, through all steps                                  gradients
+sec 3.1  weight normalisation, W = g V / ||V||                                            generators.layer_weight
+sec 3.2  curricula: no curriculum (fresh noise), all shuffled, batches shuffled, full     order_of
+
+As in the reference code: the real loss is taken after every step, each on a batch of its own (the paper describes the last alone);
+shuffled curricula are drawn with replacement at each update; labels stand in turn; Adam's rate falls on a cosine to a tenth. Learners are
+ddlab's networks without batch norm, and not weight-normalised. "real" batches in the place of made ones are the control, with rates and
+momenta learned for them. The paper's reinforcement learning is out of scope.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+
+from .. import networks
+from ..core import errors, optimisers, randomness
+from ..core.optimisers import AdamState
+from ..core.parameters import parameter
+from ..distilled import DistilledSet, OrderedSteps, generators
+from ..runs.look import Look, Number
+from ..runs.process import Inputs, require_data
+from ..training import ordered
+from ..training.unrolled import Tensors, detached, diverging, leaves_of, outer_gradient
+from . import dc
+from ._curriculum import NAME, Curriculum, images_of, latents_of, learner, order_of, real_batches, shape_of
+from ._labelling import labelled_set
+from .dd import outer_loss
+
+ALIASES = ("gtn",)
+NEEDS_TEACHER = False
+LAST_SHARE = 0.1  # of Adam's rate, at the end of its cosine
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(Curriculum):
+    """Hyper-parameters. The defaults are those of the reference code for MNIST."""
+
+    width: int = parameter(1024, range=(1, 4096), help="Units of the generator's first hidden layer.")
+    weight_norm: bool = parameter(True, help="Of the generator's layers.", explorable=True)
+    initial_rate: float = parameter(
+        0.02, symbol=r"\eta_0", range=(0, None), open_low=True, scale="log", help="Of each step, at the beginning.",
+        explorable=(0.001, 0.5),
+    )  # fmt: skip
+    initial_momentum: float = parameter(0.5, range=(0, 1), help="Of each step, at the beginning.")
+    iterations: int = parameter(2000, range=(1, None), help="Updates.", explorable=(10, 200), step=10)
+    learning_rate: float = parameter(0.02, range=(0, None), open_low=True, scale="log", help="Of Adam, at first.")
+    longest: float | None = parameter(
+        None, range=(0, None), open_low=True, help="Norm to which a longer gradient is cut."
+    )
+    recompute: bool = parameter(True, help="Compute steps again on the way back: memory of one step, more work.")
+
+    @classmethod
+    def teaching(cls, **changes: Any) -> Self:
+        """Two CPU cores, 16 pixels, ten seconds: a perceptron makes twelve steps of twenty images."""
+        small: dict[str, Any] = {
+            "steps": 12, "inner_batch": 20, "generator": "perceptron", "width": 128, "latent": 32, "real_loss": "end",
+            "network": networks.spec("convnet", width=12, depth=2, norm="instance"), "iterations": 100, "longest": 5.0,
+            "batch_size": 256, "initial_rate": 0.1, "recompute": False,
+        }  # fmt: skip
+        return cls(**small | changes)
+
+    @classmethod
+    def paper(cls, dataset: str = "mnist", **changes: Any) -> Self:
+        """The published settings for "mnist"; "cifar10" (and "cifar100", which has none) has them too, on a wider network."""
+        errors.check_choice("dataset", dataset, dc.DATASETS)
+        wide = networks.spec("convnet", width=128, depth=3, norm="instance", activation="leaky_relu")
+        own: dict[str, Any] = {"network": wide} if dataset.startswith("cifar") else {}
+        return cls(**own | changes)
+
+
+@dataclass(frozen=True)
+class State:
+    """`step` updates done; what is learned, by name: "generator/...", "latents", "log_rates", "log_momenta"; their optimiser."""
+
+    step: int
+    learned: dict[str, Tensor]
+    optimiser: AdamState
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One update: the real loss before it, mean over the places where it is taken, []; rates and momenta, [steps] each."""
+
+    loss: Tensor
+    rates: Tensor
+    momenta: Tensor
+
+
+def gradients(config: Config, inputs: Inputs, step: int, learned: Tensors) -> tuple[Tensor, dict[str, Tensor]]:
+    """The real loss [] of an update and its gradient by name: through all steps to their images, and once through what makes these."""
+    spec, real = learner(config, inputs, step), real_batches(config, inputs, step)
+    seed = randomness.derived_seed(config.seed, step, "start")
+    start = ordered.first_weights(spec, "pytorch", seed=seed, device=inputs.device)
+    weights, buffers = ordered.parted(spec, start)
+    leaves = leaves_of(learned)
+    with torch.enable_grad():
+        images, labels = images_of(config, inputs, leaves, step, order_of(config, step))
+        made = {"images": images, "rates": leaves["log_rates"].exp(), "momenta": leaves["log_momenta"].exp()}
+
+    def loss(batch: int, now: Tensors) -> Tensor:
+        return outer_loss(spec, {**buffers, **now}, *real[batch]) / len(real)
+
+    total, slopes, _ = outer_gradient(
+        ordered.inner(
+            spec, buffers, epochs=1, steps=config.steps, rates=lambda given: given["rates"],
+            answers=lambda given: labels, momenta=lambda given: given["momenta"],
+        ),
+        weights, detached(made), lambda last, _: loss(-1, last),
+        along=(lambda at, now, _: loss(at - 1, now)) if len(real) > 1 else None, recompute=config.recompute,
+    )  # fmt: skip
+    names = [name for name, value in made.items() if value.requires_grad]
+    ends, behind = [made[name] for name in names], [slopes[name] for name in names]
+    found = torch.autograd.grad(ends, list(leaves.values()), behind, materialize_grads=True)
+    return total, dict(zip(leaves, found, strict=True))
+
+
+def shortened(gradient: Tensors, longest: float) -> dict[str, Tensor]:
+    """The gradient, of all tensors together no longer than this."""
+    norm = torch.stack([value.norm() for value in gradient.values()]).norm()
+    return {name: value * (longest / norm).clamp(max=1) for name, value in gradient.items()}
+
+
+def total_steps(config: Config, inputs: Inputs) -> int:
+    """Updates of a whole run."""
+    return config.iterations
+
+
+def init(config: Config, inputs: Inputs) -> State:
+    """A generator's first draw, latent vectors from N(0, 1), equal rates and momenta.
+
+    Raises:
+        DDLabError: no data, fewer than two classes, a class without images, a network with batch norm, or images that a convolutional
+            generator cannot make.
+    """
+    data = require_data(NAME, inputs)
+    if data.classes < 2 or not bool(data.class_counts().all()):
+        errors.fail("data", "of at least two classes, each with training images", data.class_counts().tolist())
+    ordered.check_plain(learner(config, inputs, 0))
+    draws, learned = randomness.generator(config.seed, 0, "generator"), dict[str, Tensor]()
+    if config.generator in generators.LAYOUTS:
+        learned |= generators.first_weights(
+            config.generator, shape_of(inputs), inputs=config.latent + data.classes, width=config.width,
+            weight_norm=config.weight_norm, draws=draws,
+        )  # fmt: skip
+    if config.curriculum != "none" and config.generator != "real":
+        shape = shape_of(inputs) if config.generator == "none" else (config.latent,)
+        learned["latents"] = torch.randn((config.steps * config.inner_batch, *shape), generator=draws)
+    learned["log_rates"] = torch.full((config.steps,), math.log(config.initial_rate + 1e-6))
+    learned["log_momenta"] = torch.full((config.steps,), math.log(config.initial_momentum + 1e-6))
+    learned = {name: value.to(inputs.device) for name, value in learned.items()}
+    return State(0, learned, optimisers.adam_init(learned))
+
+
+def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
+    """One update of all that is learned."""
+    with diverging(NAME, state.step + 1):
+        loss, slopes = gradients(config, inputs, state.step, state.learned)
+    slopes = slopes if config.longest is None else shortened(slopes, config.longest)
+    rate = optimisers.cosine(state.step, config.iterations, config.learning_rate, final_fraction=LAST_SHARE)
+    learned, adam = optimisers.adam_update(state.learned, slopes, state.optimiser, learning_rate=rate)
+    rates, momenta = (state.learned[name].exp() for name in ("log_rates", "log_momenta"))
+    return State(state.step + 1, learned, adam), Trace(loss, rates, momenta)
+
+
+def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
+    """The steps in learned order, with their rates and momenta; a set of kind "generator" where one makes the images.
+
+    Of fresh noise, and of real batches, it holds one draw.
+    """
+    data, in_order = require_data(NAME, inputs), order_of(config.replace(curriculum="full"), 0)
+    with torch.no_grad():
+        images, labels = images_of(config, inputs, state.learned, config.iterations, in_order)
+    told = {"method": NAME, "config": config.to_dict(), "step": state.step, "initial_weights": "pytorch"}
+    told |= {"network": config.network.for_data(data).to_dict()}
+    made = labelled_set(images, labels, inputs, complete=state.step >= config.iterations, provenance=told)
+    rates, momenta = (state.learned[name].exp()[None].cpu() for name in ("log_rates", "log_momenta"))
+    if config.generator in generators.LAYOUTS:
+        tensors = {name: value.cpu() for name, value in state.learned.items() if name[0].isdigit()}
+        tensors["latents"] = latents_of(config, state.learned, config.iterations).cpu()
+        settings = {"shape": [*shape_of(inputs)], "batch": config.inner_batch}
+        made = replace(made, kind="generator", tensors=tensors, settings=settings)
+    return made.with_targets(OrderedSteps(rates, momenta=momenta))
+
+
+def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
+    """The images in learned order, the loss and the mean rate."""
+    in_order = order_of(config.replace(curriculum="full"), 0)
+    with torch.no_grad():
+        images, labels = images_of(config, inputs, state.learned, state.step, in_order)
+    if trace is None:
+        return Look(images, labels)
+    return Look(images, labels, {"loss": Number(trace.loss, "nats", scale="log"), "rate": Number(trace.rates.mean())})
+
+
+SMALL = Config(  # for the contract tests
+    network=networks.spec("convnet", width=4, depth=1, norm="instance"), steps=2, inner_batch=3, width=16, latent=2,
+    batch_size=8, iterations=4, longest=1.0,
+)  # fmt: skip

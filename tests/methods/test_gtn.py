@@ -1,0 +1,194 @@
+"""GTN against its loops written out in float64; orders; controls; the set as its own training; what is refused."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.func import functional_call
+
+import ddlab
+from ddlab import networks
+from ddlab.data import ImageData
+from ddlab.distilled import DistilledSet, OrderedSteps, generators
+from ddlab.methods import _curriculum, gtn
+from ddlab.runs import process
+from ddlab.runs.process import Inputs
+from ddlab.training import ordered
+from tests.support import made_data, refuses
+
+STEPS, BATCH = 3, 4
+CHANGES: list[dict[str, Any]] = [
+    {}, {"generator": "perceptron", "weight_norm": False}, {"real_loss": "end", "curriculum": "batches_shuffled"},
+    {"curriculum": "all_shuffled"}, {"curriculum": "none"}, {"generator": "none"}, {"generator": "real"},
+]  # fmt: skip
+
+
+@pytest.fixture
+def inputs(grey: ImageData) -> Inputs:
+    return Inputs(data=grey, device="cpu")
+
+
+@pytest.fixture
+def in_double(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights and real images of an update in float64."""
+    first, drawn = ordered.first_weights, _curriculum.real_batches
+    monkeypatch.setattr(gtn, "real_batches", lambda *given: [(x.double(), y) for x, y in drawn(*given)])
+    monkeypatch.setattr(
+        ordered, "first_weights", lambda *given, **told: {n: w.double() for n, w in first(*given, **told).items()}
+    )
+
+
+def config(**changes: Any) -> gtn.Config:
+    network = networks.spec("convnet", width=3, depth=1, norm="instance")
+    plain: dict[str, Any] = {"steps": STEPS, "inner_batch": BATCH, "network": network, "initial_rate": 0.1}
+    return gtn.SMALL.replace(**plain | changes)
+
+
+def written_out(
+    settings: gtn.Config,
+    data: ImageData,
+    learned: dict[str, Tensor],
+    seen: list[Tensor],
+    start: dict[str, Tensor],
+    real: list[Any],
+) -> Tensor:
+    """The loops of the method: images of one step after another, heavy-ball SGD, and the loss after each step or the last."""
+    module: Any = networks.initialise(settings.network.for_data(data), seed=0).module().double()
+    now = {name: value.clone().requires_grad_() for name, value in start.items()}
+    speed, losses = {name: torch.zeros_like(value) for name, value in now.items()}, []
+    for step, rows in enumerate(seen):
+        labels = rows % data.classes
+        if settings.generator == "none":
+            images = 2 * torch.tanh(learned["latents"][rows])
+        else:
+            shape = (data.channels, *data.image_size)
+            images = generators.generate(learned, learned["latents"][rows], labels, shape)
+        loss = F.cross_entropy(functional_call(module, now, (images,)), labels)
+        slopes = torch.autograd.grad(loss, list(now.values()), create_graph=True)
+        rate, momentum = (learned[name][step].exp() for name in ("log_rates", "log_momenta"))
+        speed = {name: momentum * speed[name] + slope for name, slope in zip(now, slopes, strict=True)}
+        now = {name: value - rate * speed[name] for name, value in now.items()}
+        images, answers = real[min(step, len(real) - 1)]
+        losses.append(F.cross_entropy(functional_call(module, now, (images,)), answers))
+    return torch.stack(losses).mean() if settings.real_loss == "every_step" else losses[-1]
+
+
+@pytest.mark.parametrize("recompute", [False, True])
+@pytest.mark.parametrize("change", [each for each in CHANGES if each.get("generator") != "real"], ids=str)
+def test_is_its_objective(change: dict[str, Any], recompute: bool, inputs: Inputs, in_double: None) -> None:
+    settings, data = config(recompute=recompute, **change), inputs.data
+    assert data is not None
+    learned = {name: value.double() for name, value in gtn.init(settings, inputs).learned.items()}
+    loss, slopes = gtn.gradients(settings, inputs, 1, learned)
+    leaves = {name: value.clone().requires_grad_() for name, value in learned.items()}
+    given = dict(leaves)
+    if settings.curriculum == "none":
+        given["latents"] = _curriculum.latents_of(settings, learned, 1)
+    seed = gtn.randomness.derived_seed(settings.seed, 1, "start")
+    start = ordered.first_weights(settings.network.for_data(data), "pytorch", seed=seed)
+    seen = list(_curriculum.order_of(settings, 1))
+    wanted = written_out(settings, data, given, seen, start, gtn.real_batches(settings, inputs, 1))
+    assert float(loss) == pytest.approx(wanted.item(), rel=1e-10)
+    expected = torch.autograd.grad(wanted, list(leaves.values()), materialize_grads=True)
+    for (name, slope), value in zip(slopes.items(), expected, strict=True):
+        assert value.any() and torch.allclose(slope, value, rtol=1e-6, atol=1e-9), name
+
+
+def test_orders_keep_what_their_name_says() -> None:
+    settings = config(steps=5)
+    orders = {name: _curriculum.order_of(settings.replace(curriculum=name), 0) for name in _curriculum.CURRICULA}
+    rows = torch.arange(20).view(5, 4)
+    assert torch.equal(orders["full"], rows)
+    assert all(any(torch.equal(batch, own) for own in rows) for batch in orders["batches_shuffled"])
+    assert not torch.equal(orders["batches_shuffled"], rows)
+    assert orders["all_shuffled"].flatten().tolist() != sorted(orders["all_shuffled"].flatten().tolist())
+    again = _curriculum.order_of(settings.replace(curriculum="all_shuffled"), 1)
+    assert not torch.equal(orders["all_shuffled"], again)
+
+
+def test_latent_vectors_of_a_frozen_generator_go_downhill(inputs: Inputs, in_double: None) -> None:
+    """Their gradient alone, against finite differences of the whole method with everything else as it is."""
+    settings = config()
+    learned = {name: value.double() for name, value in gtn.init(settings, inputs).learned.items()}
+    _, slopes = gtn.gradients(settings, inputs, 0, learned)
+
+    def loss_at(latents: Tensor) -> float:
+        return float(gtn.gradients(settings, inputs, 0, {**learned, "latents": latents})[0])
+
+    direction = 1e-5 * slopes["latents"] / slopes["latents"].norm()
+    change = loss_at(learned["latents"] + direction) - loss_at(learned["latents"] - direction)
+    assert change / 2e-5 == pytest.approx(float(slopes["latents"].norm()), rel=1e-6)
+
+
+def test_a_long_gradient_is_cut_to_its_length_and_a_short_one_is_not() -> None:
+    gradient = {"a": torch.tensor([3.0]), "b": torch.tensor([[4.0]])}
+    cut = gtn.shortened(gradient, 1.0)
+    assert float(cut["a"]) == pytest.approx(0.6) and float(cut["b"]) == pytest.approx(0.8)
+    assert torch.equal(gtn.shortened(gradient, 6.0)["a"], gradient["a"])
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=str)
+def test_a_set_is_its_own_training(change: dict[str, Any], inputs: Inputs, grey: ImageData, tmp_path: Any) -> None:
+    settings = config(**change)
+    state = [*process.steps(gtn, settings, inputs)][-1].state
+    found = gtn.finish(settings, inputs, state)
+    assert found.kind == ("images" if settings.generator in ("none", "real") else "generator") and found.complete
+    target = found.target("steps")
+    assert target.rates.shape == target.momenta.shape == (1, STEPS) and len(found) == STEPS * BATCH
+    again = DistilledSet.load(found.save(tmp_path / "set.safetensors"))
+    assert again.fingerprint == found.fingerprint and torch.equal(again.target("steps").momenta, target.momenta)
+    own = process.run(ordered, ordered.Config.made_for(again, seed=3), Inputs(distilled=again, device="cpu"))
+    module: Any = networks.initialise(own.spec, seed=3).module()
+    optimiser = torch.optim.SGD(module.parameters(), lr=1.0, momentum=0.0)
+    steps = zip(found.images.chunk(STEPS), found.labels.chunk(STEPS), *target.rates, *target.momenta, strict=True)
+    for images, labels, rate, momentum in steps:
+        optimiser.param_groups[0].update(lr=float(rate), momentum=float(momentum))
+        optimiser.zero_grad()
+        F.cross_entropy(module(images), labels).backward()
+        optimiser.step()
+    assert all(
+        torch.allclose(own.weights[name], value, rtol=1e-4, atol=1e-6) for name, value in module.named_parameters()
+    )
+    scored = ddlab.evaluate(again, grey, labels="steps", seeds=[3], progress=False)
+    assert scored.per_seed[3] == ddlab.accuracy(own, grey)
+
+
+def test_random_architectures_differ_and_are_no_deeper(inputs: Inputs) -> None:
+    settings = config(architectures="random", network=networks.spec("convnet", width=8, depth=2, norm="instance"))
+    drawn = [_curriculum.learner(settings, inputs, step).options for step in range(30)]
+    assert {each.depth for each in drawn} == {1, 2} and len({each.width for each in drawn}) > 5
+    assert all(4 <= each.width <= 16 and each.norm == "instance" for each in drawn)
+
+
+def test_real_steps_are_of_their_classes_and_only_rates_learn(inputs: Inputs, grey: ImageData) -> None:
+    settings = config(generator="real")
+    state = gtn.init(settings, inputs)
+    assert state.learned.keys() == {"log_rates", "log_momenta"}
+    labels = _curriculum.class_numbers(settings, grey.classes)
+    rows = _curriculum.real_rows(settings, inputs, 0, labels)
+    assert torch.equal(grey.train_labels[rows], labels)
+    assert not torch.equal(rows, _curriculum.real_rows(settings, inputs, 1, labels))
+
+
+def test_what_is_refused(inputs: Inputs, grey: ImageData) -> None:
+    with refuses("architectures", "convnet"):
+        config(architectures="random", network=networks.spec("mlp"))
+    with refuses("network", "batch norm"):
+        gtn.init(config(network=networks.spec("convnet", width=4)), inputs)
+    with refuses("data", "two classes"):
+        gtn.init(config(), Inputs(data=grey.subset(classes=[0]), device="cpu"))
+    with refuses("generator", "divisible by 4"):
+        gtn.init(config(), Inputs(data=made_data(channels=1, size=10), device="cpu"))
+    found = gtn.finish(config(), inputs, gtn.init(config(), inputs))
+    assert not found.complete
+    with refuses("momenta of the steps"):
+        found.with_targets(OrderedSteps(torch.ones(1, STEPS), momenta=torch.ones(1, 2)))
+    diverging = config(initial_rate=1e20, initial_momentum=0.0)
+    with pytest.raises(ddlab.core.errors.NonFiniteError, match="step 1"):
+        gtn.update(diverging, inputs, gtn.init(diverging, inputs))
+    assert math.isfinite(float(gtn.update(config(), inputs, gtn.init(config(), inputs))[1].loss))
