@@ -155,6 +155,15 @@ LESSONS: dict[str, Budget] = {
         megabytes=1100,
         minutes=38,
     ),
+    "70_generators": Budget(
+        folder="generators",
+        title="Generators",
+        finds="whether the order matters of steps that a network invents for training (GTN)",
+        wall_seconds=90,
+        cpu_seconds=180,
+        megabytes=1100,
+        minutes=40,
+    ),
     "90_theorems_on_trial": Budget(
         folder="theorems_on_trial",
         title="Theorems on trial",

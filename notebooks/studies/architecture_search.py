@@ -25,7 +25,7 @@ from ddlab.runs import Run
 from ddlab.training import supervised
 
 FILE = Path(ddlab.__file__).parent / "records/tables/architecture_search.json"
-SEEDS, STUDENTS, IMAGES = (0, 1, 2), 2, 10
+SEEDS, STUDENTS, IMAGES = (0, 1, 2), 2, 5
 PLAIN: dict[str, Any] = {"crop_pixels": 0, "flip": False, "mixup_alpha": 0.0}
 
 
@@ -57,7 +57,7 @@ def main() -> None:
         sets = {
             "random images": Run(selection, selection.Config(**few), inputs),
             "DM": Run(dm, dm.Config.teaching(**few), inputs),
-            "DC": Run(dc, dc.Config.teaching(**few), inputs),
+            "DC": Run(dc, dc.Config.teaching(**few, networks=15), inputs),
         }
         for proxy, run in sets.items():
             ranked(proxy, seed, run.advance().result(), "hard", short)

@@ -22,6 +22,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.func import functional_call
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import ddlab
@@ -29,7 +30,7 @@ from ddlab import networks, theory
 from ddlab.core.randomness import derived_seed, generator
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet, shift_models
-from ddlab.methods import boost, dc, dd, dm, dwa, fadrm, kip, krr_st, ld, mtt, recovery, selection, sre2l
+from ddlab.methods import boost, dc, dd, dm, dwa, fadrm, gtn, kip, krr_st, ld, mtt, recovery, selection, sre2l
 from ddlab.methods import rela as rela_d
 from ddlab.methods.kernels import KernelSpec, kernel_matrix
 from ddlab.networks import Network
@@ -529,6 +530,45 @@ def labelled_by_the_library() -> Found:
     return [updated(ld, LD.replace(inner_batch=5), Inputs(data=data_of(), device="cpu")).labels]
 
 
+# -- 70: GTN
+
+GTN = gtn.Config.teaching(
+    network=networks.spec("convnet", width=3, depth=1, norm="instance"), steps=4, inner_batch=5, width=6, latent=3, batch_size=9,
+    iterations=UPDATES, seed=SEED, longest=0.5,
+)  # fmt: skip
+
+
+def taught_to_teach(source: str) -> Found:
+    inputs = Inputs(data=data_of(channels=1), device="cpu")
+    state, data = doubled(gtn.init(GTN, inputs)), data_of(channels=1)
+    names = [f"{layer}.{part}" for layer in (0, 1) for part in ("direction", "length", "bias")]
+    names += ["latents", "log_rates", "log_momenta"]
+    learned, labels = [state.learned[name].requires_grad_() for name in names], torch.arange(20) % data.classes
+    height, width = data.image_size
+    source = source.replace("[:256]", "[:9]").replace("labels, 10)", f"labels, {data.classes})")
+    source = (
+        source.replace("-1, 1, 16, 16", f"-1, 1, {height}, {width}")
+        .replace("clip_grad_norm_(learned, 5.0)", "clip_grad_norm_(learned, 0.5)")
+        .replace("adam, updates", f"adam, {UPDATES}")
+    )
+    spec, seeds = GTN.network.for_data(data), iter(range(UPDATES))
+
+    def fresh() -> Any:
+        return networks.initialise(spec, seed=derived_seed(SEED, next(seeds), "start")).module().double()
+
+    page = run(source, functional_call=functional_call)
+    real, answers = data.normalised(), data.train_labels
+    made = page["learn_to_teach"](real, answers, learned, labels, fresh, updates=UPDATES, steps=4)
+    return [value.detach() for value in made]
+
+
+def taught_by_the_library() -> Found:
+    found = updated(gtn, GTN, Inputs(data=data_of(channels=1), device="cpu")).learned
+    TAPE.drawn = [drawn for drawn in TAPE.drawn if not drawn.is_floating_point()]  # `fresh` has its own weights
+    names = [f"{layer}.{part}" for layer in (0, 1) for part in ("direction", "length", "bias")]
+    return [found[name] for name in (*names, "latents", "log_rates", "log_momenta")]
+
+
 ROWS: dict[str, Row] = {
     "05 DM": Row(
         "05_matching",
@@ -573,6 +613,13 @@ ROWS: dict[str, Row] = {
         labelled,
         labelled_by_the_library,
         ("0.01 * local", "0.02 * local"),
+        taped=True,
+    ),
+    "70 GTN": Row(
+        "70_generators",
+        taught_to_teach,
+        taught_by_the_library,
+        ("momentum * speed[name] + slope", "slope"),
         taped=True,
     ),
     "62 MTT": Row("62_trajectories", matched_paths, paths_of_the_library, ("momentum=0.5", "momentum=0.4"), taped=True),

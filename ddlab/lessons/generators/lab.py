@@ -1,0 +1,291 @@
+"""The laboratory of curricula: a generator's steps as a film, in learned order or shuffled, and what a network knows after each.
+
+CurriculumLab(data)
+CurriculumLab(data, gtn.Config.teaching(steps=6))
+
+Every way of training that was visited stays as a row of points.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import statistics
+from collections.abc import Callable
+from typing import Any
+
+import plotly.graph_objects as go
+import torch
+
+from ...core import errors, randomness
+from ...core.parameters import parameter, with_default
+from ...data import ImageData
+from ...distilled import DistilledSet, HardLabels
+from ...explorers.lab import Known, Lab, Value
+from ...explorers.quest import Quest
+from ...explorers.ready import HEIGHT, frame_on_show
+from ...explorers.views import Chart, Row, Strip
+from ...figures import encode_grid
+from ...figures.theme import finish_figure, legend_below, line_style, neutral, series_style, start_figure
+from ...methods import gtn
+from ...methods._curriculum import CURRICULA
+from ...runs import Frame, Keep, Run, Runs, process
+from ...runs.process import Inputs
+from ...training import ordered
+from ...training.accuracy import accuracy
+
+ORDERS = ("nothing", "batches", "within classes", "everything")
+REAL = "real batches, own rates"
+STUDENTS, MOST_STEPS = 3, 20
+FEW = 5  # steps of the quest
+_FRAMES, _ROWS, _CELL = 20, 5, 32
+
+Path = tuple[float, ...]
+Watch = Callable[[str, float], None]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Settings(gtn.Config):
+    """GTN's hyper-parameters as a reader moves them, and how the finished steps are shuffled."""
+
+    steps: int = parameter(
+        12, symbol="N", range=(2, MOST_STEPS), explorable=(2, MOST_STEPS), help="Steps of a training."
+    )
+    order: str = parameter(
+        ORDERS[0], choices=ORDERS, explorable=True, help="What is shuffled when a network is taught."
+    )
+    iterations: int = with_default(gtn.Config, "iterations", 100, source="teaching")
+    step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
+
+
+_METHOD = [field.name for field in dataclasses.fields(gtn.Config)]
+
+
+@functools.lru_cache(256)  # every view asks at every drawing
+def config_of(settings: Settings) -> gtn.Config:
+    """What the method is given."""
+    return gtn.Config(**{name: getattr(settings, name) for name in _METHOD})
+
+
+def shuffled(made: DistilledSet, order: str, seed: int) -> DistilledSet:
+    """The images of a set of steps in another order, one of `ORDERS`; rates and momenta keep their places.
+
+    Args:
+        order: "batches" keeps each batch together; "within classes" moves each image to a place of its class, so that batches keep
+            their classes; "everything" keeps nothing.
+    """
+    steps, count = made.target("steps").rates.shape[1], len(made)
+    draws, rows = randomness.generator(seed, 0, f"order of {order}"), torch.arange(count)
+    if order == "batches":
+        rows = rows.view(steps, -1)[torch.randperm(steps, generator=draws)].flatten()
+    elif order == "within classes":
+        for label in range(made.classes):
+            places = (made.labels == label).nonzero().flatten()
+            rows[places] = places[torch.randperm(len(places), generator=draws)]
+    elif order == "everything":
+        rows = torch.randperm(count, generator=draws)
+    labels, images = HardLabels(made.labels[rows]), {"images": made.images[rows]}
+    plain = dataclasses.replace(made, kind="images", tensors=images, settings={})
+    return plain.with_targets(labels)
+
+
+class World:
+    """Data, and where the controls start.
+
+    Args:
+        data: which classes are taught. config: where the controls start; default GTN's teaching preset. device: of the runs.
+
+    Raises:
+        DDLabError: settings that the method refuses.
+    """
+
+    def __init__(
+        self, data: ImageData, config: gtn.Config | None = None, *, device: torch.device | str = "auto"
+    ) -> None:
+        self.data = errors.check_instance("data", data, ImageData, "an ImageData")
+        first = gtn.Config.teaching() if config is None else config
+        errors.check_instance("config", first, gtn.Config, "a generative_teaching Config or None")
+        self.inputs = Inputs(data=data, device=device)
+        self.start = Settings(**vars(first))
+        self._runs = Runs()
+
+    def run(self, settings: Settings) -> Run:
+        """GTN's run with these settings, as far as it has come."""
+        return self.of(config_of(settings))
+
+    def of(self, config: gtn.Config) -> Run:
+        """The run with this config."""
+        return self._runs.get(gtn, config, self.inputs, _kept(config.iterations))
+
+    def path(self, made: DistilledSet, order: str, seed: int) -> Path:
+        """Test accuracy of a network after each step of a set, in an order of its images."""
+        config = ordered.Config.made_for(made, seed=seed)
+        inputs = Inputs(distilled=shuffled(made, order, seed), device=self.inputs.device)
+        every = process.steps(ordered, config, inputs)
+        return tuple(accuracy(ordered.finish(config, inputs, step.state), self.data) for step in every)
+
+    def shown(self, config: gtn.Config, step: int, order: str) -> Path:
+        """`path` on a frame of the run, of one network."""
+        frame = self.of(config).at(step)
+        assert frame is not None, "a run that is looked at has begun"
+        return self.path(frame.content, order, config.seed)
+
+    def learned(self, config: gtn.Config, orders: tuple[str, ...] = ORDERS, *, watch: Watch) -> dict[str, Path]:
+        """Order -> `path` on the finished steps, mean of a few networks."""
+        total = config.iterations
+        run = self.of(config).advance(watch=lambda run: watch("steps are learned", run.step / total))
+        made, found = run.result(), dict[str, Path]()
+        for number, order in enumerate(orders):
+            watch("networks", number / len(orders))
+            paths = [self.path(made, order, 100 * config.seed + student) for student in range(STUDENTS)]
+            found[order] = tuple(map(statistics.fmean, zip(*paths, strict=True)))
+        return found
+
+    def rival(self, config: gtn.Config, *, watch: Watch) -> Path:
+        """The same of random real batches, at rates and momenta that were learned for them."""
+        return self.learned(config.replace(generator="real"), ORDERS[:1], watch=watch)[ORDERS[0]]
+
+
+@functools.lru_cache(64)
+def _kept(iterations: int) -> Keep:
+    def made(config: Any, inputs: Inputs, state: gtn.State, trace: gtn.Trace | None) -> DistilledSet:
+        return gtn.finish(config, inputs, state)
+
+    return Keep(tuple(sorted({round(iterations * part / _FRAMES) for part in range(_FRAMES + 1)})), make=made)
+
+
+def rival_of(config: gtn.Config) -> gtn.Config:
+    """The config of the rival, on which nothing of a generator has a bearing."""
+    own = gtn.Config.teaching(steps=config.steps, seed=config.seed, network=config.network)
+    return own.replace(inner_batch=config.inner_batch, iterations=config.iterations)
+
+
+def wanted(world: World, settings: Settings) -> list[Run | Value]:
+    """The steps, what they teach in each order, and what real batches teach."""
+    config = config_of(settings)
+    return [world.run(settings), Value(world.learned, config), Value(world.rival, rival_of(config))]
+
+
+def strip_data(world: World, settings: Settings, known: Known) -> tuple:
+    """The frame on show, its order, and what one network knows after each of its steps."""
+    config, frame = config_of(settings), frame_on_show(world.run(settings), known)
+    path = known.now(world.shown, config, frame.step, settings.order)
+    return world.data, frame, settings.order, settings.seed, path
+
+
+def strip(data: ImageData, frame: Frame, order: str, seed: int, path: Path) -> tuple[bytes, str]:
+    """The film: a column for each step, with the accuracy after it."""
+    made = shuffled(frame.content, order, seed)
+    steps = len(path)
+    batches = data.to_uint8(made.images).unflatten(0, (steps, -1))[:, :_ROWS]
+    pixels, scale = batches.transpose(0, 1).flatten(0, 1), max(1, round(_CELL / data.image_size[1]))
+    told = [f"{each:.0%}" for each in path]
+    said = f"{steps} steps from left to right; accuracy after each: {', '.join(told)}."
+    return encode_grid(pixels, steps, scale, column_labels=told, gap=4), said
+
+
+def curve_data(world: World, settings: Settings, known: Known) -> tuple:
+    """Accuracy after each step: the order on show, the learned one, and real batches."""
+    config = config_of(settings)
+    found, rival = known(Value(world.learned, config)), known(Value(world.rival, rival_of(config)))
+    frame = frame_on_show(world.run(settings), known)
+    if found is None or frame.step < config.iterations:
+        names = dict.fromkeys((ORDERS[0], settings.order))
+        found = {order: known.now(world.shown, config, frame.step, order) for order in names}
+        return tuple(found.items()), settings.order, rival, "one network"
+    return tuple(found.items()), settings.order, rival, f"mean of {STUDENTS} networks"
+
+
+def curve(paths: tuple, order: str, rival: Path | None, who: str) -> go.Figure:
+    """Accuracy against steps."""
+    found: dict[str, Path] = dict(paths)
+    figure = start_figure(
+        title=f"After each step ({who})", x_label="step", y_label="test accuracy (fraction)", height=HEIGHT
+    )
+    lines = {
+        "learned order" if name == ORDERS[0] else f"{name} shuffled": found[name]
+        for name in dict.fromkeys((ORDERS[0], order))
+    }
+    for index, (name, path) in enumerate(lines.items()):
+        x = [*range(1, len(path) + 1)]
+        figure.add_scatter(x=x, y=path, name=name, **line_style(series_style(index), markers=True))
+    if rival is not None:
+        quiet = {"color": neutral("quiet"), "dash": "dash", "width": 1.5}
+        figure.add_scatter(x=[*range(1, len(rival) + 1)], y=rival, name=REAL, mode="lines", line=quiet)
+        lines |= {REAL: rival}
+    figure.update_xaxes(range=[0.5, len(found[order]) + 0.5]).update_yaxes(range=[0, 1])
+    said = "; ".join(f"{name} {path[-1]:.2f}" for name, path in lines.items())
+    return finish_figure(legend_below(figure), alt=f"Accuracy after the last step: {said}.")
+
+
+def ends_data(world: World, settings: Settings, known: Known) -> tuple:
+    """Curriculum -> what networks know at the end in each order, of all visited settings that differ in it alone."""
+    every, config = dict(known.every(world.learned)), config_of(settings)
+    asked = {name: (config.replace(curriculum=name),) for name in CURRICULA}
+    found = {name: tuple(every[key][order][-1] for order in ORDERS) for name, key in asked.items() if key in every}
+    rival = known(Value(world.rival, rival_of(config)))
+    return tuple(found.items()), None if rival is None else rival[-1]
+
+
+def ends(rows: tuple, rival: float | None) -> go.Figure:
+    """A line of points for each way of training, over what is shuffled afterwards."""
+    found: dict[str, Path] = dict(rows)
+    figure = start_figure(
+        title="At the end", x_label="shuffled afterwards", y_label="test accuracy (fraction)", height=HEIGHT
+    )
+    names = list(ORDERS)
+    for index, name in enumerate(CURRICULA):
+        if name in found:
+            style = line_style(series_style(index), markers=True)
+            figure.add_scatter(x=names, y=found[name], name=f"trained: {words(name)}", **style)
+    if rival is not None:
+        quiet = {"color": neutral("quiet"), "dash": "dash", "width": 1.5}
+        figure.add_scatter(x=names, y=[rival] * len(names), name=REAL, mode="lines", line=quiet)
+    figure.update_xaxes(type="category", categoryorder="array", categoryarray=names).update_yaxes(range=[0, 1])
+    said = "; ".join(f"{words(name)} {', '.join(f'{each:.2f}' for each in row)}" for name, row in found.items())
+    return finish_figure(
+        legend_below(figure), alt=f"Accuracy with nothing, batches, images of a class, everything shuffled: {said}."
+    )
+
+
+def words(curriculum: str) -> str:
+    """A curriculum as a reader calls it."""
+    return {"full": "in order", "none": "fresh noise"}.get(curriculum, curriculum.replace("_", " "))
+
+
+def sentence(world: World, settings: Settings, known: Known) -> str:
+    """What is seen."""
+    config, run = config_of(settings), world.run(settings)
+    found, rival = known(Value(world.learned, config)), known(Value(world.rival, rival_of(config)))
+    begun = f"{settings.steps} steps of {settings.inner_batch} images, trained {words(settings.curriculum)}"
+    if found is None:
+        return f"{begun}: update {run.step} of {run.total}."
+    rest = ", ".join(f"{found[order][-1]:.1%} with {order} shuffled" for order in ORDERS[1:])
+    beside = "" if rival is None else f" Real batches at rates of their own: {rival[-1]:.1%}."
+    return f"{begun}: networks read {found[ORDERS[0]][-1]:.1%} in learned order, {rest}.{beside}"
+
+
+def quest_met(world: World, settings: Settings, known: Known) -> bool:
+    """Whether a few made steps are ahead of twelve real ones."""
+    found = known(Value(world.learned, config_of(settings)))
+    rival = known(Value(world.rival, rival_of(config_of(settings).replace(steps=world.start.steps))))
+    return settings.steps <= FEW and None not in (found, rival) and found[ORDERS[0]][-1] > rival[-1]
+
+
+CurriculumLab = Lab(
+    "Does the order matter?",
+    World,
+    controls=("steps", "order", "curriculum"),
+    more=("weight_norm", "iterations", "initial_rate", "seed"),
+    labels={"order": "shuffle", "curriculum": "trained", "iterations": "updates"},
+    choice_words=lambda world: {"curriculum": words},
+    check=lambda world, settings: world.run(settings).begin(),
+    watched=World.run,
+    wanted=wanted,
+    opens_with=2,
+    step_words="update",
+    job_words=lambda world, run: f"{run.config.steps} steps are learned",
+    views=[Strip(strip_data, strip), Row(Chart(curve_data, curve), Chart(ends_data, ends))],
+    sentence=sentence,
+    quest=Quest(f"Beat twelve real batches with at most {FEW} made ones.", quest_met),
+)

@@ -1,0 +1,90 @@
+"""Lesson 70: orders, what a network knows after each step, what the laboratory says, and its exercises."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import ddlab
+from ddlab.data import ImageData
+from ddlab.explorers.lab import Known
+from ddlab.lessons.generators import checks, lab
+from ddlab.methods import gtn
+from ddlab.runs.process import Inputs, run
+from ddlab.training import ordered
+
+SMALL = gtn.SMALL.replace(inner_batch=6, steps=3)
+
+
+@pytest.fixture
+def world(grey: ImageData) -> lab.World:
+    return lab.World(grey, SMALL, device="cpu")
+
+
+def test_orders_keep_what_their_name_says(world: lab.World) -> None:
+    made = world.of(SMALL).advance().result()
+    images = {order: lab.shuffled(made, order, 1).images for order in lab.ORDERS}
+    labels = {order: lab.shuffled(made, order, 1).labels for order in lab.ORDERS}
+    assert torch.equal(images["nothing"], made.images)
+    batches = made.images.chunk(3)
+    for part in images["batches"].chunk(3):
+        assert any(torch.equal(part, batch) for batch in batches)
+    assert torch.equal(labels["within classes"], made.labels) and not torch.equal(images["within classes"], made.images)
+    assert not torch.equal(labels["everything"], made.labels)
+    for order in lab.ORDERS:
+        assert torch.equal(images[order].flatten(1).sum(1).sort().values, made.images.flatten(1).sum(1).sort().values)
+        assert torch.equal(lab.shuffled(made, order, 1).target("steps").rates, made.target("steps").rates)
+
+
+def test_the_last_point_of_a_path_is_the_student(world: lab.World, grey: ImageData) -> None:
+    found = world.learned(SMALL, watch=lambda *_: None)
+    made = world.of(SMALL).result()
+    assert set(found) == set(lab.ORDERS) and all(len(path) == 3 for path in found.values())
+    ends = []
+    for seed in range(lab.STUDENTS):
+        inputs = Inputs(distilled=lab.shuffled(made, "batches", seed), device="cpu")
+        ends.append(ddlab.accuracy(run(ordered, ordered.Config.made_for(made, seed=seed), inputs), grey))
+    assert found["batches"][-1] == pytest.approx(sum(ends) / lab.STUDENTS)
+    assert world.shown(SMALL, SMALL.iterations, "batches")[-1] == ends[0]
+
+
+def test_the_rival_has_rates_of_its_own_and_no_generator(world: lab.World) -> None:
+    changed = SMALL.replace(weight_norm=False, curriculum="none", initial_rate=0.3)
+    assert lab.rival_of(changed) == lab.rival_of(SMALL) and lab.rival_of(SMALL).steps == 3
+    path = world.rival(lab.rival_of(SMALL), watch=lambda *_: None)
+    assert len(path) == 3 and all(0 <= each <= 1 for each in path)
+
+
+def test_the_quest_asks_for_few_steps_and_more_than_real_ones(world: lab.World) -> None:
+    def met(own: float, rival: float, steps: int) -> bool:
+        settings = lab.Settings(**vars(world.start) | {"steps": steps})
+        config = lab.config_of(settings)
+        values = {
+            lab.Value(world.learned, config): {"nothing": (0.1, own)},
+            lab.Value(world.rival, lab.rival_of(config.replace(steps=world.start.steps))): (0.2, rival),
+        }
+        return lab.quest_met(world, settings, values.get)  # type: ignore[arg-type]
+
+    assert Known and met(0.9, 0.8, 3) and not met(0.8, 0.9, 3) and not met(0.9, 0.8, lab.FEW + 1)
+
+
+WRONG: dict[str, list[Any]] = {
+    "weight gradient": [None, lambda *_: 1 / 0, lambda V, g, G: G[0], lambda V, g, G: g[:, None] * G / V.norm(dim=1, keepdim=True)],
+    "fair shuffle": [
+        None, lambda *_: 1 / 0, lambda labels, steps: labels, lambda labels, steps: torch.arange(len(labels)),
+        lambda labels, steps: torch.randperm(len(labels), generator=torch.Generator().manual_seed(0)),
+        lambda labels, steps: torch.arange(len(labels)).view(steps, -1).flip(0).flatten(),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_answers_are_told_why(name: str, capsys: Any) -> None:
+    lesson, said = ddlab.start("70_generators"), set()
+    for wrong in WRONG[name]:
+        capsys.readouterr()
+        assert not lesson.check(name, wrong)
+        said.add(capsys.readouterr().out)
+    assert len(said) == len(WRONG[name]) and set(checks.CHECKS) == set(WRONG)
