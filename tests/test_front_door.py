@@ -184,8 +184,9 @@ TABLE: dict[str, Row] = {
         [("labels", "soft"), ("ridge", -1.0), ("kernel", 3), ("split", "validation")],
     ),
     "evaluation.class_incremental": (
-        evaluation.class_incremental, lambda g: {"distilled": g.distilled, "data": g.data, "tasks": 1, "config": g.student, **SCORED},
-        [("tasks", 3), ("tasks", 9), ("labels", "soft"), ("order_seed", -1)],
+        evaluation.class_incremental,
+        lambda g: {"distilled": g.distilled, "data": g.data, "rule": "from scratch", "tasks": 1, "config": g.student, **SCORED},
+        [("tasks", 3), ("rule", "replay"), ("labels", "soft"), ("order_seed", -1)],
     ),
     "evaluation.evaluate_all": (
         evaluation.evaluate_all, lambda g: {"several": {"a": {"distilled": g.distilled}}, "data": g.data, "config": g.student, **SCORED},
@@ -247,7 +248,7 @@ SAID = {"described": "spec", "order_seed": "seed"}  # what an argument is called
 ELSEWHERE = {
     "DDLabError", "NonFiniteError", "Look", "Number", "Step", "Outputs", "Approximation", "Architectures", "Continual",
     "Compared", "Comparison", "Frame", "Runs", "default_look", "look", "search", "source",
-    "Evaluation", "Pretrained", "Probe", "Search", "Stage", "Transfer", "from_hf", "pretrained", "to_hf",
+    "Evaluation", "Incremental", "Pretrained", "Probe", "Search", "Stage", "Transfer", "from_hf", "pretrained", "to_hf",
 }  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from . import embeddings, entropy, measures
 from .architectures import Architectures, across
 from .comparison import Compared, Comparison, compare
 from .continual import Continual, Stage, class_incremental, memory_of, teacher_of
+from .incremental import Incremental
 from .kernel_regression import (
     Approximation,
     approximation,
@@ -27,6 +28,7 @@ __all__ = [
     "Comparison",
     "Continual",
     "Evaluation",
+    "Incremental",
     "Pretrained",
     "Probe",
     "Search",

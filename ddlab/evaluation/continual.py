@@ -1,8 +1,10 @@
-"""Class-incremental learning from a distilled set: GDumb (Prabhu, Torr & Dokania 2020, ECCV), as in DWA's Table 10 (Du et al. 2024).
+"""Class-incremental learning with a distilled set as memory: phase by phase (`incremental`), or each stage from scratch.
 
-The classes arrive in tasks. The memory holds the distilled images of the classes seen so far; at each stage a student is trained on it
-from scratch and tested on the test images of these classes. A class that has not come yet is masked: it is in no softmax, neither of
-students nor of labels, so the networks of a stage have one output for each class seen.
+From scratch is GDumb's rule (Prabhu, Torr & Dokania 2020, ECCV), as in DWA's Table 10 (Du et al. 2024): the memory holds the distilled
+images of the classes seen so far; at each stage a student is trained on it alone and tested on the test images of these classes.
+
+A class that has not come yet is masked: it is in no softmax, neither of students nor of labels, so the networks of a stage have one output
+for each class seen.
 """
 
 from __future__ import annotations
@@ -14,15 +16,18 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
-from ..core import errors, randomness
+from ..core import errors
 from ..core.boundary import among, checked, within
 from ..core.errors import DDLabError
 from ..data import ImageData
 from ..distilled import DistilledSet, HardLabels, OnlineTeacher, StoredLabels, Targets
+from ..methods import mnemonics
+from ..methods._phases import class_order
 from ..networks import Network, NetworkSpec
 from ..networks.specification import hooked_layers
 from ..training import supervised
-from .students import Evaluation, Jobs, evaluate
+from .incremental import Incremental, incremental
+from .students import Evaluation, Jobs, distinct_seeds, evaluate
 from .tables import Tabled, markdown
 
 
@@ -60,36 +65,72 @@ class Continual(Tabled):
 
 @checked
 def class_incremental(
-    distilled: DistilledSet,
+    distilled: DistilledSet | None,
     data: ImageData,
     *,
-    labels: Annotated[str, among("hard", "stored", "online")],
+    rule: Annotated[str, among("incremental", "from scratch")] = "incremental",
+    labels: Annotated[str, among("hard", "stored", "online")] = "hard",
     tasks: Annotated[int, within(1)] = 5,
     teacher: Network | None = None,
     network: NetworkSpec | str | None = None,
     seeds: Sequence[int] = (0, 1, 2, 3, 4),
     order_seed: int | None = None,
-    config: supervised.Config | None = None,
+    config: supervised.Config | mnemonics.Config | None = None,
     device: torch.device | str = "auto",
     jobs: Jobs = None,
     progress: bool = True,
-) -> Continual:
-    """Accuracy over the classes seen so far, stage by stage, with the distilled images of these classes as memory.
+) -> Incremental | Continual:
+    """Accuracy over the classes seen so far, with the distilled images of these classes as memory.
 
-    Stored and online labels leak: their teacher was trained on all classes, also those that have not come yet. Its outputs are masked to
-    the classes seen, but its features know the later ones. With hard labels the leak is in the images alone, if their method had
-    such a teacher; random real images with hard labels have none and are the control.
+    "incremental": one network learns the images of each phase beside its memory, and goes on to the next; class numbers only. "from
+    scratch": a new student learns from the memory alone at each stage. There stored and online labels leak: their teacher was trained on
+    all classes, also those that have not come yet. Its outputs are masked to the classes seen, but its features know the later ones. With
+    hard labels the leak is in the images alone, if their method had such a teacher; random real images have none and are the control.
 
     Args:
-        labels: "hard", "stored" or "online", as in `evaluate`.
-        tasks: equal parts in which the classes arrive, of at least two classes; must divide their number.
+        distilled: the memory; None for what an incremental `config` keeps by itself (nothing, random images, herding, learned ones).
+        tasks: equal parts in which the classes arrive, of at least two classes from scratch; must divide their number.
         order_seed: of a random order of the classes; None takes them by number, as they are in the data.
-        teacher, network, seeds, config, device, jobs, progress: as in `evaluate`.
+        config: `mnemonics.Config` (default: its teaching preset) or, from scratch, as in `evaluate`.
+        labels, teacher, network, seeds, device, jobs, progress: as in `evaluate`; labels, teacher and jobs are for "from scratch".
 
     Raises:
-        DDLabError: tasks that do not divide the classes, and all that `evaluate` refuses.
+        DDLabError: tasks that do not divide the classes, a config of the other rule, and all that `evaluate` refuses.
         KeyboardInterrupt: before the first stage had a student. Later stages leave what is there, with `complete=False`.
     """
+    kind = mnemonics.Config if rule == "incremental" else supervised.Config
+    if config is not None and not isinstance(config, kind):
+        errors.fail("config", f"a {kind.__module__.rpartition('.')[2]}.Config for rule {rule!r}, or None", config)
+    if rule == "incremental":
+        return _phases(distilled, data, labels, tasks, teacher, network, seeds, order_seed, config, device, progress)
+    if distilled is None:
+        errors.fail("distilled", "a set for rule 'from scratch'", distilled)
+    scratch = config if isinstance(config, supervised.Config) else None
+    return _from_scratch(
+        distilled, data, labels, tasks, teacher, order_seed, network=network, seeds=seeds, config=scratch, device=device, jobs=jobs,
+        progress=progress,
+    )  # fmt: skip
+
+
+def _phases(
+    distilled: DistilledSet | None, data: ImageData, labels: str, tasks: int, teacher: Network | None, network: Any, seeds: Sequence[int],
+    order_seed: int | None, config: Any, device: Any, progress: bool,
+) -> Incremental:  # fmt: skip
+    if labels != "hard" or teacher is not None:
+        errors.fail("labels", "'hard', and no teacher, for rule 'incremental'", labels if teacher is None else teacher)
+    if distilled is not None and distilled.classes != data.classes:
+        errors.fail("distilled", f"a set of the data's {data.classes} classes", f"one of {distilled.classes}")
+    changes: dict[str, Any] = {"tasks": tasks, "order_seed": order_seed}
+    changes |= {} if network is None else {"network": network}
+    own = (config or mnemonics.Config.teaching()).replace(**changes)
+    return incremental(
+        distilled, data, config=own, seeds=distinct_seeds("seeds", seeds), device=device, progress=progress
+    )
+
+
+def _from_scratch(
+    distilled: DistilledSet, data: ImageData, labels: str, tasks: int, teacher: Network | None, order_seed: int | None, **options: Any
+) -> Continual:  # fmt: skip
     if data.classes % tasks or tasks == data.classes:
         errors.fail("tasks", f"a number that divides the {data.classes} classes into tasks of two or more", tasks)
     _check_fits(distilled, data, labels, teacher)
@@ -104,12 +145,7 @@ def class_incremental(
                 data.subset(classes=chosen),
                 labels=labels,
                 teacher=guide,
-                network=network,
-                seeds=seeds,
-                config=config,
-                device=device,
-                jobs=jobs,
-                progress=progress,
+                **options,
             )
         except KeyboardInterrupt:
             if not stages:
@@ -119,13 +155,6 @@ def class_incremental(
         if not found.complete:
             return Continual(tuple(stages), complete=False)
     return Continual(tuple(stages))
-
-
-def class_order(classes: int, seed: int | None) -> list[int]:
-    """The order in which classes arrive: by number, or at random."""
-    if seed is None:
-        return list(range(classes))
-    return torch.randperm(classes, generator=randomness.generator(seed, 0, "order of classes")).tolist()
 
 
 @checked

@@ -30,6 +30,7 @@ MODULES = {
     "trajectory_matching": ("mtt",),
     "label_distillation": ("ld",),
     "generative_teaching": ("gtn",),
+    "mnemonics": (),
     "text_dataset_distillation": ("tdd",),
     "soft_label_dataset_distillation": ("sldd",),
 }

@@ -181,7 +181,7 @@ def test_teachers_students_and_probes(
         chosen = ddlab.distill("selection", grey, learned, selection.Config(images_per_class=2), **quiet)
         options: dict[str, Any] = {"labels": "online", "teacher": learned, "seeds": (0,), "config": STUDENT}
         scores = [ddlab.evaluate(chosen, grey, **options).mean, evaluation.accuracy(learned.to("auto"), grey)]
-        scores += evaluation.class_incremental(chosen, grey, tasks=1, **options).accuracies
+        scores += evaluation.class_incremental(chosen, grey, rule="from scratch", tasks=1, **options).accuracies
         labelled: dict[str, Any] = {"labels": "epochs"}
         stored = ddlab.relabelled(chosen, learned, labels="epochs", views=STUDENT, epochs=2)
         scores += [ddlab.evaluate(stored, grey, **(options | labelled)).mean]

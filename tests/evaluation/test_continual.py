@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ from ddlab import data, networks
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet, HardLabels
 from ddlab.evaluation import continual, evaluate
-from ddlab.evaluation.continual import class_incremental, class_order, memory_of, teacher_of
+from ddlab.evaluation.continual import class_incremental as by_rule
+from ddlab.evaluation.continual import class_order, memory_of, teacher_of
 from ddlab.methods import selection
 from ddlab.networks import Network
 from ddlab.runs import process
@@ -25,6 +27,9 @@ CONFIG = supervised.Config.teaching(
     network=networks.spec("convnet", width=4), epochs=4, crop_pixels=0, learning_rate=0.02
 )
 FOUR = made_data(classes=4, train=8, test=5, seed=3)
+
+
+class_incremental: Any = functools.partial(by_rule, rule="from scratch")
 
 
 @pytest.fixture(autouse=True)

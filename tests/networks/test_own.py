@@ -35,6 +35,7 @@ PLAIN = (
     "trajectory_matching",
     "label_distillation",
     "generative_teaching",
+    "mnemonics",
     "text_dataset_distillation",
 )  # in whose networks it is refused
 
@@ -439,7 +440,9 @@ def test_students_labels_and_measures(own: str, grey: ImageData, distilled: Dist
         options: dict[str, Any] = {"teacher": guide, "seeds": (0,), "config": supervised.SMALL, "device": "cpu"}
         for labels in ("hard", "stored", "online"):
             assert ddlab.evaluate(ours, grey, labels=labels, network=own, **options).network == own
-        found = evaluation.class_incremental(ours, grey, labels="online", tasks=1, network=own, **options)
+        found = evaluation.class_incremental(
+            ours, grey, rule="from scratch", labels="online", tasks=1, network=own, **options
+        )
         assert len(found.accuracies) == 1
         assert bool((evaluation.measures.feature_distance(ours, guide) > 0).all())
         maps = networks.predict(guide, ours.images).last_conv

@@ -170,7 +170,9 @@ class TestOnline:
     ) -> None:
         made = relabelled(distilled, teachers, labels="online")
         with refuses("teacher", "made the set", teachers[1].fingerprint):
-            class_incremental(made, grey, labels="online", tasks=1, teacher=teachers[0], config=CONFIG)
+            class_incremental(
+                made, grey, rule="from scratch", labels="online", tasks=1, teacher=teachers[0], config=CONFIG
+            )
 
     def test_targets_are_of_the_mean_logits(self, teachers: tuple[Network, ...], grey: ImageData) -> None:
         view = CONFIG.view(grey.normalised(slice(0, 6)), mean=grey.mean, std=grey.std, step=2)

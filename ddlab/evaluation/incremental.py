@@ -1,0 +1,136 @@
+"""Class-incremental training with exemplars, phase by phase: one network, and what it has forgotten (Mnemonics: Liu et al. 2020).
+
+The network of a phase goes on from the one before, on the new images and on the exemplars of earlier classes. Exemplars are those of a
+distilled set, or what `methods.mnemonics` keeps by its config. With n_p classes seen, A_p the accuracy on their test images after phase p,
+and a_p(t) that on the classes of task t alone:
+
+    average accuracy          mean_p A_p
+    forgetting of the first   a_1(1) - a_P(1)                          Mnemonics' forgetting rate
+    mean forgetting           mean_{t < P} (max_p a_p(t) - a_P(t))     Chaudhry et al. 2018, arXiv 1801.10112
+"""
+
+from __future__ import annotations
+
+import functools
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from ..core import errors
+from ..core.progress import progress_bar
+from ..data import ImageData
+from ..distilled import DistilledSet
+from ..methods import mnemonics
+from ..methods._phases import class_ends, class_order, logits_of
+from ..runs import Run
+from ..runs.process import Inputs
+from .tables import Tabled, markdown
+
+Matrix = tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True)
+class Incremental(Tabled):
+    """What one network knew after each phase.
+
+    Attributes:
+        per_seed: seed -> phase -> test accuracy of each class seen, in order of arrival; every class has as many test images as it has.
+        tasks: the names of the classes of each phase.
+    """
+
+    per_seed: dict[int, Matrix]
+    tasks: tuple[tuple[str, ...], ...]
+
+    @property
+    def accuracies(self) -> list[float]:
+        """A_p of each phase, mean over classes and seeds."""
+        phases = zip(*self.per_seed.values(), strict=True)
+        return [statistics.fmean(statistics.fmean(row) for row in rows) for rows in phases]
+
+    @property
+    def average_accuracy(self) -> float:
+        """The mean of `accuracies`."""
+        return statistics.fmean(self.accuracies)
+
+    @property
+    def forgetting_of_first(self) -> float:
+        """How much of the first task is gone at the end."""
+        return self._mean(lambda paths: paths[0][0] - paths[0][-1])
+
+    @property
+    def mean_forgetting(self) -> float:
+        """How much of each task but the last is gone at the end, of the most that was known of it."""
+        return self._mean(lambda paths: statistics.fmean(max(path) - path[-1] for path in paths[:-1]))
+
+    def task_paths(self, seed: int) -> list[list[float]]:
+        """Task -> its accuracy after each phase from its own on."""
+        found, start = [], 0
+        for phase, names in enumerate(self.tasks):
+            end = start + len(names)
+            found.append([statistics.fmean(row[start:end]) for row in self.per_seed[seed][phase:]])
+            start = end
+        return found
+
+    def _mean(self, of: Callable[[list[list[float]]], float]) -> float:
+        return statistics.fmean(of(self.task_paths(seed)) for seed in self.per_seed)
+
+    def table(self) -> str:
+        """Accuracy phase by phase, and what is forgotten, as a Markdown table."""
+        seen, rows = 0, []
+        for names, score in zip(self.tasks, self.accuracies, strict=True):
+            seen += len(names)
+            rows.append((f"{seen} classes", f"{score:.3f}"))
+        rows += [
+            ("average", f"{self.average_accuracy:.3f}"),
+            ("forgetting of the first", f"{self.forgetting_of_first:.3f}"),
+        ]
+        return markdown(("after", "accuracy"), [*rows, ("mean forgetting", f"{self.mean_forgetting:.3f}")])
+
+
+def phase_matrix(config: mnemonics.Config, inputs: Inputs, models: Sequence[dict[str, torch.Tensor]]) -> Matrix:
+    """Phase -> test accuracy of each class seen, in order of arrival, of the networks after the phases."""
+    data = inputs.data
+    assert data is not None, "a run of phases has data"
+    order, images = class_order(data.classes, config.order_seed), data.normalised(split="test", device=inputs.device)
+    found = []
+    for seen, weights in zip(class_ends(config, data.classes), models, strict=False):
+        with torch.no_grad():
+            places = logits_of(config, inputs, weights, images, seen).argmax(1).cpu()
+        of_class = [data.test_labels == label for label in order[:seen]]
+        found.append(tuple(float((places[rows] == place).float().mean()) for place, rows in enumerate(of_class)))
+    return tuple(found)
+
+
+def _moved(bar: Any, done: int, run: Run) -> None:
+    bar.update(done + run.step - bar.n)
+
+
+def incremental(
+    distilled: DistilledSet | None,
+    data: ImageData,
+    *,
+    config: mnemonics.Config,
+    seeds: Sequence[int],
+    device: torch.device | str,
+    progress: bool,
+) -> Incremental:
+    """A network for each seed through all phases, with the images of a set as exemplars, or with those that the config keeps."""
+    inputs = Inputs(data=data, distilled=distilled, device=device)
+    if distilled is not None:
+        fewest = int(distilled.labels.bincount(minlength=data.classes).min())
+        if fewest < 1:
+            errors.fail("distilled", "a set with at least one image of each class", distilled.labels.tolist())
+        config = config.replace(start="given", exemplar_step="none", images_per_class=fewest)
+    found, total = {}, mnemonics.total_steps(config, inputs)
+    with progress_bar("phases", total * len(seeds), progress) as bar:
+        for number, seed in enumerate(seeds):
+            own = config.replace(seed=seed)
+            run = Run(mnemonics, own, inputs)
+            run.advance(watch=functools.partial(_moved, bar, number * total))
+            found[seed] = phase_matrix(own, inputs, run.state().models)
+    order, ends = class_order(data.classes, config.order_seed), class_ends(config, data.classes)
+    tasks = [order[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+    return Incremental(found, tuple(tuple(data.class_names[label] for label in task) for task in tasks))

@@ -1,0 +1,101 @@
+"""What moves exemplars: the loss of a network that was trained on them (Mnemonics, eq 8 to 10), or the released trainer's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from .. import networks
+from ..core.parameters import parameter
+from ..runs.process import Inputs, require_data
+from ..training import ordered
+from ..training.unrolled import Inner, Tensors, outer_gradient
+from ._phases import NAME, Phases, logits_of
+
+SCALE = 10.0  # of cosines, before their softmax: LUCIR's eta, which the released code learns
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exemplars(Phases):
+    """How many exemplars there are, and how they are learned."""
+
+    images_per_class: int = parameter(20, symbol="m", range=(1, None), help="Exemplars of a class.", explorable=(1, 10))
+    start: str = parameter(
+        "herding", choices=("herding", "random", "given", "none"), explorable=True,
+        help="Exemplars at first: by herding or at random, those of a distilled set among the inputs; none are kept.",
+    )  # fmt: skip
+    exemplar_step: str = parameter(
+        "bilevel", choices=("bilevel", "released", "none"), explorable=True,
+        help="How they are learned: through steps of a copy of the network, by the released trainer's loss, or not at all.",
+    )  # fmt: skip
+    exemplar_updates: int = parameter(50, range=(1, None), help="Updates of exemplars in a phase.", explorable=(1, 50))
+    exemplar_rate: float = parameter(
+        0.01, symbol=r"\beta", range=(0, None), scale="log", help="Of Adam on them; 0 keeps them.", explorable=(1e-4, 0.1)
+    )  # fmt: skip
+    temporary_steps: int = parameter(5, range=(1, None), help="Steps of the copy on exemplars.", explorable=(1, 10))
+    temporary_rate: float = parameter(0.01, range=(0, None), scale="log", help="Of these steps.")
+    adjust_old: bool = parameter(True, help="Old exemplars are adjusted, half against half, where a class has two.")
+
+
+def kept(config: Exemplars) -> int:
+    """Exemplars of a class."""
+    return 0 if config.start == "none" else config.images_per_class
+
+
+def temporary(config: Exemplars, inputs: Inputs, buffers: Tensors, labels: Tensor, seen: int) -> Inner:
+    """Theta': steps of gradient descent on the learned "images", of these places of classes."""
+
+    def loss(step: int, weights: Tensors, learned: Tensors) -> Tensor:
+        return F.cross_entropy(logits_of(config, inputs, {**buffers, **weights}, learned["images"], seen), labels)
+
+    return Inner(steps=config.temporary_steps, loss=loss, rate=lambda step, learned: config.temporary_rate)
+
+
+def exemplar_gradient(
+    config: Exemplars,
+    inputs: Inputs,
+    weights: Tensors,
+    images: Tensor,
+    labels: Tensor,
+    judged: tuple[Tensor, Tensor],
+    seen: int,
+) -> tuple[Tensor, Tensor]:
+    """Eq 8 and 9: the loss [] on judging images of a network that took its temporary steps on exemplars, and its gradient in these."""
+    own, buffers = ordered.parted(config.network.for_data(require_data(NAME, inputs)), dict(weights))
+    inner = temporary(config, inputs, buffers, labels, seen)
+
+    def outer(last: Tensors, _: Tensors) -> Tensor:
+        return F.cross_entropy(logits_of(config, inputs, {**buffers, **last}, judged[0], seen), judged[1])
+
+    loss, slopes, _ = outer_gradient(inner, own, {"images": images}, outer)
+    return loss, slopes["images"]
+
+
+def adjusting_gradient(
+    config: Exemplars, inputs: Inputs, weights: Tensors, images: Tensor, labels: Tensor, seen: int
+) -> Tensor:
+    """Eq 10: the gradient in old exemplars [n, c, h, w], each half judged by the other; rows of a class go to the halves in turn."""
+    found, half = torch.zeros_like(images), torch.arange(len(images), device=images.device) % kept(config) % 2
+    for side in (0, 1):
+        own, other = half == side, half != side
+        judged = (images[other], labels[other])
+        found[own] = exemplar_gradient(config, inputs, weights, images[own], labels[own], judged, seen)[1]
+    return found
+
+
+def released_gradient(
+    config: Exemplars, inputs: Inputs, weights: Tensors, images: Tensor, labels: Tensor, judged: tuple[Tensor, Tensor]
+) -> tuple[Tensor, Tensor]:
+    """The released trainer's: cross-entropy [] of real features' cosines to the exemplars' class means, and its gradient."""
+    spec, classes = config.network.for_data(require_data(NAME, inputs)), labels.unique()
+    leaf = images.detach().requires_grad_()
+    with torch.enable_grad():
+        features = networks.call(spec, weights, leaf)[0].features
+        means = torch.stack([features[labels == each].mean(0) for each in classes])
+        real = networks.call(spec, weights, judged[0])[0].features.detach()
+        cosines = F.normalize(real, dim=1) @ F.normalize(means, dim=1).T
+        loss = F.cross_entropy(SCALE * cosines, torch.searchsorted(classes, judged[1]))
+    return loss.detach(), torch.autograd.grad(loss, leaf)[0]

@@ -1,0 +1,127 @@
+"""Class-incremental training: classes come in phases, and one network learns them on what it has kept of the earlier ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from .. import networks
+from ..core import errors, randomness
+from ..core.parameters import Parameters, parameter
+from ..data import ImageData
+from ..networks import NetworkSpec
+from ..runs.process import Inputs, require_data
+from ..training.losses import distillation_loss, soft_targets
+from ..training.unrolled import Tensors
+
+NAME = "mnemonics"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Phases(Parameters):
+    """Which classes come when, and how a network is trained on them."""
+
+    tasks: int = parameter(6, range=(2, None), help="Phases.", explorable=(2, 10))
+    first_classes: int | None = parameter(
+        None, range=(1, None), help="Classes of the first phase, the others share the rest; None: all alike."
+    )
+    order_seed: int | None = parameter(None, range=(0, None), help="Of a random order of classes; None: by number.")
+    network: NetworkSpec = parameter(
+        networks.spec("convnet", norm="instance"), help="Architecture; without batch norm."
+    )
+    epochs: int = parameter(160, range=(1, None), help="Passes over the images of a phase.", explorable=(1, 20))
+    batch_size: int = parameter(128, range=(1, None), unit="images", help="Of a step.")
+    replayed: int | None = parameter(
+        None, range=(1, None), help="Exemplars beside each batch; None: they are among its images, one for each."
+    )
+    rate: float = parameter(0.1, range=(0, None), open_low=True, scale="log", help="Of SGD on the network.")
+    momentum: float = parameter(0.9, range=(0, 0.999), help="Of SGD on the network.")
+    weight_decay: float = parameter(5e-4, range=(0, None), help="Of SGD on the network.")
+    decay: float = parameter(
+        0.1, range=(0, 1), open_low=True, help="Of the rate, at half and three quarters of a phase."
+    )
+    distillation: float = parameter(
+        0.5, symbol=r"1 - \lambda", range=(0, 1), help="Share of the loss that keeps the earlier network's answers."
+    )
+    temperature: float = parameter(2.0, range=(0.1, None), help="Of these answers.")
+    tuning_steps: int = parameter(50, range=(0, None), help="Steps on exemplars alone, the same number of every class.")
+    seed: int = parameter(0, range=(0, None), help="Of every draw.", explorable=(0, 9))
+
+
+def class_order(classes: int, seed: int | None) -> list[int]:
+    """The order in which classes arrive: by number, or at random."""
+    if seed is None:
+        return list(range(classes))
+    return torch.randperm(classes, generator=randomness.generator(seed, 0, "order of classes")).tolist()
+
+
+def class_ends(config: Phases, classes: int) -> list[int]:
+    """How many classes have come by the end of each phase.
+
+    Raises:
+        DDLabError: classes that the phases cannot share evenly.
+    """
+    first = config.first_classes or (classes // config.tasks if classes % config.tasks == 0 else 0)
+    rest, others = classes - first, config.tasks - 1
+    if first < 1 or rest < others or rest % others:
+        errors.fail("tasks", f"such that {classes} classes can be shared evenly (after first_classes)", config.tasks)
+    return [first + phase * rest // others for phase in range(config.tasks)]
+
+
+def arrived(config: Phases, data: ImageData, phase: int) -> tuple[Tensor, Tensor]:
+    """The training images of a phase: rows [n], and the places of their classes in the order of arrival [n]."""
+    ends, order = [0, *class_ends(config, data.classes)], class_order(data.classes, config.order_seed)
+    found = [data.of_class(order[place]) for place in range(ends[phase], ends[phase + 1])]
+    places = [torch.full((len(rows),), ends[phase] + index) for index, rows in enumerate(found)]
+    return torch.cat(found), torch.cat(places)
+
+
+def logits_of(config: Phases, inputs: Inputs, weights: Tensors, images: Tensor, seen: int) -> Tensor:
+    """Of the first `seen` classes in their order of arrival, [n, seen]; one that has not come is in no softmax."""
+    data = require_data(NAME, inputs)
+    order = torch.tensor(class_order(data.classes, config.order_seed)[:seen], device=images.device)
+    return networks.call(config.network.for_data(data), weights, images)[0].logits[:, order]
+
+
+def model_loss(config: Phases, logits: Tensor, labels: Tensor, before: Tensor | None) -> Tensor:
+    """lambda L_c + (1 - lambda) L_d: cross-entropy, and with an earlier network's logits [n, old] the distance from its answers."""
+    plain = F.cross_entropy(logits, labels)
+    if before is None or not config.distillation:
+        return plain
+    targets = soft_targets(before, config.temperature)
+    kept = distillation_loss(logits[:, : before.shape[1]], targets, temperature=config.temperature)
+    return (1 - config.distillation) * plain + config.distillation * config.temperature**2 * kept
+
+
+def batch_of(config: Phases, inputs: Inputs, exemplars: Tensor, phase: int, index: int) -> tuple[Tensor, Tensor]:
+    """Images [b, c, h, w] and places of classes [b] of a step: new ones, with exemplars [seen * m, c, h, w] among or beside them."""
+    data = require_data(NAME, inputs)
+    rows, labels = arrived(config, data, phase)
+    pool = len(rows) + (len(exemplars) if config.replayed is None else 0)
+    epoch, place = divmod(index, -(-pool // config.batch_size))
+    order = torch.randperm(pool, generator=randomness.generator(config.seed, epoch, f"order of phase {phase}"))
+    chosen = order[place * config.batch_size :][: config.batch_size]
+    new, old = chosen[chosen < len(rows)], chosen[chosen >= len(rows)] - len(rows)
+    if config.replayed is not None and len(exemplars):
+        draws = randomness.generator(config.seed, index, f"replayed in phase {phase}")
+        old = torch.randint(len(exemplars), (config.replayed,), generator=draws)
+    each = len(exemplars) // max([0, *class_ends(config, data.classes)][phase], 1)
+    images = [data.normalised(rows[new], device=inputs.device), exemplars[old.to(exemplars.device)]]
+    return torch.cat(images), torch.cat([labels[new], old // max(each, 1)]).to(inputs.device)
+
+
+def model_steps(config: Phases, inputs: Inputs, phase: int, exemplars: int) -> int:
+    """Steps on the images of a phase, with so many exemplars of a class."""
+    data = require_data(NAME, inputs)
+    start, end = [0, *class_ends(config, data.classes)][phase : phase + 2]
+    images = int(data.class_counts()[class_order(data.classes, config.order_seed)[start:end]].sum())
+    pool = images + (exemplars * start if config.replayed is None else 0)
+    return config.epochs * -(-pool // config.batch_size)
+
+
+def rate_at(config: Phases, index: int, steps: int) -> float:
+    """The rate of a step of a phase."""
+    return config.rate * config.decay ** sum(index >= share * steps for share in (0.5, 0.75))

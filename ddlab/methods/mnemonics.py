@@ -1,0 +1,258 @@
+r"""Mnemonics: exemplars that are learned for class-incremental training (Liu, Su, Liu, Schiele & Sun 2020, arXiv 2002.10211).
+
+Classes come in phases. One network learns each phase on its images and on a few exemplars of the classes before; then it chooses exemplars
+of the new classes, and these are learned, too: so that a copy of the network, trained on them alone, is right about the phase's images.
+
+Symbol        In code          Shape
+Theta_i       weights          after phase i; models[i] is what is tested
+E_{0:i}       exemplars        [classes * m, c, h, w], in order of arrival, 0 where a class has not come
+D_i           _phases.arrived  the training images of phase i
+
+Equation                                                                                        Function
+eq 6   Theta_i by lambda L_c + (1 - lambda) L_d on E_{0:i-1} and D_i, from Theta_{i-1}          _phases.model_loss
+eq 8, 9   Theta' = steps of Theta_i on E_i;  E_i <- E_i - beta_1 grad L_c(Theta'; D_i)          exemplar_gradient
+eq 10  E^A <- E^A - beta_2 grad L_c(Theta'(E^A); E^B), and the other way round                  adjusting_gradient
+sec 4.3  fine-tuning on exemplars, as many of each class                                        update
+
+The released trainer has no such step: it freezes the network and asks that real features be nearest, by their cosine, to the mean feature
+of the exemplars of their class ("released"), and cuts images to bytes. As in its code exemplars may begin as herding chooses them (the
+paper's text draws them). Away from it: networks without batch norm, no crops or flips, a mask for classes that have not come, no transfer
+of weights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+
+from .. import networks
+from ..core import errors, optimisers, randomness
+from ..core.optimisers import AdamState
+from ..data.images import normalise
+from ..distilled import DistilledSet
+from ..runs.look import Look, Number
+from ..runs.process import Inputs, require_data
+from ..training import ordered
+from ..training.unrolled import diverging, leaves_of
+from . import dc, selection
+from ._exemplars import Exemplars, adjusting_gradient, exemplar_gradient, kept, released_gradient
+from ._labelling import labelled_set
+from ._phases import (
+    NAME,
+    arrived,
+    batch_of,
+    class_ends,
+    class_order,
+    logits_of,
+    model_loss,
+    model_steps,
+    rate_at,
+)
+
+ALIASES = ()
+NEEDS_TEACHER = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(Exemplars):
+    """Hyper-parameters. The defaults are those of the reference code for CIFAR-100 as far as it has them."""
+
+    @classmethod
+    def teaching(cls, **changes: Any) -> Self:
+        """Two CPU cores, 16 pixels, seconds: digits in five phases of two, forty steps each."""
+        small: dict[str, Any] = {
+            "tasks": 5, "images_per_class": 2, "network": networks.spec("convnet", width=16, norm="instance"), "epochs": 5,
+            "batch_size": 32, "replayed": 32, "rate": 0.05, "momentum": 0.0, "weight_decay": 0.0, "decay": 1.0, "tuning_steps": 10,
+            "exemplar_updates": 30, "exemplar_rate": 0.003,
+        }  # fmt: skip
+        return cls(**small | changes)
+
+    @classmethod
+    def paper(cls, dataset: str = "cifar100", **changes: Any) -> Self:
+        """Half of 100 classes, then ten of them in each of five phases; of ten classes, five phases of two."""
+        errors.check_choice("dataset", dataset, dc.DATASETS)
+        own: dict[str, Any] = {"first_classes": 50} if dataset == "cifar100" else {"tasks": 5}
+        return cls(**own | changes)
+
+
+@dataclass(frozen=True)
+class State:
+    """`step` updates done; the network and its velocity; exemplars and what moves them; the network after each phase."""
+
+    step: int
+    weights: dict[str, Tensor]
+    velocity: dict[str, Tensor]
+    exemplars: Tensor
+    optimiser: AdamState
+    models: tuple[dict[str, Tensor], ...]
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One update: its loss before it, []; its phase, and what it moved: "model", "exemplars" or "tuning"."""
+
+    loss: Tensor
+    phase: int
+    part: str
+
+
+def parts(config: Config, inputs: Inputs) -> list[tuple[int, str, int]]:
+    """(phase, what is moved, steps), in order."""
+    found = []
+    for phase in range(config.tasks):
+        found.append((phase, "model", model_steps(config, inputs, phase, kept(config))))
+        if kept(config) and config.exemplar_step != "none":
+            found.append((phase, "exemplars", config.exemplar_updates))
+        if kept(config) and config.tuning_steps:
+            found.append((phase, "tuning", config.tuning_steps))
+    return found
+
+
+def total_steps(config: Config, inputs: Inputs) -> int:
+    """Updates of networks and exemplars, of all phases."""
+    return sum(steps for *_, steps in parts(config, inputs))
+
+
+def init(config: Config, inputs: Inputs) -> State:
+    """A fresh network, and nothing kept.
+
+    Raises:
+        DDLabError: no data, classes that the phases cannot share, fewer images in a class than exemplars, batch norm, or "given" without a
+            distilled set that has exemplars enough.
+    """
+    data = require_data(NAME, inputs)
+    spec = config.network.for_data(data)
+    ordered.check_plain(spec)
+    class_ends(config, data.classes)
+    given = inputs.distilled if config.start == "given" else None
+    if config.start == "given" and (given is None or given.classes != data.classes):
+        errors.fail("distilled", f"a set of the data's {data.classes} classes, whose images are the exemplars", given)
+    fewest = int((data.class_counts() if given is None else given.labels.bincount(minlength=data.classes)).min())
+    if kept(config) > fewest:
+        errors.fail("images_per_class", f"at most {fewest}, what the smallest class has", config.images_per_class)
+    weights = ordered.first_weights(spec, "pytorch", seed=config.seed, device=inputs.device)
+    exemplars = torch.zeros((data.classes * kept(config), data.channels, *data.image_size), device=inputs.device)
+    velocity = optimisers.sgd_init(ordered.parted(spec, weights)[0]).velocity
+    return State(0, weights, velocity, exemplars, optimisers.adam_init({"exemplars": exemplars}), ())
+
+
+def first_exemplars(config: Config, inputs: Inputs, state: State, phase: int) -> Tensor:
+    """All exemplars, with those of a phase's classes as they begin."""
+    data, found = require_data(NAME, inputs), state.exemplars.clone()
+    rows, places = arrived(config, data, phase)
+    order, count = class_order(data.classes, config.order_seed), kept(config)
+    for place in places.unique().tolist():
+        members = rows[places == place]
+        if config.start == "given" and inputs.distilled is not None:
+            made = inputs.distilled
+            images = made.images[(made.labels == order[place]).nonzero().flatten()[:count]].to(found.device)
+        else:
+            images = data.normalised(members, device=found.device)
+            if config.start == "herding":
+                features = networks.call(config.network.for_data(data), state.weights, images)[0].features
+                images = images[selection.herding(features.detach(), count)]
+            else:
+                draws = randomness.generator(config.seed, place, "exemplars")
+                images = images[torch.randperm(len(images), generator=draws)[:count]]
+        found[place * count : (place + 1) * count] = images
+    return found
+
+
+def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
+    """One step of the network, or of the exemplars."""
+    phase, part, index, steps = _place(config, inputs, state.step)
+    ends, data = [0, *class_ends(config, require_data(NAME, inputs).classes)], require_data(NAME, inputs)
+    old, seen = ends[phase] * kept(config), ends[phase + 1]
+    labels = torch.arange(seen * kept(config), device=inputs.device) // max(kept(config), 1)
+    if part == "exemplars":
+        with diverging(NAME, state.step + 1):
+            state, loss = _learned(config, inputs, state, phase, index, old, labels)
+        if config.exemplar_step == "released" and index == steps - 1:
+            cut = normalise(data.to_uint8(state.exemplars), data.mean, data.std)
+            state = replace(state, exemplars=cut.to(inputs.device))
+    else:
+        if part == "model":
+            images, labels = batch_of(config, inputs, state.exemplars[:old], phase, index)
+        else:
+            images = state.exemplars[: seen * kept(config)]
+        before = None
+        if state.models and part == "model":
+            before = logits_of(config, inputs, state.models[-1], images, ends[phase])
+        own, buffers = ordered.parted(config.network.for_data(data), state.weights)
+        leaves = leaves_of(own)
+        with torch.enable_grad():
+            loss = model_loss(config, logits_of(config, inputs, {**buffers, **leaves}, images, seen), labels, before)
+            slopes = torch.autograd.grad(loss, list(leaves.values()))
+        moved, velocity = optimisers.sgd_update(
+            own, dict(zip(own, slopes, strict=True)), optimisers.SGDState(state.step, state.velocity), momentum=config.momentum,
+            learning_rate=rate_at(config, index, steps) if part == "model" else config.rate, weight_decay=config.weight_decay,
+        )  # fmt: skip
+        state, loss = replace(state, weights={**moved, **buffers}, velocity=velocity.velocity), loss.detach()
+        if part == "model" and index == steps - 1 and kept(config):
+            first = first_exemplars(config, inputs, state, phase)
+            state = replace(state, exemplars=first, optimiser=optimisers.adam_init({"exemplars": first}))
+    models = state.models
+    if state.step + 1 == sum(each[-1] for each in parts(config, inputs) if each[0] <= phase):
+        models = (*models, state.weights)
+    return replace(state, step=state.step + 1, models=models), Trace(loss, phase, part)
+
+
+def _place(config: Config, inputs: Inputs, step: int) -> tuple[int, str, int, int]:
+    for phase, part, steps in parts(config, inputs):
+        if step < steps:
+            return phase, part, step, steps
+        step -= steps
+    raise AssertionError("a run has no step after its last")
+
+
+def _learned(
+    config: Config, inputs: Inputs, state: State, phase: int, index: int, old: int, labels: Tensor
+) -> tuple[State, Tensor]:
+    data, seen = require_data(NAME, inputs), int(labels[-1]) + 1
+    rows, places = arrived(config, data, phase)
+    draws = randomness.generator(config.seed, index, f"judging images of phase {phase}")
+    chosen = torch.randperm(len(rows), generator=draws)[: config.batch_size]
+    judged = data.normalised(rows[chosen], device=inputs.device), places[chosen].to(inputs.device)
+    new, gradient = state.exemplars[old : len(labels)], torch.zeros_like(state.exemplars)
+    if config.exemplar_step == "released":
+        loss, gradient[old : len(labels)] = released_gradient(config, inputs, state.weights, new, labels[old:], judged)
+    else:
+        loss, gradient[old : len(labels)] = exemplar_gradient(
+            config, inputs, state.weights, new, labels[old:], judged, seen
+        )
+        if old and config.adjust_old and kept(config) > 1:
+            gradient[:old] = adjusting_gradient(
+                config, inputs, state.weights, state.exemplars[:old], labels[:old], seen
+            )
+    moved, adam = optimisers.adam_update(
+        {"exemplars": state.exemplars}, {"exemplars": gradient}, state.optimiser, learning_rate=config.exemplar_rate
+    )
+    return replace(state, exemplars=moved["exemplars"], optimiser=adam), loss
+
+
+def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
+    """The exemplars of all classes that have come."""
+    data = require_data(NAME, inputs)
+    order, count = class_order(data.classes, config.order_seed), kept(config)
+    seen = ([0, *class_ends(config, data.classes)])[len(state.models)]
+    labels = torch.tensor(order[:seen], dtype=torch.int64).repeat_interleave(count)
+    told = {"method": NAME, "config": config.to_dict(), "step": state.step}
+    complete = state.step >= total_steps(config, inputs)
+    return labelled_set(state.exemplars[: seen * count], labels, inputs, complete=complete, provenance=told)
+
+
+def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
+    """The exemplars so far, and the loss."""
+    data = require_data(NAME, inputs)
+    labels = torch.tensor(class_order(data.classes, config.order_seed)).repeat_interleave(kept(config))
+    numbers = {} if trace is None else {"loss": Number(trace.loss, "nats", scale="log")}
+    return Look(state.exemplars, labels, numbers)
+
+
+SMALL = Config(  # for the contract tests
+    network=networks.spec("convnet", width=4, depth=1, norm="instance"), tasks=3, images_per_class=2, epochs=1, batch_size=8,
+    temporary_steps=2, exemplar_updates=1, tuning_steps=1,
+)  # fmt: skip
