@@ -18,14 +18,14 @@ ROOMS = {
     "ddlab/distilled": 1632,
     "ddlab/runs": 1434,
     "ddlab/training": 3681,
-    "ddlab/methods": 6958,
-    "ddlab/evaluation": 2178,
+    "ddlab/methods": 7445,
+    "ddlab/evaluation": 2345,
     "ddlab/theory": 1380,
     "ddlab/records": 98,
     "ddlab/figures": 3367,
     "ddlab/explorers": 2731,
-    "ddlab/lessons": 8085,
-    "tests": 31048,
+    "ddlab/lessons": 8463,
+    "tests": 31199,
 }
 
 

@@ -149,7 +149,7 @@ LESSONS: dict[str, Budget] = {
     "65_learned_labels": Budget(
         folder="learned_labels",
         title="Learned labels",
-        finds="whether pictures without a digit teach digits, when only their labels learn (LD)",
+        finds="whether pictures without a digit teach digits, if labels learn (LD)",
         wall_seconds=90,
         cpu_seconds=180,
         megabytes=1100,
@@ -158,7 +158,7 @@ LESSONS: dict[str, Budget] = {
     "70_generators": Budget(
         folder="generators",
         title="Generators",
-        finds="whether the order matters of steps that a network invents for training (GTN)",
+        finds="whether invented steps need their order (GTN)",
         wall_seconds=90,
         cpu_seconds=180,
         megabytes=1100,

@@ -64,6 +64,7 @@ def method_cases() -> Iterator[Case]:
                 if choice != getattr(module.SMALL, field):
                     changed = module.SMALL.replace(**{field: choice})
                     given = PLAIN_TEACHERS if choice == "pretrained" else "data and teacher"
+                    given = "data, set and teacher" if choice == "given" else given
                     yield Case(f"{name}-{field}-{choice}", module, changed, given)
         if not module.NEEDS_TEACHER:
             yield Case(f"{name}-without-teacher", module, module.SMALL, "data")
@@ -179,7 +180,8 @@ def bundle(case: Case, data: ImageData, teacher: Network, distilled: DistilledSe
     if case.runs_on == ANY_SIZE:
         pooled = networks.spec("shufflenet_v2_x0_5").for_data(data)
         return Inputs(data=data, teachers=tuple(networks.initialise(pooled, seed=seed) for seed in (0, 1)))
-    return Inputs(data=data, teachers=(teacher,) if "teacher" in case.runs_on else ())
+    made = distilled if case.runs_on == "data, set and teacher" else None
+    return Inputs(data=data, teachers=(teacher,) if "teacher" in case.runs_on else (), distilled=made)
 
 
 def states(case: Case, inputs: Inputs, state: Any = None) -> list[Step]:
