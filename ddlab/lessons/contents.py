@@ -140,7 +140,7 @@ LESSONS: dict[str, Budget] = {
     "62_trajectories": Budget(
         folder="trajectories",
         title="Trajectories",
-        finds="how far ten images lead along an expert's path, and whether they teach then (MTT)",
+        finds="how far ten images lead along an expert's path (MTT)",
         wall_seconds=90,
         cpu_seconds=180,
         megabytes=1100,
