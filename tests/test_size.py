@@ -25,7 +25,7 @@ ROOMS = {
     "ddlab/figures": 3367,
     "ddlab/explorers": 2731,
     "ddlab/lessons": 8463,
-    "tests": 31199,
+    "tests": 31424,
 }
 
 

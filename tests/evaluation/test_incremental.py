@@ -1,0 +1,68 @@
+"""The protocol of phases: its matrix, its averages, and both forgetting rates by hand."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from ddlab import networks
+from ddlab.evaluation import Incremental, class_incremental
+from ddlab.evaluation.incremental import phase_matrix
+from ddlab.methods import mnemonics, selection
+from ddlab.runs import process
+from ddlab.runs.process import Inputs
+from ddlab.training import supervised
+from tests.support import made_data, refuses
+
+FOUR = made_data(classes=4, train=8, test=5, seed=3)
+SETTINGS = mnemonics.SMALL.replace(tasks=2)
+
+
+def test_averages_and_forgetting_are_those_of_the_matrix() -> None:
+    first = ((1.0, 0.8), (0.5, 0.7, 0.9, 0.7), (0.2, 0.4, 0.3, 0.5, 1.0, 0.6))
+    second = tuple(tuple(0.5 for _ in row) for row in first)
+    found = Incremental({0: first, 1: second}, (("a", "b"), ("c", "d"), ("e", "f")))
+    assert found.task_paths(0) == [pytest.approx([0.9, 0.6, 0.3]), pytest.approx([0.8, 0.4]), pytest.approx([0.8])]
+    assert found.accuracies == pytest.approx([0.7, 0.6, 0.5])
+    assert found.average_accuracy == pytest.approx(0.6)
+    assert found.forgetting_of_first == pytest.approx((0.6 + 0) / 2)
+    assert found.mean_forgetting == pytest.approx(((0.6 + 0.4) / 2 + 0) / 2)
+    assert "6 classes" in found.table() and "0.500" in found.table()
+
+
+def test_the_matrix_is_read_from_the_networks_of_the_phases() -> None:
+    inputs = Inputs(data=FOUR, device="cpu")
+    state = [*process.steps(mnemonics, SETTINGS, inputs)][-1].state
+    matrix = phase_matrix(SETTINGS, inputs, state.models)
+    assert [len(row) for row in matrix] == [2, 4]
+    spec = SETTINGS.network.for_data(FOUR)
+    logits = networks.call(spec, state.models[0], FOUR.normalised(split="test"))[0].logits[:, :2]
+    right = logits.argmax(1) == FOUR.test_labels
+    assert matrix[0] == pytest.approx([float(right[FOUR.test_labels == label].float().mean()) for label in (0, 1)])
+    found = class_incremental(None, FOUR, tasks=2, config=SETTINGS, seeds=(0,), device="cpu", progress=False)
+    assert isinstance(found, Incremental) and found.per_seed[0] == matrix
+
+
+def test_a_sets_images_are_the_memory() -> None:
+    inputs = Inputs(data=FOUR, device="cpu")
+    made = process.run(selection, selection.Config(images_per_class=2), inputs)
+    told = {"tasks": 2, "config": SETTINGS, "seeds": (0, 4), "device": "cpu", "progress": False}
+    found = class_incremental(made, FOUR, **told)
+    own = SETTINGS.replace(start="given", exemplar_step="none", seed=4)
+    state = [*process.steps(mnemonics, own, Inputs(data=FOUR, distilled=made, device="cpu"))][-1].state
+    assert isinstance(found, Incremental) and set(found.per_seed) == {0, 4}
+    assert found.per_seed[4] == phase_matrix(own, inputs, state.models) and torch.is_tensor(made.images)
+
+
+def test_what_is_refused() -> None:
+    made = process.run(selection, selection.Config(images_per_class=1), Inputs(data=FOUR, device="cpu"))
+    with refuses("config", "mnemonics.Config"):
+        class_incremental(made, FOUR, tasks=2, config=supervised.Config.teaching())
+    with refuses("config", "supervised.Config"):
+        class_incremental(made, FOUR, rule="from scratch", tasks=2, config=SETTINGS)
+    with refuses("labels", "hard"):
+        class_incremental(made, FOUR, tasks=2, labels="stored")
+    with refuses("distilled"):
+        class_incremental(None, FOUR, rule="from scratch", tasks=2)
+    with refuses("tasks", "2"):
+        class_incremental(made, FOUR, tasks=1)

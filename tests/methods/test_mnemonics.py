@@ -1,0 +1,157 @@
+"""Mnemonics: its equations against loops in float64, phases, exemplars, what is kept bit for bit, and what is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.func import functional_call
+
+from ddlab import networks
+from ddlab.methods import _exemplars, _phases, mnemonics, selection
+from ddlab.runs import process
+from ddlab.runs.process import Inputs
+from ddlab.training import ordered
+from tests.support import made_data, refuses
+
+FOUR = made_data(classes=4, train=8, test=5, seed=3)
+SETTINGS = mnemonics.SMALL.replace(tasks=2, temporary_rate=0.3)
+
+
+@pytest.fixture
+def inputs() -> Inputs:
+    return Inputs(data=FOUR, device="cpu")
+
+
+def doubled(settings: mnemonics.Config) -> tuple[dict[str, Tensor], Any]:
+    spec = settings.network.for_data(FOUR)
+    weights = {name: value.double() for name, value in ordered.first_weights(spec, "pytorch", seed=1).items()}
+    return weights, networks.initialise(spec, seed=0).module().double()
+
+
+def images_of(count: int) -> Tensor:
+    draws = torch.Generator().manual_seed(count)
+    return torch.randn((count, FOUR.channels, *FOUR.image_size), generator=draws, dtype=torch.float64)
+
+
+def after_temporary_steps(module: Any, start: dict[str, Tensor], images: Tensor, labels: Tensor, seen: int) -> Any:
+    now = {name: value.clone().requires_grad_() for name, value in start.items()}
+    for _ in range(SETTINGS.temporary_steps):
+        loss = F.cross_entropy(functional_call(module, now, (images,))[:, :seen], labels)
+        slopes = torch.autograd.grad(loss, list(now.values()), create_graph=True)
+        now = {name: value - 0.3 * slope for (name, value), slope in zip(now.items(), slopes, strict=True)}
+    return now
+
+
+def test_exemplars_feel_the_loss_of_the_copy_that_they_trained(inputs: Inputs) -> None:
+    weights, module = doubled(SETTINGS)
+    images, labels = images_of(4).requires_grad_(), torch.tensor([0, 0, 1, 1])
+    judged = (images_of(6), torch.arange(6) % 2)
+    last = after_temporary_steps(module, weights, images, labels, 2)
+    loss = F.cross_entropy(functional_call(module, last, (judged[0],))[:, :2], judged[1])
+    (wanted,) = torch.autograd.grad(loss, images)
+    found, slopes = _exemplars.exemplar_gradient(SETTINGS, inputs, weights, images.detach(), labels, judged, 2)
+    assert float(found) == pytest.approx(loss.item(), rel=1e-12)
+    assert wanted.any() and torch.allclose(slopes, wanted, rtol=1e-9, atol=1e-14)
+
+
+def test_old_halves_are_judged_by_each_other(inputs: Inputs) -> None:
+    weights, module = doubled(SETTINGS)
+    images, labels = images_of(4).requires_grad_(), torch.tensor([0, 0, 1, 1])
+    found = _exemplars.adjusting_gradient(SETTINGS, inputs, weights, images.detach(), labels, 4)
+    for own, other in (([0, 2], [1, 3]), ([1, 3], [0, 2])):
+        last = after_temporary_steps(module, weights, images[own], labels[own], 4)
+        judged = images.detach()[other]
+        loss = F.cross_entropy(functional_call(module, last, (judged,)), labels[other])
+        (wanted,) = torch.autograd.grad(loss, images)
+        assert wanted.any() and torch.allclose(found[own], wanted[own], rtol=1e-9, atol=1e-14)
+
+
+def test_the_released_loss_is_of_cosines_to_class_means(inputs: Inputs) -> None:
+    weights, _ = doubled(SETTINGS)
+    spec, images, labels = SETTINGS.network.for_data(FOUR), images_of(4).requires_grad_(), torch.tensor([2, 2, 3, 3])
+    real, answers = images_of(6), torch.arange(6) % 2 + 2
+    means = networks.call(spec, weights, images)[0].features.unflatten(0, (2, 2)).mean(1)
+    cosines = F.cosine_similarity(networks.call(spec, weights, real)[0].features[:, None], means[None], dim=2)
+    loss = F.cross_entropy(10 * cosines, answers - 2)
+    found, slopes = _exemplars.released_gradient(SETTINGS, inputs, weights, images.detach(), labels, (real, answers))
+    assert float(found) == pytest.approx(loss.item(), rel=1e-10)
+    assert torch.allclose(slopes, torch.autograd.grad(loss, images)[0], rtol=1e-8, atol=1e-13)
+
+
+def test_the_models_loss_keeps_earlier_answers_in_its_share() -> None:
+    draws = torch.Generator().manual_seed(0)
+    logits, before = (torch.randn(5, count, generator=draws, dtype=torch.float64) for count in (4, 2))
+    labels, settings = torch.tensor([0, 1, 2, 3, 3]), SETTINGS.replace(distillation=0.25, temperature=2.0)
+    p, q = (before / 2).softmax(1), (logits[:, :2] / 2).softmax(1)
+    kept = (p * (p / q).log()).sum(1).mean()
+    plain = F.cross_entropy(logits, labels)
+    found = _phases.model_loss(settings, logits, labels, before)
+    assert float(found) == pytest.approx(float(0.75 * plain + 0.25 * 4 * kept), rel=1e-12)
+    assert torch.equal(_phases.model_loss(settings.replace(distillation=0.0), logits, labels, before), plain)
+    assert torch.equal(_phases.model_loss(settings, logits, labels, None), plain)
+
+
+def test_phases_share_classes_evenly() -> None:
+    assert _phases.class_ends(SETTINGS, 4) == [2, 4]
+    half = mnemonics.Config.paper("cifar100")
+    assert _phases.class_ends(half, 100) == [50, 60, 70, 80, 90, 100]
+    with refuses("tasks", "shared evenly"):
+        _phases.class_ends(SETTINGS, 5)
+    rows, places = _phases.arrived(SETTINGS.replace(order_seed=1), FOUR, 1)
+    order = _phases.class_order(4, 1)
+    assert [order[place] for place in places.tolist()] == FOUR.train_labels[rows].tolist()
+
+
+def run_of(inputs: Inputs, **changes: Any) -> mnemonics.State:
+    return [*process.steps(mnemonics, SETTINGS.replace(**changes), inputs)][-1].state
+
+
+def test_an_outer_rate_of_zero_keeps_exemplars_bit_for_bit(inputs: Inputs) -> None:
+    still = run_of(inputs, exemplar_rate=0.0)
+    chosen = run_of(inputs, exemplar_step="none")
+    assert torch.equal(still.exemplars[:4], chosen.exemplars[:4])
+    assert not torch.equal(run_of(inputs, exemplar_updates=3).exemplars[:4], chosen.exemplars[:4])
+
+
+def test_herding_is_that_of_the_phases_own_network(inputs: Inputs) -> None:
+    settings = SETTINGS.replace(exemplar_step="none", tuning_steps=0)
+    state = run_of(inputs, exemplar_step="none", tuning_steps=0)
+    images = FOUR.normalised(FOUR.of_class(1))
+    features = networks.call(settings.network.for_data(FOUR), state.models[0], images)[0].features
+    assert torch.equal(state.exemplars[2:4], images[selection.herding(features, 2)])
+    made = mnemonics.finish(settings, inputs, state)
+    assert made.complete and made.labels.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+
+
+def test_an_early_phase_sees_nothing_of_a_later_one(inputs: Inputs) -> None:
+    changed = FOUR.train_images.clone()
+    changed[FOUR.train_labels >= 2] = 255 - changed[FOUR.train_labels >= 2]
+    other = dataclasses.replace(FOUR, train_images=changed)
+    first, second = (run_of(given, exemplar_step="none") for given in (inputs, Inputs(data=other, device="cpu")))
+    assert all(torch.equal(value, second.models[0][name]) for name, value in first.models[0].items())
+    assert any(not torch.equal(value, second.models[1][name]) for name, value in first.models[1].items())
+
+
+def test_given_exemplars_are_those_of_the_set(inputs: Inputs) -> None:
+    made = process.run(selection, selection.Config(images_per_class=2), inputs)
+    given = Inputs(data=FOUR, distilled=made, device="cpu")
+    state = run_of(given, start="given", exemplar_step="none")
+    assert torch.equal(state.exemplars, made.images[made.labels.argsort(stable=True)])
+
+
+def test_what_is_refused(inputs: Inputs) -> None:
+    with refuses("images_per_class", "8"):
+        mnemonics.init(SETTINGS.replace(images_per_class=9), inputs)
+    with refuses("tasks", "2"):
+        SETTINGS.replace(tasks=1)
+    with refuses("images_per_class"):
+        SETTINGS.replace(images_per_class=0)
+    with refuses("distilled", "4 classes"):
+        mnemonics.init(SETTINGS.replace(start="given"), inputs)
+    with refuses("network", "batch norm"):
+        mnemonics.init(SETTINGS.replace(network=networks.spec("convnet", width=4)), inputs)
