@@ -15,17 +15,17 @@ ROOMS = {
     "ddlab/core": 1494,
     "ddlab/data": 2283,
     "ddlab/networks": 1598,
-    "ddlab/distilled": 1632,
+    "ddlab/distilled": 1628,
     "ddlab/runs": 1434,
-    "ddlab/training": 3681,
-    "ddlab/methods": 7445,
-    "ddlab/evaluation": 2345,
+    "ddlab/training": 3808,
+    "ddlab/methods": 7309,
+    "ddlab/evaluation": 2344,
     "ddlab/theory": 1380,
     "ddlab/records": 98,
     "ddlab/figures": 3367,
     "ddlab/explorers": 2731,
     "ddlab/lessons": 8463,
-    "tests": 31424,
+    "tests": 31423,
 }
 
 

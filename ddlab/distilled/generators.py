@@ -28,7 +28,7 @@ from ..core import errors
 
 LAYOUTS = ("convolutional", "perceptron")
 LEAK, REACH, EPSILON = 0.1, 2.0, 1e-5
-_PARTS = ("direction", "length", "bias", "scale", "shift")
+_PARTS = ("length", "bias", "scale", "shift")  # beside the direction, where a layer has them
 
 
 def layer_weight(direction: Tensor, length: Tensor | None) -> Tensor:
@@ -82,18 +82,17 @@ def generate(weights: Mapping[str, Tensor], latents: Tensor, labels: Tensor, sha
     """One batch of images.
 
     Args:
-        weights: as `first_weights` names them. latents: [b, d]. labels: class numbers int64 [b], or numbers [b, classes].
+        weights: as `first_weights` names them. latents: [b, d]. labels: class numbers int64 [b].
 
     Returns:
         [b, channels, h, w], normalised pixels from -2 to 2.
     """
     count = sum(name.endswith(".direction") for name in weights)
-    if not labels.is_floating_point():
-        labels = F.one_hot(labels, weights["0.direction"].shape[1] - latents.shape[1])
-    now = torch.cat([latents, labels.to(latents)], 1)
+    one_hot = F.one_hot(labels, weights["0.direction"].shape[1] - latents.shape[1])
+    now = torch.cat([latents, one_hot.to(latents)], 1)
     for layer in range(count):
-        direction, length, bias, scale, shift = (weights.get(f"{layer}.{part}") for part in _PARTS)
-        assert direction is not None
+        direction = weights[f"{layer}.direction"]
+        length, bias, scale, shift = (weights.get(f"{layer}.{part}") for part in _PARTS)
         if direction.ndim == 2:
             now = F.linear(now, layer_weight(direction, length), bias)
         else:
@@ -136,6 +135,6 @@ def decoded(tensors: dict[str, Tensor], settings: dict[str, Any]) -> Tensor:
         classes = weights["0.direction"].shape[1] - latents.shape[1]
         labels = torch.arange(len(latents)) % classes
         return generated(weights, latents, labels, (sides[0], sides[1], sides[2]), batch)
-    except (RuntimeError, ValueError, ArithmeticError, IndexError, AssertionError) as problem:
+    except (RuntimeError, ValueError, ArithmeticError, LookupError) as problem:
         said = f"layers that fit together and make images of {sides}"
         raise errors.DDLabError(f"tensors must be {said}; given {sorted(weights)}.") from problem

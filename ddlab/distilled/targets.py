@@ -178,11 +178,8 @@ def _check_names(argument: str, names: Any) -> None:
 def identity(target: Targets) -> dict[str, Any]:
     """What makes it this one, for a fingerprint: the same as before there could be several teachers, or momenta."""
     found = {field.name: getattr(target, field.name) for field in fields(target)}
-    return {
-        name: value
-        for name, value in found.items()
-        if not (name == "others" and not value) and not (name == "momenta" and value is None)
-    }
+    later = ("others", "momenta")
+    return {name: value for name, value in found.items() if name not in later or (value is not None and len(value))}
 
 
 def written(targets: tuple[Targets, ...]) -> tuple[dict[str, Tensor], dict[str, Any]]:

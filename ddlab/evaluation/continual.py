@@ -22,10 +22,10 @@ from ..core.errors import DDLabError
 from ..data import ImageData
 from ..distilled import DistilledSet, HardLabels, OnlineTeacher, StoredLabels, Targets
 from ..methods import mnemonics
-from ..methods._phases import class_order
 from ..networks import Network, NetworkSpec
 from ..networks.specification import hooked_layers
 from ..training import supervised
+from ..training.phases import class_order
 from .incremental import Incremental, incremental
 from .students import Evaluation, Jobs, distinct_seeds, evaluate
 from .tables import Tabled, markdown
@@ -70,7 +70,7 @@ def class_incremental(
     *,
     rule: Annotated[str, among("incremental", "from scratch")] = "incremental",
     labels: Annotated[str, among("hard", "stored", "online")] = "hard",
-    tasks: Annotated[int, within(1)] = 5,
+    tasks: Annotated[int | None, within(1)] = None,
     teacher: Network | None = None,
     network: NetworkSpec | str | None = None,
     seeds: Sequence[int] = (0, 1, 2, 3, 4),
@@ -89,8 +89,9 @@ def class_incremental(
 
     Args:
         distilled: the memory; None for what an incremental `config` keeps by itself (nothing, random images, herding, learned ones).
-        tasks: equal parts in which the classes arrive, of at least two classes from scratch; must divide their number.
-        order_seed: of a random order of the classes; None takes them by number, as they are in the data.
+        tasks: parts in which the classes arrive; None is five, or what an incremental config says. From scratch they are equal, of at least
+            two classes.
+        order_seed: of a random order of the classes; None takes them by number, or as an incremental config says.
         config: `mnemonics.Config` (default: its teaching preset) or, from scratch, as in `evaluate`.
         labels, teacher, network, seeds, device, jobs, progress: as in `evaluate`; labels, teacher and jobs are for "from scratch".
 
@@ -107,22 +108,22 @@ def class_incremental(
         errors.fail("distilled", "a set for rule 'from scratch'", distilled)
     scratch = config if isinstance(config, supervised.Config) else None
     return _from_scratch(
-        distilled, data, labels, tasks, teacher, order_seed, network=network, seeds=seeds, config=scratch, device=device, jobs=jobs,
-        progress=progress,
+        distilled, data, labels, tasks or 5, teacher, order_seed, network=network, seeds=seeds, config=scratch, device=device,
+        jobs=jobs, progress=progress,
     )  # fmt: skip
 
 
 def _phases(
-    distilled: DistilledSet | None, data: ImageData, labels: str, tasks: int, teacher: Network | None, network: Any, seeds: Sequence[int],
-    order_seed: int | None, config: Any, device: Any, progress: bool,
+    distilled: DistilledSet | None, data: ImageData, labels: str, tasks: int | None, teacher: Network | None, network: Any,
+    seeds: Sequence[int], order_seed: int | None, config: Any, device: Any, progress: bool,
 ) -> Incremental:  # fmt: skip
     if labels != "hard" or teacher is not None:
         errors.fail("labels", "'hard', and no teacher, for rule 'incremental'", labels if teacher is None else teacher)
     if distilled is not None and distilled.classes != data.classes:
         errors.fail("distilled", f"a set of the data's {data.classes} classes", f"one of {distilled.classes}")
-    changes: dict[str, Any] = {"tasks": tasks, "order_seed": order_seed}
-    changes |= {} if network is None else {"network": network}
-    own = (config or mnemonics.Config.teaching()).replace(**changes)
+    changes = {"tasks": tasks, "order_seed": order_seed, "network": network}
+    told = {name: value for name, value in changes.items() if value is not None}
+    own = (config or mnemonics.Config.teaching()).replace(**told)
     return incremental(
         distilled, data, config=own, seeds=distinct_seeds("seeds", seeds), device=device, progress=progress
     )

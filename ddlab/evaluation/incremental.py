@@ -24,9 +24,9 @@ from ..core.progress import progress_bar
 from ..data import ImageData
 from ..distilled import DistilledSet
 from ..methods import mnemonics
-from ..methods._phases import class_ends, class_order, logits_of
 from ..runs import Run
 from ..runs.process import Inputs
+from ..training.phases import class_ends, class_order, logits_of
 from .tables import Tabled, markdown
 
 Matrix = tuple[tuple[float, ...], ...]

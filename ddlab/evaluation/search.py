@@ -109,10 +109,8 @@ def search(
     Raises:
         DDLabError: fewer than three architectures, others than those of `real`, and all that `across` refuses.
     """
-    wanted = {
-        name: each.mean
-        for name, each in errors.check_instance("real", real, Architectures, "an Architectures").evaluations.items()
-    }
+    errors.check_instance("real", real, Architectures, "an Architectures")
+    wanted = {name: each.mean for name, each in real.evaluations.items()}
     if len(networks) < FEWEST:
         errors.fail("networks", f"a space of at least {FEWEST} architectures", len(networks))
     found = across(distilled, data, networks=networks, labels=labels, **options)

@@ -17,8 +17,6 @@ from ..runs.process import Inputs, require_data
 from ..training.unrolled import Tensors
 
 NAME = "generative_teaching"
-
-
 CURRICULA = ("full", "batches_shuffled", "all_shuffled", "none")
 
 

@@ -1,4 +1,4 @@
-"""What moves exemplars: the loss of a network that was trained on them (Mnemonics, eq 8 to 10), or the released trainer's."""
+"""What moves exemplars: the loss of a network that was trained on them (Mnemonics), or the released trainer's."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from .. import networks
 from ..core.parameters import parameter
 from ..runs.process import Inputs, require_data
 from ..training import ordered
+from ..training.phases import Phases, logits_of
 from ..training.unrolled import Inner, Tensors, outer_gradient
-from ._phases import NAME, Phases, logits_of
 
+NAME = "mnemonics"
 SCALE = 10.0  # of cosines, before their softmax: LUCIR's eta, which the released code learns
 
 
@@ -63,7 +64,7 @@ def exemplar_gradient(
     judged: tuple[Tensor, Tensor],
     seen: int,
 ) -> tuple[Tensor, Tensor]:
-    """Eq 8 and 9: the loss [] on judging images of a network that took its temporary steps on exemplars, and its gradient in these."""
+    """The loss [] on judging images of a network that took its temporary steps on exemplars, and its gradient in these."""
     own, buffers = ordered.parted(config.network.for_data(require_data(NAME, inputs)), dict(weights))
     inner = temporary(config, inputs, buffers, labels, seen)
 
@@ -77,7 +78,7 @@ def exemplar_gradient(
 def adjusting_gradient(
     config: Exemplars, inputs: Inputs, weights: Tensors, images: Tensor, labels: Tensor, seen: int
 ) -> Tensor:
-    """Eq 10: the gradient in old exemplars [n, c, h, w], each half judged by the other; rows of a class go to the halves in turn."""
+    """The gradient in old exemplars [n, c, h, w], each half judged by the other; rows of a class go to the halves in turn."""
     found, half = torch.zeros_like(images), torch.arange(len(images), device=images.device) % kept(config) % 2
     for side in (0, 1):
         own, other = half == side, half != side

@@ -4,7 +4,7 @@ A generator makes the images of every step out of latent vectors and class numbe
 loss on real images of where it ends, or of every place on the way, moves the generator, the latent vectors and the rates of the steps.
 
 Symbol        In code                       Shape                       Unit
-G             "generator/..."               as its layers               see `distilled.generators`
+G             "LAYER.PART"                  as its layers               see `distilled.generators`
 z_t           "latents"                     [steps * batch, d]          learned: the curriculum; without a generator the images before tanh
 eta_t, m_t    log_rates, log_momenta        [steps]                     exp of them: rate and momentum of step t
 theta_t       t steps of `ordered.inner`
@@ -88,7 +88,7 @@ class Config(Curriculum):
 
 @dataclass(frozen=True)
 class State:
-    """`step` updates done; what is learned, by name: "generator/...", "latents", "log_rates", "log_momenta"; their optimiser."""
+    """`step` updates done; what is learned: a generator's "LAYER.PART", "latents", "log_rates", "log_momenta"; their optimiser."""
 
     step: int
     learned: dict[str, Tensor]
@@ -134,7 +134,7 @@ def gradients(config: Config, inputs: Inputs, step: int, learned: Tensors) -> tu
 
 def shortened(gradient: Tensors, longest: float) -> dict[str, Tensor]:
     """The gradient, of all tensors together no longer than this; as torch's own, which keeps 1e-6 from 0."""
-    norm = torch.stack([value.norm() for value in gradient.values()]).norm()
+    norm = torch.nn.utils.get_total_norm(gradient.values())
     return {name: value * (longest / (norm + 1e-6)).clamp(max=1) for name, value in gradient.items()}
 
 

@@ -6,13 +6,13 @@ of the new classes, and these are learned, too: so that a copy of the network, t
 Symbol        In code          Shape
 Theta_i       weights          after phase i; models[i] is what is tested
 E_{0:i}       exemplars        [classes * m, c, h, w], in order of arrival, 0 where a class has not come
-D_i           _phases.arrived  the training images of phase i
+D_i           phases.arrived   the training images of phase i
 
-Equation                                                                                        Function
-eq 6   Theta_i by lambda L_c + (1 - lambda) L_d on E_{0:i-1} and D_i, from Theta_{i-1}          _phases.model_loss
-eq 8, 9   Theta' = steps of Theta_i on E_i;  E_i <- E_i - beta_1 grad L_c(Theta'; D_i)          exemplar_gradient
-eq 10  E^A <- E^A - beta_2 grad L_c(Theta'(E^A); E^B), and the other way round                  adjusting_gradient
-sec 4.3  fine-tuning on exemplars, as many of each class                                        update
+The two levels (eq 4)                                                                           Function
+model       Theta_i by lambda L_c + (1 - lambda) L_d on E_{0:i-1} and D_i, from Theta_{i-1}     phases.model_loss
+exemplars   Theta' = steps of Theta_i on E_i;  E_i <- E_i - beta grad L_c(Theta'; D_i)          exemplar_gradient
+old ones    E^A <- E^A - beta grad L_c(Theta'(E^A); E^B), and the other way round               adjusting_gradient
+then        fine-tuning on exemplars, as many of each class                                     update
 
 The released trainer has no such step: it freezes the network and asks that real features be nearest, by their cosine, to the mean feature
 of the exemplars of their class ("released"), and cuts images to bytes. As in its code exemplars may begin as herding chooses them (the
@@ -36,21 +36,11 @@ from ..distilled import DistilledSet
 from ..runs.look import Look, Number
 from ..runs.process import Inputs, require_data
 from ..training import ordered
+from ..training.phases import arrived, batch_of, class_ends, class_order, logits_of, model_loss, model_steps, rate_at
 from ..training.unrolled import diverging, leaves_of
 from . import dc, selection
-from ._exemplars import Exemplars, adjusting_gradient, exemplar_gradient, kept, released_gradient
+from ._exemplars import NAME, Exemplars, adjusting_gradient, exemplar_gradient, kept, released_gradient
 from ._labelling import labelled_set
-from ._phases import (
-    NAME,
-    arrived,
-    batch_of,
-    class_ends,
-    class_order,
-    logits_of,
-    model_loss,
-    model_steps,
-    rate_at,
-)
 
 ALIASES = ()
 NEEDS_TEACHER = False
@@ -164,6 +154,8 @@ def first_exemplars(config: Config, inputs: Inputs, state: State, phase: int) ->
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     """One step of the network, or of the exemplars."""
     phase, part, index, steps = _place(config, inputs, state.step)
+    if index == 0:  # each training has an optimiser of its own
+        state = replace(state, velocity={name: torch.zeros_like(value) for name, value in state.velocity.items()})
     ends, data = [0, *class_ends(config, require_data(NAME, inputs).classes)], require_data(NAME, inputs)
     old, seen = ends[phase] * kept(config), ends[phase + 1]
     labels = torch.arange(seen * kept(config), device=inputs.device) // max(kept(config), 1)

@@ -5,15 +5,11 @@ python notebooks/studies/architecture_search.py            # minutes on two core
 
 from __future__ import annotations
 
-import datetime
-import json
-import platform
-import subprocess
 import time
-from pathlib import Path
 from typing import Any
 
 import torch
+from table import save
 
 import ddlab
 from ddlab import data as datasets
@@ -24,7 +20,6 @@ from ddlab.methods.distillation import from_images
 from ddlab.runs import Run
 from ddlab.training import supervised
 
-FILE = Path(ddlab.__file__).parent / "records/tables/architecture_search.json"
 SEEDS, STUDENTS, IMAGES = (0, 1, 2), 2, 5
 PLAIN: dict[str, Any] = {"crop_pixels": 0, "flip": False, "mixup_alpha": 0.0}
 
@@ -61,22 +56,12 @@ def main() -> None:
         }
         for proxy, run in sets.items():
             ranked(proxy, seed, run.advance().result(), "hard", short)
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True)
-    provenance = {
-        "command": "python notebooks/studies/architecture_search.py", "commit": commit.stdout.strip(), "device": "cpu",
-        "python": platform.python_version(), "torch": torch.__version__, "date": datetime.date.today().isoformat(),
-        "seconds": round(time.time() - began),
-    }  # fmt: skip
-    table = {
-        "name": "architecture_search",
-        "description": "Test accuracy on shapes (16 px) of 24 ConvNets after training on all images or on a small set; "
+    description = (
+        "Test accuracy on shapes (16 px) of 24 ConvNets after training on all images or on a small set; "
         f"all images: 30 epochs, one network; sets: mean of {STUDENTS} networks; GTN and real steps: 20 steps of 30 images, "
-        f"rates learned; others: {IMAGES} images a class, 60 epochs.",
-        "columns": ["proxy", "seed", "network", "parameters", "accuracy"],
-        "rows": rows,
-        "provenance": provenance,
-    }
-    FILE.write_text(json.dumps(table, indent=0) + "\n", encoding="utf-8")
+        f"rates learned; others: {IMAGES} images a class, 60 epochs."
+    )
+    save("architecture_search", description, ["proxy", "seed", "network", "parameters", "accuracy"], rows, seconds=round(time.time() - began))
 
 
 if __name__ == "__main__":

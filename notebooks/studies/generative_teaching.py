@@ -5,22 +5,17 @@ python notebooks/studies/generative_teaching.py            # a quarter of an hou
 
 from __future__ import annotations
 
-import datetime
-import json
-import platform
-import subprocess
 import time
-from pathlib import Path
 from typing import Any
 
 import torch
+from table import save
 
 import ddlab
 from ddlab import data as datasets
 from ddlab.lessons.generators.lab import ORDERS, STUDENTS, World
 from ddlab.methods import gtn
 
-FILE = Path(ddlab.__file__).parent / "records/tables/generative_teaching.json"
 SEEDS = range(8)
 VARIANTS: dict[str, dict[str, Any]] = {
     "GTN": {},
@@ -42,21 +37,11 @@ def main() -> None:
             found = world.learned(gtn.Config.teaching(seed=seed, **changes), watch=lambda *_: None)
             rows += [[variant, seed, order, round(found[order][-1], 4)] for order in ORDERS]
             print(seed, variant, rows[-len(ORDERS) :], f"{time.process_time() - began:.0f} s", flush=True)
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True)
-    provenance = {
-        "command": "python notebooks/studies/generative_teaching.py", "commit": commit.stdout.strip(), "device": "cpu",
-        "python": platform.python_version(), "torch": torch.__version__, "date": datetime.date.today().isoformat(),
-        "threads": 1, "cpu_seconds": round(time.process_time() - began),
-    }  # fmt: skip
-    table = {
-        "name": "generative_teaching",
-        "description": f"Test accuracy on digits (16 px) after twelve steps of twenty images, mean of {STUDENTS} networks: GTN's teaching "
-        "preset, its steps as they are or shuffled afterwards, and the same with one choice changed; rates and momenta are learned in all.",
-        "columns": ["variant", "seed", "shuffled", "accuracy"],
-        "rows": rows,
-        "provenance": provenance,
-    }
-    FILE.write_text(json.dumps(table, indent=0) + "\n", encoding="utf-8")
+    description = (
+        f"Test accuracy on digits (16 px) after twelve steps of twenty images, mean of {STUDENTS} networks: GTN's teaching "
+        "preset, its steps as they are or shuffled afterwards, and the same with one choice changed; rates and momenta are learned in all."
+    )
+    save("generative_teaching", description, ["variant", "seed", "shuffled", "accuracy"], rows, threads=1, cpu_seconds=round(time.process_time() - began))
 
 
 if __name__ == "__main__":

@@ -30,20 +30,13 @@ def test_the_space_has_every_combination_once() -> None:
 def test_a_set_of_all_images_ranks_as_all_images_do(grey: ImageData) -> None:
     everything = from_images(grey.normalised(), grey.train_labels, grey)
     networks_ = [networks.spec("mlp", width=width) for width in (1, 4, 32)]
-    told = {
-        "labels": "hard",
-        "seeds": [0],
-        "config": supervised.Config.teaching(epochs=12),
-        "jobs": 1,
-        "progress": False,
-    }
+    student = supervised.Config.teaching(epochs=12)
+    told = {"labels": "hard", "seeds": [0], "config": student, "jobs": 1, "progress": False}
     real = across(everything, grey, networks=networks_, **told)
     found = search(everything, grey, real=real, networks=networks_, **told)
     assert found.proxy == found.real and found.correlation == pytest.approx(1)
     assert networks_[0].title in found.table()
     with refuses("networks", "3"):
         search(everything, grey, real=real, networks=networks_[:1], **told)
-    with refuses("second", "at least 3"):
-        rank_correlation(found.real, {"other": 1.0})
     with refuses("second", "not all the same"):
         rank_correlation(found.real, dict.fromkeys(found.real, 0.5))

@@ -12,10 +12,10 @@ from torch import Tensor
 from torch.func import functional_call
 
 from ddlab import networks
-from ddlab.methods import _exemplars, _phases, mnemonics, selection
+from ddlab.methods import _exemplars, mnemonics, selection
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
-from ddlab.training import ordered
+from ddlab.training import ordered, phases
 from tests.support import made_data, refuses
 
 FOUR = made_data(classes=4, train=8, test=5, seed=3)
@@ -90,20 +90,20 @@ def test_the_models_loss_keeps_earlier_answers_in_its_share() -> None:
     p, q = (before / 2).softmax(1), (logits[:, :2] / 2).softmax(1)
     kept = (p * (p / q).log()).sum(1).mean()
     plain = F.cross_entropy(logits, labels)
-    found = _phases.model_loss(settings, logits, labels, before)
+    found = phases.model_loss(settings, logits, labels, before)
     assert float(found) == pytest.approx(float(0.75 * plain + 0.25 * 4 * kept), rel=1e-12)
-    assert torch.equal(_phases.model_loss(settings.replace(distillation=0.0), logits, labels, before), plain)
-    assert torch.equal(_phases.model_loss(settings, logits, labels, None), plain)
+    assert torch.equal(phases.model_loss(settings.replace(distillation=0.0), logits, labels, before), plain)
+    assert torch.equal(phases.model_loss(settings, logits, labels, None), plain)
 
 
 def test_phases_share_classes_evenly() -> None:
-    assert _phases.class_ends(SETTINGS, 4) == [2, 4]
+    assert phases.class_ends(SETTINGS, 4) == [2, 4]
     half = mnemonics.Config.paper("cifar100")
-    assert _phases.class_ends(half, 100) == [50, 60, 70, 80, 90, 100]
+    assert phases.class_ends(half, 100) == [50, 60, 70, 80, 90, 100]
     with refuses("tasks", "shared evenly"):
-        _phases.class_ends(SETTINGS, 5)
-    rows, places = _phases.arrived(SETTINGS.replace(order_seed=1), FOUR, 1)
-    order = _phases.class_order(4, 1)
+        phases.class_ends(SETTINGS, 5)
+    rows, places = phases.arrived(SETTINGS.replace(order_seed=1), FOUR, 1)
+    order = phases.class_order(4, 1)
     assert [order[place] for place in places.tolist()] == FOUR.train_labels[rows].tolist()
 
 
@@ -135,6 +135,17 @@ def test_an_early_phase_sees_nothing_of_a_later_one(inputs: Inputs) -> None:
     first, second = (run_of(given, exemplar_step="none") for given in (inputs, Inputs(data=other, device="cpu")))
     assert all(torch.equal(value, second.models[0][name]) for name, value in first.models[0].items())
     assert any(not torch.equal(value, second.models[1][name]) for name, value in first.models[1].items())
+
+
+def test_fine_tuning_begins_without_the_speed_of_the_part_before(inputs: Inputs) -> None:
+    settings = SETTINGS.replace(exemplar_step="none", momentum=0.9, weight_decay=0.0)
+    steps, first = [*process.steps(mnemonics, settings, inputs)], phases.model_steps(settings, inputs, 0, 2)
+    before, after = steps[first - 1].state, steps[first].state
+    leaves = {name: value.clone().requires_grad_() for name, value in before.weights.items()}
+    logits = phases.logits_of(settings, inputs, leaves, before.exemplars[:4], 2)
+    F.cross_entropy(logits, torch.tensor([0, 0, 1, 1])).backward()
+    for name, value in leaves.items():
+        assert value.grad is not None and torch.allclose(after.velocity[name], value.grad, rtol=1e-4, atol=1e-7), name
 
 
 def test_given_exemplars_are_those_of_the_set(inputs: Inputs) -> None:

@@ -18,7 +18,7 @@ import plotly.graph_objects as go
 import torch
 
 from ...core import errors, randomness
-from ...core.parameters import parameter, with_default
+from ...core.parameters import describe, parameter, with_default
 from ...data import ImageData
 from ...distilled import DistilledSet, HardLabels
 from ...explorers.lab import Known, Lab, Value
@@ -28,17 +28,18 @@ from ...explorers.views import Chart, Row, Strip
 from ...figures import encode_grid
 from ...figures.theme import finish_figure, legend_below, line_style, neutral, series_style, start_figure
 from ...methods import gtn
-from ...methods._curriculum import CURRICULA
 from ...runs import Frame, Keep, Run, Runs, process
 from ...runs.process import Inputs
 from ...training import ordered
 from ...training.accuracy import accuracy
 
 ORDERS = ("nothing", "batches", "within classes", "everything")
+CURRICULA = describe(gtn.Config)["curriculum"].choices or ()
 REAL = "real batches, own rates"
 STUDENTS, MOST_STEPS = 3, 20
 FEW = 5  # steps of the quest
 _FRAMES, _ROWS, _CELL = 20, 5, 32
+_DASHED = {"color": neutral("quiet"), "dash": "dash", "width": 1.5}
 
 Path = tuple[float, ...]
 Watch = Callable[[str, float], None]
@@ -175,8 +176,7 @@ def strip_data(world: World, settings: Settings, known: Known) -> tuple:
 
 def strip(data: ImageData, frame: Frame, order: str, seed: int, path: Path) -> tuple[bytes, str]:
     """The film: a column for each step, with the accuracy after it."""
-    made = shuffled(frame.content, order, seed)
-    steps = len(path)
+    made, steps = shuffled(frame.content, order, seed), len(path)
     batches = data.to_uint8(made.images).unflatten(0, (steps, -1))[:, :_ROWS]
     pixels, scale = batches.transpose(0, 1).flatten(0, 1), max(1, round(_CELL / data.image_size[1]))
     told = [f"{each:.0%}" for each in path]
@@ -210,8 +210,7 @@ def curve(paths: tuple, order: str, rival: Path | None, who: str) -> go.Figure:
         x = [*range(1, len(path) + 1)]
         figure.add_scatter(x=x, y=path, name=name, **line_style(series_style(index), markers=True))
     if rival is not None:
-        quiet = {"color": neutral("quiet"), "dash": "dash", "width": 1.5}
-        figure.add_scatter(x=[*range(1, len(rival) + 1)], y=rival, name=REAL, mode="lines", line=quiet)
+        figure.add_scatter(x=[*range(1, len(rival) + 1)], y=rival, name=REAL, mode="lines", line=_DASHED)
         lines |= {REAL: rival}
     figure.update_xaxes(range=[0.5, len(found[order]) + 0.5]).update_yaxes(range=[0, 1])
     said = "; ".join(f"{name} {path[-1]:.2f}" for name, path in lines.items())
@@ -219,29 +218,30 @@ def curve(paths: tuple, order: str, rival: Path | None, who: str) -> go.Figure:
 
 
 def ends_data(world: World, settings: Settings, known: Known) -> tuple:
-    """Curriculum -> what networks know at the end in each order, of all visited settings that differ in it alone."""
+    """Curriculum -> what networks know at the end in each order, of all visited settings that differ in it alone; and the film on show."""
     every, config = dict(known.every(world.learned)), config_of(settings)
     asked = {name: (config.replace(curriculum=name),) for name in CURRICULA}
     found = {name: tuple(every[key][order][-1] for order in ORDERS) for name, key in asked.items() if key in every}
     rival = known(Value(world.rival, rival_of(config)))
-    return tuple(found.items()), None if rival is None else rival[-1]
+    *_, order, _, path = strip_data(world, settings, known)
+    return tuple(found.items()), None if rival is None else rival[-1], (order, path[-1])
 
 
-def ends(rows: tuple, rival: float | None) -> go.Figure:
+def ends(rows: tuple, rival: float | None, now: tuple[str, float]) -> go.Figure:
     """A line of points for each way of training, over what is shuffled afterwards."""
     found: dict[str, Path] = dict(rows)
     figure = start_figure(
         title="At the end", x_label="shuffled afterwards", y_label="test accuracy (fraction)", height=HEIGHT
     )
-    names = list(ORDERS)
     for index, name in enumerate(CURRICULA):
         if name in found:
             style = line_style(series_style(index), markers=True)
-            figure.add_scatter(x=names, y=found[name], name=f"trained: {words(name)}", **style)
+            figure.add_scatter(x=ORDERS, y=found[name], name=f"trained: {words(name)}", **style)
     if rival is not None:
-        quiet = {"color": neutral("quiet"), "dash": "dash", "width": 1.5}
-        figure.add_scatter(x=names, y=[rival] * len(names), name=REAL, mode="lines", line=quiet)
-    figure.update_xaxes(type="category", categoryorder="array", categoryarray=names).update_yaxes(range=[0, 1])
+        figure.add_scatter(x=ORDERS, y=[rival] * len(ORDERS), name=REAL, mode="lines", line=_DASHED)
+    figure.add_scatter(x=now[:1], y=now[1:], name="on show, one network", mode="markers",
+                       marker={"symbol": "circle-open", "size": 12, "color": neutral("text")})  # fmt: skip
+    figure.update_xaxes(type="category", categoryorder="array", categoryarray=ORDERS).update_yaxes(range=[0, 1])
     said = "; ".join(f"{words(name)} {', '.join(f'{each:.2f}' for each in row)}" for name, row in found.items())
     return finish_figure(
         legend_below(figure), alt=f"Accuracy with nothing, batches, images of a class, everything shuffled: {said}."
@@ -260,9 +260,9 @@ def sentence(world: World, settings: Settings, known: Known) -> str:
     begun = f"{settings.steps} steps of {settings.inner_batch} images, trained {words(settings.curriculum)}"
     if found is None:
         return f"{begun}: update {run.step} of {run.total}."
-    rest = ", ".join(f"{found[order][-1]:.1%} with {order} shuffled" for order in ORDERS[1:])
+    rest = ", ".join(f"{order} {found[order][-1]:.1%}" for order in ORDERS[1:])
     beside = "" if rival is None else f" Real batches at rates of their own: {rival[-1]:.1%}."
-    return f"{begun}: networks read {found[ORDERS[0]][-1]:.1%} in learned order, {rest}.{beside}"
+    return f"{begun}: networks read {found[ORDERS[0]][-1]:.1%} in learned order; shuffled: {rest}.{beside}"
 
 
 def quest_met(world: World, settings: Settings, known: Known) -> bool:

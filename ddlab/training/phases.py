@@ -14,10 +14,10 @@ from ..core.parameters import Parameters, parameter
 from ..data import ImageData
 from ..networks import NetworkSpec
 from ..runs.process import Inputs, require_data
-from ..training.losses import distillation_loss, soft_targets
-from ..training.unrolled import Tensors
+from .losses import distillation_loss, soft_targets
+from .unrolled import Tensors
 
-NAME = "mnemonics"
+NAME = "class-incremental training"
 
 
 @dataclass(frozen=True, kw_only=True)
