@@ -25,8 +25,9 @@ from ..data import ImageData
 from ..distilled import DistilledSet
 from ..methods import mnemonics
 from ..runs import Run
-from ..runs.process import Inputs
-from ..training.phases import class_ends, class_order, logits_of
+from ..runs.process import Inputs, require_data
+from ..training.phases import NAME, Phases, class_ends, class_order, logits_of
+from ..training.unrolled import Tensors
 from .tables import Tabled, markdown
 
 Matrix = tuple[tuple[float, ...], ...]
@@ -90,18 +91,14 @@ class Incremental(Tabled):
         return markdown(("after", "accuracy"), [*rows, ("mean forgetting", f"{self.mean_forgetting:.3f}")])
 
 
-def phase_matrix(config: mnemonics.Config, inputs: Inputs, models: Sequence[dict[str, torch.Tensor]]) -> Matrix:
-    """Phase -> test accuracy of each class seen, in order of arrival, of the networks after the phases."""
-    data = inputs.data
-    assert data is not None, "a run of phases has data"
-    order, images = class_order(data.classes, config.order_seed), data.normalised(split="test", device=inputs.device)
-    found = []
-    for seen, weights in zip(class_ends(config, data.classes), models, strict=False):
-        with torch.no_grad():
-            places = logits_of(config, inputs, weights, images, seen).argmax(1).cpu()
-        of_class = [data.test_labels == label for label in order[:seen]]
-        found.append(tuple(float((places[rows] == place).float().mean()) for place, rows in enumerate(of_class)))
-    return tuple(found)
+def class_accuracies(config: Phases, inputs: Inputs, weights: Tensors, seen: int) -> tuple[float, ...]:
+    """Test accuracy of each class seen, in order of arrival, of a network."""
+    data = require_data(NAME, inputs)
+    with torch.no_grad():
+        images = data.normalised(split="test", device=inputs.device)
+        places = logits_of(config, inputs, weights, images, seen).argmax(1).cpu()
+    of_class = [data.test_labels == label for label in class_order(data.classes, config.order_seed)[:seen]]
+    return tuple(float((places[rows] == place).float().mean()) for place, rows in enumerate(of_class))
 
 
 def _moved(bar: Any, done: int, run: Run) -> None:
@@ -130,7 +127,8 @@ def incremental(
             own = config.replace(seed=seed)
             run = Run(mnemonics, own, inputs)
             run.advance(watch=functools.partial(_moved, bar, number * total))
-            found[seed] = phase_matrix(own, inputs, run.state().models)
+            models = zip(class_ends(config, data.classes), run.state().models, strict=True)
+            found[seed] = tuple(class_accuracies(own, inputs, weights, seen) for seen, weights in models)
     order, ends = class_order(data.classes, config.order_seed), class_ends(config, data.classes)
     tasks = [order[start:end] for start, end in zip([0, *ends], ends, strict=False)]
     return Incremental(found, tuple(tuple(data.class_names[label] for label in task) for task in tasks))

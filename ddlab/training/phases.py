@@ -44,7 +44,12 @@ class Phases(Parameters):
         0.1, range=(0, 1), open_low=True, help="Of the rate, at half and three quarters of a phase."
     )
     distillation: float = parameter(
-        0.5, symbol=r"1 - \lambda", range=(0, 1), help="Share of the loss that keeps the earlier network's answers."
+        0.5,
+        symbol=r"1 - \lambda",
+        range=(0, 1),
+        explorable=(0, 0.9),
+        step=0.1,
+        help="Share of the loss that keeps the earlier network's answers.",
     )
     temperature: float = parameter(2.0, range=(0.1, None), help="Of these answers.")
     tuning_steps: int = parameter(50, range=(0, None), help="Steps on exemplars alone, the same number of every class.")

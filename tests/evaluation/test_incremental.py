@@ -6,7 +6,7 @@ import pytest
 
 from ddlab import networks
 from ddlab.evaluation import Incremental, class_incremental
-from ddlab.evaluation.incremental import phase_matrix
+from ddlab.evaluation.incremental import class_accuracies
 from ddlab.methods import mnemonics, selection
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
@@ -15,6 +15,10 @@ from tests.support import made_data, refuses
 
 FOUR = made_data(classes=4, train=8, test=5, seed=3)
 SETTINGS = mnemonics.SMALL.replace(tasks=2)
+
+
+def matrix_of(config: mnemonics.Config, inputs: Inputs, models: tuple) -> tuple:
+    return tuple(class_accuracies(config, inputs, weights, seen) for weights, seen in zip(models, (2, 4), strict=True))
 
 
 def test_averages_and_forgetting_are_those_of_the_matrix() -> None:
@@ -32,7 +36,7 @@ def test_averages_and_forgetting_are_those_of_the_matrix() -> None:
 def test_the_matrix_is_read_from_the_networks_of_the_phases() -> None:
     inputs = Inputs(data=FOUR, device="cpu")
     state = [*process.steps(mnemonics, SETTINGS, inputs)][-1].state
-    matrix = phase_matrix(SETTINGS, inputs, state.models)
+    matrix = matrix_of(SETTINGS, inputs, state.models)
     assert [len(row) for row in matrix] == [2, 4]
     spec = SETTINGS.network.for_data(FOUR)
     logits = networks.call(spec, state.models[0], FOUR.normalised(split="test"))[0].logits[:, :2]
@@ -50,7 +54,7 @@ def test_a_sets_images_are_the_memory() -> None:
     own = SETTINGS.replace(start="given", exemplar_step="none", seed=4)
     state = [*process.steps(mnemonics, own, Inputs(data=FOUR, distilled=made, device="cpu"))][-1].state
     assert isinstance(found, Incremental) and set(found.per_seed) == {0, 4}
-    assert found.per_seed[4] == phase_matrix(own, inputs, state.models)
+    assert found.per_seed[4] == matrix_of(own, inputs, state.models)
 
 
 def test_what_is_refused() -> None:

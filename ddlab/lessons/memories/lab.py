@@ -1,0 +1,217 @@
+"""The laboratory of memories: digits come two by two, and the reader spends what is kept of the earlier ones.
+
+MemoryLab(data)
+MemoryLab(data, {1: matched, 2: twice_as_many})           # sets that serve as the memory "DM"
+
+Every memory that was visited stays as a point.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import plotly.graph_objects as go
+import torch
+
+from ...data import ImageData
+from ...evaluation.incremental import Matrix
+from ...explorers.lab import Compute, Known, Lab, Value
+from ...explorers.quest import Quest
+from ...explorers.ready import HEIGHT, frame_on_show
+from ...explorers.views import Chart, Row, Strip, Tabs
+from ...figures import cell_table, encode_grid
+from ...figures.theme import faint, finish_figure, legend_below, line_style, neutral, series_style, start_figure
+from ...runs import Run
+from ...training.phases import class_ends, class_order
+from .world import HERDING, LEARNED, LEARNING, MATCHED, MEMORIES, NONE, Moment, Settings, World, config_of, matrix
+
+PARTS = {"model": "training", "exemplars": "exemplars learn", "tuning": "fine-tuning"}
+_GREY, _CELL = 128, 32
+_DASHED = {"color": neutral("quiet"), "dash": "dash", "width": 1.5}
+
+
+def tasks_of(world: World, settings: Settings) -> tuple[tuple[str, ...], ...]:
+    """The names of the classes of each phase."""
+    names = [world.data.class_names[label] for label in class_order(world.data.classes, settings.order_seed)]
+    ends = class_ends(config_of(settings), len(names))
+    return tuple(tuple(names[start:end]) for start, end in zip([0, *ends], ends, strict=False))
+
+
+def now_of(world: World, settings: Settings, known: Known) -> Moment:
+    """The moment on show."""
+    return frame_on_show(world.run(settings), known).content
+
+
+def so_far(world: World, settings: Settings, known: Known) -> Matrix:
+    """The phases that have ended at the moment on show."""
+    run, ends = world.run(settings), world.ends(settings.memory, config_of(settings))
+    step = frame_on_show(run, known).step
+    return matrix(run, [end for end in ends if end <= step])
+
+
+def strip_data(world: World, settings: Settings, known: Known) -> tuple:
+    """The exemplars on show."""
+    order = tuple(class_order(world.data.classes, settings.order_seed))
+    return world.data, now_of(world, settings, known), order
+
+
+def strip(data: ImageData, now: Moment, order: tuple[int, ...]) -> tuple[bytes, str]:
+    """Exemplars, a column for each class; grey where there are none."""
+    count = max(len(now.exemplars) // data.classes, 1)
+    pixels = torch.full((data.classes * count, data.channels, *data.image_size), _GREY, dtype=torch.uint8)
+    there = now.exemplars.flatten(1).any(1)
+    pixels[: len(there)][there] = data.to_uint8(now.exemplars[there])
+    names, scale = [data.class_names[label] for label in order], max(1, round(_CELL / data.image_size[1]))
+    columns = pixels.unflatten(0, (data.classes, count)).transpose(0, 1).flatten(0, 1)
+    shown = f"{int(there.sum())} exemplars" if there.any() else "no exemplar"
+    return encode_grid(columns, data.classes, scale, column_labels=names, gap=4), f"{shown}, a column for each class."
+
+
+def bars_data(world: World, settings: Settings, known: Known) -> tuple:
+    """Tasks, the moment on show, and what was known at the end of each phase."""
+    return tasks_of(world, settings), now_of(world, settings, known), so_far(world, settings, known)
+
+
+def of_tasks(tasks: tuple[tuple[str, ...], ...], accuracies: tuple[float, ...]) -> list[float]:
+    """Accuracy of each task seen, from those of its classes."""
+    found, rest = [], list(accuracies)
+    for names in tasks:
+        if rest:
+            found.append(float(np.mean(rest[: len(names)])))
+            rest = rest[len(names) :]
+    return found
+
+
+def bars(tasks: tuple[tuple[str, ...], ...], now: Moment, before: Matrix) -> go.Figure:
+    """A bar for each task; a line where it once stood."""
+    heights = of_tasks(tasks, now.accuracies)
+    rows = [of_tasks(tasks, row) for row in (*before, now.accuracies)]
+    most = [max(row[task] for row in rows if task < len(row)) for task in range(len(heights))]
+    title, style = f"Task {now.phase + 1} of {len(tasks)}: {PARTS[now.part]}", series_style(0)
+    figure = start_figure(title=title, x_label="classes of a task", y_label="test accuracy (fraction)", height=HEIGHT)
+    names = [", ".join(each) for each in tasks]
+    figure.add_bar(x=names[: len(heights)], y=heights, name="now", text=[f"{each:.0%}" for each in heights],
+                   textposition="outside", cliponaxis=False,
+                   marker={"color": faint(style.colour, 0.6), "line": {"color": style.colour, "width": 1.5}})  # fmt: skip
+    figure.add_scatter(x=names[: len(most)], y=most, mode="markers", name="at its best",
+                       marker={"symbol": "line-ew-open", "size": 26, "line": {"width": 2.5}, "color": neutral("text")})  # fmt: skip
+    figure.update_xaxes(type="category", range=[-0.5, len(tasks) - 0.5], categoryorder="array", categoryarray=names)
+    figure.update_yaxes(range=[0, 1.12], tickvals=[0, 0.25, 0.5, 0.75, 1])
+    said = ", ".join(f"{name} {height:.0%}" for name, height in zip(names, heights, strict=False))
+    return finish_figure(legend_below(figure), alt=f"{title}. Accuracy: {said}.")
+
+
+def matrix_data(world: World, settings: Settings, known: Known) -> tuple:
+    """Tasks, and what was known at the end of each phase."""
+    return tasks_of(world, settings), so_far(world, settings, known)
+
+
+def cells(tasks: tuple[tuple[str, ...], ...], rows: Matrix) -> go.Figure:
+    """The matrix [phase, class]."""
+    names = [name for each in tasks for name in each]
+    table = np.full((len(tasks), len(names)), np.nan)
+    for phase, row in enumerate(rows):
+        table[phase, : len(row)] = row
+    phases, title = [f"{phase + 1}" for phase in range(len(tasks))], "Accuracy of each class after each phase"
+    return cell_table(table, names, phases, title=title, x_label="class", y_label="phase", height=HEIGHT)
+
+
+def ends_data(world: World, settings: Settings, known: Known) -> tuple:
+    """Memory -> exemplars of a class -> accuracy at the end, of all that was visited and differs in these alone; and the one on show."""
+    every, found = dict(known.every(world.remembered)), dict[str, tuple]()
+    counts = sorted({config.images_per_class for _, config in every} | {settings.images_per_class})
+    for memory in world.memories:
+        asked = [(m, config_of(settings.replace(memory=memory, images_per_class=m))) for m in counts]
+        points = tuple((m, float(np.mean(every[memory, own][-1]))) for m, own in asked if (memory, own) in every)
+        found |= {memory: points} if points else {}
+    return tuple(found.items()), settings.images_per_class, float(np.mean(now_of(world, settings, known).accuracies))
+
+
+def ends(found: tuple, count: int, now: float) -> go.Figure:
+    """Accuracy at the end over exemplars of a class, a line for each memory."""
+    label = "accuracy on all classes (fraction)"
+    figure = start_figure(title="At the end", x_label="exemplars of a class", y_label=label, height=HEIGHT)
+    said = []
+    for memory, points in found:
+        x, y = zip(*points, strict=True)
+        said.append(f"{memory} {', '.join(f'{each:.2f} with {m}' for m, each in points)}")
+        if memory == NONE:
+            figure.add_scatter(x=[0.5, 5.5], y=[y[0]] * 2, name=NONE, mode="lines", line=_DASHED)
+        else:
+            figure.add_scatter(
+                x=x, y=y, name=memory, **line_style(series_style(MEMORIES.index(memory) - 1), markers=True)
+            )
+    figure.add_scatter(x=[count], y=[now], name="on show, classes so far", mode="markers",
+                       marker={"symbol": "circle-open", "size": 12, "color": neutral("text")})  # fmt: skip
+    figure.update_xaxes(range=[0.5, 5.5], dtick=1).update_yaxes(range=[0, 1])
+    return finish_figure(legend_below(figure), alt=f"Accuracy at the end: {'; '.join(said) or 'not there yet'}.")
+
+
+def wanted(world: World, settings: Settings) -> list[Run | Value]:
+    """The run, and what is left at its end."""
+    return [world.run(settings), Value(world.remembered, settings.memory, config_of(settings))]
+
+
+def all_memories(world: World, settings: Settings, known: Known) -> list[Value]:
+    """What is left with each memory, at as many exemplars; the one that takes long comes last."""
+    usable = (each for each in world.memories if each != MATCHED or settings.images_per_class in world.matched)
+    return [Value(world.remembered, each, config_of(settings.replace(memory=each))) for each in usable]
+
+
+def sentence(world: World, settings: Settings, known: Known) -> str:
+    """What is seen."""
+    now, tasks = now_of(world, settings, known), tasks_of(world, settings)
+    heights = of_tasks(tasks, now.accuracies)
+    kept = f"{settings.images_per_class} of each class ({settings.memory})" if settings.memory != NONE else "nothing"
+    begun = (
+        f"Kept: {kept}. Task {now.phase + 1}, {PARTS[now.part]}: {np.mean(now.accuracies):.1%} of the classes so far"
+    )
+    return f"{begun}, {heights[0]:.0%} of the first task, {heights[-1]:.0%} of the newest."
+
+
+def quest_met(world: World, settings: Settings, known: Known) -> bool:
+    """Whether one exemplar of a class keeps more than herding's does, with the same seed."""
+    if settings.images_per_class > 1:
+        return False
+    mine, rival = (
+        known(Value(world.remembered, memory, config_of(settings.replace(memory=memory))))
+        for memory in (settings.memory, HERDING)
+    )
+    return None not in (mine, rival) and np.mean(mine[-1]) > np.mean(rival[-1])
+
+
+def step_label(world: World, settings: Settings, step: int) -> str:
+    """A step as the slider calls it."""
+    frame = world.run(settings).at(step)
+    return str(step) if frame is None else f"{step} (task {frame.content.phase + 1})"
+
+
+DECLARED = {
+    "controls": ("memory", "images_per_class", "distillation"),
+    "more": (*LEARNING, "seed"),
+    "labels": {"memory": "keep", "images_per_class": "exemplars of a class", "distillation": "distillation loss"},
+    "stops": lambda world: {"images_per_class": (1, 5)},
+    "check": lambda world, settings: world.run(settings).begin(),
+    "watched": World.run,
+    "wanted": wanted,
+    "opens_with": 2,
+    "step_label": step_label,
+    "unused": lambda world, settings: (
+        (() if settings.memory == LEARNED else LEARNING) + (("images_per_class",) if settings.memory == NONE else ())
+    ),
+    "job_words": lambda world, run: f"{run.config.tasks} phases",
+    "sentence": sentence,
+}
+
+MemoryLab = Lab(
+    "What is worth keeping?",
+    World,
+    views=[
+        Strip(strip_data, strip),
+        Row(
+            Chart(bars_data, bars), Tabs(("Matrix", Chart(matrix_data, cells)), ("At the end", Chart(ends_data, ends)))
+        ),
+    ],
+    buttons=[Compute("Try all memories", all_memories, hint="With as many exemplars of each class")],
+    quest=Quest("With one exemplar of each class, keep more at the end than herding does.", quest_met),
+    **DECLARED,
+)

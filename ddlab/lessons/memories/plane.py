@@ -1,0 +1,121 @@
+"""The laboratory in the plane: six classes of points come two by two, and what was decided before is overwritten.
+
+PlaneLab()
+
+A point is a picture of two pixels, so that the method is the one that learns digits. What it keeps is ringed.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+import torch
+from torch import Tensor
+
+from ... import networks
+from ...core import randomness
+from ...core.parameters import with_default
+from ...data import ImageData, from_arrays
+from ...explorers.lab import Known, Lab
+from ...explorers.quest import Quest
+from ...explorers.ready import HEIGHT
+from ...explorers.views import Chart, Row
+from ...figures.theme import faint, finish_figure, neutral, series_style, start_figure
+from ...methods import mnemonics
+from ...training.phases import class_ends, logits_of
+from .lab import DECLARED, PARTS, bars, bars_data, now_of
+from .world import LEARNED, MATCHED, MEMORIES, Moment, World, config_of
+
+CLASSES = "ABCDEF"
+ENOUGH = 0.9  # of all points
+_POINTS, _TWIST, _SPREAD = 40, 0.7, 0.025
+_GRID = torch.linspace(0, 1, 61)
+
+
+def wheel(seed: int = 0) -> ImageData:
+    """Six bent spokes of a wheel, A to F; the classes of a task lie opposite each other. Pictures of two pixels, x and y."""
+    draws, base = randomness.generator(seed, 0, "wheel"), torch.tensor([0, 3, 1, 4, 2, 5]) * math.pi / 3
+
+    def drawn() -> tuple[Tensor, Tensor]:
+        labels = torch.arange(len(CLASSES)).repeat_interleave(_POINTS)
+        radius = 0.12 + 0.33 * torch.rand(len(labels), generator=draws)
+        angle = base[labels] + _TWIST * (radius / 0.165 - 1.7)
+        points = 0.5 + radius[:, None] * torch.stack([angle.cos(), angle.sin()], 1)
+        points += _SPREAD * torch.randn(len(labels), 2, generator=draws)
+        return points.clamp(0, 1)[:, None], labels
+
+    (images, labels), (test_images, test_labels) = drawn(), drawn()
+    return from_arrays(
+        images, labels, test_images=test_images, test_labels=test_labels, class_names=[*CLASSES], name="wheel"
+    )
+
+
+class PlaneWorld(World):
+    """The wheel, in three tasks."""
+
+    def __init__(self) -> None:
+        small = {"tasks": 3, "images_per_class": 1, "network": networks.spec("mlp", width=64), "rate": 0.5}
+        super().__init__(wheel(), config=mnemonics.Config.teaching(**small, epochs=10, batch_size=16, replayed=16))
+
+
+def plane_data(world: World, settings: mnemonics.Config, known: Known) -> tuple:
+    """The points, the moment on show, and its settings."""
+    return world, config_of(settings), now_of(world, settings, known)
+
+
+def points_of(images: Tensor, data: ImageData) -> Tensor:
+    """Normalised pictures of two pixels as points [n, 2]."""
+    return images.flatten(1) * data.std.flatten() + data.mean.flatten()
+
+
+def plane(world: World, config: mnemonics.Config, now: Moment) -> go.Figure:
+    """What the network says everywhere, the points of the task at hand, those before, and those that are kept."""
+    data, inputs, ends = world.data, world.inputs, [0, *class_ends(config, len(CLASSES))]
+    y, x = torch.meshgrid(_GRID, _GRID, indexing="ij")
+    asked = (torch.stack([x, y], -1).view(-1, 1, 1, 2) - data.mean.view(-1, 1, 1)) / data.std.view(-1, 1, 1)
+    with torch.no_grad():
+        said = logits_of(config, inputs, now.weights, asked, ends[now.phase + 1]).argmax(1).view(x.shape)
+    title = f"After {CLASSES[ends[now.phase] : ends[now.phase + 1]]} ({PARTS[now.part]})"
+    figure = start_figure(title=title, x_label="first pixel", y_label="second pixel", height=HEIGHT)
+    shades = [series_style(index).colour for index in range(len(CLASSES))]
+    steps = [
+        [place / len(shades), faint(shade, 0.35)] for index, shade in enumerate(shades) for place in (index, index + 1)
+    ]
+    figure.add_heatmap(z=said.numpy(), x=_GRID.numpy(), y=_GRID.numpy(), zmin=-0.5, zmax=len(shades) - 0.5, colorscale=steps,
+                       showscale=False, hoverinfo="skip")  # fmt: skip
+    points, rows = points_of(data.normalised(), data), now.exemplars.flatten(1).any(1)
+    kept, count = points_of(now.exemplars, data), max(len(rows) // len(CLASSES), 1)
+    for index, name in enumerate(CLASSES[: ends[now.phase + 1]]):
+        style, old, own = series_style(index), index < ends[now.phase], points[data.train_labels == index]
+        figure.add_scatter(x=own[:, 0], y=own[:, 1], mode="markers", name=name, hoverinfo="name", opacity=0.25 if old else 1,
+                           marker={"color": style.colour, "symbol": style.marker, "size": 5})  # fmt: skip
+        figure.add_annotation(
+            x=float(own[:, 0].mean()), y=float(own[:, 1].mean()), text=f"<b>{name}</b>", showarrow=False
+        )
+        mine = kept[index * count : (index + 1) * count][rows[index * count : (index + 1) * count]]
+        figure.add_scatter(x=mine[:, 0], y=mine[:, 1], mode="markers", name=f"kept of {name}", hoverinfo="name",
+                           marker={"color": style.colour, "symbol": style.marker, "size": 12, "line": {"color": neutral("text"), "width": 2}})  # fmt: skip
+    figure.update_layout(showlegend=False).update_xaxes(range=[0, 1], showgrid=False, constrain="domain")
+    figure.update_yaxes(range=[0, 1], showgrid=False, scaleanchor="x", constrain="domain")
+    shares = [
+        f"{name} {float((said == index).float().mean()):.0%}"
+        for index, name in enumerate(CLASSES[: ends[now.phase + 1]])
+    ]
+    return finish_figure(figure, alt=f"{title}: the share of the plane of each class is {', '.join(shares)}.")
+
+
+def quest_met(world: World, settings: mnemonics.Config, known: Known) -> bool:
+    """Whether all classes are kept."""
+    now = now_of(world, settings, known)
+    return len(now.accuracies) == len(CLASSES) and sum(now.accuracies) / len(CLASSES) >= ENOUGH
+
+
+PlaneLab = Lab(
+    "What becomes of what was learned?",
+    PlaneWorld,
+    views=[Row(Chart(plane_data, plane), Chart(bars_data, bars))],
+    quest=Quest(f"Let the network end with {ENOUGH:.0%} of all points right.", quest_met),
+    **DECLARED,
+)
