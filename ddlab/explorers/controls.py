@@ -24,7 +24,7 @@ from ..core.errors import DDLabError, check_boolean, check_choice, check_functio
 from ..core.parameters import Parameter, Parameters, describe
 
 # More choices than this do not fit a row of buttons.
-_MOST_BUTTONS = 5
+_MOST_BUTTONS = 6
 _GREEK = {
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "varepsilon": "ε", "zeta": "ζ", "eta": "η", "theta": "θ",
     "kappa": "κ", "lambda": "λ", "mu": "μ", "nu": "ν", "xi": "ξ", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "phi": "φ",

@@ -48,7 +48,7 @@ LESSONS: dict[str, Budget] = {
     "05_matching": Budget(
         folder="matching",
         title="Ten images that win",
-        finds="how learned images beat real ones with nothing but class numbers (DM, DC)",
+        finds="how ten learned images beat real ones (DM, DC)",
         wall_seconds=90,
         cpu_seconds=180,
         megabytes=1200,
@@ -57,7 +57,7 @@ LESSONS: dict[str, Budget] = {
     "10_ideal_data": Budget(
         folder="ideal_data",
         title="Ideal data",
-        finds="which samples and targets teach fastest among two Gaussians (ReLA)",
+        finds="which samples and targets teach fastest (ReLA)",
         wall_seconds=60,
         cpu_seconds=120,
         megabytes=1100,
@@ -67,7 +67,7 @@ LESSONS: dict[str, Budget] = {
     "20_inverting_a_network": Budget(
         folder="inverting_a_network",
         title="Inverting a network",
-        finds="what a teacher's batch-norm layers remember; what labels give and what images give (SRe2L)",
+        finds="what a teacher's batch norm remembers; labels against images (SRe2L)",
         wall_seconds=90,
         cpu_seconds=180,
         megabytes=1200,
@@ -122,7 +122,7 @@ LESSONS: dict[str, Budget] = {
     "50_kernels": Budget(
         folder="kernels",
         title="Kernels: images that learn while you watch",
-        finds="what a closed form learns in a second: ten images (KIP), or a hundred labels (LS)",
+        finds="what a closed form learns in a second: images (KIP), labels (LS)",
         wall_seconds=60,
         cpu_seconds=120,
         megabytes=1100,
@@ -163,6 +163,15 @@ LESSONS: dict[str, Budget] = {
         cpu_seconds=180,
         megabytes=1100,
         minutes=40,
+    ),
+    "75_memories": Budget(
+        folder="memories",
+        title="Memories",
+        finds="what to keep of classes that are gone (Mnemonics)",
+        wall_seconds=90,
+        cpu_seconds=180,
+        megabytes=1100,
+        minutes=45,
     ),
     "90_theorems_on_trial": Budget(
         folder="theorems_on_trial",

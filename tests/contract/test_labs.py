@@ -26,7 +26,7 @@ from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.explorers import Explorer, Lab, Laboratory, Live
 from ddlab.lessons.theorems_on_trial.trials import TRIALS
-from ddlab.methods import boost, dd, dm, dwa, fadrm, gtn, kip, ld, mtt, sre2l
+from ddlab.methods import boost, dd, dm, dwa, fadrm, gtn, kip, ld, mnemonics, mtt, sre2l
 from ddlab.networks import Network
 from ddlab.runs import Keep, Run
 from ddlab.training import pretraining
@@ -60,6 +60,8 @@ LABS: dict[str, Callable[[Given], Arguments]] = {
     "StepsLab": lambda g: {"data": g.data, "config": dd.Config.teaching(epochs=1, iterations=2)},
     "TrajectoryLab": lambda g: {"data": g.data, "config": mtt.SMALL.replace(strategy="", passes=2)},
     "CurriculumLab": lambda g: {"data": g.data, "config": gtn.SMALL.replace(inner_batch=6)},
+    "MemoryLab": lambda g: {"data": g.data, "config": mnemonics.SMALL},
+    "PlaneLab": lambda g: {},
     "LabelLab": lambda g: {"data": g.data, "config": ld.SMALL, "pictures": 10},
     "TwoPoints": lambda g: {},
     "MatchingLab": lambda g: {"data": g.data, "config": dm.SMALL, "student": g.student, "seeds": 1},

@@ -30,7 +30,23 @@ from ddlab import networks, theory
 from ddlab.core.randomness import derived_seed, generator
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet, shift_models
-from ddlab.methods import boost, dc, dd, dm, dwa, fadrm, gtn, kip, krr_st, ld, mtt, recovery, selection, sre2l
+from ddlab.methods import (
+    boost,
+    dc,
+    dd,
+    dm,
+    dwa,
+    fadrm,
+    gtn,
+    kip,
+    krr_st,
+    ld,
+    mnemonics,
+    mtt,
+    recovery,
+    selection,
+    sre2l,
+)
 from ddlab.methods import rela as rela_d
 from ddlab.methods.kernels import KernelSpec, kernel_matrix
 from ddlab.networks import Network
@@ -39,6 +55,7 @@ from ddlab.runs.process import Inputs
 from ddlab.theory import toy_descent
 from ddlab.training import losses, ordered, supervised, trajectories
 from ddlab.training import rela as rela_f
+from ddlab.training.phases import arrived
 from ddlab.training.self_supervised import byol
 from tests.support import made_data
 
@@ -569,6 +586,48 @@ def taught_by_the_library() -> Found:
     return [found[name] for name in (*names, "latents", "log_rates", "log_momenta")]
 
 
+# -- 75: Mnemonics
+
+MNEMONICS = mnemonics.Config.teaching(
+    network=networks.spec("mlp", width=6), tasks=2, images_per_class=2, adjust_old=False, batch_size=9, replayed=9,
+    exemplar_updates=UPDATES, seed=SEED,
+)  # fmt: skip
+
+
+def remembered(source: str) -> Found:
+    data = data_of(**FOUR)
+    inputs = Inputs(data=data, device="cpu")
+    body = networks.initialise(MNEMONICS.network.for_data(data), seed=0).module()
+    body.load_state_dict(mnemonics.init(MNEMONICS, inputs).weights)
+    network = nn.Sequential(*body.hidden, body.classifier).double()
+    source = source.replace("(32)", "(9)").replace("(32,)", "(9,)").replace("[:32]", "[:9]")
+    chosen = lambda features, count: selection.herding(features, count).tolist()  # noqa: E731
+    page = run(source, functional_call=functional_call, herding=chosen)
+    tasks = [(data.normalised(rows), places) for rows, places in (arrived(MNEMONICS, data, phase) for phase in (0, 1))]
+    memory, after = page["remember"](network, tasks, 2, UPDATES)
+    return [memory, *(torch.cat([value.detach().flatten() for value in each.parameters()]) for each in after)]
+
+
+def herd(source: str) -> Found:
+    return [torch.tensor(run(source)["herding"](data_of().normalised().flatten(1), 5))]
+
+
+def herded() -> Found:
+    return [selection.herding(data_of().normalised().flatten(1), 5)]
+
+
+def remembered_by_the_library() -> Found:
+    inputs, drawn = Inputs(data=data_of(**FOUR), device="cpu"), list[Tensor]()
+    state = doubled(mnemonics.init(MNEMONICS, inputs))
+    for _ in range(mnemonics.total_steps(MNEMONICS, inputs)):
+        state = doubled(mnemonics.update(MNEMONICS, inputs, state)[0])
+    for each in TAPE.drawn:  # the library draws an epoch's order at each of its steps, the page once
+        if not each.is_floating_point() and not any(torch.equal(each, other) for other in drawn):
+            drawn.append(each)
+    TAPE.drawn = drawn
+    return [state.exemplars, *(torch.cat([value.flatten() for value in each.values()]) for each in state.models)]
+
+
 ROWS: dict[str, Row] = {
     "05 DM": Row(
         "05_matching",
@@ -621,6 +680,10 @@ ROWS: dict[str, Row] = {
         taught_by_the_library,
         ("momentum * speed[name] + slope", "slope"),
         taped=True,
+    ),
+    "75 herding": Row("75_memories", herd, herded, ("features[chosen].sum(0) + features", "features"), tag="herding"),
+    "75 Mnemonics": Row(
+        "75_memories", remembered, remembered_by_the_library, ("0.5 * 4 * drift", "0.5 * 2 * drift"), taped=True
     ),
     "62 MTT": Row("62_trajectories", matched_paths, paths_of_the_library, ("momentum=0.5", "momentum=0.4"), taped=True),
 }

@@ -22,9 +22,10 @@ from ...figures import cell_table, encode_grid
 from ...figures.theme import faint, finish_figure, legend_below, line_style, neutral, series_style, start_figure
 from ...runs import Run
 from ...training.phases import class_ends, class_order
-from .world import HERDING, LEARNED, LEARNING, MATCHED, MEMORIES, NONE, Moment, Settings, World, config_of, matrix
+from .world import CENTRES, LEARNED, LEARNING, MATCHED, MEMORIES, NONE, Moment, Settings, World, config_of, matrix
 
 PARTS = {"model": "training", "exemplars": "exemplars learn", "tuning": "fine-tuning"}
+RIVAL = CENTRES  # with one exemplar, the mean of a class
 _GREY, _CELL = 128, 32
 _DASHED = {"color": neutral("quiet"), "dash": "dash", "width": 1.5}
 
@@ -169,12 +170,12 @@ def sentence(world: World, settings: Settings, known: Known) -> str:
 
 
 def quest_met(world: World, settings: Settings, known: Known) -> bool:
-    """Whether one exemplar of a class keeps more than herding's does, with the same seed."""
+    """Whether one exemplar of a class keeps more than its mean does, with the same seed."""
     if settings.images_per_class > 1:
         return False
     mine, rival = (
         known(Value(world.remembered, memory, config_of(settings.replace(memory=memory))))
-        for memory in (settings.memory, HERDING)
+        for memory in (settings.memory, RIVAL)
     )
     return None not in (mine, rival) and np.mean(mine[-1]) > np.mean(rival[-1])
 
@@ -212,6 +213,6 @@ MemoryLab = Lab(
         ),
     ],
     buttons=[Compute("Try all memories", all_memories, hint="With as many exemplars of each class")],
-    quest=Quest("With one exemplar of each class, keep more at the end than herding does.", quest_met),
+    quest=Quest("With one exemplar of each class, keep more at the end than its mean (k-means) does.", quest_met),
     **DECLARED,
 )

@@ -8,15 +8,14 @@ A point is a picture of two pixels, so that the method is the one that learns di
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
+import numpy as np
 import plotly.graph_objects as go
 import torch
 from torch import Tensor
 
 from ... import networks
 from ...core import randomness
-from ...core.parameters import with_default
 from ...data import ImageData, from_arrays
 from ...explorers.lab import Known, Lab
 from ...explorers.quest import Quest
@@ -25,8 +24,8 @@ from ...explorers.views import Chart, Row
 from ...figures.theme import faint, finish_figure, neutral, series_style, start_figure
 from ...methods import mnemonics
 from ...training.phases import class_ends, logits_of
-from .lab import DECLARED, PARTS, bars, bars_data, now_of
-from .world import LEARNED, MATCHED, MEMORIES, Moment, World, config_of
+from .lab import DECLARED, bars, bars_data, now_of
+from .world import Moment, World, config_of
 
 CLASSES = "ABCDEF"
 ENOUGH = 0.9  # of all points
@@ -65,44 +64,41 @@ def plane_data(world: World, settings: mnemonics.Config, known: Known) -> tuple:
     return world, config_of(settings), now_of(world, settings, known)
 
 
-def points_of(images: Tensor, data: ImageData) -> Tensor:
+def points_of(images: Tensor, data: ImageData) -> np.ndarray:
     """Normalised pictures of two pixels as points [n, 2]."""
-    return images.flatten(1) * data.std.flatten() + data.mean.flatten()
+    return (images.flatten(1) * data.std.flatten() + data.mean.flatten()).numpy()
 
 
 def plane(world: World, config: mnemonics.Config, now: Moment) -> go.Figure:
     """What the network says everywhere, the points of the task at hand, those before, and those that are kept."""
-    data, inputs, ends = world.data, world.inputs, [0, *class_ends(config, len(CLASSES))]
+    data, (start, seen) = world.data, [0, *class_ends(config, len(CLASSES))][now.phase : now.phase + 2]
     y, x = torch.meshgrid(_GRID, _GRID, indexing="ij")
     asked = (torch.stack([x, y], -1).view(-1, 1, 1, 2) - data.mean.view(-1, 1, 1)) / data.std.view(-1, 1, 1)
     with torch.no_grad():
-        said = logits_of(config, inputs, now.weights, asked, ends[now.phase + 1]).argmax(1).view(x.shape)
-    title = f"After {CLASSES[ends[now.phase] : ends[now.phase + 1]]} ({PARTS[now.part]})"
+        said = logits_of(config, world.inputs, now.weights, asked, seen).argmax(1).view(x.shape)
+    title = f"Learning {' and '.join(CLASSES[start:seen])}"
     figure = start_figure(title=title, x_label="first pixel", y_label="second pixel", height=HEIGHT)
-    shades = [series_style(index).colour for index in range(len(CLASSES))]
-    steps = [
-        [place / len(shades), faint(shade, 0.35)] for index, shade in enumerate(shades) for place in (index, index + 1)
-    ]
-    figure.add_heatmap(z=said.numpy(), x=_GRID.numpy(), y=_GRID.numpy(), zmin=-0.5, zmax=len(shades) - 0.5, colorscale=steps,
-                       showscale=False, hoverinfo="skip")  # fmt: skip
-    points, rows = points_of(data.normalised(), data), now.exemplars.flatten(1).any(1)
-    kept, count = points_of(now.exemplars, data), max(len(rows) // len(CLASSES), 1)
-    for index, name in enumerate(CLASSES[: ends[now.phase + 1]]):
-        style, old, own = series_style(index), index < ends[now.phase], points[data.train_labels == index]
-        figure.add_scatter(x=own[:, 0], y=own[:, 1], mode="markers", name=name, hoverinfo="name", opacity=0.25 if old else 1,
-                           marker={"color": style.colour, "symbol": style.marker, "size": 5})  # fmt: skip
-        figure.add_annotation(
-            x=float(own[:, 0].mean()), y=float(own[:, 1].mean()), text=f"<b>{name}</b>", showarrow=False
-        )
-        mine = kept[index * count : (index + 1) * count][rows[index * count : (index + 1) * count]]
+    parts = len(CLASSES)
+    shades = [[(k + end) / parts, faint(series_style(k).colour, 0.35)] for k in range(parts) for end in (0, 1)]
+    figure.add_heatmap(z=said.numpy(), x=_GRID.numpy(), y=_GRID.numpy(), zmin=-0.5, zmax=parts - 0.5,
+                       colorscale=shades, showscale=False, hoverinfo="skip")  # fmt: skip
+    points, kept = points_of(data.normalised(), data), points_of(now.exemplars, data)
+    labels, there = data.train_labels.numpy(), now.exemplars.flatten(1).any(1).numpy()
+    owners = np.arange(len(kept)) // max(len(kept) // parts, 1)
+    for k, name in enumerate(CLASSES[:seen]):
+        style, own = series_style(k), points[labels == k]
+        look = {"color": style.colour, "symbol": style.marker}
+        figure.add_scatter(x=own[:, 0], y=own[:, 1], mode="markers", name=name, hoverinfo="name",
+                           opacity=0.25 if k < start else 1, marker={**look, "size": 5})  # fmt: skip
+        mine = kept[(owners == k) & there]
+        line = {"color": neutral("text"), "width": 2}
         figure.add_scatter(x=mine[:, 0], y=mine[:, 1], mode="markers", name=f"kept of {name}", hoverinfo="name",
-                           marker={"color": style.colour, "symbol": style.marker, "size": 12, "line": {"color": neutral("text"), "width": 2}})  # fmt: skip
+                           marker={**look, "size": 12, "line": line})  # fmt: skip
+        x0, y0 = own.mean(0).tolist()
+        figure.add_annotation(x=x0, y=y0, text=f"<b>{name}</b>", showarrow=False, yshift=14)
     figure.update_layout(showlegend=False).update_xaxes(range=[0, 1], showgrid=False, constrain="domain")
     figure.update_yaxes(range=[0, 1], showgrid=False, scaleanchor="x", constrain="domain")
-    shares = [
-        f"{name} {float((said == index).float().mean()):.0%}"
-        for index, name in enumerate(CLASSES[: ends[now.phase + 1]])
-    ]
+    shares = [f"{name} {float((said == k).float().mean()):.0%}" for k, name in enumerate(CLASSES[:seen])]
     return finish_figure(figure, alt=f"{title}: the share of the plane of each class is {', '.join(shares)}.")
 
 

@@ -1,0 +1,86 @@
+"""Lesson 75: the checks of its exercises."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ...evaluation.incremental import Incremental
+
+_STEPS, _RATE = 5, 0.1  # of the page's temporary network
+
+
+def check_forgetting(answer: Any) -> tuple[bool, str]:
+    """Exercise 1: of the first task, and the mean."""
+    if not callable(answer):
+        return False, "Write a function of matrix, whose row p has the accuracies of the classes met by phase p."
+    draws = torch.Generator().manual_seed(2)
+    for phases in (3, 5):
+        matrix = [torch.rand(2 * phase + 2, generator=draws).tolist() for phase in range(phases)]
+        told = Incremental({0: tuple(map(tuple, matrix))}, tuple((f"{task}a", f"{task}b") for task in range(phases)))
+        try:
+            first, mean = map(float, answer([list(row) for row in matrix]))
+        except Exception as problem:
+            return False, f"Your function raised {type(problem).__name__}: {problem}."
+        if abs(first - told.forgetting_of_first) > 1e-6:
+            return (
+                False,
+                f"Measured: {first:.3f} of the first task; it is {told.forgetting_of_first:.3f} (of both classes of the task).",
+            )
+        if abs(mean - told.mean_forgetting) > 1e-6:
+            hint = "from the most that was known of a task, not from its first row; the last task has forgotten nothing"
+            return False, f"Measured: {mean:.3f} on average; it is {told.mean_forgetting:.3f} ({hint})."
+    return (
+        True,
+        "Measured: both, on matrices of 3 and 5 phases. Only the first can be negative: a maximum is never below the end.",
+    )
+
+
+def check_halves(answer: Any) -> tuple[bool, str]:
+    """Exercise 2: each half of the exemplars is judged by the other, which stays."""
+    if not callable(answer):
+        return False, "Write a function of network, memory [2 n, ...], labels [2 n] and seen that returns a loss."
+    draws = torch.Generator().manual_seed(6)
+    network = nn.Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 6)).double()
+    with torch.no_grad():
+        for value in network.parameters():
+            value.copy_(torch.randn(value.shape, generator=draws, dtype=torch.float64))
+    memory, labels = torch.randn(8, 4, generator=draws, dtype=torch.float64), torch.arange(8) // 2
+    leaf = memory.clone().requires_grad_()
+    try:
+        (found,) = torch.autograd.grad(answer(network, leaf, labels.clone(), 4), leaf)
+    except Exception as problem:
+        return False, f"Your function raised {type(problem).__name__}: {problem}."
+    wanted, moving, alone = (_slope(network, memory, labels, 4, way) for way in ("held", "moving", "itself"))
+    if torch.allclose(found, wanted, rtol=1e-6, atol=1e-9):
+        return True, "Measured: the gradient of both halves, each judged by the other."
+    if torch.allclose(found, moving, rtol=1e-6, atol=1e-9):
+        return False, "Measured: the half that judges is moved by its own judgement. Detach it."
+    if torch.allclose(found, alone, rtol=1e-6, atol=1e-9):
+        return False, "Measured: each half is judged by itself. Exchange the judges."
+    worst = float((found - wanted).abs().max())
+    return False, f"Measured: up to {worst:.2g} from the gradient of both halves. Rows 0, 2, 4, ... are one half."
+
+
+def _slope(network: nn.Sequential, memory: Tensor, labels: Tensor, seen: int, way: str) -> Tensor:
+    leaf, total = memory.clone().requires_grad_(), torch.zeros((), dtype=torch.float64)
+    for side in (0, 1):
+        own, judge = leaf[side::2], leaf[side::2] if way == "itself" else leaf[1 - side :: 2]
+        weights = [value.detach().clone().requires_grad_() for value in network.parameters()]
+        for _ in range(_STEPS):
+            loss = F.cross_entropy(_logits(weights, own)[:, :seen], labels[side::2])
+            slopes = torch.autograd.grad(loss, weights, create_graph=True)
+            weights = [value - _RATE * slope for value, slope in zip(weights, slopes, strict=True)]
+        judge = judge if way == "moving" else judge.detach()
+        total = total + F.cross_entropy(_logits(weights, judge)[:, :seen], labels[side::2])
+    return torch.autograd.grad(total, leaf)[0]
+
+
+def _logits(weights: list[Tensor], rows: Tensor) -> Tensor:
+    return F.linear(F.linear(rows, *weights[:2]).tanh(), *weights[2:])
+
+
+CHECKS = {"forgetting": check_forgetting, "halves": check_halves}

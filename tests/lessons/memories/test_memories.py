@@ -1,0 +1,108 @@
+"""Lesson 75: memories that share a run, what the laboratories say of it, the plane, and the exercises."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ddlab
+from ddlab.data import ImageData
+from ddlab.evaluation import class_incremental
+from ddlab.lessons.memories import checks, lab, plane, world
+from ddlab.methods import mnemonics, selection
+from ddlab.runs import process
+from ddlab.runs.process import Inputs
+from tests.support import refuses
+
+
+@pytest.fixture
+def place(grey: ImageData) -> world.World:
+    chosen = selection.Config(images_per_class=1)
+    return world.World(grey, {1: process.run(selection, chosen, Inputs(data=grey))}, mnemonics.SMALL, device="cpu")
+
+
+def test_what_plays_no_part_makes_no_other_run(place: world.World) -> None:
+    settings = place.start.replace(images_per_class=1, exemplar_rate=0.1)
+    for memory in place.memories:
+        one, other = (world.config_of(settings.replace(memory=memory, exemplar_rate=rate)) for rate in (0.1, 0.2))
+        assert (one == other) == (memory != "learned")
+    nothing = [world.config_of(settings.replace(memory="none", images_per_class=m)) for m in (1, 2)]
+    assert nothing[0] == nothing[1] and mnemonics.total_steps(nothing[0], place.inputs) > 0
+
+
+def test_what_is_remembered_is_what_the_protocol_says(place: world.World, grey: ImageData) -> None:
+    for memory, made in (("herding", None), ("DM", place.matched[1])):
+        config = world.config_of(place.start.replace(memory=memory, images_per_class=1))
+        found = place.remembered(memory, config, watch=lambda *_: None)
+        told = {"config": config, "seeds": (config.seed,), "device": "cpu", "progress": False}
+        assert found == class_incremental(made, grey, **told).per_seed[config.seed]
+    with refuses("images_per_class", "[1]"):
+        place.run(place.start.replace(memory="DM", images_per_class=2))
+    assert "DM" not in world.World(grey, device="cpu").memories
+
+
+def test_the_matrix_fills_as_phases_end(place: world.World) -> None:
+    config = world.config_of(place.start.replace(memory="random"))
+    ends, run = place.ends("random", config), place.of("random", config)
+    run.advance(until=ends[1])
+    assert [len(row) for row in world.matrix(run, ends)] == [1, 2]
+    now = run.at(ends[1]).content
+    assert (now.phase, now.part) == (1, "tuning") and now.exemplars.flatten(1).any(
+        1
+    ).sum() == 2 * config.images_per_class
+    assert lab.of_tasks((("a", "b"), ("c", "d")), (0.5, 1.0, 0.25)) == [0.75, 0.25]
+
+
+def test_the_quest_asks_for_one_exemplar_and_more_than_means(place: world.World) -> None:
+    def met(own: float, rival: float, count: int) -> bool:
+        settings = place.start.replace(memory="random", images_per_class=count)
+        values = {
+            lab.Value(place.remembered, name, world.config_of(settings.replace(memory=name))): ((score,),)
+            for name, score in (("random", own), (lab.RIVAL, rival))
+        }
+        return lab.quest_met(place, settings, values.get)  # type: ignore[arg-type]
+
+    assert met(0.9, 0.8, 1) and not met(0.8, 0.9, 1) and not met(0.9, 0.8, 2)
+
+
+def test_without_a_memory_the_plane_belongs_to_the_last_task() -> None:
+    wheel = plane.PlaneWorld()
+    config = world.config_of(wheel.start)
+    rows = wheel.remembered("none", config, watch=lambda *_: None)
+    assert np.mean(rows[0]) > 0.95 and np.mean(rows[-1][:4]) < 0.05 and np.mean(rows[-1][4:]) > 0.95
+    figure = plane.plane(wheel, config, wheel.of("none", config).at().content)
+    answers, shares = np.unique(figure.data[0].z, return_counts=True)
+    assert shares[np.isin(answers, (4, 5))].sum() > 0.7 * shares.sum()
+    points = plane.points_of(wheel.data.normalised(), wheel.data)
+    np.testing.assert_allclose(points, wheel.data.train_images.flatten(1) / 255, atol=1e-6)
+
+
+WRONG: dict[str, list[Any]] = {
+    "forgetting": [
+        None, lambda matrix: 1 / 0, lambda matrix: (matrix[0][0] - matrix[-1][0], 0.0),
+        lambda matrix: (sum(matrix[0][:2]) / 2 - sum(matrix[-1][:2]) / 2, 0.0),
+    ],
+    "halves": [None, lambda *_: 1 / 0, lambda network, memory, labels, seen: memory.sum()],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_answers_are_told_why(name: str, capsys: Any) -> None:
+    lesson, said = ddlab.start("75_memories"), set()
+    for wrong in WRONG[name]:
+        capsys.readouterr()
+        assert not lesson.check(name, wrong)
+        said.add(capsys.readouterr().out)
+    assert len(said) == len(WRONG[name]) and set(checks.CHECKS) == set(WRONG)
+
+
+@pytest.mark.parametrize(("way", "told"), [("moving", "Detach"), ("itself", "Exchange")])
+def test_a_judge_that_moves_or_judges_itself_is_named(way: str, told: str, capsys: Any) -> None:
+    def answer(network: Any, memory: Any, labels: Any, seen: int) -> Any:
+        slope = checks._slope(network, memory.detach(), labels, seen, way)
+        return (slope * memory).sum()
+
+    assert not ddlab.start("75_memories").check("halves", answer)
+    assert told in capsys.readouterr().out
