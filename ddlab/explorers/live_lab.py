@@ -26,7 +26,6 @@ from ..core import errors
 from ..core.parameters import Parameters, describe
 from ..data import ImageData
 from ..distilled import DistilledSet
-from ..figures import pipeline, pipelines
 from ..runs import Frame, Keep, Run
 from ..runs.process import Inputs, Step
 from ..training import supervised
@@ -130,14 +129,11 @@ class Live(Explorer):
         can_teach = self.picture is not None and isinstance(data, ImageData)
         shown = [one for name, one in self.buttons.items() if name != "student" or can_teach]
         views = side_by_side([self.charts] if self.picture is None else [self.picture, self.charts])
-        self._drawn = pipelines.METHODS.get(self.process.NAME) if isinstance(method, Run) else None
-        self.drawing = widgets.HTML()
         row = widgets.HBox(shown, layout=widgets.Layout(flex_flow="row wrap"))
         title = f"{str(self.process.NAME).replace('_', ' ').capitalize()}, live"
         parts = [self.panel, row, self.progress]
-        shown_views = [*([self.drawing] if self._drawn else []), self.slider, views]
         key = key or ("film" if isinstance(method, Run) else "live")
-        super().__init__(title, controls=parts, views=shown_views, key=key, beside=True)
+        super().__init__(title, controls=parts, views=[self.slider, views], key=key, beside=True)
         self.runner = self.owns(Runner(self._work, on_error=self._failed, on_busy=self._busy, name="ddlab-live"))
         for name, pressed in self.buttons.items():
             pressed.on_click(self.guard(lambda _button, name=name: getattr(self, f"_press_{name}")()))
@@ -286,8 +282,6 @@ class Live(Explorer):
             self.charts.show(looks.chart_names([*self.before[1], *self._frames()]))
             self._place_slider(frame)
             self._enable()
-            if self._drawn is not None:
-                self.drawing.value = pipeline(self._drawn, frame.content.running)
             self.say(f"{self._words(frame)} {self.students}".strip())
 
     def _frames(self) -> list[Frame]:

@@ -2,14 +2,13 @@
 
 No widgets and no training. Every function takes `theme="light"` or `"dark"`; every figure has a title, labelled axes and an alt text
 in `figure.layout.meta["alt"]` (read it with `alt_text`).
-`pipeline` draws the parts of a method (`pipelines`) as SVG. Inside explorers build figures in the light theme: the plot widget changes
+Inside explorers build figures in the light theme: the plot widget changes
 the colours in the browser when the page is dark.
 """
 
 from .bases import basis_pixels, reconstruction_error_curve, spectrum_curve
 from .comparison import add_reference, bars, comparison, grouped_comparison, raise_bars
 from .curves import loss_curves
-from .drawing import Arrow, Box, Pipeline, pipeline
 from .embedding import coverage_bars, embedding_map, move_points
 from .images import encode_grid, encode_png, grid_alt, image_grid
 from .labels import cell_table, label_matrix
@@ -24,9 +23,6 @@ from .toys import decision_map, move_curves, move_decisions, setting_curves
 from .views import classes_on_map
 
 __all__ = [
-    "Arrow",
-    "Box",
-    "Pipeline",
     "add_reference",
     "alt_text",
     "bars",
@@ -56,7 +52,6 @@ __all__ = [
     "move_decisions",
     "move_points",
     "one_class",
-    "pipeline",
     "raise_bars",
     "reconstruction_error_curve",
     "series_style",

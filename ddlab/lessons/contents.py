@@ -52,7 +52,7 @@ LESSONS: dict[str, Budget] = {
         wall_seconds=90,
         cpu_seconds=180,
         megabytes=1200,
-        minutes=22,
+        minutes=41,
     ),
     "10_ideal_data": Budget(
         folder="ideal_data",

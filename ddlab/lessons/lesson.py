@@ -56,14 +56,6 @@ class Lesson:
         """Display a static figure and, folded below it, what it shows in words (its alt text)."""
         show(figure)
 
-    def draw(self, drawing: Any) -> None:
-        """Display a drawing of the pipeline (`figures.Pipeline`)."""
-        from IPython.display import HTML, display
-
-        from ..figures import pipeline
-
-        display(HTML(pipeline(drawing)))
-
     def check(self, exercise: str, answer: Any) -> bool:
         """Check an exercise: prints "Right" or a hint, at once, and never raises for a wrong answer but where solutions are tested.
 

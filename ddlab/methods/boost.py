@@ -258,8 +258,7 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
     """The images that bases and coefficients make, without their views; the loss of the phase over its own steps."""
     parameters = state.parameters
     images = decoded(parameters["image_coefficients"], parameters["image_bases"], scale=config.scale)
-    running = "bases" if trace is None else trace.phase
-    return Look(images, None, krr_st.phase_numbers(config, state, trace), running)
+    return Look(images, None, krr_st.phase_numbers(config, state, trace))
 
 
 def _views(config: Config) -> int:

@@ -202,7 +202,7 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
     """The images, and the distance, summed over the classes."""
     labels = matching.labels_of(config, require_data(NAME, inputs)).to(state.images.device)
     numbers = {} if trace is None else {"distance": Number(trace.loss, scale="log")}
-    return Look(state.images, labels, numbers, running="start" if trace is None else "match")
+    return Look(state.images, labels, numbers)
 
 
 SMALL = Config(  # for the contract tests

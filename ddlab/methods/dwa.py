@@ -221,11 +221,8 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
     """SRe2L's, and the length of the adjustment."""
     seen = sre2l.look(config, inputs, state, trace)
     if trace is None:
-        return replace(seen, running="push")
-    running = "push" if seen.running == "recover" and state.step % config.iterations == 0 else seen.running
-    return replace(
-        seen, running=running, numbers={**seen.numbers, "length of the adjustment": Number(trace.adjustment_length)}
-    )
+        return seen
+    return replace(seen, numbers={**seen.numbers, "length of the adjustment": Number(trace.adjustment_length)})
 
 
 def _adjustment(config: Config, inputs: Inputs, batch: int) -> dict[str, Any]:

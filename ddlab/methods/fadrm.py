@@ -251,11 +251,7 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
     """SRe2L's; the images of the small stages are scaled up."""
     full = resampled(state.images, require_data(NAME, inputs).image_size)
-    seen = replace(sre2l.look(config, inputs, state, trace), images=full)
-    if trace is None:
-        return replace(seen, running="small")
-    now = stage_of(state.step % config.iterations, iterations=config.iterations, merges=config.merges)
-    return replace(seen, running="merge") if now > trace.stage else seen
+    return replace(sre2l.look(config, inputs, state, trace), images=full)
 
 
 def _next_stage(config: Config, inputs: Inputs, state: State, batch: int, stage: int) -> State:

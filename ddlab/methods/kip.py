@@ -288,7 +288,7 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
             "loss": Number(trace.loss, scale="log"),
             "accuracy on the batch": Number(trace.accuracy_fraction),
         }
-    return Look(state.images, classes, numbers, running="images" if trace is None else "regress")
+    return Look(state.images, classes, numbers)
 
 
 def _learned(config: Config, images: Tensor, labels: Tensor) -> dict[str, Tensor]:

@@ -307,8 +307,7 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
     """The images, which have no classes; the loss of the phase over its own steps."""
-    running = "pairs" if trace is None else trace.phase
-    return Look(state.parameters["images"], None, phase_numbers(config, state, trace), running)
+    return Look(state.parameters["images"], None, phase_numbers(config, state, trace))
 
 
 def phase_numbers(config: Config, state: State, trace: Trace | None) -> dict[str, Number]:

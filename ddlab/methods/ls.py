@@ -180,7 +180,7 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
             "loss": Number(trace.loss, scale="log", x_label="batch"),
             "accuracy on the batch": Number(trace.accuracy_fraction, x_label="batch"),
         }
-    return Look(state.images, classes, numbers, running="images" if trace is None else "labels")
+    return Look(state.images, classes, numbers)
 
 
 SMALL = Config(images_per_class=2, batch_size=12)  # for the contract tests

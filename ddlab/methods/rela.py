@@ -262,10 +262,10 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
     rows = state.indices[: config.batch_size] if trace is None else trace.indices
     images = require_data(NAME, inputs).normalised(rows.cpu(), device=inputs.device)
     if trace is None:
-        return Look(images, running="data")
+        return Look(images)
     if trace.phase == "features":
-        return Look(images, None, {"variance of the features": Number(trace.variance)}, "prior")
-    return Look(images, None, {"variance kept": Number(trace.kept)}, "targets")
+        return Look(images, None, {"variance of the features": Number(trace.variance)})
+    return Look(images, None, {"variance kept": Number(trace.kept)})
 
 
 @checked

@@ -321,7 +321,7 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
     """The batch under work, one image of each class; the terms of eq 3, and how sure the teacher is of the wanted class."""
     classes = torch.arange(len(state.images), device=state.images.device)
     if trace is None:
-        return Look(state.images, classes, running="noise")
+        return Look(state.images, classes)
     numbers = {
         "cross-entropy": Number(trace.class_loss, "nats", "loss", "log"),
         "mean gap": Number(trace.mean_gap, curve="loss", scale="log"),
@@ -329,8 +329,7 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
         "total loss": Number(trace.total_loss, curve="loss", scale="log"),
         "class probability": Number(trace.class_probability.mean()),
     }
-    over = state.step == total_steps(config, inputs)
-    return Look(state.images, classes, numbers, "relabel" if over else "recover")
+    return Look(state.images, classes, numbers)
 
 
 def _first_images(config: Config, inputs: Inputs, batch: int) -> Tensor:

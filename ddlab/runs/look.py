@@ -49,13 +49,11 @@ class Look:
         images: float32 [n, channels, height, width], normalised like the data, or None where there are none to see.
         labels: int64 [n], the class of each image, or None.
         numbers: name -> `Number`, in the order in which they are shown.
-        running: the part of the method that is at work, by its name in the method's drawing (`figures.pipelines`); "" for none.
     """
 
     images: Tensor | None = None
     labels: Tensor | None = None
     numbers: Mapping[str, Number] = field(default_factory=dict)
-    running: str = ""
 
     def __post_init__(self) -> None:
         if self.images is not None:
@@ -66,7 +64,6 @@ class Look:
         errors.check_instance("numbers of a look", self.numbers, Mapping, "a mapping of name to Number")
         for name, number in self.numbers.items():
             errors.check_instance(f"number {name!r} of a look", number, Number, "a Number")
-        errors.check_text("running of a look", self.running)
 
     def kept(self) -> Look:
         """A copy that no longer depends on the run: tensors on the CPU, numbers as floats."""
@@ -74,7 +71,7 @@ class Look:
             name: dataclasses.replace(number, value=float(number.value)) for name, number in self.numbers.items()
         }
         images = None if self.images is None else self.images.detach().to("cpu", copy=True)
-        return Look(images, None if self.labels is None else self.labels.cpu(), numbers, self.running)
+        return Look(images, None if self.labels is None else self.labels.cpu(), numbers)
 
 
 def default_look(config: Any, inputs: Any, state: Any, trace: Any) -> Look:

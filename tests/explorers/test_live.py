@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from collections.abc import Iterator
@@ -21,8 +20,7 @@ from ddlab.core.errors import DDLabError, NonFiniteError
 from ddlab.core.parameters import Parameters, parameter
 from ddlab.data import ImageData
 from ddlab.explorers import Live
-from ddlab.figures import pipelines
-from ddlab.methods import dwa, fadrm, sre2l
+from ddlab.methods import sre2l
 from ddlab.networks import Network
 from ddlab.runs import Keep, Run
 from ddlab.training import pretraining, rela, self_supervised, supervised
@@ -480,11 +478,6 @@ def test_every_process_is_played_and_filmed(case: Any, teacher: Network, grey: I
     )
     assert explorer.charts.buttons.value in explorer.charts.buttons.options and curves(explorer)
     recorded = Live(explorer.run)
-    method = pipelines.METHODS.get(case.module.NAME)
-    known = set() if method is None else {box.name for box in method.boxes}
-    for frame in explorer.run.frames:
-        assert frame.content.running in known | {""} and bool(frame.content.running) == bool(known)
-    assert ('data-running="true"' in recorded.drawing.value) == bool(known)
     assert recorded.plot is None or recorded.plot.cursor is not None, "the last frame has a marker"
     recorded.slider.index = 1
     assert recorded.sentence.startswith(f"Step 1 of {total}, finished: ")
@@ -523,23 +516,6 @@ def test_a_film_shows_the_looks_of_a_run(given: Given) -> None:
     shown.slider.index = 4
     assert [trace.name for trace in shown.plot.figure.data] == ["class probability"] and shown.plot.cursor == 20
     shown.close()
-
-
-def test_the_box_at_work_is_lit_beside_a_Live(given: Given) -> None:
-    data, teacher = given
-    shown = Live(Run(sre2l, CONFIG, ddlab.Inputs(data=data, teachers=(teacher,)), keep=Keep(5)).advance())
-    for index, box in ((0, "noise"), (1, "recover"), (4, "relabel")):
-        shown.slider.index = index
-        assert re.findall(r'data-box="(\w+)" data-running="true"', shown.drawing.value) == [box]
-    shown.close()
-    config = fadrm.Config(iterations=4, merges=1, images_per_class=2)
-    merged = Run(fadrm, config, ddlab.Inputs(data=data, teachers=(teacher,)), keep=Keep(10)).advance()
-    assert [frame.content.running for frame in merged.frames] == [
-        "small", "recover", "merge", "recover", "recover", "recover", "merge", "recover", "relabel"
-    ]  # fmt: skip
-    config = dwa.Config(iterations=2, images_per_class=2)
-    pushed = Run(dwa, config, ddlab.Inputs(data=data, teachers=(teacher,)), keep=Keep(10)).advance()
-    assert [frame.content.running for frame in pushed.frames] == ["push", "recover", "push", "recover", "relabel"]
 
 
 def test_an_interrupted_run_can_be_watched(given: Given) -> None:

@@ -196,27 +196,46 @@ def in_double(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(networks, "initialise", lambda *given, **more: doubled(initialise(*given, **more)))
 
 
-# -- 05: DM and DC; images begin as real ones, of which a distilled set holds float32
+# -- 05: DM and DC
+
+NARROW = networks.spec("convnet", width=4, depth=1, norm="instance")
+DM = dm.Config.teaching(network=NARROW, images_per_class=2, iterations=UPDATES, batch_size=7, seed=SEED)
+DC = dc.Config.teaching(network=NARROW, networks=UPDATES, batch_size=7, initialisation="real", seed=SEED)
+
+
+def fresh_ones() -> Callable[[], Any]:
+    """The networks of the library's updates, one after the other."""
+    spec, steps = NARROW.for_data(data_of()), iter(range(UPDATES))
+    return lambda: networks.initialise(spec, seed=derived_seed(SEED, next(steps), "network")).module()
 
 
 def match(source: str) -> Found:
-    space = run(source[: source.index("labels = ")])
-    return [space["match"](data_of(size=16), SEED, iterations=UPDATES, images_per_class=2, batch=7)]
+    data, network = data_of(), fresh_ones()
+    images = doubled(dm.init(DM, Inputs(data=data, device="cpu")).images)
+    source = source.replace("range(10)", f"range({data.classes})").replace("::10", f"::{data.classes}")
+    page = run(source, fresh=lambda: nn.Sequential(*network().blocks, nn.Flatten()))
+    return [page["match"](data.normalised(), data.train_labels, images, UPDATES, 7)]
 
 
 def matched() -> Found:
-    config = dm.Config.teaching(images_per_class=2, iterations=UPDATES, batch_size=7, seed=SEED)
-    return [updated(dm, config, Inputs(data=data_of(size=16), device="cpu")).images]
+    return without_weights(updated(dm, DM, Inputs(data=data_of(), device="cpu")).images)
+
+
+def without_weights(images: Tensor) -> Found:
+    """What was learned; the page's networks have weights of their own."""
+    TAPE.drawn = [drawn for drawn in TAPE.drawn if not drawn.is_floating_point()]
+    return [images]
 
 
 def match_gradients(source: str) -> Found:
-    source = source.replace("progress=False).images", "progress=False).images.double()")
-    return [run(source)["match_gradients"](data_of(size=16), SEED, iterations=UPDATES, batch=7)]
+    data = data_of()
+    images = doubled(dc.init(DC, Inputs(data=data, device="cpu")).images)
+    learn = run(source)["match_gradients"]
+    return [learn(data.normalised(), data.train_labels, images, fresh_ones(), UPDATES, 7)]
 
 
 def matched_gradients() -> Found:
-    config = dc.Config.teaching(networks=UPDATES, batch_size=7, initialisation="real", seed=SEED)
-    return [updated(dc, config, Inputs(data=data_of(size=16), device="cpu")).images]
+    return without_weights(updated(dc, DC, Inputs(data=data_of(), device="cpu")).images)
 
 
 # -- 10: the toy networks
@@ -581,7 +600,7 @@ def taught_to_teach(source: str) -> Found:
 
 def taught_by_the_library() -> Found:
     found = updated(gtn, GTN, Inputs(data=data_of(channels=1), device="cpu")).learned
-    TAPE.drawn = [drawn for drawn in TAPE.drawn if not drawn.is_floating_point()]  # `fresh` has its own weights
+    without_weights(found["latents"])
     names = [f"{layer}.{part}" for layer in (0, 1) for part in ("direction", "length", "bias")]
     return [found[name] for name in (*names, "latents", "log_rates", "log_momenta")]
 
@@ -633,10 +652,16 @@ ROWS: dict[str, Row] = {
         "05_matching",
         match,
         matched,
-        ("real.mean(0) - learned.mean(0)", "(real[:, None] - learned[None]).flatten(0, 1)"),
+        ("body(own[rows]).mean(0) - body(images[label::10]).mean(0)", "body(own[rows]) - body(images[label::10])[:1]"),
+        taped=True,
     ),
     "05 DC": Row(
-        "05_matching", match_gradients, matched_gradients, ("a.ndim > 1", "a.ndim > 2"), tag="gradient-matching"
+        "05_matching",
+        match_gradients,
+        matched_gradients,
+        ("a.ndim > 1", "a.ndim > 2"),
+        tag="gradient-matching",
+        taped=True,
     ),
     "10 toys": Row("10_ideal_data", toys, library_toys, ("+ w3", "+ 0 * w3")),
     "20 SRe2L": Row("20_inverting_a_network", recover, recovered, ("lambda_var * variance_gap", "0 * variance_gap")),

@@ -5,21 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from ... import data
 from ...core import randomness
-from ...core.errors import DDLabError
-from ...core.parameters import describe
-from ...evaluation import evaluate
-from ...methods import dm
-from ...methods.distillation import distill
-from .world import student_config
 
-_WORSE = 0.05  # of accuracy: three students differ by less
-_LAYERS = {
-    "convolution": "A convolution is a weighted sum (and a constant): of an average it gives the average of its outputs.",
-    "pooling": "Average pooling is an average itself: the order of two averages does not matter.",
-}
+_UPDATES, _CLASSES = 7, 10
 
 
 def check_best_image(answer: Any) -> tuple[bool, str]:
@@ -39,48 +29,86 @@ def check_best_image(answer: Any) -> tuple[bool, str]:
     return True, "It is the mean image. So the class mean is what matching gives where the network adds nothing."
 
 
-def check_layer(answer: Any) -> tuple[bool, str]:
-    """Exercise 2: a layer for which the features of an average are not the average of the features."""
-    if answer in ("activation", "normalisation"):
-        other = "normalisation" if answer == "activation" else "activation"
-        return True, f"It is not linear: {_MEASURED[answer]} The {other} would do as well."
-    return False, _LAYERS.get(answer, "Give one of the four words.") if isinstance(answer, str) else "Give a word."
+class _Probe:
+    """A body that takes down when it is asked; its features are weighted pixels."""
+
+    def __init__(self, name: int, asked: list[int]) -> None:
+        self.weights, self.name, self.asked = 1.0 + torch.arange(16.0).roll(name) / 16, name, asked
+
+    def __call__(self, images: Tensor) -> Tensor:
+        self.asked.append(self.name)
+        return images.flatten(1) * self.weights
+
+    def gap(self, one: Tensor, other: Tensor) -> float:
+        """The squared distance of two mean features."""
+        return float(((one.mean(0).flatten() - other.mean(0).flatten()) * self.weights).square().sum())
 
 
-_MEASURED = {
-    "activation": "ReLU(-1) + ReLU(1) is 1, ReLU of their sum is 0.",
-    "normalisation": "each image is divided by its own spread before the average is taken.",
-}
-
-
-def check_break_it(answer: Any) -> tuple[bool, str]:
-    """Exercise 3: a Config of DM with one field changed, whose digits teach less than those that they began as."""
-    if not isinstance(answer, dm.Config):
-        return False, "Give a Config: dm.Config.teaching(...)."
-    usual = dm.Config.teaching()
-    changed = [name for name in describe(dm.Config) if getattr(answer, name) != getattr(usual, name)]
-    if len(changed) != 1 or changed[0] in ("images_per_class", "seed", "network"):
-        return (
-            False,
-            f"Change one field, and neither images_per_class, seed nor network; you changed {changed or 'none'}.",
-        )
-    if answer.iterations > 200 or answer.batch_size > 256:
-        return False, "That takes too long to try here: at most 200 updates and batches of 256."
-    digits = data.load("digits")
-    began = distill("selection", digits, progress=False)
+def check_networks_in_turn(answer: Any) -> tuple[bool, str]:
+    """Exercise 2: a `match` whose networks come from a list, one for each update, in turn."""
+    if not callable(answer):
+        return False, "Write a function of bodies, real, answers, images and updates."
+    draws, asked = randomness.generator(6, 0, "exercise 2"), list[int]()
+    bodies = [_Probe(name, asked) for name in range(3)]
+    answers = torch.arange(40) % _CLASSES
+    real = 0.1 * torch.randn((40, 1, 4, 4), generator=draws) + answers.view(-1, 1, 1, 1) / _CLASSES
+    start = torch.randn((_CLASSES, 1, 4, 4), generator=draws)
     try:
-        learned = distill(dm, digits, config=answer, progress=False)
-    except DDLabError as problem:
-        return False, f"So much that no image is left: {problem}"
-    taught = [
-        evaluate(images, digits, labels="hard", seeds=(0, 1, 2), config=student_config(digits)).mean
-        for images in (began, learned)
-    ]
-    said = f"Measured: {taught[1]:.1%} with {changed[0]} = {getattr(answer, changed[0])!r}, {taught[0]:.1%} before any update."
-    if taught[1] > taught[0] - _WORSE:
-        hint = "What would throw the images far away, or never let them move towards the class?"
-        return False, f"{said} It has to be {_WORSE:.0%} less, or it may be luck. {hint}"
-    return True, said
+        found = torch.as_tensor(answer(bodies, real, answers, start.clone(), updates=_UPDATES))
+    except Exception as problem:
+        return False, f"Your function raised {type(problem).__name__}: {problem}."
+    turns = [name for place, name in enumerate(asked) if place == 0 or asked[place - 1] != name]
+    wanted = [update % len(bodies) for update in range(_UPDATES)]
+    if turns != wanted:
+        return False, f"Measured: with three networks, {_UPDATES} updates asked {turns or 'none'}; in turn is {wanted}."
+    if found.shape != start.shape or not bool(torch.isfinite(found).all()):
+        return False, f"Learned images have the shape of those that they began as, {list(start.shape)}, and are finite."
+    before, after = (
+        sum(body.gap(real[answers == label], images[label::_CLASSES]) for body in bodies for label in range(_CLASSES))
+        for images in (start, found.detach())
+    )
+    if not after < before:
+        return False, f"Measured: the distance was {before:.3g} and is {after:.3g}. The images have to descend."
+    return True, f"Measured: each network in its turn, and the distance falls from {before:.3g} to {after:.3g}."
 
 
-CHECKS = {"best image": check_best_image, "layer": check_layer, "break it": check_break_it}
+def check_shifted(answer: Any) -> tuple[bool, str]:
+    """Exercise 3: images moved by pixels and fractions of them, differentiable, edges repeated."""
+    if not callable(answer):
+        return False, "Write a function of images [n, c, h, w], right and down."
+    draws = randomness.generator(7, 0, "exercise 3")
+    images = torch.rand((2, 3, 6, 8), generator=draws)
+    for right, down in ((0, 0), (2, 0), (0, -1), (3, 2), (0.5, 0), (-1.25, 0.75)):
+        leaf = images.clone().requires_grad_()
+        try:
+            found = answer(leaf, right, down)
+        except Exception as problem:
+            return False, f"Your function raised {type(problem).__name__}: {problem}."
+        if not isinstance(found, Tensor) or found.shape != images.shape:
+            return False, f"Images of the same shape come out, {list(images.shape)}."
+        away = float((found.detach() - _shifted(images, right, down)).abs().max())
+        if not away < 1e-4:
+            return (
+                False,
+                f"Measured: {right} to the right and {down} down, up to {away:.2g} away from the pixels they should have.",
+            )
+        if found.grad_fn is None or not torch.autograd.grad(found.sum(), leaf)[0].any():
+            return (
+                False,
+                "No gradient reaches the images: an operation between the distance and the pixels must pass it on.",
+            )
+    return True, "Measured: whole pixels, fractions, and a gradient that passes through."
+
+
+def _shifted(images: Tensor, right: float, down: float) -> Tensor:
+    for dim, move in ((3, right), (2, down)):
+        places = torch.arange(images.shape[dim]) - move
+        low = places.floor()
+        share = (places - low).view(-1, *[1] * (3 - dim))
+        last = images.shape[dim] - 1
+        one, other = (images.index_select(dim, (low + step).long().clamp(0, last)) for step in (0, 1))
+        images = (1 - share) * one + share * other
+    return images
+
+
+CHECKS = {"best image": check_best_image, "networks in turn": check_networks_in_turn, "shifted": check_shifted}

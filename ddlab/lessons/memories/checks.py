@@ -22,7 +22,8 @@ def check_forgetting(answer: Any) -> tuple[bool, str]:
         matrix = [torch.rand(2 * phase + 2, generator=draws).tolist() for phase in range(phases)]
         told = Incremental({0: tuple(map(tuple, matrix))}, tuple((f"{task}a", f"{task}b") for task in range(phases)))
         try:
-            first, mean = map(float, answer([list(row) for row in matrix]))
+            given: Any = answer([list(row) for row in matrix])
+            first, mean = map(float, given)
         except Exception as problem:
             return False, f"Your function raised {type(problem).__name__}: {problem}."
         if abs(first - told.forgetting_of_first) > 1e-6:
@@ -51,7 +52,8 @@ def check_halves(answer: Any) -> tuple[bool, str]:
     memory, labels = torch.randn(8, 4, generator=draws, dtype=torch.float64), torch.arange(8) // 2
     leaf = memory.clone().requires_grad_()
     try:
-        (found,) = torch.autograd.grad(answer(network, leaf, labels.clone(), 4), leaf)
+        loss: Any = answer(network, leaf, labels.clone(), 4)
+        (found,) = torch.autograd.grad(loss, leaf)
     except Exception as problem:
         return False, f"Your function raised {type(problem).__name__}: {problem}."
     wanted, moving, alone = (_slope(network, memory, labels, 4, way) for way in ("held", "moving", "itself"))

@@ -25,7 +25,7 @@ from ...figures.theme import faint, finish_figure, neutral, series_style, start_
 from ...methods import mnemonics
 from ...training.phases import class_ends, logits_of
 from .lab import DECLARED, bars, bars_data, now_of
-from .world import Moment, World, config_of
+from .world import Moment, Settings, World, config_of
 
 CLASSES = "ABCDEF"
 ENOUGH = 0.9  # of all points
@@ -59,7 +59,7 @@ class PlaneWorld(World):
         super().__init__(wheel(), config=mnemonics.Config.teaching(**small, epochs=10, batch_size=16, replayed=16))
 
 
-def plane_data(world: World, settings: mnemonics.Config, known: Known) -> tuple:
+def plane_data(world: World, settings: Settings, known: Known) -> tuple:
     """The points, the moment on show, and its settings."""
     return world, config_of(settings), now_of(world, settings, known)
 
@@ -102,7 +102,7 @@ def plane(world: World, config: mnemonics.Config, now: Moment) -> go.Figure:
     return finish_figure(figure, alt=f"{title}: the share of the plane of each class is {', '.join(shares)}.")
 
 
-def quest_met(world: World, settings: mnemonics.Config, known: Known) -> bool:
+def quest_met(world: World, settings: Settings, known: Known) -> bool:
     """Whether all classes are kept."""
     now = now_of(world, settings, known)
     return len(now.accuracies) == len(CLASSES) and sum(now.accuracies) / len(CLASSES) >= ENOUGH

@@ -72,8 +72,8 @@ def config_of(settings: Settings) -> mnemonics.Config:
         asked |= {name: getattr(mnemonics.Config.teaching(), name) for name in LEARNING} | {"exemplar_step": "none"}
     if settings.memory == NONE:
         asked["images_per_class"] = 1
-    start = {LEARNED: HERDING, CENTRES: "given", MATCHED: "given"}.get(settings.memory, settings.memory)
-    return mnemonics.Config(**asked | {"start": start})
+    asked["start"] = {LEARNED: HERDING, CENTRES: "given", MATCHED: "given"}.get(settings.memory, settings.memory)
+    return mnemonics.Config(**asked)
 
 
 class World:
@@ -100,7 +100,8 @@ class World:
         errors.check_instance("config", first, mnemonics.Config, "a mnemonics Config or None")
         self.matched, self.inputs, self._runs = dict(matched or {}), Inputs(data=data, device=device), Runs()
         self.memories = tuple(each for each in MEMORIES if each != MATCHED or self.matched)
-        self.start = narrowed(Settings, memory=self.memories)(**vars(first))
+        started: dict[str, Any] = vars(first)
+        self.start = narrowed(Settings, memory=self.memories)(**started)
         self._given = functools.lru_cache(64)(self._made)
 
     def _made(self, memory: str, count: int, seed: int) -> Inputs:
