@@ -33,7 +33,7 @@ class _Probe:
     """A body that takes down when it is asked; its features are weighted pixels."""
 
     def __init__(self, name: int, asked: list[int]) -> None:
-        self.weights, self.name, self.asked = 1.0 + torch.arange(16.0).roll(name) / 16, name, asked
+        self.weights, self.name, self.asked = 0.3 + torch.arange(16.0).roll(name) / 32, name, asked
 
     def __call__(self, images: Tensor) -> Tensor:
         self.asked.append(self.name)
