@@ -15,7 +15,7 @@ _CONTROLS = """() => [...document.querySelectorAll('.jp-Notebook .ddlab-explorer
   const visible = (element) => element.offsetParent !== null;
   const moves = ({element}) => !element.disabled && !element.querySelector(':disabled');
   const label = (element) => element.closest('.jupyter-widgets')?.querySelector('.widget-label')?.textContent ?? '';
-  return [['slider', '.noUi-handle'], ['buttons', '.widget-toggle-buttons'], ['list', '.widget-dropdown select']].flatMap(
+  return [['buttons', '.widget-toggle-buttons'], ['list', '.widget-dropdown select'], ['slider', '.noUi-handle']].flatMap(
     ([kind, selector]) => [...explorer.querySelectorAll(selector)].filter(visible).map((element, place) => ({element, place}))
       .filter(moves).map(({element, place}) => (
         {explorer: number, title, kind, place, label: label(element.parentElement.closest('.jupyter-widgets') ?? element)})));
@@ -70,8 +70,14 @@ def move(opened: NotebookPage, control: Control) -> None:
 def redraws(opened: NotebookPage, control: Control, seconds: float = 20) -> bool:
     """Move it: whether its explorer then draws a plot, a picture or a table anew, or says something else.
 
-    A run that rests before its first step takes one first: with other settings it would rest at the same picture.
+    A run that rests before its first step takes one first: with other settings it would rest at the same picture. A slider that plays
+    no part with the settings on show is grey, and is left alone.
     """
+    if control.kind == "slider":
+        explorer = opened.page.locator(".jp-Notebook .ddlab-explorer").nth(control.explorer)
+        handle = explorer.locator(".noUi-handle:visible").nth(control.place)
+        if handle.evaluate("(element) => element.closest('[disabled]') !== null"):
+            return True
     step = (
         opened.page.locator(".jp-Notebook .ddlab-explorer")
         .nth(control.explorer)
