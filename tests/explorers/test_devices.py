@@ -16,7 +16,7 @@ from ddlab.explorers import live_students
 from ddlab.lessons.bases import world as bases
 from ddlab.lessons.data_residuals import lab as data_residuals
 from ddlab.lessons.diversity import lab as diversity
-from ddlab.lessons.shared import labels_against_images
+from ddlab.lessons.start_page import labels_against_images
 from ddlab.methods import boost, dwa, fadrm, sre2l
 from ddlab.networks import Network
 from ddlab.training import pretraining, supervised

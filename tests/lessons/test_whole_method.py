@@ -262,8 +262,11 @@ def library_toys() -> Found:
 
 
 def recover(source: str) -> Found:
-    space = run(source[: source.index("recovered = ")])  # what uses the method needs the lesson's data
-    return [space["recover"](teacher_of(trained=True), data_of(), 0, iterations=UPDATES, lambda_var=0.02)]
+    data, teacher = data_of(), teacher_of(trained=True)
+    noise = recovery.noise_images(data, data.classes, seed=0, batch=0, device="cpu").double()
+    learn = run(source)["recover"]
+    given = teacher.module(), torch.arange(data.classes), noise, *data.valid_range()
+    return [learn(*given, iterations=UPDATES, lambda_var=0.02)]
 
 
 def recovered() -> Found:
@@ -664,7 +667,9 @@ ROWS: dict[str, Row] = {
         taped=True,
     ),
     "10 toys": Row("10_ideal_data", toys, library_toys, ("+ w3", "+ 0 * w3")),
-    "20 SRe2L": Row("20_inverting_a_network", recover, recovered, ("lambda_var * variance_gap", "0 * variance_gap")),
+    "20 SRe2L": Row(
+        "20_inverting_a_network", recover, recovered, ("lambda_var * variance_gap", "0 * variance_gap"), taped=True
+    ),
     "20 labels": Row(
         "20_inverting_a_network",
         page_online,

@@ -12,7 +12,7 @@ import ddlab
 from ddlab import networks
 from ddlab.core.errors import DDLabError
 from ddlab.explorers import Laboratory
-from ddlab.lessons.shared.labels_against_images import (
+from ddlab.lessons.start_page.labels_against_images import (
     LabelsAgainstImages,
     accuracy_table,
     curves,
