@@ -80,7 +80,7 @@ LESSONS: dict[str, Budget] = {
         wall_seconds=90,
         cpu_seconds=180,
         megabytes=1200,
-        minutes=40,
+        minutes=32,
     ),
     "30_data_residuals": Budget(
         folder="data_residuals",

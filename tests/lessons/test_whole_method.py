@@ -309,15 +309,22 @@ def library_online() -> Found:
 
 
 def adjust(source: str) -> Found:
-    space = run(source)
-    push = functools.partial(space["push"], radius=0.3)
-    return [space["recover"](teacher_of(trained=True).module(), data_of(), 0, 2, push, iterations=UPDATES)]
+    data = data_of()
+    rows = recovery.real_image_indices(data, 2, seed=0)
+    recover = run(source_of(dataclasses.replace(ROWS["21 DWA"], tag="recovery")))["recover"]
+    page = run(source, recover=recover)
+    given = [data.normalised(batch) for batch in rows], torch.arange(data.classes)
+    push = functools.partial(page["push"], radius=0.3)
+    network = teacher_of(trained=True).module()
+    return [page["distil"](network, *given, push, *data.valid_range(), iterations=UPDATES)]
 
 
 def adjusted() -> Found:
     config = dwa.Config.teaching(images_per_class=2, iterations=UPDATES, adjustment_radius=0.3)
     inputs = Inputs(data=data_of(), teachers=(teacher_of(trained=True),))
-    return [torch.cat(updated(dwa, config, inputs, 2 * UPDATES).done)]
+    done = updated(dwa, config, inputs, 2 * UPDATES).done
+    TAPE.drawn = [drawn for drawn in TAPE.drawn if len(drawn) == 2]  # the shifts; the page is given its real images
+    return [torch.cat(done)]
 
 
 COLOUR = {"size": 16, "channels": 3}
@@ -677,7 +684,9 @@ ROWS: dict[str, Row] = {
         ("(student(view) / temperature)", "student(view)"),
         tag="relabel",
     ),
-    "21 DWA": Row("21_diversity", adjust, adjusted, ("weight += radius", "weight -= radius"), tolerance=1e-8),
+    "21 DWA": Row(
+        "21_diversity", adjust, adjusted, ("weight += radius", "weight -= radius"), tolerance=1e-8, taped=True
+    ),
     "30 FADRM": Row(
         "30_data_residuals",
         residuals,

@@ -13,10 +13,7 @@ from ... import networks
 from ...core import randomness
 from ...data import ImageData
 from ...evaluation import measures
-from ...methods import dwa
 from ...networks import Network
-from ...runs import cache
-from ...runs.process import Inputs
 
 REAL_IMAGES = 300
 
@@ -80,26 +77,4 @@ def _flat(network: torch.nn.Module) -> Tensor:
     return torch.cat([weight.detach().flatten() for weight in network.parameters()])
 
 
-def check_wide(answer: Any) -> tuple[bool, str]:
-    """Exercise 3: (data, teacher, the lesson's config, a config): lambda_var or the radius alone; both are run here and measured."""
-    if not isinstance(answer, tuple) or len(answer) != 4 or not isinstance(answer[3], dwa.Config):
-        return False, "Give a Config: config.replace(...)."
-    data, teacher, usual, mine = answer
-    changed = {name for name, value in mine.to_dict().items() if value != usual.to_dict()[name]}
-    if not changed:
-        return False, "Nothing is changed yet."
-    if not changed <= {"lambda_var", "adjustment_radius"}:
-        return False, f"Change lambda_var or adjustment_radius alone; you changed {', '.join(sorted(changed))}."
-    inputs = Inputs(data=data, teachers=(teacher,), device="cpu")
-    made = [cache.run(dwa, config, inputs) for config in (usual, mine)]
-    before, after = (float(measures.feature_distance(each, teacher).mean()) for each in made)
-    known, now = (coverage(data, teacher, each.images) for each in made)
-    said = f"Measured: feature distance {before:.3f} -> {after:.3f}, coverage {known:.1%} -> {now:.1%}"
-    if not after >= 1.05 * before:
-        return False, f"{said}. That is less than 5% farther apart."
-    if now < 0.75 * known:  # of one set: another machine's rounding moves it by several points
-        return False, f"{said}. The images lie apart, but away from the real ones: too much of it."
-    return True, f"{said}. Distance and coverage are two things: look at both."
-
-
-CHECKS = {"spread": check_spread, "random push": check_random_push, "wide": check_wide}
+CHECKS = {"spread": check_spread, "random push": check_random_push}
