@@ -94,21 +94,12 @@ LESSONS: dict[str, Budget] = {
     ),
     "40_bases": Budget(
         folder="bases",
-        title="Images with vectors, and bases",
-        finds="how a small set teaches without labels: targets, bases (KRR-ST)",
+        title="Images with vectors, bases and views",
+        finds="what few floats are best spent on, without labels (KRR-ST, Boost)",
         wall_seconds=90,
         cpu_seconds=150,
         megabytes=1200,
         minutes=40,
-    ),
-    "41_views": Budget(
-        folder="views",
-        title="Predefined views and the storage budget",
-        finds="what few floats are best spent on: more images, or views of each (Boost)",
-        wall_seconds=90,
-        cpu_seconds=150,
-        megabytes=1200,
-        minutes=36,
     ),
     "45_representations": Budget(
         folder="representations",

@@ -26,10 +26,9 @@ from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.explorers import Explorer, Lab, Laboratory, Live
 from ddlab.lessons.theorems_on_trial.trials import TRIALS
-from ddlab.methods import boost, dd, dm, dwa, fadrm, gtn, kip, ld, mnemonics, mtt, sre2l
+from ddlab.methods import dd, dm, dwa, fadrm, gtn, kip, ld, mnemonics, mtt, sre2l
 from ddlab.networks import Network
 from ddlab.runs import Keep, Run
-from ddlab.training import pretraining
 from tests.contract.given import Given
 from tests.support import assert_sentence
 
@@ -42,11 +41,6 @@ _TIME = re.compile(r"about [\d.,]+ (s|min|h|seconds|minutes|hours)\b")
 
 LABS: dict[str, Callable[[Given], Arguments]] = {
     "BasesLab": lambda g: {"data": g.data, "teacher": g.teacher, "images": 8, "settings": "bases=4"},
-    "SelfSupervisedLab": lambda g: {
-        "data": g.data, "teacher": g.teacher, "other": g.data, "candidates": (0.1,),
-        "config": boost.SMALL.replace(image_bases=4, pairs=None, shift="networks", hidden=2),
-        "pretraining": pretraining.SMALL.replace(epochs=1),
-    },
     "ResidualLab": lambda g: {
         "data": g.data, "teacher": g.teacher, "config": fadrm.SMALL.replace(images_per_class=1), "student": g.student, "seeds": 1,
     },
@@ -92,7 +86,6 @@ EXPLORERS: dict[str, Callable[[Given], Explorer]] = {
     ),
     "KernelPlane": lambda g: found()["KernelPlane"](),
     "TrialCard": lambda g: found()["TrialCard"](TRIALS["SGD"]).commit("holds"),
-    "BudgetLab": lambda g: found()["BudgetLab"](),
 }
 """Explorer that is no `Lab` -> how it is made."""
 

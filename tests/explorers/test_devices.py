@@ -13,18 +13,15 @@ from ddlab import explorers, networks
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.explorers import live_students
-from ddlab.lessons.bases import world as bases
 from ddlab.lessons.data_residuals import lab as data_residuals
 from ddlab.lessons.diversity import lab as diversity
 from ddlab.lessons.start_page import labels_against_images
-from ddlab.methods import boost, dwa, fadrm, sre2l
+from ddlab.methods import dwa, fadrm, sre2l
 from ddlab.networks import Network
-from ddlab.training import pretraining, supervised
+from ddlab.training import supervised
 from tests.stand_in_device import stand_in_device
-from tests.support import leaves
 
 STUDENT = supervised.Config(network=networks.spec("convnet", width=4), epochs=2, batch_size=4, crop_pixels=1)
-PRETRAINING = pretraining.Config(network=networks.spec("convnet", width=4), epochs=2, batch_size=9)
 
 
 @pytest.fixture
@@ -63,10 +60,3 @@ def test_explorers_and_the_worlds_of_laboratories(
     for made in data_residuals.sets(merged.start).values():
         merged.made(made).advance()
         assert 0 <= merged.student(made, "hard", 0, watch=_unwatched) <= 1
-
-    views = bases.World(grey, teacher, boost.SMALL, pretraining=PRETRAINING, candidates=(1e-2,))
-    run = views.run(views.start).advance()
-    frame = run.frames[-1]
-    assert run.inputs.device == device and type(views.looks(run.config, frame).images) is Tensor
-    assert all(type(points) is Tensor for _, points in leaves(views.places(run.config, frame)))
-    assert 0 <= views.learned(run, frame, "these", watch=_unwatched).accuracies[0] <= 1

@@ -29,7 +29,7 @@ import ddlab
 from ddlab import networks, theory
 from ddlab.core.randomness import derived_seed, generator
 from ddlab.data import ImageData
-from ddlab.distilled import DistilledSet, shift_models
+from ddlab.distilled import DistilledSet
 from ddlab.methods import (
     boost,
     dc,
@@ -349,81 +349,89 @@ def library_residuals() -> Found:
     return [*(state.images for state in states[:-1]), states[-1].done[0]]
 
 
-# -- 40: KRR-ST; 41: Boost's pairs with their gradients, and its shift networks
+# -- 40: KRR-ST, and Boost's pairs in the same loop
 
 INNER = networks.spec("convnet", width=3, growth=2, depth=2)
 MANY = {"size": 8, "train": 60}
+POOL: dict[str, Any] = {
+    "network": INNER, "pool_size": 2, "pool_steps": 4, "iterations": UPDATES, "batch_size": 256, "learning_rate": 1e-2,
+    "seed": SEED, "reset": True,
+}  # fmt: skip
+BORN: list[Network] = []  # the networks of the pool, in the order of their births
 
 
-def first_teacher() -> Network:
-    return networks.initialise(networks.spec("convnet", width=4, depth=2).for_data(data_of(**MANY)), seed=0)
+def learned_pairs(module: Any, config: Any) -> tuple[dict[str, Tensor], Found]:
+    """What is distilled at first, and the outer losses beside what is distilled at the end, in float64."""
+    data, taught = (
+        data_of(**MANY),
+        networks.initialise(networks.spec("convnet", width=4, depth=2).for_data(data_of(**MANY)), seed=0),
+    )
+    inputs, losses = Inputs(data=data, teachers=(taught,), device="cpu"), []
+    wanted = networks.predict(taught, data.normalised()).features
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(krr_st, "teacher_features", lambda inputs: wanted)  # those of the library are float32
+        state = doubled(module.init(config, inputs))
+        first, spec, births = state.parameters, krr_st.inner_spec(config, inputs), state.pool.births
+        seeds = [derived_seed(SEED, 0, f"network {index} of the pool") for index in range(config.pool_size)]
+        TAPE.drawn.clear()
+        for _ in range(module.total_steps(config, inputs)):
+            state, trace = module.update(config, inputs, state)
+            state = doubled(state)
+            losses += [trace.loss] if trace.phase == "outer" else []
+            for index in (state.pool.births - births).nonzero().flatten().tolist():
+                seeds.append(derived_seed(SEED, int(state.pool.births[index]), f"network {index} of the pool"))
+            births = state.pool.births
+    BORN[:] = [networks.initialise(spec, seed=seed) for seed in seeds]
+    kept = list[Tensor]()
+    for (
+        drawn
+    ) in TAPE.drawn:  # not the weights; and how old the pool is at first, which the library asks at each step, once
+        if not drawn.is_floating_point() and not (kept and drawn.shape == (2,)):
+            kept.append(drawn)
+    TAPE.drawn = kept
+    return first, [torch.stack(losses), *(0.01 * value for value in state.parameters.values())]
 
 
-def distil(source: str) -> Found:
-    page = run(source, data=data_of(**MANY), teacher=first_teacher(), seed=SEED, T=UPDATES, L=2, Z=4, inner=INNER)
-    return [page["wanted"], torch.tensor(page["losses"]), 0.01 * page["X"].detach(), 0.01 * page["Y"].detach()]
+def page_pairs(source: str, pairs: Callable[..., tuple[Tensor, Tensor]], first: Found) -> Found:
+    born, data = iter(BORN), data_of(**MANY)
+    taught = networks.initialise(networks.spec("convnet", width=4, depth=2).for_data(data), seed=0)
+
+    def newborn() -> Any:
+        module = next(born).module()
+        network = nn.Sequential(*module.blocks, nn.Flatten(), module.classifier)
+        return network, torch.optim.SGD(network.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-3)
+
+    page, learned = run(source, newborn=newborn), [value.clone().requires_grad_() for value in first]
+    wanted = networks.predict(taught, data.normalised()).features
+    told = {"updates": UPDATES, "networks": 2, "oldest": 4}
+    losses = list(page["learn"](lambda: pairs(*learned), learned, data.normalised(), wanted, **told))
+    return [torch.tensor(losses, dtype=torch.float64), *(0.01 * value.detach() for value in learned)]
+
+
+FIRST: dict[str, Tensor] = {}
 
 
 def distilled() -> Found:
-    wanted = networks.predict(first_teacher(), data_of(**MANY).normalised()).features
-    config = krr_st.Config(
-        budget=20,
-        network=INNER,
-        pool_size=2,
-        pool_steps=4,
-        iterations=UPDATES,
-        batch_size=256,
-        learning_rate=1e-2,
-        seed=SEED,
-    )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(krr_st, "teacher_features", lambda inputs: wanted)  # those of the library are float32
-        taken = list(process.steps(krr_st, config, Inputs(data=data_of(**MANY), teachers=(first_teacher(),))))
-    outer = [float(step.trace.loss) for step in taken if step.trace.phase == "outer"]
-    made = taken[-1].state.parameters
-    return [wanted, torch.tensor(outer), 0.01 * made["images"], 0.01 * made["representations"]]
+    first, found = learned_pairs(krr_st, krr_st.Config(budget=20, **POOL))
+    FIRST.clear(), FIRST.update(first)
+    return found
 
 
-def boosted(source: str) -> dict[str, Any]:
-    return run(
-        source, data=data_of(**MANY), teacher=first_teacher(), seed=SEED, U=5, V=4, count=6, fitting_steps=UPDATES
-    )
-
-
-def with_slopes(pairs: Callable[..., tuple[Tensor, Tensor]], factors: Found) -> Found:
-    """Pairs of images and targets, and the gradients of a loss; a basis and its coefficients may change their sign together."""
-    factors = [factor.clone().requires_grad_() for factor in factors]
-    images, targets = pairs(*factors)
-    slopes = torch.autograd.grad((images**3).mean() + (targets**3).mean(), factors)
-    return [images.detach(), targets.detach(), *(slope.abs().flatten() for slope in slopes)]
-
-
-def pair(source: str) -> Found:
-    page = boosted(source)
-    shifts = [weight.detach() for weight in page["Q"]]
-    return [*shifts, *with_slopes(page["pairs_of"], [page["Bx"], page["Cx"], page["By"], page["Cy"]])]
+def distil(source: str) -> Found:
+    return page_pairs(source, lambda X, Y: (X, Y), list(FIRST.values()))
 
 
 def paired() -> Found:
-    data, teacher = data_of(**MANY), first_teacher()
-    page = boosted(source_of(ROWS["41 Boost"]))  # whose coefficients are those of float64 features
-    config = boost.Config(
-        image_bases=5,
-        representation_bases=4,
-        pairs=6,
-        seed=SEED,
-        pool_size=1,
-        network=networks.spec("convnet", width=2),
-    )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(krr_st, "teacher_features", lambda inputs: page["wanted"])
-        first = boost.init(config, Inputs(data=data, teachers=(teacher,))).parameters
-    names = ("image_bases", "image_coefficients", "representation_bases", "representation_coefficients")
-    made = with_slopes(
-        lambda *factors: boost.pairs(config, dict(zip(names, factors, strict=True))), [first[name] for name in names]
-    )
-    fitted = shift_models.fit(page["Cy"][0], page["Cy"][1:], "networks", hidden=4, seed=SEED, steps=UPDATES)
-    return [*(fitted[name] for name in shift_models.TENSORS["networks"]), *made]
+    config = boost.Config(image_bases=5, representation_bases=4, pairs=6, **POOL)
+    first, found = learned_pairs(boost, config)
+    FIRST.clear(), FIRST.update(first)
+    return found
+
+
+def pair(source: str) -> Found:
+    loop = source_of(ROWS["40 KRR-ST"])
+    pairs_of = run(source.replace("size=16", "size=8"))["pairs_of"]
+    return page_pairs(loop, lambda Bx, Cx, By, Cy: pairs_of(Bx.flatten(1), Cx, By, Cy), list(FIRST.values()))
 
 
 # -- 45: ReLA's training and its targets
@@ -694,8 +702,8 @@ ROWS: dict[str, Row] = {
         ("alpha * images.detach() +", "images.detach() +"),
         taped=True,
     ),
-    "40 KRR-ST": Row("40_bases", distil, distilled, ("adam.step(), falling.step(), ", "adam.step(), "), tolerance=1e-7),
-    "41 Boost": Row("41_views", pair, paired, ("falling.step()", "None")),
+    "40 KRR-ST": Row("40_bases", distil, distilled, ("falling.step()", "None"), tolerance=1e-7, taped=True),
+    "40 Boost": Row("40_bases", pair, paired, ("range(4)", "(0, 2, 1, 3)"), tag="views", tolerance=1e-7, taped=True),
     "45 ReLA": Row("45_representations", represent, represented, ("if step in (0, switch)", "if step in (0,)")),
     "50 KIP": Row("50_kernels", learn, learned, ("ridge * K", "0 * K")),
     "60 DD": Row(

@@ -1,22 +1,17 @@
-"""Lesson 40: the checks of its exercises. What it runs stands in the notebook and in `shared.unlabelled`."""
+"""Lesson 40: the checks of its exercises."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from ...core import randomness
-from ...distilled import bases, factorisation
+from ...distilled.storage_budget import Factorised, plain_floats
 from ...methods import kernel_ridge
 from ..answers import called
-from ..shared import unlabelled
-
-LEFT = 0.03  # of the squares of held-out images
-_MOST = 192  # numbers of a half-size image
 
 
 def check_targets(answer: Any) -> tuple[bool, str]:
@@ -45,67 +40,24 @@ def check_targets(answer: Any) -> tuple[bool, str]:
     )
 
 
-@functools.cache
-def held_out_errors() -> list[float]:
-    """What the first 0, 1, 2 ... half-size bases of a thousand training images leave of the held-out half-size images."""
-    data = unlabelled.images()
-    seen, held_out = (
-        factorisation.downsampled(data.normalised(torch.arange(1000), split), scale=2) for split in ("train", "test")
-    )
-    first = bases.principal_bases(seen, count=_MOST - 1).bases
-    coefficients = factorisation.project(held_out, first).double()
-    # The bases are orthonormal: each takes its own squares away.
-    left = held_out.double().square().sum() - coefficients.square().sum(0).cumsum(0)
-    return [1.0, *(left / held_out.double().square().sum()).tolist()]
+def check_pairs(answer: Any) -> tuple[bool, str]:
+    """Exercise 2: m of CIFAR, N = 100, U = V = 200, s = 2, three views, h = 4."""
+    sizes = Factorised()
+    floats = 100 * sizes.image_floats
+    right = sizes.largest_count(floats)
+    if not isinstance(answer, int) or isinstance(answer, bool):
+        return False, "Give one whole number: how many pairs fit into 307,200 floats."
+    known = {
+        right: f"114 pairs take {sizes.bill(right).total:,} of {floats:,} floats.",
+        sizes.replace(shift="same").largest_count(floats): "The three networks Q_a take 5,412 floats. Count them.",
+        sizes.replace(representation_mean=True).largest_count(floats): "That is right where the mean is stored too; the paper does not.",
+        floats // (plain_floats(1, image_floats=sizes.image_floats, representation_floats=512)): (
+            "So many plain pairs fit. Here images and representations are sums of bases."
+        ),
+        right + 1: "Nearly: one pair too many is over the budget. Round down.",
+    }  # fmt: skip
+    bases = "First the bases: 200 x 3 x 16 x 16 and 200 x 512 floats. What is left goes to the networks, and to 400 floats for each pair."
+    return answer == right, known.get(answer, bases)
 
 
-def check_bases(answer: Any) -> tuple[bool, str]:
-    """Exercise 2: the least number of half-size bases that leave at most `LEFT` of the squares of held-out images."""
-    if not isinstance(answer, int) or isinstance(answer, bool) or not 1 <= answer < _MOST:
-        return False, f"Give a whole number of bases, from 1 to {_MOST - 1}."
-    here, fewer = held_out_errors()[answer], held_out_errors()[answer - 1]
-    if here > LEFT:
-        return False, f"{answer} bases leave {here:.4f} of the held-out squares: more than {LEFT}."
-    if fewer <= LEFT:
-        return False, f"{answer} bases leave {here:.4f}, but {answer - 1} leave {fewer:.4f}: fewer are enough."
-    return True, f"{answer} bases leave {here:.4f} of the held-out squares, {answer - 1} leave {fewer:.4f}."
-
-
-def fresh_share(trained: Sequence[int], most: int, drawn: Sequence[int], reset: bool) -> float:
-    """The share of outer steps that meet a network which has learned nothing.
-
-    Args:
-        trained: the steps that each network has done before; at `most` it is drawn anew. drawn: which network each outer step takes.
-        reset: whether its counter then begins at 0, or stays at `most`.
-    """
-    counters, learned, fresh = list(trained), list(trained), 0
-    for index in drawn:
-        fresh += learned[index] == 0
-        if counters[index] < most:
-            counters[index], learned[index] = counters[index] + 1, learned[index] + 1
-        else:
-            counters[index], learned[index] = (0 if reset else most), 0
-    return fresh / len(drawn)
-
-
-def check_fresh(answer: Any) -> tuple[bool, str]:
-    """Exercise 3: `fresh_share` as a function (trained, most, drawn, reset)."""
-    draw = randomness.generator(40, 3, "exercise")
-    for reset in (True, False):
-        trained = torch.randint(1, 20, (4,), generator=draw).tolist()
-        drawn = torch.randint(4, (400,), generator=draw).tolist()
-        found, problem = called(answer, list(trained), 20, list(drawn), reset, of="(trained, most, drawn, reset)")
-        if problem:
-            return False, problem
-        if isinstance(found, bool) or not isinstance(found, int | float):
-            return False, "Return one number, a share between 0 and 1."
-        right = fresh_share(trained, 20, drawn, reset)
-        if abs(found - right) > 1e-9:
-            words = "set to 0" if reset else "left as it is"
-            return False, f"With the counter {words} the share is {right:.3f} in a test run; yours is {found:.3f}."
-    return True, "Forget to set the counter back, and soon nearly every outer step meets a network that knows nothing."
-
-
-CHECKS: dict[str, Callable[[Any], tuple[bool, str]]] = {
-    "targets": check_targets, "bases": check_bases, "counter": check_fresh,
-}  # fmt: skip
+CHECKS: dict[str, Callable[[Any], tuple[bool, str]]] = {"targets": check_targets, "pairs": check_pairs}

@@ -1,348 +1,236 @@
-"""What the laboratory of sets without labels knows: settings, runs of KRR-ST and Boost, and what their sets are worth."""
+r"""What the laboratory of bases knows: principal bases at every scale, and what the first ones leave of images and representations.
+
+e(U) = sum_n |x_n - o - sum_{k<=U} c_nk d_k|^2 / sum_n |x_n|^2     errors_of_first: for all U at once
+
+d_k = D(b_k) are the bases as they are shown, o the mean where it is added again. With M_k = sum_n c_nk <x_n - o, d_k> and
+H_kl = sum_n c_nk c_nl <d_k, d_l>, the sum on top is sum_n |x_n - o|^2 - 2 sum_{k<=U} M_k + sum_{k,l<=U} H_kl.
+"""
 
 from __future__ import annotations
 
-import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
-from types import ModuleType
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from ... import networks
 from ...core import errors, randomness
-from ...core.parameters import narrowed, parameter, with_default
+from ...core.parameters import Parameters, narrowed, parameter
 from ...data import ImageData
-from ...data.predefined_views import NAMES, Kind
-from ...distilled import DistilledSet
-from ...distilled.bases import rank
-from ...evaluation import embeddings, probe
-from ...evaluation.probing import checked_reading
-from ...methods import boost, krr_st
-from ...methods import representation_selection as selection
-from ...networks import Network, NetworkSpec
-from ...runs import Frame, Keep, Run, Runs
-from ...runs import process as driver
-from ...runs.process import Inputs
-from ...training import pretraining
+from ...data.images import Split
+from ...distilled import bases as principal
+from ...distilled import factorisation
+from ...distilled.bases import PrincipalBases
+from ...networks import Network
 
-KRR_ST, BOOST = "KRR-ST", "Boost"
-PROCESSES: dict[str, ModuleType] = {KRR_ST: krr_st, BOOST: boost}
-UNTRAINED = "untrained network"
-_FRAMES = 24  # of a run, its first not counted
-_SHOWN = 40  # frames as they look: of 100 images of 32 px with four views 4 MB each
-_ON_MAP = 400  # real images
-_SCALES = (1, 2, 4, 8)
-_OF_FACTORS = (
-    "image_bases",
-    "representation_bases",
-    "scale",
-    "bases_start",
-    "coefficients_start",
-    "augmentation",
-    "shift",
-    "hidden",
-)
-_NETWORK = networks.spec("convnet", width=16, growth=2)
-_TEACHING = "teaching: 16 pixels, half a minute"
-
-Watch = Callable[[str, float], None]
+TRAINING, HELD_OUT = "training", "held-out"
+SPLITS: dict[str, Split] = {TRAINING: "train", HELD_OUT: "test"}
+PROJECTED, STORED, NOT_CENTRED, LOST = "projected", "stored", "not centred", "lost"
+WAYS = {
+    PROJECTED: "centred bases, and the mean goes into the coefficients",
+    STORED: "the mean is taken off, stored and added again",
+    NOT_CENTRED: "the bases are not centred, and the first is nearly the mean",
+    LOST: "the mean is taken off and forgotten",
+}
+"""What may become of the mean, as in `factorisation`'s table."""
+NOTHING, DIFFERENCE = "nothing", "difference"
+PICTURED = 10  # images on a page
+_PAGES = 30  # at most
+_MOST_NUMBERS = 13_000_000  # in all images together: 100 MB as float64, and seconds for their bases
 
 
-def _slider(default: int, low: int, high: int, *, of: type[krr_st.Config], name: str) -> Any:
-    """A field of a method's config with a teaching default and a logarithmic slider."""
-    field = with_default(of, name, default, source=_TEACHING)
-    told = dataclasses.replace(field.metadata["parameter"], explorable=(low, high), scale="log")
-    return dataclasses.field(default=default, metadata={"parameter": told})
+def _count(default: int, symbol: str, words: str) -> Any:
+    return parameter(default, symbol=symbol, range=(1, 10**6), scale="log", explorable=(1, 1000), help=words)
+
+
+def _choice(default: str, choices: Iterable[str], words: str) -> Any:
+    return parameter(default, choices=tuple(choices), explorable=True, help=words)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(boost.Config):
-    """The hyper-parameters of both methods as a reader moves them, and what is looked at; defaults are the teaching presets."""
+class Settings(Parameters):
+    """How many bases of which kind are used, and which images are shown; `World` narrows it to what its data allow."""
 
-    method: str = parameter(
-        BOOST,
-        choices=tuple(PROCESSES),
-        explorable=True,
-        help="Whole images and representations, or bases, coefficients and views.",
+    bases: int = _count(50, "U", "How many of the first image bases are used.")
+    scale: int = parameter(
+        2, symbol="s", range=(1, 10**6), source="Boost, A.1", help="By how much the bases are smaller on each side."
     )
-    budget: int = _slider(20, 5, 100, of=krr_st.Config, name="budget")
-    image_bases: int = _slider(40, 1, 200, of=boost.Config, name="image_bases")
-    representation_bases: int = _slider(24, 1, 200, of=boost.Config, name="representation_bases")
-    hidden: int = _slider(4, 1, 64, of=boost.Config, name="hidden")
-    iterations: int = _slider(300, 10, 1000, of=krr_st.Config, name="iterations")
-    learning_rate: float = with_default(krr_st.Config, "learning_rate", 1e-2, source=_TEACHING)
-    network: NetworkSpec = parameter(_NETWORK, source=_TEACHING, help="Architecture of the inner networks.")
-    pool_size: int = with_default(krr_st.Config, "pool_size", 3, source=_TEACHING)
-    pool_steps: int = with_default(krr_st.Config, "pool_steps", 50, source=_TEACHING)
-    batch_size: int = with_default(krr_st.Config, "batch_size", 256, source=_TEACHING)
-    augmentation: Kind = with_default(boost.Config, "augmentation", "none", source=_TEACHING)  # noqa: RUF009
-    all_views: bool = parameter(False, explorable=True, help="Whether the views of every image are shown below it.")
-    step: int | None = parameter(
-        None, range=(0, None), help="After which update, those of the pool counted; None is the newest there is."
+    image_mean: str = _choice(PROJECTED, WAYS, "; ".join(f"{name}: {meaning}" for name, meaning in WAYS.items()) + ".")
+    split: str = _choice(HELD_OUT, (HELD_OUT, TRAINING), "Images the bases have not seen, or have.")
+    page: int = parameter(1, range=(1, 10**6), help="Which images are shown.")
+    below: str = _choice(
+        DIFFERENCE,
+        (NOTHING, DIFFERENCE),
+        "The third row: what is made less the image (grey is none).",
+    )
+    representation_bases: int = _count(
+        20, "V", "How many of the first bases of the teacher's representations are used."
     )
 
-    @property
-    def config(self) -> krr_st.Config:
-        """What the method is given. What plays no part has its default, so that equal runs are known to be equal."""
-        process = PROCESSES[self.method]
-        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(process.Config)}
-        defaults = {field.name: field.default for field in dataclasses.fields(process.Config)}
-        return process.Config(**fields | {name: defaults[name] for name in self.unused if name in fields})
 
-    @property
-    def unused(self) -> tuple[str, ...]:
-        """The settings that play no part beside the others."""
-        if self.method == KRR_ST:
-            return _OF_FACTORS
-        if self.augmentation == "none":
-            return ("shift", "hidden")
-        return () if self.shift == "networks" else ("hidden",)
-
-
-class Looks:
-    """What a frame looks like.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Fitted:
+    """All bases of some points, and what the first ones leave.
 
     Attributes:
-        images: uint8 [A + 1, m, c, h, w], the images themselves first. targets: float32 [A + 1, m, d].
+        bases: [K, *shape], K the rank of the points. taken_off: [*shape], before the points are projected; added: after; None: nothing.
+        shares: float64 [K], of the variance. effective_rank: of it. errors: split -> float64 [K], e(U) at U - 1.
+        scaling: split -> what scaling down and up alone leaves: less cannot be left.
     """
 
-    def __init__(self, images: Tensor, targets: Tensor, normalised: Tensor, teacher: Network) -> None:
-        self.images, self.targets, self._normalised, self._teacher = images, targets, normalised, teacher
+    bases: Tensor
+    taken_off: Tensor | None
+    added: Tensor | None
+    shares: np.ndarray
+    effective_rank: float
+    errors: dict[str, np.ndarray]
+    scaling: dict[str, float]
 
-    @cached_property
-    def representations(self) -> Tensor:
-        """The teacher's, of the images as they are now, float32 [m, d]. Asked for after the images have been shown."""
-        return networks.predict(self._teacher, self._normalised).features
+    def used(self, count: int) -> int:
+        """As many as are asked for, or all."""
+        return min(count, len(self.bases))
 
-
-@dataclass(frozen=True, eq=False)
-class Places:
-    """Where representations lie on a map of the real ones: float32 [n, 2] each."""
-
-    real: Tensor
-    targets: Tensor
-    targets_of_views: Tensor
-    representations: Tensor
-
-
-@dataclass(frozen=True)
-class Score:
-    """One network: what it learned from, of how many images (0: of none), and a linear probe's test accuracy on each dataset."""
-
-    words: str
-    pairs: int
-    accuracies: tuple[float, ...]
+    def error(self, split: str, count: int) -> float:
+        """e(U) of the first `count` bases, or of all."""
+        return float(self.errors[split][self.used(count) - 1])
 
 
 class World:
-    """Data, a teacher without labels, and how networks learn from what is distilled.
+    """Images, what bases make of them, and a teacher's representations of them.
 
     Args:
-        data, teacher: what is distilled; the teacher's features are its targets, its labels are never asked.
-        config: where the controls start, of KRR-ST or of Boost; default Boost's teaching preset.
-        other: images of the same shape, for the probe of what was learned (`ddlab.data.aligned`).
-        pretraining: how fresh networks learn from a set; default 300 epochs of the architecture of the inner networks.
-        candidates: strengths of the probe, of which the best is taken on held-out images, as of `evaluation.probe`.
+        data: bases come from its training images; its test images are held out.
+        teacher: a network for these images, with labels or without; None: images alone.
+        images: of each split, drawn at random, at most; fewer where they are large, and the laboratory says how many.
+        settings: what is shown first, as the laboratory's own text says it, such as "bases=20,scale=4".
 
     Attributes:
-        features: float32 [n, d], the teacher's representations of the training images. sample: which of them are on the map.
-        datasets: name -> images that probes learn from and are tested on; the distilled one first.
-
-    Raises:
-        DDLabError: settings that the method refuses, or `other` of another shape.
+        images: split -> float32 [n, c, h, w], normalised, drawn without regard to their class. scales: which a reader may choose.
+        representations: "teacher" and "untrained" -> split -> [n, d]; empty without a teacher.
     """
 
     def __init__(
-        self,
-        data: ImageData,
-        teacher: Network,
-        config: krr_st.Config | None = None,
-        *,
-        other: ImageData | None = None,
-        pretraining: pretraining.Config | None = None,
-        candidates: Sequence[float] | None = None,
+        self, data: ImageData, teacher: Network | None = None, *, images: int = 1000, settings: str = ""
     ) -> None:
-        if config is not None and type(config) not in (krr_st.Config, boost.Config):
-            allowed = "a Config of kernel_ridge_self_supervised or parameterised_self_supervised, or None"
-            errors.fail("config", allowed, config)
         self.data = errors.check_instance("data", data, ImageData, "an ImageData")
-        self.inputs = Inputs(data=data, teachers=(errors.check_instance("teacher", teacher, Network, "a Network"),))
-        self.teacher = self.inputs.teachers[0]
-        self.features = krr_st.teacher_features(self.inputs)
-        draw = randomness.generator(0, 0, "real images on the map")
-        self.sample = torch.randperm(len(self.features), generator=draw)[:_ON_MAP]
-        self.start = first_settings(data, self.features, config)
-        self.learning, self.candidates = _checked_learning(pretraining, self.start.network), candidates
-        self.datasets = {data.name: data} | _checked_other(other, data)
-        for each in self.datasets.values():
-            checked_reading(each, kind="linear", candidates=candidates, held_out=0.1, seeds=(self.learning.seed,))
-        self.looks = functools.lru_cache(_SHOWN)(self._looks)
-        self.places = functools.lru_cache(_SHOWN)(self._places)
-        self._map = functools.cache(self._fitted_map)
-        self._runs = Runs()
+        errors.check_integer("images", images, 2, 3000)
+        errors.check_text("settings", settings)
+        errors.check_instance("teacher", teacher, (Network, type(None)), "a Network or None")
+        shape = data.channels, data.image_size
+        if teacher is not None and (teacher.spec.channels, teacher.spec.image_size) != shape:
+            allowed = f"a network for {data.channels} channels and {data.image_size} pixels, like the images"
+            errors.fail("teacher", allowed, teacher)
+        most = min(images, max(2, _MOST_NUMBERS // data.train_images[0].numel()))
+        self.images = {split: _drawn(data, name, most) for split, name in SPLITS.items()}
+        known = {} if teacher is None else {"teacher": teacher, "untrained": networks.initialise(teacher.spec, seed=0)}
+        self.representations = {
+            name: {split: networks.predict(network, values).features for split, values in self.images.items()}
+            for name, network in known.items()
+        }
+        self.scales = scales(data)
+        pages = min(max(min(map(len, self.images.values())) // PICTURED, 1), _PAGES)
+        allowed = {"scale": self.scales, "page": tuple(range(1, pages + 1))}
+        if teacher is None:  # a choice of one thing is none
+            allowed |= {"representation_bases": (20,)}
+        self.start = narrowed(Settings, **allowed).from_string(settings)
+        self._bases = functools.cache(self._all_bases)
+
+    def fitted(self, of: int | str, way: str, *, watch: Callable[[str, float], None]) -> Fitted:
+        """All bases of the images at a scale, or of the representations of a network, and what they leave of both splits."""
+        watch(f"bases of {of}" if isinstance(of, str) else f"bases at scale {of}", 0.0)
+        (points, scale), found = self._points(of), self._bases(of, way != NOT_CENTRED)  # three of the ways share them
+        mean, shown = large(found.mean[None], scale)[0], large(found.bases, scale)
+        taken_off = found.mean if way in (STORED, LOST) else None
+        left, scaling = {}, {}
+        for split, values in points.items():
+            reduced = small(values, scale)
+            coefficients = factorisation.project(reduced, found.bases, mean=taken_off)
+            left[split] = errors_of_first(values, shown, coefficients, mean if way == STORED else None)
+            scaling[split] = float(factorisation.relative_squared_error(values, large(reduced, scale)))
+        return Fitted(
+            bases=found.bases,
+            taken_off=taken_off,
+            added=found.mean if way == STORED else None,
+            shares=found.explained.numpy(),
+            effective_rank=principal.effective_rank(found.variances),
+            errors=left,
+            scaling=scaling,
+        )
+
+    def made(self, found: Fitted, scale: int, count: int, split: str, page: int) -> tuple[Tensor, Tensor]:
+        """The images of a page and what the first `count` bases make of them, uint8 [k, c, h, w] each."""
+        images, kept = self.images[split][(page - 1) * PICTURED : page * PICTURED], found.bases[:count]
+        coefficients = factorisation.project(small(images, scale), kept, mean=found.taken_off)
+        made = factorisation.decoded(coefficients, kept, scale=scale, mean=found.added)
+        return self.data.to_uint8(images), self.data.to_uint8(made)
+
+    def most(self) -> dict[str, tuple[int, int]]:
+        """No more bases than there are images, numbers in an image, or numbers in a representation."""
+        most = {"bases": (1, min(self.images[TRAINING].flatten(1).shape))}
+        if self.representations:
+            most["representation_bases"] = (1, self.representations["teacher"][TRAINING].shape[1])
+        return most
 
     @property
-    def runs(self) -> list[Run]:
-        """Those that steps were done of, the newest first."""
-        return [run for run in self._runs if run.started]
-
-    def run(self, settings: Settings) -> Run:
-        """The run of these settings, as far as it has come; its frames hold what is distilled, name -> tensor."""
-        config, keep = _what_runs(settings)
-        return self._runs.get(process_of(config), config, self.inputs, keep)
-
-    def check(self, settings: Settings) -> None:
-        """Make the set before any step, which refuses what the method refuses."""
-        self.run(settings).begin()
-
-    # -- what a frame looks like
-
-    def real(self, run: Run) -> Tensor:
-        """uint8 [m, c, h, w]: the real images that images or coefficients began as."""
-        return self.data.train_images[krr_st.real_indices(len(self.features), pairs(run), seed=run.config.seed)]
-
-    def _looks(self, config: krr_st.Config, frame: Frame) -> Looks:
-        views = len(NAMES[config.augmentation]) if isinstance(config, boost.Config) else 1
-        with torch.no_grad():
-            made = (
-                boost.pairs(config, frame.content) if isinstance(config, boost.Config) else krr_st.pairs(frame.content)
-            )
-            images, targets = (part.unflatten(0, (views, -1)) for part in made)
-        pixels = self.data.to_uint8(images.flatten(0, 1)).cpu().unflatten(0, (views, -1))
-        return Looks(pixels, targets.cpu(), images[0].clone(), self.teacher)
-
-    def _places(self, config: krr_st.Config, frame: Frame) -> Places:
-        embedding, looks = self._map(), self.looks(config, frame)
-        groups = (looks.targets[0], looks.targets[1:].flatten(0, 1), looks.representations.cpu())
-        placed = embedding.transform(torch.cat(groups)).split([len(group) for group in groups])
-        return Places(embedding.positions["real"], *placed)
-
-    def _fitted_map(self) -> embeddings.Embedding:
-        return embeddings.fit({"real": self.features[self.sample].cpu()}, embeddings.Config(kind="pca"), announce=None)
-
-    # -- what a set is worth
-
-    def distilled(self, run: Run, frame: Frame) -> DistilledSet:
-        """The set of a frame, as the method finishes it: with the model of the shifts, whose networks take a second."""
-        state = dataclasses.replace(run.state(), step=frame.step, parameters=frame.content)
-        return run.process.finish(run.config, self.inputs, state)
-
-    def untrained(self, *, watch: Watch) -> Score:
-        """The network that all others begin as."""
-        size, data = self.features.shape[1], self.data
-        spec = dataclasses.replace(
-            self.learning.network, channels=data.channels, classes=size, image_size=data.image_size
-        )
-        return self._score(UNTRAINED, 0, networks.initialise(spec, seed=self.learning.seed), watch)
-
-    def random_real(self, budget: int, *, watch: Watch) -> Score:
-        """As many random real images as the budget has, with their representations."""
-        chosen = driver.run(selection, selection.Config(budget=budget, seed=self.learning.seed), self.inputs)
-        words = f"{budget} random real images, their representations"
-        return self._score(words, budget, self._learned(chosen, "real images", watch), watch)
-
-    def learned(self, run: Run, frame: Frame, words: str, *, watch: Watch) -> Score:
-        """The set of a frame."""
-        watch(f"{name_of(run.config)}: the set", 0.0)
-        made = self.distilled(run, frame)
-        return self._score(words, len(made), self._learned(made, words, watch), watch)
-
-    def _learned(self, distilled: DistilledSet, words: str, watch: Watch) -> Network:
-        inputs = Inputs(distilled=distilled, device=self.inputs.device)
-        return driver.run(
-            pretraining, self.learning, inputs, on_step=lambda step: watch(words, step.index / step.total)
+    def counts(self) -> str:
+        """What the numbers are of."""
+        seen, held_out = (f"{len(self.images[s])} of {len(self.data.images(name))}" for s, name in SPLITS.items())
+        return (
+            f"The bases come from {seen} training images, drawn at random; errors are those of all of them, or of {held_out} "
+            "held-out images. Upright lines stand at the numbers of bases that are chosen."
         )
 
-    def _score(self, words: str, images: int, network: Network, watch: Watch) -> Score:
-        accuracies = []
-        for name, each in self.datasets.items():
-            watch(f"probe on {name}", 1.0)
-            options: dict[str, Any] = {"candidates": self.candidates, "seeds": (self.learning.seed,)}
-            accuracies.append(
-                probe(network, each, kind="linear", device=self.inputs.device, keep=False, **options).mean
-            )
-        return Score(words, images, tuple(accuracies))
+    def _points(self, of: int | str) -> tuple[dict[str, Tensor], int]:
+        return (self.representations[of], 1) if isinstance(of, str) else (self.images, of)
+
+    def _all_bases(self, of: int | str, centred: bool) -> PrincipalBases:
+        points, scale = self._points(of)
+        seen = small(points[TRAINING], scale)
+        return principal.principal_bases(seen, count=max(principal.rank(seen, centred=centred), 1), centred=centred)
 
 
-def process_of(config: krr_st.Config) -> Any:
-    """The method whose config this is."""
-    return boost if isinstance(config, boost.Config) else krr_st
+def errors_of_first(points: Tensor, shown: Tensor, coefficients: Tensor, offset: Tensor | None) -> np.ndarray:
+    """Relative squared errors e(U) of the first U = 1 ... K bases, float64 [K]; see the module.
 
-
-def name_of(config: krr_st.Config) -> str:
-    """ "KRR-ST" or "Boost"."""
-    return BOOST if isinstance(config, boost.Config) else KRR_ST
-
-
-def pairs(run: Run) -> int:
-    """m: images of the set, each with its target."""
-    return len(run.frames[0].content["images" if name_of(run.config) == KRR_ST else "image_coefficients"])
-
-
-def iteration(run: Run, step: int) -> int:
-    """How many outer steps are done after `step` updates; those before fill the pool."""
-    return max(step - (run.total - run.config.iterations), 0)
-
-
-def outer_losses(run: Run) -> tuple[float, ...]:
-    """The outer loss of each outer step so far, before it."""
-    return tuple(loss for phase, _, loss in run.notes if phase == "outer")
-
-
-@functools.lru_cache(256)  # every view asks at every drawing
-def _what_runs(settings: Settings) -> tuple[krr_st.Config, Keep]:
-    """The config, and what is kept: the set before any step and after some outer steps, and every loss."""
-    config = settings.config
-    filling = krr_st.filling_steps(config)
-    steps = tuple(step + filling if step else 0 for step in kept_iterations(config.iterations))
-    return config, Keep(steps, _distilled, _noted)
-
-
-def kept_iterations(iterations: int) -> tuple[int, ...]:
-    """The outer steps after which the set is kept: the first, the last, and some between them.
-
-    >>> kept_iterations(4)
-    (0, 1, 2, 3, 4)
+    Args:
+        points: [n, *shape]. shown: d_k, [K, *shape]. coefficients: [n, K]. offset: [*shape] that is added, or None.
     """
-    return tuple(sorted({round(iterations * part / _FRAMES) for part in range(_FRAMES + 1)}))
+    values, directions, given = points.flatten(1).double(), shown.flatten(1).double(), coefficients.double()
+    total = values.square().sum()
+    if not float(total) > 0:
+        errors.fail("points", "not 0 everywhere", points)
+    left = values if offset is None else values - offset.flatten().double()
+    cross = ((left @ directions.T) * given).sum(0).cumsum(0)
+    products = (directions @ directions.T) * (given.T @ given)
+    # Of the block k, l <= U: what row and column U add to the block before it.
+    block = (2 * products.tril(-1).sum(1) + products.diagonal()).cumsum(0)
+    squared = left.square().sum() - 2 * cross + block
+    return (squared / total).clamp(min=0).numpy()
 
 
-def _distilled(config: krr_st.Config, inputs: Inputs, state: krr_st.State, trace: Any) -> dict[str, Tensor]:
-    return state.parameters
+def scales(data: ImageData) -> tuple[int, ...]:
+    """The scales a reader may choose: up to five numbers that divide height and width and leave 2 pixels."""
+    height, width = data.image_size
+    divide = [s for s in range(1, min(height, width) // 2 + 1) if height % s == 0 and width % s == 0]
+    return tuple(divide[:5]) or (1,)
 
 
-def _noted(state: krr_st.State, trace: krr_st.Trace) -> tuple[str, int, float]:
-    driver.check_finite("the run", state.step, trace, state.parameters)
-    return trace.phase, trace.network, float(trace.loss)
+def small(points: Tensor, scale: int) -> Tensor:
+    """1 / scale as high and wide; at 1 also points that are no images."""
+    return points if scale == 1 else factorisation.downsampled(points, scale=scale)
 
 
-def first_settings(data: ImageData, features: Tensor, config: krr_st.Config | None) -> Settings:
-    """The settings that a config gives, or those of a reader who has none, which fit the images and their features [n, d]."""
-    fitting = tuple(scale for scale in _SCALES if all(side % scale == 0 for side in data.image_size))
-    kind = narrowed(Settings, scale=fitting)
-    if config is None:
-        most = min(data.train_images[0].numel() // 4, len(features) - 1)
-        bases = min(24, rank(features[:1000], centred=False))
-        return kind(image_bases=min(40, most), representation_bases=bases, scale=fitting[:2][-1])
-    fields: dict[str, Any] = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
-    return kind(**{"scale": fitting[:2][-1]} | fields | {"method": name_of(config)})
+def large(points: Tensor, scale: int) -> Tensor:
+    """scale times as high and wide; at 1 also points that are no images."""
+    return points if scale == 1 else factorisation.upsampled(points, scale=scale)
 
 
-def _checked_learning(config: Any, network: NetworkSpec) -> pretraining.Config:
-    errors.check_instance("pretraining", config, (pretraining.Config, type(None)), "a pretraining Config or None")
-    return pretraining.Config(network=network, epochs=300) if config is None else config
-
-
-def _checked_other(other: ImageData | None, data: ImageData) -> dict[str, ImageData]:
-    if other is None:
-        return {}
-    errors.check_instance("other", other, ImageData, "an ImageData or None")
-    if (other.channels, other.image_size) != (data.channels, data.image_size):
-        wanted = f"of {data.channels} channels and {data.image_size} pixels, like data (ddlab.data.aligned)"
-        errors.fail("other", wanted, (other.channels, other.image_size))
-    return {other.name if other.name != data.name else f"other {other.name}": other}
+def _drawn(data: ImageData, split: Split, most: int) -> Tensor:
+    """Some images, whatever their classes: in files those of one class often stand together."""
+    count = len(data.images(split))
+    chosen = torch.randperm(count, generator=randomness.generator(0, stream=f"images for bases, {split}"))[:most]
+    return data.normalised(chosen, split)

@@ -1,458 +1,320 @@
-"""The laboratory of self-supervised distillation, driven in Python: what it shows is what the methods make, at every step."""
+"""The laboratory of bases, driven in Python: its errors are those of images made one by one, and what moves and what stays."""
 
 from __future__ import annotations
 
-import time
+import io
+import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from PIL import Image
+from torch import Tensor
 
-from ddlab import evaluation, networks
-from ddlab.core.errors import DDLabError
+from ddlab import networks
 from ddlab.data import ImageData
-from ddlab.explorers import Laboratory
-from ddlab.explorers.lab import Known
-from ddlab.figures import alt_text, encode_grid
+from ddlab.distilled import bases, factorisation
+from ddlab.explorers import Laboratory, Value
+from ddlab.explorers.stops import round_numbers
+from ddlab.figures import alt_text
 from ddlab.lessons.bases.lab import (
-    SelfSupervisedLab,
-    bill_figure,
-    label,
-    map_figure,
-    outer_curve,
-    score_table,
-    strip,
+    BasesLab,
+    error_curves,
+    picture,
+    representation_errors,
+    representation_spectrum,
+    spectrum,
 )
 from ddlab.lessons.bases.world import (
-    BOOST,
-    KRR_ST,
-    Settings,
+    HELD_OUT,
+    LOST,
+    NOT_CENTRED,
+    PROJECTED,
+    STORED,
+    TRAINING,
+    WAYS,
+    Fitted,
     World,
-    iteration,
-    kept_iterations,
-    outer_losses,
-    pairs,
+    errors_of_first,
+    scales,
 )
-from ddlab.methods import boost, krr_st
-from ddlab.methods import representation_selection as selection
 from ddlab.networks import Network
-from ddlab.runs import Run
-from ddlab.runs import process as driver
-from ddlab.runs.process import Inputs
-from ddlab.training import pretraining
 from tests.support import made_data, refuses
-
-INNER = networks.spec("convnet", width=2, depth=2)
-SMALL = boost.Config(
-    budget=12, image_bases=6, representation_bases=3, hidden=2, network=INNER, pool_size=2, pool_steps=4, iterations=6, batch_size=16,
-    learning_rate=1e-2,
-)  # fmt: skip
-PLAIN = krr_st.Config(
-    budget=6, network=INNER, pool_size=2, pool_steps=4, iterations=6, batch_size=16, learning_rate=1e-2
-)
-PRETRAINING = pretraining.Config(network=INNER, epochs=3)
 
 
 @pytest.fixture(scope="module")
 def data() -> ImageData:
-    return made_data(size=8, train=60)
+    return made_data(size=8, channels=3, train=12, test=8)
 
 
 @pytest.fixture(scope="module")
 def teacher(data: ImageData) -> Network:
-    return networks.initialise(networks.spec("convnet", width=4, depth=2).for_data(data), seed=0)
+    return networks.initialise(networks.spec("convnet", width=4, depth=2).for_data(data), seed=1)
 
 
 @pytest.fixture
-def lab(data: ImageData, teacher: Network) -> Iterator[Laboratory]:
-    made = SelfSupervisedLab(data, teacher, SMALL, pretraining=PRETRAINING, candidates=(1e-2,))
+def explorer(data: ImageData) -> Iterator[Laboratory]:
+    made = BasesLab(data, settings="bases=7")
     yield made
     made.close()
 
 
-def by_itself(data: ImageData, teacher: Network, config: krr_st.Config) -> tuple[list[Any], list[driver.Step]]:
-    """The methods' own run: what is distilled after every outer step, and all steps."""
-    process: Any = boost if isinstance(config, boost.Config) else krr_st
-    inputs = Inputs(data=data, teachers=(teacher,))
-    taken = list(driver.steps(process, config, inputs))
-    first = driver.start(process, config, inputs)
-    return [first.parameters, *(step.state.parameters for step in taken if step.trace.phase == "outer")], taken
+@pytest.fixture
+def taught(data: ImageData, teacher: Network) -> Iterator[Laboratory]:
+    made = BasesLab(data, teacher, settings="bases=7,representation_bases=3")
+    yield made
+    made.close()
 
 
-# -- the view
-
-
-def test_settings_that_play_no_part_are_the_same_run() -> None:
-    assert Settings().augmentation == "none" and Settings().unused == ("shift", "hidden")
-    view = Settings(augmentation="rotation")
-    assert view.config == boost.Config.teaching(image_bases=40, representation_bases=24, budget=20)
-    assert view.replace(method=KRR_ST).config == krr_st.Config.teaching()
-    assert view.replace(method=KRR_ST, image_bases=7, hidden=9).config == krr_st.Config.teaching()
-    assert view.replace(shift="bias", hidden=9).config == view.replace(shift="bias").config
-    assert view.replace(augmentation="none", shift="same").config == view.replace(augmentation="none").config
-    assert view.replace(hidden=9).config != view.config != view.replace(shift="bias").config
-    assert view.replace(all_views=True, step=3).config == view.config
-
-
-@pytest.mark.parametrize("iterations", [1, 6, 24, 25, 300])
-def test_the_steps_that_are_kept(iterations: int) -> None:
-    steps = kept_iterations(iterations)
-    assert steps[0] == 0 and steps[-1] == iterations and list(steps) == sorted(set(steps)) and len(steps) <= 25
-
-
-# -- the runs
-
-
-@pytest.mark.parametrize(
-    "config", [SMALL, SMALL.replace(augmentation="none", shift="same"), PLAIN], ids=["boost", "no views", "krr"]
-)
-def test_frames_and_losses_are_the_methods_own(data: ImageData, teacher: Network, config: krr_st.Config) -> None:
-    world = World(data, teacher, config)
-    run, config = world.run(world.start).advance(), world.start.config  # what plays no part has its default
-    wanted, taken = by_itself(data, teacher, config)
-    filling = run.total - 6
-    assert [iteration(run, frame.step) for frame in run.frames] == list(kept_iterations(6)) and run.complete
-    for frame in run.frames:
-        own = wanted[iteration(run, frame.step)]
-        assert all(torch.equal(value, own[name]) for name, value in frame.content.items()), frame.step
-    assert list(outer_losses(run)) == [float(step.trace.loss) for step in taken if step.trace.phase == "outer"]
-    frame = run.at(filling + 4)
-    assert frame is not None and frame.step == filling + 4
-    middle, state = world.distilled(run, frame), taken[filling + 3].state
-    wanted_set = run.process.finish(config, world.inputs, state)
-    assert middle.fingerprint == wanted_set.fingerprint and middle.provenance == wanted_set.provenance
-    assert not middle.complete and world.distilled(run, run.frames[-1]).complete
-
-
-def test_what_a_frame_looks_like(data: ImageData, teacher: Network) -> None:
-    world = World(data, teacher, SMALL)
-    run = world.run(world.start).advance()
-    frame = run.frames[4]
-    looks = world.looks(run.config, frame)
-    images, targets = boost.pairs(SMALL, frame.content)
-    m = pairs(run)
-    assert m == boost.count_pairs(SMALL, world.inputs) and looks.images.shape == (4, m, 1, 8, 8)
-    assert torch.equal(looks.images.flatten(0, 1), data.to_uint8(images))
-    assert torch.equal(looks.targets.flatten(0, 1), targets)
-    torch.testing.assert_close(looks.representations, networks.predict(teacher, images[:m]).features)
-    chosen = krr_st.real_indices(len(data.train_labels), m, seed=0)
-    assert torch.equal(world.real(run), data.train_images[chosen])
-    places = world.places(run.config, frame)
-    known = world.features[world.sample].double()
-    axes = torch.linalg.svd(known - known.mean(0), full_matrices=False).Vh[:2]
-    wanted = (targets[:m].double() - known.mean(0)) @ axes.T
-    torch.testing.assert_close(places.targets.double().abs(), wanted.abs(), atol=1e-4, rtol=1e-3)
-    assert places.targets_of_views.shape == (3 * m, 2) and places.representations.shape == (m, 2)
-
-
-def test_a_run_that_is_not_finite_says_so_and_keeps_what_there_was(lab: Laboratory) -> None:
-    lab.panel.value = lab.panel.value.replace(learning_rate=1e3, iterations=1000)
-    button(lab).click()
-    with pytest.raises(DDLabError, match="finite"):
-        lab.runner.join()
-    assert isinstance(lab.error, DDLabError) and lab.progress.description == "at rest"
-    frame = run_of(lab).frames[-1]
-    assert all(bool(value.isfinite().all()) for value in frame.content.values())
-    moved(lab, learning_rate=1e-2)
-    assert lab.error is None
-
-
-# -- the explorer
-
-
-def button(lab: Laboratory, number: int = 0) -> Any:
-    """Run, or the second: pre-train and probe."""
-    return list(lab.buttons.values())[number]
-
-
-def run_of(lab: Laboratory) -> Run:
-    """The run on show."""
-    return lab.world.run(lab.settings)
-
-
-def iterations(lab: Laboratory) -> int:
-    """Its outer steps so far."""
-    return iteration(run_of(lab), run_of(lab).step)
-
-
-def moved(lab: Laboratory, **values: Any) -> None:
+def move(explorer: Laboratory, **values: Any) -> None:
     for name, value in values.items():
-        lab.panel[name].value = value
-    lab.runner.join()
-    lab.beside.join()
+        explorer.panel[name].value = value
+    explorer.runner.join()
 
 
-def distil(lab: Laboratory) -> None:
-    button(lab).click()
-    lab.runner.join()
+def fitted(explorer: Laboratory, of: int | str, way: str) -> Fitted:
+    """What the laboratory has found, or finds now."""
+    known = explorer.values.get(Value(explorer.world.fitted, of, way))
+    return fit(explorer.world, of, way) if known is None else known
 
 
-def test_a_setting_shows_at_once_what_the_set_is_before_any_step(
-    lab: Laboratory, data: ImageData, teacher: Network
-) -> None:
-    inputs = Inputs(data=data, teachers=(teacher,))
-    for changes in (
-        {},
-        {"image_bases": 5},
-        {"bases_start": "random"},
-        {"augmentation": "crop"},
-        {"scale": 1, "image_bases": 3},
-    ):
-        moved(lab, **changes)
-        config = lab.panel.value.config
-        assert config == SMALL.replace(
-            **{name: getattr(config, name) for name in ("image_bases", "bases_start", "augmentation", "scale")}
-        )
-        state = boost.init(config, inputs)
-        images, _ = boost.pairs(config, state.parameters)
-        m = len(state.parameters["image_coefficients"])
-        assert bytes(lab.widget(strip).value) == encode_grid(
-            torch.cat([lab.world.real(run_of(lab))[:10], data.to_uint8(images[:10])]),
-            10,
-            9,
-            row_labels=["real, at first", "distilled"],
-            gap=4,
-        )
-        bill = boost.factors(config, inputs).bill(m)
-        assert f"buys m = {m} images of {len(images) // m} views, which take {bill.total:,} floats" in lab.sentence
-        assert f"takes {bill.total:,}" in alt_text(lab.widget(bill_figure).figure) and "Press Run" in lab.sentence
-    assert lab.runner.thread is None, "nothing was computed elsewhere"
+def fit(world: World, of: int | str, way: str) -> Fitted:
+    return world.fitted(of, way, watch=lambda words, share: None)
 
 
-def test_a_run_is_shown_at_every_step(lab: Laboratory, data: ImageData) -> None:
-    moved(lab, all_views=True)
-    distil(lab)
-    assert lab.sentence.endswith("This run is finished.") and button(lab).disabled
-    for index, step in enumerate(kept_iterations(6)):
-        lab.slider.index = index
-        frame = run_of(lab).frames[index]
-        assert lab.panel.value.step == (None if step == 6 else frame.step) and lab.widget(outer_curve).cursor == step
-        shown = lab.world.looks(run_of(lab).config, frame)
-        names = ["real, at first", "as it is", "turned by 90°", "turned by 180°", "turned by 270°"]
-        rows = [lab.world.real(run_of(lab))[:10], *shown.images[:, :10]]
-        assert bytes(lab.widget(strip).value) == encode_grid(torch.cat(rows), 10, 9, row_labels=names, gap=4)
-        assert f"after outer step {step};" in lab.widget(strip).alt and f"After outer step {step} of 6" in lab.sentence
-        mapped = {
-            trace.name: np.stack([trace.x, trace.y], 1) for trace in lab.widget(map_figure).figure.data if trace.name
-        }
-        places = lab.world.places(run_of(lab).config, frame)
-        np.testing.assert_allclose(mapped["targets of the images"], places.targets, atol=1e-2, rtol=1e-2)
-        np.testing.assert_allclose(mapped["targets of the views"], places.targets_of_views, atol=1e-2, rtol=1e-2)
-    curve = next(trace for trace in lab.widget(outer_curve).figure.data if trace.name.startswith("run 1"))
-    losses = outer_losses(run_of(lab))
-    np.testing.assert_allclose(curve.y, [np.mean(losses[max(0, step - 9) : step + 1]) for step in range(6)])
-    assert f"the outer loss is {np.mean(losses):.4g}" in lab.sentence
+def pixels(explorer: Laboratory) -> np.ndarray:
+    return np.asarray(Image.open(io.BytesIO(bytes(explorer.widget(picture).value))))
 
 
-def test_runs_are_kept_and_compared(lab: Laboratory) -> None:
-    distil(lab)
-    first, said = run_of(lab), lab.sentence
-    moved(lab, method=KRR_ST)
-    assert run_of(lab) is not first and "KRR-ST: a budget of 12 images buys m = 12 images of 1 view," in lab.sentence
-    distil(lab)
-    names = [trace.name for trace in lab.widget(outer_curve).figure.data][1:]
+def one_by_one(points: Tensor, training: Tensor, way: str, scale: int, count: int) -> float:
+    """The relative squared error of what `factorisation` makes of each image; bases from a float64 SVD of scaled images."""
+    small, seen = (factorisation.downsampled(x.double(), scale=scale) for x in (points, training))
+    mean = seen.mean(0)
+    centred = seen if way == NOT_CENTRED else seen - mean
+    rows = torch.linalg.svd(centred.flatten(1), full_matrices=False).Vh[:count].reshape(count, *seen.shape[1:])
+    total = left = 0.0
+    for image, little in zip(points.double(), small, strict=True):
+        given = little - mean if way in (STORED, LOST) else little
+        made = sum((float((given * row).sum()) * row for row in rows), torch.zeros_like(mean))
+        large = factorisation.upsampled((made + (mean if way == STORED else 0))[None], scale=scale)[0]
+        left, total = left + float((image - large).square().sum()), total + float(image.square().sum())
+    return left / total
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("scale", [1, 2, 4])
+def test_the_errors_are_those_of_images_made_one_by_one(data: ImageData, way: str, scale: int) -> None:
+    known = World(data, images=30)
+    found = fit(known, scale, way)
+    assert len(found.bases) == min(30 - (way != NOT_CENTRED), 192 // scale**2)
+    for split in (TRAINING, HELD_OUT):
+        for count in (1, 5, len(found.bases)):
+            expected = one_by_one(known.images[split], known.images[TRAINING], way, scale, count)
+            assert found.error(split, count) == pytest.approx(expected, abs=2e-6), (split, count)
+
+
+def test_every_count_at_once_equals_each_alone_also_for_bases_that_are_not_orthogonal() -> None:
+    draw = torch.Generator().manual_seed(0)
+    points, shown, given, offset = (
+        torch.randn(shape, generator=draw, dtype=torch.float64) for shape in ((6, 2, 3), (4, 2, 3), (6, 4), (2, 3))
+    )
+    for added in (None, offset):
+        found = errors_of_first(points, shown, given, added)
+        for count in (1, 2, 3, 4):
+            made = torch.einsum("nk,kij->nij", given[:, :count], shown[:count]) + (0 if added is None else added)
+            assert found[count - 1] == pytest.approx(float((points - made).square().sum() / points.square().sum()))
+    with refuses("points must be not 0 everywhere"):
+        errors_of_first(torch.zeros(2, 3), torch.ones(1, 3), torch.ones(2, 1), None)
+
+
+def test_the_images_are_drawn_from_all_of_a_split_and_the_same_each_time(data: ImageData) -> None:
+    one, other = (World(data, images=20).images for _ in range(2))
+    assert all(torch.equal(one[split], other[split]) and len(one[split]) == 20 for split in one)
+    everything = {row.numpy().tobytes() for row in data.normalised()}
+    drawn = {row.numpy().tobytes() for row in one[TRAINING]}
+    assert len(drawn) == 20 and drawn <= everything and not torch.equal(one[TRAINING], data.normalised()[:20])
+
+
+def test_large_images_are_fewer_and_it_is_said(data: ImageData, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ddlab.lessons.bases.world._MOST_NUMBERS", 15 * 192 + 5)
+    lab = BasesLab(data, key="large")
+    assert len(lab.world.images[TRAINING]) == 15 and "from 15 of 36 training images" in lab.widget(str).value
+    assert "15 of 24 held-out images" in lab.widget(str).value and max(v for _, v in stops_of(lab, "bases")) <= 50
+    lab.close()
+
+
+def stops_of(lab: Laboratory, name: str) -> Any:
+    return lab.panel[name].options
+
+
+def test_scales_divide_both_sides_and_stops_are_round() -> None:
+    assert scales(made_data(size=8)) == (1, 2, 4) and scales(made_data(size=12)) == (1, 2, 3, 4, 6)
+    assert scales(made_data(size=7)) == (1,) and scales(made_data(size=32, train=2)) == (1, 2, 4, 8, 16)
+    assert round_numbers(2, 45, 6, 50) == [2, 3, 4, 5, 6, 7, 10, 15, 20, 25, 30, 40, 45, 50]
+    assert round_numbers(5, 5000)[-5:] == [2000, 2500, 3000, 4000, 5000] and round_numbers(1, 1) == [1]
+
+
+def test_u_moves_the_picture_and_the_upright_lines_but_draws_no_curve_anew(explorer: Laboratory) -> None:
+    before, drawn = (
+        bytes(explorer.widget(picture).value),
+        (explorer.widget(error_curves).figure, explorer.widget(spectrum).figure),
+    )
+    move(explorer, bases=20)
+    assert bytes(explorer.widget(picture).value) != before and explorer.runner.thread is None
+    assert explorer.widget(error_curves).figure is drawn[0] and explorer.widget(spectrum).figure is drawn[1]
+    assert explorer.widget(error_curves).cursor == explorer.widget(spectrum).cursor == 20.0
+
+
+def test_the_sentence_has_the_numbers(explorer: Laboratory) -> None:
+    found = fitted(explorer, 2, PROJECTED)
+    assert explorer.sentence.startswith("7 of 35 bases of 4 x 4 pixels hold ")
     assert (
-        names
-        == [label(lab.world, run_of(lab)), label(lab.world, first)]
-        == ["run 2: KRR-ST, N 12", "run 1: Boost, N 12, U 6, V 3, s 2, rotation"]
+        f"squared error of {found.error(HELD_OUT, 7):.3g} on held-out images, {found.error(TRAINING, 7):.3g} on the "
+        in (explorer.sentence)
     )
-    moved(lab, method=BOOST)
-    assert run_of(lab) is first and lab.sentence == said and button(lab).disabled
+    images = explorer.world.images[HELD_OUT]
+    again = factorisation.upsampled(factorisation.downsampled(images, scale=2), scale=2)
+    alone = float(factorisation.relative_squared_error(images, again))
+    assert f"scaling down and up alone leaves {alone:.3g}." in explorer.sentence
+    assert f"effective rank is {found.effective_rank:.3g}; {WAYS[PROJECTED]}." in explorer.sentence
+    shown = bases.spectrum(factorisation.downsampled(explorer.world.images[TRAINING], scale=2))
+    assert f"hold {float(shown[:7].sum() / shown.sum()):.1%} of the variance" in explorer.sentence
+    move(explorer, scale=1)
+    assert "scaling" not in explorer.sentence
 
 
-def test_the_quest_asks_for_a_loss_within_a_budget(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ddlab.lessons.bases import lab as module
-
-    def met() -> bool:
-        return module.quest_met(lab.world, lab.settings, Known(lab, lab.settings.step))
-
-    monkeypatch.setattr(module, "_QUEST", 1e9)
-    monkeypatch.setattr(module, "_MEAN_OF", 3)
-    assert not met(), "nothing has run"
-    distil(lab)
-    assert met()
-    monkeypatch.setattr(module, "_QUEST", 0.0)
-    assert not met(), "the loss is too large"
-    monkeypatch.setattr(module, "_QUEST", 1e9)
-    monkeypatch.setattr(module, "_QUEST_BUDGET", 11)
-    assert not met(), "the budget is too large"
-
-
-def test_what_plays_no_part_is_greyed_out(lab: Laboratory) -> None:
-    def grey() -> set[str]:
-        return {name for name in lab.panel if lab.panel[name].disabled}
-
-    assert grey() == set()
-    moved(lab, shift="bias")
-    assert grey() == {"hidden"}
-    moved(lab, augmentation="none")
-    assert grey() == {"hidden", "shift"}
-    moved(lab, method=KRR_ST)
-    assert {"image_bases", "scale", "augmentation", "hidden"} < grey() and not {"budget", "learning_rate"} & grey()
-
-
-def test_what_the_library_refuses_is_said_and_nothing_breaks(lab: Laboratory) -> None:
-    picture = bytes(lab.widget(strip).value)
-
-    def refused(words: str, **values: Any) -> None:
-        with pytest.raises(DDLabError, match=words):
-            lab.panel.value = lab.panel.value.replace(**values)
-        assert words in lab.refusal and words in str(lab.error) and bytes(lab.widget(strip).value) == picture
-        assert all(button.disabled for button in lab.buttons.values())
-
-    refused("image_bases", scale=4)  # 6 bases of 2 x 2 pixels
-    next(iter(lab.buttons.values())).click()
-    assert lab.runner.thread is None
-    with pytest.raises(DDLabError, match="image_bases"):
-        lab.run()
-    refused("the rank of these 180 points", image_bases=4, representation_bases=15)
-    refused("budget must be at least", budget=5, representation_bases=10)
-    moved(lab, method=KRR_ST)
-    assert "KRR-ST: a budget of 5 images" in lab.sentence and lab.refusal == "" and lab.error is None
-    assert not any(button.disabled for button in lab.buttons.values())
-    lab.reset_button.click()
-    assert lab.panel.value == lab.start and bytes(lab.widget(strip).value) == picture
-
-
-def test_controls_are_computed_once(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
-    learned: list[str] = []
-    run = driver.run
-
-    def told(process: Any, config: Any, inputs: Inputs, **options: Any) -> Any:
-        if process is pretraining:
-            assert inputs.distilled is not None
-            learned.append(inputs.distilled.provenance["method"])
-        return run(process, config, inputs, **options)
-
-    monkeypatch.setattr(driver, "run", told)
-    _, probe = lab.buttons.values()
-
-    def press() -> None:
-        probe.click()
-        lab.runner.join()
-
-    press()
-    press()
-    assert learned == [selection.NAME, boost.NAME]
-    moved(lab, method=KRR_ST)
-    press()
-    assert learned == [selection.NAME, boost.NAME, krr_st.NAME]
-    assert "KRR-ST, N 12, outer step 0" in lab.widget(score_table).value
-    moved(lab, budget=15)
-    press()
-    assert learned[3:] == [selection.NAME, krr_st.NAME] and "15 random real images" in lab.widget(score_table).value
-
-
-def test_stop_keeps_what_there_is(lab: Laboratory) -> None:
-    at_rest: list[str] = []
-    lab.progress.observe(lambda change: at_rest.append(lab.sentence), "description")
-    moved(lab, iterations=1000)
-    button(lab).click()
-    while iterations(lab) < 3 or lab.progress.description == "at rest":
-        time.sleep(0.002)
-    assert not lab.stop_button.disabled
-    lab.stop_button.click()
-    lab.runner.join(10)
-    reached = iterations(lab)
-    assert (
-        3 <= reached < 1000
-        and iteration(run_of(lab), run_of(lab).frames[-1].step) == reached
-        and button(lab).description == "Go on"
+def test_the_picture_is_what_the_bases_make(explorer: Laboratory) -> None:
+    found, known = fitted(explorer, 2, PROJECTED), explorer.world
+    images = known.images[HELD_OUT][:10]
+    given = factorisation.project(factorisation.downsampled(images, scale=2), found.bases)[:, :7]
+    made = known.data.to_uint8(factorisation.decoded(given, found.bases[:7], scale=2))
+    rows = pixels(explorer)
+    assert rows.shape[0] == 3 * 64 + 2 * 2
+    for row, expected in ((0, known.data.to_uint8(images)), (1, made)):
+        top, left = row * 66 + 4, rows.shape[1] - (10 * 66 - 2) + 4  # the middle of each first pixel
+        seen = rows[top::8, left::8][:8, :8, :3]
+        np.testing.assert_array_equal(seen, expected[0].permute(1, 2, 0).numpy())
+    difference = rows[2 * 66 + 4 :: 8, left::8][:8, :8, :3].astype(int)
+    wanted = 128 + (made[0].int() - known.data.to_uint8(images)[0].int()).div(2, rounding_mode="floor")
+    np.testing.assert_array_equal(difference, wanted.permute(1, 2, 0).numpy())
+    assert explorer.widget(picture).alt.startswith(
+        "10 held-out images, below them what 7 bases at scale 2 make of them"
     )
-    assert (
-        lab.stop_button.disabled and "Run goes on" in lab.sentence and f"After outer step {reached} of" in lab.sentence
+
+
+def test_page_split_and_third_row(explorer: Laboratory) -> None:
+    assert [value for _, value in explorer.panel["page"].options] == [1, 2]
+    before = pixels(explorer)
+    move(explorer, page=2)
+    assert not np.array_equal(pixels(explorer)[:64], before[:64])
+    move(explorer, page=1, split=TRAINING)
+    assert "10 training images" in explorer.widget(picture).alt and not np.array_equal(
+        pixels(explorer)[:64], before[:64]
     )
-    assert at_rest[-1] == lab.sentence, "what is at rest has been drawn"
-    button(lab).click()
-    while iterations(lab) < reached + 3:
-        time.sleep(0.002)
-    moved_on = run_of(lab)
-    lab.panel["budget"].value = 15  # another setting is looked at while the run goes on
-    assert run_of(lab) is not moved_on and "Press Run" in lab.sentence
-    lab.stop_button.click()
-    lab.runner.join(10)
-    assert lab.error is None and iteration(moved_on, moved_on.step) > reached
+    assert explorer.widget(error_curves).figure.data[0].name == "s = 2, training"
+    move(explorer, below="nothing")
+    assert pixels(explorer).shape[0] == 2 * 64 + 2 and "difference" not in explorer.widget(picture).alt
 
 
-def test_run_distils_here_and_now(data: ImageData, teacher: Network) -> None:
-    lab = SelfSupervisedLab(data, teacher, PLAIN)
-    assert lab.run() is lab and run_of(lab).complete and lab.sentence.endswith("This run is finished.")
-    assert lab.panel.value.method == KRR_ST and lab.panel.value.config == PLAIN
-    lab.close()
+def test_another_scale_is_found_by_the_worker_and_then_known(explorer: Laboratory) -> None:
+    move(explorer, scale=4)
+    assert explorer.runner.thread is not None and explorer.sentence.startswith("7 of 12 bases of 2 x 2 pixels")
+    assert [one.name for one in explorer.widget(error_curves).figure.data][:3] == [
+        "s = 4, held-out",
+        "s = 4, training",
+        "s = 2, held-out",
+    ]
+    names = [one.name.split(":")[0] for one in explorer.widget(spectrum).figure.data if one.mode == "lines"]
+    assert names == ["s = 4", "s = 2"]
+    move(explorer, bases=20)
+    assert "There are no more than 12 bases at this scale, so that U = 20 gives no other images." in explorer.sentence
+    explorer.panel["scale"].value = 2
+    assert explorer.sentence.startswith("20 of 35"), "known: at once"
 
 
-@pytest.mark.parametrize(
-    ("wrong", "words"),
-    [
-        ({"config": selection.Config()}, ("config", "kernel_ridge_self_supervised")),
-        ({"config": SMALL.replace(budget=1)}, ("budget", "at least")),
-        ({"other": made_data(size=16)}, ("other", "aligned")),
-    ],
-    ids=str,
-)  # fmt: skip
-def test_what_cannot_be_is_said(
-    data: ImageData, teacher: Network, wrong: dict[str, Any], words: tuple[str, ...]
-) -> None:
-    with refuses(*words):
-        SelfSupervisedLab(**{"data": data, "teacher": teacher, "config": SMALL} | wrong)
+def test_what_becomes_of_the_mean(explorer: Laboratory) -> None:
+    move(explorer, image_mean=LOST, bases=30)
+    found = fitted(explorer, 2, LOST)
+    assert found.error(HELD_OUT, 30) > fitted(explorer, 2, STORED).error(HELD_OUT, 30)
+    assert WAYS[LOST] in explorer.sentence
+    move(explorer, image_mean=NOT_CENTRED)
+    assert "30 of 36 bases" in explorer.sentence
 
 
-# -- what a set is worth
-
-
-@pytest.mark.slow
-def test_a_probe_finds_what_the_evaluation_finds(data: ImageData, teacher: Network) -> None:
-    other = made_data(size=8, seed=5)
-    lab = SelfSupervisedLab(data, teacher, SMALL, other=other, pretraining=PRETRAINING, candidates=(1e-2,))
-    assert "nothing yet" in lab.widget(score_table).value
-    distil(lab)
-    lab.slider.index = 4
-    button(lab, 1).click()
-    lab.runner.join()
-    names = tuple(lab.world.datasets)
-    sets = {"source": data, "other": other}
-    inputs, frame = lab.world.inputs, run_of(lab).at(lab.panel.value.step)
-    assert frame is not None and iteration(run_of(lab), frame.step) == 4 and len(names) == 2
-    made = {
-        "run 1": lab.world.distilled(run_of(lab), frame),
-        "12 random": driver.run(selection, selection.Config(budget=12), inputs),
-    }
-    rows = {row.words: row for row in lab.values.values()}
-    for words, distilled in made.items():
-        found = evaluation.pretrained(distilled, sets, seeds=(0,), config=PRETRAINING, candidates=(1e-2,), device="cpu")
-        row = next(row for name, row in rows.items() if name.startswith(words))
-        assert row.accuracies == tuple(found.of(name).mean for name in sets) and row.pairs == len(distilled)
-        assert all(f"{value:.1%}" in lab.widget(score_table).value for value in row.accuracies)
-    untrained = networks.initialise(
-        networks.spec("convnet", width=2, depth=2).for_data(data, outputs=lab.world.features.shape[1]), seed=0
+def test_a_teacher_has_a_spectrum_beside_an_untrained_network(taught: Laboratory, teacher: Network) -> None:
+    images = taught.world.images
+    others = {"teacher": teacher, "untrained": networks.initialise(teacher.spec, seed=0)}
+    for name, network in others.items():
+        features = networks.predict(network, images[TRAINING]).features
+        found = fitted(taught, name, STORED)
+        shares = bases.spectrum(features)[: len(found.bases)]
+        np.testing.assert_allclose(found.shares, (shares / shares.sum()).numpy(), rtol=1e-6, atol=1e-9)
+        assert len(found.bases) == bases.rank(features)
+        held_out = networks.predict(network, images[HELD_OUT]).features
+        mean, kept = features.mean(0), found.bases[:3]
+        made = factorisation.reconstruct(factorisation.project(held_out, kept, mean=mean), kept, mean=mean)
+        error = float(factorisation.relative_squared_error(held_out, made))
+        assert found.error(HELD_OUT, 3) == pytest.approx(error, abs=1e-6)
+    assert "V = 3 bases leave" in taught.sentence and "(untrained: " in taught.sentence
+    drawn = [
+        one.name.split(":")[0] for one in taught.widget(representation_spectrum).figure.data if one.mode == "lines"
+    ]
+    assert drawn == ["teacher", "untrained"] and "effective rank" in alt_text(
+        taught.widget(representation_spectrum).figure
     )
-    alone = [evaluation.probe(untrained, each, kind="linear", candidates=(1e-2,)).mean for each in sets.values()]
-    assert rows["untrained network"].accuracies == tuple(alone)
-    assert button(lab, 1).disabled and lab.stop_button.disabled and lab.progress.description == "at rest"
-    lab.slider.index = 5
-    assert not button(lab, 1).disabled
-    lab.close()
 
 
-def test_a_probe_is_given_up(data: ImageData, teacher: Network) -> None:
-    lab = SelfSupervisedLab(data, teacher, SMALL, pretraining=PRETRAINING.replace(epochs=10**6))
-    button(lab, 1).click()
-    while lab.progress.description != "real images":
-        time.sleep(0.005)
-    lab.stop_button.click()
-    lab.runner.join(10)
-    assert lab.error is None and lab.stop_button.disabled and not button(lab, 1).disabled
-    assert [score.words for score in lab.values.values()] == ["untrained network"]
-    lab.close()
+def test_v_moves_its_own_lines_alone(taught: Laboratory) -> None:
+    drawn, shown = taught.widget(representation_errors).figure, bytes(taught.widget(picture).value)
+    move(taught, representation_bases=5)
+    assert taught.widget(representation_errors).cursor == taught.widget(representation_spectrum).cursor == 5.0
+    assert taught.widget(error_curves).cursor == 7.0 and bytes(taught.widget(picture).value) == shown
+    assert taught.widget(representation_errors).figure is drawn
 
 
-def test_where_a_reader_without_a_config_begins(data: ImageData, teacher: Network) -> None:
-    lab = SelfSupervisedLab(data, teacher)
-    view = lab.panel.value
-    assert (view.method, view.budget, view.scale, view.iterations) == (BOOST, 20, 2, 300)
-    assert (view.image_bases, view.representation_bases) == (16, 11), "as many as the features have rank"
-    assert [value for _, value in lab.panel["scale"].options] == [1, 2, 4, 8] and lab.panel["method"].index == 1
-    assert lab.world.learning.network == view.network and lab.world.learning.epochs == 300
-    lab.close()
+@pytest.mark.parametrize("settings", ["scale=3", "page=9"])
+def test_settings_that_the_data_do_not_allow_are_refused(data: ImageData, settings: str) -> None:
+    with refuses(settings.partition("=")[0]):
+        BasesLab(data, settings=settings)
+
+
+def test_a_teacher_of_other_images_and_images_that_are_all_one_are_refused(data: ImageData, teacher: Network) -> None:
+    with refuses("teacher must be a network for 1 channels and (8, 8) pixels"):
+        BasesLab(made_data(size=8), teacher)
+    one = data.train_images[:1].expand_as(data.train_images).contiguous()
+    with refuses("points must be at least two points that differ"):
+        BasesLab(replace(data, train_images=one))
+
+
+def test_what_is_on_show_stays_while_bases_are_found(taught: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate, find = threading.Event(), bases.principal_bases
+    monkeypatch.setattr(bases, "principal_bases", lambda *given, **options: gate.wait(10) and find(*given, **options))
+    figures = [taught.widget(draw).figure for draw in (error_curves, spectrum, representation_errors)]
+    shown = bytes(taught.widget(picture).value)
+    taught.panel["scale"].value = 4
+    assert taught.sentence == "Bases at scale 4 are being found ..."
+    assert [taught.widget(draw).figure for draw in (error_curves, spectrum, representation_errors)] == figures
+    assert bytes(taught.widget(picture).value) == shown
+    gate.set()
+    taught.runner.join()
+    assert taught.sentence.startswith("7 of 12 bases of 2 x 2 pixels") and bytes(taught.widget(picture).value) != shown
+
+
+def test_three_of_the_ways_share_their_bases(data: ImageData, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[bool] = []
+    find = bases.principal_bases
+    monkeypatch.setattr(
+        bases, "principal_bases", lambda *given, **options: seen.append(options["centred"]) or find(*given, **options)
+    )
+    world = World(data, images=20)
+    for way in (*WAYS, *WAYS):
+        fit(world, 2, way)
+    assert seen == [True, False]
+
+
+def test_without_a_teacher_there_is_nothing_of_representations(explorer: Laboratory, taught: Laboratory) -> None:
+    assert "representation_bases" not in explorer.panel and "representation_bases" in taught.panel
+    assert len(explorer._shown) == 4 and len(taught._shown) == 6

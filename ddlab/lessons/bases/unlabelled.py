@@ -1,4 +1,4 @@
-"""What the lessons without labels (40 and 41) share: images, the teacher, small settings of the methods, and what a set is worth.
+"""What lesson 40 runs: images, a teacher without labels, small settings of the methods, and what a set is worth.
 
 A set is worth what a linear probe reads from one network that was pre-trained on it.
 """
@@ -6,14 +6,12 @@ A set is worth what a linear probe reads from one network that was pre-trained o
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from ... import data, networks, records
-from ...data import ImageData, aligned
+from ...data import ImageData
 from ...distilled import DistilledSet
-from ...evaluation import pretrained, probe
+from ...evaluation import probe
 from ...methods import boost, krr_st, representation_selection
 from ...networks import Network
 from ...runs import cache, process
@@ -54,16 +52,6 @@ def images() -> ImageData:
 
 
 @functools.cache
-def digits() -> ImageData:
-    """Digits in the shape of `images`, ten of each class to learn from: from a thousand a probe reads them in any network's features."""
-    found = aligned(data.load("digits"), images())
-    rows = [row for label in range(found.classes) for row in found.of_class(label)[:10].tolist()]
-    return replace(
-        found, train_images=found.train_images[rows], train_labels=found.train_labels[rows], mean=None, std=None
-    )
-
-
-@functools.cache
 def teacher() -> Network:
     """The one that comes with ddlab, trained on `images` without labels (Barlow Twins)."""
     return records.teacher("shapes16_self_supervised")
@@ -89,35 +77,18 @@ def selected(*, seed: int, **changes: Any) -> DistilledSet:
     return cache.run(representation_selection, chosen, inputs())
 
 
-def worth(made: DistilledSet, *, seed: int) -> dict[str, float]:
-    """source, other: test accuracy on shapes and on digits, fractions in [0, 1]."""
-    datasets = {"source": images(), "other": digits()}
-    found = pretrained(made, datasets, candidates=(PROBE_STRENGTH,), seeds=(seed,), config=PRETRAINING, device="cpu")
-    return {name: found.of(name).mean for name in datasets}
-
-
-@functools.cache
-def untrained(*, seed: int) -> dict[str, float]:
-    """The same of the network before its pre-training."""
+def untrained(*, seed: int) -> float:
+    """Test accuracy of a linear probe of the network that is pre-trained, before it is."""
     start = PRETRAINING.replace(seed=seed)
     given = Inputs(distilled=selected(seed=seed), device="cpu")
-    network = pretraining.finish(start, given, process.start(pretraining, start, given))
-    datasets = {"source": images(), "other": digits()}
-    return {name: _probed(network, each, seed) for name, each in datasets.items()}
+    return _probed(pretraining.finish(start, given, process.start(pretraining, start, given)), seed)
 
 
 def teacher_accuracy() -> float:
     """Test accuracy of a linear probe of the teacher's features."""
-    return _probed(teacher(), images(), 0)
+    return _probed(teacher(), 0)
 
 
-def _probed(network: Network, on: ImageData, seed: int) -> float:
-    return probe(network, on, kind="linear", candidates=(PROBE_STRENGTH,), seeds=(seed,), device="cpu", keep=False).mean
-
-
-def worth_table(found: Mapping[str, Mapping[str, float]]) -> str:
-    """What one network learns from each set, here and now, as a Markdown table."""
-    lines = ["| pre-trained on | probe on shapes | probe on digits |", "|---|---|---|"]
-    return "\n".join(
-        lines + [f"| {name} | {each['source']:.3f} | {each['other']:.3f} |" for name, each in found.items()]
-    )
+def _probed(network: Network, seed: int) -> float:
+    told: dict[str, Any] = {"candidates": (PROBE_STRENGTH,), "seeds": (seed,), "device": "cpu", "keep": False}
+    return probe(network, images(), kind="linear", **told).mean
