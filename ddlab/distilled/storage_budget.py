@@ -131,25 +131,3 @@ class Factorised(Parameters):
 def plain_floats(count: Index, *, image_floats: Count, representation_floats: Index = 0) -> int:
     """What `count` pairs take that are stored as they are: m (d_x + d_y); for all A views of targets d_y is (A + 1) times as large."""
     return count * (image_floats + representation_floats)
-
-
-@checked
-def saves(count: Count, *, bases: Count, basis_floats: Count, floats: Count) -> bool:
-    """Whether k bases of d_b floats and m k coefficients take less than m plain things of d floats: k (d_b + m) < m d.
-
-    Args:
-        count: m. bases: k. basis_floats: d_b. floats: d, of one plain thing, an image or a representation.
-    """
-    return bases * (basis_floats + count) < count * floats
-
-
-@checked
-def most_bases_that_save(count: Count, *, basis_floats: Count, floats: Count) -> int:
-    """The largest k with k (d_b + m) < m d, at least 0; of the same arguments as `saves`."""
-    return (count * floats - 1) // (basis_floats + count)
-
-
-@checked
-def least_count_that_saves(*, bases: Count, basis_floats: Count, floats: Count) -> int | None:
-    """The smallest m with k (d_b + m) < m d, that is m > k d_b / (d - k); None where k >= d: there is none."""
-    return None if bases >= floats else bases * basis_floats // (floats - bases) + 1

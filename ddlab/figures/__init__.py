@@ -6,7 +6,7 @@ Inside explorers build figures in the light theme: the plot widget changes
 the colours in the browser when the page is dark.
 """
 
-from .bases import basis_pixels, reconstruction_error_curve, spectrum_curve
+from .bases import reconstruction_error_curve, spectrum_curve
 from .comparison import add_reference, bars, comparison, grouped_comparison, raise_bars
 from .curves import loss_curves
 from .embedding import coverage_bars, embedding_map, move_points
@@ -26,7 +26,6 @@ __all__ = [
     "add_reference",
     "alt_text",
     "bars",
-    "basis_pixels",
     "cell_table",
     "class_bars",
     "classes_on_map",

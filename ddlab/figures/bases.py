@@ -17,7 +17,7 @@ from ..core.errors import check_number, fail
 from ..distilled.bases import effective_rank
 from . import alt as words
 from . import theme as look
-from ._check import Named, as_array, as_series, worded
+from ._check import Named, as_series, worded
 from .theme import ThemeName
 
 _NOTHING = 1e-12  # of the largest variance: rounding alone, which would stretch a logarithmic axis
@@ -25,20 +25,6 @@ _LEAST_ERROR = 1e-6
 _MOST_POINTS = 150  # of a curve: on a logarithmic axis more of them lie on each other
 _MOST_TICKS = 6
 _LARGEST = 1e15
-
-
-def basis_pixels(bases: Any) -> np.ndarray:
-    """Bases [k, c, h, w] as pixels, uint8 of the same shape: each by its own largest entry; 0 is the middle grey, 128.
-
-    Raises:
-        DDLabError: not four dimensions, another number of channels than 1 or 3, or numbers that are not finite.
-    """
-    values = as_array("bases", bases, dimensions=(4,))
-    if values.shape[1] not in (1, 3) or not np.isfinite(values).all():
-        fail("bases", "finite numbers [k, channels, height, width] with 1 or 3 channels", values)
-    largest = np.abs(values).max((1, 2, 3), keepdims=True)
-    shares = np.divide(values, largest, out=np.zeros_like(values), where=largest > 0)
-    return np.rint(128 + 127 * shares).astype(np.uint8)
 
 
 @checked

@@ -112,34 +112,6 @@ def test_better_shift_models_cost_pairs() -> None:
     assert widths == sorted(widths, reverse=True)
 
 
-@given(
-    count=st.integers(1, 40), bases=st.integers(1, 40), basis_floats=st.integers(1, 20), floats=st.integers(1, 60)
-)  # fmt: skip
-def test_when_factors_save(count: int, bases: int, basis_floats: int, floats: int) -> None:
-    sizes = {"basis_floats": basis_floats, "floats": floats}
-
-    def less(m: int, k: int) -> bool:
-        return torch.zeros(k, basis_floats).numel() + torch.zeros(m, k).numel() < torch.zeros(m, floats).numel()
-
-    assert budget.saves(count, bases=bases, **sizes) == less(count, bases)
-    most = max((k for k in range(1, count * floats + 1) if less(count, k)), default=0)
-    assert budget.most_bases_that_save(count, **sizes) == most
-    least = budget.least_count_that_saves(bases=bases, **sizes)
-    if least is None:
-        assert bases >= floats and not less(10**6, bases)
-    else:
-        assert less(least, bases) and not (least > 1 and less(least - 1, bases))
-
-
-def test_what_saves_on_cifar() -> None:
-    """200 bases of half the resolution save beside 114 whole images, not beside 114 half ones: there 99 would."""
-    assert budget.saves(114, bases=200, basis_floats=768, floats=3072)
-    assert not budget.saves(114, bases=200, basis_floats=768, floats=768)
-    assert budget.most_bases_that_save(114, basis_floats=768, floats=768) == 99
-    assert not budget.saves(114, bases=200, basis_floats=512, floats=512)
-    assert budget.least_count_that_saves(bases=200, basis_floats=768, floats=768) == 271
-
-
 def test_bad_input() -> None:
     with refuses("Factorised.scale", "divisor", "3"):
         Factorised(scale=3)

@@ -12,7 +12,6 @@ from ddlab.distilled.bases import effective_rank
 from ddlab.distilled.storage_budget import Factorised
 from ddlab.figures import (
     alt_text,
-    basis_pixels,
     reconstruction_error_curve,
     spectrum_curve,
     storage_bill,
@@ -44,18 +43,6 @@ def test_every_figure_has_title_labels_alt_text_and_both_themes(name):
     text = light.to_json()
     assert text != dark.to_json() and any(colour in text for colour in palette("light"))
     assert not any(colour in dark.to_json() for colour in ("#1B1B1B", "#5E5E5E")), "the light page's text on a dark one"
-
-
-def test_a_basis_is_scaled_by_its_own_largest_entry_and_zero_is_grey():
-    bases = torch.zeros(3, 1, 2, 2)
-    bases[0, 0, 0] = torch.tensor([2.0, -1.0])
-    bases[1, 0, 1] = torch.tensor([-1e-3, 5e-4])
-    pixels = basis_pixels(bases)
-    assert pixels.dtype == np.uint8 and pixels.shape == (3, 1, 2, 2)
-    np.testing.assert_array_equal(pixels[0, 0], [[255, 64], [128, 128]])  # 128 - 63.5 is rounded to the even
-    np.testing.assert_array_equal(pixels[1, 0], [[128, 128], [1, 192]])
-    assert (pixels[2] == 128).all()
-    np.testing.assert_array_equal(basis_pixels(-bases)[0, 0], [[1, 192], [128, 128]])
 
 
 def test_marks_of_a_spectrum_are_effective_rank_and_the_share():
@@ -147,9 +134,6 @@ def test_nothing_stored_is_a_figure_too():
 @pytest.mark.parametrize(
     "call, words",
     [
-        (lambda: basis_pixels(torch.zeros(2, 2, 4, 4)), "bases must be finite numbers [k, channels"),
-        (lambda: basis_pixels(torch.full((1, 1, 2, 2), torch.inf)), "bases must be finite numbers"),
-        (lambda: basis_pixels(torch.zeros(2, 4)), "bases must be an array of 4 dimension(s)"),
         (lambda: spectrum_curve({"a": [1, 2]}), "spectra['a'] must be falling"),
         (lambda: spectrum_curve({"a": [0, 0]}), "spectra['a'] must be falling"),
         (lambda: spectrum_curve({"a": [1, -1]}), "spectra['a'] must be falling"),

@@ -47,5 +47,5 @@ def test_the_lesson_runs_on_a_folder(tmp_path: Path) -> None:
         for output in cell.get("outputs", [])
         if output.get("name") == "stdout"
     )
-    assert "better images" in printed
+    assert "with online labels" in printed
     assert not [o for cell in notebook.cells for o in cell.get("outputs", []) if o.get("name") == "stderr"]
