@@ -15,17 +15,17 @@ ROOMS = {
     "ddlab/core": 1494,
     "ddlab/data": 2283,
     "ddlab/networks": 1598,
-    "ddlab/distilled": 1628,
+    "ddlab/distilled": 1606,
     "ddlab/runs": 1431,
     "ddlab/training": 3813,
     "ddlab/methods": 7299,
     "ddlab/evaluation": 2342,
     "ddlab/theory": 1380,
     "ddlab/records": 98,
-    "ddlab/figures": 2820,
+    "ddlab/figures": 2805,
     "ddlab/explorers": 2725,
-    "ddlab/lessons": 9042,
-    "tests": 31508,
+    "ddlab/lessons": 7825,
+    "tests": 30706,
 }
 
 

@@ -78,7 +78,7 @@ def load(name: str) -> Record:
 
 
 def teacher(name: str) -> Network:
-    """A trained network on the CPU: "shapes64" (lesson 30), or "shapes16_self_supervised", which saw no label (lessons 40 and 41).
+    """A trained network on the CPU: "shapes64" (lesson 30), or "shapes16_self_supervised", which saw no label (lesson 40).
 
     Raises:
         DDLabError: an unknown name.
