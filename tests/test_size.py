@@ -25,7 +25,7 @@ ROOMS = {
     "ddlab/figures": 2805,
     "ddlab/explorers": 2725,
     "ddlab/lessons": 7825,
-    "tests": 30706,
+    "tests": 30715,
 }
 
 

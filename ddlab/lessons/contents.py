@@ -117,7 +117,7 @@ LESSONS: dict[str, Budget] = {
         wall_seconds=60,
         cpu_seconds=120,
         megabytes=1100,
-        minutes=30,
+        minutes=41,
     ),
     "60_learning_through_training": Budget(
         folder="learning_through_training",

@@ -55,7 +55,10 @@ def move(opened: NotebookPage, control: Control) -> None:
     if control.kind == "slider":
         handle = explorer.locator(".noUi-handle:visible").nth(control.place)
         handle.focus()
-        at_end = handle.get_attribute("aria-valuenow") == handle.get_attribute("aria-valuemax")
+        # Of a run the steps to come are on the slider, too; back is where it can go.
+        at_end = (
+            handle.get_attribute("aria-valuenow") == handle.get_attribute("aria-valuemax") or control.label == "step"
+        )
         opened.page.keyboard.press("ArrowLeft" if at_end else "ArrowRight")
     elif control.kind == "buttons":
         group = explorer.locator(".widget-toggle-buttons:visible").nth(control.place)

@@ -498,16 +498,22 @@ def with_kernel(images: Tensor, kernel: Callable[[Tensor, Tensor], Tensor]) -> F
     return [images, value.detach(), *torch.autograd.grad((weights * value).sum(), leaf)]
 
 
+KIP = kip.Config.teaching(iterations=UPDATES, batch_size=25, ridge=1e-3, seed=SEED)
+
+
 def learn(source: str) -> Found:
-    page = run(source)
-    images = page["learn"](data_of(**FOUR), SEED, iterations=UPDATES, batch=25, ridge=1e-3)
+    data, page = data_of(**FOUR), run(source)
+    start = doubled(kip.init(KIP, Inputs(data=data, device="cpu")).images)
+    images = page["learn"](data.normalised(), data.train_labels, start, updates=UPDATES, batch=25, ridge=1e-3)
     return with_kernel(images, lambda x, z: page["kernel"](x.flatten(1), z.flatten(1)))
 
 
 def learned() -> Found:
-    config = kip.Config.teaching(iterations=UPDATES, batch_size=25, ridge=1e-3, seed=SEED)
-    images = updated(kip, config, Inputs(data=data_of(**FOUR), device="cpu")).images
-    return with_kernel(images, functools.partial(kernel_matrix, KernelSpec()))
+    images = updated(kip, KIP, Inputs(data=data_of(**FOUR), device="cpu")).images
+    drawn = list(TAPE.drawn)
+    found = with_kernel(images, functools.partial(kernel_matrix, KernelSpec()))
+    TAPE.drawn = drawn
+    return found
 
 
 def perceptron() -> Network:
@@ -705,7 +711,7 @@ ROWS: dict[str, Row] = {
     "40 KRR-ST": Row("40_bases", distil, distilled, ("falling.step()", "None"), tolerance=1e-7, taped=True),
     "40 Boost": Row("40_bases", pair, paired, ("range(4)", "(0, 2, 1, 3)"), tag="views", tolerance=1e-7, taped=True),
     "45 ReLA": Row("45_representations", represent, represented, ("if step in (0, switch)", "if step in (0,)")),
-    "50 KIP": Row("50_kernels", learn, learned, ("ridge * K", "0 * K")),
+    "50 KIP": Row("50_kernels", learn, learned, ("ridge * K", "0 * K"), taped=True),
     "60 DD": Row(
         "60_learning_through_training",
         unrolled,
