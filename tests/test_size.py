@@ -23,8 +23,8 @@ ROOMS = {
     "ddlab/theory": 1380,
     "ddlab/records": 98,
     "ddlab/figures": 2805,
-    "ddlab/explorers": 2725,
-    "ddlab/lessons": 7825,
+    "ddlab/explorers": 2715,
+    "ddlab/lessons": 7809,
     "tests": 30715,
 }
 

@@ -5,7 +5,7 @@ Controls             sliders and buttons from a config
 Live                 any process, live: play, pause, images, curves, a student on a frame; a finished run: its film
 Prediction           a question whose answer is locked before the result is seen
 DiversityView, LatentConflict   free-form explorers that several lessons show
-Lab, Value, Compute, Change, Chart, Strip, Html, Row, Column, Tabs   a laboratory as a declaration; Laboratory is what it makes
+Lab, Value, Compute, Change, Chart, Strip, Html, Row, Tabs   a laboratory as a declaration; Laboratory is what it makes
 Explorer             the base: sentence, errors, state text, close
 Quest, QuestLine     what a reader is asked to reach, checked
 """
@@ -20,12 +20,11 @@ from .plot import Plot
 from .prediction import Prediction
 from .quest import Quest, QuestLine
 from .runner import Runner
-from .views import Chart, Column, Html, Row, Strip, Tabs
+from .views import Chart, Html, Row, Strip, Tabs
 
 __all__ = [
     "Change",
     "Chart",
-    "Column",
     "Compute",
     "Controls",
     "Explorer",

@@ -3,7 +3,7 @@
     Chart(curve_data, vanishing, cursor=step_on_show)     # draw(*data) -> plotly figure
     Strip(strip_data, strip)                                          # draw(*data) -> (encoded images, alt text)
     Html(score_data, score_table)                                     # draw(*data) -> HTML
-    Row(view, view), Column(view, view), Tabs(("Curve", view), ("Stages", view))
+    Row(view, view), Tabs(("Curve", view), ("Stages", view))
 
 The data function takes (world, settings, known) and returns a tuple, or None to leave what is on show. A view is drawn anew only where
 that tuple is another one, so it holds plain values and frames, not tensors. The last drawings are remembered: going back to known
@@ -91,14 +91,7 @@ class Html(View):
 
 
 class Row:
-    """Views beside each other; they wrap on a narrow page unless `wraps` is False."""
-
-    def __init__(self, *views: Any, wraps: bool = True) -> None:
-        self.views, self.wraps = views, wraps
-
-
-class Column:
-    """Views below each other."""
+    """Views beside each other; they wrap on a narrow page."""
 
     def __init__(self, *views: Any) -> None:
         self.views = views
@@ -163,10 +156,8 @@ def laid_out(view: Any, shown: list[Shown]) -> widgets.Widget:
     if isinstance(view, View):
         return next(one.place or one.widget for one in shown if one.view is view)
     children = [laid_out(part, shown) for part in view.views]
-    if isinstance(view, Column):
-        return widgets.VBox(children)
     if isinstance(view, Row):
-        return side_by_side(children) if view.wraps else widgets.HBox(children)
+        return side_by_side(children)
     return _tabs(view.titles, children)
 
 

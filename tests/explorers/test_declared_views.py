@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 import pytest
 
 from ddlab.core.parameters import Parameters, parameter
-from ddlab.explorers import Chart, Column, Html, Lab, Laboratory, Row, Value
+from ddlab.explorers import Chart, Html, Lab, Laboratory, Row, Value
 from ddlab.explorers.lab import Compute
 from ddlab.figures import loss_curves
 
@@ -68,7 +68,7 @@ Small = Lab(
     more=("seed",),
     wanted=jobs,
     buttons=[Compute("Run", jobs)],
-    views=[Row(MOVING, FOLDING), Row(Column(Html(past, str)), wraps=False)],
+    views=[Row(MOVING, FOLDING), Html(past, str)],
     sentence=lambda world, settings, known: f"height {settings.height}.",
 )
 

@@ -10,9 +10,8 @@ from typing import Any
 
 from ... import data, networks, records
 from ...data import ImageData
-from ...distilled import DistilledSet
 from ...evaluation import probe
-from ...methods import boost, krr_st, representation_selection
+from ...methods import boost, representation_selection
 from ...networks import Network
 from ...runs import cache, process
 from ...runs.process import Inputs
@@ -22,16 +21,13 @@ KRR_ST, BOOST, SELECTED = "KRR-ST", "Boost", "real images"
 BUDGET = 20  # images
 PROBE_STRENGTH = 1e-3  # of the linear probe, for all sets alike
 NETWORK = networks.spec("convnet", width=16, growth=2)
-PRETRAINING = pretraining.Config(network=NETWORK, epochs=300)
-FITTING = {"targets_count": True, "augmentation": "rotation"}
-"""Random real images with their turned views and the teacher's representations of all of them, inside the budget."""
+_PRETRAINING = pretraining.Config(network=NETWORK, epochs=300)
 _PRINCIPAL = {"bases_start": "principal", "coefficients_start": "projection", "reset": True}
 _REAL = {"kind": "random", "targets_count": False, "augmentation": "none"}
 ROWS: dict[str, dict[str, Any]] = {
     "random real images": {"method": SELECTED} | _REAL,
-    "k-means": {"method": SELECTED} | _REAL | {"kind": "k_means"},
     "random and turned, free": {"method": SELECTED} | _REAL | {"augmentation": "rotation"},
-    "random and turned, paid": {"method": SELECTED} | _REAL | FITTING,
+    "random and turned, paid": {"method": SELECTED} | _REAL | {"targets_count": True, "augmentation": "rotation"},
     "KRR-ST": {"method": KRR_ST, "reset": True},
     "bases": {"method": BOOST, "augmentation": "none"} | _PRINCIPAL,
     "Boost": {"method": BOOST, "augmentation": "rotation"} | _PRINCIPAL,
@@ -57,30 +53,19 @@ def teacher() -> Network:
     return records.teacher("shapes16_self_supervised")
 
 
-def inputs() -> Inputs:
-    """The images and the teacher."""
-    return Inputs(data=images(), teachers=(teacher(),), device="cpu")
-
-
-def config(method: str, *, seed: int, **changes: Any) -> krr_st.Config:
-    """Of KRR-ST or Boost, as published but small: as the table has it."""
-    module, own = (
-        (boost, {"image_bases": 2 * BUDGET, "representation_bases": 2 * BUDGET}) if method == BOOST else (krr_st, {})
-    )
-    start = _PRINCIPAL | {"augmentation": "rotation"} if method == BOOST else {"reset": True}
-    return module.Config.teaching(network=NETWORK, budget=BUDGET, seed=seed, **own | start | changes)
-
-
-def selected(*, seed: int, **changes: Any) -> DistilledSet:
-    """Real images with the teacher's representations: by default as many random ones as the budget has images."""
-    chosen = representation_selection.Config.teaching(budget=BUDGET, seed=seed, **_REAL | changes)
-    return cache.run(representation_selection, chosen, inputs())
+def config(*, seed: int) -> boost.Config:
+    """Of Boost, as published but small: as the table has it."""
+    counts = {"image_bases": 2 * BUDGET, "representation_bases": 2 * BUDGET}
+    told: dict[str, Any] = counts | _PRINCIPAL | {"augmentation": "rotation"}
+    return boost.Config.teaching(network=NETWORK, budget=BUDGET, seed=seed, **told)
 
 
 def untrained(*, seed: int) -> float:
     """Test accuracy of a linear probe of the network that is pre-trained, before it is."""
-    start = PRETRAINING.replace(seed=seed)
-    given = Inputs(distilled=selected(seed=seed), device="cpu")
+    start = _PRETRAINING.replace(seed=seed)
+    chosen = representation_selection.Config.teaching(budget=BUDGET, seed=seed, **_REAL)
+    own = Inputs(data=images(), teachers=(teacher(),), device="cpu")
+    given = Inputs(distilled=cache.run(representation_selection, chosen, own), device="cpu")
     return _probed(pretraining.finish(start, given, process.start(pretraining, start, given)), seed)
 
 

@@ -18,7 +18,7 @@ from ...distilled import DistilledSet
 from ...evaluation.incremental import Matrix, class_accuracies
 from ...methods import mnemonics, selection
 from ...runs import Keep, Run, Runs
-from ...runs.process import Inputs
+from ...runs.process import Inputs, require_data
 from ...training.phases import class_ends
 
 NONE, HERDING, CENTRES, MATCHED, LEARNED = "none", "herding", "k-means", "DM", "learned"
@@ -52,9 +52,8 @@ class Moment:
 
 def moment(config: Any, inputs: Inputs, state: mnemonics.State, trace: mnemonics.Trace | None) -> Moment:
     """What is kept of a step."""
-    assert inputs.data is not None, "a run of phases has data"
     phase, part = (0, "model") if trace is None else (trace.phase, trace.part)
-    seen = class_ends(config, inputs.data.classes)[phase]
+    seen = class_ends(config, require_data(mnemonics.NAME, inputs).classes)[phase]
     return Moment(
         phase, part, class_accuracies(config, inputs, state.weights, seen), state.exemplars.cpu(), state.weights
     )
