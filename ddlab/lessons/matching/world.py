@@ -82,8 +82,11 @@ class World:
         return self._runs.get(dm, settings.config, self.inputs, _kept(settings.iterations))
 
     def check(self, settings: Settings) -> None:
-        """Make the images and update them once, which refuses what the method refuses, and says how far apart the means are."""
-        self.run(settings).advance(until=1)
+        """Make the images and update them, which refuses what the method refuses, and says how far apart the means are.
+
+        Twice: of a single update momentum changes nothing.
+        """
+        self.run(settings).advance(until=min(2, settings.iterations))
 
     def learned(self, run: Run, frame: Frame, seed: int, *, watch: Callable[[str, float], None]) -> float:
         """Test accuracy of a student on the images of a frame."""
@@ -104,4 +107,4 @@ class World:
 
 @functools.lru_cache(64)  # every view asks at every drawing
 def _kept(iterations: int) -> Keep:
-    return Keep(tuple(sorted({1, *(round(iterations * part / _FRAMES) for part in range(_FRAMES + 1))})))
+    return Keep(tuple(sorted({1, min(2, iterations), *(round(iterations * part / _FRAMES) for part in range(_FRAMES + 1))})))

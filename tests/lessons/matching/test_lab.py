@@ -99,7 +99,7 @@ def test_the_frames_and_distances_are_dms_own(data: ImageData, changes: dict[str
 def test_learn_shows_the_images_and_the_slider_goes_back(data: ImageData, images_per_class: int) -> None:
     config = SMALL.replace(images_per_class=images_per_class)
     lab = MatchingLab(data, config, student=STUDENT, seeds=1)
-    assert lab.sentence.endswith("Press Learn.") and "after update 1 of 6" in lab.sentence
+    assert lab.sentence.endswith("Press Learn.") and "after update 2 of 6" in lab.sentence
     press(lab, "Learn")
     images, distances = by_itself(data, config)
     many = "1 image" if images_per_class == 1 else "10 images"
@@ -138,7 +138,7 @@ def test_what_was_learned_is_kept_while_the_reader_looks_elsewhere(lab: Any, mon
     press(lab, "Learn")
     before = bytes(lab.widget(learned_images).value)
     moved(lab, initialisation="noise")
-    assert "begun as noise, after update 1 of 6" in lab.sentence and lab.sentence.endswith("Press Learn.")
+    assert "begun as noise, after update 2 of 6" in lab.sentence and lab.sentence.endswith("Press Learn.")
     monkeypatch.setattr(dm, "update", pytest.fail)
     moved(lab, initialisation="real")
     lab.slider.index = 2
