@@ -56,7 +56,7 @@ from ddlab.theory import toy_descent
 from ddlab.training import losses, ordered, supervised, trajectories
 from ddlab.training import rela as rela_f
 from ddlab.training.phases import arrived
-from ddlab.training.self_supervised import byol
+from ddlab.training.self_supervised import simclr
 from tests.support import made_data
 
 SOLUTIONS = Path(__file__).parents[2] / "notebooks" / "solutions"
@@ -242,20 +242,27 @@ def matched_gradients() -> Found:
 
 
 def toys(source: str) -> Found:
-    space = run(source)
-    points, labels = space["draw"]((0.1, 1.0), 3, UPDATES)
-    *_, weights = space["train"](space["Toys"](2, 3).double(), points.double(), labels.double())
-    return [weight.flatten() for weight in weights]
+    train, found = run(source)["train"], []
+    samples, start = toy_samples(), theory.initial_toys(1)
+    for setting in range(2):
+        network = nn.Sequential(nn.Linear(2, 50), nn.ReLU(), nn.Linear(50, 1), nn.Sigmoid()).double()
+        for weight, value in zip(network.parameters(), vars(start).values(), strict=True):
+            weight.data = value[0].double().reshape(weight.shape)
+        train(network, samples.points[setting, 0].double(), samples.targets[setting, 0].double())
+        found += [weight.detach().flatten() for weight in network.parameters()]
+    return found
+
+
+def toy_samples() -> Any:
+    return theory.distilled_samples([theory.ToyConfig(deviation=each, seeds=1, steps=UPDATES) for each in (0.1, 1.0)])
 
 
 def library_toys() -> Found:
-    samples = theory.distilled_samples(
-        [theory.ToyConfig(deviation=sigma, seeds=3, steps=UPDATES) for sigma in (0.1, 1.0)]
-    )
-    start = {name: value.double().expand(2, *value.shape) for name, value in vars(theory.initial_toys(3)).items()}
+    samples = toy_samples()
+    start = {name: value.double().expand(2, *value.shape) for name, value in vars(theory.initial_toys(1)).items()}
     points, targets = samples.points.double().movedim(2, 0), samples.targets.double().movedim(2, 0)
     frames = toy_descent.stochastic_descent(theory.ToyNetworks(**start), points, targets)
-    return [value.flatten() for value in vars(frames[-1]).values()]
+    return [value[setting].flatten() for setting in range(2) for value in vars(frames[-1]).values()]
 
 
 # -- 20: SRe2L, and the loss of online labels
@@ -453,27 +460,36 @@ def made_rela() -> DistilledSet:
 
 def rela_config() -> rela_f.Config:
     short: dict[str, Any] = {"epochs": 5, "batch_size": 9, "learning_rate": 0.01}
-    own = byol.Config.for_data(data_of(**FOUR), network=RELA, projector_width=128, output_width=64, **short)
+    own = simclr.Config.for_data(data_of(**FOUR), network=RELA, projector_width=128, output_width=64, **short)
     return rela_f.Config(objective=own, ratio=0.75, schedule="switch", first_views="objective", seed=SEED)
 
 
-class Double:
-    """torch.nn with layers in float64."""
+class Given(nn.Module):
+    """A linear layer with these weights, which draws none."""
 
-    def __getattr__(self, name: str) -> Any:
-        layer = getattr(nn, name)
-        return functools.partial(layer, dtype=torch.float64) if name in ("Linear", "BatchNorm1d") else layer
+    def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(weight.clone())
+        self.bias = None if bias is None else nn.Parameter(bias.clone())
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        return F.linear(inputs, self.weight, self.bias)
 
 
 def represent(source: str) -> Found:
     data, wanted = data_of(**FOUR), made_rela().target("representations").values[0]
-    page = run(source.replace("0.01 * 50 / 256", "0.01 * 9 / 256"), nn=Double(), views=rela_config().objective)
-    module: Any = networks.initialise(RELA.for_data(data, outputs=1), seed=SEED).module().train()
+    recipe = rela_config().own
+    space = run(source.replace("0.01 * 50 / 256", "0.01 * 9 / 256"), data=data)
+    space["two_views"] = lambda images, step: recipe.pair(images, mean=data.mean, std=data.std, step=step)
+    state = doubled(rela_f.init(rela_config(), Inputs(distilled=made_rela(), device="cpu")))
+    module: Any = doubled(networks.initialise(RELA.for_data(data, outputs=1), seed=SEED).module()).train()
     network = nn.Sequential(module.blocks, nn.Flatten())
-    size = round(0.75 * len(data.train_labels))
-    page["train"](network, data, wanted.double(), SEED, epochs=5, size=size, batch=9)
+    wide, narrow = state.projector["linear.0"], state.projector["linear.1"]
+    projector = nn.Sequential(Given(wide), nn.BatchNorm1d(len(wide)).double(), nn.ReLU(), Given(narrow))
+    W = Given(**state.projection)
+    space["train"](network, projector, W, wanted.double(), epochs=5, batch=9, ratio=0.75)
     own: Any = prior().module().eval()
-    targets = page["targets_of"](nn.Sequential(own.blocks, nn.Flatten()), data.normalised().float(), wanted.shape[1])
+    targets = space["targets_of"](nn.Sequential(own.blocks, nn.Flatten()), data.normalised().float(), wanted.shape[1])
     # The library's targets are float32.
     return [*(weight.detach().flatten() for weight in network.parameters()), 1e-5 * targets]
 
@@ -482,6 +498,10 @@ def represented() -> Found:
     state = updated(rela_f, rela_config(), Inputs(distilled=made_rela(), device="cpu"))
     learnt = networks.parameter_names(RELA.for_data(data_of(**FOUR)))
     weights = [state.weights[name].flatten() for name in learnt if name.startswith("blocks.")]
+    orders = [drawn for drawn in TAPE.drawn if drawn.ndim == 1 and len(drawn) == len(made_rela())]
+    TAPE.drawn = orders[
+        :: rela_config().objective.steps_per_epoch(36)
+    ]  # the library draws an epoch's order in each of its steps
     return [*weights, 1e-5 * made_rela().target("representations").values[0]]
 
 
@@ -687,7 +707,7 @@ ROWS: dict[str, Row] = {
         tag="gradient-matching",
         taped=True,
     ),
-    "10 toys": Row("10_ideal_data", toys, library_toys, ("+ w3", "+ 0 * w3")),
+    "10 toys": Row("10_ideal_data", toys, library_toys, ("momentum=0.98", "momentum=0.9")),
     "20 SRe2L": Row(
         "20_inverting_a_network", recover, recovered, ("lambda_var * variance_gap", "0 * variance_gap"), taped=True
     ),
@@ -710,7 +730,7 @@ ROWS: dict[str, Row] = {
     ),
     "40 KRR-ST": Row("40_bases", distil, distilled, ("falling.step()", "None"), tolerance=1e-7, taped=True),
     "40 Boost": Row("40_bases", pair, paired, ("range(4)", "(0, 2, 1, 3)"), tag="views", tolerance=1e-7, taped=True),
-    "45 ReLA": Row("45_representations", represent, represented, ("if step in (0, switch)", "if step in (0,)")),
+    "45 ReLA": Row("45_representations", represent, represented, ("z @ z.T / tau", "z @ z.T"), taped=True),
     "50 KIP": Row("50_kernels", learn, learned, ("ridge * K", "0 * K"), taped=True),
     "60 DD": Row(
         "60_learning_through_training",

@@ -2,52 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 import torch
-from torch import Tensor
 
 from ... import theory
 from ...core import randomness
-from ...figures import setting_curves
-from ...theory import ToyConfig, ToyNetworks, ToyRuns, ToyValidation
+from ...theory import ToyConfig, ToyRuns, ToyValidation
 from ..answers import called
 from . import world
 
 SIGMAS, RHOS = world.SIGMAS.values, world.RHOS.values
-TRAINED, OWN_POSTERIOR = "trained", "posterior of the distilled"
+TEACHERS = ("trained", "posterior of the distilled")
 QUIET = 0.91  # share of right decisions in exercise 3; the best possible is .921, hard labels reach .86
 PER_CLASS = 512  # points that stand for G: right to less than one percent
 _PIXELS = 96
 _ORANGE, _BLUE = np.array([213, 94, 0]), np.array([0, 114, 178])
 
 
-def sigma_runs(seeds: int, *, first_seed: int = 0, exact: bool = False, record_every: int = 100) -> ToyRuns:
+def sigma_runs(seeds: int, *, exact: bool = False) -> ToyRuns:
     """Figure 1b: seven Sigmas, hard labels.
 
     Args:
         exact: with the gradient's expectation, which takes thirty times as long.
     """
-    shared: dict[str, Any] = {"seeds": seeds, "first_seed": first_seed, "record_every": record_every}
-    return theory.train_toys([ToyConfig(deviation=sigma, exact_gradient=exact, **shared) for sigma in SIGMAS])
-
-
-def as_runs(frames: Sequence[Sequence[Tensor]], configs: Sequence[ToyConfig]) -> ToyRuns:
-    """What the lesson's own cell has trained, as `theory.train_toys` gives it.
-
-    Args:
-        frames: one for every 100 updates and the last, each with the hidden weights [settings, seeds, units, 2], hidden biases, output
-            weights and output bias.
-    """
-    names, block = ("hidden_weight", "hidden_bias", "output_weight", "output_bias"), (len(configs), configs[0].seeds)
-    parts = [torch.stack(list(of_all)) for of_all in zip(*frames, strict=True)]
-    networks = ToyNetworks(
-        **{name: part.view(len(frames), *block, *part.shape[3:]) for name, part in zip(names, parts, strict=True)}
-    )
-    return ToyRuns(configs=tuple(configs), steps=torch.arange(len(frames)) * 100, networks=networks)
+    return theory.train_toys([ToyConfig(deviation=sigma, exact_gradient=exact, seeds=seeds) for sigma in SIGMAS])
 
 
 def on_original(runs: ToyRuns) -> ToyValidation:
@@ -73,17 +53,6 @@ def best_decisions(*, seed: int, count: int = 150) -> dict[str, Any]:
         "labels": labels,
         "targets": labels,
     }
-
-
-def learning_curves(runs: ToyRuns) -> go.Figure:
-    """The error of every setting on G as its networks learn."""
-    names = [f"Σ = {config.deviation:g}" for config in runs.configs]
-    errors = on_original(runs).mean_squared_error.mean(-1)
-    middle = SIGMAS.index(0.5)
-    return setting_curves(
-        runs.steps, dict(zip(names, errors.T, strict=True)), chosen=(f"{names[middle]}, as G", errors[:, middle]),
-        least=theory.predictive_risk(runs.configs[0].original, runs.configs[0].original).mean_squared_error, title="Errors on G",
-    )  # fmt: skip
 
 
 def decisions(runs: ToyRuns, frame: int) -> np.ndarray:

@@ -2,9 +2,9 @@
 
 SigmaLab()              distilled samples: seven Sigmas and the chosen one, 20 networks each
 RhoLab()                distilled targets: five rhos and the chosen one
-LandscapeLab()          the loss over a plane of weights, with the paths of three networks in it; LandscapeLab(vary="relabelling")
 
-Every lab shows what the chosen setting's networks decide, how all settings learn, and the numbers at the end. Nothing is kept from one
+Both show what the chosen setting's networks decide, how all settings learn, the numbers at the end, and, where the reader asks for it,
+the loss over a plane of weights with the paths of three networks in it. Nothing is kept from one
 move to the next but the start and the noise, which all settings share: what differs is the setting.
 """
 
@@ -15,12 +15,11 @@ from typing import Any
 import plotly.graph_objects as go
 
 from ... import figures
-from ...core import errors
 from ...explorers.lab import Change, Known, Lab, Value
 from ...explorers.quest import Quest
 from ...explorers.tables import table
 from ...explorers.views import Chart, Html, Row, Tabs
-from .world import CONTOUR, EXTENT, HIDDEN, RELIEF, RHOS, SIGMAS, SQUARED, WRONG, Answer, Settings, World, answer
+from .world import EXTENT, HIDDEN, RELIEF, RHOS, SIGMAS, SQUARED, WRONG, Answer, Settings, World, answer
 
 _HARDEST = "deviation=1,relabelling=0.5"  # the paper's case for targets
 _HEIGHT = 400
@@ -138,20 +137,6 @@ def _rho(settings: str = _HARDEST) -> World:
     return World(RHOS, settings)
 
 
-def _plane(settings: str = "", *, vary: str = "deviation") -> World:
-    """The loss on G over a plane of weights, with three networks' paths: the ends of the sweep and the chosen setting.
-
-    Args:
-        settings: as of `SigmaLab`; the landscape is shown at first in any case.
-        vary: "deviation" (Sigma, Figure 1a) or "relabelling" (rho, Figure 2a).
-    """
-    errors.check_choice("vary", vary, ("deviation", "relabelling"))
-    world = _sigma(settings) if vary == "deviation" else _rho(settings or _HARDEST)
-    if world.start.landscape == HIDDEN:
-        world.start = world.start.replace(landscape=CONTOUR)
-    return world
-
-
 _DECISIONS = Chart(on_show, decisions, move=lambda figure, shown: figures.move_decisions(figure, **shown.decisions))
 _LANDSCAPE = Chart(on_show, landscape, folds=True)
 _LEARNING = Tabs(("Curves", Chart(on_show, curves, move=move_curves)), ("Numbers", Html(on_show, numbers)))
@@ -165,6 +150,7 @@ _SHARED: dict[str, Any] = {
         "steps": "updates (T)",
         "exact_gradient": "exact gradient",
     },
+    "unused": lambda world, settings: ("plane",) if settings.landscape == HIDDEN else (),
     "wanted": lambda world, settings: [Value(answer, settings, world.sweep)] if settings.exact_gradient else [],
     "buttons": [Change("Other seeds", other_seeds, hint="Other starts and other samples, as many")],
     "sentence": sentence,
@@ -173,8 +159,8 @@ _SHARED: dict[str, Any] = {
 SigmaLab = Lab(
     "Narrow or wide: which samples teach best?",
     _sigma,
-    controls=("deviation", "steps", "momentum", "exact_gradient"),
-    more=("gap", "original_deviation", "learning_rate", "measure", "landscape"),
+    controls=("deviation", "steps", "exact_gradient", "landscape"),
+    more=("plane", "momentum", "learning_rate", "gap", "original_deviation", "measure"),
     views=[Row(_DECISIONS, _LANDSCAPE, _LEARNING)],
     quest=Quest(f"Bring the squared error on G below {NEAR:g}; nothing can be below .058.", learned),
     **_SHARED,
@@ -183,15 +169,7 @@ RhoLab = Lab(
     "Whose labels: the data's or a teacher's?",
     _rho,
     controls=("relabelling", "teacher", "teacher_deviation", "deviation"),
-    more=("gap", "learning_rate", "momentum", "steps", "exact_gradient", "measure", "landscape"),
+    more=("landscape", "plane", "gap", "learning_rate", "momentum", "steps", "exact_gradient", "measure"),
     views=[Row(_DECISIONS, _LANDSCAPE, _LEARNING)],
-    **_SHARED,
-)
-LandscapeLab = Lab(
-    "Which way do the networks go?",
-    _plane,
-    controls=lambda world: (*world.sweep.controls[:2], "plane", "landscape"),
-    more=lambda world: (*world.sweep.controls[2:], "learning_rate", "momentum", "steps", "exact_gradient"),
-    views=[Row(_LANDSCAPE, _DECISIONS), _LEARNING],
     **_SHARED,
 )

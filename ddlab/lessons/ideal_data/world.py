@@ -59,23 +59,20 @@ class Sweep(NamedTuple):
     Attributes:
         field: of `ToyConfig`, that varies. symbol: of it, as in "Σ = 0.1". values: of the settings.
         paths: three of them that have a path in the landscape; the chosen setting stands for the middle one.
-        controls: the field with what it depends on.
     """
 
     field: str
     symbol: str
     values: tuple[float, ...]
     paths: tuple[float, float, float]
-    controls: tuple[str, ...]
 
     def name(self, value: float) -> str:
         """ "Σ = 0.1"."""
         return f"{self.symbol} = {value:g}"
 
 
-SIGMAS = Sweep("deviation", "Σ", (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0), (0.1, 0.5, 1.0), ("deviation",))
-_OF_RHO = ("relabelling", "teacher", "teacher_deviation")
-RHOS = Sweep("relabelling", "ρ", (0.0, 0.25, 0.5, 0.75, 1.0), (0.0, 0.5, 1.0), _OF_RHO)
+SIGMAS = Sweep("deviation", "Σ", (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0), (0.1, 0.5, 1.0))
+RHOS = Sweep("relabelling", "ρ", (0.0, 0.25, 0.5, 0.75, 1.0), (0.0, 0.5, 1.0))
 
 
 class World:

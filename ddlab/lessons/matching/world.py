@@ -107,4 +107,6 @@ class World:
 
 @functools.lru_cache(64)  # every view asks at every drawing
 def _kept(iterations: int) -> Keep:
-    return Keep(tuple(sorted({1, min(2, iterations), *(round(iterations * part / _FRAMES) for part in range(_FRAMES + 1))})))
+    return Keep(
+        tuple(sorted({1, min(2, iterations), *(round(iterations * part / _FRAMES) for part in range(_FRAMES + 1))}))
+    )

@@ -8,29 +8,16 @@ import torch
 from torch import Tensor
 
 from ... import data
+from ...training.self_supervised.barlow_twins import barlow_twins_loss
 from ..answers import called
 from .setting import UNTRAINED, make_prior, make_set
 
-_PASSES = 5000
+_WEIGHTS = {
+    "": 0.005,
+    "Off the diagonal the weight is missing.": 1.0,
+    "What is off the diagonal is missing.": 0.0,
+}
 _READ, _LEFT = 0.05, 0.05  # most of a target that pixels may predict; most that moments may differ
-
-
-def check_passes(answer: Any) -> tuple[bool, str]:
-    """Exercise 1: forward passes of a network, per image, that training without the prior takes for each that the targets take."""
-    guided, alone = 6 * 500 * 2, 6 * 500 * 4
-    right = (guided + alone) / _PASSES
-    if isinstance(answer, bool) or not isinstance(answer, (int, float)):
-        return False, "Give one number: forward passes of the training over forward passes for the targets."
-    if abs(answer - right) < 0.01:
-        return True, f"{guided + alone:,} passes against {_PASSES:,}, and training has its backward passes, too."
-    hints = {
-        12 * 500 * 4 / _PASSES: "In the first half BYOL is not asked: nobody needs the slow copy's answers.",
-        12 * 500 * 2 / _PASSES: "In the second half the slow copy sees both views as well.",
-        12 * 500 / _PASSES: "Each image is seen as two views.",
-        _PASSES / (guided + alone): "The other way round: training over targets.",
-    }
-    hint = next((words for value, words in hints.items() if abs(answer - value) < 0.01), "")
-    return False, f"An epoch sees 500 images, there are twelve, and the targets are of 5,000. {hint}".strip()
 
 
 def predicted(targets: Tensor, images: Tensor) -> float:
@@ -44,7 +31,7 @@ def predicted(targets: Tensor, images: Tensor) -> float:
 
 
 def check_same_statistics(answer: Any) -> tuple[bool, str]:
-    """Exercise 2: a function of targets [n, k] that gives others of the same mean and covariance, which no longer belong to the images."""
+    """Exercise 1: a function of targets [n, k] that gives others of the same mean and covariance, which no longer belong to the images."""
     shapes = data.load("shapes", size=16)
     images, prior = shapes.normalised(), make_prior(UNTRAINED, shapes)
     targets = make_set(prior, shapes).target("representations").values[0]
@@ -67,4 +54,22 @@ def check_same_statistics(answer: Any) -> tuple[bool, str]:
     return True, f"{said} Nothing that a mean or a covariance knows has changed."
 
 
-CHECKS = {"passes": check_passes, "statistics": check_same_statistics}
+def check_barlow_twins(answer: Any) -> tuple[bool, str]:
+    """Exercise 2: a function of two views' projections [n, d] each that gives Barlow Twins' loss, with weight 0.005."""
+    draw = torch.Generator().manual_seed(0)
+    first = 3 + 2 * torch.randn((40, 6), generator=draw, dtype=torch.float64)
+    second = first + 5 * torch.randn((40, 6), generator=draw, dtype=torch.float64)
+    found, problem = called(answer, first, second, of="the projections of two views, [n, d] each")
+    if problem:
+        return False, problem
+    if not isinstance(found, Tensor) or found.numel() != 1 or not bool(torch.isfinite(found).all()):
+        return False, "Return one finite number, a tensor."
+    asked = {name: float(barlow_twins_loss(first, second, off_diagonal_weight=w)) for name, w in _WEIGHTS.items()}
+    said = f"Two views of forty images, six numbers each: yours is {float(found):.4f}, Barlow Twins' {asked['']:.4f}."
+    if abs(float(found) - asked[""]) < 1e-3 * asked[""]:
+        return True, f"{said} No other image was needed to push against."
+    near = next((words for words, value in asked.items() if abs(float(found) - value) < 1e-2 * value), "")
+    return False, f"{said} {near or 'Is each coordinate centred, and divided by its deviation over the batch, first?'}"
+
+
+CHECKS = {"statistics": check_same_statistics, "barlow twins": check_barlow_twins}

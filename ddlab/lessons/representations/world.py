@@ -21,9 +21,10 @@ from ...runs import Keep, Run, Runs, cache
 from ...runs.process import Inputs
 from ...training import rela as rela_f
 from ...training import self_supervised
-from .setting import LEARNING_RATE, NARROW, PRIORS, UNTRAINED
+from .setting import LEARNING_RATE, NARROW, NETWORK, PRIORS, UNTRAINED
 
-_LABELLED, _MAPPED, _MARKS, _FRAMES = 1000, 300, 7, 16
+_LABELLED, _FRAMES = 1000, 16
+COMPONENTS, COLUMNS = 4, 12  # numbers of a target that are shown, and images for each
 _STRENGTH = 1e-2
 
 
@@ -33,7 +34,7 @@ class Settings(Parameters):
 
     prior: str = parameter(UNTRAINED, choices=PRIORS, help="Whose answers the targets are.")
     ratio: float = parameter(
-        0.1, range=(0, 1), open_low=True, step=0.05, explorable=(0.05, 0.3),
+        0.25, range=(0, 1), open_low=True, step=0.05, explorable=(0.05, 0.5),
         help="Share of the images that an epoch sees.",
     )  # fmt: skip
     schedule: str = parameter(
@@ -41,7 +42,7 @@ class Settings(Parameters):
         help="How lambda falls: from 1 to 0 once, by Algorithm 1, or not at all.",
     )  # fmt: skip
     objective: str = parameter(
-        "byol", choices=tuple(self_supervised.OBJECTIVES), help="What is asked of two views, beside the targets."
+        "simclr", choices=tuple(self_supervised.OBJECTIVES), help="What is asked of two views, beside the targets."
     )
     share: float = parameter(
         0.8, symbol=r"\lambda", range=(0, 1), step=0.05, explorable=(0, 1), help="Where it is constant."
@@ -55,9 +56,13 @@ class Settings(Parameters):
 
 @dataclass(frozen=True)
 class Moment:
-    """What is kept of a step: the probe's test accuracy, a fraction in [0, 1], and lambda (None before the first update)."""
+    """What is kept of a step: the probe's test accuracy, a fraction in [0, 1], and the loss of the targets and lambda before it.
+
+    Before the first update there are neither.
+    """
 
     accuracy: float
+    target_loss: float | None
     share: float | None
 
 
@@ -86,7 +91,7 @@ class World:
         self.priors = {
             name: errors.check_instance(f"priors[{name!r}]", one, Network, "a Network") for name, one in priors.items()
         }
-        self.network = networks.spec("convnet", width=16) if network is None else network
+        self.network = NETWORK if network is None else network
         self.device = errors.checked_device(device)
         first = next(iter(self.priors))
         self.start = Settings(prior=UNTRAINED if UNTRAINED in self.priors else first)
@@ -125,11 +130,11 @@ class World:
         found = predictions("ridge", seen[0], self.data.train_labels[self._few], seen[1], _STRENGTH)
         return float((found == self.data.test_labels).double().mean())
 
-    def mapped(self, name: str) -> dict[str, Tensor]:
-        """The first two numbers of some targets of a prior, of as many classes as there are marks: [n, 2] each."""
-        targets, rows = self.sets[name].target("representations").values[0], range(min(self.data.classes, _MARKS))
-        few = _MAPPED // len(rows)
-        return {self.data.class_names[label]: targets[self.data.of_class(label)[:few], :2] for label in rows}
+    def along(self, name: str) -> Tensor:
+        """Training images from the smallest to the largest first number of a prior's targets, then the second, ...: indices [4, 12]."""
+        targets = self.sets[name].target("representations").values[0][:, :COMPONENTS]
+        places = torch.linspace(0, len(targets) - 1, COLUMNS).round().long()
+        return targets.argsort(0)[places].T
 
     def _set(self, prior: Network) -> DistilledSet:
         inputs = Inputs(data=self.data, teachers=(prior,), device=self.device)
@@ -142,4 +147,5 @@ class World:
 
     def _moment(self, config: Any, inputs: Inputs, state: Any, trace: Any) -> Moment:
         network = rela_f.finish(config, inputs, state)
-        return Moment(self.accuracy(network), None if trace is None else float(trace.share))
+        seen = (None, None) if trace is None else (float(trace.target_loss), float(trace.share))
+        return Moment(self.accuracy(network), *seen)

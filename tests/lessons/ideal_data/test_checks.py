@@ -23,13 +23,11 @@ def test_runs_are_the_papers_settings(runs: theory.ToyRuns) -> None:
     assert all(config == ToyConfig(deviation=config.deviation, seeds=3) for config in runs.configs)
 
 
-def test_the_maps_have_the_colours_of_the_classes_and_every_setting_has_its_curve(runs: theory.ToyRuns) -> None:
+def test_the_maps_have_the_colours_of_the_classes(runs: theory.ToyRuns) -> None:
     pictures = ideal_data.decisions(runs, -1)
     assert pictures.shape == (7, 96, 96, 3)
     (top_right, bottom_left) = pictures[1][3, -4], pictures[1][-4, 3]
     assert top_right[2] > top_right[0] and bottom_left[0] > bottom_left[2], "class 1, above on the right, is blue"
-    figure = ideal_data.learning_curves(runs)
-    assert all(len(trace.x) == 11 for trace in figure.data if trace.name and trace.name.startswith("Σ"))
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,8 @@ from ddlab import theory
 from ddlab.core.errors import DDLabError
 from ddlab.explorers import Laboratory
 from ddlab.lessons.ideal_data import lab as labs
-from ddlab.lessons.ideal_data.lab import LandscapeLab, RhoLab, SigmaLab, curves, decisions, landscape, numbers, on_show
+from ddlab.lessons.ideal_data.lab import RhoLab, SigmaLab, curves, decisions, landscape, numbers, on_show
 from ddlab.lessons.ideal_data.world import RHOS, SIGMAS, SQUARED, WRONG, Answer, Settings, Sweep, answer
-from tests.support import refuses
 
 QUICK = "steps=60,seeds=3"
 
@@ -210,15 +209,12 @@ def test_the_rho_lab_begins_with_the_papers_hardest_case() -> None:
     lab.close()
 
 
-def test_a_landscape_lab_of_either_kind() -> None:
-    for vary, names in (("deviation", ["Σ = 0.1", "Σ = 0.5", "Σ = 1"]), ("relabelling", ["ρ = 0", "ρ = 0.5", "ρ = 1"])):
-        lab = LandscapeLab(vary=vary)
-        land = shown(lab).landscape
-        assert land is not None and list(land["paths"]) == names and vary in list(lab.panel)
-        assert ("teacher" in list(lab.panel)) == (vary == "relabelling")
-        lab.close()
-    with refuses("vary", "'deviation'", "'size'"):
-        LandscapeLab(vary="size")
+def test_the_landscape_of_the_rho_lab_has_paths_of_its_own() -> None:
+    lab = RhoLab(QUICK)
+    moved(lab, landscape="contours")
+    land = shown(lab).landscape
+    assert land is not None and list(land["paths"]) == ["ρ = 0", "ρ = 0.5", "ρ = 1"]
+    lab.close()
 
 
 def test_other_seeds_and_back_with_the_same(lab: Laboratory) -> None:

@@ -11,8 +11,8 @@ import torch
 from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.explorers import Laboratory
-from ddlab.lessons.representations.lab import TargetLab, curve, shares
-from ddlab.lessons.representations.world import World
+from ddlab.lessons.representations.lab import TargetLab, curve, images_along, target_curve
+from ddlab.lessons.representations.world import Moment, World
 from ddlab.networks import Network
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
@@ -73,8 +73,10 @@ def test_every_point_of_the_curves_is_of_the_training(lab: Any, changes: dict[st
     assert (
         lab.settings.prior in lab.sentence and f"prior itself {lab.world.own[lab.settings.prior]:.1%}" in lab.sentence
     )
-    weights = list(lab.widget(shares).figure.data[0].y)
-    assert weights == ([1.0] * len(weights) if changes.get("share") else sorted(weights, reverse=True))
+    losses, shares = (list(line.y) for line in lab.widget(target_curve).figure.data)
+    kept = [f.content for f in lab.world.run(lab.settings).frames[1:]]
+    assert losses == [each.target_loss for each in kept if each.share] and all(0 < loss < 2 for loss in losses)
+    assert shares == ([1.0] * len(shares) if changes.get("share") else sorted(shares, reverse=True))
 
 
 def test_alone_no_target_is_read(data: ImageData) -> None:
@@ -90,22 +92,23 @@ def test_every_objective_can_be_chosen(lab: Any, objective: str) -> None:
     assert lab.error is None and lab.world.run(lab.settings).complete
 
 
-def test_the_quest_asks_for_a_lead_over_all_that_learns_nothing(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    for seed, (own, end, met) in enumerate([(0.6, 0.61, False), (0.3, 0.7, True)]):
+def test_the_quest_asks_for_a_lead_over_the_prior(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed, (own, met) in enumerate([(0.65, False), (0.55, True)]):
         lab.world.own["untrained"] = own
-        monkeypatch.setattr(World, "_moment", _moment(end))
+        monkeypatch.setattr(World, "_moment", lambda *given: Moment(0.7, None, None))
         moved(lab, seed=seed + 5)
         assert lab.quest.met == met
 
 
-def _moment(end: float) -> Any:
-    from ddlab.lessons.representations.world import Moment
-
-    def moment(self: World, config: Any, inputs: Inputs, state: Any, trace: Any) -> Moment:
-        aided = config.share != 0 or config.schedule != "constant"
-        return Moment(end if aided and state.step else 0.5, None if trace is None else 1.0)
-
-    return moment
+def test_the_pictures_go_along_each_number_of_the_targets(lab: Any) -> None:
+    for name in ("untrained", "strong"):
+        moved(lab, prior=name)
+        found, values = lab.world.along(name), lab.world.sets[name].target("representations").values[0]
+        assert found.shape == (4, 12) and name in lab.widget(images_along).alt
+        for number, row in enumerate(found):
+            along = values[row, number]
+            assert bool((along.diff() >= 0).all())
+            assert (along[0], along[-1]) == (values[:, number].min(), values[:, number].max())
 
 
 def test_priors_that_are_none_are_refused(data: ImageData) -> None:
