@@ -24,8 +24,8 @@ ROOMS = {
     "ddlab/records": 98,
     "ddlab/figures": 2805,
     "ddlab/explorers": 2715,
-    "ddlab/lessons": 7772,
-    "tests": 30744,
+    "ddlab/lessons": 7711,
+    "tests": 30721,
 }
 
 

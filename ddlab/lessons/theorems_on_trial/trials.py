@@ -1,7 +1,7 @@
-"""Lesson 90: five printed statements, each with sliders, what is printed against what is true, and the verdict.
+"""Lesson 90: four printed statements, each with sliders, what is printed against what is true, and the verdict.
 
 ReLA's A.3 (how fast SGD learns), eq 24 (what a sample tells of its target) and Theorem 6 (overlap of augmented classes); FADRM's
-Corollary 1 (a bound on mixing two images); DWA's A.1 (two gaps that are said to work against each other).
+Corollary 1 (a bound on mixing two images).
 """
 
 from __future__ import annotations
@@ -12,19 +12,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 
 from ... import theory
 from ...core import randomness
 from ...core.parameters import Parameters, parameter
-from ...figures import bars, loss_curves
+from ...figures import loss_curves
 from .trial_card import FAILS, HOLDS, WHEN, Shown, Trial
 
 TRIALS: dict[str, Trial] = {}
 STEPS, RUNS = 200, 500  # of the simulated SGD
 NOISE_RATE = 0.25  # of Theorem 6: variance per unit of strength
 KINK, RANDOM = "|x - c|", "random"  # functions of slope 1
-MOST_LATENTS = 30
 _SPREADS = np.round(np.concatenate([np.arange(0.02, 0.3, 0.005), np.arange(0.3, 1.201, 0.02)]), 4)
 _STRENGTHS, _SHARES = np.linspace(0, 10, 81), np.linspace(0, 1, 101)
 
@@ -273,62 +271,3 @@ def combination(view: Merge) -> Shown:
         f"right at most {2 * bound:.3f}."
     )
     return Shown(figure=figure, sentence=sentence, holds=here <= bound + 1e-12, cursor=view.merge_ratio)
-
-
-# -- two gaps
-
-
-@dataclass(frozen=True, kw_only=True)
-class Latents(Parameters):
-    """Sliders of A.1."""
-
-    latents: int = slider(6, 2, MOST_LATENTS, "Size of the batch.", symbol="n")
-    seed: int = seed_slider()
-
-
-@functools.lru_cache(maxsize=1024)
-def products(latents: int, seed: int) -> torch.Tensor:
-    """The inner product of the two gaps' gradients at each point of a drawn batch, float64 [n]; in one dimension."""
-    draw = randomness.generator(seed, latents, "appendix A.1")
-    points = (1 + torch.randn((latents, 1), generator=draw, dtype=torch.float64)).requires_grad_()
-    gaps = points.mean().square(), (points.var(correction=0) - 1.5).square()
-    slopes = [torch.autograd.grad(gap, points, retain_graph=True)[0] for gap in gaps]
-    return (slopes[0] * slopes[1]).sum(1)
-
-
-@on_trial(
-    "two gaps",
-    Latents,
-    source="DWA, appendix A.1 and section 3.1",
-    statement="The gradients of the mean gap and of the variance gap work against each other on the batch.",
-    symbols=r"$s_i$: latents, a batch of $n$ outputs of a layer; mean gap, variance gap: squared distance of the "
-    r"batch's mean and variance to those that batch norm remembers; against each other: their inner product "
-    r"over the batch is negative.",
-    right=r"$\sum_i \partial\mathcal{L}_\mathrm{mean}/\partial s_i \cdot \partial\mathcal{L}_\mathrm{var}/\partial s_i = 0$: "
-    r"over the batch they do not meet.",
-    reason=r"The first is the same at every point, the second goes with $s_i - \mu(S)$. They oppose each other on one side "
-    r"of the batch and agree on the other: a shift and a stretch.",
-    verdict=FAILS,
-)
-def batch(view: Latents) -> Shown:
-    """A.1's conclusion: the inner product of the two gradients at each point, and over the batch."""
-    found = products(view.latents, view.seed)
-    total, opposed = float(found.sum()), int((found < 0).sum())
-    sentence = (
-        f"At {opposed} of {view.latents} points the two gradients oppose each other; over the batch their inner product is "
-        f"{total if abs(total) > 1e-12 else 0:.3f}."
-    )
-    names, heights = (
-        [*map(str, range(1, view.latents + 1)), "sum"],
-        [*found.tolist(), total if abs(total) > 1e-12 else 0.0],
-    )
-    figure = bars(
-        names,
-        heights,
-        title="Inner product of the two pulls",
-        x_label="point",
-        y_label="inner product",
-        text_format=".2f",
-    )
-    figure.update_xaxes(type="category")  # "1" is a name here
-    return Shown(figure=figure, sentence=sentence, holds=total < -1e-9)

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from scipy import integrate, special, stats
 
 from ddlab.core.parameters import describe
-from ddlab.core.randomness import generator, numpy_generator
+from ddlab.core.randomness import numpy_generator
 from ddlab.lessons.theorems_on_trial import trials
 from ddlab.lessons.theorems_on_trial.trial_card import FAILS, HOLDS, WHEN
 from ddlab.lessons.theorems_on_trial.trials import TRIALS
@@ -77,15 +76,8 @@ def judge_chord(view: Any) -> Judged:
     return distance <= bound + 1e-12, [f"lies {distance:.3f}", f"at most {bound:.3f}, right at most {2 * bound:.3f}"]
 
 
-def judge_gaps(view: Any) -> Judged:
-    """The products themselves are checked by differences below."""
-    products = trials.products(view.latents, view.seed).numpy()
-    assert abs(products.sum()) < 1e-12 < 1e-3 < np.abs(products).max()
-    return False, [f"At {(products < 0).sum()} of", "product is 0.000"]
-
-
 JUDGES: dict[str, Callable[[Any], Judged]] = {
-    "SGD": judge_sgd, "information": judge_information, "overlap": judge_overlap, "chord": judge_chord, "two gaps": judge_gaps,
+    "SGD": judge_sgd, "information": judge_information, "overlap": judge_overlap, "chord": judge_chord,
 }  # fmt: skip
 
 
@@ -123,18 +115,3 @@ def test_what_corollary_1_is_tried_on_is_lipschitz() -> None:
             assert np.abs(np.diff(values)).max() <= (places[1] - places[0]) * (1 + 1e-9)
     views = [trials.Merge(merge_ratio=a, kink=round(1 - 2 * a, 2)) for a in (0.1, 0.25, 0.5, 0.8)]
     assert not any(TRIALS["chord"].show(view).holds for view in views), "with its kink at z, whatever alpha"
-
-
-@pytest.mark.parametrize("latents", [2, 5])
-def test_the_gaps_are_differentiated_right(latents: int) -> None:
-    """By differences of the squared gaps written down here; some batches lie left of 0."""
-    means = []
-    for seed in range(12):
-        draw = generator(seed, latents, "appendix A.1")
-        points = 1 + torch.randn((latents, 1), generator=draw, dtype=torch.float64).numpy()
-        gaps = (lambda s: s.mean() ** 2, lambda s: (s.var() - 1.5) ** 2)
-        steps = 1e-6 * np.eye(latents)[:, :, None]
-        slopes = np.array([[(gap(points + h) - gap(points - h)) / 2e-6 for h in steps] for gap in gaps])
-        np.testing.assert_allclose(slopes.prod(0), trials.products(latents, seed).numpy(), atol=1e-6)
-        means.append(points.mean())
-    assert latents > 2 or min(means) < 0
