@@ -23,9 +23,9 @@ ROOMS = {
     "ddlab/theory": 1380,
     "ddlab/records": 98,
     "ddlab/figures": 2805,
-    "ddlab/explorers": 2715,
-    "ddlab/lessons": 7711,
-    "tests": 30721,
+    "ddlab/explorers": 2705,
+    "ddlab/lessons": 7709,
+    "tests": 30697,
 }
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import ipywidgets as widgets
 
@@ -32,7 +32,6 @@ class View:
         data: (world, settings, known) -> a tuple. draw: takes its members.
         cursor: (world, settings, known) -> where the vertical line of a chart stands.
         move: of a chart: (figure, *data) -> a figure to show next, mostly the same one changed in place, which is ten times faster.
-        folds: it is taken away as long as `draw` gives None.
     """
 
     def __init__(
@@ -42,9 +41,8 @@ class View:
         *,
         cursor: Callable[[Any, Any, Any], float | None] | None = None,
         move: Callable[..., Any] | None = None,
-        folds: bool = False,
     ) -> None:
-        self.data, self.draw, self.cursor, self.move, self.folds = data, draw, cursor, move, folds
+        self.data, self.draw, self.cursor, self.move = data, draw, cursor, move
 
     def widget(self, drawing: Any) -> widgets.Widget:
         """A widget that shows a first drawing."""
@@ -105,12 +103,11 @@ class Tabs:
 
 
 class Shown:
-    """A view on the page: its widget, and what it shows now. One that folds has a `place`, which is empty while it is away."""
+    """A view on the page: its widget, and what it shows now."""
 
     def __init__(self, view: View) -> None:
         self.view = view
         self.widget: Any = None
-        self.place = widgets.VBox(layout=widgets.Layout(display="none")) if view.folds else None
         self._data: Any = None
         self._drawings: OrderedDict[Any, Any] = OrderedDict()
 
@@ -120,25 +117,18 @@ class Shown:
         if self.widget is None or (data is not None and data != self._data):
             self._show(data)
             self._data = data
-        if self.view.cursor is not None and self.widget is not None:
-            at = self.view.cursor(world, settings, known)
-            self.widget.cursor = None if at is None else float(at)
+        if self.view.cursor is not None:
+            at, widget = self.view.cursor(world, settings, known), cast(Any, self.widget)
+            widget.cursor = None if at is None else float(at)
 
     def _show(self, data: Any) -> None:
         widget: Any = self.widget
         moved = self.view.move is not None and widget is not None
         drawing = self.view.move(widget.figure, *data) if moved else self._drawing(data)  # type: ignore[misc]
-        if self.place is not None and drawing is None:
-            self.place.children, self.place.layout.display = (), "none"
-            if self.widget is not None:
-                self.widget.close()
-                self.widget = None
-        elif self.widget is not None:
+        if self.widget is not None:
             self.view.show(self.widget, drawing)
         else:
             self.widget = self.view.widget(drawing)
-            if self.place is not None:
-                self.place.children, self.place.layout.display = (self.widget,), None
 
     def _drawing(self, data: Any) -> Any:
         if self.view.move is not None:
@@ -154,7 +144,7 @@ class Shown:
 def laid_out(view: Any, shown: list[Shown]) -> widgets.Widget:
     """The widgets of a declaration, whose first drawings have been made."""
     if isinstance(view, View):
-        return next(one.place or one.widget for one in shown if one.view is view)
+        return next(one.widget for one in shown if one.view is view)
     children = [laid_out(part, shown) for part in view.views]
     if isinstance(view, Row):
         return side_by_side(children)

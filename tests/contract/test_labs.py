@@ -205,7 +205,7 @@ def test_run_ends_at_rest_with_a_picture_in_each_view(make: Make) -> None:
     assert lab.run() is lab and at_rest(lab) and lab.error is None
     assert lab.sentence and "Being computed" not in lab.sentence and "..." not in lab.sentence
     for shown, picture in zip(lab._shown, pictures(lab), strict=True):
-        assert shown.view.folds or picture, shown.view.draw.__name__
+        assert picture, shown.view.draw.__name__
         assert getattr(picture, "data", True), "a chart without a trace"
 
 

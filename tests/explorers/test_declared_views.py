@@ -43,10 +43,6 @@ def curve(height: int) -> go.Figure:
     return loss_curves({"loss": [0, height]})
 
 
-def folding(height: int) -> go.Figure | None:
-    return curve(height) if height else None
-
-
 def moved(figure: go.Figure, height: int) -> go.Figure:
     figure.data[0].y = [0, height]
     return figure
@@ -60,7 +56,7 @@ def jobs(world: World, settings: Settings, known: Any = None) -> list[Value]:
     return [Value(world.work, settings.height)]
 
 
-FOLDING, MOVING = Chart(height, folding, folds=True), Chart(height, curve, move=moved)
+MOVING = Chart(height, curve, move=moved)
 Small = Lab(
     "Nothing",
     World,
@@ -68,7 +64,7 @@ Small = Lab(
     more=("seed",),
     wanted=jobs,
     buttons=[Compute("Run", jobs)],
-    views=[Row(MOVING, FOLDING), Html(past, str)],
+    views=[Row(MOVING, Html(past, str))],
     sentence=lambda world, settings, known: f"height {settings.height}.",
 )
 
@@ -78,18 +74,6 @@ def lab() -> Iterator[Laboratory]:
     made = Small()
     yield made
     made.close()
-
-
-def test_a_view_folds_away_and_comes_back(lab: Laboratory) -> None:
-    first = lab.widget(folding)
-    place = next(shown.place for shown in lab._shown if shown.view is FOLDING)
-    assert place is not None and place.children == (first,) and place.layout.display is None
-    lab.panel["height"].value = 0
-    assert lab.widget(folding) is None and place.children == () and place.layout.display == "none"
-    assert first.comm is None, "closed, so that nothing is left in the page"
-    lab.panel["seed"].value = 3
-    lab.panel["height"].value = 1
-    assert list(lab.widget(folding).figure.data[0].y) == [0, 1] and place.children == (lab.widget(folding),)
 
 
 def test_a_figure_is_moved_in_place(lab: Laboratory) -> None:

@@ -3,7 +3,7 @@
 SigmaLab()              distilled samples: seven Sigmas and the chosen one, 20 networks each
 RhoLab()                distilled targets: five rhos and the chosen one
 
-Both show what the chosen setting's networks decide, how all settings learn, the numbers at the end, and, where the reader asks for it,
+Both show what the chosen setting's networks decide, how all settings learn, the numbers at the end, and
 the loss over a plane of weights with the paths of three networks in it. Nothing is kept from one
 move to the next but the start and the noise, which all settings share: what differs is the setting.
 """
@@ -19,7 +19,7 @@ from ...explorers.lab import Change, Known, Lab, Value
 from ...explorers.quest import Quest
 from ...explorers.tables import table
 from ...explorers.views import Chart, Html, Row, Tabs
-from .world import EXTENT, HIDDEN, RELIEF, RHOS, SIGMAS, SQUARED, WRONG, Answer, Settings, World, answer
+from .world import EXTENT, RELIEF, RHOS, SIGMAS, SQUARED, WRONG, Answer, Settings, World, answer
 
 _HARDEST = "deviation=1,relabelling=0.5"  # the paper's case for targets
 _HEIGHT = 400
@@ -75,10 +75,8 @@ def _curves(shown: Answer) -> dict[str, Any]:
     }
 
 
-def landscape(shown: Answer) -> go.Figure | None:
-    """Contours, or the same in three dimensions; None where it is hidden."""
-    if shown.landscape is None:
-        return None
+def landscape(shown: Answer) -> go.Figure:
+    """Contours, or the same in three dimensions."""
     relief = shown.settings.landscape == RELIEF
     draw = figures.landscape_relief if relief else figures.landscape_contours
     return draw(**shown.landscape, title="Loss on G", height=_HEIGHT)
@@ -100,8 +98,7 @@ def sentence(world: World, settings: Settings, known: Known) -> str:
     """How the chosen setting ends."""
     (shown,) = on_show(world, settings, known)
     end, chosen, names = shown.means[SQUARED][-1], shown.chosen, [shown.sweep.name(value) for value in shown.values]
-    land = shown.landscape
-    plane = "" if land is None else f" The landscape's plane holds {land['captured']:.0%} of the paths' movement."
+    plane = f" The landscape's plane holds {shown.landscape['captured']:.0%} of the paths' movement."
     return (
         f"{names[chosen]}: after {int(shown.steps[-1])} updates the squared error on G is {end[chosen]:.4f} "
         f"(standard error {shown.errors[SQUARED][-1, chosen]:.4f}, {shown.seeds} networks), "
@@ -138,8 +135,11 @@ def _rho(settings: str = _HARDEST) -> World:
 
 
 _DECISIONS = Chart(on_show, decisions, move=lambda figure, shown: figures.move_decisions(figure, **shown.decisions))
-_LANDSCAPE = Chart(on_show, landscape, folds=True)
-_LEARNING = Tabs(("Curves", Chart(on_show, curves, move=move_curves)), ("Numbers", Html(on_show, numbers)))
+_LEARNING = Tabs(
+    ("Curves", Chart(on_show, curves, move=move_curves)),
+    ("Landscape", Chart(on_show, landscape)),
+    ("Numbers", Html(on_show, numbers)),
+)
 _SHARED: dict[str, Any] = {
     "labels": {
         "deviation": "deviation of the samples (Σ)",
@@ -150,7 +150,6 @@ _SHARED: dict[str, Any] = {
         "steps": "updates (T)",
         "exact_gradient": "exact gradient",
     },
-    "unused": lambda world, settings: ("plane",) if settings.landscape == HIDDEN else (),
     "wanted": lambda world, settings: [Value(answer, settings, world.sweep)] if settings.exact_gradient else [],
     "buttons": [Change("Other seeds", other_seeds, hint="Other starts and other samples, as many")],
     "sentence": sentence,
@@ -159,9 +158,9 @@ _SHARED: dict[str, Any] = {
 SigmaLab = Lab(
     "Narrow or wide: which samples teach best?",
     _sigma,
-    controls=("deviation", "steps", "exact_gradient", "landscape"),
-    more=("plane", "momentum", "learning_rate", "gap", "original_deviation", "measure"),
-    views=[Row(_DECISIONS, _LANDSCAPE, _LEARNING)],
+    controls=("deviation", "steps", "momentum", "exact_gradient"),
+    more=("landscape", "plane", "learning_rate", "gap", "original_deviation", "measure"),
+    views=[Row(_DECISIONS, _LEARNING)],
     quest=Quest(f"Bring the squared error on G below {NEAR:g}; nothing can be below .058.", learned),
     **_SHARED,
 )
@@ -170,6 +169,6 @@ RhoLab = Lab(
     _rho,
     controls=("relabelling", "teacher", "teacher_deviation", "deviation"),
     more=("landscape", "plane", "gap", "learning_rate", "momentum", "steps", "exact_gradient", "measure"),
-    views=[Row(_DECISIONS, _LANDSCAPE, _LEARNING)],
+    views=[Row(_DECISIONS, _LEARNING)],
     **_SHARED,
 )

@@ -17,10 +17,10 @@ from ...theory import ToyConfig, ToyRuns
 
 EXTENT = ((-1.0, 4.0), (-1.0, 4.0))  # of the plane that is drawn, around the middle between the means
 SQUARED, WRONG = "squared error", "share wrong"
-HIDDEN, CONTOUR, RELIEF = "hidden", "contours", "3-D"
+CONTOUR, RELIEF = "contours", "3-D"
 PATHS, RANDOM = "through the paths", "random filters"
 _EXACT_SEEDS, _EXACT_POINTS = 5, 32  # the exact gradient takes longer
-_FRAMES, _PATH_FRAMES, _PER_CLASS, _SAMPLES = 10, 20, 96, 80
+_FRAMES, _PER_CLASS, _SAMPLES = 20, 96, 80
 _GRID, _SURFACE, _MARGIN = 41, 31, 0.2
 _MOST = "Updates, each from one sample; at most 1000 here, so that every slider can train everything anew."
 
@@ -37,7 +37,7 @@ class Settings(ToyConfig):
         SQUARED, choices=(SQUARED, WRONG), explorable=True, help="What the curves show, on the original data G."
     )
     landscape: str = parameter(
-        HIDDEN, choices=(HIDDEN, CONTOUR, RELIEF), explorable=True, help="Whether the loss landscape is drawn, and how."
+        CONTOUR, choices=(CONTOUR, RELIEF), explorable=True, help="How the loss landscape is drawn."
     )
     plane: str = parameter(
         PATHS,
@@ -92,7 +92,7 @@ class Answer:
         means, errors: measure on G -> mean over the seeds and its standard error (0 of one seed), [frames, settings].
         least: measure -> what no predictor can be below.
         decisions: arguments of `figures.decision_map`: the mean output of the chosen setting's networks, and the first samples.
-        landscape: arguments of `figures.landscape_contours`, None where it is hidden.
+        landscape: arguments of `figures.landscape_contours`.
     """
 
     settings: Settings
@@ -105,7 +105,7 @@ class Answer:
     errors: dict[str, Tensor]
     least: dict[str, float]
     decisions: dict[str, Any]
-    landscape: dict[str, Any] | None
+    landscape: dict[str, Any]
 
 
 def answer(settings: Settings, sweep: Sweep, *, watch: Callable[[str, float], None] | None = None) -> Answer:
@@ -119,8 +119,7 @@ def answer(settings: Settings, sweep: Sweep, *, watch: Callable[[str, float], No
     value = getattr(settings, sweep.field)
     values = tuple(sorted({*sweep.values, value}))
     chosen = values.index(value)
-    frames = _FRAMES if settings.landscape == HIDDEN else _PATH_FRAMES
-    shared: dict[str, Any] = {"record_every": max(1, settings.steps // frames)}
+    shared: dict[str, Any] = {"record_every": max(1, settings.steps // _FRAMES)}
     if settings.exact_gradient:
         shared |= {"seeds": min(settings.seeds, _EXACT_SEEDS), "gradient_points": _EXACT_POINTS}
     configs = [settings.replace(**{sweep.field: value}, **shared) for value in values]
@@ -142,7 +141,7 @@ def answer(settings: Settings, sweep: Sweep, *, watch: Callable[[str, float], No
         errors={name: _standard_error(of_seeds) for name, of_seeds in measured.items()},
         least=least_errors(settings.original.distance, settings.original_deviation),
         decisions={"x": axis, "y": axis, "outputs": outputs, "best_boundary": best_boundary(settings), **first},
-        landscape=None if settings.landscape == HIDDEN else _landscape(runs, sweep, values, chosen),
+        landscape=_landscape(runs, sweep, values, chosen),
     )
 
 
