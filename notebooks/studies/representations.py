@@ -1,6 +1,6 @@
 """Makes ddlab/records/tables/representations.json: networks that learn a prior's targets first, or none, which lesson 45 shows.
 
-python notebooks/studies/representations.py 0 1 2 3 > /tmp/first.txt      # some of the eight seeds, five minutes each
+python notebooks/studies/representations.py 0 1 2 3 > /tmp/first.txt      # some seeds, six minutes each
 python notebooks/studies/representations.py /tmp/first.txt /tmp/second.txt    # written from what these runs have printed
 """
 
