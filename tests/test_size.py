@@ -22,10 +22,10 @@ ROOMS = {
     "ddlab/evaluation": 2342,
     "ddlab/theory": 1380,
     "ddlab/records": 98,
-    "ddlab/figures": 2805,
+    "ddlab/figures": 2712,
     "ddlab/explorers": 2705,
     "ddlab/lessons": 7709,
-    "tests": 30697,
+    "tests": 30657,
 }
 
 

@@ -15,20 +15,17 @@ from .labels import cell_table, label_matrix
 from .landscape import landscape_contours, landscape_relief
 from .panels import image_panels
 from .residuals import vanishing_curves
-from .sets import class_bars, distances_by_class, one_class, sets_on_map
+from .sets import distances_by_class, one_class, sets_on_map
 from .storage import storage_bill
 from .sweeps import heat_map, sweep_bands
 from .theme import alt_text, finish_figure, line_style, series_style, start_figure
 from .toys import decision_map, move_curves, move_decisions, setting_curves
-from .views import classes_on_map
 
 __all__ = [
     "add_reference",
     "alt_text",
     "bars",
     "cell_table",
-    "class_bars",
-    "classes_on_map",
     "comparison",
     "coverage_bars",
     "decision_map",

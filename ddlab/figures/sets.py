@@ -6,7 +6,6 @@ They replay Figs 1, 4 and 2 of Du et al. 2024 (DWA, arXiv 2409.17612).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from numbers import Real
 from typing import Annotated, Any
 
 import numpy as np
@@ -16,11 +15,10 @@ from ..core.boundary import checked, within
 from ..core.errors import fail
 from . import alt as words
 from . import theme as look
-from ._check import Named, Words, as_array, as_extent, as_names, as_pair
+from ._check import Named, as_array, as_extent, as_names, as_pair
 from .comparison import bars
 from .embedding import add_contours, as_plane, short
 from .images import as_pixels
-from .levels import add_levels
 from .panels import image_panels
 from .theme import ThemeName
 
@@ -103,44 +101,19 @@ def distances_by_class(
     Args:
         class_names: one per class. distances: method -> [classes].
     """
-    return class_bars(
-        distances, class_names, unit="feature distance (normalised)", title=title, theme=theme, height=height
-    )
-
-
-@checked
-def class_bars(
-    values: Named,
-    class_names: Sequence[str],
-    *,
-    unit: Words,
-    references: Named | None = None,
-    title: str = "One number for each class",
-    theme: ThemeName = "light",
-    height: int = 360,
-) -> go.Figure:
-    """A number of each class, one bar per set (FADRM Fig 3, right, of `ddlab.evaluation.entropy.pixel_entropy`).
-
-    Args:
-        values: set -> [classes], or (means, lows, highs) [classes] each for a bar with its interval. class_names: one per class.
-        unit: what the values are, with their unit, for the y axis: "entropy of the pixels (bits)".
-        references: name -> level, drawn across.
-
-    Example:
-        class_bars({"real": [5.1, 6.0], "made": ([6.5, 6.7], [6.4, 6.6], [6.6, 6.9])}, ["cat", "dog"], unit="entropy (bits)")
-    """
-    means = {name: given[0] if _has_interval(given) else given for name, given in values.items()}
+    unit = "feature distance (normalised)"
     figure = bars(
-        class_names, means, title=title, x_label="class", y_label=unit, theme=theme, height=height, text_format=".2g"
+        class_names,
+        distances,
+        title=title,
+        x_label="class",
+        y_label=unit,
+        theme=theme,
+        height=height,
+        text_format=".2g",
     )
-    said, shown = look.alt_text(figure), [np.asarray(trace.y) for trace in figure.data]
-    for trace, (name, given) in zip(figure.data, values.items(), strict=True):
-        if _has_interval(given):
-            low, high = _add_interval(trace, f"values[{name!r}]", given, theme)
-            shown += [low, high]
-            at = int(np.argmax(high - low))
-            said += f" The widest interval of {name} is {words.number(low[at])} to {words.number(high[at])} ({class_names[at]})."
-    if len(shown) > len(values) or len(class_names) * len(values) > 12:
+    said = look.alt_text(figure)
+    if len(class_names) * len(distances) > 12:
         # There is no room for numbers on bars this narrow; hover and the table of numbers have them.
         figure.update_traces(text=None)
     figure.update_xaxes(type="category")  # classes called "0" to "9" are no numbers
@@ -148,7 +121,6 @@ def class_bars(
         figure.update_xaxes(dtick=1)  # else plotly leaves names out on a narrow page
     # At the lower edge: names of classes that are turned to fit push the axis title down.
     figure.update_layout(legend={"yref": "container", "y": 0, "yanchor": "bottom"})
-    said += add_levels(figure, references, np.concatenate(shown), theme=theme)
     return look.finish_figure(figure, alt=said)
 
 
@@ -185,20 +157,6 @@ def one_class(
         chosen[name] = pixels[classes == label]
     title = f"The images of class {class_name or label}"
     return image_panels(chosen, columns, title=title, scale=scale, theme=theme)
-
-
-def _has_interval(given: Any) -> bool:
-    return isinstance(given, tuple) and len(given) == 3 and not isinstance(given[0], Real)
-
-
-def _add_interval(trace: Any, argument: str, given: Any, theme: ThemeName) -> tuple[np.ndarray, np.ndarray]:
-    """Draw (means, lows, highs) around a trace of bars; returns lows and highs."""
-    mean, low, high = (as_array(argument, column) for column in given)
-    if not mean.size == low.size == high.size or not ((low <= mean) & (mean <= high)).all():
-        fail(argument, "(means, lows, highs) of one length, the means between the others", given)
-    look_of = {"color": look.neutral("text", theme), "thickness": 1.5, "width": 3}
-    trace.error_y = {"type": "data", "symmetric": False, "array": high - mean, "arrayminus": mean - low, **look_of}
-    return low, high
 
 
 def _spread(marks: np.ndarray, real: np.ndarray) -> str:

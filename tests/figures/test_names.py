@@ -21,7 +21,6 @@ DRAWN: dict[str, Callable[[], go.Figure]] = {
     "bars": lambda: figures.bars(NAMES, [1, 2, 3], title="t", y_label="y"),
     "raise_bars": lambda: figures.raise_bars(figures.bars(NAMES, [1, 2, 3], title="t", y_label="y"), [3, 2, 1]),
     "comparison": lambda: figures.comparison({name: [1] for name in NAMES}),
-    "class_bars": lambda: figures.class_bars({"real": [1, 2, 3]}, NAMES, unit="bits"),
     "image_grid": lambda: figures.image_grid(PIXELS, 1, title="t", row_labels=NAMES),
     "image_grid, columns": lambda: figures.image_grid(PIXELS, title="t", column_labels=NAMES),
     "image_panels": lambda: figures.image_panels({"a": PIXELS}, 1, title="t", row_labels=NAMES),
@@ -32,7 +31,6 @@ DRAWN: dict[str, Callable[[], go.Figure]] = {
     "sets_on_map": lambda: figures.sets_on_map(
         PLANE, {"a": PLANE}, set_classes={"a": NAMES}, title=f"a of {len(NAMES)}"
     ),
-    "classes_on_map": lambda: figures.classes_on_map({name: [[0, 0]] for name in NAMES}),
 }
 
 

@@ -1,4 +1,4 @@
-"""Curves between merges, bars by class, and the older figures that show FADRM's Tables 5 and 6 and Figure 4."""
+"""Curves between merges, and the older figures that show FADRM's Tables 5 and 6 and Figure 4."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import torch
 
 from ddlab.figures import (
     alt_text,
-    class_bars,
     distances_by_class,
     heat_map,
     sweep_bands,
@@ -22,9 +21,6 @@ from tests.support import refuses
 EVERY = {
     "vanishing_curves": lambda theme: vanishing_curves(
         {"a": [3, 2, 1], "b": [3, 2]}, unit="bits", merges=[1], references={"real": 2}, theme=theme
-    ),
-    "class_bars": lambda theme: class_bars(
-        {"a": [1, 2], "b": ([1, 2], [0, 2], [1, 3])}, ["c", "d"], unit="bits", references={"real": 2}, theme=theme
     ),
 }
 
@@ -80,36 +76,10 @@ def test_plain_curves_have_neither_lines_nor_legend():
     assert figure.layout.showlegend is None and "mixed" not in alt_text(figure) and "Dashed" not in alt_text(figure)
 
 
-def test_bars_of_classes_carry_their_intervals():
-    values = {"real": [5, 6], "made": (np.array([5.5, 6.0]), [5.0, 5.9], torch.tensor([6.5, 6.25]))}
-    figure = class_bars(values, ["0", "1"], unit="bits", references={"noise": 8})
-    real, made = figure.data
-    np.testing.assert_array_equal([real.y, made.y], [[5, 6], [5.5, 6]])
-    np.testing.assert_allclose([made.error_y.array, made.error_y.arrayminus], [[1, 0.25], [0.5, 0.1]])
-    assert real.error_y.array is None and real.text is None and figure.layout.xaxis.type == "category"
-    assert (
-        figure.layout.yaxis.range[0] == 0
-        and figure.layout.yaxis.range[1] > 8
-        and figure.layout.yaxis.title.text == "bits"
-    )
-    assert "The widest interval of made is 5 to 6.5 (0). Dashed lines: noise 8." in alt_text(figure)
-
-
-def test_three_numbers_in_a_tuple_are_three_classes():
-    np.testing.assert_array_equal(class_bars({"a": (1, 2.0, 3)}, list("abc"), unit="bits").data[0].y, [1, 2, 3])
-
-
 def test_the_legend_stands_at_the_lower_edge_whatever_room_the_names_need():
     """In the page's coordinates: in those of the plot, names of ten classes pushed the axis title into it."""
-    for figure in (
-        class_bars({"a": [1], "b": [2]}, ["c"], unit="bits"),
-        distances_by_class(["c"], {"a": [1], "b": [2]}),
-    ):
-        assert (figure.layout.legend.yref, figure.layout.legend.y, figure.layout.legend.yanchor) == (
-            "container",
-            0,
-            "bottom",
-        )
+    legend = distances_by_class(["c"], {"a": [1], "b": [2]}).layout.legend
+    assert (legend.yref, legend.y, legend.yanchor) == ("container", 0, "bottom")
 
 
 def test_a_table_of_merge_ratios_with_and_without_small_stages():
@@ -147,12 +117,6 @@ def test_a_sweep_from_no_merges_to_six():
         (lambda: vanishing_curves({"a": [1, 2]}, unit="bits", references={}), "references must be"),
         (lambda: vanishing_curves({"a": [1, 2]}, unit="bits", references={"r": np.nan}), "references['r'] must be"),
         (lambda: vanishing_curves({"a": [1, 2]}, unit="bits", references={3: 1}), "a name in references must be"),  # type: ignore[dict-item]
-        (lambda: class_bars({}, ["a"], unit="bits"), "values must be"),
-        (lambda: class_bars({"s": [1, 2]}, ["a"], unit="bits"), "values['s'] must be an array with one value per name, 1"),
-        (lambda: class_bars({"s": ([1], [2], [3])}, ["a"], unit="bits"), "values['s'] must be (means, lows, highs)"),
-        (lambda: class_bars({"s": ([1], [1, 0], [3])}, ["a"], unit="bits"), "of one length"),
-        (lambda: class_bars({"s": [1]}, ["a"], unit=" "), "unit must be"),
-        (lambda: class_bars({"s": [1]}, ["a"], unit="bits", references=[1]), "references must be"),  # type: ignore[arg-type]
     ],
 )  # fmt: skip
 def test_bad_input_is_one_sentence_that_names_the_argument(call, words):

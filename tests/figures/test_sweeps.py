@@ -14,7 +14,6 @@ from scipy import stats
 from ddlab.figures import (
     alt_text,
     cell_table,
-    classes_on_map,
     distances_by_class,
     heat_map,
     one_class,
@@ -40,7 +39,6 @@ EVERY = {
     "sets_on_map": lambda theme: sets_on_map(
         [[0, 0], [1, 1]], {"a": [[0, 1]], "b": [[1, 0]]}, density=([0, 1], [0, 1], np.eye(2)), theme=theme
     ),
-    "classes_on_map": lambda theme: classes_on_map({"a": [[0, 0], [1, 0]], "b": [[2, 1]]}, theme=theme),
     "distances_by_class": lambda theme: distances_by_class(["a", "b"], {"m": [1, 2], "n": [2, 1]}, theme=theme),
 }  # fmt: skip
 
