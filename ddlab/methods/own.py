@@ -143,6 +143,14 @@ def from_loss(name: str, loss: Loss, *, needs_teacher: bool = False, **parameter
             `ddlab.methods.parameter(default, help=..., range=..., explorable=...)` to give it a slider. Other defaults for
             images_per_class (1), iterations (100), learning_rate (0.1), initialisation ("real"), valid_pixels (True) and seed (0) too.
 
+    A method that learns labels, alternates networks and images, or selects, has parts of its own (`ddlab.runs.process`). Then
+    - its State may hold tensors, None, bool, int, float, str, lists, tuples and dicts of them, dataclasses and `Network`, each where an
+      annotation names it: no modules, sets or named tuples;
+    - before the first update parts, config, data and teacher are checked, and with a checkpoint that the State comes back from a file;
+      after each update that `step` has grown; at frames, checkpoints and the end that everything is finite;
+    - a fifth part, `look(config, inputs, state, trace)`, says what `explorers.Live` shows (`ddlab.runs.Look`); without it that is the
+      images of the State and the numbers of the Trace.
+
     Raises:
         DDLabError: a name that is no identifier, a loss that is no function, a parameter of another type. From a run: a loss that is no
             number, or does not depend on the images.

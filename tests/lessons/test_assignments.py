@@ -343,15 +343,13 @@ def checked_early(notebook: dict[str, Any]) -> dict[str, Any]:
     return notebook | {"cells": notebook["cells"][: last + 1]}
 
 
-OWN_POINTS = {"gradients_check": 2, "distance_check": 2, "loss_check": 2}
+OWN_POINTS = {"moments_check": 2, "distance_check": 2, "loss_check": 2}
 OWN_MISTAKES = {
-    "none": ("gradients", ("", ""), ()),
-    "a sum": ("gradients", ("(outputs.logits, labels)", '(outputs.logits, labels, reduction="sum")'), ("gradients_check",)),
-    "length counts": (
-        "distance",
-        ("(1 - torch.cosine_similarity(one, other, dim=1)).sum()", "(one - other).square().sum()"),
-        ("distance_check", "loss_check"),
-    ),
+    "none": ("moments", ("", ""), ()),
+    "unbiased": ("moments", ("/ len(features)", "/ (len(features) - 1)"), ("moments_check", "loss_check")),
+    "not centred": ("moments", ("features - mean", "features"), ("moments_check", "loss_check")),
+    "a weight on both": ("distance", ("far[0] + weight * far[1]", "weight * (far[0] + far[1])"), ("distance_check",)),
+    "not squared": ("distance", (".square().sum()", ".norm()"), ("distance_check", "loss_check")),
     "one draw for all": ("loss", ('f"class {label}"', '"class"'), ("loss_check",)),
     "one network for all steps": ("loss", ("seed=step", "seed=0"), ("loss_check",)),
 }  # fmt: skip

@@ -147,6 +147,6 @@ def test_what_is_missing_is_said_in_a_sentence(mine: Any, given: Any) -> None:
         ddlab.distill(supervised, data, teacher, config, progress=False)
 
 
-def test_gradient_matching_is_written_in_forty_lines() -> None:
-    text = lines_of("imports", "gradients", "distance", "loss", "learned")
+def test_moment_matching_is_written_in_forty_lines() -> None:
+    text = lines_of("imports", "moments", "distance", "loss", "learned")
     assert 20 < sum(bool(line.strip()) for line in text.splitlines()) <= 40
