@@ -18,14 +18,14 @@ ROOMS = {
     "ddlab/distilled": 1606,
     "ddlab/runs": 1431,
     "ddlab/training": 3813,
-    "ddlab/methods": 7307,
+    "ddlab/methods": 7267,
     "ddlab/evaluation": 2342,
     "ddlab/theory": 1380,
     "ddlab/records": 98,
     "ddlab/figures": 2712,
     "ddlab/explorers": 2705,
     "ddlab/lessons": 7709,
-    "tests": 30655,
+    "tests": 30635,
 }
 
 

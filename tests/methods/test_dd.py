@@ -194,26 +194,6 @@ def test_pretrained_starts_learn_what_one_step_undoes(grey: ImageData) -> None:
         process.run(ordered, config_of, Inputs(distilled=found, teachers=(other,)))
 
 
-def test_optimised_real_images_are_real_and_the_best_of_those_drawn(inputs: Inputs, grey: ImageData) -> None:
-    settings = config(starts="fixed")
-    best, first = (dd_controls.optimised_real(settings, inputs, sets=sets) for sets in (20, 1))
-    real = {bytes(image.numpy().tobytes()) for image in grey.normalised()}
-    assert all(bytes(image.numpy().tobytes()) in real for image in best.images)
-
-    def loss(chosen: DistilledSet) -> float:
-        (start,) = dd.starts(settings, inputs, 0)
-        learned = {"images": chosen.images, "raw_rates": dd.init(settings, inputs).learned["raw_rates"]}
-        last = trained(dd.inner_of(settings, inputs, {}), start, learned)[-1]
-        batches = [dd.real_batch(settings, inputs, step) for step in range(dd_controls.BATCHES)]
-        return sum(float(dd.outer_loss(settings.network.for_data(grey), last, *batch)) for batch in batches)
-
-    assert loss(best) < loss(first)
-    given = torch.full((2, 2), 0.3)
-    assert torch.allclose(
-        dd_controls.optimised_real(settings, inputs, sets=1, rates=given).target("steps").rates, given
-    )
-
-
 def test_training_that_diverges_says_where(inputs: Inputs) -> None:
     with pytest.raises(
         NonFiniteError,
