@@ -24,7 +24,7 @@ ROOMS = {
     "ddlab/records": 98,
     "ddlab/figures": 2712,
     "ddlab/explorers": 2705,
-    "ddlab/lessons": 7709,
+    "ddlab/lessons": 7710,
     "tests": 30635,
 }
 

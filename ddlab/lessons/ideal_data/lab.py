@@ -170,5 +170,6 @@ RhoLab = Lab(
     controls=("relabelling", "teacher", "teacher_deviation", "deviation"),
     more=("landscape", "plane", "gap", "learning_rate", "momentum", "steps", "exact_gradient", "measure"),
     views=[Row(_DECISIONS, _LEARNING)],
+    unused=lambda world, settings: () if settings.teacher == "trained" else ("teacher_deviation",),
     **_SHARED,
 )
