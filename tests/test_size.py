@@ -18,14 +18,14 @@ ROOMS = {
     "ddlab/distilled": 1606,
     "ddlab/runs": 1431,
     "ddlab/training": 3813,
-    "ddlab/methods": 7267,
+    "ddlab/methods": 7249,
     "ddlab/evaluation": 2342,
     "ddlab/theory": 1380,
     "ddlab/records": 98,
     "ddlab/figures": 2712,
     "ddlab/explorers": 2705,
-    "ddlab/lessons": 7710,
-    "tests": 30635,
+    "ddlab/lessons": 7721,
+    "tests": 30627,
 }
 
 

@@ -22,13 +22,13 @@ from ddlab.runs import cache
 from ddlab.core import randomness
 from ddlab.distilled import DistilledSet, Representations
 from ddlab.evaluation import predictions
-from ddlab.lessons.representations.setting import NARROW, NETWORK, UNTRAINED, make_prior, make_set, objective
+from ddlab.lessons.representations.setting import NETWORK, UNTRAINED, make_prior, make_set, objective
 from ddlab.methods import rded, rela, selection, sre2l
 from ddlab.networks import Network
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
 from ddlab.training import rela as rela_f
-from ddlab.training import self_supervised, supervised
+from ddlab.training import supervised
 
 OTHERS = ("byol", "barlow_twins", "vicreg", "simsiam", "dino", "moco", "swav")
 PER_CLASS = 10
@@ -45,9 +45,7 @@ def probed(network: Network) -> float:
 
 def trained(made: DistilledSet, seed: int, name: str = "simclr", epochs: int = 12, ratio: float = 0.5, **changes: Any) -> Network:
     """A network after ReLA-F on a set with targets: at first these, from half way the objective alone."""
-    own = self_supervised.OBJECTIVES[name].Config
-    fields = {"batch_size": 50, "epochs": epochs, "learning_rate": objective(shapes).learning_rate} | NARROW
-    asked = own.for_data(shapes, network=NETWORK, **{key: value for key, value in fields.items() if key in own.__dataclass_fields__})
+    asked = objective(shapes, name, epochs=epochs)
     usual: dict[str, Any] = {"schedule": "switch", "first_views": "objective"}
     config = rela_f.Config(objective=asked, ratio=ratio, seed=seed, **usual | changes)
     return process.run(rela_f, config, Inputs(distilled=made, device="cpu"))

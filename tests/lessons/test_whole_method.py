@@ -17,7 +17,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import nbformat
-import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -138,9 +137,7 @@ def source_of(row: Row) -> str:
 def run(source: str, **more: Any) -> dict[str, Any]:
     """What the cells have made."""
     space: dict[str, Any] = {
-        "torch": torch, "F": F, "np": np, "nn": nn, "math": math, "copy": copy, "ddlab": ddlab, "networks": networks, "theory": theory,
-        "selection": selection, "generator": generator, "derived_seed": derived_seed,
-        "real_image_indices": recovery.real_image_indices, **more,
+        "torch": torch, "F": F, "nn": nn, "math": math, "copy": copy, "ddlab": ddlab, "networks": networks, **more,
     }  # fmt: skip
     exec(source, space)
     return space

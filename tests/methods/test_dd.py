@@ -15,7 +15,8 @@ from ddlab import networks
 from ddlab.core.errors import NonFiniteError
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet, OrderedSteps
-from ddlab.methods import dd, dd_controls, sldd
+from ddlab.lessons.learning_through_training.attack import attack_rates
+from ddlab.methods import dd, sldd
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
 from ddlab.training import ordered
@@ -187,7 +188,7 @@ def test_pretrained_starts_learn_what_one_step_undoes(grey: ImageData) -> None:
     found = made(settings, Inputs(data=grey, teachers=teachers))
     config_of = ordered.Config.made_for(found, network=networks.spec("mlp", width=16))
     fooled = process.run(ordered, config_of, Inputs(distilled=found, teachers=teachers))
-    rates = dd_controls.attack_rates(fooled, grey, 0, 2)
+    rates = attack_rates(fooled, grey, 0, 2)
     assert rates["taken"] > rates["right"] and found.target("steps").rates.shape == (1, 1)
     other = networks.initialise(networks.spec("mlp", width=5).for_data(grey), seed=0)
     with refuses("teacher", "mlp(width=16)"):

@@ -13,21 +13,12 @@ from ...theory import ToyConfig, ToyRuns, ToyValidation
 from ..answers import called
 from . import world
 
-SIGMAS, RHOS = world.SIGMAS.values, world.RHOS.values
+SIGMAS = world.SIGMAS.values
 TEACHERS = ("trained", "posterior of the distilled")
 QUIET = 0.91  # share of right decisions in exercise 3; the best possible is .921, hard labels reach .86
 PER_CLASS = 512  # points that stand for G: right to less than one percent
 _PIXELS = 96
 _ORANGE, _BLUE = np.array([213, 94, 0]), np.array([0, 114, 178])
-
-
-def sigma_runs(seeds: int, *, exact: bool = False) -> ToyRuns:
-    """Figure 1b: seven Sigmas, hard labels.
-
-    Args:
-        exact: with the gradient's expectation, which takes thirty times as long.
-    """
-    return theory.train_toys([ToyConfig(deviation=sigma, exact_gradient=exact, seeds=seeds) for sigma in SIGMAS])
 
 
 def on_original(runs: ToyRuns) -> ToyValidation:

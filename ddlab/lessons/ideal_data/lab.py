@@ -3,9 +3,9 @@
 SigmaLab()              distilled samples: seven Sigmas and the chosen one, 20 networks each
 RhoLab()                distilled targets: five rhos and the chosen one
 
-Both show what the chosen setting's networks decide, how all settings learn, the numbers at the end, and
-the loss over a plane of weights with the paths of three networks in it. Nothing is kept from one
-move to the next but the start and the noise, which all settings share: what differs is the setting.
+Both show what the chosen setting's networks decide, how all settings learn, the loss over a plane of weights with the paths of three
+networks in it, and the numbers at the end. Nothing is kept from one move to the next but the start and the noise, which all settings
+share: what differs is the setting.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ...explorers.lab import Change, Known, Lab, Value
 from ...explorers.quest import Quest
 from ...explorers.tables import table
 from ...explorers.views import Chart, Html, Row, Tabs
-from .world import EXTENT, RELIEF, RHOS, SIGMAS, SQUARED, WRONG, Answer, Settings, World, answer
+from .world import EXTENT, RHOS, SIGMAS, SQUARED, WRONG, Answer, Settings, World, answer
 
 _HARDEST = "deviation=1,relabelling=0.5"  # the paper's case for targets
 _HEIGHT = 400
@@ -76,10 +76,13 @@ def _curves(shown: Answer) -> dict[str, Any]:
 
 
 def landscape(shown: Answer) -> go.Figure:
-    """Contours, or the same in three dimensions."""
-    relief = shown.settings.landscape == RELIEF
-    draw = figures.landscape_relief if relief else figures.landscape_contours
-    return draw(**shown.landscape, title="Loss on G", height=_HEIGHT)
+    """Contours, with the paths."""
+    return figures.landscape_contours(**shown.landscape, title="Loss on G", height=_HEIGHT)
+
+
+def relief(shown: Answer) -> go.Figure:
+    """The same in three dimensions."""
+    return figures.landscape_relief(**shown.landscape, title="Loss on G", height=_HEIGHT)
 
 
 def numbers(shown: Answer) -> str:
@@ -138,6 +141,7 @@ _DECISIONS = Chart(on_show, decisions, move=lambda figure, shown: figures.move_d
 _LEARNING = Tabs(
     ("Curves", Chart(on_show, curves, move=move_curves)),
     ("Landscape", Chart(on_show, landscape)),
+    ("In 3-D", Chart(on_show, relief)),
     ("Numbers", Html(on_show, numbers)),
 )
 _SHARED: dict[str, Any] = {
@@ -159,7 +163,7 @@ SigmaLab = Lab(
     "Narrow or wide: which samples teach best?",
     _sigma,
     controls=("deviation", "steps", "momentum", "exact_gradient"),
-    more=("landscape", "plane", "learning_rate", "gap", "original_deviation", "measure"),
+    more=("plane", "learning_rate", "gap", "original_deviation", "measure"),
     views=[Row(_DECISIONS, _LEARNING)],
     quest=Quest(f"Bring the squared error on G below {NEAR:g}; nothing can be below .058.", learned),
     **_SHARED,
@@ -168,7 +172,7 @@ RhoLab = Lab(
     "Whose labels: the data's or a teacher's?",
     _rho,
     controls=("relabelling", "teacher", "teacher_deviation", "deviation"),
-    more=("landscape", "plane", "gap", "learning_rate", "momentum", "steps", "exact_gradient", "measure"),
+    more=("plane", "gap", "learning_rate", "momentum", "steps", "exact_gradient", "measure"),
     views=[Row(_DECISIONS, _LEARNING)],
     unused=lambda world, settings: () if settings.teacher == "trained" else ("teacher_deviation",),
     **_SHARED,

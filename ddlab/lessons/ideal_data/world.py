@@ -17,7 +17,6 @@ from ...theory import ToyConfig, ToyRuns
 
 EXTENT = ((-1.0, 4.0), (-1.0, 4.0))  # of the plane that is drawn, around the middle between the means
 SQUARED, WRONG = "squared error", "share wrong"
-CONTOUR, RELIEF = "contours", "3-D"
 PATHS, RANDOM = "through the paths", "random filters"
 _EXACT_SEEDS, _EXACT_POINTS = 5, 32  # the exact gradient takes longer
 _FRAMES, _PER_CLASS, _SAMPLES = 20, 96, 80
@@ -35,9 +34,6 @@ class Settings(ToyConfig):
     seeds: int = parameter(20, range=(1, 60), explorable=(1, 60), step=1, help="Runs of each setting.")
     measure: str = parameter(
         SQUARED, choices=(SQUARED, WRONG), explorable=True, help="What the curves show, on the original data G."
-    )
-    landscape: str = parameter(
-        CONTOUR, choices=(CONTOUR, RELIEF), explorable=True, help="How the loss landscape is drawn."
     )
     plane: str = parameter(
         PATHS,

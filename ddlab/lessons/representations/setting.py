@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import torch
+
 from ... import data as datasets
 from ... import networks, records
 from ...core import errors, randomness
 from ...data import ImageData, aligned
 from ...distilled import DistilledSet
 from ...methods import rela
-from ...networks import Network
+from ...networks import Network, NetworkSpec
 from ...runs import cache
 from ...runs.process import Inputs
 from ...training import self_supervised
-from ...training.self_supervised import simclr
 
 UNTRAINED, WEAK, STRONG = "untrained", "weak", "strong"
 PRIORS = (UNTRAINED, WEAK, STRONG)
-NARROW = {"projector_width": 128, "output_width": 64}  # the heads: small, so that a step is quick
-LEARNING_RATE = 0.01  # for 256 images
+_SMALL = {
+    "batch_size": 50,
+    "learning_rate": 0.01,
+    "projector_width": 128,
+    "output_width": 64,
+}  # so that a step is quick
 NETWORK, _PRIOR = (networks.spec("convnet", width=width) for width in (16, 32))
 
 
@@ -31,13 +38,17 @@ def make_prior(name: str, data: ImageData, *, seed: int = 0) -> Network:
     return cache.run(self_supervised, self_supervised.Config.teaching(network=_PRIOR, epochs=8), digits)
 
 
-def make_set(prior: Network, data: ImageData) -> DistilledSet:
+def make_set(
+    prior: Network, data: ImageData, network: NetworkSpec = NETWORK, *, device: torch.device | str = "cpu"
+) -> DistilledSet:
     """All images with the targets of a prior, as many numbers as the network that learns has features."""
-    return cache.run(rela, rela.Config(network=NETWORK), Inputs(data=data, teachers=(prior,), device="cpu"))
+    return cache.run(rela, rela.Config(network=network), Inputs(data=data, teachers=(prior,), device=device))
 
 
-def objective(data: ImageData) -> simclr.Config:
-    """SimCLR as the record has it: a narrow network and narrow heads, twelve epochs in batches of 50."""
-    return simclr.Config.for_data(
-        data, network=NETWORK, epochs=12, batch_size=50, learning_rate=LEARNING_RATE, **NARROW
-    )
+def objective(
+    data: ImageData, name: str = "simclr", network: NetworkSpec = NETWORK, *, epochs: int = 12
+) -> self_supervised.Training:
+    """An objective as laboratory, page and record have it: a narrow network and narrow heads, batches of 50."""
+    module = self_supervised.OBJECTIVES[name].Config
+    own: dict[str, Any] = {key: value for key, value in _SMALL.items() if key in module.__dataclass_fields__}
+    return module.for_data(data, network=network, epochs=epochs, **own)

@@ -13,15 +13,13 @@ from ... import networks
 from ...core import errors
 from ...core.parameters import Parameters, parameter
 from ...data import ImageData
-from ...distilled import DistilledSet
 from ...evaluation.readers import predictions
-from ...methods import rela as rela_d
 from ...networks import Network, NetworkSpec
-from ...runs import Keep, Run, Runs, cache
+from ...runs import Keep, Run, Runs
 from ...runs.process import Inputs
 from ...training import rela as rela_f
 from ...training import self_supervised
-from .setting import LEARNING_RATE, NARROW, NETWORK, PRIORS, UNTRAINED
+from .setting import NETWORK, PRIORS, UNTRAINED, make_set, objective
 
 _LABELLED, _FRAMES = 1000, 16
 COMPONENTS, COLUMNS = 4, 12  # numbers of a target that are shown, and images for each
@@ -96,20 +94,17 @@ class World:
         first = next(iter(self.priors))
         self.start = Settings(prior=UNTRAINED if UNTRAINED in self.priors else first)
         self._few = torch.cat([data.of_class(label)[: _LABELLED // data.classes] for label in range(data.classes)])
-        self.sets = {name: self._set(one) for name, one in self.priors.items()}
+        self.sets = {name: make_set(one, data, self.network, device=self.device) for name, one in self.priors.items()}
         self.own = {name: self.accuracy(one) for name, one in self.priors.items()}
         self._runs = Runs()
 
     def config(self, settings: Settings, *, alone: bool = False) -> rela_f.Config:
         """How the network is trained, with the targets or alone."""
-        module = self_supervised.OBJECTIVES[settings.objective].Config
-        fields: dict[str, Any] = {"batch_size": 50, "learning_rate": LEARNING_RATE, "epochs": settings.epochs} | NARROW
-        own = {name: value for name, value in fields.items() if name in module.__dataclass_fields__}
-        objective = module.for_data(self.data, network=self.network, **own)
+        own = objective(self.data, settings.objective, self.network, epochs=settings.epochs)
         names = ("ratio", "subset", "schedule", "share", "train_projection", "seed")
         changes = {name: getattr(settings, name) for name in names}
         without: dict[str, Any] = {"schedule": "constant", "share": 0.0, "train_projection": False} if alone else {}
-        return rela_f.Config(objective=objective, first_views="objective", **changes | without)
+        return rela_f.Config(objective=own, first_views="objective", **changes | without)
 
     def run(self, settings: Settings, *, alone: bool = False) -> Run:
         """The training with these settings, as far as it has come; each frame is a `Moment`."""
@@ -135,10 +130,6 @@ class World:
         targets = self.sets[name].target("representations").values[0][:, :COMPONENTS]
         places = torch.linspace(0, len(targets) - 1, COLUMNS).round().long()
         return targets.argsort(0)[places].T
-
-    def _set(self, prior: Network) -> DistilledSet:
-        inputs = Inputs(data=self.data, teachers=(prior,), device=self.device)
-        return cache.run(rela_d, rela_d.Config(network=self.network), inputs)
 
     def _features(self, network: Network, indices: Tensor | None) -> Tensor:
         images = self.data.normalised(split="test") if indices is None else self.data.normalised(indices)

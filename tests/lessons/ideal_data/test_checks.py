@@ -15,12 +15,7 @@ from ddlab.theory import ToyConfig
 
 @pytest.fixture(scope="module")
 def runs() -> theory.ToyRuns:
-    return ideal_data.sigma_runs(3)
-
-
-def test_runs_are_the_papers_settings(runs: theory.ToyRuns) -> None:
-    assert [config.deviation for config in runs.configs] == list(SIGMAS)
-    assert all(config == ToyConfig(deviation=config.deviation, seeds=3) for config in runs.configs)
+    return theory.train_toys([ToyConfig(deviation=sigma, seeds=3) for sigma in SIGMAS])
 
 
 def test_the_maps_have_the_colours_of_the_classes(runs: theory.ToyRuns) -> None:

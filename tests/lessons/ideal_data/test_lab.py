@@ -14,7 +14,7 @@ from ddlab import theory
 from ddlab.core.errors import DDLabError
 from ddlab.explorers import Laboratory
 from ddlab.lessons.ideal_data import lab as labs
-from ddlab.lessons.ideal_data.lab import RhoLab, SigmaLab, curves, decisions, landscape, numbers, on_show
+from ddlab.lessons.ideal_data.lab import RhoLab, SigmaLab, curves, decisions, landscape, numbers, on_show, relief
 from ddlab.lessons.ideal_data.world import RHOS, SIGMAS, SQUARED, WRONG, Answer, Settings, Sweep, answer
 
 QUICK = "steps=60,seeds=3"
@@ -161,17 +161,16 @@ def test_what_is_remembered_is_small(lab: Laboratory) -> None:
 
 
 def test_the_landscape_has_the_paths_from_a_common_start(lab: Laboratory) -> None:
-    land, plot = shown(lab).landscape, lab.widget(landscape)
+    land = shown(lab).landscape
     assert list(land["paths"]) == ["Σ = 0.1", "Σ = 0.5", "Σ = 1"]
     assert 0.5 < land["captured"] <= 1 and f"{land['captured']:.0%} of the paths' movement" in lab.sentence
     starts = torch.stack([path[0] for path in land["paths"].values()])
     torch.testing.assert_close(starts[0], starts[1], atol=1e-5, rtol=0)
-    moved(lab, landscape="3-D")
-    assert lab.widget(landscape) is plot and plot.figure.data[0].type == "surface"
+    assert [lab.widget(draw).figure.data[0].type for draw in (landscape, relief)] == ["contour", "surface"]
 
 
 def test_a_point_of_the_landscape_is_the_loss_of_those_weights() -> None:
-    settings = Settings(steps=60, seeds=3, landscape="contours")
+    settings = Settings(steps=60, seeds=3)
     land = answer(settings, SIGMAS).landscape
     configs = [settings.replace(deviation=sigma, record_every=3) for sigma in (0.1, 0.5, 1.0)]
     runs = theory.train_toys(configs)
@@ -186,7 +185,7 @@ def test_a_point_of_the_landscape_is_the_loss_of_those_weights() -> None:
 
 
 def test_random_planes_hold_next_to_nothing(lab: Laboratory) -> None:
-    lab.panel.value = lab.panel.value.replace(landscape="contours", plane="random filters")
+    lab.panel.value = lab.panel.value.replace(plane="random filters")
     lab.runner.join()
     assert shown(lab).landscape["captured"] < 0.3
 

@@ -1,10 +1,10 @@
-"""What DD can be turned to: how a poisoned network errs."""
+"""Lesson 60: how a network errs that one poisoned step has misled."""
 
 from __future__ import annotations
 
-from .. import networks
-from ..data import ImageData
-from ..networks import Network
+from ... import networks
+from ...data import ImageData
+from ...networks import Network
 
 
 def attack_rates(network: Network, data: ImageData, attacked_class: int, taken_for: int) -> dict[str, float]:
