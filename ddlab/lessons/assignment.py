@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -21,7 +21,6 @@ from ..distilled import DistilledSet
 from ..methods import selection
 from ..methods.distillation import from_images
 from ..networks import Network
-from ..networks.specification import hooked_layers
 from ..runs import cache
 from ..runs.process import Inputs
 from ..training import supervised
@@ -94,15 +93,6 @@ class Assignment:
         config = supervised.Config.for_data(self.data, "teacher", seed=self.seed)
         return cache.run(supervised, config, Inputs(data=self.data, device="cpu"))
 
-    @property
-    def precise_teacher(self) -> Network:
-        """`teacher` in double precision: what is computed with it can be compared to the last digits."""
-        return replace(self.teacher, weights={name: _doubled(value) for name, value in self.teacher.weights.items()})
-
-    def recipe(self, learning_rate: float) -> supervised.Config:
-        """How students of these digits are trained: views shifted by a pixel and mixed, this rate at the start of a cosine."""
-        return supervised.Config.for_data(self.data, learning_rate=learning_rate)
-
     def set_of(self, rule: Callable[[torch.Tensor, int], Sequence[int]], images_per_class: int = 1) -> DistilledSet:
         """The images that a selection rule takes from each class, with labels of all three kinds.
 
@@ -155,18 +145,6 @@ def answer(function: Callable[..., Answer], *arguments: Any) -> Answer | None:
     except NotImplementedError:
         print(f"{function.__name__}: no answer yet")
         return None
-
-
-def reordered(network: Network, order: torch.Tensor) -> Network:
-    """The network with its outputs in another order: output i is what output `order[i]` was (int64 [classes])."""
-    errors.check_tensor("order", order, shape=[network.spec.classes], dtype=torch.int64)
-    last = hooked_layers(network.spec)[1]
-    changed = {name: value[order] for name, value in network.weights.items() if name.startswith(f"{last}.")}
-    return replace(network, weights=network.weights | changed)
-
-
-def _doubled(value: torch.Tensor) -> torch.Tensor:
-    return value.double() if value.is_floating_point() else value
 
 
 def sharpen(images: torch.Tensor) -> torch.Tensor:
