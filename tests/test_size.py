@@ -24,8 +24,8 @@ ROOMS = {
     "ddlab/records": 98,
     "ddlab/figures": 2712,
     "ddlab/explorers": 2705,
-    "ddlab/lessons": 7699,
-    "tests": 30583,
+    "ddlab/lessons": 7633,
+    "tests": 30571,
 }
 
 

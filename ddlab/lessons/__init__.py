@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..explorers import Prediction
-    from .contents import LESSONS, Budget, index
+    from .contents import LESSONS, index
     from .lesson import Lesson, start
 
-__all__ = ["LESSONS", "Budget", "Lesson", "Prediction", "index", "start"]
+__all__ = ["LESSONS", "Lesson", "Prediction", "index", "start"]
 
 _OFFERED = {
-    "contents": ("LESSONS", "Budget", "index"),
+    "contents": ("LESSONS", "index"),
     "lesson": ("Lesson", "Prediction", "start"),
 }
 _MODULES = {name: module for module, names in _OFFERED.items() for name in names}

@@ -15,15 +15,12 @@ from ..core import errors
 from ..explorers import Prediction
 from .contents import LESSONS
 
-# What PyTorch would use, seen before any lesson has lowered it: the cores that this process may use.
-_CORES = torch.get_num_threads()
-
 
 class Lesson:
     """One run of a lesson; made by `start`.
 
     Attributes:
-        name, seed, preset, device: of this run. budget: what the first cell promises.
+        name, seed, preset, device: of this run.
     """
 
     def __init__(self, name: str, *, seed: int, preset: str, device: str) -> None:
@@ -31,12 +28,12 @@ class Lesson:
         self.seed = errors.check_integer("seed", seed, 0)
         self.preset = errors.check_choice("preset", preset, ("teaching", "paper"))
         self.device = errors.checked_device(device)
-        self.budget = LESSONS[name]
         if self.preset == "teaching" and self.device.type == "cpu":
-            # Here, before anything is computed: gradients differ between one and two threads.
-            torch.set_num_threads(min(self.budget.threads, _CORES))
+            # Small networks are fastest with one: waking a second takes longer than what it does. Before anything is computed,
+            # because gradients differ between one thread and two.
+            torch.set_num_threads(1)
         self._predictions: dict[str, Prediction] = {}
-        self._checks = importlib.import_module(f".{self.budget.folder}.checks", __package__).CHECKS
+        self._checks = importlib.import_module(f".{LESSONS[name].folder}.checks", __package__).CHECKS
 
     def config(self, module: Any, **changes: Any) -> Any:
         """The Config of a process module in this lesson's preset: `module.Config.teaching(**changes)`, or `.paper(**changes)`."""
@@ -73,18 +70,15 @@ class Lesson:
 
 
 def start(name: str, *, seed: int = 0, preset: str = "teaching", device: str = "auto") -> Lesson:
-    """Begin a lesson: prints versions and what it promises.
+    """Begin a lesson: prints versions and how long it takes to read.
 
     Args:
         name: of the notebook, without ".ipynb". seed: of everything drawn in it.
         preset: "teaching" (two CPU cores) or "paper" (published settings; needs a GPU for most). The device is independent of it.
     """
     lesson = Lesson(name, seed=seed, preset=preset, device=device)
-    budget, threads = lesson.budget, torch.get_num_threads()
-    seconds = budget.seconds(_CORES)
-    print(
-        f"ddlab lesson {name}: about {budget.minutes} minutes to read, {seconds:g} s and {budget.megabytes:g} MB to run"
-    )
+    threads = torch.get_num_threads()
+    print(f"ddlab lesson {name}: about {LESSONS[name].minutes} minutes to read")
     print(f"seed {seed}, preset {preset}, device {lesson.device}, {threads} thread{'s' if threads != 1 else ''}")
     print(f"Python {platform.python_version()}, torch {torch.__version__}")
     return lesson

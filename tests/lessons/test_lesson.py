@@ -1,8 +1,7 @@
-"""The frame of a lesson: predictions, checks, budgets."""
+"""The frame of a lesson: predictions, checks, threads."""
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import pytest
@@ -10,17 +9,12 @@ import torch
 
 import ddlab
 from ddlab.core.errors import DDLabError
-from ddlab.lessons import LESSONS, Prediction
+from ddlab.lessons import Prediction
 from ddlab.lessons import lesson as frame
 from ddlab.lessons.inverting_a_network.checks import CHECKS
 from ddlab.methods import sre2l
 
 NAME = "20_inverting_a_network"
-
-
-def promise(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
-    """The lesson's budget is another one."""
-    monkeypatch.setattr(frame, "LESSONS", {NAME: dataclasses.replace(LESSONS[NAME], **changes)})
 
 
 def test_a_locked_prediction_stays() -> None:
@@ -157,14 +151,8 @@ def test_a_static_figure_is_shown_with_its_words(monkeypatch) -> None:
     assert plot.figure is figure and plot.alt == figures.alt_text(figure) and "a 0.1; b 0.2" in words.data
 
 
-@pytest.mark.parametrize(
-    ("preset", "wanted", "cores", "threads"), [("teaching", 1, 2, 1), ("teaching", 4, 2, 2), ("paper", 1, 2, 2)]
-)
-def test_a_lesson_takes_the_threads_that_suit_it(
-    monkeypatch, preset: str, wanted: int, cores: int, threads: int
-) -> None:
-    promise(monkeypatch, threads=wanted)
-    monkeypatch.setattr(frame, "_CORES", cores)
+@pytest.mark.parametrize(("preset", "threads"), [("teaching", 1), ("paper", 2)])
+def test_a_lesson_takes_the_threads_that_suit_it(preset: str, threads: int) -> None:
     torch.set_num_threads(2)
     frame.start(NAME, preset=preset, device="cpu")
     assert torch.get_num_threads() == threads
