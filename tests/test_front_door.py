@@ -22,7 +22,7 @@ from ddlab import data, evaluation, methods, networks, runs
 from ddlab.core import parameters
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet, HardLabels
-from ddlab.methods import selection
+from ddlab.methods import mnemonics, selection
 from ddlab.networks import Network
 from ddlab.networks.family import REGISTERED
 from ddlab.runs.process import Inputs
@@ -32,6 +32,7 @@ from tests.support import refuses
 
 NAN = float("nan")
 CONFIG = selection.Config(images_per_class=1)
+PHASES = mnemonics.Config.teaching(tasks=2, first_classes=2)
 KEYED = {"features": torch.rand(6, 2), "labels": torch.arange(6) % 2, "others": torch.rand(3, 2)}
 READER = [
     ("features", KEYED["features"] * NAN),
@@ -41,7 +42,6 @@ READER = [
 ]
 SCORED = {"labels": "hard", "seeds": (0,)}
 PIXELS = torch.zeros((3, 1, 8, 8))
-PREDICTED = {"full": torch.rand(4, 3), "few": torch.rand(4, 3), "loss": "squared"}
 
 Wrong = list[tuple[str, Any]]
 Row = tuple[Callable[..., Any], Callable[[Given], dict[str, Any]], Wrong]
@@ -179,22 +179,13 @@ TABLE: dict[str, Row] = {
         evaluation.across, lambda g: {"distilled": g.distilled, "data": g.data, "networks": [g.spec], "config": g.student, **SCORED},
         [("networks", []), ("networks", ["resnet"]), ("labels", "soft"), ("data", None)],
     ),
-    "evaluation.approximation": (
-        evaluation.approximation, lambda g: {"distilled": g.distilled, "data": g.data, "labels": "hard"},
-        [("labels", "soft"), ("ridge", -1.0), ("kernel", 3), ("split", "validation")],
-    ),
     "evaluation.class_incremental": (
-        evaluation.class_incremental,
-        lambda g: {"distilled": g.distilled, "data": g.data, "rule": "from scratch", "tasks": 1, "config": g.student, **SCORED},
-        [("tasks", 3), ("rule", "replay"), ("labels", "soft"), ("order_seed", -1)],
+        evaluation.class_incremental, lambda g: {"distilled": g.distilled, "data": g.data, "config": PHASES, "seeds": (0,)},
+        [("distilled", 3), ("data", None), ("config", 3), ("seeds", ())],
     ),
     "evaluation.evaluate_all": (
         evaluation.evaluate_all, lambda g: {"several": {"a": {"distilled": g.distilled}}, "data": g.data, "config": g.student, **SCORED},
         [("several", 3), ("several", {}), ("labels", "soft"), ("seeds", ())],
-    ),
-    "evaluation.full_predictions": (
-        evaluation.full_predictions, lambda g: {"data": g.data},
-        [("data", None), ("split", "validation"), ("kernel", 3), ("ridge", NAN)],
     ),
     "evaluation.held_out_part": (
         evaluation.held_out_part, lambda g: {"labels": g.data.train_labels, "held_out": 0.3, "seed": 0},
@@ -212,10 +203,6 @@ TABLE: dict[str, Row] = {
         evaluation.kernel_predictions, lambda g: {"images": g.images(3), "labels": torch.eye(3), "asked": g.images(2)},
         [("images", PIXELS * NAN), ("labels", torch.eye(2)), ("asked", PIXELS[0]), ("megabytes", 0)],
     ),
-    "evaluation.memory_of": (
-        evaluation.memory_of, lambda g: {"distilled": g.distilled, "seen": [0, 1]},
-        [("distilled", None), ("seen", []), ("seen", [7]), ("seen", 3)],
-    ),
     "evaluation.predictions": (
         evaluation.predictions, lambda g: {**KEYED, "kind": "ridge", "setting": 1.0}, [*READER[:3], ("setting", NAN)],
     ),
@@ -227,28 +214,13 @@ TABLE: dict[str, Row] = {
         evaluation.rank_correlation, lambda g: {"first": {"a": 0.1, "b": 0.2, "c": 0.3}, "second": {"a": 1, "b": 2, "c": 3}},
         [("first", 3), ("first", {"a": 0.1}), ("second", {"a": 1, "b": 2, "d": 3}), ("second", {"a": NAN, "b": 2, "c": 3})],
     ),
-    "evaluation.space": (
-        evaluation.space, lambda g: {}, [("widths", 3), ("widths", ()), ("depths", "12"), ("poolings", [])],
-    ),
-    "evaluation.strong_epsilon": (
-        evaluation.strong_epsilon, lambda g: PREDICTED,
-        [("full", PREDICTED["full"] * NAN), ("few", torch.rand(3, 3)), ("loss", "absolute"), ("few", 3)],
-    ),
-    "evaluation.teacher_of": (
-        evaluation.teacher_of, lambda g: {"teacher": g.teacher, "seen": [0, 1]},
-        [("teacher", None), ("seen", []), ("seen", [7]), ("seen", 3)],
-    ),
-    "evaluation.weak_epsilon": (
-        evaluation.weak_epsilon, lambda g: {**PREDICTED, "wanted": torch.rand(4, 3)},
-        [("full", PREDICTED["full"] * NAN), ("few", torch.rand(3, 3)), ("loss", "absolute"), ("wanted", 3)],
-    ),
 }  # fmt: skip
 """What rooms fill and do not look at, errors, and what needs minutes or another package (tests/evaluation, tests/data)."""
 SAID = {"described": "spec", "order_seed": "seed"}  # what an argument is called in the sentence
 ELSEWHERE = {
-    "DDLabError", "NonFiniteError", "Look", "Number", "Step", "Outputs", "Approximation", "Architectures", "Continual",
-    "Compared", "Comparison", "Frame", "Runs", "default_look", "look", "search", "source",
-    "Evaluation", "Incremental", "Pretrained", "Probe", "Search", "Stage", "Transfer", "from_hf", "pretrained", "to_hf",
+    "DDLabError", "NonFiniteError", "Look", "Number", "Step", "Outputs", "Architectures",
+    "Compared", "Comparison", "Frame", "Runs", "default_look", "look", "source",
+    "Evaluation", "Incremental", "Probe", "from_hf", "to_hf",
 }  # fmt: skip
 
 

@@ -19,13 +19,13 @@ ROOMS = {
     "ddlab/runs": 1431,
     "ddlab/training": 3813,
     "ddlab/methods": 7249,
-    "ddlab/evaluation": 2342,
+    "ddlab/evaluation": 1713,
     "ddlab/theory": 1380,
     "ddlab/records": 98,
     "ddlab/figures": 2712,
     "ddlab/explorers": 2705,
-    "ddlab/lessons": 7633,
-    "tests": 30571,
+    "ddlab/lessons": 7601,
+    "tests": 30050,
 }
 
 

@@ -20,6 +20,7 @@ from typing import Any
 import torch
 
 from ..core import errors
+from ..core.boundary import checked
 from ..core.progress import progress_bar
 from ..data import ImageData
 from ..distilled import DistilledSet
@@ -28,6 +29,7 @@ from ..runs import Run
 from ..runs.process import Inputs, require_data
 from ..training.phases import NAME, Phases, class_ends, class_order, logits_of
 from ..training.unrolled import Tensors
+from .students import distinct_seeds
 from .tables import Tabled, markdown
 
 Matrix = tuple[tuple[float, ...], ...]
@@ -105,22 +107,34 @@ def _moved(bar: Any, done: int, run: Run) -> None:
     bar.update(done + run.step - bar.n)
 
 
-def incremental(
+@checked
+def class_incremental(
     distilled: DistilledSet | None,
     data: ImageData,
     *,
-    config: mnemonics.Config,
-    seeds: Sequence[int],
-    device: torch.device | str,
-    progress: bool,
+    config: mnemonics.Config | None = None,
+    seeds: Sequence[int] = (0, 1, 2, 3, 4),
+    device: torch.device | str = "auto",
+    progress: bool = True,
 ) -> Incremental:
-    """A network for each seed through all phases, with the images of a set as exemplars, or with those that the config keeps."""
-    inputs = Inputs(data=data, distilled=distilled, device=device)
+    """A network for each seed through all phases, and its accuracy on the classes seen so far.
+
+    Args:
+        distilled: the memory, by class numbers; None for what `config` keeps by itself (nothing, random images, herding, learned ones).
+        config: tasks, order of the classes, network and training; default: the teaching preset of Mnemonics.
+
+    Raises:
+        DDLabError: a set of other classes than the data's or without one of them, or tasks that the classes cannot be divided into.
+    """
+    config, inputs = config or mnemonics.Config.teaching(), Inputs(data=data, distilled=distilled, device=device)
     if distilled is not None:
+        if distilled.classes != data.classes:
+            errors.fail("distilled", f"a set of the data's {data.classes} classes", f"one of {distilled.classes}")
         fewest = int(distilled.labels.bincount(minlength=data.classes).min())
         if fewest < 1:
             errors.fail("distilled", "a set with at least one image of each class", distilled.labels.tolist())
         config = config.replace(start="given", exemplar_step="none", images_per_class=fewest)
+    seeds = distinct_seeds("seeds", seeds)
     found, total = {}, mnemonics.total_steps(config, inputs)
     with progress_bar("phases", total * len(seeds), progress) as bar:
         for number, seed in enumerate(seeds):

@@ -5,6 +5,7 @@ python notebooks/studies/architecture_search.py            # minutes on two core
 
 from __future__ import annotations
 
+import itertools
 import time
 from typing import Any
 
@@ -14,13 +15,17 @@ from table import save
 import ddlab
 from ddlab import data as datasets
 from ddlab import networks
-from ddlab.evaluation import across, space
+from ddlab.evaluation import across
 from ddlab.methods import dc, dm, gtn, selection
 from ddlab.methods.distillation import from_images
 from ddlab.runs import Run
 from ddlab.training import supervised
 
 SEEDS, STUDENTS, IMAGES = (0, 1, 2), 2, 5
+SPACE = [
+    networks.spec("convnet", norm="instance", width=width, depth=depth, pooling=pooling)
+    for width, depth, pooling in itertools.product((4, 8, 16, 32), (1, 2, 3), ("average", "max"))
+]
 PLAIN: dict[str, Any] = {"crop_pixels": 0, "flip": False, "mixup_alpha": 0.0}
 
 
@@ -32,8 +37,8 @@ def main() -> None:
 
     def ranked(proxy: str, seed: int, made: ddlab.DistilledSet, labels: str, config: Any = None, students: int = STUDENTS) -> None:
         seeds = [100 * seed + each for each in range(students)]
-        found = across(made, data, networks=space(), labels=labels, config=config, seeds=seeds, jobs=2, progress=False)
-        for spec in space():
+        found = across(made, data, networks=SPACE, labels=labels, config=config, seeds=seeds, jobs=2, progress=False)
+        for spec in SPACE:
             count = sum(value.numel() for value in networks.initialise(spec.for_data(data), seed=0).weights.values())
             rows.append([proxy, seed, spec.title, count, round(found.evaluations[spec.title].mean, 4)])
         print(proxy, seed, f"{time.time() - began:.0f} s", flush=True)

@@ -10,7 +10,6 @@ from ddlab.evaluation.incremental import class_accuracies
 from ddlab.methods import mnemonics, selection
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
-from ddlab.training import supervised
 from tests.support import made_data, refuses
 
 FOUR = made_data(classes=4, train=8, test=5, seed=3)
@@ -49,7 +48,7 @@ def test_the_matrix_is_read_from_the_networks_of_the_phases() -> None:
 def test_a_sets_images_are_the_memory() -> None:
     inputs = Inputs(data=FOUR, device="cpu")
     made = process.run(selection, selection.Config(images_per_class=2), inputs)
-    told = {"tasks": 2, "config": SETTINGS, "seeds": (0, 4), "device": "cpu", "progress": False}
+    told = {"config": SETTINGS, "seeds": (0, 4), "device": "cpu", "progress": False}
     found = class_incremental(made, FOUR, **told)
     own = SETTINGS.replace(start="given", exemplar_step="none", seed=4)
     state = [*process.steps(mnemonics, own, Inputs(data=FOUR, distilled=made, device="cpu"))][-1].state
@@ -59,13 +58,7 @@ def test_a_sets_images_are_the_memory() -> None:
 
 def test_what_is_refused() -> None:
     made = process.run(selection, selection.Config(images_per_class=1), Inputs(data=FOUR, device="cpu"))
-    with refuses("config", "mnemonics.Config"):
-        class_incremental(made, FOUR, tasks=2, config=supervised.Config.teaching())
-    with refuses("config", "supervised.Config"):
-        class_incremental(made, FOUR, rule="from scratch", tasks=2, config=SETTINGS)
-    with refuses("labels", "hard"):
-        class_incremental(made, FOUR, tasks=2, labels="stored")
-    with refuses("distilled"):
-        class_incremental(None, FOUR, rule="from scratch", tasks=2)
-    with refuses("tasks", "2"):
-        class_incremental(made, FOUR, tasks=1)
+    with refuses("tasks", "shared evenly"):
+        class_incremental(made, FOUR, config=SETTINGS.replace(tasks=3))
+    with refuses("distilled", "3 classes"):
+        class_incremental(made, made_data(classes=3), config=SETTINGS)

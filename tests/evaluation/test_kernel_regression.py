@@ -1,4 +1,4 @@
-"""Kernel regression on a set, and epsilon-approximation, by hand."""
+"""Kernel regression on a set, by hand."""
 
 from __future__ import annotations
 
@@ -42,30 +42,6 @@ def test_labels_of_a_regression_are_asked_for(grey: ImageData) -> None:
         evaluation.kernel_accuracy(few, grey, labels="regression")
 
 
-def test_weak_and_strong_by_hand() -> None:
-    wanted, full = torch.eye(2, dtype=torch.float64), torch.eye(2, dtype=torch.float64)
-    few = torch.tensor([[0.5, 0.0], [1.0, 0.0]], dtype=torch.float64)
-    assert evaluation.weak_epsilon(full, few, wanted, loss="squared") == pytest.approx((0.25 + 2) / 4)
-    assert evaluation.weak_epsilon(full, few, wanted, loss="zero_one") == 0.5
-    assert evaluation.weak_epsilon(few, full, wanted, loss="zero_one") == 0.5
-    # As good in another way: weakly at 0, strongly not.
-    assert evaluation.weak_epsilon(few, few.flip(0).flip(1), wanted, loss="zero_one") == 0.0
-    assert evaluation.strong_epsilon(few, few.flip(0).flip(1), loss="zero_one") == 1.0
-    assert evaluation.strong_epsilon(full, few, loss="squared") == pytest.approx((0.25 + 2) / 4)
-
-
-def test_all_images_are_an_approximation_of_epsilon_0_and_few_are_not(grey: ImageData) -> None:
-    full = evaluation.full_predictions(grey)
-    whole = evaluation.approximation(first_images(grey, 36), grey, labels="hard", full=full)
-    assert max(*whole.weak.values(), *whole.strong.values()) < 1e-9 and whole.accuracy == whole.full_accuracy
-    few = evaluation.approximation(first_images(grey, 13), grey, labels="hard")
-    assert few.strong["squared"] > 0.01 and few.full_accuracy == whole.full_accuracy
-    assert (
-        few.weak["zero_one"] == pytest.approx(abs(few.full_accuracy - few.accuracy))
-        and few.weak["zero_one"] <= few.strong["zero_one"]
-    )
-
-
 def test_refuses_in_a_sentence(grey: ImageData) -> None:
     some = grey.normalised([0, 1])
     with refuses("images", "at least one"):
@@ -74,5 +50,3 @@ def test_refuses_in_a_sentence(grey: ImageData) -> None:
         evaluation.kernel_predictions(some[[0, 0]], torch.eye(3)[:2], some, ridge=0.0)
     with refuses("distilled", "like the data"):
         evaluation.kernel_accuracy(first_images(grey, 3), made_data(channels=3), labels="hard")
-    with refuses("full", "[18, 3]"):
-        evaluation.approximation(first_images(grey, 3), grey, labels="hard", full=torch.zeros(5, 3).double())

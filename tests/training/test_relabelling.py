@@ -15,7 +15,6 @@ from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.data.augmentation import Views
 from ddlab.distilled import DistilledSet, EpochLabels
-from ddlab.evaluation import class_incremental
 from ddlab.networks import Network
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
@@ -164,15 +163,6 @@ class TestOnline:
                 process.run(supervised, config, Inputs(distilled=made, teachers=given))
         with refuses("teacher", "the one that made the set"):
             process.run(supervised, config, Inputs(distilled=distilled, teachers=teachers))
-
-    def test_one_of_them_does_not_stand_for_all_in_tasks(
-        self, distilled: DistilledSet, teachers: tuple[Network, ...], grey: ImageData
-    ) -> None:
-        made = relabelled(distilled, teachers, labels="online")
-        with refuses("teacher", "made the set", teachers[1].fingerprint):
-            class_incremental(
-                made, grey, rule="from scratch", labels="online", tasks=1, teacher=teachers[0], config=CONFIG
-            )
 
     def test_targets_are_of_the_mean_logits(self, teachers: tuple[Network, ...], grey: ImageData) -> None:
         view = CONFIG.view(grey.normalised(slice(0, 6)), mean=grey.mean, std=grey.std, step=2)

@@ -131,7 +131,7 @@ KernelLab = Lab(
     },
     choice_words=lambda world: {"kernel": str.upper, "initialisation": lambda name: f"{name} images" if name == "real" else name},
     stops=lambda world: {"ridge": _RIDGES},
-    check=World.check,
+    check=lambda world, settings: world.run(settings).advance(until=1),
     wanted=wanted,
     opens_with=2,
     watched=World.run,

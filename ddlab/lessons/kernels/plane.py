@@ -9,7 +9,6 @@ of updates lets KIP move them.
 from __future__ import annotations
 
 import functools
-import threading
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,8 +51,6 @@ class Plane(Parameters):
     updates: int = parameter(
         0, range=(0, _UPDATES), explorable=(0, _UPDATES), help="How many updates of KIP have moved the points."
     )
-    seed: int = parameter(0, range=(0, 999), help="Of the points, until they are moved by hand.")
-    hand: str = parameter("", help="Points put by hand: x and y of each, in hundredths, joined by dots.")
 
     @property
     def spec(self) -> KernelSpec:
@@ -73,16 +70,9 @@ def real_dots() -> tuple[Tensor, Tensor]:
     return 1.1 * moons + 0.15 * noise, labels
 
 
-def first_points(view: Plane) -> Tensor:
-    """float64 [n, 2], classes in turn: those put by hand, or random real ones."""
-    count = 2 * view.per_class
-    if view.hand:
-        numbers = [_hundredths(part) for part in view.hand.split(".")]
-        if len(numbers) != 2 * count:
-            errors.fail("hand", f"two numbers for each of {count} points", view.hand)
-        return torch.tensor(numbers, dtype=torch.float64).view(-1, 2) / 100
-    order = torch.randperm(_REAL // 2, generator=randomness.generator(view.seed, 0, "support points"))
-    return real_dots()[0].view(-1, 2, 2)[order[: view.per_class]].reshape(-1, 2)
+def first_points(count: int) -> Tensor:
+    """The first `count` real dots, classes in turn: float64 [count, 2]. Support points begin there."""
+    return real_dots()[0][:count]
 
 
 def regression(view: Plane, support: Tensor, asked: Tensor) -> Tensor:
@@ -92,23 +82,16 @@ def regression(view: Plane, support: Tensor, asked: Tensor) -> Tensor:
     return predictions(*support_and_cross(view.spec, *as_images), labels, strength=view.ridge)
 
 
-@functools.lru_cache(16)
-def path(view: Plane) -> tuple[Tensor, ...]:
-    """The points before each update of KIP on all real dots, and after the last; `view.updates` plays no part, and is 0."""
+def moved(view: Plane, begin: Tensor) -> Tensor:
+    """Where the points that begin at `begin` [n, 2] are after `view.updates` updates of KIP on all real dots."""
     dots, labels = real_dots()
-    points, wanted = {"points": first_points(view)}, centred_labels(labels, 2)
-    state, seen = optimisers.adam_init(points), [points["points"]]
-    for _ in range(_UPDATES):
+    points, wanted = {"points": begin}, centred_labels(labels, 2)
+    state = optimisers.adam_init(points)
+    for _ in range(view.updates):
         leaf = points["points"].detach().requires_grad_()
         (slope,) = torch.autograd.grad(kernel_loss(regression(view, leaf, dots), wanted), leaf)
         points, state = optimisers.adam_update(points, {"points": slope}, state, learning_rate=_RATE)
-        seen.append(points["points"])
-    return tuple(seen)
-
-
-def support_of(view: Plane) -> Tensor:
-    """The points on show, float64 [n, 2]."""
-    return path(view.replace(updates=0))[view.updates] if view.updates else first_points(view)
+    return points["points"]
 
 
 def right_fraction(view: Plane, support: Tensor) -> float:
@@ -121,52 +104,34 @@ class KernelPlane(Explorer):
     """Support points to be dragged, and what the regression on them says of the plane; see the module.
 
     Attributes:
-        panel: its `value` is a `Plane`. support: the points on the screen, float64 [n, 2].
+        panel: its `value` is a `Plane`. support: the points on the screen, float64 [n, 2]. by_hand: whether a reader moved one.
     """
 
-    def __init__(self, settings: str = "", *, key: str = "kernel plane") -> None:
-        """
-        Args:
-            settings: what is shown first, as the explorer's own text of that name says it, such as `kernel="fc2",per_class=3`.
-        """
+    def __init__(self, *, key: str = "kernel plane") -> None:
         self.panel = Controls(
-            Plane.from_string(settings),
+            Plane(),
             labels={"per_class": "points per class", "ridge": "ridge (λ)"},
             stacked=True,
             choice_words={"kernel": str.upper},
         )
-        self.support = support_of(self.panel.value)
-        self._drawing = threading.RLock()
+        self.by_hand = False
+        self.support = self._begin = first_points(2 * self.panel.value.per_class)
         self.plot = Plot(self._first_figure(), announce=False, draggable=SUPPORT)
         self.quest = QuestLine(f"Put {ENOUGH:.0%} of the dots on the right side by hand, with two points per class.")
-        self.other_button = widgets.Button(description="Other points", tooltip="Begin at other real dots")
-        self.reset_button = widgets.Button(description="Reset", tooltip="The points as they were drawn")
+        self.reset_button = widgets.Button(description="Reset", tooltip="The points where they began")
         self.sliders = PointSliders(self._move, self.guard)
-        buttons = widgets.HBox([self.other_button, self.reset_button])
         super().__init__(
             "Drag a point: what changes where?",
-            controls=[self.quest, self.panel, buttons], views=[self.plot, self.sliders], key=key, beside=True,
+            controls=[self.quest, self.panel, self.reset_button], views=[self.plot, self.sliders], key=key, beside=True,
         )  # fmt: skip
-        self.panel.observe(self.guard(self._moved), "value")
-        self.share(self.panel)
+        self.panel.observe(self.guard(lambda _: self._draw(self._begin)), "value")
         self.plot.observe(self.guard(self._dragged), "dragged")
-        self.other_button.on_click(self.guard(lambda _: self._put(seed=(self.panel.value.seed + 1) % 1000, hand="")))
-        self.reset_button.on_click(self.guard(lambda _: self._put(hand="")))
-        self._tell()
-
-    def _moved(self, change: Any) -> None:
-        old, view = change["old"], change["new"]
-        if (view.per_class, view.seed) != (old.per_class, old.seed) and view.hand and view.hand == old.hand:
-            self._put(hand="")  # what was put by hand belonged to other points
-            return
-        with self._drawing:
-            self.support = support_of(view)
-            self.plot.figure = self._with_support(move_decisions(self.plot.figure, **self._decisions()))
+        self.reset_button.on_click(self.guard(lambda _: self._put(None)))
         self._tell()
 
     def _dragged(self, change: Any) -> None:
-        if moved := change["new"]:
-            self._move(int(moved["point"]), float(moved["x"]), float(moved["y"]))
+        if to := change["new"]:
+            self._move(int(to["point"]), float(to["x"]), float(to["y"]))
 
     def _move(self, point: int, x: float, y: float) -> None:
         """Put a point at (x, y); KIP begins anew from where the points are now."""
@@ -174,10 +139,27 @@ class KernelPlane(Explorer):
         points = self.support.clone()
         points[point] = torch.tensor([x, y], dtype=torch.float64)
         self.sliders.point.value = point
-        self._put(hand=_joined(points))
+        self._put(torch.stack([points[:, axis].clamp(*ends) for axis, ends in enumerate(EXTENT)], 1))
 
-    def _put(self, **changes: Any) -> None:
-        self.panel.value = self.panel.value.replace(updates=0, **changes)
+    def _put(self, points: Tensor | None) -> None:
+        """Begin at these points, put by hand; None: at real dots."""
+        count = 2 * self.panel.value.per_class
+        begin = first_points(count) if points is None else points
+        regression(self.panel.value, begin, begin)  # refuses what cannot be solved, before anything moves
+        self._begin, self.by_hand = begin, points is not None
+        if self.panel.value.updates:
+            self.panel.value = self.panel.value.replace(updates=0)  # draws
+        else:
+            self._draw(begin)
+
+    def _draw(self, begin: Tensor) -> None:
+        """Show where the points come from `begin`, and what the regression on them says; another number of points begins anew."""
+        view = self.panel.value
+        if len(begin) != 2 * view.per_class:
+            return self._put(None)
+        self.support = moved(view, begin)
+        self.plot.figure = self._with_support(move_decisions(self.plot.figure, **self._decisions()))
+        return self._tell()
 
     def _decisions(self) -> dict[str, Any]:
         x, y = (
@@ -216,22 +198,12 @@ class KernelPlane(Explorer):
     def _tell(self) -> None:
         view = self.panel.value
         right = right_fraction(view, self.support)
-        self.quest.look(right >= ENOUGH and bool(view.hand) and not view.updates and view.per_class <= 2)
+        self.quest.look(right >= ENOUGH and self.by_hand and not view.updates and view.per_class <= 2)
         names = [f"class {number % 2}" for number in range(len(self.support))]
         self.sliders.follow(names, self.support, EXTENT)
-        when = f"after {view.updates} updates of KIP" if view.updates else "put by hand" if view.hand else "real dots"
+        when = (
+            f"after {view.updates} updates of KIP" if view.updates else "put by hand" if self.by_hand else "real dots"
+        )
         self.say(
             f"{len(self.support)} support points, {when}: the regression puts {right:.1%} of {_REAL} dots on their side."
         )
-
-
-def _joined(points: Tensor) -> str:
-    inside = torch.stack([points[:, axis].clamp(*ends) for axis, ends in enumerate(EXTENT)], 1)
-    return ".".join(str(int(value)) for value in (100 * inside).round().flatten())
-
-
-def _hundredths(text: str) -> int:
-    number = text.removeprefix("-")
-    if not (number.isascii() and number.isdecimal() and len(number) <= 3 and abs(int(text)) <= 250):
-        errors.fail("hand", "whole numbers from -250 to 250 joined by dots", text)
-    return int(text)

@@ -99,10 +99,6 @@ class World:
         keep = Keep(tuple(sorted(steps)), make=self._moment)
         return self._runs.get(kip, settings.config, self.inputs, keep)
 
-    def check(self, settings: Settings) -> None:
-        """Make the images and update them once, which refuses what the method refuses."""
-        self.run(settings).advance(until=1)
-
     def rivals(self, settings: Settings) -> list[Rival]:
         """Points that took no learning: as many centres, as many real images, and far more of these where there are as many."""
         own, classes = settings.images_per_class, self.data.classes
@@ -126,8 +122,8 @@ class World:
 
     def accuracy(self, images: Tensor, labels: Tensor, spec: KernelSpec, ridge: float) -> float:
         """The fraction of test images that the regression on images [n, c, h, w] and labels [n, classes] has right."""
-        options: dict[str, Any] = {"kernel": spec, "ridge": ridge, "megabytes": _MEGABYTES}
-        found = kernel_predictions(images, labels.to(images.device), self._asked.to(images), **options)
+        labels, asked = labels.to(images.device), self._asked.to(images)
+        found = kernel_predictions(images, labels, asked, kernel=spec, ridge=ridge, megabytes=_MEGABYTES)
         return float((found.argmax(1).cpu() == self.data.test_labels).double().mean())
 
     def _moment(self, config: kip.Config, inputs: Inputs, state: kip.State, trace: Any) -> Moment:
