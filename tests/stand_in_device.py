@@ -4,8 +4,7 @@
         torch.zeros(3, device=device) + torch.zeros(3)      # MixedDevices, as on a GPU
 
 Allowed is what CUDA allows: copies from one to the other, a CPU scalar in a pointwise operation, CPU indices of a tensor on the device.
-Drawing with a CPU generator on the device and `.numpy()` are refused. Autograd, `torch.func.grad` and `vmap` pass through it; autocast
-does nothing on it, so bfloat16 is not played.
+Drawing with a CPU generator on the device and `.numpy()` are refused. Autograd, `torch.func.grad` and `vmap` pass through it.
 """
 
 from __future__ import annotations

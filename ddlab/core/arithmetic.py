@@ -1,4 +1,4 @@
-"""What a network's passes compute in: float32, or bfloat16 by autocast.
+"""What a network computes in: float32.
 
 torch takes TF32, with 10 of float32's 23 bits behind the point, for convolutions on CUDA unless it is told otherwise.
 """
@@ -6,8 +6,6 @@ torch takes TF32, with 10 of float32's 23 bits behind the point, for convolution
 from __future__ import annotations
 
 import torch
-
-PRECISIONS = ("float32", "bfloat16")  # as a config says it
 
 
 def exact_float32(device: torch.device | str) -> None:

@@ -80,15 +80,13 @@ def trained_once(
     learning_rate: float,
     momentum: float,
     weight_decay: float,
-    precision: str = "float32",
 ) -> tuple[Pool, Tensor]:
     """One step of one network on all pairs, images [m, c, h, w] and targets [m, d_y]; the loss before it []."""
     weights, names = pool.network(index), networks.parameter_names(spec)
     leaves = {name: weights[name].detach().requires_grad_() for name in names}
     with torch.enable_grad():
-        with networks.passes_in(precision, images.device):
-            laid = {name: laid_out(value) for name, value in leaves.items()}
-            outputs, buffers = networks.call(spec, {**weights, **laid}, laid_out(images), train=True)
+        laid = {name: laid_out(value) for name, value in leaves.items()}
+        outputs, buffers = networks.call(spec, {**weights, **laid}, laid_out(images), train=True)
         loss = losses.regression_loss(outputs.logits.to(targets.dtype), targets)
         slopes = torch.autograd.grad(loss, list(leaves.values()))
     moved, state = optimisers.sgd_update(

@@ -190,14 +190,12 @@ def matched_step(
         real = matching.real_batch(config, inputs, label, step=state.step).to(state.images.dtype)
         wanted = matching.class_gradient(
             spec, weights, matching.seen(config, real, learned=False, **drawn), label,
-            at_once=matching.passes(spec, inputs.device), precision=config.precision,
+            at_once=matching.passes(spec, inputs.device),
         )  # fmt: skip
         images = matching.of_class(state.images, label, data.classes).detach().requires_grad_()
         with torch.enable_grad():
             view = matching.seen(config, images, learned=True, **drawn)
-            slopes = matching.class_gradient(
-                spec, weights, view, label, differentiable=True, precision=config.precision
-            )
+            slopes = matching.class_gradient(spec, weights, view, label, differentiable=True)
             by_layer = matching.distances(wanted, slopes, config.distance)
             (slope,) = torch.autograd.grad(torch.stack(list(by_layer.values())).sum(), images)
         matching.of_class(gradient, label, data.classes).copy_(slope)

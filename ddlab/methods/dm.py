@@ -109,18 +109,15 @@ def features(
     images: Tensor,
     *,
     at_once: int | None = None,
-    precision: str = "float32",
 ) -> Tensor:
     """psi, [n, d]: what the last linear layer sees, some images at a time; with batch norm of all of them, in training mode.
 
     Args:
-        at_once: images in one pass; None: all. precision: of the passes.
+        at_once: images in one pass; None: all.
     """
     train = bool(networks.batch_norm_layers(spec))
     parts = images.split(len(images) if train or at_once is None else at_once)
-    with networks.passes_in(precision, images.device):
-        found = torch.cat([networks.call(spec, weights, part, train=train)[0].features for part in parts])
-    return found.to(images.dtype)
+    return torch.cat([networks.call(spec, weights, part, train=train)[0].features for part in parts])
 
 
 def class_distances(
@@ -139,10 +136,8 @@ def class_distances(
     batches = {label: matching.real_batch(config, inputs, label, step=step).to(made[0].dtype) for label in images}
     real = [matching.seen(config, each, learned=False, label=label, **drawn) for label, each in batches.items()]
     with torch.no_grad():
-        wanted = features(
-            spec, weights, torch.cat(real), at_once=matching.passes(spec, inputs.device), precision=config.precision
-        )
-    found = features(spec, weights, torch.cat(made), precision=config.precision)
+        wanted = features(spec, weights, torch.cat(real), at_once=matching.passes(spec, inputs.device))
+    found = features(spec, weights, torch.cat(made))
     pairs = zip(wanted.split([len(each) for each in real]), found.split([len(each) for each in made]), strict=True)
     return torch.stack([mean_feature_distance(one, other) for one, other in pairs])
 

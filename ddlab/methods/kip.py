@@ -48,7 +48,6 @@ NAME = "kernel_inducing_points"
 ALIASES = ("kip",)
 NEEDS_TEACHER = False
 RANDOM = "random"
-_DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 Support = Annotated[Tensor, floats("n n", finite=False)]
 Cross = Annotated[Tensor, floats("m n", finite=False)]
@@ -98,7 +97,6 @@ class Config(KernelSpec):
     strategy: str = parameter(
         "", help="DSA's operations by which real images are augmented: crop_flip, say; one is drawn for each step."
     )
-    precision: str = parameter("float64", choices=tuple(_DTYPES), help="Of the kernels; solves are in float64.")
     megabytes: int = parameter(512, range=(1, None), unit="MB", help="Working memory of a kernel.")
     seed: int = parameter(0, range=(0, None), help="Of every draw.")
 
@@ -247,14 +245,13 @@ def init(config: Config, inputs: Inputs) -> State:
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     """One update of the images, and of the labels where they are learned."""
-    spec, dtype = drawn_kernel(config, state.step), _DTYPES[config.precision]
+    spec = drawn_kernel(config, state.step)
     real, wanted = target_batch(config, inputs, state.step)
     learned = _learned(config, state.images, state.labels)
     with torch.enable_grad():
         leaves = {name: value.detach().requires_grad_() for name, value in learned.items()}
-        # A copy even in float32: where a tensor lies in memory, as after a checkpoint, changes the last bits of a product.
-        images, labels = leaves["images"].to(dtype, copy=True), leaves.get("labels", state.labels)
-        support, cross = support_and_cross(spec, images, real.to(dtype), megabytes=config.megabytes)
+        images, labels = leaves["images"].double(), leaves.get("labels", state.labels)
+        support, cross = support_and_cross(spec, images, real.double(), megabytes=config.megabytes)
         predicted = predictions(support, cross, labels, strength=config.ridge)
         loss = kernel_loss(predicted, wanted)
         slopes = dict(zip(leaves, torch.autograd.grad(loss, list(leaves.values())), strict=True))

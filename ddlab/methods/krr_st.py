@@ -47,7 +47,6 @@ from torch import Tensor
 
 from .. import networks
 from ..core import errors, optimisers, randomness
-from ..core.arithmetic import PRECISIONS
 from ..core.boundary import Count, checked
 from ..core.devices import moved
 from ..core.parameters import Parameters, parameter
@@ -103,11 +102,6 @@ class Config(Parameters):
     )  # fmt: skip
     ridge: float = parameter(
         1e-6, symbol=r"\lambda", range=(0, 1e3), scale="log", help="Of the regression, as a part of the trace of K."
-    )
-    precision: str = parameter(
-        "float32",
-        choices=PRECISIONS,
-        help="Of the networks' passes; losses, the solve and the pairs stay as they are.",
     )
     seed: int = parameter(0, range=(0, None), help="Of every draw.")
 
@@ -198,11 +192,11 @@ def outer_step(
     spec, weights = networks.folded(inner_spec(config, inputs), state.pool.network(index))
     weights = {name: pools.laid_out(value) for name, value in weights.items()}
     with torch.no_grad():
-        real = torch.cat([_features(spec, weights, part, config.precision) for part in parts])
+        real = torch.cat([_features(spec, weights, part) for part in parts])
     leaves = {name: value.detach().requires_grad_() for name, value in state.parameters.items()}
     with torch.enable_grad():
         images, targets = made(leaves)
-        features = _features(spec, weights, images, config.precision)
+        features = _features(spec, weights, images)
         loss = kernel_ridge.outer_loss(real, wanted, features, targets, strength=config.ridge)
         slopes = torch.autograd.grad(loss, list(leaves.values()))
     moved, optimiser = optimisers.adamw_update(
@@ -230,7 +224,6 @@ def inner_step(
         learning_rate=INNER["learning_rate"],
         momentum=INNER["momentum"],
         weight_decay=INNER["weight_decay"],
-        precision=config.precision,
     )
 
 
@@ -360,10 +353,9 @@ def _real_batch(inputs: Inputs, batch: Tensor) -> tuple[Iterable[Tensor], Tensor
     return parts, moved(teacher_features(inputs)[batch], inputs.device)
 
 
-def _features(spec: NetworkSpec, weights: dict[str, Tensor], images: Tensor, precision: str) -> Tensor:
-    """f_omega in evaluation mode: [n, c, h, w] -> [n, d], of the images' dtype."""
-    with networks.passes_in(precision, images.device):
-        return networks.call(spec, weights, pools.laid_out(images))[0].features.to(images.dtype)
+def _features(spec: NetworkSpec, weights: dict[str, Tensor], images: Tensor) -> Tensor:
+    """f_omega in evaluation mode: [n, c, h, w] -> [n, d]."""
+    return networks.call(spec, weights, pools.laid_out(images))[0].features
 
 
 def _network_to_fill(config: Config, step: int) -> int | None:

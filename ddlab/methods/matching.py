@@ -32,7 +32,6 @@ from torch import Tensor
 
 from .. import networks
 from ..core import errors, randomness
-from ..core.arithmetic import PRECISIONS
 from ..core.boundary import checked, floats
 from ..core.parameters import Parameters, parameter
 from ..data import ImageData
@@ -79,11 +78,6 @@ class Config(Parameters):
         choices=("noise", "real"),
         help="Where images begin: N(0, 1), or random real ones.",
         explorable=True,
-    )
-    precision: str = parameter(
-        "float32",
-        choices=PRECISIONS,
-        help="Of the networks' passes; distances and images stay as they are.",
     )
     seed: int = parameter(0, range=(0, None), help="Of every draw.")
 
@@ -163,20 +157,18 @@ def class_gradient(
     *,
     at_once: int | None = None,
     differentiable: bool = False,
-    precision: str = "float32",
 ) -> dict[str, Tensor]:
     """Alg 1, line 7: the gradient of the mean cross-entropy of images of one class, by parameter; batch norm as in evaluation.
 
     Args:
         images: [n, c, h, w]. at_once: images in one pass, whose gradients are summed: the same but for rounding, in less memory.
-        differentiable: keep the way back to the images, which then are one pass. precision: of the passes.
+        differentiable: keep the way back to the images, which then are one pass.
     """
     leaves = {name: weights[name].detach().requires_grad_() for name in networks.parameter_names(spec)}
     total: list[Tensor] = []
     for part in images.split(len(images) if differentiable or at_once is None else at_once):
         with torch.enable_grad():
-            with networks.passes_in(precision, part.device):
-                logits = networks.call(spec, {**weights, **leaves}, part)[0].logits.to(part.dtype)
+            logits = networks.call(spec, {**weights, **leaves}, part)[0].logits
             labels = torch.full((len(part),), label, device=part.device)
             loss = F.cross_entropy(logits, labels, reduction="sum") / len(images)
             slopes = torch.autograd.grad(loss, list(leaves.values()), create_graph=differentiable)

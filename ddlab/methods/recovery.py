@@ -7,7 +7,6 @@ Equation -> function (Du et al. 2024, DWA, arXiv 2409.17612, eq 4)
 L_mean = sum_l ||mu_l(S) - mu_l(T)||_2              batch_norm_mean_gap, one layer
 L_var  = sum_l ||sigma^2_l(S) - sigma^2_l(T)||_2    batch_norm_variance_gap, one layer
 both, with their derivative in closed form          batch_norm_gaps, one layer
-the same of all layers at once                      gathered_gaps
 all layers of a network in one pass                 matched_call
 """
 
@@ -15,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
 import torch
@@ -56,22 +54,22 @@ def batch_norm_variance_gap(inputs: Tensor, running_variance: Tensor) -> Tensor:
 
 
 def channel_statistics(inputs: Tensor) -> tuple[Tensor, Tensor]:
-    """(biased variance, mean) over images and both axes: [n, c, h, w] -> [c] each, float32 at least.
+    """(biased variance, mean) over images and both axes: [n, c, h, w] -> [c] each.
 
     On the CPU torch.var_mean takes longer than several passes over the data. Row sums and row norms, put together in float64, take
     a twentieth; the variance E[x^2] - mean^2 is then as good as float32 as long as the mean does not dwarf the spread, which is
     checked.
     """
-    if errors.kind_of(inputs.device) == "cpu" and inputs.dtype.itemsize <= 4:
+    if errors.kind_of(inputs.device) == "cpu" and inputs.dtype == torch.float32:
         rows = inputs.flatten(2)
         count = rows.shape[0] * rows.shape[2]
-        by_image = rows.sum(2, dtype=torch.float32), torch.linalg.vector_norm(rows, dim=2, dtype=torch.float32)
+        by_image = rows.sum(2), torch.linalg.vector_norm(rows, dim=2)
         total, length = (each.double() for each in by_image)
         mean, second = total.sum(0) / count, length.square().sum(0) / count
         variance = second - mean.square()
         if bool((second <= _LARGEST_RATIO * variance).all()):
             return variance.float(), mean.float()
-    return torch.var_mean(inputs.float() if inputs.dtype.itemsize < 4 else inputs, (0, 2, 3), correction=0)
+    return torch.var_mean(inputs, (0, 2, 3), correction=0)
 
 
 class _BatchNormGaps(torch.autograd.Function):
@@ -101,93 +99,15 @@ class _BatchNormGaps(torch.autograd.Function):
         scale = 2 * variance_slope * _unit(variance_offset, variance_gap) / count
         shift = mean_slope * _unit(mean_offset, mean_gap) / count - scale * mean
         per_channel = (1, -1, 1, 1)
-        scale, shift = scale.to(inputs.dtype).view(per_channel), shift.to(inputs.dtype).view(per_channel)
-        return torch.addcmul(above, inputs, scale).add_(shift), None, None
+        return torch.addcmul(above, inputs, scale.view(per_channel)).add_(shift.view(per_channel)), None, None
 
 
 def batch_norm_gaps(inputs: Tensor, running_mean: Tensor, running_variance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """(the inputs unchanged, `batch_norm_mean_gap`, `batch_norm_variance_gap`) with one pass forward and one back.
 
-    Use the returned inputs downstream: the gaps' derivative is added where theirs flows back. Statistics in float32 at least.
+    Use the returned inputs downstream: the gaps' derivative is added where theirs flows back.
     """
     return _BatchNormGaps.apply(inputs, running_mean, running_variance)
-
-
-@dataclass(frozen=True, eq=False)
-class _Layout:
-    """Where the channels of each layer lie in one vector of all: layer [channels]; places [layers, widest], one past the end where a
-    layer has fewer; 1 / count [channels], of the numbers that a channel's mean is taken over."""
-
-    layer: Tensor
-    places: Tensor
-    share: Tensor
-
-
-@lru_cache(64)  # made once: building it waits for the device
-def _layout(channels: tuple[int, ...], counts: tuple[int, ...], device: torch.device, dtype: torch.dtype) -> _Layout:
-    widths = torch.tensor(channels)
-    columns = torch.arange(max(channels))
-    places = torch.where(columns < widths[:, None], (widths.cumsum(0) - widths)[:, None] + columns, sum(channels))
-    share = (1 / torch.tensor(counts, dtype=torch.float64)).repeat_interleave(widths).to(dtype)
-    layer = torch.arange(len(channels)).repeat_interleave(widths)
-    return _Layout(layer.to(device), places.to(device), share.to(device))
-
-
-class _Statistics(torch.autograd.Function):
-    """The identity on the inputs, and their statistics, of which `_GatheredGaps` sends back no slopes but scale and shift by channel."""
-
-    @staticmethod
-    def forward(ctx: Any, inputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        variance, mean = channel_statistics(inputs)
-        ctx.save_for_backward(inputs)
-        return inputs.view_as(inputs), mean, variance
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, *slopes: Tensor) -> Tensor:
-        above, shift, scale = slopes
-        (inputs,) = ctx.saved_tensors
-        scale, shift = (each.to(inputs.dtype).view(1, -1, 1, 1) for each in (scale, shift))
-        return torch.addcmul(above, inputs, scale).add_(shift)
-
-
-class _GatheredGaps(torch.autograd.Function):
-    """Both gaps of all layers: a dozen calls each way, however many layers there are."""
-
-    @staticmethod
-    def forward(ctx: Any, layout: _Layout, remembered: Tensor, *statistics: Tensor) -> Tensor:
-        found = torch.cat(statistics).view(2, -1)
-        offsets = found - remembered
-        gaps = F.pad(offsets.square(), (0, 1))[:, layout.places].sum(2).sqrt()
-        ctx.layout, ctx.widths = layout, [len(each) for each in statistics]
-        ctx.save_for_backward(found[0], offsets, gaps)
-        return gaps
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:
-        mean, offsets, gaps = ctx.saved_tensors
-        # As in _BatchNormGaps, for all channels at once; where a gap is closed all its offsets are 0.
-        by_layer = slopes[0] / torch.where(gaps > 0, gaps, torch.ones_like(gaps))
-        shift, scale = offsets * by_layer[:, ctx.layout.layer] * ctx.layout.share
-        scale = 2 * scale
-        shift = torch.addcmul(shift, scale, mean, value=-1)
-        return None, None, *torch.cat([shift, scale]).split(ctx.widths)
-
-
-def gathered_gaps(passed: list[tuple[Tensor, Tensor, Tensor]], remembered: list[tuple[Tensor, Tensor]]) -> Tensor:
-    """Both gaps of all layers, [2, layers]: `batch_norm_mean_gap` and `batch_norm_variance_gap`.
-
-    Args:
-        passed: for each layer the inputs [n, c, h, w] as they went on, their means and biased variances [c]: what `_Statistics`
-            gave. remembered: for each layer what it remembers of both, [c].
-    """
-    channels = tuple(inputs.shape[1] for inputs, _, _ in passed)
-    counts = tuple(inputs.numel() // inputs.shape[1] for inputs, _, _ in passed)
-    means, variances = [mean for _, mean, _ in passed], [variance for _, _, variance in passed]
-    layout = _layout(channels, counts, means[0].device, means[0].dtype)
-    wanted = [each for part in zip(*remembered, strict=True) for each in part]
-    return _GatheredGaps.apply(layout, torch.cat(wanted).view(2, -1), *means, *variances)
 
 
 @dataclass(frozen=True)
@@ -204,8 +124,6 @@ def matched_call(
     images: Tensor,
     *,
     weights: Mapping[str, Tensor] | None = None,
-    precision: str = "float32",
-    gathered: bool | None = None,
 ) -> Matched:
     """Run the frozen teacher on images and compare the statistics at each batch-norm layer with what the layer remembers.
 
@@ -213,25 +131,18 @@ def matched_call(
         teacher: with BatchNorm2d layers; its running buffers are the targets.
         images: [n, channels, h, w], of any size that the teacher takes.
         weights: weights to run with, where they are not the teacher's own (perturbed ones).
-        precision: "float32", or "bfloat16" for the network under autocast; the statistics stay in float32.
-        gathered: all layers' gaps in one go, which spares a GPU three quarters of its calls and changes last bits; None: on a GPU.
     """
-    together = errors.kind_of(images.device) != "cpu" if gathered is None else gathered
-    passed: list[tuple[Tensor, Tensor, Tensor]] = []  # of each layer: inputs, then means and variances, or both gaps
-    remembered: list[tuple[Tensor, Tensor]] = []
+    gaps: list[tuple[Tensor, Tensor]] = []  # of each layer
 
     def compare(layer: str, inputs: Tensor) -> Tensor:
-        remembered.append((teacher.weights[f"{layer}.running_mean"], teacher.weights[f"{layer}.running_var"]))
-        passed.append(_Statistics.apply(inputs) if together else batch_norm_gaps(inputs, *remembered[-1]))
-        return passed[-1][0]
-
-    with networks.passes_in(precision, images.device):
-        outputs, _ = networks.call(
-            teacher.spec, weights or teacher.weights, images, at_batch_norm=compare, any_size=True
+        inputs, *both = batch_norm_gaps(
+            inputs, teacher.weights[f"{layer}.running_mean"], teacher.weights[f"{layer}.running_var"]
         )
-    if together:
-        return Matched(outputs, *gathered_gaps(passed, remembered))
-    return Matched(outputs, *(torch.stack([layer[part] for layer in passed]) for part in (1, 2)))
+        gaps.append((both[0], both[1]))
+        return inputs
+
+    outputs, _ = networks.call(teacher.spec, weights or teacher.weights, images, at_batch_norm=compare, any_size=True)
+    return Matched(outputs, *(torch.stack(kind) for kind in zip(*gaps, strict=True)))
 
 
 def weighted_gap(gaps: Tensor) -> Tensor:

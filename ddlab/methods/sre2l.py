@@ -43,7 +43,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..core import errors, optimisers
-from ..core.arithmetic import PRECISIONS
 from ..core.boundary import Images, checked, floats, within
 from ..core.parameters import Parameters, parameter
 from ..distilled import DistilledSet
@@ -119,11 +118,6 @@ class Config(Parameters):
         choices=("by_size", "always", "never"),
         help="Random crop and flip before each pass; by size means from 64 px on.",
         source="reference code",
-    )
-    precision: str = parameter(
-        "float32",
-        choices=PRECISIONS,
-        help="Of the network; statistics and images stay float32.",
     )
     seed: int = parameter(0, range=(0, None), help="Of every draw.")
 
@@ -276,9 +270,8 @@ def _terms(
     config: Config, teacher: Network, view: Tensor, labels: Tensor, weights: Mapping[str, Tensor] | None
 ) -> dict[str, Tensor]:
     """Eq 3 and 4 of a view [n, channels, h, w], by the names of `Trace`."""
-    matched = recovery.matched_call(teacher, view, weights=weights, precision=config.precision)
+    matched = recovery.matched_call(teacher, view, weights=weights)
     logits = matched.outputs.logits
-    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))  # bfloat16 is too coarse for the loss
     class_loss = F.cross_entropy(logits, labels)
     mean_gap, variance_gap = recovery.weighted_gap(matched.mean_gaps), recovery.weighted_gap(matched.variance_gaps)
     return {

@@ -169,11 +169,6 @@ def _holding(parts: _Parts, tensors: Mapping[str, Tensor]) -> Iterator[None]:
             held[key] = value
 
 
-def passes_in(precision: str, device: torch.device) -> torch.autocast:
-    """The context of a network's passes on a device: "bfloat16" is autocast, all else leaves everything as it is."""
-    return torch.autocast(errors.kind_of(device), dtype=torch.bfloat16, enabled=precision == "bfloat16")
-
-
 def _copies(buffers: dict[str, Tensor]) -> dict[str, Tensor]:
     """Of each buffer; on a GPU two calls for all of them instead of one for each: numbers of one kind times 1."""
     found = {name: value.clone() for name, value in buffers.items() if value.device.type == "cpu"}

@@ -4,9 +4,7 @@ Dosovitskiy et al. 2021 (arXiv 2010.11929), small, for images of 16 to 64 px: pa
 million weights). As there: norm first, GELU, four times the width inside a block, learned positions. Not as there: no class token; the
 linear layer sees the mean of the tokens, as in Beyer et al. 2022 (arXiv 2205.01580). No dropout.
 
-With layer norm a method that compares batch-norm statistics has nothing to compare. `norm="batch"` makes it what SRe2L and DWA distil
-from (DWA, A.2.3): batch norm instead of every layer norm, and one more between the two linear layers of each block, before
-GELU. Its statistics are per number of a token, over images and tokens; methods see its input as [n, width, tokens, 1].
+A method that compares batch-norm statistics has nothing to compare here.
 
 Attention, $\mathrm{softmax}(Q K^\top / \sqrt{d_h})\, V$ per head, is written out. torch's fused one, which torchvision's ViT calls,
 has no second derivative on a CPU, and gives other last bits without gradients than with them.
@@ -40,25 +38,10 @@ class Options(Parameters):
     width: int = parameter(128, range=(1, 2048), help="Numbers of a token; a multiple of heads.", explorable=(16, 256))
     depth: int = parameter(6, range=(1, 24), help="Number of blocks.", explorable=(1, 8))
     heads: int = parameter(4, range=(1, 64), help="Attention heads of a block.", explorable=(1, 8))
-    norm: str = parameter("layer", choices=("layer", "batch"), help="Normalisation; batch has one more in every block.")
 
     def rules(self) -> None:
         if self.width % self.heads:
             errors.fail("heads", f"a divisor of width, {self.width}", self.heads)
-
-
-class TokenNorm(nn.Module):
-    """Batch norm of tokens [n, t, width]: each number of a token is a channel, and each token a pixel."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.norm = nn.BatchNorm2d(width)
-
-    def forward(self, tokens: Tensor) -> Tensor:
-        return self.norm(tokens.mT.unsqueeze(3)).squeeze(3).mT
-
-
-NORMS = {"layer": nn.LayerNorm, "batch": TokenNorm}
 
 
 class Attention(nn.Module):
@@ -80,14 +63,13 @@ class Attention(nn.Module):
 class Block(nn.Module):
     """Attention, then a network on each token; each adds to its normalised input."""
 
-    def __init__(self, width: int, heads: int, norm: str) -> None:
+    def __init__(self, width: int, heads: int) -> None:
         super().__init__()
         wide = EXPANSION * width
-        between = [TokenNorm(wide)] if norm == "batch" else []
-        self.attention_norm = NORMS[norm](width)
+        self.attention_norm = nn.LayerNorm(width)
         self.attention = Attention(width, heads)
-        self.hidden_norm = NORMS[norm](width)
-        self.hidden = nn.Sequential(nn.Linear(width, wide), *between, nn.GELU(), nn.Linear(wide, width))
+        self.hidden_norm = nn.LayerNorm(width)
+        self.hidden = nn.Sequential(nn.Linear(width, wide), nn.GELU(), nn.Linear(wide, width))
 
     def forward(self, tokens: Tensor) -> Tensor:
         tokens = tokens + self.attention(self.attention_norm(tokens))
@@ -105,8 +87,8 @@ class ViT(nn.Module):
         grid = (image_size[0] // size, image_size[1] // size)
         self.patches = nn.Conv2d(channels, width, size, stride=size)
         self.positions = nn.Parameter(0.02 * torch.randn(1, width, *grid))
-        self.blocks = nn.Sequential(*(Block(width, options.heads, options.norm) for _ in range(options.depth)))
-        self.norm = NORMS[options.norm](width)
+        self.blocks = nn.Sequential(*(Block(width, options.heads) for _ in range(options.depth)))
+        self.norm = nn.LayerNorm(width)
         self.maps = nn.Unflatten(2, grid)
         self.classifier = nn.Linear(width, classes)
         for layer in self.modules():

@@ -29,13 +29,12 @@ from .. import networks
 from ..core import devices, errors, optimisers, randomness
 from ..core.boundary import Count, Index, checked
 from ..core.errors import DDLabError
-from ..core.parameters import parameter
+from ..core.parameters import Parameters, parameter
 from ..distilled import DistilledSet
 from ..networks import Network, NetworkSpec
 from ..runs.look import Look, Number
 from ..runs.process import Inputs
 from . import losses
-from .precision import Precise
 from .trained import trained_network
 
 NAME = "pretraining"
@@ -50,7 +49,7 @@ _WEIGHT_DECAYS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(Precise):
+class Config(Parameters):
     """Hyper-parameters. The defaults are the published ones for CIFAR-100 and a budget of 100 images."""
 
     network: NetworkSpec = parameter(networks.spec("convnet", width=128, growth=2), help="Architecture.", source=_PAPER)
@@ -146,8 +145,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     images, targets = (devices.moved(each[seen], inputs.device) for each in (views, representations))
     leaves = {name: state.weights[name].detach().requires_grad_() for name in networks.parameter_names(spec)}
     with torch.enable_grad():
-        with networks.passes_in(config.precision, images.device):
-            outputs, buffers = networks.call(spec, {**state.weights, **leaves}, images, train=True)
+        outputs, buffers = networks.call(spec, {**state.weights, **leaves}, images, train=True)
         loss = losses.regression_loss(outputs.logits.to(targets.dtype), targets)
         slopes = torch.autograd.grad(loss, list(leaves.values()))
     gradients = dict(zip(leaves, slopes, strict=True))

@@ -117,11 +117,6 @@ class Config(Parameters):
         """The objective's."""
         return self.objective.network
 
-    @property
-    def precision(self) -> str:
-        """The objective's."""
-        return self.objective.precision
-
     @classmethod
     def teaching(cls, **changes: Any) -> Self:
         """Two CPU cores, seconds, 16 pixels: a ConvNet of width 32; the switch stands half way, as no loss gets to its plateau."""

@@ -39,7 +39,6 @@ from ..networks import Network, NetworkSpec
 from ..runs.look import Look, Number
 from ..runs.process import Inputs, require_teacher
 from . import losses
-from .precision import Precise
 from .relabelling import Teachers, as_teachers, teacher_logits
 from .trained import trained_network
 
@@ -48,7 +47,7 @@ _RESNET = networks.spec("resnet18")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(Views, Precise):
+class Config(Views):
     """Hyper-parameters: the views, and how a network learns from them. The defaults train a student as SRe2L's CIFAR code does.
 
     With labels "epochs" the fields of `Views` are those that came with the labels, whatever stands here; `seed` draws the weights alone.
@@ -195,8 +194,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     names = networks.parameter_names(spec)
     leaves = {name: state.weights[name].detach().requires_grad_() for name in names}
     with torch.enable_grad():
-        with networks.passes_in(config.precision, view.images.device):
-            outputs, buffers = networks.call(spec, {**state.weights, **leaves}, view.images, train=True)
+        outputs, buffers = networks.call(spec, {**state.weights, **leaves}, view.images, train=True)
         temperature = 1.0 if config.labels == "hard" else config.temperature
         logits = outputs.logits.to(targets.dtype)
         if config.labels == "regression":

@@ -20,11 +20,12 @@ _CONTROLS = """() => [...document.querySelectorAll('.jp-Notebook .ddlab-explorer
       .filter(moves).map(({element, place}) => (
         {explorer: number, title, kind, place, label: label(element.parentElement.closest('.jupyter-widgets') ?? element)})));
 })"""
-# What is drawn or said: of plots how often, pictures by their bytes, tables and the sentence (which says what waits) by their text.
+# What is drawn or said: of plots on show how often, pictures by their bytes, tables and words (what waits, what is refused) by their text.
 _DRAWN = """(number) => { const explorer = document.querySelectorAll('.jp-Notebook .ddlab-explorer')[number];
-  return [...explorer.querySelectorAll('.ddlab-plot')].map((plot) => [plot.dataset.drawn, plot.dataset.cursor].join())
+  return [...explorer.querySelectorAll('.ddlab-plot')]
+    .map((plot) => [plot.offsetParent !== null, plot.dataset.drawn, plot.dataset.cursor].join())
     .concat([...explorer.querySelectorAll('img')].map((image) => image.src.length + image.src.slice(-200)))
-    .concat([...explorer.querySelectorAll('table, .ddlab-sentence')].map((text) => text.innerText)).join('|'); }"""
+    .concat([...explorer.querySelectorAll('table, .ddlab-sentence, .ddlab-error')].map((text) => text.innerText)).join('|'); }"""
 
 
 class Control(NamedTuple):
@@ -38,6 +39,14 @@ class Control(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.title}: {self.label or self.kind}"
+
+
+def answer_questions(opened: NotebookPage) -> None:
+    """Lock the first answer to every question: what waits for one is drawn."""
+    for number in range(opened.page.locator("button", has_text="Lock my answer").count()):
+        button = opened.page.locator("button", has_text="Lock my answer").nth(number)
+        button.locator("xpath=ancestor::*[.//input[@type='radio']][1]").locator("input").first.check()
+        button.click()
 
 
 def controls(opened: NotebookPage) -> list[Control]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.browser.reader import NOTEBOOKS, after_a_reload, controls, in_both_themes, redraws
+from tests.browser.reader import NOTEBOOKS, after_a_reload, answer_questions, controls, in_both_themes, redraws
 
 LESSONS = sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))
 
@@ -16,6 +16,7 @@ def test_a_lesson_as_a_reader_uses_it(open_notebook, lesson) -> None:
     opened = open_notebook(lesson)
     opened.run_all(600)
     opened.unfold()
+    answer_questions(opened)
     opened.wait_for_plots(1, timeout=60)
     assert opened.problems() == []
     assert all(plot["traces"] for plot in opened.plots()), "no plot is empty"

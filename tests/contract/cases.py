@@ -89,7 +89,6 @@ def training_cases() -> Iterator[Case]:
     # As FADRM's students learn: CutMix, teachers in train mode on parts of a batch.
     yield Case("student-epochs", supervised, small.replace(**BATCH_SPECIFIC, labels="epochs"), LABELLED_VIEWS)
     yield Case("student-several-teachers", supervised, small.replace(**BATCH_SPECIFIC, labels="online"), SEVERAL)
-    yield Case("student-bfloat16", supervised, small.replace(precision="bfloat16"), "set and teacher")
     config = small.replace(labels="regression")
     yield Case("student-regression", supervised, config, REGRESSION)
     for draw in ("xavier", "pytorch"):
@@ -109,7 +108,6 @@ def other_training_cases() -> Iterator[Case]:
     small = pretraining.SMALL
     for optimiser in ("sgd", "adamw"):
         yield Case(f"pretraining-{optimiser}", pretraining, small.replace(optimiser=optimiser), REPRESENTED)
-    yield Case("pretraining-bfloat16", pretraining, small.replace(precision="bfloat16"), REPRESENTED)
     yield Case("pretraining-plain", pretraining, small.replace(network=PLAIN, final_fraction=0.1), REPRESENTED)
 
 

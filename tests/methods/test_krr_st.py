@@ -256,17 +256,6 @@ def test_what_is_finished(inputs: Inputs) -> None:
     assert not krr_st.finish(config(), inputs, steps[-2].state).complete
 
 
-def test_half_precision_passes_stay_near(inputs: Inputs) -> None:
-    """bfloat16 rounds to 3 parts in a thousand; state, losses and results are float32."""
-    runs = [list(process.steps(krr_st, config(precision=p), inputs)) for p in ("float32", "bfloat16")]
-    first = {s.trace.phase: number for number, s in reversed(list(enumerate(runs[0])))}  # step of each phase
-    for number in first.values():
-        exact, rounded = (float(run[number].trace.loss) for run in runs)
-        assert exact != rounded and rounded == pytest.approx(exact, rel=0.05)
-    assert set(first) == {"pool", "outer"}
-    assert all(value.dtype == torch.float32 for value in runs[1][-1].state.parameters.values())
-
-
 def test_wrong_numbers_are_named(inputs: Inputs, teacher: Network) -> None:
     with refuses("budget", "36", "37"):
         krr_st.init(config(budget=37), inputs)

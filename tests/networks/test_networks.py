@@ -44,7 +44,6 @@ TWINS = ("resnet50", "efficientnet_b0")  # made as resnet18 and mobilenet_v2 are
 FAMILIES += [(family, networks.spec(family)) for family in zoo.FAMILIES if family not in TWINS]
 FAMILIES += [
     ("vit", networks.spec("vit", width=8, depth=2)),
-    ("vit with batch norm", networks.spec("vit", width=8, depth=2, norm="batch")),
     ("vit of one head", networks.spec("vit", width=5, depth=1, heads=1, patch_size=2)),
 ]
 every_spec = pytest.mark.parametrize(
@@ -469,50 +468,6 @@ def test_large_colour_images_get_torchvisions_own_network(family: str) -> None:
     assert torch.equal(networks.predict(network, images).logits, module(images).detach())
 
 
-def test_densenet_is_torchvisions_at_its_own_stem_in_float64() -> None:
-    """Outputs and gradients in both modes, with batch-norm weights and statistics that are not those of the start."""
-    import torchvision
-
-    spec = dataclasses.replace(networks.spec("densenet121"), channels=3, classes=5, image_size=(96, 96))
-    draw = torch.Generator().manual_seed(0)
-    weights = networks.initialise(spec, seed=0).weights
-    weights = {name: value.double() if value.is_floating_point() else value for name, value in weights.items()}
-    for name in networks.batch_norm_layers(spec):
-        for part, low in (("weight", 0.5), ("bias", -0.5), ("running_mean", -0.5), ("running_var", 0.5)):
-            value = weights[f"{name}.{part}"]
-            weights[f"{name}.{part}"] = low + torch.rand(value.shape, generator=draw, dtype=torch.float64)
-    images = torch.randn((3, 3, 96, 96), generator=draw, dtype=torch.float64, requires_grad=True)
-    for train in (False, True):
-        theirs = torchvision.models.densenet121(weights=None, num_classes=5).double().train(train)
-        theirs.load_state_dict(weights)
-        outputs, buffers = networks.call(spec, weights, images, train)
-        expected = theirs(images)
-        assert torch.equal(outputs.logits, expected)
-        assert torch.equal(
-            *(torch.autograd.grad(logits.square().sum(), images)[0] for logits in (outputs.logits, expected))
-        )
-        assert_same(buffers, {name: value for name, value in theirs.named_buffers() if name in buffers})
-        rectified = theirs.features(images).relu()
-        torch.testing.assert_close(outputs.features, rectified.mean((2, 3)), rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("channels", [1, 3])
-@pytest.mark.parametrize(("size", "kernel", "stride"), [(8, 3, 1), (64, 3, 1), (65, 7, 2), (224, 7, 2)])
-def test_stem_of_densenet(size: int, kernel: int, stride: int, channels: int) -> None:
-    spec = dataclasses.replace(networks.spec("densenet121"), channels=channels, classes=2, image_size=(size, size))
-    features: Any = skeleton(spec).get_submodule("features")
-    first = features.conv0
-    assert (first.kernel_size, first.stride, first.padding) == ((kernel,) * 2, (stride,) * 2, (kernel // 2,) * 2)
-    assert (first.in_channels, first.out_channels, first.bias) == (channels, 64, None)
-    assert isinstance(features.pool0, nn.MaxPool2d if stride == 2 else nn.Identity)
-    drawn = networks.initialise(spec, seed=0).weights["features.conv0.weight"]
-    fan = (
-        channels if (size, channels) == (65, 3) or (size, channels) == (224, 3) else 64
-    )  # torchvision's own: by what goes in
-    spread = (2 / (fan * kernel**2)) ** 0.5
-    assert float(drawn.std()) == pytest.approx(spread, rel=0.1)
-
-
 def test_vgg_has_torchvisions_convolutions() -> None:
     import torchvision
 
@@ -551,43 +506,6 @@ class TestViT:
         )
         slopes = [torch.autograd.grad(logits.square().sum(), images)[0] for logits in (outputs.logits, expected)]
         torch.testing.assert_close(*slopes, rtol=1e-9, atol=1e-9)
-
-    def test_batch_norm_in_float64(self) -> None:
-        """Logits, new statistics and what methods read, with every batch norm written out, over images and tokens."""
-        spec = dataclasses.replace(self.SPEC, options=self.SPEC.options.replace(norm="batch", depth=1))
-        draw, weights = torch.Generator().manual_seed(1), {}
-        for name, value in networks.initialise(spec, seed=0).weights.items():
-            noisy = value.is_floating_point() and "running" not in name
-            weights[name] = value.double() + 0.1 * torch.randn(value.shape, generator=draw) if noisy else value.double()
-        weights = {n: v.long() if n.endswith("tracked") else v for n, v in weights.items()}
-        images, seen, statistics = torch.randn((5, 3, 8, 6), generator=draw).double(), {}, {}
-
-        def norm(name: str, tokens: Tensor) -> Tensor:
-            rows = tokens.flatten(0, 1)
-            seen[name], statistics[name] = rows, (rows.mean(0), rows.var(0))
-            rows = (rows - rows.mean(0)) / (rows.var(0, correction=0) + 1e-5).sqrt()
-            return (rows * weights[f"{name}.weight"] + weights[f"{name}.bias"]).view_as(tokens)
-
-        def linear(name: str, tokens: Tensor) -> Tensor:
-            return tokens @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]
-
-        tokens = nn.functional.conv2d(images, weights["patches.weight"], weights["patches.bias"], stride=2)
-        tokens = (tokens + weights["positions"]).reshape(5, 12, 12).transpose(1, 2)
-        parts = linear("blocks.0.attention.inputs", norm("blocks.0.attention_norm.norm", tokens)).split(12, 2)
-        queries, keys, values = (part.view(5, 12, 3, 4).transpose(1, 2) for part in parts)
-        looked = nn.functional.scaled_dot_product_attention(queries, keys, values).transpose(1, 2).reshape(5, 12, 12)
-        tokens = tokens + linear("blocks.0.attention.outputs", looked)
-        inner = norm("blocks.0.hidden.1.norm", linear("blocks.0.hidden.0", norm("blocks.0.hidden_norm.norm", tokens)))
-        tokens = norm("norm.norm", tokens + linear("blocks.0.hidden.3", nn.functional.gelu(inner)))
-        expected = linear("classifier", tokens.mean(1))
-        outputs, buffers = networks.call(spec, weights, images, train=True, batch_norm_inputs=True)
-        torch.testing.assert_close(outputs.logits, expected, rtol=1e-10, atol=1e-10)
-        assert list(outputs.batch_norm_inputs) == networks.batch_norm_layers(spec) == list(seen)
-        for name, found in outputs.batch_norm_inputs.items():
-            torch.testing.assert_close(found.squeeze(3).transpose(1, 2).flatten(0, 1), seen[name])
-            mean, variance = statistics[name]
-            torch.testing.assert_close(buffers[f"{name}.running_mean"], 0.1 * mean)
-            torch.testing.assert_close(buffers[f"{name}.running_var"], 0.9 + 0.1 * variance)
 
     def test_has_a_second_derivative_and_no_batch_norm(self) -> None:
         weights = {name: value.double() for name, value in networks.initialise(self.SPEC, seed=0).weights.items()}

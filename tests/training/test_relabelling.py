@@ -32,7 +32,7 @@ CONFIG = supervised.Config(
 @pytest.fixture
 def teachers(grey: ImageData, teacher: Network, other_teacher: Network) -> tuple[Network, ...]:
     """Three of two families."""
-    third = networks.initialise(networks.spec("vit", width=8, depth=1, norm="batch").for_data(grey), seed=2)
+    third = networks.initialise(networks.spec("convnet", width=3).for_data(grey), seed=2)
     return teacher, other_teacher, third
 
 

@@ -26,7 +26,6 @@ from ...core.boundary import Share, checked, filled, floats
 from ...core.parameters import parameter
 from ...data import ImageData
 from ...networks import NetworkSpec
-from ..precision import Precise
 from .views import TwoViews
 
 Rows = Annotated[Tensor, floats("n d", finite=False), filled]  # whole runs are looked at for NaN, not each step
@@ -35,7 +34,7 @@ _PAPER = "Zbontar et al. 2021, section 2.2"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Training(TwoViews, Precise):
+class Training(TwoViews):
     """The two views, and how a network learns from them, by any objective. The defaults are Barlow Twins' on ImageNet."""
 
     network: NetworkSpec = parameter(networks.spec("resnet18"), help="Architecture.")

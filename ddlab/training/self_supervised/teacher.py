@@ -198,9 +198,8 @@ def updated(
 
     def encode(encoder: Mapping[str, Tensor], images: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         weights = _part(encoder, "network")
-        with networks.passes_in(config.precision, images.device):
-            outputs, buffers = networks.call(spec, weights, images, train=True)
-        features.append(outputs.features.to(images.dtype))
+        outputs, buffers = networks.call(spec, weights, images, train=True)
+        features.append(outputs.features)
         return projected(_part(encoder, "projector"), features[-1]), {**encoder, **_joined(network=buffers)}
 
     with torch.enable_grad():
