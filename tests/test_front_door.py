@@ -220,7 +220,7 @@ SAID = {"described": "spec", "order_seed": "seed"}  # what an argument is called
 ELSEWHERE = {
     "DDLabError", "NonFiniteError", "Look", "Number", "Step", "Outputs", "Architectures",
     "Compared", "Comparison", "Frame", "Runs", "default_look", "look", "source",
-    "Evaluation", "Incremental", "Probe", "from_hf", "to_hf",
+    "Evaluation", "Incremental", "Probe",
 }  # fmt: skip
 
 

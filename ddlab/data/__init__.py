@@ -6,7 +6,7 @@ shapes                                      generated colour pictures of ten sha
 mnist, fashion-mnist, cifar10, cifar100     torchvision's datasets                                  their files, or download=True
 folder                                      your own images, one folder per class                   a folder
 
-Arrays, PyTorch datasets, those of Hugging Face and sentences become one by `from_arrays`, `from_dataset`, `from_hf` and `text.read`.
+Arrays, PyTorch datasets and sentences become one by `from_arrays`, `from_dataset` and `text.read`.
 """
 
 from __future__ import annotations
@@ -21,14 +21,13 @@ from ..core import errors
 from . import augmentation, predefined_views, siamese_views, text, torchvision_sets
 from .aligning import aligned
 from .arrays import from_arrays, from_dataset
-from .hugging_face import from_hf, to_hf
 from .images import ImageData
 
 NAMES = ("digits", "shapes", *torchvision_sets.NAMES, "folder")
 
 __all__ = [
-    "NAMES", "ImageData", "aligned", "augmentation", "from_arrays", "from_dataset", "from_hf", "load", "predefined_views",
-    "siamese_views", "text", "to_hf",
+    "NAMES", "ImageData", "aligned", "augmentation", "from_arrays", "from_dataset", "load", "predefined_views",
+    "siamese_views", "text",
 ]  # fmt: skip
 
 

@@ -229,38 +229,11 @@ def _resized(images: Tensor, smallest_area: float, generator: torch.Generator) -
     parts = [
         random_rectangle(height, width, smallest_area=smallest_area, generator=generator) for _ in range(len(images))
     ]
-    scale = _scaled if errors.kind_of(images.device) == "cpu" else _scaled_at_once
-    return scale(images, torch.tensor(parts))
-
-
-def _scaled(images: Tensor, parts: Tensor) -> Tensor:
-    """Each part, (top, left, rows, columns), at the size of its image; parts: int64 [n, 4]."""
     scaled = []
-    for image, (top, left, rows, columns) in zip(images.split(1), parts.tolist(), strict=True):
+    for image, (top, left, rows, columns) in zip(images.split(1), parts, strict=True):
         part = image[:, :, top : top + rows, left : left + columns]
         scaled.append(F.interpolate(part, size=images.shape[2:], mode="bilinear", align_corners=False))
     return torch.cat(scaled)
-
-
-def _scaled_at_once(images: Tensor, parts: Tensor) -> Tensor:
-    """The same but for rounding with one call, for a GPU, which would be asked for one for each image."""
-    axes = []
-    for axis in (0, 1):  # where each row, then each column, is read: at no time outside its part
-        size = images.shape[2 + axis]
-        first, length = parts[:, axis, None].double(), parts[:, axis + 2, None].double()
-        axes.append(places_read(first, length, size).to(images.dtype))
-    height, width = images.shape[2:]
-    grid = torch.stack([axes[1][:, None].expand(-1, height, -1), axes[0][:, :, None].expand(-1, -1, width)], 3)
-    return F.grid_sample(images, moved(grid, images.device), mode="bilinear", padding_mode="border", align_corners=True)
-
-
-@checked
-def places_read(
-    first: Annotated[Tensor, floats("n 1")], length: Annotated[Tensor, floats("n 1")], size: Side
-) -> Tensor:
-    """Where an axis of `size` pixels is read for parts of it, each scaled up to all of it: [n, size], as grid_sample counts."""
-    place = ((torch.arange(size) + 0.5) * length / size - 0.5).clamp_min(0).minimum(length - 1) + first
-    return 2 * place / max(size - 1, 1) - 1
 
 
 def _crop(images: Tensor, pixels: int, offsets: Tensor, black: Tensor) -> Tensor:

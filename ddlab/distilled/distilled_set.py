@@ -307,16 +307,6 @@ class DistilledSet:
 
         return export.export_folder(self, path)
 
-    def to_hf(self) -> Any:
-        """A Hugging Face `datasets.Dataset` of "image" (PNG, rounded to bytes), "label" and, where they are stored, "logits".
-
-        Raises:
-            DDLabError: `datasets` is not installed (pip install "ddlab[hf]"), or as `export_folder`.
-        """
-        from . import export
-
-        return export.to_hf(self)
-
     def to_uint8(self) -> Tensor:
         """The images as bytes [n, channels, height, width], for showing."""
         return self._decoded if self.kind == "bytes" else denormalise(self.images, self.mean, self.std)

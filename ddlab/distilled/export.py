@@ -1,4 +1,4 @@
-"""A distilled set for other programs: a folder of PNG files and a table of labels, or Hugging Face's `datasets`."""
+"""A distilled set for other programs: a folder of PNG files and a table of labels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ..core import storage
 from ..core.errors import DDLabError
-from ..data import hugging_face, pictures
+from ..data import pictures
 from ..data.folder import TESTS
 
 if TYPE_CHECKING:
@@ -76,11 +76,6 @@ def folder_names(class_names: Sequence[str]) -> list[str]:
         return safe
     digits = len(str(len(safe) - 1))
     return [f"{number:0{digits}}_{name}" for number, name in enumerate(safe)]
-
-
-def to_hf(distilled: DistilledSet) -> Any:
-    """`DistilledSet.to_hf`."""
-    return hugging_face.as_dataset(distilled.to_uint8(), distilled.labels, distilled.class_names, _logits(distilled))
 
 
 def _logits(distilled: DistilledSet) -> Tensor | None:

@@ -1,8 +1,5 @@
 """`call`: run a network on given weights. Pure: weights and buffers that are passed in stay as they are."""
 
-# pyright: reportPrivateImportUsage=false
-# torch._foreach_* has a leading underscore and is what torch.optim itself runs on: one call for all tensors.
-
 from __future__ import annotations
 
 import contextlib
@@ -101,7 +98,9 @@ def call(
         module.train(train)
     buffers = {name: weights[name] for name in parts.buffers}
     if train:
-        buffers = _copies(buffers)  # the module changes in place those that it runs with
+        buffers = {
+            name: value.clone() for name, value in buffers.items()
+        }  # the module changes in place those it runs with
     found: dict[str, Tensor] = {}
     inputs: dict[str, Tensor] = {}
     with (
@@ -167,16 +166,6 @@ def _holding(parts: _Parts, tensors: Mapping[str, Tensor]) -> Iterator[None]:
     finally:
         for (held, key, _), value in zip(parts.places, own, strict=True):
             held[key] = value
-
-
-def _copies(buffers: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Of each buffer; on a GPU two calls for all of them instead of one for each: numbers of one kind times 1."""
-    found = {name: value.clone() for name, value in buffers.items() if value.device.type == "cpu"}
-    for floating in (True, False):
-        names = [name for name, value in buffers.items() if name not in found and value.is_floating_point() == floating]
-        if names:
-            found |= zip(names, torch._foreach_mul([buffers[name] for name in names], 1), strict=True)
-    return {name: found[name] for name in buffers}
 
 
 @lru_cache(maxsize=64)

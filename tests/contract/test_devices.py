@@ -13,7 +13,7 @@ from torch import Tensor
 
 import ddlab
 from ddlab import evaluation, networks
-from ddlab.data import ImageData, augmentation
+from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.methods import representation_selection, selection
 from ddlab.networks import Network
@@ -132,7 +132,6 @@ def test_a_process_runs_and_resumes_on_its_device(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Of a bias in front of batch norm, whose slope is rounding alone, Adam would make a whole step.
-    monkeypatch.setattr(augmentation, "_scaled", augmentation._scaled_at_once)
     file, on_cpu = tmp_path / "run", dataclasses.replace(bundle(case, grey, teacher, distilled), device="cpu")
     wanted = process.run(case.module, case.config, on_cpu)
     with stand_in_device() as device:

@@ -1,4 +1,4 @@
-"""A reader's own arrays, PyTorch datasets and Hugging Face datasets as ImageData, and what cannot become one."""
+"""A reader's own arrays and PyTorch datasets as ImageData, and what cannot become one."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from torch.utils.data import Dataset, IterableDataset, Subset, TensorDataset
 
 from ddlab import data as own
 from ddlab.data import ImageData
-from tests.stand_in_datasets import stand_in
-from tests.support import made_data, refuses
+from tests.support import refuses
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (12, 8, 6, 3), dtype=np.uint8)
 LABELS = np.arange(12) % 3
@@ -175,41 +174,6 @@ class Broken(Pictures):
 def test_datasets_that_are_refused(dataset: Any, options: dict[str, Any], words: list[str]) -> None:
     with refuses(*words):
         own.from_dataset(dataset, **options)
-
-
-def test_hugging_face(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a stand-in with the names that are used: the package itself is not among the test requirements."""
-    stand_in(monkeypatch)
-    data = made_data(channels=3)
-    given = own.to_hf(data)
-    assert list(given) == ["train", "test"] and given["train"].features["label"].names == list(data.class_names)
-    found = own.from_hf(given, name=data.name)
-    assert found.fingerprint == data.fingerprint
-    split = own.from_hf(given["train"], limit=4)
-    assert len(split.train_labels) + len(split.test_labels) == 12
-    given["validation"] = given.pop("test")
-    assert own.from_hf(given, name=data.name).fingerprint == data.fingerprint
-    with refuses("label", "'image', 'label'"):
-        own.from_hf(given, label="fine_label")
-    with refuses("dataset", "train"):
-        own.from_hf({"test": given["train"]})
-    with refuses("dataset", "features"):
-        own.from_hf([])
-    del given["train"].features["label"]
-    with refuses("label", "ClassLabel", "['image']"):
-        own.from_hf(given)
-
-
-def test_hugging_face_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "datasets", None)
-    with refuses("ddlab[hf]"):
-        own.to_hf(made_data())
-
-
-def test_the_package_itself() -> None:
-    pytest.importorskip("datasets")
-    data = made_data(channels=3)
-    assert own.from_hf(own.to_hf(data), name=data.name).fingerprint == data.fingerprint
 
 
 def test_unbalanced_classes_are_said() -> None:

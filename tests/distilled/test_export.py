@@ -1,4 +1,4 @@
-"""A distilled set for other programs: folders, PyTorch and Hugging Face datasets."""
+"""A distilled set for other programs: folders and PyTorch datasets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from torchvision.transforms.functional import pil_to_tensor
 
 from ddlab import data
 from ddlab.distilled import DistilledSet, HardLabels, Representations, StoredLabels, export
-from tests.stand_in_datasets import stand_in
 from tests.support import refuses
 
 NAMES = ("cat", "dog", "fox")
@@ -136,16 +135,3 @@ def test_pairs_for_a_training_loop() -> None:
         made(stored=False).as_dataset("stored")
     with refuses("labels", "one of 'hard', 'stored'"):
         one.as_dataset("soft")  # type: ignore[arg-type]
-
-
-def test_hugging_face(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a stand-in: see tests/data/test_own_data.py."""
-    stand_in(monkeypatch)
-    one = made()
-    found = one.to_hf()
-    assert len(found) == 6 and found[4]["label"] == 1 and found.features["label"].names == list(NAMES)
-    assert found[4]["logits"] == one.target("stored").logits[4].tolist()
-    assert torch.equal(pil_to_tensor(found[4]["image"]), one.to_uint8()[4])
-    assert "logits" not in made(stored=False).to_hf().features
-    with refuses("class_names", "different"):
-        made(("a", "a")).to_hf()
