@@ -13,19 +13,19 @@ import pytest
 ROOT = Path(__file__).parents[1]
 ROOMS = {
     "ddlab/core": 1492,
-    "ddlab/data": 2283,
-    "ddlab/networks": 1574,
-    "ddlab/distilled": 1606,
+    "ddlab/data": 2147,
+    "ddlab/networks": 1563,
+    "ddlab/distilled": 1591,
     "ddlab/runs": 1431,
     "ddlab/training": 3787,
-    "ddlab/methods": 7124,
+    "ddlab/methods": 7037,
     "ddlab/evaluation": 1713,
     "ddlab/theory": 1380,
     "ddlab/records": 98,
     "ddlab/figures": 2712,
     "ddlab/explorers": 2705,
     "ddlab/lessons": 7601,
-    "tests": 29862,
+    "tests": 29707,
 }
 
 

@@ -7,37 +7,35 @@ have, are the targets from which another network learns faster than from its own
 | symbol | here | shape |
 |---|---|---|
 | $\psi(x)$ | the prior's features of images as they are, without augmentation | [n, d] |
-| $\mu$, C | `Moments`: their mean and covariance, batch by batch in float64 | [d], [d, d] |
 | $V_k$ | `principal_components`: eigenvectors of the k largest eigenvalues | [d, k] |
 | $R'_Y$ | `targets` | [n, k] |
 
 | equation | here |
 |---|---|
-| appendix N: C over batches; here mean and C are joined in one pass (Chan, Golub & LeVeque 1983) | `joined` |
 | 41: centre, project, standardise | `targets` |
 | 43: the part of the images; drawn once here, anew in each epoch by ReLA-F | `krr_st.real_indices` |
 
-A first pass asks the prior about each batch, keeps its features (n d floats) and joins its moments, which are (d + 1) d numbers for any
-n. A second pass turns features into targets. The images stay bytes (`DistilledSet` of kind "bytes"); those of all are not even copied.
+A step asks the prior about one batch and keeps its features; the end turns them into targets. The images stay bytes (`DistilledSet` of
+kind "bytes"); those of all are not even copied.
 
 | deviation | why |
 |---|---|
-| each component is divided by its standard deviation, after projecting; eq 41 divides each feature, before (`order`) | the authors' code |
+| each component is divided by its standard deviation, after projecting; eq 41 divides each feature, before | the authors' code |
+| the covariance is of all features at once; appendix N adds it up over batches | the features are kept anyway |
 | a millionth of the largest standard deviation is added to each | components without variance, of fewer images than features, say |
 """
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 import torch
 from torch import Tensor
 
 from .. import networks
 from ..core import errors
-from ..core.boundary import Count, check, checked, floats, typed
+from ..core.boundary import Count, checked, floats
 from ..core.errors import DDLabError
 from ..core.parameters import Parameters, parameter
 from ..distilled import DistilledSet, Representations
@@ -51,14 +49,7 @@ NAME = "representations_as_targets"
 ALIASES = ("rela", "rela_d")
 NEEDS_TEACHER = True
 WITHOUT_LABELS = True
-Order = Literal["reference", "paper"]
 EPSILON = 1e-6  # of the largest standard deviation
-_BASIS = {  # of `principal_components`
-    "deviations": Annotated[Tensor, typed("k", torch.float64)],
-    "mean": Annotated[Tensor, typed("d", torch.float64)],
-    "spread": Annotated[Tensor, typed("d", torch.float64)],
-    "directions": Annotated[Tensor, typed("d k", torch.float64)],
-}
 Features = Annotated[Tensor, floats("m d", finite=False)]  # looked at where they are made
 
 
@@ -72,10 +63,6 @@ class Config(Parameters):
     components: int | None = parameter(
         None, symbol="k", range=(1, None),
         help="Numbers in a target; none: as many as the student's features have, or the prior's if these are fewer.",
-    )  # fmt: skip
-    order: str = parameter(
-        "reference", choices=("reference", "paper"), explorable=True,
-        help="Standardise the components after projecting, or the features before.", source="the authors' code",
     )  # fmt: skip
     ratio: float = parameter(
         1.0, range=(0, 1), open_low=True, help="Share of the training images that are kept.", explorable=(0.05, 1)
@@ -97,104 +84,63 @@ class Config(Parameters):
 
 
 @dataclass(frozen=True)
-class Moments:
-    """Of the features seen so far: how many images, their mean [d], and the sum of squares about it [d, d]; float64."""
-
-    count: int
-    mean: Tensor
-    squares: Tensor
-
-
-@dataclass(frozen=True)
 class State:
-    """`step` batches done, in two passes; the images' training-set indices; moments; features and targets of each batch."""
+    """`step` batches done; the images' training-set indices; features [m, d] of each batch."""
 
     step: int
     indices: Tensor
-    moments: Moments
     features: tuple[Tensor, ...]
-    targets: tuple[Tensor, ...]
-    basis: dict[str, Tensor]
 
 
 @dataclass(frozen=True)
 class Trace:
-    """One batch: the pass, its images' indices, the variance of all features so far [] and the part that the components keep [].
+    """One batch: its images' indices, and the variance of its features, all together []."""
 
-    The part is 0 in the first pass, "features", and the same throughout the second, "targets".
-    """
-
-    phase: Literal["features", "targets"]
     indices: Tensor
     variance: Tensor
-    kept: Tensor
 
 
 @checked
-def joined(moments: Moments, features: Features) -> Moments:
-    """The moments with those of a batch [m, d], m at least 1. Any cut into batches gives the same, up to rounding."""
-    values = errors.check_tensor("features", features).detach().double()
-    if not len(values):
-        errors.fail("features", "of at least one image", features)
-    _check_moments(moments, d=values.shape[1])
-    centred, shift = values - values.mean(0), values.mean(0) - moments.mean
-    total = moments.count + len(values)
-    between = torch.outer(shift, shift) * (moments.count * len(values) / total)
-    return Moments(total, moments.mean + shift * (len(values) / total), moments.squares + centred.T @ centred + between)
-
-
-@checked
-def principal_components(moments: Moments, components: Count) -> dict[str, Tensor]:
-    """What `targets` needs: "mean" [d], "spread" [d] of each feature, "directions" [d, k] and "deviations" [k] along them; float64.
+def principal_components(features: Features, components: Count) -> dict[str, Tensor]:
+    """What `targets` needs, of features [n, d]: "mean" [d], "directions" [d, k] and "deviations" [k] along them; float64.
 
     Directions have length 1 and their largest entry is positive; deviations are unbiased and fall.
 
     Raises:
         DDLabError: more components than features, fewer than two images, or features that are the same for all.
     """
-    _check_moments(moments)
-    errors.check_integer("components", components, 1, len(moments.mean))
-    if moments.count < 2:
-        errors.fail("moments", "those of at least two images", moments.count)
-    covariance = moments.squares / (moments.count - 1)
-    spread = covariance.diagonal().clamp_min(0).sqrt()
-    if not bool((spread > 1e-12 * moments.mean.abs()).any()):
+    errors.check_integer("components", components, 1, features.shape[1])
+    if len(features) < 2:
+        errors.fail("features", "those of at least two images", features)
+    values = features.detach().double()
+    mean = values.mean(0)
+    centred = values - mean
+    covariance = centred.T @ centred / (len(values) - 1)
+    if not bool((covariance.diagonal().clamp_min(0).sqrt() > 1e-12 * mean.abs()).any()):
         raise DDLabError(
-            f"teacher must have features that differ between images; given a network that says the same of all {moments.count}."
+            f"teacher must have features that differ between images; given a network that says the same of all {len(values)}."
         )
     variances, directions = torch.linalg.eigh(covariance)
     variances, directions = variances.flip(0)[:components].clamp_min(0), directions.flip(1)[:, :components]
     largest = directions.gather(0, directions.abs().argmax(0, keepdim=True))
     return {
-        "mean": moments.mean,
-        "spread": spread,
+        "mean": mean,
         "directions": directions * largest.sign(),
         "deviations": variances.sqrt(),
     }
 
 
 @checked
-def targets(features: Features, basis: dict[str, Tensor], *, order: Order = "reference") -> Tensor:
-    """R'_Y, float32 [m, k], of features [m, d]; equation 41, or its standardisation after the projection.
-
-    Args:
-        basis: of `principal_components`.
-    """
-    known = {"d": features.shape[1]}
-    for name, shape in _BASIS.items():
-        if not isinstance(basis, dict) or name not in basis:
-            errors.fail("basis", "a dict, as principal_components returns it", basis)
-        check(f"basis[{name!r}]", basis[name], shape, **known)
-        known.setdefault("k", len(basis["deviations"]))
-    centred = features.detach().double() - basis["mean"]
-    if order == "paper":
-        return ((centred / _safe(basis["spread"])) @ basis["directions"]).float()
-    return ((centred @ basis["directions"]) / _safe(basis["deviations"])).float()
+def targets(features: Features, basis: dict[str, Tensor]) -> Tensor:
+    """R'_Y, float32 [m, k], of features [m, d]: equation 41, standardised after the projection; basis: of `principal_components`."""
+    components = (features.detach().double() - basis["mean"]) @ basis["directions"]
+    deviations = basis["deviations"]
+    return (components / (deviations + EPSILON * deviations.max())).float()
 
 
 def total_steps(config: Config, inputs: Inputs) -> int:
-    """Two passes over the batches."""
-    return 2 * -(-_size(config, inputs) // config.batch_size)
+    """One for each batch."""
+    return -(-_size(config, inputs) // config.batch_size)
 
 
 def init(config: Config, inputs: Inputs) -> State:
@@ -206,46 +152,30 @@ def init(config: Config, inputs: Inputs) -> State:
     krr_st.require_finite_teacher(NAME, inputs)
     _components(config, inputs)
     count, size = len(require_data(NAME, inputs).train_labels), _size(config, inputs)
-    width = feature_size(require_teacher(NAME, inputs).spec)
     indices = torch.arange(count)
     if size < count:
         indices = krr_st.real_indices(count, size, seed=config.seed).sort().values
-    device = inputs.device
-    empty = Moments(
-        0,
-        torch.zeros(width, dtype=torch.float64, device=device),
-        torch.zeros(width, width, dtype=torch.float64, device=device),
-    )
-    return State(0, indices, empty, (), (), {})
+    return State(0, indices, ())
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
-    """The features of one batch, or its targets."""
-    batches = state.indices.cpu().split(min(config.batch_size, len(state.indices)))
-    place = state.step % len(batches)
-    rows = batches[place]
-    if state.step < len(batches):
-        features = _features(inputs, require_data(NAME, inputs).normalised(rows, device=inputs.device))
-        moments = joined(state.moments, features)
-        state = dataclasses.replace(state, moments=moments, features=(*state.features, features.cpu()))
-        variance = moments.squares.trace() / max(moments.count - 1, 1)
-        trace = Trace("features", rows, variance.float(), torch.zeros_like(variance).float())
-    else:
-        basis = state.basis or principal_components(state.moments, _components(config, inputs))
-        made = targets(state.features[place].to(inputs.device), basis, order=_order(config))
-        state = dataclasses.replace(state, basis=basis, targets=(*state.targets, made.cpu()))
-        variance, kept = basis["spread"].square().sum(), basis["deviations"].square().sum()
-        trace = Trace("targets", rows, variance.float(), (kept / variance).float())
-    return dataclasses.replace(state, step=state.step + 1), trace
+    """The features of one batch."""
+    rows = _batches(config, state)[state.step]
+    features = _features(inputs, require_data(NAME, inputs).normalised(rows, device=inputs.device))
+    after = State(state.step + 1, state.indices, (*state.features, features.cpu()))
+    return after, Trace(rows, features.var(0, correction=0).sum())
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
-    """The images that have targets, as bytes, and these."""
-    data, done = require_data(NAME, inputs), sum(map(len, state.targets))
+    """The images that the prior was asked about, as bytes, and their targets; of a single image there are none."""
+    data, k = require_data(NAME, inputs), _components(config, inputs)
+    features = torch.cat(state.features) if state.features else torch.zeros(0, k)
+    done = len(features) if len(features) > 1 else 0
+    found = torch.zeros(0, k)
+    if done:
+        found = targets(features, principal_components(features, k))
     indices = state.indices[:done].cpu()
     pixels = data.train_images if done == len(data.train_labels) else data.train_images[indices]
-    components = _components(config, inputs)
-    found = torch.cat([torch.zeros(0, components), *(each.cpu() for each in state.targets)])
     return krr_st.unlabelled_set(
         config,
         inputs,
@@ -258,14 +188,10 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
-    """The images of the last batch; how much the features vary, and how much of it the components keep."""
-    rows = state.indices[: config.batch_size] if trace is None else trace.indices
+    """The images of the last batch, and how much its features vary."""
+    rows = _batches(config, state)[0] if trace is None else trace.indices
     images = require_data(NAME, inputs).normalised(rows.cpu(), device=inputs.device)
-    if trace is None:
-        return Look(images)
-    if trace.phase == "features":
-        return Look(images, None, {"variance of the features": Number(trace.variance)})
-    return Look(images, None, {"variance kept": Number(trace.kept)})
+    return Look(images) if trace is None else Look(images, None, {"variance of the features": Number(trace.variance)})
 
 
 @checked
@@ -281,14 +207,14 @@ def with_targets(distilled: DistilledSet, config: Config, inputs: Inputs) -> Dis
         DDLabError: as a run, or a set of another shape than the data.
     """
     state, total = init(config, inputs), total_steps(config, inputs)
-    while state.step < total // 2:
+    while state.step < total:
         state, _ = update(config, inputs, state)
-    basis = principal_components(state.moments, _components(config, inputs))
+    basis = principal_components(torch.cat(state.features), _components(config, inputs))
     if (distilled.channels, distilled.image_size) != ((data := require_data(NAME, inputs)).channels, data.image_size):
         wanted = f"of {data.channels} channels and {data.image_size} pixels, like the data"
         errors.fail("distilled", wanted, (distilled.channels, distilled.image_size))
     parts = [
-        targets(_features(inputs, distilled.rows(rows, inputs.device)), basis, order=_order(config)).cpu()
+        targets(_features(inputs, distilled.rows(rows, inputs.device)), basis).cpu()
         for rows in torch.arange(len(distilled)).split(max(min(config.batch_size, len(distilled)), 1))
     ]
     return distilled.with_targets(Representations(tensors={"representations": torch.cat(parts)[None]}))
@@ -299,21 +225,8 @@ def _features(inputs: Inputs, images: Tensor) -> Tensor:
     return errors.check_tensor("the teacher's features", features)
 
 
-def _check_moments(moments: Moments, **known: int) -> None:
-    errors.check_integer("moments.count", moments.count, 0)
-    for name, lengths in (("mean", "d"), ("squares", "d d")):
-        width = known.setdefault(
-            "d", len(moments.mean) if isinstance(moments.mean, Tensor) and moments.mean.ndim else 0
-        )
-        check(f"moments.{name}", getattr(moments, name), Annotated[Tensor, typed(lengths, torch.float64)], d=width)
-
-
-def _safe(deviations: Tensor) -> Tensor:
-    return deviations + EPSILON * deviations.max()
-
-
-def _order(config: Config) -> Order:
-    return "paper" if config.order == "paper" else "reference"
+def _batches(config: Config, state: State) -> tuple[Tensor, ...]:
+    return state.indices.cpu().split(min(config.batch_size, len(state.indices)))
 
 
 def _size(config: Config, inputs: Inputs) -> int:

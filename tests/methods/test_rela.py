@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,21 +19,12 @@ from ddlab.runs import process
 from ddlab.runs.process import Inputs
 from tests.support import assert_same, made_data, refuses
 
-EMPTY = rela.Moments(0, torch.zeros(6, dtype=torch.float64), torch.zeros(6, 6, dtype=torch.float64))
-
 
 def drawn(count: int = 50, width: int = 6, seed: int = 0) -> Tensor:
     """float32, correlated, of unlike scales and far from 0."""
     draw = torch.Generator().manual_seed(seed)
     mixed = torch.randn(count, width, generator=draw) @ torch.randn(width, width, generator=draw)
     return mixed * torch.logspace(-2, 1, width) + 5
-
-
-def moments_of(features: Tensor, cuts: int = 7) -> rela.Moments:
-    moments = dataclasses.replace(EMPTY)
-    for part in features.split(cuts):
-        moments = rela.joined(moments, part)
-    return moments
 
 
 @pytest.fixture
@@ -51,65 +41,43 @@ def components_of(features: Tensor) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     return values.mean(0), sizes / np.sqrt(len(values) - 1), (right * signs[:, None]).T
 
 
-@pytest.mark.parametrize("cuts", [1, 7, 50])
-def test_moments_in_batches_are_those_of_all(cuts: int) -> None:
-    features = drawn()
-    found, values = moments_of(features, cuts), features.double().numpy()
-    np.testing.assert_allclose(found.mean.numpy(), values.mean(0), atol=1e-10)
-    np.testing.assert_allclose(found.squares.numpy() / 49, np.cov(values.T), atol=1e-10)
-    assert found.count == 50 and moments_of(features, 50).squares.numel() == moments_of(drawn(500), 9).squares.numel()
-
-
-@pytest.mark.parametrize("cuts", [3, 50])
-def test_batch_pca_is_pca(cuts: int) -> None:
+def test_the_components_are_those_of_pca() -> None:
     """By SVD, which forms no covariance."""
     features = drawn()
-    basis = rela.principal_components(moments_of(features, cuts), 4)
+    basis = rela.principal_components(features, 4)
     mean, deviations, directions = components_of(features)
     np.testing.assert_allclose(basis["mean"].numpy(), mean, atol=1e-10)
     np.testing.assert_allclose(basis["deviations"].numpy(), deviations[:4], atol=1e-10)
     np.testing.assert_allclose(basis["directions"].numpy(), directions[:, :4], atol=1e-10)
-    np.testing.assert_allclose(basis["spread"].numpy(), features.double().numpy().std(0, ddof=1), atol=1e-10)
 
 
-def test_both_orders_of_standardising() -> None:
+def test_the_targets_are_standardised_components() -> None:
     features = drawn()
-    basis = rela.principal_components(moments_of(features), 4)
+    basis = rela.principal_components(features, 4)
     mean, deviations, directions = components_of(features)
-    centred, spread = features.double().numpy() - mean, features.double().numpy().std(0, ddof=1)
-    after = centred @ directions[:, :4] / (deviations[:4] + 1e-6 * deviations[0])
-    before = (centred / (spread + 1e-6 * spread.max())) @ directions[:, :4]
-    np.testing.assert_allclose(rela.targets(features, basis).numpy(), after, atol=1e-5)
-    np.testing.assert_allclose(rela.targets(features, basis, order="paper").numpy(), before, atol=1e-5)
+    wanted = (features.double().numpy() - mean) @ directions[:, :4] / (deviations[:4] + 1e-6 * deviations[0])
+    np.testing.assert_allclose(rela.targets(features, basis).numpy(), wanted, atol=1e-5)
     whitened = np.cov(rela.targets(features, basis).double().numpy().T)
     np.testing.assert_allclose(whitened, np.eye(4), atol=1e-3)
-    with refuses("basis", "principal_components"):
-        rela.targets(features, {"mean": basis["mean"]})
 
 
 def test_a_component_without_variance_is_nothing() -> None:
     """Three images have two components; the rest is rounding, which must not be blown up."""
     features = drawn(3)
-    found = rela.targets(features, rela.principal_components(moments_of(features), 6))
+    found = rela.targets(features, rela.principal_components(features, 6))
     assert found.isfinite().all() and found[:, 2:].abs().max() < 1e-2 < found[:, :2].abs().min()
 
 
 @pytest.mark.parametrize("batch_size", [5, 36])
-@pytest.mark.parametrize("order", ["reference", "paper"])
-def test_the_set(
-    order: Any, batch_size: int, inputs: Inputs, grey: ImageData, teacher: Network, tmp_path: Path
-) -> None:
+def test_the_set(batch_size: int, inputs: Inputs, grey: ImageData, teacher: Network, tmp_path: Path) -> None:
     """Images bit for bit, not copied; targets of a student of 4 features, by numpy; written and read."""
-    config = rela.SMALL.replace(ratio=1.0, order=order, batch_size=batch_size)
+    config = rela.SMALL.replace(ratio=1.0, batch_size=batch_size)
     made = process.run(rela, config, inputs)
     assert made.kind == "bytes" and made.tensors["pixels"].data_ptr() == grey.train_images.data_ptr()
     assert torch.equal(made.images, grey.normalised()) and made.provenance["prior"] == teacher.fingerprint
     features = networks.predict(teacher, grey.normalised()).features
     mean, deviations, directions = components_of(features)
-    centred, spread = features.double().numpy() - mean, features.double().numpy().std(0, ddof=1)
-    wanted = (
-        centred @ directions[:, :4] / deviations[:4] if order == "reference" else centred / spread @ directions[:, :4]
-    )
+    wanted = (features.double().numpy() - mean) @ directions[:, :4] / deviations[:4]
     np.testing.assert_allclose(made.target("representations").values[0].numpy(), wanted, atol=1e-4)
     again = DistilledSet.load(made.save(tmp_path / "set"))
     assert_same(again, made)
@@ -132,10 +100,10 @@ def test_a_static_part(inputs: Inputs, grey: ImageData) -> None:
     assert not torch.equal(first.indices, process.start(rela, config.replace(seed=4), inputs).indices)
     half = dataclasses.replace(inputs, data=grey)
     steps = [*process.steps(rela, config, half)]
-    assert [step.trace.phase for step in steps] == ["features"] * 2 + ["targets"] * 2
-    partly = rela.finish(config, inputs, steps[2].state)
-    assert len(partly) == 9 and not partly.complete and torch.equal(partly.images, made.images[:9])
-    assert 0 < float(steps[-1].trace.kept) <= 1 + 1e-6
+    partly = rela.finish(config, inputs, steps[0].state)
+    assert len(steps) == 2 and len(partly) == 9 and not partly.complete and torch.equal(partly.images, made.images[:9])
+    asked = networks.predict(half.teachers[0], made.images[9:]).features
+    assert float(steps[1].trace.variance) == pytest.approx(float(asked.double().numpy().var(0).sum()), rel=1e-4)
 
 
 def test_a_labelled_set_gets_targets(inputs: Inputs) -> None:
@@ -171,9 +139,7 @@ def test_what_it_cannot_make(inputs: Inputs, grey: ImageData, teacher: Network) 
     with refuses("teacher", "differ between images", "36"):
         process.run(rela, rela.SMALL.replace(ratio=1.0), Inputs(data=still, teachers=(teacher,)))
     with refuses("components", "6", "7"):
-        rela.principal_components(moments_of(drawn()), 7)
-    with refuses("moments", "two images", "1"):
-        rela.principal_components(moments_of(drawn(1)), 2)
-    with refuses("features", "finite"):
-        rela.joined(moments_of(drawn()), drawn(2) * torch.nan)
+        rela.principal_components(drawn(), 7)
+    with refuses("features", "two images"):
+        rela.principal_components(drawn(1), 2)
     assert rela.Config.paper("tiny-imagenet") == rela.Config()
