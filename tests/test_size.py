@@ -24,8 +24,8 @@ ROOMS = {
     "ddlab/records": 98,
     "ddlab/figures": 2712,
     "ddlab/explorers": 2705,
-    "ddlab/lessons": 7601,
-    "tests": 29707,
+    "ddlab/lessons": 7589,
+    "tests": 29211,
 }
 
 

@@ -70,18 +70,6 @@ class Trial:
     symbols: str = ""
     when: str = ""
 
-    def __post_init__(self) -> None:
-        for name in ("key", "source", "statement", "right", "reason"):
-            errors.check_text(f"Trial.{name}", getattr(self, name), empty=False)
-        if not isinstance(self.parameters, type) or not issubclass(self.parameters, Parameters):
-            errors.fail("Trial.parameters", "a class of Parameters", self.parameters)
-        errors.check_function("Trial.show", self.show)
-        errors.check_choice("Trial.verdict", self.verdict, ANSWERS)
-        errors.check_text("Trial.symbols", self.symbols)
-        errors.check_text("Trial.when", self.when)
-        if bool(self.when) != (self.verdict == WHEN):
-            errors.fail("Trial.when", f"a condition for the verdict {WHEN!r}, and empty for others", self.when)
-
     @property
     def verdict_in_words(self) -> str:
         """ "Fails", "Holds", or "Holds when" and the condition."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -22,11 +21,8 @@ from ddlab.explorers.stops import round_numbers
 from ddlab.figures import alt_text
 from ddlab.lessons.bases.lab import (
     BasesLab,
-    error_curves,
     picture,
-    representation_errors,
     representation_spectrum,
-    spectrum,
 )
 from ddlab.lessons.bases.world import (
     HELD_OUT,
@@ -130,42 +126,11 @@ def test_every_count_at_once_equals_each_alone_also_for_bases_that_are_not_ortho
         errors_of_first(torch.zeros(2, 3), torch.ones(1, 3), torch.ones(2, 1), None)
 
 
-def test_the_images_are_drawn_from_all_of_a_split_and_the_same_each_time(data: ImageData) -> None:
-    one, other = (World(data, images=20).images for _ in range(2))
-    assert all(torch.equal(one[split], other[split]) and len(one[split]) == 20 for split in one)
-    everything = {row.numpy().tobytes() for row in data.normalised()}
-    drawn = {row.numpy().tobytes() for row in one[TRAINING]}
-    assert len(drawn) == 20 and drawn <= everything and not torch.equal(one[TRAINING], data.normalised()[:20])
-
-
-def test_large_images_are_fewer_and_it_is_said(data: ImageData, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ddlab.lessons.bases.world._MOST_NUMBERS", 15 * 192 + 5)
-    lab = BasesLab(data, key="large")
-    assert len(lab.world.images[TRAINING]) == 15 and "from 15 of 36 training images" in lab.widget(str).value
-    assert "15 of 24 held-out images" in lab.widget(str).value and max(v for _, v in stops_of(lab, "bases")) <= 50
-    lab.close()
-
-
-def stops_of(lab: Laboratory, name: str) -> Any:
-    return lab.panel[name].options
-
-
 def test_scales_divide_both_sides_and_stops_are_round() -> None:
     assert scales(made_data(size=8)) == (1, 2, 4) and scales(made_data(size=12)) == (1, 2, 3, 4, 6)
     assert scales(made_data(size=7)) == (1,) and scales(made_data(size=32, train=2)) == (1, 2, 4, 8, 16)
     assert round_numbers(2, 45, 6, 50) == [2, 3, 4, 5, 6, 7, 10, 15, 20, 25, 30, 40, 45, 50]
     assert round_numbers(5, 5000)[-5:] == [2000, 2500, 3000, 4000, 5000] and round_numbers(1, 1) == [1]
-
-
-def test_u_moves_the_picture_and_the_upright_lines_but_draws_no_curve_anew(explorer: Laboratory) -> None:
-    before, drawn = (
-        bytes(explorer.widget(picture).value),
-        (explorer.widget(error_curves).figure, explorer.widget(spectrum).figure),
-    )
-    move(explorer, bases=20)
-    assert bytes(explorer.widget(picture).value) != before and explorer.runner.thread is None
-    assert explorer.widget(error_curves).figure is drawn[0] and explorer.widget(spectrum).figure is drawn[1]
-    assert explorer.widget(error_curves).cursor == explorer.widget(spectrum).cursor == 20.0
 
 
 def test_the_sentence_has_the_numbers(explorer: Laboratory) -> None:
@@ -205,36 +170,6 @@ def test_the_picture_is_what_the_bases_make(explorer: Laboratory) -> None:
     )
 
 
-def test_page_split_and_third_row(explorer: Laboratory) -> None:
-    assert [value for _, value in explorer.panel["page"].options] == [1, 2]
-    before = pixels(explorer)
-    move(explorer, page=2)
-    assert not np.array_equal(pixels(explorer)[:64], before[:64])
-    move(explorer, page=1, split=TRAINING)
-    assert "10 training images" in explorer.widget(picture).alt and not np.array_equal(
-        pixels(explorer)[:64], before[:64]
-    )
-    assert explorer.widget(error_curves).figure.data[0].name == "s = 2, training"
-    move(explorer, below="nothing")
-    assert pixels(explorer).shape[0] == 2 * 64 + 2 and "difference" not in explorer.widget(picture).alt
-
-
-def test_another_scale_is_found_by_the_worker_and_then_known(explorer: Laboratory) -> None:
-    move(explorer, scale=4)
-    assert explorer.runner.thread is not None and explorer.sentence.startswith("7 of 12 bases of 2 x 2 pixels")
-    assert [one.name for one in explorer.widget(error_curves).figure.data][:3] == [
-        "s = 4, held-out",
-        "s = 4, training",
-        "s = 2, held-out",
-    ]
-    names = [one.name.split(":")[0] for one in explorer.widget(spectrum).figure.data if one.mode == "lines"]
-    assert names == ["s = 4", "s = 2"]
-    move(explorer, bases=20)
-    assert "There are no more than 12 bases at this scale, so that U = 20 gives no other images." in explorer.sentence
-    explorer.panel["scale"].value = 2
-    assert explorer.sentence.startswith("20 of 35"), "known: at once"
-
-
 def test_what_becomes_of_the_mean(explorer: Laboratory) -> None:
     move(explorer, image_mean=LOST, bases=30)
     found = fitted(explorer, 2, LOST)
@@ -267,14 +202,6 @@ def test_a_teacher_has_a_spectrum_beside_an_untrained_network(taught: Laboratory
     )
 
 
-def test_v_moves_its_own_lines_alone(taught: Laboratory) -> None:
-    drawn, shown = taught.widget(representation_errors).figure, bytes(taught.widget(picture).value)
-    move(taught, representation_bases=5)
-    assert taught.widget(representation_errors).cursor == taught.widget(representation_spectrum).cursor == 5.0
-    assert taught.widget(error_curves).cursor == 7.0 and bytes(taught.widget(picture).value) == shown
-    assert taught.widget(representation_errors).figure is drawn
-
-
 @pytest.mark.parametrize("settings", ["scale=3", "page=9"])
 def test_settings_that_the_data_do_not_allow_are_refused(data: ImageData, settings: str) -> None:
     with refuses(settings.partition("=")[0]):
@@ -287,34 +214,3 @@ def test_a_teacher_of_other_images_and_images_that_are_all_one_are_refused(data:
     one = data.train_images[:1].expand_as(data.train_images).contiguous()
     with refuses("points must be at least two points that differ"):
         BasesLab(replace(data, train_images=one))
-
-
-def test_what_is_on_show_stays_while_bases_are_found(taught: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
-    gate, find = threading.Event(), bases.principal_bases
-    monkeypatch.setattr(bases, "principal_bases", lambda *given, **options: gate.wait(10) and find(*given, **options))
-    figures = [taught.widget(draw).figure for draw in (error_curves, spectrum, representation_errors)]
-    shown = bytes(taught.widget(picture).value)
-    taught.panel["scale"].value = 4
-    assert taught.sentence == "Bases at scale 4 are being found ..."
-    assert [taught.widget(draw).figure for draw in (error_curves, spectrum, representation_errors)] == figures
-    assert bytes(taught.widget(picture).value) == shown
-    gate.set()
-    taught.runner.join()
-    assert taught.sentence.startswith("7 of 12 bases of 2 x 2 pixels") and bytes(taught.widget(picture).value) != shown
-
-
-def test_three_of_the_ways_share_their_bases(data: ImageData, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[bool] = []
-    find = bases.principal_bases
-    monkeypatch.setattr(
-        bases, "principal_bases", lambda *given, **options: seen.append(options["centred"]) or find(*given, **options)
-    )
-    world = World(data, images=20)
-    for way in (*WAYS, *WAYS):
-        fit(world, 2, way)
-    assert seen == [True, False]
-
-
-def test_without_a_teacher_there_is_nothing_of_representations(explorer: Laboratory, taught: Laboratory) -> None:
-    assert "representation_bases" not in explorer.panel and "representation_bases" in taught.panel
-    assert len(explorer._shown) == 4 and len(taught._shown) == 6

@@ -21,10 +21,10 @@ from ddlab.explorers.ready import in_words
 from ddlab.figures import encode_grid
 from ddlab.lessons.diversity import lab as labs
 from ddlab.lessons.diversity.lab import BEFORE, NEAR, NOW, REAL, DiversityLab, Images, World, apart
-from ddlab.methods import dwa, selection, sre2l
+from ddlab.methods import dwa, selection
 from ddlab.networks import Network
 from ddlab.training import supervised
-from tests.support import assert_same, made_data, refuses
+from tests.support import assert_same, made_data
 
 SPEC = networks.spec("convnet", width=8)
 STUDENT = supervised.Config.teaching(network=SPEC, epochs=40)
@@ -165,14 +165,6 @@ def test_the_film_is_of_the_lessons_data_and_holds_every_stop_of_the_sliders(giv
                 wanted += [dwa.Config.teaching(**changes, perturbation=kind, adjustment_radius=r) for r in labs.RADII]
             assert configs >= set(wanted)
     assert all(images.shape == (30, 3, 16, 16) and images.dtype == torch.uint8 for _, images in film)
-
-
-def test_bad_input(given: Any) -> None:
-    with refuses("config"):
-        DiversityLab(*given, sre2l.Config())
-    for wrong in (1, 31):
-        with refuses("images_per_class"):
-            DiversityLab(*given, CONFIG.replace(images_per_class=wrong))
 
 
 def test_the_quest_is_met_where_images_lie_farther_apart_than_real_ones(lab: Laboratory) -> None:

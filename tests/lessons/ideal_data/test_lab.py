@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,9 +10,7 @@ import pytest
 import torch
 
 from ddlab import theory
-from ddlab.core.errors import DDLabError
 from ddlab.explorers import Laboratory
-from ddlab.lessons.ideal_data import lab as labs
 from ddlab.lessons.ideal_data.lab import RhoLab, SigmaLab, curves, decisions, landscape, numbers, on_show, relief
 from ddlab.lessons.ideal_data.world import RHOS, SIGMAS, SQUARED, WRONG, Answer, Settings, Sweep, answer
 
@@ -109,57 +106,6 @@ def test_shares_of_wrong_decisions(lab: Laboratory) -> None:
     assert lab.widget(curves).figure.layout.yaxis.title.text == "mean squared error on G"
 
 
-def test_exact_gradients_take_fewer_seeds_and_say_so(lab: Laboratory) -> None:
-    lab.panel.value = lab.panel.value.replace(exact_gradient=True, seeds=20)
-    lab.runner.join()
-    assert shown(lab).seeds == 5 and "5 networks" in lab.sentence
-
-
-def test_exact_gradients_are_computed_elsewhere_and_something_moves(
-    lab: Laboratory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The newest first; an answer that is there is shown although the reader has gone on."""
-    begun, go_on = threading.Event(), threading.Event()
-    asked: list[float] = []
-
-    def slow(settings: Settings, sweep: Sweep, *, watch: Any = None) -> Answer:
-        if settings.exact_gradient:
-            assert threading.current_thread().name == "ddlab-lab"
-            asked.append(settings.momentum)
-            begun.set()
-            assert go_on.wait(20)
-        return answer(settings, sweep)
-
-    monkeypatch.setattr(labs, "answer", slow)
-    moved(lab, momentum=0.1)
-    before = lab.sentence
-    lab.panel["exact_gradient"].value = True
-    assert begun.wait(20) and lab.sentence == before
-    for momentum in (0.2, 0.3, 0.4):
-        lab.panel["momentum"].value = momentum
-    assert lab.sentence == before
-    said: list[str] = []
-    lab._sentence.observe(lambda change: said.append(change["new"]), "text")
-    go_on.set()
-    lab.runner.join()
-    assert asked == [0.1, 0.4] and len(said) == 2 and said[-1] == lab.sentence
-    assert shown(lab).settings == lab.panel.value and lab.progress.description == "at rest"
-
-
-def test_known_settings_are_not_trained_again(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = shown(lab)
-    moved(lab, deviation=0.3)
-    monkeypatch.setattr(theory, "train_toys", pytest.fail)
-    moved(lab, deviation=0.5)
-    assert shown(lab) is first and lab.runner.thread is None
-
-
-def test_what_is_remembered_is_small(lab: Laboratory) -> None:
-    """Not a view of all the samples, which take megabytes."""
-    kept = [part for part in shown(lab).decisions.values() if isinstance(part, torch.Tensor)]
-    assert sum(part.untyped_storage().nbytes() for part in kept) < 50_000
-
-
 def test_the_landscape_has_the_paths_from_a_common_start(lab: Laboratory) -> None:
     land = shown(lab).landscape
     assert list(land["paths"]) == ["Σ = 0.1", "Σ = 0.5", "Σ = 1"]
@@ -200,40 +146,6 @@ def test_the_rho_lab_begins_with_the_papers_hardest_case() -> None:
     moved(lab, relabelling=0.0)
     assert torch.equal(shown(lab).decisions["targets"], shown(lab).decisions["labels"])
     lab.close()
-
-
-def test_the_landscape_of_the_rho_lab_has_paths_of_its_own() -> None:
-    lab = RhoLab(QUICK)
-    assert list(shown(lab).landscape["paths"]) == ["ρ = 0", "ρ = 0.5", "ρ = 1"]
-    lab.close()
-
-
-def test_other_seeds_and_back_with_the_same(lab: Laboratory) -> None:
-    before = shown(lab).means[SQUARED]
-    next(iter(lab.buttons.values())).click()
-    lab.runner.join()
-    assert lab.panel.value.first_seed == 3 and not torch.equal(shown(lab).means[SQUARED], before)
-    moved(lab, momentum=0.5)
-    lab.reset_button.click()
-    lab.runner.join()
-    assert lab.panel.value == Settings.from_string(QUICK)
-
-
-def test_what_cannot_be_trained_is_said_and_the_last_picture_stays(
-    lab: Laboratory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = lab.sentence
-
-    def grown(_settings: Settings, _sweep: Sweep) -> None:
-        raise DDLabError("learning_rate must be so small that the weights stay finite; given one with which they grow.")
-
-    monkeypatch.setattr(labs, "answer", grown)
-    with pytest.raises(DDLabError, match="learning_rate"):
-        moved(lab, learning_rate=0.1)
-    assert isinstance(lab.error, DDLabError) and lab.sentence == before
-    monkeypatch.undo()
-    moved(lab, learning_rate=0.002)
-    assert lab.error is None
 
 
 def test_the_largest_steps_give_finite_numbers_or_a_sentence(lab: Laboratory) -> None:

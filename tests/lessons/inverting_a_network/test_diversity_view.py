@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from ddlab.evaluation import embeddings, measures
 from ddlab.figures.embedding import DISTILLED
 from ddlab.lessons.inverting_a_network.diversity_view import DiversityView
 from ddlab.lessons.shared.coverage import BY_HAND, Shown
-from ddlab.methods import selection, sre2l
+from ddlab.methods import sre2l
 from ddlab.runs import Run
 from ddlab.training import supervised
 from tests.support import made_data, refuses
@@ -149,17 +148,6 @@ def test_maps_layers_and_seeds(view) -> None:
     assert "no chance" in view.sentence and view.panel.value.seed == 1
 
 
-@pytest.mark.slow
-def test_umap_says_that_it_takes_a_while(view, monkeypatch) -> None:
-    said: list[str] = []
-    monkeypatch.setattr(embeddings, "_umap_compiled", False)
-    monkeypatch.setattr(view, "say", said.append)
-    view.panel["neighbours"].value = 6
-    view.panel["map"].value = "UMAP"
-    view.runner.join()
-    assert embeddings.UMAP_WAIT in said and said[-1].startswith("UMAP of the features")
-
-
 def test_a_map_that_cannot_be_made_is_explained_and_the_view_goes_on(view) -> None:
     view.panel["perplexity"].value = 60
     view.panel["map"].value = "t-SNE"
@@ -195,50 +183,6 @@ def test_the_state_is_a_short_text(view, given) -> None:
     other.close()
 
 
-def test_without_films_and_with_several_images_per_class(given) -> None:
-    data, teacher, _, _ = given
-    many = ddlab.distill("selection", data, teacher, selection.Config(images_per_class=4), progress=False)
-    view = DiversityView(data, teacher, {"many": many}, points=60)
-    assert "frame" not in view.panel and "the 12 images many" in view.sentence
-    assert len(view.sliders.point.options) == 12 and view.panel.value.perplexity == 19, (
-        "60 points have no 30 neighbours"
-    )
-    view.close()
-
-
 def test_more_real_images_by_chance_cover_more(view) -> None:
     shares = [view.mapped.chance("features", each) for each in (1, 2, 5, 20)]
     assert shares == sorted(shares) and shares[-1] == 1
-
-
-def test_closing_ends_the_thread_and_a_cell_run_again_closes_the_old_view(given) -> None:
-    data, teacher, sets, _ = given
-    view = DiversityView(data, teacher, sets, points=60)
-    view.panel["perplexity"].value = 10
-    view.panel["map"].value = "t-SNE"
-    DiversityView(data, teacher, sets, points=60).close()
-    assert not [thread for thread in threading.enumerate() if thread.name == "ddlab-diversity"]
-    assert view.comm is None
-
-
-def test_bad_input(given) -> None:
-    data, teacher, sets, run = given
-    wrong: Any
-    for wrong in (None, {}, {"a": data}, {BY_HAND: sets["random"]}, {"a": sets["random"], 3: sets["random"]}):
-        with refuses("sets"):
-            DiversityView(data, teacher, wrong)
-    with refuses("images of sets['random']"):
-        DiversityView(made_data(size=6), teacher, sets)
-    with refuses("data"):
-        DiversityView("digits", teacher, sets)  # type: ignore[arg-type]
-    for wrong in (
-        {"nobody": run},
-        [run],
-        {"random": run.frames},
-        {"random": Run(sre2l, run.config, run.inputs)},
-        {"random": None},
-    ):
-        with refuses("films"):
-            DiversityView(data, teacher, sets, films=wrong)
-    with refuses("points"):
-        DiversityView(data, teacher, sets, points=8)

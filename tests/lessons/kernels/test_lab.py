@@ -17,7 +17,7 @@ from ddlab.explorers.ready import learned_images
 from ddlab.figures import alt_text, encode_grid
 from ddlab.lessons.kernels.lab import KernelLab, accuracy_curve, rival, scores
 from ddlab.lessons.kernels.world import World
-from ddlab.methods import dm, kip, selection
+from ddlab.methods import kip, selection
 from ddlab.methods.kernels import KernelSpec
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
@@ -114,15 +114,6 @@ def test_the_quest_asks_for_frozen_pixels_and_a_lead(lab: Any, monkeypatch: pyte
         assert lab.quest.met == met, (share, right)
 
 
-def test_bad_settings_are_explained_and_the_images_stay(lab: Any, data: ImageData) -> None:
-    picture = bytes(lab.widget(learned_images).value)
-    with refuses("images_per_class", "13"):
-        moved(lab, images_per_class=13)
-    assert "images_per_class" in lab.refusal and bytes(lab.widget(learned_images).value) == picture
-    moved(lab, images_per_class=2)
-    assert lab.error is None and lab.refusal == ""
-
-
 def test_equal_images_need_a_ridge() -> None:
     """Two real images of a class that are the same: without a ridge the system is singular, and the laboratory says so."""
     data = made_data()
@@ -143,21 +134,6 @@ def test_frozen_pixels_stay(lab: Any) -> None:
     moved(lab, corruption=0.5)
     first, last = lab.watched.frames[0].content.images, lab.watched.frames[-1].content.images
     assert int((first == last).sum()) == 3 * 32
-
-
-def test_controls_that_play_no_part_are_grey(lab: Any) -> None:
-    assert lab.panel["corrupted_by"].disabled and not lab.panel["bias_std"].disabled
-    moved(lab, corruption=0.5, kernel="rbf")
-    assert not lab.panel["corrupted_by"].disabled and lab.panel["bias_std"].disabled
-
-
-@pytest.mark.parametrize(
-    ("name", "wrong"),
-    [("data", None), ("config", dm.Config()), ("config", {}), ("kernel", SMALL.replace(kernel="conv1"))],
-)
-def test_bad_input(data: ImageData, name: str, wrong: Any) -> None:
-    with refuses(name):
-        KernelLab(**{"data": data, "config": SMALL} | {"config" if name == "kernel" else name: wrong})
 
 
 def test_a_constant_image_is_learned_from(data: ImageData) -> None:

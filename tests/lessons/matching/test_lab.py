@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import statistics
 from collections.abc import Iterator
 from typing import Any
@@ -19,11 +18,11 @@ from ddlab.explorers.ready import learned_images
 from ddlab.figures import alt_text, encode_grid
 from ddlab.lessons.matching.lab import MatchingLab, distance_curve, scores
 from ddlab.lessons.matching.world import LEARNED, REAL, World, student_config
-from ddlab.methods import dc, dm, selection
+from ddlab.methods import dm, selection
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
 from ddlab.training import supervised
-from tests.support import made_data, refuses
+from tests.support import made_data
 
 NARROW = networks.spec("convnet", width=4, norm="instance")
 SMALL = dm.Config.teaching(network=NARROW, iterations=6, batch_size=4, learning_rate=5.0)
@@ -123,29 +122,6 @@ def test_learn_shows_the_images_and_the_slider_goes_back(data: ImageData, images
     lab.close()
 
 
-def test_many_images_of_a_class_are_cut_at_ten_rows() -> None:
-    data = made_data(train=13)
-    lab: Any = MatchingLab(data, SMALL.replace(images_per_class=12), student=STUDENT, seeds=1)
-    shown = data.to_uint8(lab.watched.at(1).content.images[:30])
-    assert bytes(lab.widget(learned_images).value) == encode_grid(shown, 3, 20, column_labels=list("abc"), gap=4)
-    assert lab.widget(learned_images).alt.startswith("10 learned images of each class") and lab.sentence.startswith(
-        "12 images"
-    )
-    lab.close()
-
-
-def test_what_was_learned_is_kept_while_the_reader_looks_elsewhere(lab: Any, monkeypatch: Any) -> None:
-    press(lab, "Learn")
-    before = bytes(lab.widget(learned_images).value)
-    moved(lab, initialisation="noise")
-    assert "begun as noise, after update 2 of 6" in lab.sentence and lab.sentence.endswith("Press Learn.")
-    monkeypatch.setattr(dm, "update", pytest.fail)
-    moved(lab, initialisation="real")
-    lab.slider.index = 2
-    lab.slider.index = 6
-    assert bytes(lab.widget(learned_images).value) == before and "after update 6 of 6" in lab.sentence
-
-
 # -- students
 
 
@@ -183,13 +159,6 @@ def test_students_are_those_of_evaluate(data: ImageData, images_per_class: int, 
     lab.close()
 
 
-def test_before_any_update_students_are_those_of_random_real_images(lab: Any) -> None:
-    """The first images are those that `random` draws with the same seed: the learned set begins as its rival."""
-    frame = lab.watched.at(0)
-    silent: dict[str, Any] = {"watch": lambda *_: None}
-    assert lab.world.learned(lab.watched, frame, 0, **silent) == lab.world.real("random", 1, 0, **silent)
-
-
 def test_students_learn_from_class_numbers_and_single_views(data: ImageData) -> None:
     config = student_config(data)
     assert (config.labels, config.mixup_alpha, config.cutmix_alpha) == ("hard", 0, 0)
@@ -224,46 +193,4 @@ def test_the_quest_asks_for_every_student_and_a_lead_over_all_rivals(lab: Any) -
     assert lab.quest.met and 'data-met="true"' in lab.quest.value
 
 
-def test_the_quest_of_one_count_says_nothing_of_another(lab: Any) -> None:
-    press(lab, "Learn")
-    filled(lab, {kind: [0.5, 0.5] for kind in REAL})
-    moved(lab, images_per_class=2)
-    filled(lab, {LEARNED: [0.9, 0.9]})
-    assert not lab.quest.met
-
-
 # -- what cannot be
-
-
-def test_settings_that_dm_refuses_are_explained_and_the_images_stay(lab: Any) -> None:
-    press(lab, "Learn")
-    picture = bytes(lab.widget(learned_images).value)
-    with refuses("images_per_class", "13"):
-        lab.panel.value = lab.panel.value.replace(images_per_class=13)
-    assert "images_per_class" in lab.refusal and lab.refusal == str(lab.error)
-    assert bytes(lab.widget(learned_images).value) == picture and all(one.disabled for one in lab.buttons.values())
-    lab.panel.value = lab.panel.value.replace(images_per_class=2)
-    lab.runner.join()
-    assert lab.error is None and lab.refusal == "" and lab.sentence.startswith("2 images of each")
-
-
-def test_views_can_be_chosen_where_there_is_a_strategy(data: ImageData, lab: Any) -> None:
-    assert lab.panel["views"].disabled
-    other = MatchingLab(data, SMALL.replace(strategy="flip"), student=STUDENT, seeds=1)
-    assert not other.panel["views"].disabled
-    other.close()
-
-
-@pytest.mark.parametrize(
-    ("name", "wrong"),
-    [
-        *itertools.product(["data"], [None, "digits"]),
-        *itertools.product(["config"], [dc.Config(), SMALL.replace(images_per_class=13), {}]),
-        *itertools.product(["student"], [SMALL, "convnet"]),
-        *itertools.product(["seeds"], [0, 21, 1.5]),
-    ],
-)
-def test_bad_input(data: ImageData, name: str, wrong: Any) -> None:
-    given: dict[str, Any] = {"data": data, "config": SMALL, "student": STUDENT}
-    with refuses("images_per_class" if isinstance(wrong, dm.Config) and name == "config" else name):
-        MatchingLab(**{**given, name: wrong})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 import types
@@ -49,24 +48,6 @@ def test_the_sets_are_of_one_size_and_drawn_anew_for_each_seed(small) -> None:
     assert not torch.equal(one["SRe2L"].images, other["SRe2L"].images)
 
 
-def test_an_interrupt_is_not_taken_for_a_whole_set(small, monkeypatch) -> None:
-    data, teacher, _ = small
-    whole = start_page.three_sets(data, teacher, seed=0)["random"]
-    partial = dataclasses.replace(whole, complete=False)
-    monkeypatch.setattr(start_page.cache, "run", lambda *_arguments, **_options: partial)
-    with pytest.raises(KeyboardInterrupt):
-        start_page.three_sets(data, teacher, seed=0)
-
-
-def test_a_part_of_the_table_is_the_same_as_in_the_whole(small, capsys) -> None:
-    data, teacher, student = small
-    whole = start_page.accuracies(data, teacher, pairs=2, student=student, progress=True)
-    assert list(whole) == [(images, labels) for images in start_page.IMAGES for labels in start_page.LABELS]
-    assert "12/12" in capsys.readouterr().out
-    part = start_page.accuracies(data, teacher, pairs=2, conditions=[("random", "online")], student=student)
-    assert part["random", "online"] == whole["random", "online"]
-
-
 def test_a_pair_shares_its_seed(small, monkeypatch) -> None:
     data, teacher, student = small
     asked = []
@@ -99,16 +80,6 @@ def test_the_table_shows_mean_and_interval() -> None:
         "| a | **0.20** (0.00 to 0.45) | **0.50** |",
         "| b | **0.05** (0.00 to 0.69) | **1.00** (1.00 to 1.00) |",
     ]
-
-
-def test_images_are_sorted_by_class_whatever_the_method_returns(small) -> None:
-    data, _, _ = small
-    pixels, labels = data.normalised(), data.train_labels
-    order = torch.arange(len(labels)).reshape(3, 12).T.flatten()
-    mixed = ddlab.from_images(pixels[order], labels[order], data)
-    shown = start_page.by_class(mixed, 2)
-    assert shown.shape == (3, 2, 1, 8, 8) and shown.dtype == torch.uint8
-    assert torch.equal(shown[1], data.train_images[data.of_class(1)[:2]])
 
 
 def test_the_exercise_takes_the_right_answer_and_gives_hints_for_wrong_ones(small, capsys) -> None:

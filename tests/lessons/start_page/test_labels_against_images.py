@@ -47,36 +47,6 @@ def looks(explorer: Laboratory) -> tuple:
     return bytes(explorer.widget(strip).value), explorer.widget(matrix).alt, explorer.widget(accuracy_table).alt
 
 
-def test_the_first_choice_is_learned_at_once(given) -> None:
-    explorer = LabelsAgainstImages(*given)
-    assert "From real images, hard labels" in explorer.sentence
-    assert names(explorer) == ["real, hard"]
-    explorer.close()
-
-
-def test_a_choice_changes_every_view_and_earlier_curves_stay(given) -> None:
-    explorer = LabelsAgainstImages(*given)
-    before = looks(explorer)
-    explorer.panel["images"].value = "noise"
-    explorer.runner.join()
-    explorer.panel["labels"].value = "online"
-    explorer.runner.join()
-    assert all(one != other for one, other in zip(looks(explorer), before, strict=True))
-    assert len(names(explorer)) == 3 and "noise images, online labels" in explorer.sentence
-    explorer.close()
-
-
-def test_a_known_choice_is_shown_without_training(given, monkeypatch) -> None:
-    explorer = LabelsAgainstImages(*given)
-    explorer.panel["labels"].value = "stored"
-    explorer.runner.join()
-    monkeypatch.setattr(supervised, "update", lambda *_: pytest.fail("trained again"))
-    explorer.panel["labels"].value = "hard"
-    explorer.runner.join()
-    assert explorer.sentence.startswith("From real images, hard labels")
-    explorer.close()
-
-
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -92,38 +62,6 @@ def test_sets_that_cannot_be_compared_are_refused(given, change, words: str) -> 
     two = ddlab.distill("selection", data, teacher, selection.Config(images_per_class=2), progress=False)
     with pytest.raises(DDLabError, match=words):
         LabelsAgainstImages(data, teacher, change(sets["real"], two), config)
-
-
-def test_any_names_in_the_order_given(given) -> None:
-    data, teacher, sets, config = given
-    explorer = LabelsAgainstImages(data, teacher, {"SRe2L": sets["noise"], "k-means": sets["real"]}, config)
-    assert explorer.sentence.startswith("From SRe2L images, hard labels")
-    assert [label for label, _ in explorer.panel["images"].options] == ["SRe2L", "k-means"]
-    assert list(explorer.widget(accuracy_table).figure.layout.yaxis.ticktext) == ["SRe2L", "k-means"]
-    explorer.panel["images"].value = "k-means"
-    explorer.runner.join()
-    assert explorer.share_field.value == 'images="k-means"'
-    explorer.share_field.value = 'labels="stored"'
-    explorer.runner.join()
-    assert explorer.sentence.startswith("From SRe2L images, stored labels")
-    with pytest.raises(DDLabError, match="must be one of 'SRe2L', 'k-means'; given 'real'"):
-        explorer.share_field.value = 'images="real"'  # the state of another page
-    explorer.close()
-
-
-def test_many_images_are_shown_class_by_class_and_one_label_of_each(given) -> None:
-    data, teacher, _, config = given
-    rule = selection.Config(images_per_class=8)
-    by_class = ddlab.distill("selection", data, teacher, rule, progress=False)
-    order = torch.arange(len(by_class)).reshape(3, 8).T.flatten()  # one image of each class, then the next of each
-    mixed = ddlab.from_images(by_class.images[order], by_class.labels[order], data, teacher)
-    explorer = LabelsAgainstImages(data, teacher, {"one": by_class, "other": mixed}, config)
-    first, rows = explorer.widget(strip).value, list(explorer.widget(matrix).figure.layout.yaxis.ticktext)
-    explorer.panel["images"].value = "other"
-    explorer.runner.join()
-    assert rows == list(data.class_names) == list(explorer.widget(matrix).figure.layout.yaxis.ticktext)
-    assert explorer.widget(strip).value == first
-    explorer.close()
 
 
 def test_the_curve_is_seen_to_grow_beside_the_last_four(given, monkeypatch) -> None:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import ipywidgets as widgets
 import pytest
 
-from ddlab.core.errors import DDLabError
 from ddlab.core.parameters import Parameters, parameter
 from ddlab.figures import loss_curves
-from ddlab.lessons.theorems_on_trial.trial_card import ANSWERS, Shown, Trial, TrialCard
-from ddlab.lessons.theorems_on_trial.trials import TRIALS
+from ddlab.lessons.theorems_on_trial.trial_card import Shown, Trial, TrialCard
 from tests.support import refuses
 
 
@@ -96,28 +94,6 @@ def test_the_first_answer_stays(card: TrialCard) -> None:
         card.commit("maybe")
 
 
-def test_a_state_is_shared_and_restored(card: TrialCard) -> None:
-    card.commit("fails")
-    card.panel["size"].value = 8
-    other = TrialCard(made(), card.share_field.value, key="other").commit("holds")
-    assert other.sentence == card.sentence and other.panel.value == Size(size=8)
-    other.share_field.value = "size=2"
-    assert other.sentence.startswith("The square is 4.")
-    with refuses("size", "in [1, 20]"):
-        other.share_field.value = "size=21"
-    assert other.error is not None and other.sentence.startswith("The square is 4.")
-    other.close()
-
-
-def test_a_card_that_is_made_again_replaces_the_first(card: TrialCard) -> None:
-    again = TrialCard(made())
-    assert card.comm is None and again.comm is not None
-    beside = TrialCard(made(), key="another")
-    assert again.comm is not None
-    again.close()
-    beside.close()
-
-
 def test_what_a_trial_raises_is_shown_in_the_card() -> None:
     def broken(view: Size) -> Any:
         return "nothing" if view.size > 3 else square(view)
@@ -129,31 +105,3 @@ def test_what_a_trial_raises_is_shown_in_the_card() -> None:
     card.panel["size"].value = 2
     assert card.error is None and card.sentence.startswith("The square is 4.")
     card.close()
-
-
-@pytest.mark.parametrize(
-    ("changes", "argument"),
-    [
-        ({"key": ""}, "Trial.key"),
-        ({"statement": 3}, "Trial.statement"),
-        ({"parameters": Size()}, "Trial.parameters"),
-        ({"show": "text"}, "Trial.show"),
-        ({"verdict": "false", "when": ""}, "Trial.verdict"),
-        ({"verdict": "fails"}, "Trial.when"),
-        ({"when": ""}, "Trial.when"),
-    ],
-)
-def test_a_trial_that_is_not_one_is_refused(changes: dict[str, Any], argument: str) -> None:
-    with pytest.raises(DDLabError, match=rf"^{re.escape(argument)} must be"):
-        made(**changes)
-
-
-def test_verdicts_in_words() -> None:
-    assert made().verdict_in_words == r"Holds when $n \le 3$"
-    plain = [replace(made(), verdict=verdict, when="").verdict_in_words for verdict in (ANSWERS[0], ANSWERS[2])]
-    assert plain == ["Holds", "Fails"]
-
-
-def test_every_trial_explains_its_symbols() -> None:
-    for key, trial in TRIALS.items():
-        assert trial.symbols, key
