@@ -25,7 +25,7 @@ ROOMS = {
     "ddlab/figures": 2712,
     "ddlab/explorers": 2705,
     "ddlab/lessons": 7589,
-    "tests": 29211,
+    "tests": 28998,
 }
 
 

@@ -136,32 +136,6 @@ def test_bad_image_data(name: str) -> None:
         ImageData(**WHOLE | changes)
 
 
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda d: d.normalised([36]), ["indices", "0 to 35", "36"]),
-        (lambda d: d.normalised([-1]), ["indices"]),
-        (lambda d: d.normalised([18], "test"), ["indices", "0 to 17"]),
-        (lambda d: d.normalised(d.train_labels == 1), ["indices"]),
-        (lambda d: d.normalised([0.5]), ["indices"]),
-        (lambda d: d.normalised(["a"]), ["indices"]),
-        (lambda d: d.normalised([[0]]), ["indices"]),
-        (lambda d: d.normalised(3), ["indices"]),
-        (lambda d: d.normalised(split="validation"), ["split", "'train', 'test'"]),
-        (lambda d: d.images("Test"), ["split"]),
-        (lambda d: d.labels(None), ["split"]),
-        (lambda d: d.of_class(3), ["label", "[0, 2]"]),
-        (lambda d: d.of_class("a"), ["label"]),
-        (lambda d: d.to_uint8(torch.zeros(2, 3, 8, 8)), ["normalised", "[any, 1, any, any]"]),
-        (lambda d: d.to_uint8(torch.full((1, 1, 8, 8), torch.nan)), ["normalised", "finite"]),
-        (lambda d: d.to_uint8(None), ["normalised"]),
-    ],
-)
-def test_bad_access(call: Any, words: list[str], grey: ImageData) -> None:
-    with refuses(*words):
-        call(grey)
-
-
 def test_a_dataset_says_what_it_is(colour: ImageData) -> None:
     assert repr(colour) == "<ImageData made-3-8-1: 16 training and 8 test images of 3 x 8 x 8, 2 classes>"
 

@@ -17,7 +17,6 @@ import pytest
 from ddlab.core.errors import DDLabError, fail
 from ddlab.core.parameters import Parameters, narrowed, parameter
 from ddlab.explorers import Change, Chart, Compute, Html, Known, Lab, Laboratory, Quest, Row, Strip, Tabs, Value
-from ddlab.explorers import lab as labs
 from ddlab.explorers.views import step_on_show
 from ddlab.figures import encode_grid, loss_curves
 from ddlab.runs import Keep, Run
@@ -255,15 +254,6 @@ def test_settings_of_the_views_alone_do_not_begin_a_value_anew(opened: Any) -> N
     lab.world.gate.set()
     lab.runner.join(10)
     assert [part for power, part in lab.world.parts if power == 2] == [0, 1, 2, 3]
-
-
-def test_only_so_many_values_are_remembered(opened: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(labs, "_VALUES", 2)
-    lab = opened(declared(**OF_VALUES))
-    for power in (2, 3, 1):
-        lab.panel["power"].value = power
-        lab.runner.join(10)
-    assert [power for power, part in lab.world.parts if part == 0] == [1, 2, 3, 1] and len(lab.values) == 2
 
 
 def test_what_is_wanted_at_once_is_there_before_anything_is_drawn(opened: Any) -> None:
@@ -511,24 +501,6 @@ def test_the_panel(opened: Any) -> None:
     assert "colour" not in one.panel, "a choice of one thing is none"
 
 
-def test_a_shared_text_restores_and_refuses(opened: Any) -> None:
-    lab = opened(declared(**OF_RUNS))
-    lab.panel["power"].value = 3
-    lab.panel["colour"].value = "blue"
-    lab.runner.join(10)
-    lab.slider.index = 1
-    text, said = lab.share_field.value, lab.sentence
-    assert text == 'power=3,colour="blue",step=2' and said == "blue, power 3, step 2."
-    again = opened(declared(**OF_RUNS), key="again")
-    again.share_field.value = text
-    again.runner.join(10)
-    assert again.sentence == said and shown(again) == shown(lab)
-    for wrong, words in (("power=9", "power must be below 9"), ("power=-1", "power must be"), ("paint=1", "paint")):
-        with pytest.raises(DDLabError, match=words):
-            lab.share_field.value = wrong
-        assert lab.panel.value == lab.settings and lab.sentence == said and words in str(lab.error)
-
-
 # -- the slider of steps
 
 
@@ -668,16 +640,6 @@ def test_only_what_has_changed_is_drawn_and_drawings_are_remembered(
     assert len(drawn) == 4 + 7
 
 
-def test_old_drawings_are_forgotten(opened: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ddlab.explorers.views._REMEMBERED", 2)
-    drawn: list[int] = []
-    draw = lambda power: drawn.append(power) or str(power)  # noqa: E731
-    lab = opened(declared(views=[Html(lambda world, settings, known: (settings.power,), draw)]))
-    for power in (2, 1, 3, 1, 2):
-        lab.panel["power"].value = power
-    assert drawn == [1, 2, 3, 2]
-
-
 def test_charts_strips_and_cursors(opened: Any) -> None:
     def curve(numbers: tuple[int, ...]) -> go.Figure:
         return loss_curves({"number": [*numbers, 0.0]})
@@ -796,26 +758,3 @@ def test_what_a_drawing_raises_in_the_thread_is_shown_and_the_thread_goes_on(ope
 
 
 # -- the end
-
-
-def test_close_ends_both_threads_whatever_they_do(opened: Any) -> None:
-    lab = opened(declared(**OF_RUNS | {"views": [Html(lambda w, s, known: (known.later(abs, -s.power),), str)]}))
-    lab.beside.join(10)
-    assert own() == ["ddlab-lab", "ddlab-lab-beside"]
-    held(lab, 2)
-    threading.Timer(0.05, lab.world.gate.set).start()
-    lab.close()
-    assert own() == [] and not lab.world.run(lab.settings).complete
-    lab.panel["power"].value = 3  # does nothing harmful
-    assert own() == []
-
-
-def test_a_second_laboratory_of_the_same_key_closes_the_first(opened: Any) -> None:
-    first = opened(declared(**OF_RUNS))
-    other = opened(declared(**OF_RUNS), key="other")
-    assert own() == ["ddlab-lab"] * 2
-    second = opened(declared(**OF_RUNS))
-    assert first.runner.thread is None and second.runner.thread is not None and own() == ["ddlab-lab"] * 2
-    second.close()
-    other.close()
-    assert own() == [] and other.runner.thread is None

@@ -156,11 +156,6 @@ def test_step_makes_one_step_and_paints_it(slow: Any) -> None:
         assert f"after step {expected}." in explorer.picture.alt and explorer.plot.cursor == expected
 
 
-def test_quick_steps_are_all_made(slow: Any) -> None:
-    explorer = press(slow(seconds=0.02), *["step"] * 5)
-    assert explorer.run.step == 5 and explorer.sentence.startswith("Step 5 of 100")
-
-
 def test_pause_rests_at_a_painted_step_and_play_goes_on(slow: Any) -> None:
     explorer = slow(seconds=0.005)
     explorer.buttons["play"].click()
@@ -210,25 +205,6 @@ def test_a_finished_run_is_played_again_from_its_first_step(slow: Any) -> None:
     explorer = press(slow(steps=7), "play")
     press(explorer, "play")
     assert explorer.process.begun == 2 and explorer.process.updates == 14 and explorer.state == "finished"
-
-
-def test_close_ends_the_thread_in_the_middle_and_nothing_happens_afterwards(slow: Any) -> None:
-    explorer = slow(seconds=0.05)
-    explorer.buttons["play"].click()
-    time.sleep(0.07)
-    explorer.close()
-    said, done = explorer.sentence, explorer.process.updates
-    explorer._press_play()
-    time.sleep(0.1)
-    assert explorer.process.updates == done and explorer.sentence == said
-    assert not [one for one in threading.enumerate() if one.name == "ddlab-live"]
-
-
-def test_a_cell_run_again_closes_what_it_replaces(given: Given) -> None:
-    first = Live("selection", given[0])
-    second = Live("selection", given[0])
-    assert first.comm is None and second.comm is not None
-    second.close()
 
 
 # -- what goes wrong
@@ -384,21 +360,6 @@ def test_a_long_run_keeps_frames_spread_evenly_and_where_it_rested(slow: Any) ->
     press(explorer, "play")
     steps = [frame.step for frame in explorer.run.frames]
     assert steps[:2] == [0, 3] and steps[-1] == 500 and len(steps) == 61
-
-
-def test_the_state_is_a_short_text(live: Live, given: Given) -> None:
-    live.panel["lambda_var"].value = 0.5
-    other = Live("sre2l", *given, CONFIG, key="another")
-    other.share_field.value = live.share_field.value
-    other.runner.join()
-    assert other.panel.value == live.panel.value == other.run.config
-    assert live.picture is not None
-    before = live.picture.value
-    other.share_field.value = CONFIG.replace(seed=5).to_string()
-    other.runner.join()
-    assert other.picture is not None and other.picture.value != before and other.run.config.seed == 5
-    other.close()
-    live.runner.join()
 
 
 # -- students

@@ -353,12 +353,6 @@ def test_growing_channels(size: int, width: int, depth: int | None, widths: list
     assert spec.title == f"convnet({options.to_string()})" and "growth=2" in spec.title
 
 
-def test_too_wide() -> None:
-    with refuses("growth", "at most 4096 channels in block 3", "given 3"):
-        networks.initialise(networks.spec("convnet", width=456, growth=3).for_data(GREY), seed=0)
-    networks.parameter_names(networks.spec("convnet", width=455, growth=3).for_data(GREY))
-
-
 def stem(size: int, channels: int) -> tuple[nn.Conv2d, nn.Module]:
     with torch.device("meta"):
         module: Any = zoo.FAMILIES["resnet18"].make(channels, 10, (size, size))
@@ -517,23 +511,6 @@ class TestViT:
         assert torch.autograd.gradgradcheck(squared, images.requires_grad_(), fast_mode=True)
         assert networks.batch_norm_layers(self.SPEC) == []
 
-    def test_without_gradients_the_same_bits(self) -> None:
-        network, images = networks.initialise(self.SPEC, seed=0), batch(7, size=8, channels=3)[..., :6]
-        learned = {name: value.clone().requires_grad_() for name, value in network.weights.items()}
-        with_them, _ = networks.call(self.SPEC, learned, images)
-        assert torch.equal(networks.predict(network, images).logits, with_them.logits)
-
-    def test_the_size_of_the_default(self) -> None:
-        spec = dataclasses.replace(networks.spec("vit"), channels=3, classes=10, image_size=(32, 32))
-        weights = networks.initialise(spec, seed=0).weights
-        assert weights["positions"].shape == (1, 128, 8, 8)
-        assert float(weights["positions"].std()) == pytest.approx(0.02, rel=0.05)
-        block = 12 * 128**2 + 13 * 128  # four times width squared in attention, eight behind it; biases and norms
-        others = (3 * 16 + 1) * 128 + 64 * 128 + 2 * 128 + (128 + 1) * 10
-        assert sum(value.numel() for value in weights.values()) == 6 * block + others  # 1.2 million
-        head = weights["classifier.weight"]
-        assert head.abs().max() <= (6 / (128 + 10)) ** 0.5 and not weights["classifier.bias"].any()
-
     def test_patches_must_fill_the_image(self) -> None:
         for size, patch in ((13, 4), (8, 3), (8, 16)):
             with refuses("patch_size", f"a divisor of the image's sides, {size} and {size} px", f"given {patch}"):
@@ -557,12 +534,6 @@ def test_large_images_keep_the_large_stem(size: int, channels: int) -> None:
 
 
 class TestSpec:
-    def test_options_in_the_title(self) -> None:
-        assert (
-            networks.spec("convnet", width=64).title == "convnet(width=64)"
-            and networks.spec("resnet18").title == "resnet18"
-        )
-
     @every_spec
     def test_round_trip(self, spec: NetworkSpec) -> None:
         assert NetworkSpec.from_dict(spec.to_dict()) == spec and hash(NetworkSpec.from_dict(spec.to_dict())) == hash(
@@ -640,12 +611,6 @@ class TestFiles:
         assert_same(loaded, teacher)
         assert loaded.fingerprint == teacher.fingerprint
 
-    def test_every_family(self, tmp_path: Path) -> None:
-        data = made_data(size=12)
-        for spec in (networks.spec(family) for family in networks.FAMILIES if family != "resnet50"):
-            network = networks.initialise(spec.for_data(data), seed=0)
-            assert_same(networks.load(network.save(tmp_path / "t")), network)
-
     def test_bad_files(self, teacher: Network, tmp_path: Path, grey: ImageData) -> None:
         file = teacher.save(tmp_path / "t")
         content = file.read_bytes()
@@ -712,13 +677,6 @@ def test_what_cannot_be_folded_stays_as_it_is(spec: NetworkSpec) -> None:
     else:
         assert found == spec and weights is not network.weights
         assert_same(weights, network.weights)
-
-
-def test_what_is_no_network_is_not_folded(teacher: Network) -> None:
-    with refuses("weights"):
-        networks.folded(teacher.spec, {})
-    with refuses("spec", "for_data"):
-        networks.folded(networks.spec("convnet", width=8), teacher.weights)
 
 
 def test_a_call_leaves_the_skeleton_without_weights_also_where_it_fails() -> None:

@@ -22,7 +22,7 @@ from ddlab.distilled import DistilledSet
 from ddlab.networks import Network
 from ddlab.networks.family import REGISTERED
 from ddlab.networks.specification import hooked_layers, skeleton
-from ddlab.runs import Runs, cache, checkpoint, process
+from ddlab.runs import Runs, checkpoint, process
 from ddlab.runs.process import Inputs
 from ddlab.training import self_supervised, supervised
 from tests.support import assert_same, global_randomness, made_data, refuses
@@ -144,23 +144,6 @@ class TestFamily:
         with refuses("networks.register('mine', factory)", "'mine'"):
             networks.load(tmp_path / "n")
 
-    def test_threads_share_no_module(self) -> None:
-        found: list[nn.Module] = []
-        shared = Net()
-        networks.register("shared", lambda channels, classes, image_size: shared)
-        specs = [networks.spec(name).for_data(GREY) for name in ("mine", "shared")] + [own_teacher().spec]
-        threads = [threading.Thread(target=lambda: found.extend(map(skeleton, specs))) for _ in range(2)]
-        for thread in threads:
-            thread.start()
-            thread.join()
-        parts = [id(part) for each in found for part in each.modules()]
-        assert (
-            len(found) == 6
-            and len(set(parts)) == len(parts)
-            and not any(map(id, shared.modules()) in parts for _ in "1")
-        )
-        assert not shared.head.weight.is_meta
-
     @pytest.mark.parametrize(
         ("name", "made", "words"),
         [
@@ -269,21 +252,6 @@ class TestSource:
         thread.join()
         assert "before the factory was edited" in str(failed[0])
 
-    def test_evaluations_are_not_served_from_before(
-        self, grey: ImageData, distilled: DistilledSet, no_cache: None
-    ) -> None:
-        def accuracy(line: str) -> float:
-            networks.register("edited", self.cell(line))
-            config = supervised.SMALL.replace(epochs=1)
-            return ddlab.evaluate(
-                distilled, grey, labels="hard", network="edited", seeds=[0], config=config
-            ).cpu_seconds
-
-        assert accuracy("super().forward(x)") > 0.001 < accuracy("super().forward(2 * x)")
-        assert len(cache._results) == 2
-        accuracy("super().forward(x)")
-        assert len(cache._results) == 2
-
     def test_constants_closures_and_arguments_count(self) -> None:
         def of(width: int) -> Any:
             return lambda channels, classes, image_size: Net(channels, classes, width=width)
@@ -318,19 +286,6 @@ class TestFromModule:
         one, other, third = own_teacher(), own_teacher(norm=False), own_teacher()
         assert one.spec == third.spec != other.spec and one.fingerprint == third.fingerprint
         assert [len(networks.batch_norm_layers(each.spec)) for each in (one, other)] == [3, 0]
-
-    def test_under_a_registered_name(self, tmp_path: Path) -> None:
-        network = own_teacher(name="mine")
-        assert network.spec == networks.spec("mine").for_data(GREY)
-        network.save(tmp_path / "n")
-        assert networks.load(tmp_path / "n").fingerprint == network.fingerprint
-        with refuses("weights", "of mine"):
-            own_teacher(norm=False, name="mine")
-        networks.register("wrong", lambda c, k, s: nn.Sequential(nn.Flatten(), nn.Linear(64, k)))
-        given = nn.Sequential(nn.Flatten(), nn.Linear(64, 3))
-        given[0].forward = lambda images: images.flatten(1).flip(1)
-        with refuses("module", "what the factory of 'wrong' builds", "other logits"):
-            networks.from_module(given, (8, 8), 3, channels=1, name="wrong")
 
     def test_needs_a_factory_to_start_anew_and_to_be_loaded(self, tmp_path: Path, distilled: DistilledSet) -> None:
         network = own_teacher()

@@ -19,7 +19,7 @@ from ...figures import encode_grid, reconstruction_error_curve, spectrum_curve
 from .world import DIFFERENCE, HELD_OUT, NOTHING, STORED, TRAINING, WAYS, Fitted, Settings, World
 
 _SCREEN = 64  # pixels that an image takes, about
-_HEIGHT = 290  # of the plots
+_HEIGHT = 270  # of the plots
 Named = tuple[tuple[Any, Fitted], ...]
 
 
