@@ -18,14 +18,14 @@ ROOMS = {
     "ddlab/distilled": 1591,
     "ddlab/runs": 1431,
     "ddlab/training": 3787,
-    "ddlab/methods": 7037,
+    "ddlab/methods": 7036,
     "ddlab/evaluation": 1713,
     "ddlab/theory": 1380,
     "ddlab/records": 98,
     "ddlab/figures": 2712,
     "ddlab/explorers": 2705,
-    "ddlab/lessons": 7589,
-    "tests": 28998,
+    "ddlab/lessons": 7599,
+    "tests": 29007,
 }
 
 

@@ -97,7 +97,6 @@ class Config(krr_st.Config):
     )  # fmt: skip
     hidden: int = parameter(
         4, symbol="h", range=(1, 10**4), help="Width of the approximation networks.", source="Boost, A.1",
-        explorable=(1, 16),
     )  # fmt: skip
     representation_mean: bool = parameter(False, help="Centre the representation bases and store the mean too.")
     bases_start: str = parameter(

@@ -212,7 +212,7 @@ def map_figure(world: World, shown: Shown, layer: str, extent: Any) -> go.Figure
         set_classes={name: [classes[label] for label in images.labels.tolist()] for name, images in shown},
         density=(on.density.x, on.density.y, on.density.rank),
         extent=extent,
-        title=f"PCA of the teacher's {layer}; coverage {shown[0][1].places[layer].coverage:.1%}",
+        title=f"PCA of {layer}: {shown[0][1].places[layer].coverage:.1%} covered",
         height=_HEIGHT,
     )
     figure.layout.uirevision = layer  # a reader's zoom is kept on the same map

@@ -97,7 +97,9 @@ class DiversityView(Explorer):
         start = start.replace(perplexity=min(start.perplexity, most), neighbours=min(start.neighbours, most))
         frame = ["frame"] if self.mapped.frames else []
         more = ["layer", "perplexity", "neighbours"]
-        self.panel = Controls(start, ["images", "map", *frame, *more], more=more, labels={"layer": "teacher's"})
+        self.panel = Controls(
+            start, ["images", "map", *frame, *more], more=more, labels={"layer": "teacher's"}, stacked=True
+        )
         # Of ten real digits random ones cover 20% on average and 30% at best, the centres of k-means 26%, a greedy choice 45%.
         self._luck = self.mapped.luck("features", self._each())
         self.quest = QuestLine(
@@ -119,9 +121,10 @@ class DiversityView(Explorer):
         self.sliders = PointSliders(self._move, self.guard)
         super().__init__(
             "Where do the distilled images lie among the real ones?",
-            controls=[self.quest, self.panel, widgets.HBox([self.seed_button])],
-            views=[side_by_side([self.plot, widgets.VBox([self.bars, self.picture])]), self.sliders],
+            controls=[self.quest, self.panel, self.seed_button, self.sliders],
+            views=[self.plot, side_by_side([self.bars, self.picture])],
             key=key,
+            beside=True,
         )
         self.runner = self.owns(Runner(self._fit, on_error=self.show_error, name="ddlab-diversity"))
         # First: the plot is sent before the text that can be shared.
@@ -239,7 +242,7 @@ class DiversityView(Explorer):
         self._drawn_map = drawn
         figure = embedding_map(
             **points, density=(self.map.density.x, self.map.density.y, self.map.density.rank), extent=self.map.extent,
-            title=f"{view.map} of the teacher's {view.layer}: {view.images}",
+            title=f"{view.map} of the teacher's {view.layer}: {view.images}", height=370,
         )  # fmt: skip
         # A reader's zoom is kept while points move, and let go when the map is another one.
         figure.layout.uirevision = f"{view.layer} {view.map_config.to_string()}"
@@ -258,7 +261,7 @@ class DiversityView(Explorer):
         if before is not None and before[1] == chance and before[0].keys() == shares.keys() and top <= self._bars_top:
             return raise_bars(self.bars.figure, list(shares.values()), text_format=".1%")
         self._bars_top = top
-        return coverage_bars(shares, chance=chance, height=260)
+        return coverage_bars(shares, chance=chance, height=175)
 
     def _chance(self) -> float:
         shown = self._shown()

@@ -51,7 +51,7 @@ class Trial:
     Attributes:
         key: its name among the trials of a lesson. source: paper and place. statement: as printed, in our words.
         symbols: every symbol and word of the statement that is not explained in it, shown before the answer is locked.
-        parameters: the class of its sliders; every field that is explorable has one. show: what it shows for them; at most 50 ms.
+        parameters: the class of its sliders; every field that is explorable has one, grey where `unused` names it. show: what it shows for them; at most 50 ms.
         verdict: one of `ANSWERS`. when: the condition, for "holds when ..." alone.
         right: what is right. reason: why, in two or three sentences.
 
@@ -123,10 +123,10 @@ class TrialCard(Explorer):
         shown = self._computed()
         self.plot = Plot(shown.figure, announce=False, cursor=shown.cursor)
         self.views_box.children = (self.plot,)
+        self.panel.disabled = self.share_field.disabled = False
         self._show(shown)
         self._verdict.value = self._verdict_in_words()
         self._verdict.layout.display = None
-        self.panel.disabled = self.share_field.disabled = False
 
     def _moved(self, _change: Any) -> None:
         if self.plot is None:
@@ -139,7 +139,9 @@ class TrialCard(Explorer):
         return errors.check_instance("what Trial.show gives", self.trial.show(self.panel.value), Shown, "a Shown")
 
     def _show(self, shown: Shown) -> None:
-        self.shown = shown
+        self.shown, view = shown, self.panel.value
+        for name in self.panel:
+            self.panel[name].disabled = name == getattr(view, "unused", None)
         self.say(f"{shown.sentence} Here the statement {'holds' if shown.holds else 'fails'}.")
 
     def _verdict_in_words(self) -> str:

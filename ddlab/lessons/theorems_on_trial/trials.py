@@ -226,6 +226,11 @@ class Merge(Parameters):
     kink: float = slider(0.0, -1, 1, "Where |x - c| turns.", symbol="c", step=0.05)
     seed: int = seed_slider()
 
+    @property
+    def unused(self) -> str:
+        """The slider that plays no part."""
+        return "seed" if self.function == KINK else "kink"
+
 
 def slope_one(view: Merge, places: np.ndarray) -> np.ndarray:
     """A function of Lipschitz constant 1 at the places, all in [-1, 1]."""

@@ -13,6 +13,7 @@ import pytest
 from ddlab.core.parameters import Parameters, parameter
 from ddlab.figures import loss_curves
 from ddlab.lessons.theorems_on_trial.trial_card import Shown, Trial, TrialCard
+from ddlab.lessons.theorems_on_trial.trials import TRIALS
 from tests.support import refuses
 
 
@@ -104,4 +105,12 @@ def test_what_a_trial_raises_is_shown_in_the_card() -> None:
     assert card.error is not None and card.sentence.startswith("The square is 9.")
     card.panel["size"].value = 2
     assert card.error is None and card.sentence.startswith("The square is 4.")
+    card.close()
+
+
+def test_a_slider_that_plays_no_part_is_grey() -> None:
+    card = TrialCard(TRIALS["chord"]).commit("holds")
+    assert card.panel["seed"].disabled and not card.panel["kink"].disabled
+    card.panel["function"].value = "random"
+    assert card.panel["kink"].disabled and not card.panel["seed"].disabled
     card.close()
