@@ -24,8 +24,8 @@ ROOMS = {
     "ddlab/records": 98,
     "ddlab/figures": 2712,
     "ddlab/explorers": 2705,
-    "ddlab/lessons": 7599,
-    "tests": 29007,
+    "ddlab/lessons": 7596,
+    "tests": 28991,
 }
 
 

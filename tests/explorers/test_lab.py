@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -266,11 +265,6 @@ def test_what_is_wanted_at_once_is_there_before_anything_is_drawn(opened: Any) -
     assert shown(run) == "power 1: (0, 2, 4, 6, 8), at 8"
     with pytest.raises(ValueError, match="power 1 is wrong"):
         declared(wanted=wanted, views=first, opens_with=1)(wrong=[1])
-
-
-def test_help_is_that_of_the_world() -> None:
-    lab = declared(**OF_RUNS)
-    assert lab.__doc__ == World.__doc__ and list(inspect.signature(lab).parameters) == ["start", "wrong"]
 
 
 def test_first_settings_that_the_check_refuses_are_raised() -> None:

@@ -129,16 +129,6 @@ def curves(live: Live) -> list[str]:
 # -- play, pause, step, reset, stop, close
 
 
-def test_it_starts_paused_before_any_update(slow: Any) -> None:
-    explorer = slow()
-    explorer.runner.join()
-    assert explorer.state == "paused" and (explorer.process.begun, explorer.process.updates) == (1, 0)
-    assert explorer.sentence.startswith("Before the first of 100 updates with steps 100")
-    assert explorer.runner.thread is None and curves(explorer) == ["no update yet"]
-    assert "begin" in str(explorer.plot.figure.layout.title.text)
-    assert {name for name, button in explorer.buttons.items() if button.disabled} == {"pause", "stop"}
-
-
 def test_play_runs_to_the_end_and_equals_the_plain_run(live: Live, given: Given) -> None:
     press(live, "play")
     assert live.state == "finished" and live.sentence.startswith("Step 20 of 20, finished: cross-entropy")

@@ -51,12 +51,9 @@ class Trial:
     Attributes:
         key: its name among the trials of a lesson. source: paper and place. statement: as printed, in our words.
         symbols: every symbol and word of the statement that is not explained in it, shown before the answer is locked.
-        parameters: the class of its sliders; every field that is explorable has one, grey where `unused` names it. show: what it shows for them; at most 50 ms.
+        parameters: the class of its sliders, one for each explorable field, grey where `unused` names it. show: what it shows for them.
         verdict: one of `ANSWERS`. when: the condition, for "holds when ..." alone.
         right: what is right. reason: why, in two or three sentences.
-
-    Raises:
-        DDLabError: an empty text, another verdict, or a condition that does not go with it.
     """
 
     key: str
