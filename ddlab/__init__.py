@@ -38,7 +38,6 @@ _NAMES = {
     "train_teacher": "methods.distillation",
     "from_images": "methods.distillation",
     "from_loss": "methods.own",
-    "relabelled": "training.relabelling",
     "evaluate": "evaluation",
     "accuracy": "evaluation",
     "compare": "evaluation",
@@ -69,7 +68,6 @@ if TYPE_CHECKING:
     from .methods.own import from_loss
     from .runs import Run
     from .runs.process import Inputs
-    from .training.relabelling import relabelled
 
 
 def __getattr__(name: str) -> Any:

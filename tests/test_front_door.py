@@ -98,10 +98,6 @@ TABLE: dict[str, Row] = {
         ddlab.from_loss, lambda g: {"name": "mine", "loss": lambda *_: 0.0},
         [("name", ""), ("name", 3), ("loss", 3), ("needs_teacher", "yes")],
     ),
-    "ddlab.relabelled": (
-        ddlab.relabelled, lambda g: {"distilled": g.distilled, "teachers": g.teacher, "labels": "online"},
-        [("distilled", 3), ("teachers", ()), ("labels", "hard"), ("device", "abacus")],
-    ),
     "ddlab.start": (
         ddlab.start, lambda g: {"name": "00_start"},
         [("name", "01_start"), ("seed", -1), ("preset", "fast"), ("device", "abacus")],

@@ -13,19 +13,19 @@ import pytest
 ROOT = Path(__file__).parents[1]
 ROOMS = {
     "ddlab/core": 1492,
-    "ddlab/data": 2147,
+    "ddlab/data": 2067,
     "ddlab/networks": 1563,
-    "ddlab/distilled": 1591,
+    "ddlab/distilled": 1549,
     "ddlab/runs": 1431,
-    "ddlab/training": 3787,
-    "ddlab/methods": 7036,
-    "ddlab/evaluation": 1713,
+    "ddlab/training": 3605,
+    "ddlab/methods": 7039,
+    "ddlab/evaluation": 1711,
     "ddlab/theory": 1380,
     "ddlab/records": 98,
     "ddlab/figures": 2712,
     "ddlab/explorers": 2705,
     "ddlab/lessons": 7596,
-    "tests": 28991,
+    "tests": 28567,
 }
 
 

@@ -1,6 +1,6 @@
 """Augmented views of a batch, for training; all draws are functions of (seed, step).
 
-Mixup: Zhang et al. 2018, arXiv 1710.09412. CutMix: Yun et al. 2019, arXiv 1905.04899. DSA: `siamese_views`.
+Mixup: Zhang et al. 2018, arXiv 1710.09412. DSA: `siamese_views`.
 """
 
 from __future__ import annotations
@@ -8,19 +8,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from ..core import errors, randomness
-from ..core.boundary import Images, Index, Share, checked, floats, within
+from ..core.boundary import Images, Index, checked, floats, within
 from ..core.devices import moved
-from ..core.parameters import Parameters, describe, parameter
+from ..core.parameters import Parameters, parameter
 from .images import above_zero
 
-TeacherMode = Literal["eval", "train"]
 Side = Annotated[int, within(1, 10**6)]  # pixels
 PositiveShare = Annotated[float, within(0, 1, open_low=True)]
 Alpha = Annotated[float, within(0)]
@@ -29,10 +28,7 @@ Deviation = Annotated[Tensor, floats("c", alike=False), above_zero]
 
 
 class View(NamedTuple):
-    """An augmented batch: images [n, c, h, w], and how it was mixed: image i holds `share` of x_i and the rest of x_partner[i].
-
-    For mixup the share is of every pixel's value, for CutMix of the pixels.
-    """
+    """An augmented batch: images [n, c, h, w], and how it was mixed: image i holds `share` of x_i and the rest of x_partner[i]."""
 
     images: Tensor
     share: float
@@ -41,20 +37,11 @@ class View(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Views(Parameters):
-    """What is seen in training: which images make a batch, how they are augmented, and how teachers look at the batch.
-
-    A function of these fields and the step alone, so that labels can be given to views before a student sees them.
-    """
+    """What is seen in training: which images make a batch, and how they are augmented; a function of these fields and the step alone."""
 
     batch_size: int = parameter(128, range=(1, None), unit="images", help="Images per step.")
     crop_pixels: int = parameter(
         4, range=(0, None), unit="px", help="Random crop after padding by so many black pixels."
-    )
-    crop_area: float = parameter(
-        1.0,
-        range=(0, 1),
-        open_low=True,
-        help="Least share of an image that a random part of it keeps, scaled back to the whole size; 1 is off.",
     )
     flip: bool = parameter(True, help="Random horizontal flip (not for digits).")
     mixup_alpha: float = parameter(
@@ -64,35 +51,7 @@ class Views(Parameters):
         help="Mixup share is drawn from Beta(alpha, alpha); 0 is off.",
         explorable=(0, 2),
     )
-    cutmix_alpha: float = parameter(
-        0.0,
-        symbol=r"\alpha_\mathrm{CutMix}",
-        range=(0, None),
-        help="CutMix share is drawn from Beta(alpha, alpha); 0 is off; not together with mixup.",
-    )
-    teacher_mode: TeacherMode = parameter(
-        "eval",
-        choices=("eval", "train"),
-        help="Statistics of the online teacher's batch norm; the reference code forgot eval.",
-    )
-    teacher_batch_size: int | None = parameter(
-        None,
-        range=(2, None),
-        unit="images",
-        help="Images that share batch statistics where the teacher's mode is train; None: the whole batch.",
-    )
     seed: int = parameter(0, range=(0, None), help="Of weights, order and views.")
-
-    def rules(self) -> None:
-        """A batch is mixed in one way, only teachers in train mode care who else is in their batch."""
-        if self.mixup_alpha and self.cutmix_alpha:
-            errors.fail("cutmix_alpha", f"0 beside a mixup_alpha of {self.mixup_alpha:g}", self.cutmix_alpha)
-        if self.teacher_batch_size is not None and self.teacher_mode != "train":
-            errors.fail("teacher_batch_size", "None where teacher_mode is 'eval'", self.teacher_batch_size)
-
-    def views(self) -> Views:
-        """These fields alone, without those that a config adds to them."""
-        return Views(**{name: getattr(self, name) for name in describe(Views)})
 
     @checked
     def steps_per_epoch(self, count: Index) -> int:
@@ -113,9 +72,7 @@ class Views(Parameters):
             images,
             crop_pixels=self.crop_pixels,
             flip=self.flip,
-            crop_area=self.crop_area,
             mixup_alpha=self.mixup_alpha,
-            cutmix_alpha=self.cutmix_alpha,
             black=moved((-mean / std)[None, :, None, None], images.device),
             seed=self.seed,
             step=step,
@@ -137,20 +94,17 @@ def augment(
     black: Annotated[Tensor, floats("1 c 1 1", finite=False)],
     seed: int,
     step: int,
-    cutmix_alpha: Alpha = 0.0,
     crop_area: PositiveShare = 1.0,
 ) -> View:
-    """Random part, random crop after padding, flip, mixup or CutMix, in this order; all draws depend on (seed, step) alone.
+    """Random part, random crop after padding, flip, mixup, in this order; all draws depend on (seed, step) alone.
 
     Args:
         images: float [n, c, h, w]. black: [1, c, 1, 1], the normalised value of the padding.
         crop_pixels: padding on each side, at most the longer side of the images.
-        mixup_alpha, cutmix_alpha: 0 is off; at most one is on.
+        mixup_alpha: 0 is off.
         crop_area: each image is cut to a `random_rectangle` of at least this share, scaled back bilinearly; 1 is off.
     """
     errors.check_integer("crop_pixels", crop_pixels, 0, max(images.shape[2:]))
-    if mixup_alpha and cutmix_alpha:
-        errors.fail("cutmix_alpha", f"0 beside a mixup_alpha of {mixup_alpha:g}", cutmix_alpha)
     count = len(images)
     if crop_area < 1 and count:
         images = _resized(images, crop_area, randomness.generator(seed, step, "random part"))
@@ -165,9 +119,6 @@ def augment(
         share = float(randomness.numpy_generator(seed, step, "mixup").beta(mixup_alpha, mixup_alpha))
         partner = moved(torch.randperm(count, generator=draw), images.device)
         images = share * images + (1 - share) * images[partner]
-    elif cutmix_alpha:
-        partner = moved(torch.randperm(count, generator=draw), images.device)
-        images, share = _cutmix(images, partner, cutmix_alpha, seed, step)
     return View(images, share, partner)
 
 
@@ -190,37 +141,6 @@ def random_rectangle(
             left = int(torch.randint(0, width - columns + 1, (1,), generator=generator))
             return top, left, rows, columns
     return 0, 0, height, width
-
-
-@checked
-def cutmix_box(height: Side, width: Side, *, row: int, column: int, share: Share) -> tuple[int, int, int, int]:
-    """The box that CutMix fills from another image: (top, left, bottom, right) in pixels, bottom and right excluded.
-
-    Its sides are those of the image times sqrt(1 - share), rounded down to even numbers; what lies outside the image is cut off,
-    so that it covers at most 1 - share of the pixels.
-
-    Args:
-        row, column: of its centre. share: of the pixels that are to be kept, in [0, 1].
-
-    Source: Yun et al. 2019, arXiv 1905.04899, eq 2, with the centre drawn anywhere.
-    """
-    errors.check_integer("row", row, 0, height - 1)
-    errors.check_integer("column", column, 0, width - 1)
-    side = math.sqrt(1 - share)
-    rows, columns = int(height * side / 2), int(width * side / 2)
-    return max(row - rows, 0), max(column - columns, 0), min(row + rows, height), min(column + columns, width)
-
-
-def _cutmix(images: Tensor, partner: Tensor, alpha: float, seed: int, step: int) -> tuple[Tensor, float]:
-    """One box for the whole batch, and the share of the pixels that it left as they were."""
-    height, width = images.shape[2:]
-    draw = randomness.numpy_generator(seed, step, "cutmix")
-    drawn = float(draw.beta(alpha, alpha))
-    row, column = int(draw.integers(height)), int(draw.integers(width))
-    top, left, bottom, right = cutmix_box(height, width, row=row, column=column, share=drawn)
-    mixed = images.clone()
-    mixed[:, :, top:bottom, left:right] = images[partner, :, top:bottom, left:right]
-    return mixed, 1 - (bottom - top) * (right - left) / (height * width)
 
 
 def _resized(images: Tensor, smallest_area: float, generator: torch.Generator) -> Tensor:

@@ -3,12 +3,11 @@
 from . import bases, factorisation, shift_models, storage_budget
 from .distilled_set import DECODERS, DistilledSet
 from .representations import Representations
-from .targets import EpochLabels, HardLabels, OnlineTeacher, OrderedSteps, RegressionLabels, StoredLabels, Targets
+from .targets import HardLabels, OnlineTeacher, OrderedSteps, RegressionLabels, StoredLabels, Targets
 
 __all__ = [
     "DECODERS",
     "DistilledSet",
-    "EpochLabels",
     "HardLabels",
     "OnlineTeacher",
     "OrderedSteps",

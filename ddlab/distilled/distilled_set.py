@@ -21,14 +21,13 @@ from ..data.images import above_zero, denormalise, normalise
 from . import factorisation, generators
 from . import targets as _targets
 from .representations import Representations
-from .targets import EpochLabels, HardLabels, OnlineTeacher, RegressionLabels, StoredLabels, Targets
+from .targets import HardLabels, OnlineTeacher, RegressionLabels, StoredLabels, Targets
 
 _IMAGES_SHOWN = 100  # in a notebook
 
 __all__ = [
     "DECODERS",
     "DistilledSet",
-    "EpochLabels",
     "HardLabels",
     "OnlineTeacher",
     "RegressionLabels",
@@ -38,9 +37,7 @@ __all__ = [
 ]
 
 _LARGEST_SCALE = 64
-_ALL_TARGETS = (
-    "HardLabels, StoredLabels, OnlineTeacher, EpochLabels, Representations, RegressionLabels and OrderedSteps"
-)
+_ALL_TARGETS = "HardLabels, StoredLabels, OnlineTeacher, Representations, RegressionLabels and OrderedSteps"
 
 
 def _plain(tensors: dict[str, Tensor], settings: dict[str, Any]) -> Tensor:
@@ -226,7 +223,7 @@ class DistilledSet:
         return storage.kept_fingerprint(self, *parts, *([self.settings] if self.settings else []))
 
     def target(self, kind: str) -> Any:
-        """What the set has of one kind: "hard", "stored", "online", "epochs", "representations", "regression" or "steps".
+        """What the set has of one kind: "hard", "stored", "online", "representations", "regression" or "steps".
 
         Raises:
             DDLabError: an unknown kind, or one that this set does not have.

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from ..core import errors
-from ..data.augmentation import Views
 from . import representations
 from .representations import Representations
 
@@ -61,31 +60,6 @@ class OnlineTeacher:
 
 
 @dataclass(frozen=True, eq=False)
-class EpochLabels:
-    """Teachers' logits for every view that a student will see, epoch by epoch (FKD: Shen & Xing 2022, arXiv 2112.01528).
-
-    Attributes:
-        logits: float16 [epochs, n, classes]; row i is of the view that shows image i, mixed ones included.
-        views: which views these are; a student that learns from these labels sees them and no others, whatever its own seed.
-        teachers: by fingerprint.
-    """
-
-    logits: Tensor
-    views: Views
-    teachers: tuple[str, ...]
-    kind: ClassVar[str] = "epochs"
-
-    @property
-    def epochs(self) -> int:
-        """How many are stored."""
-        return len(self.logits)
-
-    def storage_floats(self) -> int:
-        """Every logit of every epoch counts as half a float, for it has half the bytes; rounded up. The views' few settings do not."""
-        return (self.logits.numel() + 1) // 2
-
-
-@dataclass(frozen=True, eq=False)
 class RegressionLabels:
     """Real-valued labels that a regression is to give, and that need not be probabilities: float32 [n, classes].
 
@@ -129,8 +103,8 @@ class OrderedSteps:
         return sum(value.numel() for value in (self.rates, self.labels, self.momenta) if value is not None)
 
 
-Targets = HardLabels | StoredLabels | OnlineTeacher | EpochLabels | Representations | RegressionLabels | OrderedSteps
-KINDS = ("hard", "stored", "online", "epochs", "representations", "regression", "steps")
+Targets = HardLabels | StoredLabels | OnlineTeacher | Representations | RegressionLabels | OrderedSteps
+KINDS = ("hard", "stored", "online", "representations", "regression", "steps")
 
 
 def check_targets(targets: tuple[Targets, ...], images: int, classes: int) -> None:
@@ -162,12 +136,6 @@ def check_targets(targets: tuple[Targets, ...], images: int, classes: int) -> No
             if target.momenta is not None:
                 shape = [*target.rates.shape]
                 errors.check_tensor("momenta of the steps", target.momenta, shape=shape, dtype=torch.float32)
-        else:
-            shape = [None, images, classes]
-            errors.check_tensor("labels of each epoch", target.logits, shape=shape, dtype=torch.float16)
-            errors.check_integer("epochs of the labels", target.epochs, 1)
-            errors.check_instance("views of the labels", target.views, Views, "Views")
-            _check_names("teachers of the labels", target.teachers)
 
 
 def _check_names(argument: str, names: Any) -> None:
@@ -202,8 +170,6 @@ def written(targets: tuple[Targets, ...]) -> tuple[dict[str, Tensor], dict[str, 
             tensors |= {f"targets/steps/{name}": value for name, value in parts.items() if value is not None}
         else:
             tensors[f"targets/{target.kind}"] = target.logits
-        if isinstance(target, EpochLabels):
-            described["epochs"] = {"views": target.views.to_dict(), "teachers": [*target.teachers]}
     return tensors, described
 
 
@@ -222,10 +188,6 @@ def read(tensors: Mapping[str, Tensor], described: Mapping[str, Any]) -> tuple[T
         named = described["online"]
         names = _names("online", [named] if isinstance(named, str) else named)
         targets.append(OnlineTeacher(names[0], names[1:]))
-    if "targets/epochs" in tensors:
-        about = errors.check_instance("epochs", described["epochs"], Mapping, "a description of its views and teachers")
-        views = errors.check_instance("views", about["views"], Mapping, "a description of views")
-        targets.append(EpochLabels(tensors["targets/epochs"], Views(**views), _names("teachers", about["teachers"])))
     if "targets/regression" in tensors:
         targets.append(RegressionLabels(tensors["targets/regression"]))
     if "targets/steps" in tensors:

@@ -86,7 +86,7 @@ def evaluate(
     distilled: DistilledSet,
     data: ImageData,
     *,
-    labels: Annotated[str, among("hard", "stored", "online", "epochs", "regression", "steps")],
+    labels: Annotated[str, among("hard", "stored", "online", "regression", "steps")],
     teacher: Teachers | None = None,
     network: NetworkSpec | str | None = None,
     seeds: Seeds = (0, 1, 2, 3, 4),
@@ -101,14 +101,12 @@ def evaluate(
     Nothing is selected on the test set: the last weights count, for every seed.
 
     Args:
-        labels: "hard", "stored", "online", "epochs", "regression", or "steps": the set says its order, rates and labels. It has no
+        labels: "hard", "stored", "online", "regression", or "steps": the set says its order, rates and labels. It has no
             default, because what the labels give is the subject.
         teacher: one network or several, needed for "online"; must be those that the set names, in any order.
         network: the students' architecture, or the name of its family; default the config's.
         seeds: one student each; the same seeds pair two evaluations.
         config: how students are trained; default `supervised.Config.for_data(data)`, a small ConvNet. Its labels and seed are replaced.
-            With labels "epochs" its views are those of the labels, so that seeds differ in the weights alone, and it may have no more
-            epochs than these.
             The published ResNet-18 students are `supervised.Config.paper()`. With labels "steps" there is nothing to set: students have
             the network that the set was made with, or `network`; they start from its draw of first weights for their seed, of which
             that of a set with a fixed start is the set's own, or from `teacher`.
@@ -175,7 +173,7 @@ def prepared(
     distilled: DistilledSet,
     data: ImageData,
     *,
-    labels: Annotated[str, among("hard", "stored", "online", "epochs", "regression", "steps")],
+    labels: Annotated[str, among("hard", "stored", "online", "regression", "steps")],
     teacher: Teachers | None = None,
     network: NetworkSpec | str | None = None,
     seeds: Seeds = (0, 1, 2, 3, 4),

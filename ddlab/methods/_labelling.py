@@ -9,7 +9,7 @@ from torch import Tensor
 from ..core.errors import DDLabError
 from ..distilled import DistilledSet, HardLabels, OnlineTeacher, StoredLabels
 from ..runs.process import Inputs
-from ..training.relabelling import stored_logits
+from ..training.relabelling import teacher_logits
 
 
 def labelled_set(
@@ -17,7 +17,7 @@ def labelled_set(
 ) -> DistilledSet:
     """A `DistilledSet` of images with three kinds of labels: hard, the teachers' mean logits stored, the teachers online.
 
-    Without a teacher the set has hard labels only. `relabelling.relabelled` gives others afterwards.
+    Without a teacher the set has hard labels only.
     """
     data = inputs.data
     if data is None:
@@ -25,7 +25,10 @@ def labelled_set(
     targets: list[Any] = [HardLabels(labels.cpu())]
     if inputs.teachers:
         first, *others = (teacher.fingerprint for teacher in inputs.teachers)
-        targets += [StoredLabels(stored_logits(inputs.teachers, images)), OnlineTeacher(first, tuple(others))]
+        targets += [
+            StoredLabels(teacher_logits(inputs.teachers, images).float().cpu()),
+            OnlineTeacher(first, tuple(others)),
+        ]
     return DistilledSet(
         tensors={"images": images.detach().float().cpu().contiguous()},
         targets=tuple(targets),

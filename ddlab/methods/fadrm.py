@@ -33,7 +33,7 @@ Deviations
 - A batch holds one image of every class; the paper takes at most 100 classes at a time.
 - The defaults mix in a whole real image of the class, drawn at random. `patches="crop"` and `"mosaic"` take RDED's best parts instead,
   one or 2 x 2 to an image (1 x 1 and 2 x 2 in Table 3; the paper does not say how its patches are chosen).
-- The labels stored are the networks' mean in evaluation mode; the paper's in training mode, for every view: `relabelling.relabelled`.
+- The labels stored are the networks' mean in evaluation mode, for the images as they are; the paper's in training mode, for every view.
 - `initialisation="noise"` begins elsewhere than at P, which is what is merged all the same: is it the start or the residual that helps?
 """
 

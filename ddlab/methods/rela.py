@@ -169,7 +169,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     """The images that the prior was asked about, as bytes, and their targets; of a single image there are none."""
     data, k = require_data(NAME, inputs), _components(config, inputs)
-    features = torch.cat(state.features) if state.features else torch.zeros(0, k)
+    features = torch.cat([each.cpu() for each in state.features]) if state.features else torch.zeros(0, k)
     done = len(features) if len(features) > 1 else 0
     found = torch.zeros(0, k)
     if done:

@@ -7,7 +7,7 @@ rela              networks that learn a prior's targets and, beside or after the
 ordered           students of a set that says its order and rates
 unrolled          training that is differentiated through
 losses            what these and the methods share
-relabelling       labels from one or several teachers, for a set of any method
+relabelling       the mean of several teachers' logits
 """
 
 from . import losses, ordered, pretraining, rela, relabelling, self_supervised, supervised, unrolled

@@ -1,14 +1,13 @@
 r"""Training a network, as a process: teachers on a dataset, students on a distilled set.
 
 What it trains on is what the inputs hold: `inputs.distilled` if given, else the training images of `inputs.data`. What it learns
-from is `config.labels`: hard class numbers, the soft labels stored with a distilled set, the teachers asked for every augmented
-view, or what they said of every view before. In the last case the views are those that come with the labels.
+from is `config.labels`: hard class numbers, the soft labels stored with a distilled set, or the teachers asked for every augmented
+view.
 
 One step (sources: SRe2L's relabelling, Yin et al. 2023, arXiv 2306.13092; mixup, Zhang et al. 2018, arXiv 1710.09412)
-view x' = mixup(flip(crop(x))), or CutMix (arXiv 1905.04899)          augmentation.augment
+view x' = mixup(flip(crop(x)))                                     augmentation.augment
 p = one-hot | softmax(stored / T), mixed like the views               mixed_targets
 p = softmax(mean over the teachers of their logits for x' / T)        online_targets
-p = softmax(stored for x' / T)                                        losses.soft_targets
 l = KL(p || softmax(student(x') / T)); T = 1 for hard labels          losses.distillation_loss
 l = mean (student(x') - y)^2 for the labels y of a regression         losses.regression_loss
 theta <- SGD or AdamW, the learning rate falling                       optim
@@ -33,8 +32,8 @@ from ..core.devices import moved, rows_on
 from ..core.errors import DDLabError
 from ..core.parameters import parameter
 from ..data import ImageData
-from ..data.augmentation import TeacherMode, View, Views
-from ..distilled import DistilledSet, EpochLabels, OnlineTeacher, Targets
+from ..data.augmentation import View, Views
+from ..distilled import DistilledSet, OnlineTeacher, Targets
 from ..networks import Network, NetworkSpec
 from ..runs.look import Look, Number
 from ..runs.process import Inputs, require_teacher
@@ -48,16 +47,13 @@ _RESNET = networks.spec("resnet18")
 
 @dataclass(frozen=True, kw_only=True)
 class Config(Views):
-    """Hyper-parameters: the views, and how a network learns from them. The defaults train a student as SRe2L's CIFAR code does.
-
-    With labels "epochs" the fields of `Views` are those that came with the labels, whatever stands here; `seed` draws the weights alone.
-    """
+    """Hyper-parameters: the views, and how a network learns from them. The defaults train a student as SRe2L's CIFAR code does."""
 
     network: NetworkSpec = parameter(_RESNET, help="Architecture.")
     labels: str = parameter(
         "hard",
-        choices=("hard", "stored", "online", "epochs", "regression"),
-        help="Class numbers, stored soft labels, the teachers asked for every view, what they said of it before, or a regression's.",
+        choices=("hard", "stored", "online", "regression"),
+        help="Class numbers, stored soft labels, the teachers asked for every view, or a regression's.",
     )
     epochs: int = parameter(400, range=(1, None), help="Passes over the images.", explorable=(10, 400), step=10)
     optimiser: str = parameter("adamw", choices=("adamw", "sgd"), help="AdamW, or SGD with momentum.")
@@ -134,21 +130,9 @@ class Trace:
 
 
 @checked
-def online_targets(
-    view: View,
-    teacher: Teachers,
-    *,
-    temperature: float,
-    teacher_mode: TeacherMode,
-    teacher_batch_size: int | None = None,
-) -> Tensor:
-    """softmax(teacher(x') / T) for the views themselves, mixed ones included: [n, classes]; of several teachers the mean logits.
-
-    `teacher_mode` and `teacher_batch_size` are those of `relabelling.teacher_logits`.
-    """
-    teachers = as_teachers(teacher, "teacher")
-    logits = teacher_logits(teachers, view.images, teacher_mode=teacher_mode, teacher_batch_size=teacher_batch_size)
-    return losses.soft_targets(logits, temperature)
+def online_targets(view: View, teacher: Teachers, *, temperature: float) -> Tensor:
+    """softmax(teacher(x') / T) for the views themselves, mixed ones included: [n, classes]; of several teachers the mean logits."""
+    return losses.soft_targets(teacher_logits(as_teachers(teacher, "teacher"), view.images), temperature)
 
 
 @checked
@@ -164,7 +148,7 @@ def total_steps(config: Config, inputs: Inputs) -> int:
     Every run asks for it first, resumed ones too, so the labels are checked here.
     """
     _check_labels(config, inputs)
-    return config.epochs * _views(config, inputs).steps_per_epoch(_count(inputs))
+    return config.epochs * config.steps_per_epoch(_count(inputs))
 
 
 def init(config: Config, inputs: Inputs) -> State:
@@ -175,7 +159,7 @@ def init(config: Config, inputs: Inputs) -> State:
     """
     source = _source(inputs)
     total_steps(config, inputs)
-    crop_pixels = _views(config, inputs).crop_pixels
+    crop_pixels = config.crop_pixels
     if crop_pixels >= min(source.image_size):
         errors.fail("crop_pixels", f"below the image size of {min(source.image_size)} px", crop_pixels)
     weights = networks.initialise(config.network.for_data(source), seed=config.seed).to(inputs.device).weights
@@ -189,7 +173,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     spec = config.network.for_data(source)
     indices = _batch(config, inputs, state.step)
     images, labels, stored = _examples(config, inputs, indices, state.step)
-    view = _views(config, inputs).view(images, mean=source.mean, std=source.std, step=state.step)
+    view = config.view(images, mean=source.mean, std=source.std, step=state.step)
     targets = _targets_of(config, inputs, view, labels, stored)
     names = networks.parameter_names(spec)
     leaves = {name: state.weights[name].detach().requires_grad_() for name in names}
@@ -253,22 +237,13 @@ def _count(inputs: Inputs) -> int:
     return count
 
 
-def _views(config: Config, inputs: Inputs) -> Views:
-    """What the student sees: the config says it, or, where labels were given to views before, these labels."""
-    if config.labels == "epochs" and inputs.distilled is not None:
-        return inputs.distilled.target("epochs").views
-    return config
-
-
 def _check_labels(config: Config, inputs: Inputs) -> None:
-    if config.labels in ("stored", "epochs", "regression"):
+    if config.labels in ("stored", "regression"):
         if inputs.distilled is None:
             raise DDLabError(
                 f"labels must be 'hard' or 'online' to train on a dataset; given {config.labels!r}, which a distilled set has."
             )
-        target = inputs.distilled.target(config.labels)
-        if isinstance(target, EpochLabels) and config.epochs > target.epochs:
-            errors.fail("epochs", f"at most {target.epochs}, for which the set has labels", config.epochs)
+        inputs.distilled.target(config.labels)
     if config.labels == "online":
         require_teacher("training with online labels", inputs)
         named = next((target for target in _targets(inputs) if isinstance(target, OnlineTeacher)), None)
@@ -284,20 +259,12 @@ def _check_labels(config: Config, inputs: Inputs) -> None:
 def _targets_of(config: Config, inputs: Inputs, view: View, labels: Tensor, stored: Tensor | None) -> Tensor:
     if config.labels == "online":
         require_teacher("training with online labels", inputs)
-        return online_targets(
-            view,
-            inputs.teachers,
-            temperature=config.temperature,
-            teacher_mode=config.teacher_mode,
-            teacher_batch_size=config.teacher_batch_size,
-        )
+        return online_targets(view, inputs.teachers, temperature=config.temperature)
     if stored is None:
         return mixed_targets(view, F.one_hot(labels, _source(inputs).classes).to(view.images.dtype))
     if config.labels == "regression":
         return mixed_targets(view, stored)
-    soft = losses.soft_targets(stored, config.temperature)
-    # Labels of each epoch were given to the mixed view itself.
-    return soft if config.labels == "epochs" else mixed_targets(view, soft)
+    return mixed_targets(view, losses.soft_targets(stored, config.temperature))
 
 
 def _targets(inputs: Inputs) -> tuple[Targets, ...]:
@@ -305,7 +272,7 @@ def _targets(inputs: Inputs) -> tuple[Targets, ...]:
 
 
 def _batch(config: Config, inputs: Inputs, step: int) -> Tensor:
-    return _views(config, inputs).indices(_count(inputs), step)
+    return config.indices(_count(inputs), step)
 
 
 def _examples(config: Config, inputs: Inputs, indices: Tensor, step: int) -> tuple[Tensor, Tensor, Tensor | None]:
@@ -317,9 +284,6 @@ def _examples(config: Config, inputs: Inputs, indices: Tensor, step: int) -> tup
         stored = moved(source.target("stored").logits[indices], device)
     elif config.labels == "regression":
         stored = moved(source.target("regression").values[indices], device)
-    elif config.labels == "epochs":
-        epoch = step // _views(config, inputs).steps_per_epoch(_count(inputs))
-        stored = moved(source.target("epochs").logits[epoch, indices], device).float()
     images = rows_on(inputs, "distilled images", source.images, indices, device)
     return images, moved(source.labels[indices], device), stored
 

@@ -58,6 +58,13 @@ def controls(opened: NotebookPage) -> list[Control]:
     return [Control(**one) for one in opened.page.evaluate(_CONTROLS)]
 
 
+def heights(opened: NotebookPage) -> dict[str, int]:
+    """Explorer -> px."""
+    tall = """() => [...document.querySelectorAll('.jp-Notebook .ddlab-explorer')]
+      .map((explorer) => [explorer.querySelector('.ddlab-title')?.textContent ?? '', explorer.offsetHeight])"""
+    return dict(opened.page.evaluate(tall))
+
+
 def move(opened: NotebookPage, control: Control) -> None:
     """To the place beside the one where it stands, by keyboard or by a click."""
     explorer = opened.page.locator(".jp-Notebook .ddlab-explorer").nth(control.explorer)

@@ -15,14 +15,13 @@ from ddlab import methods, networks
 from ddlab.core import parameters
 from ddlab.core.randomness import generator
 from ddlab.data import ImageData, predefined_views
-from ddlab.distilled import DistilledSet, OrderedSteps, RegressionLabels, Representations
+from ddlab.distilled import DistilledSet, OnlineTeacher, OrderedSteps, RegressionLabels, Representations
 from ddlab.methods import fadrm, selection
 from ddlab.methods.own import from_loss
 from ddlab.networks import Network
 from ddlab.runs import process
 from ddlab.runs.process import Inputs, Step
 from ddlab.training import ordered, pretraining, rela, self_supervised, supervised
-from ddlab.training.relabelling import relabelled
 from ddlab.training.self_supervised import barlow_twins
 
 ANY_SIZE = "data and two teachers of any size"
@@ -30,18 +29,14 @@ PLAIN_TEACHERS = "data and three teachers without batch norm"
 ORDERED = "set with ordered steps"
 SEVERAL = "set and two teachers"
 REGRESSION = "set with labels for a regression"
-LABELLED_VIEWS = "set with labels of each epoch"
 REPRESENTED = "set with representations of every view"
 PLAIN = networks.spec("convnet", width=4, norm="none")
-BATCH_SPECIFIC: dict[str, Any] = {
-    "mixup_alpha": 0.0, "cutmix_alpha": 1.0, "crop_area": 0.3, "teacher_mode": "train", "teacher_batch_size": 2,
-}  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
 class Case:
     """A process, its config, and what it runs on: "data", "data and teacher", ANY_SIZE, "set and teacher", SEVERAL,
-    LABELLED_VIEWS, REGRESSION or REPRESENTED.
+    REGRESSION or REPRESENTED.
     """
 
     name: str
@@ -84,11 +79,7 @@ def training_cases() -> Iterator[Case]:
         for labels in ("hard", "stored", "online"):
             config = small.replace(optimiser=optimiser, labels=labels)
             yield Case(f"student-{labels}-{optimiser}", supervised, config, "set and teacher")
-    config = small.replace(labels="online", teacher_mode="train")
-    yield Case("student-teacher-mode-train", supervised, config, "set and teacher")
-    # As FADRM's students learn: CutMix, teachers in train mode on parts of a batch.
-    yield Case("student-epochs", supervised, small.replace(**BATCH_SPECIFIC, labels="epochs"), LABELLED_VIEWS)
-    yield Case("student-several-teachers", supervised, small.replace(**BATCH_SPECIFIC, labels="online"), SEVERAL)
+    yield Case("student-several-teachers", supervised, small.replace(labels="online"), SEVERAL)
     config = small.replace(labels="regression")
     yield Case("student-regression", supervised, config, REGRESSION)
     for draw in ("xavier", "pytorch"):
@@ -158,9 +149,6 @@ def bundle(case: Case, data: ImageData, teacher: Network, distilled: DistilledSe
         return Inputs(distilled=distilled, teachers=(teacher,))
     if case.runs_on == REGRESSION:
         return Inputs(distilled=distilled.with_targets(RegressionLabels(distilled.target("stored").logits.tanh())))
-    if case.runs_on == LABELLED_VIEWS:
-        views = supervised.SMALL.replace(**BATCH_SPECIFIC)
-        return Inputs(distilled=relabelled(distilled, teacher, labels="epochs", views=views, epochs=3))
     if case.runs_on == REPRESENTED:
         views = predefined_views.augmented(distilled.images, "rotation")
         said = torch.stack([networks.predict(teacher, view).features for view in views])
@@ -169,7 +157,8 @@ def bundle(case: Case, data: ImageData, teacher: Network, distilled: DistilledSe
         )
     if case.runs_on == SEVERAL:
         both = (teacher, networks.initialise(teacher.spec, seed=1))
-        return Inputs(distilled=relabelled(distilled, both, labels="online"), teachers=both)
+        named = OnlineTeacher(both[0].fingerprint, (both[1].fingerprint,))
+        return Inputs(distilled=distilled.with_targets(named), teachers=both)
     if case.runs_on == PLAIN_TEACHERS:
         plain = PLAIN.for_data(data)
         return Inputs(data=data, teachers=tuple(networks.initialise(plain, seed=seed) for seed in (0, 1, 2)))

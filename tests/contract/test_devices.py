@@ -180,16 +180,13 @@ def test_teachers_students_and_probes(
         chosen = ddlab.distill("selection", grey, learned, selection.Config(images_per_class=2), **quiet)
         options: dict[str, Any] = {"labels": "online", "teacher": learned, "seeds": (0,), "config": STUDENT}
         scores = [ddlab.evaluate(chosen, grey, **options).mean, evaluation.accuracy(learned.to("auto"), grey)]
-        labelled: dict[str, Any] = {"labels": "epochs"}
-        stored = ddlab.relabelled(chosen, learned, labels="epochs", views=STUDENT, epochs=2)
-        scores += [ddlab.evaluate(stored, grey, **(options | labelled)).mean]
         represented = process.run(
             representation_selection, representation_selection.Config(budget=9), Inputs(data=grey, teachers=(learned,))
         )
         probed = evaluation.probe(teacher, grey, kind="linear", seeds=(0,), candidates=(1e-2,))
         scores += [probed.mean]
         own = ddlab.from_images(chosen.images, chosen.labels, grey, learned)
-        return [learned.weights, chosen, stored, represented, own.targets, scores]
+        return [learned.weights, chosen, represented, own.targets, scores]
 
     wanted = found()
     with stand_in_device():

@@ -12,8 +12,7 @@ import torch
 
 from ddlab.core import storage
 from ddlab.data import ImageData
-from ddlab.data.augmentation import Views
-from ddlab.distilled import DistilledSet, EpochLabels, HardLabels, OnlineTeacher, StoredLabels
+from ddlab.distilled import DistilledSet, HardLabels, OnlineTeacher, StoredLabels
 from ddlab.networks import Network
 from tests.support import assert_same, refuses
 
@@ -37,12 +36,6 @@ def parts(**changes: Any) -> dict[str, Any]:
     return whole | changes
 
 
-def epoch_labels(epochs: int = 2, seed: int = 0) -> EpochLabels:
-    draw = torch.Generator().manual_seed(1)
-    logits = torch.randn((epochs, N, CLASSES), generator=draw).half()
-    return EpochLabels(logits, Views(batch_size=4, cutmix_alpha=1.0, mixup_alpha=0.0, seed=seed), ("x", "y"))
-
-
 def made(**changes: Any) -> DistilledSet:
     return DistilledSet(**parts(**changes))
 
@@ -58,9 +51,9 @@ def test_properties() -> None:
 
 
 @pytest.mark.parametrize("complete", [True, False])
-@pytest.mark.parametrize("kinds", [1, 2, 3, 4])
+@pytest.mark.parametrize("kinds", [1, 2, 3])
 def test_round_trip(complete: bool, kinds: int, tmp_path: Path) -> None:
-    targets = (*parts()["targets"], OnlineTeacher("0123456789abcdef"), epoch_labels())[:kinds]
+    targets = (*parts()["targets"], OnlineTeacher("0123456789abcdef"))[:kinds]
     one = made(complete=complete, targets=targets)
     other = DistilledSet.load(one.save(tmp_path / "set"))
     assert_same(other, one)
@@ -68,7 +61,7 @@ def test_round_trip(complete: bool, kinds: int, tmp_path: Path) -> None:
 
 
 def test_round_trip_of_several_teachers(tmp_path: Path) -> None:
-    one = made(targets=(HARD, OnlineTeacher("a", ("b", "c")), epoch_labels()))
+    one = made(targets=(HARD, OnlineTeacher("a", ("b", "c"))))
     other = DistilledSet.load(one.save(tmp_path / "set"))
     assert_same(other, one)
     assert other.target("online").fingerprints == ("a", "b", "c") and other.fingerprint == one.fingerprint
@@ -86,7 +79,7 @@ def test_a_set_with_one_teacher_is_what_it_was_before_there_could_be_several(tmp
     targets = [{"classes": HARD.classes}, {"logits": STORED.logits}, {"fingerprint": "x"}]
     assert one.fingerprint == storage.fingerprint("images", one.tensors, targets, one.class_names, one.mean, one.std)
     tensors, header = storage.load(one.save(tmp_path / "set"), "distilled set")
-    assert header["online"] == "x" and "epochs" not in header
+    assert header["online"] == "x"
     assert sorted(tensors) == ["mean", "std", "targets/hard", "targets/stored", "tensors/images"]
 
 
@@ -101,8 +94,6 @@ def test_storage_convention() -> None:
     assert made(targets=(hard,)).storage_floats() == images + N
     assert made(targets=(hard, stored)).storage_floats() == images + N + N * CLASSES
     assert made(targets=(hard, stored, OnlineTeacher("x"))).storage_floats() == images + N + N * CLASSES
-    # float16 counts as half.
-    assert made(targets=(hard, epoch_labels(4))).storage_floats() == images + N + 4 * N * CLASSES // 2
 
 
 def test_targets(distilled: DistilledSet, teacher: Network) -> None:
@@ -128,14 +119,11 @@ def test_fingerprint_sees_every_part() -> None:
         made(targets=(*base.targets, OnlineTeacher("x"))),
         made(targets=(*base.targets, OnlineTeacher("y"))),
         made(targets=(*base.targets, OnlineTeacher("x", ("y",)))),
-        made(targets=(*base.targets, epoch_labels())),
-        made(targets=(*base.targets, epoch_labels(seed=1))),
-        made(targets=(*base.targets, dataclasses.replace(epoch_labels(), teachers=("z",)))),
         made(class_names=("a", "b", "c")),
         made(mean=torch.tensor([0.4])),
         made(std=torch.tensor([0.3])),
     ]
-    assert len({found.fingerprint for found in (base, *others)}) == 14
+    assert len({found.fingerprint for found in (base, *others)}) == len(others) + 1
     assert made().fingerprint == base.fingerprint == made(provenance={}).fingerprint
 
 
@@ -146,7 +134,6 @@ def test_an_empty_set_is_allowed() -> None:
 
 
 HARD, STORED = parts()["targets"]
-EPOCHS = epoch_labels()
 IMAGES = parts()["tensors"]["images"]
 BAD: dict[str, tuple[dict[str, Any], list[str]]] = {
     "kind": ({"kind": "image"}, ["kind", "nearest: 'images'"]),
@@ -170,12 +157,6 @@ BAD: dict[str, tuple[dict[str, Any], list[str]]] = {
     "stored of integers": ({"targets": (HARD, StoredLabels(STORED.logits.long()))}, ["stored labels", "float32"]),
     "teachers not a tuple": ({"targets": (HARD, OnlineTeacher("a", "b"))}, ["online teachers", "fingerprints"]),  # type: ignore[arg-type]
     "teachers not texts": ({"targets": (HARD, OnlineTeacher("a", (3,)))}, ["online teachers", "fingerprints"]),  # type: ignore[arg-type]
-    "epochs of float32": ({"targets": (HARD, dataclasses.replace(EPOCHS, logits=EPOCHS.logits.float()))}, ["of each epoch", "float16"]),
-    "epochs of another shape": ({"targets": (HARD, dataclasses.replace(EPOCHS, logits=EPOCHS.logits[:, :5]))}, ["[any, 6, 3]"]),
-    "epochs not finite": ({"targets": (HARD, dataclasses.replace(EPOCHS, logits=EPOCHS.logits / 0))}, ["labels of each epoch", "finite"]),
-    "no epochs": ({"targets": (HARD, dataclasses.replace(EPOCHS, logits=EPOCHS.logits[:0]))}, ["epochs", "at least 1", "0"]),
-    "epochs of no views": ({"targets": (HARD, dataclasses.replace(EPOCHS, views=None))}, ["views", "Views"]),
-    "epochs of no teachers": ({"targets": (HARD, dataclasses.replace(EPOCHS, teachers=()))}, ["teachers of the labels"]),
     "std of another shape": ({"std": torch.ones(2)}, ["std", "[1]"]),
     "std zero": ({"std": torch.zeros(1)}, ["std", "above 0"]),
     "class names one string": ({"class_names": "abc"}, ["class_names"]),
@@ -200,24 +181,10 @@ def test_foreign_files(tmp_path: Path, teacher: Network, distilled: DistilledSet
         storage.save(file, {n: v for n, v in tensors.items() if n != lost}, header, "distilled set")
         with refuses(lost.rpartition("/")[2]):
             DistilledSet.load(file)
-    labelled = {**tensors, "targets/epochs": epoch_labels().logits}
-    about = {"views": Views().to_dict(), "teachers": ["x"]}
-    wrong: list[Any] = [
-        {},
-        [],
-        None,
-        3,
-        "ab",
-        {"views": about["views"]},
-        about | {"views": [3]},
-        about | {"teachers": "x"},
-    ]
-    wrong += [about | {"teachers": []}, about | {"views": {"batch_size": 0}}, about | {"views": {"batch": 3}}]
-    for name, others in (("epochs", wrong), ("online", [{}, [], None, 3, [3]])):
-        for other in others:
-            storage.save(file, labelled, {**header, "epochs": about, name: other}, "distilled set")
-            with refuses("given"):
-                DistilledSet.load(file)
+    for other in ({}, [], None, 3, [3]):
+        storage.save(file, tensors, {**header, "online": other}, "distilled set")
+        with refuses("given"):
+            DistilledSet.load(file)
     for lost in ("class_names", "set_kind", "complete", "provenance"):
         storage.save(file, tensors, {n: v for n, v in header.items() if n != lost}, "distilled set")
         with refuses("path", lost):

@@ -19,7 +19,6 @@ from ddlab.networks import Network
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
 from ddlab.training import supervised
-from ddlab.training.relabelling import relabelled
 from tests.support import assert_same, made_data, refuses
 
 M, U, V, D, SCALE = 5, 4, 3, 7, 2
@@ -254,8 +253,6 @@ def test_a_set_without_labels_can_be_given_some(colour: ImageData, colour_teache
     found = made(class_names=colour.class_names, mean=colour.mean, std=colour.std)
     with refuses("['representations']", "'hard'"):
         measures.feature_distance(found, colour_teacher)
-    teachers = relabelled(found, colour_teacher, labels="stored")
-    assert [target.kind for target in teachers.targets] == ["representations", "stored"]
     whole = found.with_targets(HardLabels(colour_teacher.weights["classifier.bias"].argmax().expand(M).clone()))
     assert measures.feature_distance(whole, colour_teacher).isfinite().all()
     student = supervised.Config.for_data(colour, epochs=1)

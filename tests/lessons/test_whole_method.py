@@ -303,7 +303,7 @@ def library_online() -> Found:
 
     def loss(student: nn.Module, teacher: Network, images: Tensor, temperature: float) -> Tensor:
         view = recipe.view(images, **statistics, step=3)
-        targets = supervised.online_targets(view, teacher, temperature=temperature, teacher_mode="eval")
+        targets = supervised.online_targets(view, teacher, temperature=temperature)
         return losses.distillation_loss(student(view.images), targets, temperature=temperature)
 
     return online(loss)

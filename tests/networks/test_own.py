@@ -389,7 +389,6 @@ def test_every_method_takes_it(name: str, norm: bool, grey: ImageData) -> None:
 def test_students_labels_and_measures(own: str, grey: ImageData, distilled: DistilledSet) -> None:
     teacher = ddlab.train_teacher(grey, supervised.SMALL.replace(network=own, epochs=2), device="cpu", progress=False)
     handed = own_teacher(norm=own == "mine")
-    labelled = ddlab.relabelled(distilled, teacher, labels="epochs", views=supervised.SMALL, epochs=2, device="cpu")
     for guide in (teacher, handed):
         ours = ddlab.from_images(distilled.images, distilled.labels, grey, guide)
         options: dict[str, Any] = {"teacher": guide, "seeds": (0,), "config": supervised.SMALL, "device": "cpu"}
@@ -400,8 +399,6 @@ def test_students_labels_and_measures(own: str, grey: ImageData, distilled: Dist
         assert len(evaluation.entropy.feature_entropy(maps, evaluation.entropy.feature_edges(maps))) == len(ours)
         probed = evaluation.probe(guide, grey, kind="linear", seeds=(0,), candidates=(1e-2,), device="cpu")
         assert 0 <= probed.mean <= 1
-    config = supervised.SMALL.replace(epochs=2, network=own)
-    assert ddlab.evaluate(labelled, grey, labels="epochs", seeds=(0,), config=config, device="cpu").network == own
     across = evaluation.across(
         distilled, grey, networks=[own, "vit"], labels="hard", seeds=(0,), config=supervised.SMALL
     )

@@ -161,7 +161,7 @@ def test_students_are_those_of_evaluate(data: ImageData, images_per_class: int, 
 
 def test_students_learn_from_class_numbers_and_single_views(data: ImageData) -> None:
     config = student_config(data)
-    assert (config.labels, config.mixup_alpha, config.cutmix_alpha) == ("hard", 0, 0)
+    assert (config.labels, config.mixup_alpha) == ("hard", 0)
     assert config.network == networks.spec("convnet", width=32, norm="instance")
     assert student_config(data, epochs=3).epochs == 3 and World(data).learning == config
 
