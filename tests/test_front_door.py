@@ -62,7 +62,7 @@ TABLE: dict[str, Row] = {
         Inputs, lambda g: {"data": g.data, "teachers": (g.teacher,), "device": "cpu"},
         [("data", 3), ("teachers", (3,)), ("distilled", "set"), ("device", "cpux")],
     ),
-    "runs.Keep": (runs.Keep, lambda g: {}, [("steps", 1.5), ("steps", 0), ("make", 3), ("note", "x")]),
+    "runs.Keep": (runs.Keep, lambda g: {}, [("steps", 1.5), ("steps", 0), ("make", 3), ("make", "look")]),
     "networks.Network": (
         Network, lambda g: {"spec": g.teacher.spec, "weights": g.teacher.weights},
         [("spec", "convnet"), ("weights", {}), ("weights", 3), ("spec", None)],

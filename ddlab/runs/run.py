@@ -55,12 +55,10 @@ class Keep:
     Attributes:
         steps: which steps: their numbers (0 is before the first update), or how many, spread evenly from first to last.
         make: (config, inputs, state, trace) -> what a frame holds; default the step's `Look`.
-        note: (state, trace) -> what is noted of every update, in `Run.notes`: a number or a small tensor.
     """
 
     steps: int | tuple[int, ...] = 100
     make: Make | None = None
-    note: Callable[[Any, Any], Any] | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.steps, Iterable):
@@ -69,7 +67,6 @@ class Keep:
         else:
             errors.check_integer("steps", self.steps, 1)
         errors.check_function("make", self.make, optional=True)
-        errors.check_function("note", self.note, optional=True)
 
     def of(self, total: int) -> tuple[int, ...]:
         """The steps of a run of `total` updates, in order.
@@ -96,7 +93,7 @@ class Run:
 
     Attributes:
         process, config, inputs: what runs.
-        frames: so far, in order. notes: what `keep.note` gave of each update so far.
+        frames: so far, in order.
         seconds: spent on updates. started: when the first one began (of `time.monotonic`), or None.
     """
 
@@ -133,7 +130,6 @@ class Run:
             self._before._held.add(self._shared)
         self._first, self._state, self._trace = state, None, None
         self._frames: tuple[Frame, ...] = ()
-        self._notes: list[Any] = []
         self._sized: tuple[tuple[int, ...], int] = ((), 0)  # what was counted last, and at which step
         self._advancing = threading.RLock()
         self._finite, self._looked = None, 0.0  # the last step that was looked at, and when
@@ -190,12 +186,6 @@ class Run:
             return self._frames
         return tuple(frame for frame in self._before.frames if frame.step <= self._shared) + self._frames
 
-    @property
-    def notes(self) -> list[Any]:
-        """What was noted of each update so far, the first one first."""
-        earlier = [] if self._before is None else self._before.notes[: self._shared]
-        return [*earlier, *self._notes]
-
     def at(self, step: int | None = None) -> Frame | None:
         """The last frame that is not after `step` (default: the newest); None before the first."""
         found = None
@@ -243,7 +233,7 @@ class Run:
 
     @property
     def nbytes(self) -> int:
-        """What its own frames, notes and States take, in bytes."""
+        """What its own frames and States take, in bytes."""
         now = self.step, len(self._frames), len(self._states)
         if self._sized[0] != now:  # counted anew only where something came: `Runs` asks all its runs at every `get`
             held = _bytes([frame.content for frame in self._frames]) + _bytes(self._states) + _bytes(self._state)
@@ -256,10 +246,9 @@ class Run:
         self,
         until: int | None = None,
         *,
-        seconds: float | None = None,
         watch: Callable[[Run], None] | None = None,
     ) -> Run:
-        """Go on to step `until` (default: the end), or for about `seconds`; at least one update where one is left.
+        """Go on to step `until` (default: the end).
 
         Args:
             watch: called after each update; what it raises ends the advance after that update.
@@ -269,11 +258,9 @@ class Run:
                 the run stays as it was before that update.
         """
         until = None if until is None else errors.check_integer("until", until, 0)
-        if seconds is not None:
-            seconds = errors.check_number("seconds", seconds, 0) + time.monotonic()
         errors.check_function("watch", watch, optional=True)
         with self._advancing, threads.using(self.threads):
-            self._begin(until, seconds, watch)
+            self._begin(until, watch)
             until = self.total if until is None else min(until, self.total)
             while self._state is not None and self._state.step < until:
                 begun = time.monotonic()
@@ -281,12 +268,9 @@ class Run:
                 state, trace = self.process.update(self.config, self.inputs, self._state)
                 check_goes_on(self.process, self._state.step, state)
                 self._take(state, trace)
-                now = time.monotonic()
-                self.seconds, self._updates = self.seconds + now - begun, self._updates + 1
+                self.seconds, self._updates = self.seconds + time.monotonic() - begun, self._updates + 1
                 if watch is not None:
                     watch(self)
-                if seconds is not None and now >= seconds:
-                    break
         return self
 
     def begin(self) -> Run:
@@ -436,15 +420,12 @@ class Run:
         with threads.using(self.threads):
             return self.process.finish(self.config, self.inputs, state)
 
-    def _begin(self, until: int | None, deadline: float | None, watch: Callable[[Run], None] | None) -> None:
+    def _begin(self, until: int | None, watch: Callable[[Run], None] | None) -> None:
         if self._state is not None:
             return
         if self._before is not None:
-            seconds = None if deadline is None else max(deadline - time.monotonic(), 0.0)
             watched = None if watch is None else lambda _run: watch(self)
-            self._before.advance(
-                self._shared if until is None else min(until, self._shared), seconds=seconds, watch=watched
-            )
+            self._before.advance(self._shared if until is None else min(until, self._shared), watch=watched)
             if (
                 self._before.step >= self._shared
                 and (until is None or until > self._shared)
@@ -475,11 +456,8 @@ class Run:
         late = time.monotonic() - self._looked > _BETWEEN_LOOKS or step - (self._finite or 0) >= _UPDATES
         if step in self._wanted or late:
             self._check_finite(state, trace)
-        note = None if trace is None or self.keep.note is None else self.keep.note(state, trace)
         if step in self._wanted:
             self._frames = (*self._frames, Frame(step, self._make(self.config, self.inputs, state, trace)))
-        if trace is not None and self.keep.note is not None:
-            self._notes.append(note)
         if step in self._held or step in self._spread_steps:
             self._states[step] = state
         self._state, self._trace = state, trace

@@ -58,7 +58,7 @@ def test_nothing_is_computed_before_it_is_asked_for(inputs: Inputs, monkeypatch:
 
 def test_advanced_in_parts_it_is_the_same_run(inputs: Inputs, whole: list[Step]) -> None:
     run = Run(sre2l, SMALL, inputs, keep=Keep((0, 3, 12), lambda config, inputs, state, trace: state))
-    run.advance(until=2).advance(until=2).advance(seconds=0.0)
+    run.advance(until=2).advance(until=2).advance(until=3)
     assert run.step == 3  # at least one update where one is left, none where none is
     run.advance()
     assert run.complete and run.step == 12 and run.left() == 0
@@ -102,13 +102,6 @@ def test_frames_are_looks_unless_something_else_is_made(inputs: Inputs) -> None:
         assert isinstance(frame.content, Look) and frame.content.images is not None
         assert torch.equal(frame.content.images, run.state(frame.step).images)
     assert run.at(7) is run.frames[1] and run.at() is run.frames[2] and run.at(0) is run.frames[0]
-
-
-def test_notes_are_taken_of_every_update(inputs: Inputs, whole: list[Step]) -> None:
-    run = Run(sre2l, SMALL, inputs, keep=Keep((), note=lambda state, trace: (state.step, trace.total_loss)))
-    run.advance(until=5)
-    assert [step for step, _ in run.notes] == [1, 2, 3, 4, 5] and run.frames == ()
-    assert all(torch.equal(loss, one.trace.total_loss) for (_, loss), one in zip(run.notes, whole, strict=False))
 
 
 def test_a_run_that_is_left_may_keep_where_it_stands(inputs: Inputs) -> None:
@@ -267,7 +260,6 @@ def test_a_second_interrupt_during_the_save_keeps_file_and_result(
         ({"steps": -1}, ("steps",)),
         ({"steps": (0, -1)}, ("a step to keep", "-1")),
         ({"make": 3}, ("make", "function")),
-        ({"note": "loss"}, ("note", "function")),
     ],
     ids=str,
 )
@@ -340,10 +332,6 @@ def test_what_configs_share_is_computed_once(inputs: Inputs, merges: int, monkey
         assert_same(run.result(), wanted.result())
     shared = {2: 3, 11: 0, 0: 24}[merges]
     assert len(updates) == shared + 3 * (24 - shared)
-
-
-def test_time_ends_the_shared_part_too(inputs: Inputs) -> None:
-    assert Runs().get(fadrm, MERGED.replace(merges=2), inputs).advance(seconds=0.0).step == 1
 
 
 def test_the_last_runs_stay_and_idle_ones_go_first(inputs: Inputs) -> None:
