@@ -100,3 +100,15 @@ def made_data(
         parts[f"{split}_images"] = ((0.6 * patterns[labels] + 0.4 * noise) * 255).round().to(torch.uint8)
         parts[f"{split}_labels"] = labels
     return ImageData(name=f"made-{channels}-{size}-{seed}", class_names=tuple("abcdefghij"[:classes]), **parts)
+
+
+def assert_whole_figure(figure: Any) -> None:
+    """Title, labelled axes (of bars and groups the names say what x is), an alt text with numbers, and no colour of the dark page."""
+    from ddlab.figures import alt_text
+    from ddlab.figures.theme import palette
+
+    named = figure.layout.xaxis.title.text or figure.layout.xaxis.ticktext or figure.data[0].type == "bar"
+    assert figure.layout.title.text and named and figure.layout.yaxis.title.text
+    assert any(character.isdigit() for character in alt_text(figure)) and alt_text(figure).endswith(".")
+    assert all(trace.name for trace in figure.data)
+    assert not any(code in str(figure.to_json()) for code in set(palette("dark")) - set(palette("light")))

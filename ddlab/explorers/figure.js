@@ -2,11 +2,9 @@
 const pageTheme = () => (document.body.dataset.jpThemeLight === "false" ? "dark" : "light");
 
 function themedFigure(text, palettes) {
-  const source = text.includes('"theme":"dark"') ? "dark" : "light";
-  const target = pageTheme();
-  if (source !== target) {
-    const exchange = Object.fromEntries(palettes[source].map((code, at) => [code, palettes[target][at]]));
-    text = text.replace(new RegExp(palettes[source].join("|"), "g"), (code) => exchange[code]);
+  if (pageTheme() === "dark") {
+    const exchange = Object.fromEntries(palettes.light.map((code, at) => [code, palettes.dark[at]]));
+    text = text.replace(new RegExp(palettes.light.join("|"), "g"), (code) => exchange[code]);
   }
   const figure = JSON.parse(text);
   const clear = "rgba(0,0,0,0)";

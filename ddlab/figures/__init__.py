@@ -1,9 +1,7 @@
 """Figures: pure functions of arrays and names that return a plotly figure, or PNG bytes for a grid of images.
 
-No widgets and no training. Every function takes `theme="light"` or `"dark"`; every figure has a title, labelled axes and an alt text
-in `figure.layout.meta["alt"]` (read it with `alt_text`).
-Inside explorers build figures in the light theme: the plot widget changes
-the colours in the browser when the page is dark.
+No widgets and no training. Every figure has a title, labelled axes and an alt text in `figure.layout.meta["alt"]` (read it with
+`alt_text`). Figures are light; the plot widget changes their colours in the browser when the page is dark.
 """
 
 from .bases import reconstruction_error_curve, spectrum_curve

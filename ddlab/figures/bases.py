@@ -18,7 +18,6 @@ from ..distilled.bases import effective_rank
 from . import alt as words
 from . import theme as look
 from ._check import Named, as_series, worded
-from .theme import ThemeName
 
 _NOTHING = 1e-12  # of the largest variance: rounding alone, which would stretch a logarithmic axis
 _LEAST_ERROR = 1e-6
@@ -35,7 +34,6 @@ def spectrum_curve(
     title: str = "Variance along the principal components",
     x_label: str = "principal component (number)",
     y_label: str = "variance",
-    theme: ThemeName = "light",
     height: int = 380,
 ) -> go.Figure:
     """Variances of principal components, both axes logarithmic; marked: the effective rank, and how many hold `share` of all.
@@ -52,14 +50,14 @@ def spectrum_curve(
     Example:
         spectrum_curve({"teacher": spectrum(features), "untrained": spectrum(others)})
     """
-    figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, theme=theme, height=height)
+    figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, height=height)
     said: list[str] = []
     for index, (name, values) in enumerate(as_series("spectra", spectra).items()):
         variances = _falling(f"spectra[{name!r}]", values)
         drawn = variances[variances > _NOTHING * variances[0]]
         ranked, held = _effective_rank(variances), _holding(variances, share)
         kept = _thinned(drawn.size)
-        style = look.series_style(index, theme)
+        style = look.series_style(index)
         figure.add_scatter(
             x=kept + 1, y=drawn[kept], name=f"{name}: effective rank {ranked:.3g}, {share:.0%} in {held}",
             **look.line_style(style, markers=drawn.size == 1),
@@ -82,7 +80,6 @@ def reconstruction_error_curve(
     title: str = "What the first U bases leave",
     x_label: str = "bases U (number)",
     y_label: str = "relative squared error",
-    theme: ThemeName = "light",
     height: int = 380,
 ) -> go.Figure:
     """The relative squared error of what is made of the first 1, 2, ... bases, both axes logarithmic.
@@ -97,13 +94,13 @@ def reconstruction_error_curve(
     Example:
         reconstruction_error_curve({"training": [0.5, 0.2, 0.1], "held-out": [0.6, 0.3, 0.2]}, chosen=2)
     """
-    figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, theme=theme, height=height)
+    figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, height=height)
     said: list[str] = []
     for index, (name, values) in enumerate(as_series("curves", curves).items()):
         if not np.isfinite(values).all() or values.min() < -1e-9 or values.max() > _LARGEST:
             fail(f"curves[{name!r}]", "finite errors of at least 0", values)
         kept = _thinned(values.size)
-        style = look.series_style(index, theme)
+        style = look.series_style(index)
         shown = np.where(values > _LEAST_ERROR, values, np.nan)[kept]
         figure.add_scatter(x=kept + 1, y=shown, name=name, **look.line_style(style, markers=values.size == 1))
         here = "" if chosen is None else f", {words.number(values[min(chosen, values.size) - 1])} at {chosen}"
@@ -112,17 +109,17 @@ def reconstruction_error_curve(
             at = min(chosen, values.size)
             _mark(figure, f"U = {chosen}", at, values[at - 1], style.marker, style.colour, first=index == 0)
     if chosen is not None:
-        line = {"color": look.neutral("quiet", theme), "dash": "dot", "width": 1.5}
+        line = {"color": look.neutral("quiet"), "dash": "dot", "width": 1.5}
         figure.add_vline(x=chosen, line=line, layer="below")
-    levels = _add_references(figure, references, theme)
+    levels = _add_references(figure, references)
     _logarithmic(figure)
     return look.finish_figure(figure, alt=f"{y_label} over {x_label}, both logarithmic: {'; '.join(said)}.{levels}")
 
 
-def _add_references(figure: go.Figure, references: Mapping[str, Any] | None, theme: ThemeName) -> str:
+def _add_references(figure: go.Figure, references: Mapping[str, Any] | None) -> str:
     if references is None:
         return ""
-    quiet = look.neutral("quiet", theme)
+    quiet = look.neutral("quiet")
     said = []
     for name, level in references.items():
         worded("a name in references", name)

@@ -15,7 +15,6 @@ from ..evaluation import interval
 from . import alt as words
 from . import theme as look
 from ._check import Format, Named, as_array, as_names, as_pair
-from .theme import ThemeName
 
 
 @checked
@@ -27,7 +26,6 @@ def comparison(
     y_label: str = "test accuracy (fraction)",
     intervals: bool = True,
     reference: tuple[str, float] | None = None,
-    theme: ThemeName = "light",
     height: int = 360,
 ) -> go.Figure:
     """Mean and 95% interval (Student's t) of each condition, with every seed as a small point beside it.
@@ -42,7 +40,7 @@ def comparison(
     """
     return grouped_comparison(
         {"": conditions}, title=title, x_label=x_label, y_label=y_label, intervals=intervals, reference=reference,
-        theme=theme, height=height,
+        height=height,
     )  # fmt: skip
 
 
@@ -55,7 +53,6 @@ def grouped_comparison(
     y_label: str = "test accuracy (fraction)",
     intervals: bool = True,
     reference: tuple[str, float] | None = None,
-    theme: ThemeName = "light",
     height: int = 380,
 ) -> go.Figure:
     """Several groups (such as kinds of labels) over the same conditions (such as kinds of images).
@@ -75,14 +72,14 @@ def grouped_comparison(
                 list(seeds),
             )
     shown = [look.literal(name) for name in names]
-    figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, theme=theme, height=height)
+    figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, height=height)
     positions = np.arange(len(names), dtype=float)
     said = []
     for index, (group, seeds) in enumerate(columns.items()):
         means = np.array([values.mean() for values in seeds.values()])
         spans = [(interval(values.tolist()) if intervals else None) for values in seeds.values()]
         lows, highs = np.array([span or (mean, mean) for span, mean in zip(spans, means, strict=True)]).T
-        style = look.series_style(index, theme)
+        style = look.series_style(index)
         offset = (index - (len(columns) - 1) / 2) * min(0.22, 0.7 / len(columns))
         label = group or "mean"
         _add_seeds(figure, positions + offset, list(seeds.values()), names, label, style)
@@ -97,7 +94,7 @@ def grouped_comparison(
         for name, mean, span in zip(names, means, spans, strict=True):
             within = "" if span is None else f" ({words.number(span[0])} to {words.number(span[1])})"
             said.append(f"{name}{f', {group}' if group else ''} {words.number(mean)}{within}")
-    said += _referred(figure, reference, theme)
+    said += _referred(figure, reference)
     figure.update_xaxes(
         tickmode="array",
         tickvals=positions,
@@ -144,7 +141,6 @@ def bars(
     title: str,
     y_label: str,
     x_label: str = "",
-    theme: ThemeName = "light",
     height: int = 340,
     text_format: Format = ".3g",
     reference: tuple[str, float] | None = None,
@@ -157,13 +153,13 @@ def bars(
     labels = as_names("names", names)
     shown = [look.literal(name) for name in labels]
     groups = values if isinstance(values, Mapping) else {"": values}
-    figure = look.start_figure(title=title, x_label=x_label or "group", y_label=y_label, theme=theme, height=height)
+    figure = look.start_figure(title=title, x_label=x_label or "group", y_label=y_label, height=height)
     if not x_label:
         figure.update_xaxes(title={"text": ""})
     said = []
     for index, (group, column) in enumerate(groups.items()):
         heights = _column(f"values{f'[{group!r}]' if group else ''}", column, len(labels))
-        style = look.series_style(index, theme)
+        style = look.series_style(index)
         figure.add_bar(
             x=shown, y=heights, name=str(group or y_label), text=[f"{height:{text_format}}" for height in heights],
             textposition="outside", cliponaxis=False, marker={
@@ -174,7 +170,7 @@ def bars(
         said += [
             f"{name}{f', {group}' if group else ''} {words.number(v)}" for name, v in zip(labels, heights, strict=True)
         ]
-    said += _referred(figure, reference, theme)
+    said += _referred(figure, reference)
     figure.update_layout(barmode="group")
     figure.update_layout(showlegend=False)
     if len(groups) > 1:
@@ -183,9 +179,9 @@ def bars(
 
 
 @checked
-def add_reference(figure: go.Figure, name: str, value: float, *, theme: ThemeName = "light") -> go.Figure:
+def add_reference(figure: go.Figure, name: str, value: float) -> go.Figure:
     """A dashed line across the figure at `value`, with its name beside the right end."""
-    quiet = look.neutral("quiet", theme)
+    quiet = look.neutral("quiet")
     words_beside = f"{name}<br>{value:.3g}"
     figure.add_hline(
         y=value,
@@ -197,12 +193,12 @@ def add_reference(figure: go.Figure, name: str, value: float, *, theme: ThemeNam
     return figure
 
 
-def _referred(figure: go.Figure, reference: Any, theme: ThemeName) -> list[str]:
+def _referred(figure: go.Figure, reference: Any) -> list[str]:
     """Add a reference line where one is given, and say so."""
     if reference is None:
         return []
     name, value = as_pair("reference", reference, "(name, value) of a dashed line")
-    add_reference(figure, name, value, theme=theme)
+    add_reference(figure, name, value)
     return [f"the dashed line is {name}, {words.number(value)}"]
 
 

@@ -13,7 +13,6 @@ from ..core.errors import check_instance, fail
 from . import alt as words
 from . import theme as look
 from ._check import as_array, as_pair, as_series, as_steps
-from .theme import ThemeName
 
 # More points than pixels only cost time in the browser.
 _MOST_POINTS = 2000
@@ -27,7 +26,6 @@ def loss_curves(
     title: str = "Loss while the images are updated",
     x_label: str = "image update (step)",
     y_label: str = "loss",
-    theme: ThemeName = "light",
     log_y: bool = False,
     height: int = 360,
     bands: Mapping[str, tuple[Any, Any]] | None = None,
@@ -47,9 +45,9 @@ def loss_curves(
     longest = max(curve.size for curve in curves.values())
     x = as_steps(steps, longest)
     bands = {} if bands is None else check_instance("bands", bands, Mapping, "a mapping of name to (lower, upper)")
-    figure = _start(title, x_label, y_label, theme, height, log_y)
+    figure = _start(title, x_label, y_label, height, log_y)
     for index, (name, curve) in enumerate(curves.items()):
-        style = look.series_style(index, theme)
+        style = look.series_style(index)
         if name in bands:
             add_band(figure, name, x, bands[name], style, log_y)
         kept = _thin(curve.size)
@@ -67,8 +65,8 @@ def loss_curves(
     return look.finish_figure(figure, alt=text)
 
 
-def _start(title: str, x_label: str, y_label: str, name: Any, height: int, log_y: bool) -> go.Figure:
-    figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, theme=name, height=height)
+def _start(title: str, x_label: str, y_label: str, height: int, log_y: bool) -> go.Figure:
+    figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, height=height)
     figure.update_yaxes(type="log" if log_y else "linear", tickformat="~g" if log_y else "")
     if log_y:
         figure.update_yaxes(dtick=1, minor={"ticks": "outside", "ticklen": 2})

@@ -13,7 +13,6 @@ from ..core.errors import DDLabError, check_choice, check_number, fail
 from . import alt as words
 from . import theme as look
 from ._check import Named, Share, as_array, as_extent, as_names
-from .theme import ThemeName
 
 # The densest 90%, 60% and 30% of the points lie inside.
 _CONTOURS = {"start": 0.1, "end": 0.7, "size": 0.3}
@@ -35,7 +34,6 @@ def embedding_map(
     title: str = "Real and distilled images",
     x_label: str = "map, first axis",
     y_label: str = "map, second axis",
-    theme: ThemeName = "light",
     height: int = 460,
 ) -> go.Figure:
     """Points in a plane: covered real ones filled, others hollow; distilled ones large, with their class; classes named where they lie.
@@ -56,20 +54,20 @@ def embedding_map(
     count = len(moving[DISTILLED]["x"])
     if chosen is not None:
         check_choice("chosen", chosen, range(count))
-    figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, theme=theme, height=height)
-    quiet, text = look.neutral("axis", theme), look.neutral("text", theme)
+    figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, height=height)
+    quiet, text = look.neutral("axis"), look.neutral("text")
     if density is not None:
-        add_contours(figure, density, theme)
+        add_contours(figure, density)
     for name, marker in (
         (_BARE, {"symbol": "circle-open", "color": quiet, "size": 5}),
-        (_COVERED, {"symbol": "circle", "color": look.series_style(0, theme).colour, "size": 6}),
+        (_COVERED, {"symbol": "circle", "color": look.series_style(0).colour, "size": 6}),
     ):
         figure.add_scatter(
             **moving[name], mode="markers", name=name, marker=marker,
             hovertemplate="%{text}<extra>" + name + "</extra>",
         )  # fmt: skip
-    add_class_names(figure, points, names, theme, extent)
-    orange = look.series_style(1, theme).colour
+    add_class_names(figure, points, names, extent)
+    orange = look.series_style(1).colour
     widths = [3.5 if index == chosen else 1.2 for index in range(count)]
     figure.add_scatter(
         **moving[DISTILLED], mode="markers+text", name=DISTILLED, cliponaxis=False,
@@ -113,7 +111,6 @@ def coverage_bars(
     *,
     chance: Share | None = None,
     title: str = "Real images covered",
-    theme: ThemeName = "light",
     height: int = 300,
 ) -> go.Figure:
     """The covered share of the real images by set, with the share that as many random real images cover as dashed line."""
@@ -123,7 +120,7 @@ def coverage_bars(
     reference = None if chance is None else ("drawn at random", chance)
     figure = bars(
         list(coverage), list(coverage.values()), title=title, y_label="covered share", text_format=".1%",
-        reference=reference, theme=theme, height=height,
+        reference=reference, height=height,
     )  # fmt: skip
     top = max([*coverage.values(), chance or 0.0, 0.05])
     figure.update_yaxes(tickformat=".0%", range=[0, 1.2 * top])
@@ -169,9 +166,7 @@ def as_plane(argument: str, value: Any) -> np.ndarray:
     return array
 
 
-def add_class_names(
-    figure: go.Figure, points: np.ndarray, names: Sequence[str], theme: ThemeName, extent: Any = None
-) -> None:
+def add_class_names(figure: go.Figure, points: np.ndarray, names: Sequence[str], extent: Any = None) -> None:
     """The name of each class in the middle of its points [n, 2], moved aside where it would lie over another one."""
     of_class, classes = np.array(names), list(dict.fromkeys(names))
     middles = np.array([np.median(points[of_class == name], 0) for name in classes])
@@ -188,7 +183,7 @@ def add_class_names(
     bold = [f"<b>{look.literal(name)}</b>" for name in centres]
     figure.add_scatter(
         x=short(np.array([at[0] for at in centres.values()])), y=short(np.array([at[1] for at in centres.values()])),
-        mode="text", text=bold, textfont={"size": 19, "color": look.neutral("quiet", theme)},
+        mode="text", text=bold, textfont={"size": 19, "color": look.neutral("quiet")},
         name="middle of a class", hoverinfo="skip", showlegend=False,
     )  # fmt: skip
 
@@ -211,7 +206,7 @@ def apart(places: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     return at
 
 
-def add_contours(figure: go.Figure, density: Any, theme: ThemeName) -> None:
+def add_contours(figure: go.Figure, density: Any) -> None:
     """Contours around the densest 90, 60 and 30% of the points, where (x, y, rank) is given as `embeddings.density` does."""
     if not isinstance(density, tuple) or len(density) != 3:
         raise DDLabError(f"density must be a tuple (x, y, rank); given a {type(density).__name__}.")
@@ -221,7 +216,7 @@ def add_contours(figure: go.Figure, density: Any, theme: ThemeName) -> None:
         raise DDLabError(f"density rank must be of shape {[y.size, x.size]}; given {list(rank.shape)}.")
     figure.add_contour(
         x=short(x), y=short(y), z=short(rank), contours={"coloring": "none", **_CONTOURS}, showscale=False,
-        line={"color": look.neutral("quiet", theme), "width": 1, "smoothing": 0.8}, hoverinfo="skip",
+        line={"color": look.neutral("quiet"), "width": 1, "smoothing": 0.8}, hoverinfo="skip",
         name="real images, densest 30, 60, 90%", showlegend=False,
     )  # fmt: skip
 

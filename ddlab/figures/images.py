@@ -20,7 +20,6 @@ from ..core.boundary import among, checked, within
 from ..core.errors import DDLabError, fail
 from . import theme as look
 from ._check import Scale, as_names
-from .theme import ThemeName
 
 # 4.5:1 on white and 4.2:1 on #111112.
 _LABEL_GREY = 118
@@ -146,7 +145,6 @@ def image_grid(
     row_labels: Sequence[str] | None = None,
     column_labels: Sequence[str] | None = None,
     scale: Scale | None = None,
-    theme: ThemeName = "light",
     description: str = "",
 ) -> go.Figure:
     """A grid of images as one static figure; inside explorers use `encode_grid` and an image widget.
@@ -161,7 +159,7 @@ def image_grid(
     rows = -(-count // columns)
     scale = max(1, min(64 // width, 900 // (columns * width))) if scale is None else scale
     canvas = compose_grid(pixels, columns, scale)
-    figure = look.start_figure(title=title, x_label="column", y_label="row", theme=theme)
+    figure = look.start_figure(title=title, x_label="column", y_label="row")
     source = "data:image/png;base64," + base64.b64encode(encode_png(canvas)).decode()
     figure.add_trace(go.Image(source=source, hoverinfo="skip"))
     step_x, step_y = width * scale + 2, height * scale + 2

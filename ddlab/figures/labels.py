@@ -13,7 +13,6 @@ from ..core.errors import fail
 from . import alt as words
 from . import theme as look
 from ._check import as_array, as_names
-from .theme import ThemeName
 
 
 @checked
@@ -27,7 +26,6 @@ def cell_table(
     y_label: str,
     empty: str = "",
     smallest_written: float = 0.0,
-    theme: ThemeName = "light",
     height: int = 340,
 ) -> go.Figure:
     """Numbers in [0, 1] as shaded cells with the number written in each; NaN is a cell without a value.
@@ -41,14 +39,14 @@ def cell_table(
     if known.size and (known.min() < 0 or known.max() > 1 + 1e-6):
         fail("values", "a table [rows, columns] of numbers in [0, 1] or NaN", table)
     columns, rows = as_names("column_names", column_names, table.shape[1]), as_names("row_names", row_names, len(table))
-    figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, theme=theme, height=height)
-    blue = look.series_style(0, theme).colour
+    figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, height=height)
+    blue = look.series_style(0).colour
     text = [[_written(value, empty, smallest_written) for value in row] for row in table]
     draw_cells(
         figure, np.round(np.nan_to_num(table), 4), text, columns, rows, ends=(0, 1),
         # One hue, told apart by lightness; the numbers say it too.
         scale=[[0, look.faint(blue, 0.04)], [1, look.faint(blue, 0.75)]],
-        hover=f"{y_label} %{{y}}, {x_label} %{{x}}: %{{z:.3f}}<extra></extra>", theme=theme,
+        hover=f"{y_label} %{{y}}, {x_label} %{{x}}: %{{z:.3f}}<extra></extra>",
     )  # fmt: skip
     figure.update_yaxes(autorange="reversed")
     cells = [
@@ -72,13 +70,12 @@ def draw_cells(
     scale: list[list[Any]],
     ends: tuple[float, float],
     hover: str,
-    theme: ThemeName,
     **more: Any,
 ) -> None:
     """Cells [rows, columns], shaded by a colour scale between two ends, with text in each and names at the axes."""
     figure.add_heatmap(
         z=table, x=list(range(len(columns))), y=list(range(len(rows))), zmin=ends[0], zmax=ends[1], colorscale=scale, text=text,
-        texttemplate="%{text}", textfont={"color": look.neutral("text", theme)}, showscale=False, xgap=1, ygap=1, hovertemplate=hover,
+        texttemplate="%{text}", textfont={"color": look.neutral("text")}, showscale=False, xgap=1, ygap=1, hovertemplate=hover,
         **more,
     )  # fmt: skip
     ticks = {"tickmode": "array", "showgrid": False, "zeroline": False}
@@ -92,7 +89,6 @@ def label_matrix(
     image_names: Sequence[str] | None = None,
     *,
     title: str = "What the labels say",
-    theme: ThemeName = "light",
     height: int = 340,
 ) -> go.Figure:
     """Target probabilities [images, classes]: one row per image.
@@ -115,7 +111,6 @@ def label_matrix(
         x_label="class",
         y_label="image",
         smallest_written=0.05,
-        theme=theme,
         height=height,
     )
     top = table.max(1)

@@ -14,7 +14,6 @@ from . import alt as words
 from . import theme as look
 from ._check import Share, Words, as_array
 from .embedding import as_plane, short
-from .theme import ThemeName
 
 _MOST_PATHS = 3
 
@@ -29,7 +28,6 @@ def landscape_contours(
     captured: Share | None = None,
     title: Words = "Loss landscape",
     loss_label: Words = "mean squared error on G",
-    theme: ThemeName = "light",
     height: int = 440,
 ) -> go.Figure:
     """Contours of the loss over a plane, with the path of each network in it.
@@ -45,19 +43,19 @@ def landscape_contours(
         landscape_contours([0, 1], [0, 1], [[0, 1], [1, 2]], {"Σ = 0.1": [[0, 0], [1, 1]]}, captured=0.9)
     """
     across, up, table, ways = _checked(x, y, loss, paths)
-    figure = _start(title, captured, theme, height)
+    figure = _start(title, captured, height)
     figure.add_contour(
         x=short(across), y=short(up), z=short(table), name=loss_label, ncontours=24,
-        colorscale=_shades(theme), contours={"coloring": "heatmap"}, line={"color": look.neutral("axis", theme), "width": 0.6},
+        colorscale=_shades(), contours={"coloring": "heatmap"}, line={"color": look.neutral("axis"), "width": 0.6},
         hovertemplate="%{x:.2f}, %{y:.2f}: %{z:.3f}<extra></extra>",
         colorbar={"title": {"text": loss_label, "side": "right"}, "thickness": 12, "outlinewidth": 0},
     )  # fmt: skip
     for index, (name, way) in enumerate(ways.items()):
-        style = look.series_style(index + 1, theme)
+        style = look.series_style(index + 1)
         marks = {
             "color": style.colour,
             "symbol": style.marker,
-            "line": {"color": look.neutral("background", theme), "width": 1},
+            "line": {"color": look.neutral("background"), "width": 1},
         }
         sizes = [7] * (len(way) - 1) + [15]
         figure.add_scatter(
@@ -80,26 +78,25 @@ def landscape_relief(
     captured: Share | None = None,
     title: Words = "Loss landscape",
     loss_label: Words = "mean squared error on G",
-    theme: ThemeName = "light",
     height: int = 440,
 ) -> go.Figure:
     """The same in three dimensions, to be turned by hand; the paths lie on the surface, above their shadow in the plane."""
     across, up, table, ways = _checked(x, y, loss, paths)
-    figure = _start(title, captured, theme, height)
+    figure = _start(title, captured, height)
     figure.add_surface(
-        x=short(across), y=short(up), z=short(table), name=loss_label, colorscale=_shades(theme), showscale=False,
-        contours={"z": {"show": True, "color": look.neutral("axis", theme), "width": 1}}, opacity=0.92,
+        x=short(across), y=short(up), z=short(table), name=loss_label, colorscale=_shades(), showscale=False,
+        contours={"z": {"show": True, "color": look.neutral("axis"), "width": 1}}, opacity=0.92,
         hovertemplate="%{x:.2f}, %{y:.2f}: %{z:.3f}<extra></extra>",
     )  # fmt: skip
     lift = 0.01 * float(table.max() - table.min())
     for index, (name, way) in enumerate(ways.items()):
-        style = look.series_style(index + 1, theme)
+        style = look.series_style(index + 1)
         inside = way[(way >= [across[0], up[0]]).all(1) & (way <= [across[-1], up[-1]]).all(1)]
         figure.add_scatter3d(
             x=short(inside[:, 0]), y=short(inside[:, 1]), z=short(_heights(across, up, table, inside) + lift), mode="lines+markers",
             name=name, line={"color": style.colour, "dash": style.dash, "width": 6}, marker={"color": style.colour, "size": 3},
         )  # fmt: skip
-    text, grid = look.neutral("text", theme), look.neutral("grid", theme)
+    text, grid = look.neutral("text"), look.neutral("grid")
     look.legend_below(figure)
     axis = {"color": text, "gridcolor": grid, "showbackground": False, "zeroline": False}
     names = ("first direction", "second direction", loss_label)
@@ -119,19 +116,18 @@ def landscape_relief(
     return look.finish_figure(figure, alt=_alt(across, up, table, ways, captured, loss_label))
 
 
-def _start(title: str, captured: float | None, theme: ThemeName, height: int) -> go.Figure:
+def _start(title: str, captured: float | None, height: int) -> go.Figure:
     share = "" if captured is None else f"; the plane holds {captured:.0%} of the paths"
     return look.start_figure(
         title=title + share,
         x_label="first direction (weights)",
         y_label="second direction (weights)",
-        theme=theme,
         height=height,
     )
 
 
-def _shades(theme: ThemeName) -> list[list[Any]]:
-    blue = look.series_style(0, theme).colour
+def _shades() -> list[list[Any]]:
+    blue = look.series_style(0).colour
     return [[0, look.faint(blue, 0.75)], [0.25, look.faint(blue, 0.4)], [1, look.faint(blue, 0.03)]]
 
 

@@ -12,7 +12,6 @@ from ..core.errors import check_number
 from . import alt as words
 from . import theme as look
 from ._check import worded
-from .theme import ThemeName
 
 _LINE = 15  # pixels from one name to the next
 
@@ -22,7 +21,6 @@ def add_levels(
     references: Mapping[str, Any] | None,
     values: np.ndarray,
     *,
-    theme: ThemeName,
     close: bool = False,
 ) -> str:
     """Draw name -> level as dashed lines; returns what the alt text adds.
@@ -40,7 +38,7 @@ def add_levels(
     room = 0.06 * (high - low) if close else 0.0
     low, high = low - room, high + (room or 0.05 * (high - low)) if high > low else low + 1.0
     figure.update_yaxes(range=[low, high])
-    quiet = look.neutral("quiet", theme)
+    quiet = look.neutral("quiet")
     plot_height = max((figure.layout.height or 360) - 120, 100)
     lowest_free = -np.inf
     for name, level in sorted(levels.items(), key=lambda item: item[1]):

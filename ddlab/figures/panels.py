@@ -14,7 +14,6 @@ from ..core.errors import DDLabError
 from . import theme as look
 from ._check import Named, Scale, as_names
 from .images import as_pixels, compose_grid, encode_png
-from .theme import ThemeName
 
 _BETWEEN = 22  # see-through pixels between two panels
 _LEFT, _TOP, _EDGE = 84, 78, 10  # room for row names, title and panel names, and nothing
@@ -28,7 +27,6 @@ def image_panels(
     title: str,
     row_labels: Sequence[str] | None = None,
     scale: Scale = 2,
-    theme: ThemeName = "light",
 ) -> go.Figure:
     """Grids of as many images each, from left to right, each with its name above it.
 
@@ -55,7 +53,7 @@ def image_panels(
     gap = np.zeros((grids[0].shape[0], _BETWEEN, 4), np.uint8)
     canvas = np.concatenate([part for grid in grids for part in (gap, grid)][1:], axis=1)
 
-    figure = look.start_figure(title=look.literal(title), x_label="set", y_label="class", theme=theme)
+    figure = look.start_figure(title=look.literal(title), x_label="set", y_label="class")
     source = "data:image/png;base64," + base64.b64encode(encode_png(canvas)).decode()
     figure.add_trace(go.Image(source=source, hoverinfo="skip"))
     quiet = {"showgrid": False, "zeroline": False, "showline": False, "ticks": "", "title": {"text": ""}}

@@ -15,7 +15,6 @@ from . import theme as look
 from ._check import Named, Words, as_array, as_series
 from .curves import loss_curves
 from .levels import add_levels
-from .theme import ThemeName
 
 MERGED = "real patches mixed in"
 
@@ -29,7 +28,6 @@ def vanishing_curves(
     references: Named | None = None,
     steps: Any = None,
     title: str = "What is left of the images while they are updated",
-    theme: ThemeName = "light",
     height: int = 400,
     close: bool = False,
 ) -> go.Figure:
@@ -52,16 +50,14 @@ def vanishing_curves(
     if isinstance(merges, str) or not isinstance(merges, Sequence | np.ndarray):
         fail("merges", "a list of steps", merges)
     mixed = [check_integer("merges", step, 0, 10**9) for step in merges]
-    figure = loss_curves(
-        series, at, title=title, x_label="image update (step)", y_label=unit, theme=theme, height=height
-    )
+    figure = loss_curves(series, at, title=title, x_label="image update (step)", y_label=unit, height=height)
     for number, step in enumerate(mixed):
         figure.add_vline(
-            x=step, line={"color": look.neutral("quiet", theme), "dash": "dot", "width": 1.5}, layer="below",
+            x=step, line={"color": look.neutral("quiet"), "dash": "dot", "width": 1.5}, layer="below",
             name=MERGED, legendgroup=MERGED, showlegend=number == 0,
         )  # fmt: skip
     if mixed:
         look.legend_below(figure)
     said = f" Real patches are mixed in at {words.names([str(step) for step in mixed])}." if mixed else ""
-    said += add_levels(figure, references, np.concatenate([*series.values()]), theme=theme, close=close)
+    said += add_levels(figure, references, np.concatenate([*series.values()]), close=close)
     return look.finish_figure(figure, alt=look.alt_text(figure) + said)

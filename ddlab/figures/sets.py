@@ -20,7 +20,6 @@ from .comparison import bars
 from .embedding import add_contours, as_plane, short
 from .images import as_pixels
 from .panels import image_panels
-from .theme import ThemeName
 
 REAL = "real images"
 _NAMED = 30  # classes whose names all fit below their bars
@@ -37,7 +36,6 @@ def sets_on_map(
     title: str = "Distilled sets among the real images",
     x_label: str = "map, first axis",
     y_label: str = "map, second axis",
-    theme: ThemeName = "light",
     height: int = 460,
 ) -> go.Figure:
     """Several distilled sets on one map of the real images, each with its colour and marker (DWA Fig 1).
@@ -58,12 +56,12 @@ def sets_on_map(
     points = as_plane("real", real)
     if set_classes is not None and not isinstance(set_classes, Mapping):
         fail("set_classes", "a mapping of name to classes", set_classes)
-    figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, theme=theme, height=height)
+    figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, height=height)
     if density is not None:
-        add_contours(figure, density, theme)
+        add_contours(figure, density)
     figure.add_scatter(
         x=short(points[:, 0]), y=short(points[:, 1]), mode="markers", name=REAL, hoverinfo="skip",
-        marker={"symbol": "circle-open", "color": look.neutral("axis", theme), "size": 4},
+        marker={"symbol": "circle-open", "color": look.neutral("axis"), "size": 4},
     )  # fmt: skip
     said: list[str] = []
     # Turned round: what is drawn last lies on top.
@@ -72,13 +70,13 @@ def sets_on_map(
         classes = (set_classes or {}).get(name)
         if classes is not None:
             classes = [look.literal(each) for each in as_names(f"set_classes[{name!r}]", classes, len(marks))]
-        style = look.series_style(index, theme)
+        style = look.series_style(index)
         figure.add_scatter(
             x=short(marks[:, 0]), y=short(marks[:, 1]), mode="markers", name=str(name),
             text=classes,
             hovertemplate=("" if classes is None else "%{text}") + f"<extra>{name}</extra>",
             marker={"symbol": style.marker, "color": style.colour, "size": 11,
-                    "line": {"color": look.neutral("background", theme), "width": 1.2}},
+                    "line": {"color": look.neutral("background"), "width": 1.2}},
         )  # fmt: skip
         said.insert(0, f"{len(marks)} of {name}, spread over {_spread(marks, points)} of the map's width and height")
     look.legend_below(figure).update_layout(legend_traceorder="reversed")
@@ -93,7 +91,6 @@ def distances_by_class(
     distances: Named,
     *,
     title: str = "How far apart the images of a class lie",
-    theme: ThemeName = "light",
     height: int = 320,
 ) -> go.Figure:
     """The normalised feature distance of each class, one bar per method (DWA Fig 4; `ddlab.evaluation.measures.feature_distance`).
@@ -108,7 +105,6 @@ def distances_by_class(
         title=title,
         x_label="class",
         y_label=unit,
-        theme=theme,
         height=height,
         text_format=".2g",
     )
@@ -132,7 +128,6 @@ def one_class(
     class_name: str = "",
     columns: int = 5,
     scale: int = 3,
-    theme: ThemeName = "light",
 ) -> go.Figure:
     """The images of one class as each method made them, side by side (DWA Fig 2).
 
@@ -156,7 +151,7 @@ def one_class(
             fail(f"the labels of {argument}", f"{len(pixels)} class numbers with {label} among them", classes.tolist())
         chosen[name] = pixels[classes == label]
     title = f"The images of class {class_name or label}"
-    return image_panels(chosen, columns, title=title, scale=scale, theme=theme)
+    return image_panels(chosen, columns, title=title, scale=scale)
 
 
 def _spread(marks: np.ndarray, real: np.ndarray) -> str:

@@ -11,7 +11,6 @@ from ..core.boundary import checked
 from ..core.errors import check_number, fail
 from . import theme as look
 from ._check import Named, as_pair, worded
-from .theme import ThemeName
 
 _LARGEST = 1e15  # floats
 
@@ -23,7 +22,6 @@ def storage_bill(
     budget: tuple[str, float] | None = None,
     title: str = "What the sets take",
     x_label: str = "numbers stored (floats)",
-    theme: ThemeName = "light",
     height: int = 380,
 ) -> go.Figure:
     """A bar for each set, from left to right the floats of its parts, beside the line of what may be stored.
@@ -38,15 +36,15 @@ def storage_bill(
     """
     tables = {worded("a name in bills", name): _parts(name, bill) for name, bill in bills.items()}
     totals = [sum(parts.values()) for parts in tables.values()]
-    figure = look.start_figure(title=title, x_label=x_label, y_label="set", theme=theme, height=height)
+    figure = look.start_figure(title=title, x_label=x_label, y_label="set", height=height)
     named = dict.fromkeys(part for parts in tables.values() for part, floats in parts.items() if floats)
-    bars = [_bar(part, tables, index, theme) for index, part in enumerate(named)]
+    bars = [_bar(part, tables, index) for index, part in enumerate(named)]
     written = {
         "type": "scatter", "x": totals, "y": [*tables], "mode": "text", "text": [f" {total:,.0f}" for total in totals],
         "textposition": "middle right", "name": "in all", "showlegend": False, "hoverinfo": "skip", "cliponaxis": False,
     }  # fmt: skip
     figure.add_traces([*bars, written])
-    limit = _add_budget(figure, budget, theme)
+    limit = _add_budget(figure, budget)
     figure.update_layout(
         barmode="stack",
         xaxis={"range": [0, 1.22 * max(*totals, limit, 1)], "tickformat": "~s"},
@@ -56,10 +54,10 @@ def storage_bill(
     return look.finish_figure(figure, alt=_bills_in_words(tables, totals, budget))
 
 
-def _bar(part: str, tables: dict[str, dict[str, float]], index: int, theme: ThemeName) -> dict[str, Any]:
+def _bar(part: str, tables: dict[str, dict[str, float]], index: int) -> dict[str, Any]:
     """The pieces of one part in every bar; as a plain dict, because a slider makes them anew."""
-    style = look.series_style(index, theme)
-    pattern = look.series_style(index + index // 7, theme).pattern  # else the eighth part would look like the first
+    style = look.series_style(index)
+    pattern = look.series_style(index + index // 7).pattern  # else the eighth part would look like the first
     return {
         "type": "bar", "orientation": "h", "name": part, "y": [*tables], "x": [parts.get(part, 0) for parts in tables.values()],
         "hovertemplate": f"{part}: %{{x:,}}<extra>%{{y}}</extra>", "marker": {
@@ -92,14 +90,14 @@ def _parts(name: str, bill: Any) -> dict[str, float]:
     }
 
 
-def _add_budget(figure: go.Figure, budget: Any, theme: ThemeName) -> float:
+def _add_budget(figure: go.Figure, budget: Any) -> float:
     """The line of what may be stored, with its name at its upper end; returns where it stands, 0 without one."""
     if budget is None:
         return 0.0
     name, floats = as_pair("budget", budget, "(name, floats) of an upright line")
     floats = check_number("the floats of budget", floats, 0, _LARGEST)
     text = f"{worded('the name of budget', name)}: {floats:,.0f}"
-    quiet = look.neutral("text", theme)
+    quiet = look.neutral("text")
     figure.update_layout(
         margin={"t": 70},
         shapes=[{"type": "line", "x0": floats, "x1": floats, "y0": 0, "y1": 1, "yref": "paper",

@@ -20,7 +20,6 @@ from ._check import Format, Named, Words, as_array, as_names, as_pair, worded
 from .comparison import add_reference
 from .curves import add_band
 from .labels import draw_cells
-from .theme import ThemeName
 
 _BETWEEN_TICKS = 0.06  # of the axis' length: values of a sweep that lie nearer share one tick
 _MISSING = "not run"
@@ -39,7 +38,6 @@ def sweep_bands(
     y_range: tuple[float, float] | None = None,
     reference: tuple[str, float] | None = None,
     best: Literal["largest", "smallest"] = "largest",
-    theme: ThemeName = "light",
     height: int = 380,
 ) -> go.Figure:
     """Mean and interval of each curve along one setting (DWA Fig 3: lambda_var coupled and decoupled).
@@ -58,10 +56,10 @@ def sweep_bands(
         sweep_bands([0.01, 0.11], {"coupled": [[0.3, 0.4], [0.32, 0.41]], "decoupled": [[0.3, 0.5], [0.31, 0.52]]}, x_label="λ_var")
     """
     at = _rising(x, log_x)
-    figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, theme=theme, height=height)
+    figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, height=height)
     said = []
     for index, (name, values) in enumerate(curves.items()):
-        style = look.series_style(index, theme)
+        style = look.series_style(index)
         means, lows, highs = _banded(f"curves[{name!r}]", values, at.size)
         add_band(figure, str(name), at, (lows, highs), style, log_y=False)
         figure.add_scatter(
@@ -75,7 +73,7 @@ def sweep_bands(
         )
     if reference is not None:
         label, value = as_pair("reference", reference, "(name, value) of a dashed line")
-        add_reference(figure, label, value, theme=theme)
+        add_reference(figure, label, value)
         said.append(f"the dashed line is {label}, {words.number(value)}")
     ticks = _ticks(at, log_x)
     figure.update_xaxes(
@@ -104,7 +102,6 @@ def heat_map(
     intervals: tuple[Any, Any] | None = None,
     reference: tuple[str, float] | None = None,
     text_format: Format = ".3f",
-    theme: ThemeName = "light",
     height: int = 380,
 ) -> go.Figure:
     """One number per pair of two settings, written in its cell (DWA Fig 5: steps K by radius rho).
@@ -130,15 +127,15 @@ def heat_map(
     low, high = (table, table) if intervals is None else _around(intervals, table)
     label, level = _reference(reference)
     shown = title if level is None else f"{title} ({label}: {level:{text_format}})"
-    figure = look.start_figure(title=shown, x_label=column_label, y_label=row_label, theme=theme, height=height)
+    figure = look.start_figure(title=shown, x_label=column_label, y_label=row_label, height=height)
     text = [["" if np.isnan(value) else f"{value:{text_format}}" for value in row] for row in table]
-    scale, ends = _scale(table, level, theme)
+    scale, ends = _scale(table, level)
     between = "" if intervals is None else "<br>95% interval %{customdata[0]:.3f} to %{customdata[1]:.3f}"
     draw_cells(
         figure, table, text, column_names, row_names, scale=scale, ends=ends, name=value_label, customdata=np.stack([low, high], 2),
-        hover=f"{row_label} %{{y}}, {column_label} %{{x}}: %{{z:.3f}}{between}<extra></extra>", theme=theme,
+        hover=f"{row_label} %{{y}}, {column_label} %{{x}}: %{{z:.3f}}{between}<extra></extra>",
     )  # fmt: skip
-    _mark_missing(figure, table, theme)
+    _mark_missing(figure, table)
     said = _cells_in_words(table, low, high, row_names, column_names, (row_label, column_label), intervals is not None)
     against = f" The reference is {label}, {words.number(level)}." if level is not None else ""
     return look.finish_figure(figure, alt=f"{value_label} by {row_label} and {column_label}: {said}.{against}")
@@ -218,9 +215,9 @@ def _name(value: str) -> str:
         return value
 
 
-def _scale(table: np.ndarray, level: float | None, theme: ThemeName) -> tuple[list[list[Any]], tuple[float, float]]:
+def _scale(table: np.ndarray, level: float | None) -> tuple[list[list[Any]], tuple[float, float]]:
     """Colours and the values they end at. Text must stay readable on them, so no colour is at its full strength."""
-    blue, orange = look.series_style(0, theme).colour, look.series_style(1, theme).colour
+    blue, orange = look.series_style(0).colour, look.series_style(1).colour
     low, high = np.nanmin(table, initial=np.inf), np.nanmax(table, initial=-np.inf)
     if not low <= high:
         low, high = 0.0, 1.0
@@ -232,12 +229,12 @@ def _scale(table: np.ndarray, level: float | None, theme: ThemeName) -> tuple[li
     return [*steps, [1, look.faint(blue, 0.65)]], (level - reach, level + reach)
 
 
-def _mark_missing(figure: go.Figure, table: np.ndarray, theme: ThemeName) -> None:
+def _mark_missing(figure: go.Figure, table: np.ndarray) -> None:
     at = np.argwhere(np.isnan(table))
     if len(at):
         figure.add_scatter(
             x=at[:, 1], y=at[:, 0], mode="text", text=[_MISSING] * len(at), name=_MISSING, hoverinfo="skip", showlegend=False,
-            textfont={"color": look.neutral("quiet", theme), "size": 12},
+            textfont={"color": look.neutral("quiet"), "size": 12},
         )  # fmt: skip
 
 

@@ -3,11 +3,11 @@
 Colours are those of Okabe and Ito, which readers with colour-vision deficiency can tell apart. The two themes use the same list in
 another order, so that every line keeps enough contrast on its background; line dash and marker shape differ as well as colour.
 
-A figure is built in one theme and can be moved to the other by exchanging colour codes one for one (`palette`). The plot widget does
-this in the browser when the reader switches the page from light to dark, without asking Python.
+A figure is built in the light theme. The plot widget moves it to the dark one, in the browser and without asking Python, by exchanging
+colour codes one for one (`palette`).
 
-    figure = start_figure(title="Loss", x_label="step", y_label="loss", theme="light")
-    style = series_style(0, "light")
+    figure = start_figure(title="Loss", x_label="step", y_label="loss")
+    style = series_style(0)
     figure.add_scatter(x=[1, 2], y=[3, 4], name="train", **line_style(style))
     finish_figure(figure, alt="Line chart of ...")
 """
@@ -54,15 +54,15 @@ class SeriesStyle:
 
 
 @checked
-def series_style(index: Annotated[int, within(0)], theme: ThemeName = "light") -> SeriesStyle:
+def series_style(index: Annotated[int, within(0)]) -> SeriesStyle:
     """Colour, dash, marker and bar pattern of series number `index` (from 0; they repeat after seven)."""
     at = index % len(_DASHES)
-    return SeriesStyle(colour=_SERIES[theme][at], dash=_DASHES[at], marker=_MARKERS[at], pattern=_PATTERNS[at])
+    return SeriesStyle(colour=_SERIES["light"][at], dash=_DASHES[at], marker=_MARKERS[at], pattern=_PATTERNS[at])
 
 
-def neutral(name: Literal["background", "text", "quiet", "axis", "grid"], theme: ThemeName = "light") -> str:
+def neutral(name: Literal["background", "text", "quiet", "axis", "grid"]) -> str:
     """The colour of something that is not a series."""
-    return _NEUTRALS[theme][_NEUTRAL_NAMES.index(name)]
+    return _NEUTRALS["light"][_NEUTRAL_NAMES.index(name)]
 
 
 def faint(colour: str, alpha: float) -> str:
@@ -86,10 +86,10 @@ def palette(theme: ThemeName) -> list[str]:
     return list(_SERIES[theme] + _NEUTRALS[theme])
 
 
-def template(theme: ThemeName = "light") -> dict[str, Any]:
-    """The plotly template of a theme, as plain dict."""
-    text, quiet, axis, grid = (neutral(name, theme) for name in ("text", "quiet", "axis", "grid"))
-    background = neutral("background", theme)
+def template() -> dict[str, Any]:
+    """The plotly template of all figures, as plain dict."""
+    text, quiet, axis, grid = (neutral(name) for name in ("text", "quiet", "axis", "grid"))
+    background = neutral("background")
     one_axis = {
         "automargin": True,
         "color": text,
@@ -105,7 +105,7 @@ def template(theme: ThemeName = "light") -> dict[str, Any]:
     }
     layout = {
         "autosize": True,
-        "colorway": list(_SERIES[theme]),
+        "colorway": list(_SERIES["light"]),
         "font": {"color": text, "family": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', Arial, sans-serif", "size": 13},
         "hoverlabel": {"bgcolor": background, "bordercolor": axis, "font": {"color": text}},
         "legend": {"bgcolor": "rgba(0,0,0,0)", "font": {"color": text}, "itemsizing": "constant"},
@@ -128,18 +128,17 @@ def start_figure(
     title: Words,
     x_label: Words,
     y_label: Words,
-    theme: ThemeName = "light",
     height: Annotated[int, within(10, 20_000)] = 360,
 ) -> go.Figure:
-    """An empty figure with title and labelled axes in a theme."""
+    """An empty figure with title and labelled axes."""
     return go.Figure(
         layout={
-            "template": template(theme),
+            "template": template(),
             "title": {"text": title},
             "xaxis": {"title": {"text": x_label}},
             "yaxis": {"title": {"text": y_label}},
             "height": height,
-            "meta": {"theme": theme, "alt": ""},
+            "meta": {"alt": ""},
         }
     )
 

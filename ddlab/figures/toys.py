@@ -14,7 +14,6 @@ from . import alt as words
 from . import theme as look
 from ._check import as_array, as_extent, as_pair, as_series, worded
 from .embedding import as_plane, short
-from .theme import ThemeName
 
 _OUTPUT, _BOUNDARY, _BEST, _CLASSES = "network's output", "where it is 1/2", "best boundary", ("class 0", "class 1")
 _CHOSEN, _BAND, _LEAST = "chosen", "chosen, two standard errors", "least possible"
@@ -32,7 +31,6 @@ def decision_map(
     best_boundary: Any = None,
     extent: tuple[tuple[float, float], tuple[float, float]] | None = None,
     title: str = "What the networks decide, and their samples",
-    theme: ThemeName = "light",
     height: int = 420,
 ) -> go.Figure:
     """The output of a network over the plane, its boundary, and the samples it learned from.
@@ -49,11 +47,9 @@ def decision_map(
     Example:
         decision_map([0, 1], [0, 1], [[0, 1], [0, 1]], points=[[0, 0], [1, 1]], labels=[0, 1], targets=[0.1, 0.9])
     """
-    figure = look.start_figure(
-        title=title, x_label="x, first dimension", y_label="x, second dimension", theme=theme, height=height
-    )
-    blue, orange = look.series_style(0, theme).colour, look.series_style(1, theme).colour
-    text, quiet, background = (look.neutral(name, theme) for name in ("text", "quiet", "background"))
+    figure = look.start_figure(title=title, x_label="x, first dimension", y_label="x, second dimension", height=height)
+    blue, orange = look.series_style(0).colour, look.series_style(1).colour
+    text, quiet, background = (look.neutral(name) for name in ("text", "quiet", "background"))
     shades = [
         [0, look.faint(orange, 0.55)],
         [0.5, look.faint(orange, 0)],
@@ -125,7 +121,6 @@ def setting_curves(
     least: float | None = None,
     title: str = "Error on the original data while networks learn",
     y_label: str = "mean squared error on G",
-    theme: ThemeName = "light",
     height: int = 420,
 ) -> go.Figure:
     """One curve per setting, and the chosen one thick on top of them.
@@ -137,11 +132,11 @@ def setting_curves(
     Example:
         setting_curves([0, 1], {"Σ = 0.1": [0.3, 0.1], "Σ = 1": [0.3, 0.2]}, chosen=("Σ = 0.5", [0.3, 0.15]), least=0.06)
     """
-    figure = look.start_figure(title=title, x_label="update (step)", y_label=y_label, theme=theme, height=height)
+    figure = look.start_figure(title=title, x_label="update (step)", y_label=y_label, height=height)
     series = as_series("curves", curves)
     if len(series) > _MOST_CURVES:
         fail("curves", f"at most {_MOST_CURVES}", len(series))
-    text = look.neutral("text", theme)
+    text = look.neutral("text")
     figure.add_scatter(
         mode="lines",
         name=_BAND,
@@ -152,10 +147,10 @@ def setting_curves(
         showlegend=False,
     )
     for index, name in enumerate(series):
-        figure.add_scatter(name=name, **look.line_style(look.series_style(index, theme), width=1.8))
+        figure.add_scatter(name=name, **look.line_style(look.series_style(index), width=1.8))
     marker = {"symbol": "circle-open", "size": 8, "color": text}
     figure.add_scatter(mode="lines+markers", name=_CHOSEN, line={"color": text, "width": 3.5}, marker=marker)
-    quiet = look.neutral("quiet", theme)
+    quiet = look.neutral("quiet")
     figure.add_scatter(
         mode="lines", name=_LEAST, line={"color": quiet, "dash": "dash", "width": 1.5}, showlegend=least is not None
     )

@@ -20,8 +20,7 @@ from ddlab.figures import (
     sets_on_map,
     sweep_bands,
 )
-from ddlab.figures.theme import THEMES
-from tests.support import refuses
+from tests.support import assert_whole_figure, refuses
 
 GRID: dict[str, Any] = {"row_label": "K", "column_label": "ρ"}
 LABELS = [0, 1, 1, 0]
@@ -33,23 +32,19 @@ def pixels(value: int, count: int = 4) -> np.ndarray:
 
 
 EVERY = {
-    "sweep_bands": lambda theme: sweep_bands([1, 2], {"a": [[1, 2], [2, 3]]}, x_label="x", reference=("r", 1), theme=theme),
-    "heat_map": lambda theme: heat_map([1, 2], [3], [[0.5], [np.nan]], **GRID, reference=("none", 0.4), theme=theme),
-    "heat_map_plain": lambda theme: heat_map([1, 2], [3], [[0.5], [0.7]], **GRID, theme=theme),
-    "sets_on_map": lambda theme: sets_on_map(
-        [[0, 0], [1, 1]], {"a": [[0, 1]], "b": [[1, 0]]}, density=([0, 1], [0, 1], np.eye(2)), theme=theme
+    "sweep_bands": lambda: sweep_bands([1, 2], {"a": [[1, 2], [2, 3]]}, x_label="x", reference=("r", 1)),
+    "heat_map": lambda: heat_map([1, 2], [3], [[0.5], [np.nan]], **GRID, reference=("none", 0.4)),
+    "heat_map_plain": lambda: heat_map([1, 2], [3], [[0.5], [0.7]], **GRID),
+    "sets_on_map": lambda: sets_on_map(
+        [[0, 0], [1, 1]], {"a": [[0, 1]], "b": [[1, 0]]}, density=([0, 1], [0, 1], np.eye(2))
     ),
-    "distances_by_class": lambda theme: distances_by_class(["a", "b"], {"m": [1, 2], "n": [2, 1]}, theme=theme),
+    "distances_by_class": lambda: distances_by_class(["a", "b"], {"m": [1, 2], "n": [2, 1]}),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("name", EVERY)
-def test_every_figure_has_title_labels_alt_text_and_theme(name, theme):
-    figure = EVERY[name](theme)
-    assert figure.layout.title.text and figure.layout.xaxis.title.text and figure.layout.yaxis.title.text
-    assert any(character.isdigit() for character in alt_text(figure)) and alt_text(figure).endswith(".")
-    assert figure.layout.meta["theme"] == theme and all(trace.name for trace in figure.data)
+def test_every_figure_has_title_labels_and_alt_text(name):
+    assert_whole_figure(EVERY[name]())
 
 
 def test_a_sweep_draws_the_mean_and_the_95_percent_interval_of_each_x():

@@ -17,8 +17,7 @@ from ddlab.figures import (
     move_decisions,
     setting_curves,
 )
-from ddlab.figures.theme import THEMES, palette
-from tests.support import refuses
+from tests.support import assert_whole_figure, refuses
 
 MAP: dict[str, Any] = {
     "x": [0.0, 1.0, 2.0], "y": [0.0, 1.0], "outputs": [[0.0, 0.5, 1.0], [0.1, 0.6, 0.9]],
@@ -43,16 +42,10 @@ def values(array: Any) -> list[float]:
     return np.asarray(array, float).round(6).tolist()
 
 
-@pytest.mark.parametrize("theme", THEMES)
-def test_title_labels_alt_text_and_theme(theme) -> None:
+def test_title_labels_and_alt_text() -> None:
     makers = ((decision_map, MAP), (setting_curves, CURVES), (landscape_contours, PLANE), (landscape_relief, PLANE))
     for make, given in makers:
-        figure = make(**given, theme=theme)
-        assert figure.layout.title.text and figure.layout.xaxis.title.text and figure.layout.yaxis.title.text
-        assert alt_text(figure).endswith(".") and any(character.isdigit() for character in alt_text(figure))
-        assert figure.layout.meta["theme"] == theme and all(one.name for one in figure.data)
-        other = set(palette("dark" if theme == "light" else "light")) - set(palette(theme))
-        assert not any(code in str(figure.to_json()) for code in other), "a colour of the other theme"
+        assert_whole_figure(make(**given))
 
 
 def test_a_decision_map_has_classes_by_shape_and_targets_by_colour() -> None:
