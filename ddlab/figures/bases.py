@@ -75,7 +75,6 @@ def spectrum_curve(
 def reconstruction_error_curve(
     curves: Mapping[str, Any],
     *,
-    chosen: Annotated[int, within(1, 10**9)] | None = None,
     references: Named | None = None,
     title: str = "What the first U bases leave",
     x_label: str = "bases U (number)",
@@ -88,11 +87,10 @@ def reconstruction_error_curve(
 
     Args:
         curves: name -> errors [k], entry U - 1 that of the first U bases; of any lengths.
-        chosen: a U that is marked on every curve; on shorter ones their end.
         references: name -> error above 0, as dashed lines: what scaling alone leaves, or another number of bases.
 
     Example:
-        reconstruction_error_curve({"training": [0.5, 0.2, 0.1], "held-out": [0.6, 0.3, 0.2]}, chosen=2)
+        reconstruction_error_curve({"training": [0.5, 0.2, 0.1], "held-out": [0.6, 0.3, 0.2]})
     """
     figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, height=height)
     said: list[str] = []
@@ -103,14 +101,7 @@ def reconstruction_error_curve(
         style = look.series_style(index)
         shown = np.where(values > _LEAST_ERROR, values, np.nan)[kept]
         figure.add_scatter(x=kept + 1, y=shown, name=name, **look.line_style(style, markers=values.size == 1))
-        here = "" if chosen is None else f", {words.number(values[min(chosen, values.size) - 1])} at {chosen}"
-        said.append(f"{name} {words.course(values)} with {values.size}{here}")
-        if chosen is not None:
-            at = min(chosen, values.size)
-            _mark(figure, f"U = {chosen}", at, values[at - 1], style.marker, style.colour, first=index == 0)
-    if chosen is not None:
-        line = {"color": look.neutral("quiet"), "dash": "dot", "width": 1.5}
-        figure.add_vline(x=chosen, line=line, layer="below")
+        said.append(f"{name} {words.course(values)} with {values.size}")
     levels = _add_references(figure, references)
     _logarithmic(figure)
     return look.finish_figure(figure, alt=f"{y_label} over {x_label}, both logarithmic: {'; '.join(said)}.{levels}")

@@ -9,10 +9,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from ..core.boundary import checked
-from ..core.errors import check_instance, fail
 from . import alt as words
 from . import theme as look
-from ._check import as_array, as_pair, as_series, as_steps
+from ._check import as_series, as_steps
 
 # More points than pixels only cost time in the browser.
 _MOST_POINTS = 2000
@@ -28,7 +27,6 @@ def loss_curves(
     y_label: str = "loss",
     log_y: bool = False,
     height: int = 360,
-    bands: Mapping[str, tuple[Any, Any]] | None = None,
 ) -> go.Figure:
     """Named curves over steps.
 
@@ -36,7 +34,6 @@ def loss_curves(
         series: name -> values [steps]; curves may be shorter than `steps`, as while a run is going on.
         steps: x values [steps]; default 1, 2, ...
         log_y: logarithmic y axis; values that are not above zero leave a hole.
-        bands: name -> (lower, upper) [steps], drawn as a faint band behind the curve of that name.
 
     Example:
         loss_curves({"cross-entropy": [2.3, 1.1, 0.4], "BN variance gap": [9.0, 4.0, 3.1]}, log_y=True)
@@ -44,12 +41,9 @@ def loss_curves(
     curves = as_series("series", series)
     longest = max(curve.size for curve in curves.values())
     x = as_steps(steps, longest)
-    bands = {} if bands is None else check_instance("bands", bands, Mapping, "a mapping of name to (lower, upper)")
     figure = _start(title, x_label, y_label, height, log_y)
     for index, (name, curve) in enumerate(curves.items()):
         style = look.series_style(index)
-        if name in bands:
-            add_band(figure, name, x, bands[name], style, log_y)
         kept = _thin(curve.size)
         # One point draws no line: show it as a marker.
         shape = look.line_style(style, markers=curve.size <= 12)
@@ -87,15 +81,10 @@ def _thin(length: int) -> np.ndarray:
     return np.unique(np.linspace(0, length - 1, _MOST_POINTS).round().astype(int))
 
 
-def add_band(figure: go.Figure, name: str, x: np.ndarray, band: Any, style: Any, log_y: bool) -> None:
+def add_band(figure: go.Figure, name: str, x: np.ndarray, low: np.ndarray, high: np.ndarray, style: Any) -> None:
     """A faint band between a lower and an upper curve, to be drawn before the curve itself."""
-    edges = as_pair(f"bands[{name!r}]", band, "a lower and an upper curve")
-    low, high = (as_array(f"bands[{name!r}]", edge) for edge in edges)
-    if low.shape != high.shape or low.size > x.size:
-        fail(f"bands[{name!r}]", "a lower and an upper curve of one length, not longer than steps", low)
-    around = x[: low.size]
     figure.add_scatter(
-        x=np.concatenate([around, around[::-1]]), y=_positive(np.concatenate([high, low[::-1]]), log_y),
+        x=np.concatenate([x, x[::-1]]), y=np.concatenate([high, low[::-1]]),
         fill="toself", fillcolor=look.faint(style.colour, 0.18), line={"width": 0}, mode="lines",
         name=f"{name}, interval", showlegend=False, hoverinfo="skip",
     )  # fmt: skip

@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from ..core.boundary import checked
-from ..core.errors import DDLabError, check_choice, check_number, fail
+from ..core.errors import DDLabError, check_number, fail
 from . import alt as words
 from . import theme as look
 from ._check import Named, Share, as_array, as_extent, as_names
@@ -29,7 +29,6 @@ def embedding_map(
     real_classes: Sequence[str],
     distilled_classes: Sequence[str],
     density: tuple[Any, Any, Any] | None = None,
-    chosen: int | None = None,
     extent: tuple[tuple[float, float], tuple[float, float]] | None = None,
     title: str = "Real and distilled images",
     x_label: str = "map, first axis",
@@ -44,16 +43,12 @@ def embedding_map(
         real_classes: the class of each real point, in words. distilled_classes: of each distilled one.
         density: (x, y, rank) as `ddlab.evaluation.embeddings.density` gives them, for contours around the densest 90,
             60 and 30% of the points.
-        chosen: the index of a distilled point to be drawn with a ring.
         extent: (low, high) of both axes, so that the map stands still while points move; default: what the points need.
 
     Example:
         embedding_map([[0, 0], [1, 0]], [[0.9, 0.1]], covered=[False, True], real_classes=["a", "b"], distilled_classes=["b"])
     """
     points, names, moving, alt = _points(real, distilled, covered, real_classes, distilled_classes)
-    count = len(moving[DISTILLED]["x"])
-    if chosen is not None:
-        check_choice("chosen", chosen, range(count))
     figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, height=height)
     quiet, text = look.neutral("axis"), look.neutral("text")
     if density is not None:
@@ -68,10 +63,9 @@ def embedding_map(
         )  # fmt: skip
     add_class_names(figure, points, names, extent)
     orange = look.series_style(1).colour
-    widths = [3.5 if index == chosen else 1.2 for index in range(count)]
     figure.add_scatter(
         **moving[DISTILLED], mode="markers+text", name=DISTILLED, cliponaxis=False,
-        marker={"symbol": "diamond", "color": orange, "size": 15, "line": {"color": text, "width": widths}},
+        marker={"symbol": "diamond", "color": orange, "size": 15, "line": {"color": text, "width": 1.2}},
         textposition="top center", textfont={"size": 13, "color": text}, hovertemplate="%{text}<extra>distilled</extra>",
     )  # fmt: skip
     look.legend_below(figure)

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import numpy as np
 import plotly.graph_objects as go
 
-from ..core.boundary import among, checked, within
+from ..core.boundary import checked, within
 from ..core.errors import DDLabError, fail
 from . import theme as look
 from ._check import Scale, as_names
@@ -55,9 +55,8 @@ def encode_grid(
     row_labels: Sequence[str] | None = None,
     column_labels: Sequence[str] | None = None,
     gap: int = 2,
-    format: Annotated[str, among("png", "jpeg")] = "png",
 ) -> bytes:
-    """A grid of images as PNG bytes (level 1), or as JPEG bytes for display only (smaller, lossy, white gaps).
+    """A grid of images as PNG bytes (level 1).
 
     Args:
         images: see `as_pixels`; filled row by row.
@@ -66,8 +65,7 @@ def encode_grid(
         row_labels, column_labels: text left of the rows and above the columns.
         gap: see-through pixels between images.
     """
-    canvas = compose_grid(images, columns, scale, row_labels=row_labels, column_labels=column_labels, gap=gap)
-    return _encode_jpeg(canvas) if format == "jpeg" else encode_png(canvas)
+    return encode_png(compose_grid(images, columns, scale, row_labels=row_labels, column_labels=column_labels, gap=gap))
 
 
 @checked
@@ -246,15 +244,3 @@ def _draw_labels(canvas: np.ndarray, labels: list[str], places: Sequence[tuple[f
             raise DDLabError(f"the label {label!r} must fit the grid; given images too small for it.")
         canvas[y0:y1, x0:x1, :3] = _LABEL_GREY
         canvas[y0:y1, x0:x1, 3] = np.asarray(mask)[y0 - top : y1 - top, x0 - left : x1 - left]
-
-
-def _encode_jpeg(canvas: np.ndarray) -> bytes:
-    import io
-
-    from PIL import Image
-
-    alpha = canvas[..., 3:].astype(np.uint16)
-    flat = ((canvas[..., :3] * alpha + 255 * (255 - alpha)) // 255).astype(np.uint8)
-    stream = io.BytesIO()
-    Image.fromarray(flat).save(stream, "JPEG", quality=90)
-    return stream.getvalue()

@@ -16,7 +16,7 @@ from ..core.errors import DDLabError, check_number, fail
 from ..core.interval import interval as students_interval
 from . import alt as words
 from . import theme as look
-from ._check import Format, Named, Words, as_array, as_names, as_pair, worded
+from ._check import Format, Named, Words, as_array, as_names, as_pair
 from .comparison import add_reference
 from .curves import add_band
 from .labels import draw_cells
@@ -61,7 +61,7 @@ def sweep_bands(
     for index, (name, values) in enumerate(curves.items()):
         style = look.series_style(index)
         means, lows, highs = _banded(f"curves[{name!r}]", values, at.size)
-        add_band(figure, str(name), at, (lows, highs), style, log_y=False)
+        add_band(figure, str(name), at, lows, highs, style)
         figure.add_scatter(
             x=at, y=means, name=str(name), customdata=np.stack([lows, highs], 1), **look.line_style(style, markers=True),
             hovertemplate=f"%{{x}}: %{{y:.3f}}<br>{interval} %{{customdata[0]:.3f}} to %{{customdata[1]:.3f}}<extra>{name}</extra>",
@@ -99,46 +99,33 @@ def heat_map(
     column_label: Words,
     title: str = "Accuracy over two settings",
     value_label: Words = "test accuracy (fraction)",
-    intervals: tuple[Any, Any] | None = None,
-    reference: tuple[str, float] | None = None,
     text_format: Format = ".3f",
-    height: int = 380,
 ) -> go.Figure:
-    """One number per pair of two settings, written in its cell (DWA Fig 5: steps K by radius rho).
-
-    With a reference the shade tells what is above it (blue) from what is below it (orange), the deeper the farther; without one
-    deeper means larger.
+    """One number per pair of two settings, written in its cell (DWA Fig 5: steps K by radius rho); a deeper shade means larger.
 
     Args:
         rows, columns: the values of the two settings, first row at the bottom. values: [rows, columns]; NaN: not run.
-        intervals: (lows, highs) [rows, columns] each, around the values, shown on hover and for the best and worst in the alt text.
-        reference: (name, value), such as the accuracy without what is varied; it stands in the title.
 
     Raises:
-        DDLabError: tables of another shape, values that are infinite, or intervals that do not enclose them.
+        DDLabError: tables of another shape, or values that are infinite.
 
     Example:
-        heat_map([4, 12], [0.005, 0.015], [[0.38, 0.39], [0.39, 0.40]], row_label="K", column_label="ρ", reference=("none", 0.31))
+        heat_map([4, 12], [0.005, 0.015], [[0.38, 0.39], [0.39, 0.40]], row_label="K", column_label="ρ")
     """
     table = _finite("values", values)
     shape = table.shape
     row_names = [_name(row) for row in as_names("rows", rows, shape[0])]
     column_names = [_name(column) for column in as_names("columns", columns, shape[1])]
-    low, high = (table, table) if intervals is None else _around(intervals, table)
-    label, level = _reference(reference)
-    shown = title if level is None else f"{title} ({label}: {level:{text_format}})"
-    figure = look.start_figure(title=shown, x_label=column_label, y_label=row_label, height=height)
+    figure = look.start_figure(title=title, x_label=column_label, y_label=row_label, height=380)
     text = [["" if np.isnan(value) else f"{value:{text_format}}" for value in row] for row in table]
-    scale, ends = _scale(table, level)
-    between = "" if intervals is None else "<br>95% interval %{customdata[0]:.3f} to %{customdata[1]:.3f}"
+    scale, ends = _scale(table)
     draw_cells(
-        figure, table, text, column_names, row_names, scale=scale, ends=ends, name=value_label, customdata=np.stack([low, high], 2),
-        hover=f"{row_label} %{{y}}, {column_label} %{{x}}: %{{z:.3f}}{between}<extra></extra>",
+        figure, table, text, column_names, row_names, scale=scale, ends=ends, name=value_label,
+        hover=f"{row_label} %{{y}}, {column_label} %{{x}}: %{{z:.3f}}<extra></extra>",
     )  # fmt: skip
     _mark_missing(figure, table)
-    said = _cells_in_words(table, low, high, row_names, column_names, (row_label, column_label), intervals is not None)
-    against = f" The reference is {label}, {words.number(level)}." if level is not None else ""
-    return look.finish_figure(figure, alt=f"{value_label} by {row_label} and {column_label}: {said}.{against}")
+    said = _cells_in_words(table, row_names, column_names, (row_label, column_label))
+    return look.finish_figure(figure, alt=f"{value_label} by {row_label} and {column_label}: {said}.")
 
 
 def _rising(x: Any, log_x: bool) -> np.ndarray:
@@ -188,25 +175,6 @@ def _finite(argument: str, value: Any) -> np.ndarray:
     return table
 
 
-def _around(intervals: Any, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    pair = as_pair("intervals", intervals, "(lows, highs), each like values")
-    low, high = (_finite("intervals", end) for end in pair)
-    known = ~np.isnan(table)
-    if low.shape != table.shape or high.shape != table.shape:
-        fail("intervals", f"(lows, highs) of shape {list(table.shape)}", low if low.shape != table.shape else high)
-    # NaN around a known value: one seed has no interval.
-    if (low[known] > table[known]).any() or (high[known] < table[known]).any():
-        fail("intervals", "(lows, highs) that enclose the values", pair)
-    return low, high
-
-
-def _reference(reference: Any) -> tuple[str, float | None]:
-    if reference is None:
-        return "", None
-    label, level = as_pair("reference", reference, "(name, value)")
-    return worded("the name in reference", label), check_number("the value in reference", level)
-
-
 def _name(value: str) -> str:
     """A setting as it stands at the axis; text, so that unequal steps take equal room."""
     try:
@@ -215,18 +183,14 @@ def _name(value: str) -> str:
         return value
 
 
-def _scale(table: np.ndarray, level: float | None) -> tuple[list[list[Any]], tuple[float, float]]:
+def _scale(table: np.ndarray) -> tuple[list[list[Any]], tuple[float, float]]:
     """Colours and the values they end at. Text must stay readable on them, so no colour is at its full strength."""
-    blue, orange = look.series_style(0).colour, look.series_style(1).colour
+    blue = look.series_style(0).colour
     low, high = np.nanmin(table, initial=np.inf), np.nanmax(table, initial=-np.inf)
     if not low <= high:
         low, high = 0.0, 1.0
-    if level is None:
-        margin = 0.0 if high > low else max(abs(high), 1.0)
-        return [[0, look.faint(blue, 0.06)], [1, look.faint(blue, 0.6)]], (float(low) - margin, float(high) + margin)
-    reach = max(high - level, level - low, 1e-12)
-    steps = [[0, look.faint(orange, 0.65)], [0.5, look.faint(orange, 0)], [0.5, look.faint(blue, 0)]]
-    return [*steps, [1, look.faint(blue, 0.65)]], (level - reach, level + reach)
+    margin = 0.0 if high > low else max(abs(high), 1.0)
+    return [[0, look.faint(blue, 0.06)], [1, look.faint(blue, 0.6)]], (float(low) - margin, float(high) + margin)
 
 
 def _mark_missing(figure: go.Figure, table: np.ndarray) -> None:
@@ -238,13 +202,9 @@ def _mark_missing(figure: go.Figure, table: np.ndarray) -> None:
         )  # fmt: skip
 
 
-def _cells_in_words(
-    table: np.ndarray, low: np.ndarray, high: np.ndarray, rows: list[str], columns: list[str], labels: tuple[str, str],
-    intervals: bool,
-) -> str:  # fmt: skip
+def _cells_in_words(table: np.ndarray, rows: list[str], columns: list[str], labels: tuple[str, str]) -> str:
     def cell(row: int, column: int) -> str:
-        between = f" ({words.number(low[row, column])} to {words.number(high[row, column])})" if intervals else ""
-        return f"{words.number(table[row, column])}{between} at {labels[0]} {rows[row]}, {labels[1]} {columns[column]}"
+        return f"{words.number(table[row, column])} at {labels[0]} {rows[row]}, {labels[1]} {columns[column]}"
 
     known = int((~np.isnan(table)).sum())
     missing = f"; {table.size - known} cells were not run" if known < table.size else ""

@@ -21,7 +21,7 @@ from tests.support import assert_whole_figure, refuses
 EVERY = {
     "spectrum_curve": lambda: spectrum_curve({"a": [4, 2, 1], "b": [3, 0, 0]}),
     "reconstruction_error_curve": lambda: reconstruction_error_curve(
-        {"a": [0.5, 0.2], "b": [0.6, 0.3]}, chosen=2, references={"scaling alone": 0.1}
+        {"a": [0.5, 0.2], "b": [0.6, 0.3]}, references={"scaling alone": 0.1}
     ),
     "storage_bill": lambda: storage_bill({"a": Factorised().bill(114)}, budget=("100 images", 307200)),
 }  # fmt: skip
@@ -65,18 +65,11 @@ def test_long_curves_keep_their_ends_and_their_first_points():
         np.testing.assert_allclose(np.asarray(y, float), values[np.asarray(x, int) - 1])
 
 
-def test_the_chosen_number_is_marked_on_every_curve():
-    figure = reconstruction_error_curve({"a": [0.5, 0.25, 0.125], "b": [0.75]}, chosen=2, references={"scaling": 0.1})
-    marks = [one for one in figure.data if one.name == "U = 2"]
-    assert [(mark.x[0], mark.y[0]) for mark in marks] == [(2, 0.25), (1, 0.75)]
-    assert len({mark.marker.symbol for mark in marks}) == 2
-    upright = [shape for shape in figure.layout.shapes if shape.x0 == shape.x1]
-    level = [shape for shape in figure.layout.shapes if shape.y0 == shape.y1]
-    assert upright[0].x0 == 2 and level[0].y0 == 0.1
-    assert figure.layout.annotations[0].y == -1, (
-        "on a logarithmic axis a line stands at its value, words at its logarithm"
-    )
-    assert "a falls from 0.5 to 0.125 with 3, 0.25 at 2" in alt_text(figure)
+def test_references_are_dashed_lines_with_their_words() -> None:
+    figure = reconstruction_error_curve({"a": [0.5, 0.25, 0.125], "b": [0.75]}, references={"scaling": 0.1})
+    assert [shape.y0 for shape in figure.layout.shapes] == [0.1]
+    assert figure.layout.annotations[0].y == -1, "a line stands at its value, words at its logarithm"
+    assert "a falls from 0.5 to 0.125 with 3" in alt_text(figure)
     assert alt_text(figure).endswith("Dashed lines: scaling 0.1.")
 
 

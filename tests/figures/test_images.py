@@ -68,11 +68,6 @@ def test_labels_take_room_outside_the_images():
     assert labelled[: -plain.shape[0], :, 3].any() and labelled[:, : -plain.shape[1], 3].any()
 
 
-def test_jpeg_is_for_display():
-    encoded = encode_grid(random_images(4, 8, 8), format="jpeg")
-    assert encoded[:2] == b"\xff\xd8" and decoded(encoded).shape[2] == 3
-
-
 def test_figure_holds_the_same_pixels():
     images = random_images(6, 8, 8)
     figure = image_grid(images, 3, title="Six images", row_labels=["a", "b"], column_labels=["1", "2", "3"], scale=2)

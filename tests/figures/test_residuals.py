@@ -83,7 +83,6 @@ def test_a_table_of_merge_ratios_with_and_without_small_stages():
         values,
         row_label="α",
         column_label="sizes",
-        intervals=(values - 0.1, values + 0.1),
         text_format=".1f",
     )
     assert [list(row) for row in figure.data[0].text] == [["", "47.4"], ["", "45.7"], ["46.4", "46.2"]]

@@ -33,7 +33,7 @@ def pixels(value: int, count: int = 4) -> np.ndarray:
 
 EVERY = {
     "sweep_bands": lambda: sweep_bands([1, 2], {"a": [[1, 2], [2, 3]]}, x_label="x", reference=("r", 1)),
-    "heat_map": lambda: heat_map([1, 2], [3], [[0.5], [np.nan]], **GRID, reference=("none", 0.4)),
+    "heat_map": lambda: heat_map([1, 2], [3], [[0.5], [np.nan]], **GRID),
     "heat_map_plain": lambda: heat_map([1, 2], [3], [[0.5], [0.7]], **GRID),
     "sets_on_map": lambda: sets_on_map(
         [[0, 0], [1, 1]], {"a": [[0, 1]], "b": [[1, 0]]}, density=([0, 1], [0, 1], np.eye(2))
@@ -91,25 +91,6 @@ def test_cells_carry_their_numbers_and_missing_ones_say_so():
     said = "3 numbers, the largest 0.75 at K 12, ρ 0.015, the smallest 0.25 at K 4, ρ 0.005; 1 cells were not run."
     assert said in alt_text(figure)
     assert "null" in cells.to_json() or np.isnan(np.asarray(cells.z)[0, 1])
-
-
-def test_the_reference_is_the_middle_of_the_scale_and_stands_in_the_title():
-    figure = heat_map([1], [1, 2], [[0.30, 0.46]], **GRID, reference=("without adjustment", 0.4))
-    cells = figure.data[0]
-    assert (cells.zmin + cells.zmax) / 2 == pytest.approx(0.4) and cells.zmin <= 0.30 and cells.zmax >= 0.46
-    assert "(without adjustment: 0.400)" in figure.layout.title.text
-    assert "The reference is without adjustment, 0.4." in alt_text(figure)
-    low, high = cells.colorscale[0][1], cells.colorscale[-1][1]
-    assert low[:7] == "#D55E00" and high[:7] == "#0072B2", "orange below, blue above"
-    plain = heat_map([1], [1, 2], [[0.30, 0.46]], **GRID).data[0]
-    assert (plain.zmin, plain.zmax) == (0.30, 0.46) and len({colour[:7] for _, colour in plain.colorscale}) == 1
-
-
-def test_intervals_of_cells_are_on_hover_and_in_words():
-    figure = heat_map([1], [1, 2], [[0.3, 0.5]], **GRID, intervals=([[0.2, 0.4]], [[0.35, 0.55]]))
-    np.testing.assert_array_equal(figure.data[0].customdata, [[[0.2, 0.35], [0.4, 0.55]]])
-    assert "customdata[0]" in figure.data[0].hovertemplate
-    assert "the largest 0.5 (0.4 to 0.55) at K 1, ρ 2" in alt_text(figure)
 
 
 def test_rows_of_settings_rise_and_rows_of_a_table_fall():
@@ -176,10 +157,6 @@ def test_one_class_is_a_figure():
         (lambda: heat_map([1, 2], [1], [[1]], **GRID), "rows must be"),
         (lambda: heat_map([1], [1], [[np.inf]], **GRID), "values must be"),
         (lambda: heat_map([1], [1], [1], **GRID), "values must be"),
-        (lambda: heat_map([1], [1], [[1]], **GRID, intervals=([[2]], [[3]])), "intervals must be"),
-        (lambda: heat_map([1], [1], [[1]], **GRID, intervals=([[0]], [[0.5]])), "intervals must be"),
-        (lambda: heat_map([1], [1], [[1]], **GRID, intervals=([[0, 1]], [[3]])), "intervals must be"),
-        (lambda: heat_map([1], [1], [[1]], **GRID, reference=("a", "b")), "the value in reference must be"),  # type: ignore[arg-type]
         (lambda: heat_map([1], [1], [[1]], row_label="", column_label="b"), "row_label must be"),
         (lambda: sets_on_map([[0, 0]], {}), "sets must be"),
         (lambda: sets_on_map([[0, 0]], {"a": [[0, 0, 0]]}), "sets['a'] must be"),
