@@ -16,16 +16,16 @@ ROOMS = {
     "ddlab/data": 2067,
     "ddlab/networks": 1563,
     "ddlab/distilled": 1549,
-    "ddlab/runs": 1431,
+    "ddlab/runs": 1409,
     "ddlab/training": 3605,
     "ddlab/methods": 7039,
     "ddlab/evaluation": 1711,
     "ddlab/theory": 1380,
     "ddlab/records": 98,
-    "ddlab/figures": 2712,
+    "ddlab/figures": 2581,
     "ddlab/explorers": 2705,
-    "ddlab/lessons": 7596,
-    "tests": 28567,
+    "ddlab/lessons": 7599,
+    "tests": 28457,
 }
 
 

@@ -261,9 +261,10 @@ def sentence(world: World, settings: Settings, known: Known) -> str:
     means = {name: mean(frame, settings) for name, frame in frames.items() if frame is not None}
     if len(means) < len(frames):
         return f"{words}step {step} is not computed yet."
-    (_, chosen), *others = (means | world.levels(settings)).items()
+    real = {name: level for name, level in world.levels(settings).items() if name == "real"}
+    (_, chosen), *others = (means | real).items()
     beside = ", ".join(f"{name} {level:.2f}" for name, level in others)
-    return f"{words}after step {step} the {settings.measure} is {chosen:.2f} {unit}, mean of all classes; {beside}."
+    return f"{words}after step {step} the {settings.measure} is {chosen:.2f} {unit}; {beside}."
 
 
 def merges_harm(world: World, settings: Settings, known: Known) -> bool:
@@ -295,5 +296,7 @@ ResidualLab = Lab(
         Tabs(("What is left", Chart(curve_data, curves, cursor=step_on_show)), ("Students", students.view)),
     ],
     sentence=sentence,
-    quest=Quest(f"Make a merge harm: the last one is to raise the teacher's loss by {HARM:g} nats.", merges_harm),
+    quest=Quest(
+        f"Find settings in which the last merge raises the teacher's loss by {HARM:g} nats or more.", merges_harm
+    ),
 )

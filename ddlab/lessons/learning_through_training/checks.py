@@ -64,7 +64,7 @@ def check_shortcut(answer: Any) -> tuple[bool, str]:
     if torch.allclose(given, found[0], atol=1e-5):
         return (
             True,
-            "The memory of one step instead of N; the images no longer know what they do to the steps before the last.",
+            "The memory of one step instead of N; the images no longer learn what they do to the steps before the last.",
         )
     if torch.allclose(given, found[1], atol=1e-5):
         return False, "These are the images of distil itself: nothing is cut."

@@ -61,7 +61,7 @@ def check_floor(answer: Any) -> tuple[bool, str]:
         if np.allclose(given, wrong, rtol=1e-6, atol=1e-12):
             return False, hint
     if np.allclose(given, wanted, rtol=1e-6, atol=0):
-        return True, "Spread and batch set the floor; the rate (1 - eta)^2 does not know them."
+        return True, "Spread and batch set the floor; the rate (1 - eta)^2 does not depend on them."
     return False, "Once it rests, f = (1 - eta)^2 f + eta^2 V, with V = (S^2 + 1/4) / batch."
 
 

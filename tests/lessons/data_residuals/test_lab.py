@@ -134,7 +134,7 @@ def test_what_is_shown_is_that_of_the_runs(lab: Laboratory, data: ImageData, tea
     assert lab.sentence.startswith(
         f"α = 0.3, 2 merges, 12 steps: after step {step} the distance to the patch is {far(0.3, step):.2f}"
     )
-    assert f" pixel values, mean of all classes; without residual {far(1.0, step):.2f}, patch 0.00" in lab.sentence
+    assert f" pixel values; without residual {far(1.0, step):.2f}, real " in lab.sentence
     images = {"patch": patches[2]} | {f"alpha {alpha:g}": runs[alpha][step][2] for alpha in sorted(runs)}
     assert bytes(lab.widget(labs.ratios_strip).value) == strip(images, (16, 16), chosen="alpha 0.3")
     assert "alpha 0.3 is framed." in lab.widget(labs.ratios_strip).alt and lab.widget(labs.curves).cursor == step
