@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 from ..core import errors
 from ..core.parameters import Parameters, parameter
@@ -103,6 +103,3 @@ def same_shape(argument: str, configs: Any) -> tuple[ToyConfig, ...]:
                 shared = getattr(configs[0], name)
                 errors.fail(f"{name} in {argument}", f"the same in all of them, {shared}", getattr(config, name))
     return tuple(configs)
-
-
-Configs = Annotated[Sequence[ToyConfig], same_shape]

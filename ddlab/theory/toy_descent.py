@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import numpy as np
 import torch
 from torch import Tensor
 
 from ..core import errors
-from ..core.boundary import checked, filled, within
-from ._check import bounded, fractions
-from .toy_network import MOST_NUMBERS, ToyNetworks
+from .toy_network import ToyNetworks
 
 Array = np.ndarray
 
 
-@checked
 def stochastic_descent(
     start: ToyNetworks,
     points: Tensor,
@@ -38,20 +33,15 @@ def stochastic_descent(
         Frames [frames, ...]: the start, every `record_every`-th step and the last: those of `recorded_steps`.
 
     Raises:
-        DDLabError: shapes that do not fit, values outside these ranges, weights that leave what the dtype can hold.
+        DDLabError: weights that leave what the dtype can hold.
     """
-    _check_samples(points, targets, start, ["steps", *start.block, start.inputs])
     steps, block = len(points), start.block
     kept = recorded_steps(steps, record_every)
-    _check_frames(len(kept), start)
     runs = block.numel()
     # Runs last; the bias is one more input, always 1.
     inputs = torch.cat([points, torch.ones_like(points[..., :1])], -1).reshape(steps, runs, -1).mT.contiguous()
     wanted = targets.detach().reshape(steps, runs).contiguous().cpu().numpy()
-    rate, keep = (
-        _per_run(name, value, block, points.dtype, high)
-        for name, value, high in (("learning_rate", learning_rate, 10), ("momentum", momentum, 0.9999))
-    )
+    rate, keep = (_per_run(value, block, points.dtype) for value in (learning_rate, momentum))
     weights = torch.cat([start.hidden_weight, start.hidden_bias[..., None], start.output_weight[..., None]], -1)
     weights = weights.detach().reshape(runs, start.units, -1).permute(2, 1, 0).cpu().numpy()
     bias = start.output_bias.detach().reshape(runs).cpu().numpy()
@@ -100,7 +90,6 @@ def _descend(
     return frames, biases
 
 
-@checked
 def expected_descent(
     start: ToyNetworks,
     points: Tensor,
@@ -121,10 +110,7 @@ def expected_descent(
     Returns:
         Frames [frames, ...] as `stochastic_descent` gives.
     """
-    _check_samples(points, targets, start, [*start.block, "n", start.inputs])
     kept = recorded_steps(steps, record_every)
-    _check_frames(len(kept), start)
-    _check_frames(points.shape[-2], start)
     block, (runs, units) = start.block, (start.block.numel(), start.units)
     inputs = torch.cat([points, torch.ones_like(points[..., :1])], -1).detach().reshape(runs, -1, start.inputs + 1)
     wanted = targets.detach().reshape(runs, 1, -1)
@@ -135,10 +121,7 @@ def expected_descent(
         start.output_weight.detach().reshape(runs, units).clone(),
         start.output_bias.detach().reshape(runs).clone(),
     )
-    rate, keep = (
-        torch.from_numpy(_per_run(name, value, block, points.dtype, high))
-        for name, value, high in (("learning_rate", learning_rate, 10), ("momentum", momentum, 0.9999))
-    )
+    rate, keep = (torch.from_numpy(_per_run(value, block, points.dtype)) for value in (learning_rate, momentum))
     with torch.no_grad():
         frames = _descend_expected(hidden, output, bias, inputs, wanted, rate, keep, kept)
     hidden, output, bias = (torch.stack(part).unflatten(1, block) for part in frames)
@@ -178,8 +161,7 @@ def _descend_expected(
     return frames
 
 
-@checked
-def recorded_steps(steps: Annotated[int, within(1, 10**6)], record_every: Annotated[int, within(1)]) -> list[int]:
+def recorded_steps(steps: int, record_every: int) -> list[int]:
     """The steps whose weights are kept: 0, record_every, 2 record_every, ..., and the last."""
     return [*range(0, steps, record_every), steps]
 
@@ -192,25 +174,8 @@ def _frames(hidden: Tensor, hidden_bias: Tensor, output: Tensor, bias: Tensor) -
     return ToyNetworks(hidden_weight=hidden, hidden_bias=hidden_bias, output_weight=output, output_bias=bias)
 
 
-def _per_run(argument: str, value: float | Tensor, block: torch.Size, dtype: torch.dtype, high: float) -> Array:
+def _per_run(value: float | Tensor, block: torch.Size, dtype: torch.dtype) -> Array:
     """One number per run, [runs]."""
     if isinstance(value, Tensor):
-        each = errors.check_tensor(argument, value, shape=block, floating=True).detach()
-        for end in (each.min(), each.max()):
-            errors.check_number(argument, float(end), 0, high)
-        return each.to("cpu", dtype).reshape(-1).numpy()
-    return torch.full((block.numel(),), errors.check_number(argument, value, 0, high), dtype=dtype).numpy()
-
-
-def _check_samples(points: Tensor, targets: Tensor, start: ToyNetworks, shape: list[int | str]) -> None:
-    dtype = start.hidden_weight.dtype
-    bounded("points", filled("points", errors.check_tensor("points", points, shape=shape, dtype=dtype)))
-    fractions("targets", errors.check_tensor("targets", targets, shape=points.shape[:-1], dtype=dtype))
-
-
-def _check_frames(frames: int, start: ToyNetworks) -> None:
-    numbers = frames * start.block.numel() * start.units * (start.inputs + 2)
-    if numbers > MOST_NUMBERS:
-        errors.fail(
-            "the frames", f"of at most {MOST_NUMBERS:.0e} weights together (choose a larger record_every)", numbers
-        )
+        return value.detach().to("cpu", dtype).reshape(-1).numpy()
+    return torch.full((block.numel(),), value, dtype=dtype).numpy()

@@ -33,19 +33,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ..core import errors, randomness
-from ..core.boundary import check_fields, checked, floats, integers
-from ._check import Points, Ratio, fractions
 from .gaussian_mixture import posterior, spread_points
-from .toy_config import TEACHERS, Configs, ToyConfig, same_shape
+from .toy_config import TEACHERS, ToyConfig, same_shape
 from .toy_descent import expected_descent, recorded_steps, stochastic_descent
-from .toy_network import MOST_NUMBERS, ToyNetworks, initial_toys, toy_outputs
+from .toy_network import ToyNetworks, initial_toys, toy_outputs
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -58,15 +56,12 @@ class ToyRuns:
         networks: [frames, settings, seeds].
     """
 
-    configs: Annotated[tuple[ToyConfig, ...], same_shape]
-    steps: Annotated[Tensor, integers("frames")]
+    configs: tuple[ToyConfig, ...]
+    steps: Tensor
     networks: ToyNetworks
 
-    def __post_init__(self) -> None:
-        check_fields(self)
-        wanted = (len(self.steps), len(self.configs), self.configs[0].seeds)
-        if self.networks.block != wanted:
-            errors.fail("networks", f"in a block of {list(wanted)}", list(self.networks.block))
+
+MOST_NUMBERS = 2 * 10**8  # coordinates of all samples: 0.8 GB in float32
 
 
 class ToyValidation(NamedTuple):
@@ -87,29 +82,22 @@ class DistilledSamples(NamedTuple):
     targets: Tensor
 
 
-@checked
-def distilled_targets(
-    labels: Annotated[Tensor, floats("..."), fractions],
-    teacher: Annotated[Tensor, floats("..."), fractions],
-    relabelling: Ratio,
-) -> Tensor:
+def distilled_targets(labels: Tensor, teacher: Tensor, relabelling: float) -> Tensor:
     r"""y' = rho f*(x) + (1 - rho) y (section 3.2).
 
     Args:
         labels: y, in [0, 1], [...]. teacher: f*(x) in [0, 1], of their shape and dtype. relabelling: rho in [0, 1].
     """
-    errors.check_tensor("teacher", teacher, shape=labels.shape, finite=False)
     return relabelling * teacher + (1 - relabelling) * labels
 
 
-@checked
-def distilled_samples(configs: Configs) -> DistilledSamples:
+def distilled_samples(configs: Sequence[ToyConfig]) -> DistilledSamples:
     """The samples and targets that `train_toys` uses, from common random numbers.
 
     Args:
         configs: as of `train_toys`.
     """
-    first = configs[0]
+    first = same_shape("configs", configs)[0]
     if first.exact_gradient:
         spread = [spread_points(config.distilled, config.gradient_points) for config in configs]
         points = torch.stack([own.float() for own, _ in spread])[:, None].expand(-1, first.seeds, -1, -1)
@@ -126,8 +114,7 @@ def distilled_samples(configs: Configs) -> DistilledSamples:
     return DistilledSamples(points, labels, torch.stack(targets))
 
 
-@checked
-def train_toys(configs: Configs, *, samples: DistilledSamples | None = None) -> ToyRuns:
+def train_toys(configs: Sequence[ToyConfig], *, samples: DistilledSamples | None = None) -> ToyRuns:
     """Train every setting with every seed.
 
     Args:
@@ -138,8 +125,8 @@ def train_toys(configs: Configs, *, samples: DistilledSamples | None = None) -> 
     Raises:
         DDLabError: settings that do not share these, too much to hold at once, or weights that grow beyond all numbers.
     """
-    first = configs[0]
-    points, _, targets = distilled_samples(configs) if samples is None else _check_samples(samples, first, len(configs))
+    first = same_shape("configs", configs)[0]
+    points, _, targets = distilled_samples(configs) if samples is None else samples
     start = initial_toys(first.seeds, inputs=first.dimensions, units=first.units, first_seed=first.first_seed)
     start = ToyNetworks(**{name: value.expand(len(configs), *value.shape) for name, value in vars(start).items()})
     rates: dict[str, Any] = {
@@ -155,10 +142,7 @@ def train_toys(configs: Configs, *, samples: DistilledSamples | None = None) -> 
     return ToyRuns(configs=tuple(configs), steps=kept, networks=networks)
 
 
-@checked
-def toy_validation(
-    networks: ToyNetworks, points: Points, labels: Annotated[Tensor, floats("n"), fractions]
-) -> ToyValidation:
+def toy_validation(networks: ToyNetworks, points: Tensor, labels: Tensor) -> ToyValidation:
     """Squared error and accuracy of every network, averaged over the same points.
 
     Args:
@@ -169,7 +153,6 @@ def toy_validation(
     return ToyValidation(outputs.sub_(labels.detach()).square_().mean(-1), right.to(points.dtype).mean(-1))
 
 
-@checked
 def validate_toys(runs: ToyRuns, *, per_class: int = 160) -> ToyValidation:
     """The curves of runs on the original data: [frames, settings, seeds], on `per_class` of the `spread_points` of each G."""
     original = [(config.gap, config.original_deviation) for config in runs.configs]
@@ -220,11 +203,3 @@ def _teachers(deviation: float, **shape: Any) -> ToyNetworks:
         config.seeds, inputs=config.dimensions, units=config.units, first_seed=config.first_seed, stream="teacher"
     )
     return stochastic_descent(start, points[0].movedim(1, 0), labels[0].movedim(1, 0), record_every=config.steps)[-1]
-
-
-def _check_samples(samples: DistilledSamples, first: ToyConfig, settings: int) -> DistilledSamples:
-    count = 2 * first.gradient_points if first.exact_gradient else first.steps
-    block = [settings, first.seeds, count]
-    errors.check_tensor("samples.points", samples.points, shape=[*block, first.dimensions], dtype=torch.float32)
-    errors.check_tensor("samples.targets", samples.targets, shape=block, dtype=torch.float32)
-    return samples

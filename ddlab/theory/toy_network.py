@@ -25,17 +25,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Self
+from typing import Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ..core import errors, randomness
-from ..core.boundary import check, check_fields, checked, filled, floats, within
-from ._check import Places, precise
+from ..core import randomness
 
-MOST_NUMBERS = 2 * 10**8  # weights of all frames, or outputs: 0.8 GB in float32
 _AT_ONCE = 2**18  # hidden values computed together: they stay in a core's cache
 
 
@@ -43,15 +40,10 @@ _AT_ONCE = 2**18  # hidden values computed together: they stay in a core's cache
 class ToyNetworks:
     """Weights of a block of networks, float32 or float64; shapes in the module's docstring."""
 
-    hidden_weight: Annotated[Tensor, floats("... units inputs"), filled, precise]
-    hidden_bias: Annotated[Tensor, floats("... units")]
-    output_weight: Annotated[Tensor, floats("... units")]
-    output_bias: Annotated[Tensor, floats("...")]
-
-    def __post_init__(self) -> None:
-        check_fields(self)
-        for name, axes in (("hidden_bias", 1), ("output_weight", 1), ("output_bias", 2)):
-            errors.check_tensor(name, getattr(self, name), shape=self.hidden_weight.shape[:-axes], finite=False)
+    hidden_weight: Tensor
+    hidden_bias: Tensor
+    output_weight: Tensor
+    output_bias: Tensor
 
     @property
     def block(self) -> torch.Size:
@@ -77,7 +69,6 @@ class ToyNetworks:
     def from_rows(self, rows: Tensor) -> Self:
         """Networks of these units and inputs with the weights in `rows` [..., units (inputs + 2) + 1]; the inverse of `rows`."""
         units, inputs = self.units, self.inputs
-        check("rows", rows, Annotated[Tensor, floats("... length")], length=units * (inputs + 2) + 1)
         hidden, bias, output, last = rows.split([units * inputs, units, units, 1], -1)
         return type(self)(
             hidden_weight=hidden.unflatten(-1, (units, inputs)), hidden_bias=bias, output_weight=output, output_bias=last[..., 0]
@@ -85,22 +76,15 @@ class ToyNetworks:
 
     def __getitem__(self, place: int | slice | tuple[int | slice, ...]) -> Self:
         """The networks at this place of the block, as a tensor of the block's shape is indexed."""
-        where = place if isinstance(place, tuple) else (place,)
-        if len(where) > len(self.block) or not all(isinstance(part, (int, slice)) for part in where):
-            errors.fail("place", f"an index into networks of shape {list(self.block)}", place)
-        try:
-            return type(self)(**{name: value[where] for name, value in vars(self).items()})
-        except IndexError:
-            errors.fail("place", f"an index into networks of shape {list(self.block)}", place)
+        return type(self)(**{name: value[place] for name, value in vars(self).items()})
 
 
-@checked
 def initial_toys(
-    seeds: Annotated[int, within(1, 10**5)] = 1,
+    seeds: int = 1,
     *,
-    inputs: Annotated[int, within(1, 1000)] = 2,
-    units: Annotated[int, within(1, 10**5)] = 50,
-    first_seed: Annotated[int, within(0)] = 0,
+    inputs: int = 2,
+    units: int = 50,
+    first_seed: int = 0,
     stream: str = "student",
 ) -> ToyNetworks:
     """float32 networks [seeds] with PyTorch's default start: each layer uniform in +-1/sqrt(its inputs), biases too.
@@ -108,7 +92,6 @@ def initial_toys(
     Args:
         seeds: how many, of the seeds first_seed, first_seed + 1, ... stream: another name gives other weights of the same seeds.
     """
-    _check_size("seeds, inputs and units", seeds * units * (inputs + 2))
     drawn = np.stack([
         randomness.numpy_generator(first_seed + number, 0, f"toy weights {stream}").uniform(-1, 1, units * (inputs + 2) + 1)
         for number in range(seeds)
@@ -122,15 +105,12 @@ def initial_toys(
     return shape.from_rows(torch.from_numpy(drawn).float())
 
 
-@checked
-def toy_outputs(networks: ToyNetworks, points: Annotated[Tensor, floats("n d", finite=False)]) -> Tensor:
+def toy_outputs(networks: ToyNetworks, points: Tensor) -> Tensor:
     """f(x) of every network at the same points: [..., n] in (0, 1), without gradients.
 
     Args:
         points: [n, d] of the networks' dtype.
     """
-    check("points", points, Places, d=networks.inputs, dtype=networks.hidden_weight.dtype)
-    _check_size("networks and points", networks.block.numel() * len(points))
     with torch.no_grad():
         # The bias is one more input, always 1.
         inputs = torch.cat([points, torch.ones_like(points[:, :1])], 1).mT.contiguous()
@@ -145,9 +125,4 @@ def toy_outputs(networks: ToyNetworks, points: Annotated[Tensor, floats("n d", f
             active = (hidden[start * networks.units : (start + together) * networks.units] @ inputs).relu_()
             torch.bmm(output[block], active.view(len(output[block]), networks.units, len(points)), out=logits[block])
         found = (logits[:, 0] + networks.output_bias.reshape(-1, 1)).sigmoid_()
-    return errors.check_tensor("the networks' outputs", found).view(*networks.block, len(points))
-
-
-def _check_size(argument: str, numbers: int) -> None:
-    if numbers > MOST_NUMBERS:
-        errors.fail(argument, f"so few that at most {MOST_NUMBERS:.0e} numbers are needed at once", numbers)
+    return found.view(*networks.block, len(points))

@@ -219,12 +219,3 @@ def test_translation_rotation_and_names_change_nothing(
     )
 
 
-def test_what_is_refused() -> None:
-    paper = theory.bimodal_mixture()
-
-    with refuses("means", "10000"):
-        GaussianMixture(means=torch.tensor([[0.0], [2e4]]), deviation=1.0)
-    with refuses("data", "2 dimensions"):
-        theory.predictive_risk(paper, theory.bimodal_mixture(dimensions=3))
-    with refuses("per_class", "[4, 65536]"):
-        theory.spread_points(paper, 3)

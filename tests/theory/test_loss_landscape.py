@@ -13,7 +13,6 @@ from torch import Tensor
 from ddlab import theory
 from ddlab.theory import ToyNetworks
 from ddlab.theory.loss_landscape import plane_rows
-from tests.support import refuses
 
 F64 = torch.float64
 
@@ -117,26 +116,6 @@ def test_plane_rows_are_equation_1() -> None:
     assert torch.allclose(plane_rows(origin, directions[0], x, y)[1, 1, 2], origin[1] + 2 * directions[0, 0])
 
 
-def test_what_is_refused() -> None:
-    trajectory = normal(4, 6)
-    origin, directions = trajectory[-1], normal(2, 6, seed=1)
-    with refuses("directions", "span"):
-        theory.project(trajectory, origin, torch.stack([directions[0], -2 * directions[0]]))
-    with refuses("directions", "length above 0"):
-        theory.project(trajectory, origin, directions * 0)
-    with refuses("origin", "[6]"):
-        theory.project(trajectory, origin[:2], directions)
-    with refuses("trajectory", "at least 2 directions"):
-        theory.trajectory_directions(torch.stack([origin, 2 * origin, origin]))
-    with refuses("trajectory", "at least 1 directions"):
-        theory.trajectory_directions(origin.expand(3, 6), count=1)
-    with refuses("count", "[1, 4]"):
-        theory.trajectory_directions(trajectory, count=5)
-
-    with refuses("x and y"):
-        plane_rows(origin, directions, torch.zeros(10_000), torch.zeros(10_000))
-    with refuses("the plane's weights", "infinite"):
-        plane_rows(origin.float() * 1e38, directions.float() * 1e38, torch.full((1,), 100.0), torch.zeros(1))
 
 
 X, Y = torch.tensor([-0.5, 0.0, 1.0], dtype=F64), torch.tensor([0.0, 0.7], dtype=F64)

@@ -234,32 +234,6 @@ def test_float32_follows_float64() -> None:
     assert torch.allclose(found.rows.double(), exact.rows, atol=1e-4)
 
 
-def test_what_is_refused() -> None:
-    start, points, targets = some(2), normal(4, 2, 2), labels_of(4, 2)
-
-    with refuses("targets", "[4, 2]"):
-        toy_descent.stochastic_descent(start, points, targets[:3])
-    with refuses("targets", "[0, 1]"):
-        toy_descent.stochastic_descent(start, points, targets + 1)
-    with refuses("learning_rate", "[0, 10]"):
-        toy_descent.stochastic_descent(start, points, targets, learning_rate=-0.1)
-    with refuses("momentum", "[0, 0.9999]"):
-        toy_descent.stochastic_descent(start, points, targets, momentum=torch.tensor([0.5, 1.0]))
-    with refuses("rows", "[21]"):
-        start.from_rows(torch.zeros(4))
-    with refuses("place"):
-        start[2]
-    with refuses("place"):
-        start[0, 0]
-    with refuses("hidden_bias", "[2, 5]"):
-        ToyNetworks(**{**vars(start), "hidden_bias": torch.zeros(5, dtype=F64)})
-    huge = start.from_rows(start.rows.float() * 1e38)
-    with refuses("NaN or infinite"):
-        theory.toy_outputs(huge, points[:, 0].float() * 100)
-    with refuses("record_every"):
-        toy_descent.stochastic_descent(
-            theory.initial_toys(1000, units=1000), torch.zeros(200, 1000, 2), torch.zeros(200, 1000), record_every=1
-        )
 
 
 def test_weights_that_grow_beyond_all_numbers_are_said() -> None:
