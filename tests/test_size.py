@@ -17,15 +17,15 @@ ROOMS = {
     "ddlab/networks": 1563,
     "ddlab/distilled": 1549,
     "ddlab/runs": 1409,
-    "ddlab/training": 3605,
+    "ddlab/training": 3508,
     "ddlab/methods": 7039,
     "ddlab/evaluation": 1711,
-    "ddlab/theory": 1380,
+    "ddlab/theory": 1173,
     "ddlab/records": 98,
     "ddlab/figures": 2581,
     "ddlab/explorers": 2705,
     "ddlab/lessons": 7599,
-    "tests": 28457,
+    "tests": 28315,
 }
 
 

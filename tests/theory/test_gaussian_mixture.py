@@ -217,5 +217,3 @@ def test_translation_rotation_and_names_change_nothing(
     assert (
         best.mean_squared_error <= risk.mean_squared_error + 1e-9 and best.error_fraction <= risk.error_fraction + 1e-9
     )
-
-

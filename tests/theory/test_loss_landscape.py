@@ -116,8 +116,6 @@ def test_plane_rows_are_equation_1() -> None:
     assert torch.allclose(plane_rows(origin, directions[0], x, y)[1, 1, 2], origin[1] + 2 * directions[0, 0])
 
 
-
-
 X, Y = torch.tensor([-0.5, 0.0, 1.0], dtype=F64), torch.tensor([0.0, 0.7], dtype=F64)
 
 

@@ -234,8 +234,6 @@ def test_float32_follows_float64() -> None:
     assert torch.allclose(found.rows.double(), exact.rows, atol=1e-4)
 
 
-
-
 def test_weights_that_grow_beyond_all_numbers_are_said() -> None:
     start = some(1, units=2)
     # Hidden values of 1e30, weighed by 1e30 and -1e30.

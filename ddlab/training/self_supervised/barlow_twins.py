@@ -65,25 +65,14 @@ def standardised(projections: Projections, *, epsilon: Epsilon = EPSILON) -> Ten
 
     Args:
         epsilon: added to the variance (with 1/n), above 0.
-
-    Raises:
-        DDLabError: fewer than two rows, or an epsilon that is not positive.
     """
-    if len(projections) < 2:
-        errors.fail("projections", "those of at least two images", projections)
     centred = projections - projections.mean(0)
     return centred / (centred.square().mean(0) + epsilon).sqrt()
 
 
 @checked
 def cross_correlation(first: Projections, second: Projections, *, epsilon: float = EPSILON) -> Tensor:
-    """Of each coordinate of `first` [n, d] with each of `second` [n, d] over the batch: [d, d]. Equation 2.
-
-    Raises:
-        DDLabError: two tensors that differ in shape, dtype or device, fewer than two rows, or an epsilon that is not positive.
-    """
-    if first.device != second.device:
-        errors.fail("second", f"on the device of the first, {first.device}", str(second.device))
+    """Of each coordinate of `first` [n, d] with each of `second` [n, d] over the batch: [d, d]. Equation 2."""
     return standardised(first, epsilon=epsilon).T @ standardised(second, epsilon=epsilon) / len(first)
 
 
@@ -100,9 +89,6 @@ def barlow_twins_loss(
     Args:
         first, second: projections [n, d] of two views of the same n images, in the same order.
         off_diagonal_weight: lambda, at least 0.
-
-    Raises:
-        DDLabError: as `cross_correlation`, or a negative weight.
     """
     correlation = cross_correlation(first, second, epsilon=epsilon)
     diagonal = correlation.diagonal()

@@ -180,11 +180,6 @@ class Batch:
 @checked
 def followed(target: Mapping[str, Tensor], learnt: Mapping[str, Tensor], *, momentum: Share) -> dict[str, Tensor]:
     r"""$\xi \leftarrow m \xi + (1 - m) \theta$ for the names that both have; what is not learnt (buffers) stays as it is."""
-    errors.check_instance("learnt", learnt, Mapping, "a mapping of name to tensor")
-    for name, value in errors.check_instance("target", target, Mapping, "a mapping of name to tensor").items():
-        errors.check_tensor(f"target[{name!r}]", value, finite=False)
-        if name in learnt:
-            errors.check_tensor(f"learnt[{name!r}]", learnt[name], shape=value.shape, dtype=value.dtype, finite=False)
     return {
         name: momentum * value + (1 - momentum) * learnt[name] if name in learnt else value
         for name, value in target.items()

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from ...core import errors, optimisers
+from ...core import optimisers
 from ...core.boundary import Count, Index, Share, checked
 from ...core.optimisers import Factor
 
@@ -59,12 +59,7 @@ def lars_direction(
 
 @checked
 def warmed_cosine(step: Index, *, total: Count, warmup: int, base: Factor, final_fraction: Share) -> float:
-    """The learning rate before update `step` (0-based) of `total`: from 0 to `base` in `warmup` updates, then `optimisers.cosine`.
-
-    Raises:
-        DDLabError: a warm-up as long as the run, or what `optimisers.cosine` refuses.
-    """
-    errors.check_integer("warmup", warmup, 0, total - 1)
+    """The learning rate before update `step` (0-based) of `total`: from 0 to `base` in `warmup` updates, then `optimisers.cosine`."""
     if step < warmup:
         return base * step / warmup
     return optimisers.cosine(step - warmup, total - warmup, base, final_fraction=final_fraction)

@@ -33,9 +33,8 @@ import torch
 from torch import Tensor
 
 from ... import networks
-from ...core import errors, optimisers
+from ...core import optimisers
 from ...core.errors import DDLabError
-from ...core.parameters import describe
 from ...networks import Network, NetworkSpec
 from ...networks.specification import hooked_layers, skeleton
 from ...runs.look import Look, Number
@@ -74,27 +73,12 @@ class Trace:
 
 @dataclass(frozen=True)
 class Teacher:
-    """The process that trains a network by an objective: `run(Teacher(objective), objective.Config(...), Inputs(data=data))`.
-
-    Raises:
-        DDLabError: an objective, a module as `objective.py` describes it, that lacks a part.
-    """
+    """The process that trains a network by an objective: `run(Teacher(objective), objective.Config(...), Inputs(data=data))`."""
 
     objective: Any
     NAME: ClassVar[str] = NAME
     State: ClassVar[type] = State
     Trace: ClassVar[type] = Trace
-
-    def __post_init__(self) -> None:
-        for part in ("NAME", "Config", "init", "loss"):
-            if not hasattr(self.objective, part):
-                allowed = f"a module with NAME, Config, init and loss (this has no {part})"
-                errors.fail("objective", allowed, self.objective)
-        config = self.objective.Config
-        if not (isinstance(config, type) and issubclass(config, Training)):
-            errors.fail("objective.Config", "a class that extends self_supervised.Training", config)
-        if (said := describe(config)["loss"].default) != self.objective.NAME:
-            errors.fail("the default of objective.Config.loss", f"objective.NAME, {self.objective.NAME!r}", said)
 
     @property
     def Config(self) -> type[Training]:
@@ -210,7 +194,7 @@ def updated(
         if guide is None or not guide.alone:
             batch = Batch(views, (first, second), encode, state.step, total)
             own = replace(state.objective, trained=_part(learnt, "objective"))
-            loss, kept = _trainable(objective.NAME, objective.loss(config, own, batch))
+            loss, kept = objective.loss(config, own, batch)
         if guide is not None:
             of_guide, share = guide.loss(_part(learnt, "guide"), (features[0], features[1]))
             loss = of_guide if guide.alone else share * of_guide + (1 - share) * loss
@@ -285,19 +269,8 @@ def _part(joined: Mapping[str, Tensor], part: str) -> dict[str, Tensor]:
     return {name.removeprefix(f"{part}."): value for name, value in joined.items() if name.startswith(f"{part}.")}
 
 
-def _trainable(name: str, answer: Any) -> tuple[Tensor, Any]:
-    """What an objective's `loss` returned, if a network can learn from it."""
-    if not isinstance(answer, tuple) or len(answer) != 2:
-        errors.fail(f"the answer of {name}.loss", "(loss, ObjectiveState)", answer)
-    loss = errors.check_tensor(f"the loss of {name}", answer[0], shape=[], floating=True, finite=False)
-    if not loss.requires_grad:
-        errors.fail(f"the loss of {name}", "made from the projections, with their gradients", loss)
-    return loss, answer[1]
-
-
 def _kept(state: Any, device: Any) -> ObjectiveState:
     """What an objective gave to keep: without gradients, on the run's device."""
-    errors.check_instance("the objective's state", state, ObjectiveState, "an ObjectiveState")
     parts = (state.trained, state.target, state.buffers)
     return ObjectiveState(*({n: value.detach().to(device) for n, value in part.items()} for part in parts))
 

@@ -28,7 +28,6 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
-from ...core import errors
 from ...core.boundary import checked, within
 from ...core.parameters import parameter
 from .objective import SMALL_RUN, Batch, ObjectiveState, Rows, Training
@@ -93,7 +92,7 @@ def deviations(projections: Rows, *, epsilon: Epsilon = EPSILON) -> Tensor:
     Raises:
         DDLabError: fewer than two rows, or an epsilon that is not positive.
     """
-    return (_several(projections).var(0) + epsilon).sqrt()
+    return (projections.var(0) + epsilon).sqrt()
 
 
 @checked
@@ -109,7 +108,7 @@ def covariance(projections: Rows) -> Tensor:
     Raises:
         DDLabError: fewer than two rows.
     """
-    centred = _several(projections) - projections.mean(0)
+    centred = projections - projections.mean(0)
     return centred.T @ centred / (len(projections) - 1)
 
 
@@ -167,12 +166,6 @@ def loss(config: Config, state: ObjectiveState, batch: Batch) -> tuple[Tensor, O
         target_deviation=config.target_deviation,
     )
     return answer, state
-
-
-def _several(projections: Tensor) -> Tensor:
-    if len(projections) < 2:
-        errors.fail("projections", "those of at least two images", projections)
-    return projections
 
 
 SMALL = Config(**SMALL_RUN)

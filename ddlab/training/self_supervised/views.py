@@ -27,7 +27,7 @@ from typing import Annotated
 import torch
 from torch import Tensor
 
-from ...core import errors, randomness
+from ...core import randomness
 from ...core.boundary import Images, Index, checked, floats, within
 from ...core.devices import moved
 from ...core.parameters import Parameters, parameter
@@ -120,14 +120,12 @@ class TwoViews(Parameters):
 @checked
 def with_brightness(pixels: Images, factor: Factors) -> Tensor:
     """Each image [n, c, h, w] times its factor [n], cut off at [0, 1]."""
-    _check_device("factor", factor, pixels)
     return (pixels * factor[:, None, None, None]).clamp(0, 1)
 
 
 @checked
 def with_contrast(pixels: Images, factor: Factors) -> Tensor:
     """Each image [n, c, h, w] further from its mean grey (factor [n] above 1) or nearer to it, cut off at [0, 1]."""
-    _check_device("factor", factor, pixels)
     grey = _grey(pixels) if pixels.shape[1] == 3 else pixels.mean(1, keepdim=True)
     return _blended(pixels, grey.mean((1, 2, 3), keepdim=True), factor)
 
@@ -135,14 +133,12 @@ def with_contrast(pixels: Images, factor: Factors) -> Tensor:
 @checked
 def with_saturation(pixels: Colours, factor: Factors) -> Tensor:
     """Each pixel of images [n, 3, h, w] further from its own grey (factor [n] above 1) or nearer to it, cut off at [0, 1]."""
-    _check_device("factor", factor, pixels)
     return _blended(pixels, _grey(pixels), factor)
 
 
 @checked
 def with_hue(pixels: Colours, turns: Factors) -> Tensor:
     """The hue of images [n, 3, h, w] turned by so much of the circle of colours [n]; saturation and value (HSV) stay."""
-    _check_device("turns", turns, pixels)
     red, green, blue = pixels.unbind(1)
     value, least = pixels.amax(1), pixels.amin(1)
     chroma = value - least
@@ -179,8 +175,3 @@ def _blended(pixels: Tensor, centre: Tensor, factor: Tensor) -> Tensor:
 
 def _where(chosen: Tensor, one: Tensor, other: Tensor) -> Tensor:
     return torch.where(chosen[:, None, None, None], one, other)
-
-
-def _check_device(name: str, numbers: Tensor, pixels: Tensor) -> None:
-    if numbers.device != pixels.device:
-        errors.fail(name, f"on the pixels' device, {pixels.device}", str(numbers.device))

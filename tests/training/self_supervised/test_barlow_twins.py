@@ -108,7 +108,6 @@ def test_independent_features() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"first": torch.ones(1, 3), "second": torch.ones(1, 3)}, ["projections", "at least two"]),
         ({"second": torch.ones(4, 2)}, ["second", "[4, 3]"]),
         ({"second": torch.ones(4, 3).double()}, ["second", "float32"]),
     ],

@@ -75,11 +75,6 @@ def test_learning_rate() -> None:
     assert warmed_cosine(0, total=1, warmup=0, base=0.5, final_fraction=0.0) == 0.5
 
 
-def test_a_warm_up_is_shorter_than_the_run() -> None:
-    with refuses("warmup", "[0, 29]", "30"):
-        warmed_cosine(3, total=30, warmup=30, base=0.8, final_fraction=0.01)
-
-
 @pytest.mark.parametrize(
     ("changes", "word"),
     [

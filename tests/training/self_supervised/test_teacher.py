@@ -70,24 +70,6 @@ class TestProjector:
         assert not torch.equal(weights["linear.0"], projector_weights(400, widths=(100,) * 3, seed=4)["linear.0"])
         assert all((weights[f"scale.{n}"] == 1).all() and (weights[f"shift.{n}"] == 0).all() for n in (0, 1))
 
-    @pytest.mark.parametrize(
-        ("changes", "word"),
-        [
-            ({"features": torch.ones(4, 3)}, "linear.0"),
-            ({"features": torch.ones(4, 5).double()}, "linear.0"),
-            ({"weights": {}}, "weights"),
-            ({"weights": {"linear.0": torch.ones(4, 5), "another": torch.ones(4)}}, "another"),
-            ({"features": torch.ones(1, 5)}, "at least two"),
-        ],
-    )
-    def test_bad_input(self, changes: dict[str, Any], word: str) -> None:
-        good: dict[str, Any] = {
-            "weights": projector_weights(5, widths=(4, 4), seed=0),
-            "features": torch.ones(4, 5),
-        }
-        with refuses(word):
-            projected(**good | changes)
-
 
 def plain_training(
     given: self_supervised.Config, data: ImageData, module: Any, projector: Any, steps: int
