@@ -18,14 +18,14 @@ ROOMS = {
     "ddlab/distilled": 1549,
     "ddlab/runs": 1409,
     "ddlab/training": 3508,
-    "ddlab/methods": 7039,
-    "ddlab/evaluation": 1711,
+    "ddlab/methods": 6968,
+    "ddlab/evaluation": 1699,
     "ddlab/theory": 1173,
     "ddlab/records": 98,
     "ddlab/figures": 2581,
     "ddlab/explorers": 2705,
     "ddlab/lessons": 7599,
-    "tests": 28315,
+    "tests": 28269,
 }
 
 

@@ -68,5 +68,5 @@ def across(
         "labels": labels, "teacher": teacher, "seeds": seeds, "config": config, "device": device,
     }  # fmt: skip
     asked = {each.title: prepared(distilled, data, network=each, **shared) for each in wanted}
-    found = evaluations(asked, jobs, None, errors.check_boolean("progress", progress))
+    found = evaluations(asked, jobs, errors.check_boolean("progress", progress))
     return Architectures(found, complete=len(found) == len(wanted) and all(each.complete for each in found.values()))

@@ -93,7 +93,6 @@ def evaluate(
     config: supervised.Config | None = None,
     device: torch.device | str = "auto",
     jobs: Jobs = None,
-    on_student: Callable[[int, float], None] | None = None,
     progress: bool = True,
 ) -> Evaluation:
     """Train students on `distilled` from scratch and test their final weights on the test images of `data`.
@@ -114,7 +113,6 @@ def evaluate(
             are the same, bit for bit; None: one after another here, or what `joblib.parallel_config(...)` around the call says, which
             may spread them over the machines of a dask cluster.
         progress: one line of all students on standard output, with the time left.
-        on_student: called with (seed, accuracy) after each student, in the order in which they are done.
 
     Raises:
         DDLabError: unknown labels, labels that the set does not have, a missing or another teacher, data of another shape or
@@ -123,8 +121,7 @@ def evaluate(
     """
     options: dict[str, Any] = {"labels": labels, "teacher": teacher, "network": network, "config": config}
     asked = prepared(distilled, data, seeds=seeds, device=device, **options)
-    told = None if on_student is None else lambda name, seed, value: on_student(seed, value)
-    return evaluations({"": asked}, jobs, told, progress)[""]
+    return evaluations({"": asked}, jobs, progress)[""]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +138,6 @@ def evaluate_all(
     several: Mapping[Any, Mapping[str, Any]],
     *,
     jobs: int | None = None,
-    on_student: Callable[[Any, int, float], None] | None = None,
     progress: bool = True,
     **shared: Any,
 ) -> dict[Any, Evaluation]:
@@ -149,7 +145,7 @@ def evaluate_all(
 
     Args:
         several: name -> arguments of `evaluate` that are its own. shared: those of all.
-        jobs, progress: as in `evaluate`. on_student: called with (name, seed, accuracy).
+        jobs, progress: as in `evaluate`.
 
     Raises:
         DDLabError: none, or what `evaluate` refuses; before any student is trained.
@@ -160,9 +156,8 @@ def evaluate_all(
         errors.fail("several", "a mapping of at least one name to a mapping of arguments of evaluate", several)
     for argument in {**shared, **{argument: None for own in several.values() for argument in own}}:
         errors.check_choice("an argument of evaluate", argument, tuple(inspect.signature(prepared).parameters))
-    errors.check_function("on_student", on_student, optional=True)
     asked = {name: prepared(**{**shared, **own}) for name, own in several.items()}
-    found = evaluations(asked, jobs, on_student, errors.check_boolean("progress", progress))
+    found = evaluations(asked, jobs, errors.check_boolean("progress", progress))
     if len(found) < len(asked):
         raise KeyboardInterrupt("students were still being trained")
     return found
@@ -197,9 +192,7 @@ def prepared(
     return _Asked(config=settings, inputs=inputs, data=data, seeds=list(seeds))
 
 
-def evaluations(
-    asked: Mapping[Any, _Asked], jobs: int | None, on_student: Callable[[Any, int, float], None] | None, progress: bool
-) -> dict[Any, Evaluation]:
+def evaluations(asked: Mapping[Any, _Asked], jobs: int | None, progress: bool) -> dict[Any, Evaluation]:
     """Students that are known are found again, the others are trained; the evaluations that have at least one."""
     jobs = None if jobs is None else errors.check_integer("jobs", jobs, 1)
     calls, keys = {}, {}
@@ -210,16 +203,11 @@ def evaluations(
             keys[name, seed] = _key(calls[name, seed][0], inputs, data)
     found: dict[Any, tuple[float, float]] = {}
 
-    def take(student: tuple[Any, int], accuracy_fraction: float, seconds: float) -> None:
-        found[student] = accuracy_fraction, seconds
-        if on_student is not None:
-            on_student(*student, accuracy_fraction)
-
     counts = {student: wanted(config, inputs) for student, (config, inputs, _) in calls.items()}
     for student, (_, inputs, _) in calls.items():
         known = cache.find(_trained, *keys[student], device=inputs.device, count=counts[student])
         if known is not None:
-            take(student, known, 0.0)
+            found[student] = known, 0.0
     waiting = [student for student in calls if student not in found]
     _check_jobs(jobs, asked.values())
     import joblib
@@ -231,7 +219,7 @@ def evaluations(
         for student, (value, seconds) in zip(waiting, results, strict=True):
             where: Any = {"device": calls[student][1].device, "count": counts[student]}
             cache.remember(lambda value=value: value, *keys[student], **where)
-            take(student, value, seconds)
+            found[student] = value, seconds
             bar.update()
     except KeyboardInterrupt:
         # A half-trained student says nothing; the whole ones stand.

@@ -6,13 +6,12 @@ torchvision's.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..core import errors
 from ..core.boundary import checked, floats, integers, within
 from ..core.errors import DDLabError
 from ..networks.specification import ImageSize
@@ -20,18 +19,7 @@ from ..networks.specification import ImageSize
 _LEAST_SIDE = 2  # px of a patch: torch's antialiased scaling to one column forgets to scale the rows (seen in 2.15)
 
 
-def _check_images(argument: str, images: Any) -> Tensor:
-    if (
-        images.dtype not in (torch.float32, torch.float64)
-        or 0 in images.shape[:2]
-        or min(images.shape[2:]) < _LEAST_SIDE
-    ):
-        allowed = f"at least one image of at least {_LEAST_SIDE} px a side, of float32 or float64"
-        errors.fail(argument, allowed, images)
-    return images
-
-
-Images = Annotated[Tensor, floats("n c h w"), _check_images]  # whole, and large enough to be scaled
+Images = Annotated[Tensor, floats("n c h w")]
 Patches = Annotated[Tensor, floats("n c h w")]
 Factor = Annotated[int, within(1, 2)]
 
@@ -56,7 +44,6 @@ def crop_boxes(
     Returns:
         int64 [images, crops, 4]: top, left, rows, columns in pixels.
     """
-    smallest_area = errors.check_number("smallest_area", smallest_area, 0, 1, open_low=True)
     draws = torch.rand((3, images, crops), generator=generator, dtype=torch.float64)
     scale = (smallest_area + (1 - smallest_area) * draws[0]).sqrt()
     lengths = [(scale * side).round().clamp(1, side) for side in image_size]
@@ -76,11 +63,6 @@ def cut_patches(images: Images, boxes: Annotated[Tensor, integers("n m 4")], *, 
     Returns:
         [n, m, c, *patch_size].
     """
-    if boxes.shape[1] == 0:
-        errors.fail("boxes", "at least one of each image", boxes)
-    _check_inside(boxes, images)
-    for side, whole in zip(patch_size, images.shape[2:], strict=True):
-        errors.check_integer("patch_size", side, _LEAST_SIDE, whole)
     parts = [
         image[None, :, top : top + rows, left : left + columns]
         for image, places in zip(images, boxes.tolist(), strict=True)
@@ -93,8 +75,6 @@ def cut_patches(images: Images, boxes: Annotated[Tensor, integers("n m 4")], *, 
 @checked
 def centred(patches: Patches, *, image_size: ImageSize) -> Tensor:
     """Patches in the middle of images of zeros, the mean colour: [n, c, h, w] -> [n, c, *image_size]; one pixel more below and right."""
-    if image_size[0] < patches.shape[2] or image_size[1] < patches.shape[3]:
-        errors.fail("image_size", f"at least that of the patches, {tuple(patches.shape[2:])}", image_size)
     below, right = (whole - part for whole, part in zip(image_size, patches.shape[2:], strict=True))
     above, left = below // 2, right // 2
     return F.pad(patches, (left, right - left, above, below - above))
@@ -103,8 +83,6 @@ def centred(patches: Patches, *, image_size: ImageSize) -> Tensor:
 @checked
 def stitch(patches: Patches, *, factor: Factor) -> Tensor:
     """f x f patches to an image: [ipc f^2, c, h, w] -> [ipc, c, f h, f w]; the cells of image j, row by row, are j, j + ipc, ..."""
-    if len(patches) == 0 or len(patches) % factor**2:
-        errors.fail("patches", f"a multiple of {factor**2}, and at least that many", patches)
     cells = patches.unflatten(0, (factor, factor, -1))
     return cells.permute(2, 3, 0, 4, 1, 5).flatten(4, 5).flatten(2, 3)
 
@@ -118,12 +96,3 @@ def patch_size_of(image_size: tuple[int, int], factor: Factor) -> tuple[int, int
             f"given {factor}."
         )
     return image_size[0] // factor, image_size[1] // factor
-
-
-def _check_inside(boxes: Tensor, images: Tensor) -> None:
-    """Every box has a pixel and lies inside the image."""
-    sides = boxes.new_tensor(images.shape[2:])
-    corners, lengths = boxes[..., :2], boxes[..., 2:]
-    # Compared without a sum, which could overflow.
-    if not bool(((corners >= 0) & (lengths >= 1) & (lengths <= sides) & (corners <= sides - lengths)).all()):
-        errors.fail("boxes", f"inside the images of {tuple(images.shape[2:])} px, with at least one pixel each", boxes)

@@ -138,8 +138,6 @@ def stage_of(iteration: int, *, iterations: Count, merges: int) -> int:
     >>> [stage_of(iteration, iterations=8, merges=2) for iteration in range(8)]
     [1, 1, 2, 2, 3, 3, 3, 3]
     """
-    errors.check_integer("merges", merges, 0, iterations - 1)
-    errors.check_integer("iteration", iteration, 0, iterations - 1)
     return min(iteration // (iterations // (merges + 1)), merges) + 1
 
 

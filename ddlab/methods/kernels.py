@@ -161,10 +161,7 @@ def relu(kernel: Covariances, first: Covariances, second: Covariances) -> tuple[
         kernel: their covariances. first, second: their variances, at least 0, of shapes that broadcast to it.
     """
     tiny = torch.finfo(kernel.dtype).tiny  # where a variance is 0 the covariance is, and the derivative is 0
-    try:
-        norm = (first.clamp_min(tiny).sqrt() * second.clamp_min(tiny).sqrt()).expand_as(kernel)
-    except RuntimeError:
-        errors.fail("first", f"a variance for each of {list(kernel.shape)} covariances, like second", first)
+    norm = (first.clamp_min(tiny).sqrt() * second.clamp_min(tiny).sqrt()).expand_as(kernel)
     found: tuple[Tensor, Tensor] = _ReLU.apply(kernel, norm)
     return found
 

@@ -156,7 +156,6 @@ def candidate_indices(data: ImageData, label: int, count: Count, *, seed: int) -
 @checked
 def realism_losses(logits: Annotated[Tensor, floats("n classes")], label: int) -> Tensor:
     r"""-log softmax(phi_theta(x))_label in nats, at least 0: logits [n, classes] -> [n]. The lower, the more real is x."""
-    errors.check_integer("label", label, 0, logits.shape[1] - 1)
     return -logits.log_softmax(1)[:, label]
 
 
@@ -170,9 +169,6 @@ def best_crops(losses: Annotated[Tensor, floats("n m")], count: int) -> tuple[Te
     Returns:
         int64 [count] each: the images, all different, and their squares.
     """
-    errors.check_integer("count", count, 1, len(losses))
-    if losses.shape[1] == 0:
-        errors.fail("losses", "of at least one square of each image", losses)
     crops = losses.argmin(1)
     rows = losses.gather(1, crops[:, None])[:, 0].argsort(stable=True)[:count]
     return rows, crops[rows]
@@ -200,7 +196,6 @@ def class_mosaics(
         DDLabError: images that are too few, of another shape, or that cannot be divided; a number out of range.
         NonFiniteError: the teacher's outputs on some square are not finite.
     """
-    errors.check_integer("label", label, 0, (teacher.spec.classes or 1) - 1)
     image_size = (images.shape[2], images.shape[3])
     patch_size = mosaic.patch_size_of(image_size, factor)
     _check_enough(images_per_class, factor, len(images), "images")

@@ -187,19 +187,6 @@ def drawn_part(
     return part, float(torch.rand(1, generator=draw)) < 0.5
 
 
-def checked_range(valid_range: Any, images: Tensor) -> tuple[Tensor, Tensor]:
-    """The values of black and white, [1, channels, 1, 1] each, if they fit the images."""
-    if not isinstance(valid_range, (tuple, list)) or len(valid_range) != 2:
-        errors.fail("valid_range", "the values of black and white (ImageData.valid_range)", valid_range)
-    low, high = (
-        errors.check_tensor("valid_range", value, shape=[1, images.shape[1], 1, 1], floating=True, finite=False).to(
-            images
-        )
-        for value in valid_range
-    )
-    return low, high
-
-
 def clamp_to_valid(images: Tensor, low: Tensor, high: Tensor) -> Tensor:
     """Clamp normalised images to the values of black and white in each channel (`ImageData.valid_range`)."""
     return torch.minimum(torch.maximum(images, low), high)

@@ -103,7 +103,6 @@ class Trace:
 @checked
 def herding(features: Features, count: int) -> Tensor:
     r"""Greedy: the k-th choice minimises || mean(f) - (sum of chosen + f_i) / k ||. features [n, d] -> indices [count], all different."""
-    errors.check_integer("count", count, 1, len(features))
     target, total = features.mean(0), features.new_zeros(features.shape[1])
     chosen: list[int] = []
     free = torch.ones(len(features), dtype=torch.bool, device=features.device)
@@ -119,7 +118,6 @@ def herding(features: Features, count: int) -> Tensor:
 @checked
 def k_center(features: Features, count: int) -> Tensor:
     """Greedy farthest-first, starting with the image nearest to the mean. features [n, d] -> indices [count], all different."""
-    errors.check_integer("count", count, 1, len(features))
     chosen = [int((features - features.mean(0)).square().sum(1).argmin())]
     nearest = (features - features[chosen[0]]).square().sum(1)
     for _ in range(count - 1):
@@ -132,7 +130,6 @@ def k_center(features: Features, count: int) -> Tensor:
 @checked
 def centres(features: Features, count: int, *, seed: Seed) -> Tensor:
     """The `count` k-means centres, for count 1 the mean. features [n, d] -> [count, d]."""
-    errors.check_integer("count", count, 1, len(features))
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits  # comes with scikit-learn
@@ -164,7 +161,6 @@ def k_means(features: Features, count: int, *, seed: Seed) -> Tensor:
 @checked
 def average(images: Annotated[Tensor, floats("n c h w")], count: int, *, generator: torch.Generator) -> Tensor:
     """The mean image of each of `count` random parts of equal size (up to one). images [n, c, h, w] -> [count, c, h, w]."""
-    errors.check_integer("count", count, 1, len(images))
     order = torch.randperm(len(images), generator=generator).to(images.device)
     return torch.stack([images[part].mean(0) for part in torch.tensor_split(order, count)])
 

@@ -183,11 +183,10 @@ def image_update(
     valid_range: tuple[Tensor, Tensor],
 ) -> tuple[Tensor, optimisers.AdamState]:
     """One Adam step on the images [n, channels, h, w], then back into the range of valid pixels."""
-    low, high = recovery.checked_range(valid_range, images)
     moved, optimiser = optimisers.adam_update(
         {"images": images}, {"images": gradient}, optimiser, learning_rate=learning_rate, betas=betas
     )
-    return recovery.clamp_to_valid(moved["images"], low, high), optimiser
+    return recovery.clamp_to_valid(moved["images"], *valid_range), optimiser
 
 
 def total_steps(config: Config, inputs: Inputs) -> int:
