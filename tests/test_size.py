@@ -25,7 +25,7 @@ ROOMS = {
     "ddlab/figures": 2581,
     "ddlab/explorers": 2705,
     "ddlab/lessons": 7599,
-    "tests": 28269,
+    "tests": 28200,
 }
 
 

@@ -170,15 +170,6 @@ def test_the_picture_is_what_the_bases_make(explorer: Laboratory) -> None:
     )
 
 
-def test_what_becomes_of_the_mean(explorer: Laboratory) -> None:
-    move(explorer, image_mean=LOST, bases=30)
-    found = fitted(explorer, 2, LOST)
-    assert found.error(HELD_OUT, 30) > fitted(explorer, 2, STORED).error(HELD_OUT, 30)
-    assert WAYS[LOST] in explorer.sentence
-    move(explorer, image_mean=NOT_CENTRED)
-    assert "30 of 36 bases" in explorer.sentence
-
-
 def test_a_teacher_has_a_spectrum_beside_an_untrained_network(taught: Laboratory, teacher: Network) -> None:
     images = taught.world.images
     others = {"teacher": teacher, "untrained": networks.initialise(teacher.spec, seed=0)}

@@ -20,7 +20,7 @@ from ddlab.explorers import Laboratory
 from ddlab.explorers.ready import in_words
 from ddlab.figures import encode_grid
 from ddlab.lessons.diversity import lab as labs
-from ddlab.lessons.diversity.lab import BEFORE, NEAR, NOW, REAL, DiversityLab, Images, World, apart
+from ddlab.lessons.diversity.lab import BEFORE, NEAR, NOW, REAL, DiversityLab, Images, World
 from ddlab.methods import dwa, selection
 from ddlab.networks import Network
 from ddlab.training import supervised
@@ -141,15 +141,6 @@ def test_a_press_shows_the_nearest_at_once_and_its_own_run_next(lab: Laboratory,
     go_on.set()
     moved(lab, lambda_var=1.0)
     assert next(iter(shown(lab))) == NOW and lab.sentence.startswith("from real images")
-
-
-def test_the_nearest_differs_in_what_has_no_slider_least_and_then_in_choices() -> None:
-    near = [
-        CONFIG, CONFIG.replace(lambda_var=0.12), CONFIG.replace(lambda_var=0.33, adjustment_radius=0.05),
-        CONFIG.replace(initialisation="noise"), CONFIG.replace(initialisation="noise", perturbation="none"),
-        CONFIG.replace(seed=1), CONFIG.replace(seed=1, iterations=7),
-    ]  # fmt: skip
-    assert sorted([*near[3:], *near[:3]], key=lambda config: apart(config, CONFIG)) == near
 
 
 def test_the_film_is_of_the_lessons_data_and_holds_every_stop_of_the_sliders(given: Any) -> None:

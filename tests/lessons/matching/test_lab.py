@@ -14,9 +14,8 @@ from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.explorers import Laboratory
 from ddlab.explorers.lab import Value
-from ddlab.explorers.ready import learned_images
-from ddlab.figures import alt_text, encode_grid
-from ddlab.lessons.matching.lab import MatchingLab, distance_curve, scores
+from ddlab.figures import alt_text
+from ddlab.lessons.matching.lab import MatchingLab, scores
 from ddlab.lessons.matching.world import LEARNED, REAL, World, student_config
 from ddlab.methods import dm, selection
 from ddlab.runs import process
@@ -92,34 +91,6 @@ def test_the_frames_and_distances_are_dms_own(data: ImageData, changes: dict[str
         assert torch.equal(frame.content.images, images[frame.step]), frame.step
         if frame.step:
             assert float(frame.content.numbers["distance"].value) == distances[frame.step - 1]
-
-
-@pytest.mark.parametrize("images_per_class", [1, 10])
-def test_learn_shows_the_images_and_the_slider_goes_back(data: ImageData, images_per_class: int) -> None:
-    config = SMALL.replace(images_per_class=images_per_class)
-    lab = MatchingLab(data, config, student=STUDENT, seeds=1)
-    assert lab.sentence.endswith("Press Learn.") and "after update 2 of 6" in lab.sentence
-    press(lab, "Learn")
-    images, distances = by_itself(data, config)
-    many = "1 image" if images_per_class == 1 else "10 images"
-    for index, step in [(6, 6), (3, 3), (0, 0)]:
-        lab.slider.index = index
-        wanted = encode_grid(data.to_uint8(images[step]), 3, 20, column_labels=list("abc"), gap=4)
-        assert bytes(lab.widget(learned_images).value) == wanted, step
-        learned = many.replace(" image", " learned image")
-        assert (
-            lab.widget(learned_images).alt
-            == f"{learned} of each class after update {step}, a column for each of a, b, c."
-        )
-        now = f"after update {step} of 6" if step else "as they began"
-        assert lab.sentence.startswith(f"{many} of each of 3 classes, begun as random real images, {now}.")
-        assert "Learn." not in lab.sentence and lab.widget(distance_curve).cursor == step
-    drawn = lab.widget(distance_curve).figure
-    (line,) = (one for one in drawn.data if one.name == "distance of the mean features")
-    assert list(line.x) == [1, 2, 3, 4, 5, 6] and list(line.y) == pytest.approx(distances)
-    assert drawn.layout.yaxis.type == "log" and tuple(drawn.layout.xaxis.range) == (0, 6)
-    assert "distance" in alt_text(drawn).lower()
-    lab.close()
 
 
 # -- students

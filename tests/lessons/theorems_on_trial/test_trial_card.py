@@ -14,7 +14,6 @@ from ddlab.core.parameters import Parameters, parameter
 from ddlab.figures import loss_curves
 from ddlab.lessons.theorems_on_trial.trial_card import Shown, Trial, TrialCard
 from ddlab.lessons.theorems_on_trial.trials import TRIALS
-from tests.support import refuses
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,27 +84,6 @@ def test_sliders_move_figure_cursor_and_sentence(card: TrialCard) -> None:
     assert card.sentence == "The square is 16. Here the statement fails."
     assert card.plot is not None and card.plot.cursor == 4 and card.shown is not None and not card.shown.holds
     assert SEEN == [3, 4]
-
-
-def test_the_first_answer_stays(card: TrialCard) -> None:
-    assert card.commit("holds") is card
-    card.commit("fails")
-    assert card.prediction.locked == "holds" and SEEN == [3]
-    with refuses("answer", "'holds', 'holds when ...', 'fails'"):
-        card.commit("maybe")
-
-
-def test_what_a_trial_raises_is_shown_in_the_card() -> None:
-    def broken(view: Size) -> Any:
-        return "nothing" if view.size > 3 else square(view)
-
-    card = TrialCard(made(key="broken", show=broken)).commit("holds")
-    with refuses("what Trial.show gives", "a Shown"):
-        card.panel["size"].value = 4
-    assert card.error is not None and card.sentence.startswith("The square is 9.")
-    card.panel["size"].value = 2
-    assert card.error is None and card.sentence.startswith("The square is 4.")
-    card.close()
 
 
 def test_a_slider_that_plays_no_part_is_grey() -> None:
