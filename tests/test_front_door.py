@@ -138,10 +138,6 @@ TABLE: dict[str, Row] = {
         networks.call, lambda g: {"spec": g.teacher.spec, "weights": g.teacher.weights, "images": g.images()},
         [("spec", "convnet"), ("weights", 3), ("images", PIXELS[0]), ("images", PIXELS[..., :5])],
     ),
-    "networks.folded": (
-        networks.folded, lambda g: {"spec": g.teacher.spec, "weights": g.teacher.weights},
-        [("spec", "convnet"), ("spec", None), ("weights", 3), ("weights", {})],
-    ),
     "networks.from_module": (
         networks.from_module, lambda g: {"module": g.module(), "image_size": (8, 8), "classes": 3, "channels": 1, "name": "mine"},
         [("module", 3), ("image_size", 0), ("classes", 0), ("name", "")],
@@ -182,10 +178,6 @@ TABLE: dict[str, Row] = {
     "evaluation.evaluate_all": (
         evaluation.evaluate_all, lambda g: {"several": {"a": {"distilled": g.distilled}}, "data": g.data, "config": g.student, **SCORED},
         [("several", 3), ("several", {}), ("labels", "soft"), ("seeds", ())],
-    ),
-    "evaluation.held_out_part": (
-        evaluation.held_out_part, lambda g: {"labels": g.data.train_labels, "held_out": 0.3, "seed": 0},
-        [("labels", torch.rand(6)), ("held_out", 1.5), ("held_out", NAN), ("seed", -1)],
     ),
     "evaluation.interval": (
         evaluation.interval, lambda g: {"values": [0.1, 0.2]},

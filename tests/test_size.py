@@ -14,18 +14,18 @@ ROOT = Path(__file__).parents[1]
 ROOMS = {
     "ddlab/core": 1492,
     "ddlab/data": 2067,
-    "ddlab/networks": 1563,
+    "ddlab/networks": 1559,
     "ddlab/distilled": 1549,
     "ddlab/runs": 1409,
     "ddlab/training": 3508,
-    "ddlab/methods": 6968,
-    "ddlab/evaluation": 1699,
+    "ddlab/methods": 6969,
+    "ddlab/evaluation": 1698,
     "ddlab/theory": 1173,
     "ddlab/records": 98,
     "ddlab/figures": 2581,
     "ddlab/explorers": 2705,
     "ddlab/lessons": 7599,
-    "tests": 28200,
+    "tests": 28192,
 }
 
 

@@ -7,7 +7,7 @@ from .comparison import Compared, Comparison, compare
 from .incremental import Incremental, class_incremental
 from .kernel_regression import kernel_accuracy, kernel_predictions
 from .measures import rank_correlation
-from .probing import Probe, held_out_part, probe
+from .probing import Probe, probe
 from .readers import predictions
 from .students import Evaluation, evaluate, evaluate_all, interval
 
@@ -26,7 +26,6 @@ __all__ = [
     "entropy",
     "evaluate",
     "evaluate_all",
-    "held_out_part",
     "interval",
     "kernel_accuracy",
     "kernel_predictions",

@@ -52,6 +52,7 @@ from ..core.devices import moved
 from ..core.parameters import Parameters, parameter
 from ..distilled import DistilledSet, Representations
 from ..networks import NetworkSpec
+from ..networks.folding import folded
 from ..runs.look import Look, Number
 from ..runs.process import Inputs, check_finite, require_data, require_teacher
 from ..training.self_supervised import representations
@@ -189,7 +190,7 @@ def outer_step(
     index = int(torch.randint(config.pool_size, (), generator=draw))
     count = len(require_data(NAME, inputs).train_labels)
     parts, wanted = _real_batch(inputs, torch.randperm(count, generator=draw)[: config.batch_size])
-    spec, weights = networks.folded(inner_spec(config, inputs), state.pool.network(index))
+    spec, weights = folded(inner_spec(config, inputs), state.pool.network(index))
     weights = {name: pools.laid_out(value) for name, value in weights.items()}
     with torch.no_grad():
         real = torch.cat([_features(spec, weights, part) for part in parts])

@@ -10,7 +10,6 @@ from __future__ import annotations
 from .specification import FAMILIES, Network, NetworkSpec, batch_norm_layers, initialise, load, parameter_names, spec
 
 from .calling import Outputs, call, predict, takes_size  # isort: skip (stands on specification)
-from .folding import folded  # isort: skip
 from .own import from_module, register  # isort: skip
 
 __all__ = [
@@ -20,7 +19,6 @@ __all__ = [
     "Outputs",
     "batch_norm_layers",
     "call",
-    "folded",
     "from_module",
     "initialise",
     "load",

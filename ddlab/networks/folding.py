@@ -8,8 +8,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from ..core import errors
-from .specification import NetworkSpec, check_weights
+from .specification import NetworkSpec
 
 EPSILON = 1e-5  # of torch's batch norm
 
@@ -23,7 +22,6 @@ def folded(spec: NetworkSpec, weights: Mapping[str, Tensor]) -> tuple[NetworkSpe
     Args:
         spec: complete. weights: its parameters and buffers.
     """
-    check_weights(errors.check_instance("spec", spec, NetworkSpec, "a NetworkSpec"), weights)
     if spec.family != "convnet" or spec.options.norm != "batch":  # type: ignore[attr-defined]
         return spec, dict(weights)
     kept = {name: value for name, value in weights.items() if ".normalisation." not in name}

@@ -17,7 +17,6 @@ from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.evaluation import (
     Probe,
-    held_out_part,
     interval,
     predictions,
     probe,
@@ -136,7 +135,7 @@ class TestHeldOut:
     )
     def test_a_share_of_each_class(self, labels: list[int], share: float, seed: int) -> None:
         numbers = torch.tensor(labels)
-        kept, held = held_out_part(numbers, held_out=share, seed=seed)
+        kept, held = rooms.held_out_part(numbers, held_out=share, seed=seed)
         assert sorted([*kept.tolist(), *held.tolist()]) == list(range(len(labels)))
         for label in set(labels):
             count = labels.count(label)
@@ -144,7 +143,7 @@ class TestHeldOut:
 
     def test_follows_the_seed(self) -> None:
         labels = torch.arange(40) % 4
-        parts = [held_out_part(labels, held_out=0.5, seed=seed)[1].tolist() for seed in (0, 0, 1)]
+        parts = [rooms.held_out_part(labels, held_out=0.5, seed=seed)[1].tolist() for seed in (0, 0, 1)]
         assert parts[0] == parts[1] != parts[2]
 
     @pytest.mark.parametrize(
@@ -152,7 +151,7 @@ class TestHeldOut:
     )
     def test_bad_input(self, changes: dict[str, Any]) -> None:
         with refuses("held_out"):
-            held_out_part(**{"labels": torch.arange(8) % 2, "held_out": 0.5, "seed": 0} | changes)
+            rooms.held_out_part(**{"labels": torch.arange(8) % 2, "held_out": 0.5, "seed": 0} | changes)
 
 
 @pytest.mark.parametrize("kind", ["linear", "ridge", "neighbours"])
@@ -166,7 +165,7 @@ def test_the_best_on_the_held_out_part_learns_again_from_all(kind: str, grey: Im
         return predictions(kind, *given)
 
     for seed in (0, 4):
-        kept, held = held_out_part(labels, held_out=0.3, seed=seed)
+        kept, held = rooms.held_out_part(labels, held_out=0.3, seed=seed)
         right = [
             int((predict(learning[kept], labels[kept], learning[held], c) == labels[held]).sum()) for c in candidates
         ]

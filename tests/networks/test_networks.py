@@ -19,6 +19,7 @@ from ddlab import networks
 from ddlab.core import storage
 from ddlab.data import ImageData
 from ddlab.networks import Network, NetworkSpec, calling, convnet, zoo
+from ddlab.networks.folding import folded
 from ddlab.networks.specification import hooked_layers, skeleton
 from tests.support import assert_same, assert_unchanged, global_randomness, made_data, refuses, snapshot
 
@@ -650,7 +651,7 @@ def test_folded_batch_norms_say_the_same(options: dict[str, Any]) -> None:
     """In float64, with trained batch norms of scales of either sign; the gradients to the images too."""
     network = trained_buffers(networks.initialise(networks.spec("convnet", width=4, **options).for_data(GREY), seed=0))
     before = snapshot(network.weights)
-    spec, weights = networks.folded(network.spec, network.weights)
+    spec, weights = folded(network.spec, network.weights)
     assert_unchanged(before, network.weights)
     assert spec == networks.spec("convnet", width=4, norm="none", **options).for_data(GREY)
     images, towards = (
@@ -671,7 +672,7 @@ def test_folded_batch_norms_say_the_same(options: dict[str, Any]) -> None:
 @every_spec
 def test_what_cannot_be_folded_stays_as_it_is(spec: NetworkSpec) -> None:
     network = networks.initialise(spec, seed=0)
-    found, weights = networks.folded(spec, network.weights)
+    found, weights = folded(spec, network.weights)
     if spec.family == "convnet" and spec.options.norm == "batch":  # type: ignore[attr-defined]
         assert not networks.batch_norm_layers(found)
     else:
