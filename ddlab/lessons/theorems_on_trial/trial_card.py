@@ -88,7 +88,7 @@ class TrialCard(Explorer):
             key: of the card that this one replaces; default: that of the trial.
         """
         self.trial = errors.check_instance("trial", trial, Trial, "a Trial")
-        self.panel = Controls(trial.parameters.from_string(settings))
+        self.panel = Controls(trial.parameters.from_string(settings), stacked=True)
         self.panel.disabled = True
         self.prediction = Prediction("Your verdict on it, as printed?", ANSWERS)
         self.plot: Plot | None = None
@@ -98,11 +98,12 @@ class TrialCard(Explorer):
         statement = widgets.HTMLMath(f'<div style="font-size:15px">{html.escape(trial.statement)}{where}</div>')
         super().__init__(
             f"On trial: {trial.source}",
-            controls=[statement, self.prediction, self.panel],
+            controls=[self.prediction, self.panel],
             key=errors.check_text("key", key) or f"trial {trial.key}",
+            beside=True,
         )
-        # Below the sentence, which belongs to the figure.
-        self.children = (*self.children, self._verdict)
+        # What is read goes across: the statement above sliders and figure, the verdict below.
+        self.children = (self._title, statement, *self.children[1:], self._verdict)
         # First: the plot is sent before the text that can be shared.
         self.panel.observe(self.guard(self._moved), "value")
         self.share(self.panel)
@@ -121,6 +122,7 @@ class TrialCard(Explorer):
         self.plot = Plot(shown.figure, announce=False, cursor=shown.cursor)
         self.views_box.children = (self.plot,)
         self.panel.disabled = self.share_field.disabled = False
+        self.prediction.layout.display = "none"  # the verdict repeats the answer
         self._show(shown)
         self._verdict.value = self._verdict_in_words()
         self._verdict.layout.display = None
@@ -142,11 +144,9 @@ class TrialCard(Explorer):
         self.say(f"{shown.sentence} Here the statement {'holds' if shown.holds else 'fails'}.")
 
     def _verdict_in_words(self) -> str:
-        trial = self.trial
-        lines = [
-            f"<b>Verdict: {html.escape(trial.verdict_in_words)}.</b> You said: <i>{html.escape(self.prediction.locked)}</i>",
-            f"<b>Right:</b> {html.escape(trial.right)}",
-            f"<b>Why:</b> {html.escape(trial.reason)}",
-        ]
-        body = "".join(f'<p style="margin:4px 0">{line}</p>' for line in lines)
-        return f'<div role="status" class="ddlab-verdict">{body}</div>'
+        trial, said = self.trial, html.escape(self.prediction.locked)
+        return (
+            f'<div role="status"><b>Verdict: {html.escape(trial.verdict_in_words)}.</b> You said: <i>{said}</i>'
+            f"<br><b>Right:</b> {html.escape(trial.right)}"
+            f"<br><b>Why:</b> {html.escape(trial.reason)}</div>"
+        )

@@ -56,9 +56,8 @@ def test_it_waits_for_an_answer(card: TrialCard) -> None:
     assert SEEN == [] and card.plot is None and card.shown is None
     assert card.panel.disabled and card.share_field.disabled
     assert card.sentence == "Lock an answer: then the sliders open."
-    texts = [box.value for box in card.controls_box.children if isinstance(box, widgets.HTMLMath)]
-    assert r"$n^2 \le 10$ &amp; so on" in texts[0] and "$n$: a number" in texts[0]
-    assert not any("Verdict" in box.value for box in card.children if isinstance(box, widgets.HTMLMath))
+    statement, verdict = (box.value for box in card.children if isinstance(box, widgets.HTMLMath))
+    assert r"$n^2 \le 10$ &amp; so on" in statement and "$n$: a number" in statement and verdict == ""
     card.panel["size"].value = 7  # a reader cannot, but whatever happens nothing is given away
     assert SEEN == [] and card.plot is None
 
@@ -71,7 +70,7 @@ def test_a_click_opens_it(card: TrialCard) -> None:
     assert card.prediction.locked == "fails" and not card.panel.disabled and not card.share_field.disabled
     assert card.plot is not None and card.plot in card.views_box.children and card.plot.cursor == 3
     assert card.sentence == "The square is 9. Here the statement holds."
-    (verdict,) = (box for box in card.children if isinstance(box, widgets.HTMLMath))
+    _statement, verdict = (box for box in card.children if isinstance(box, widgets.HTMLMath))
     words = re.sub("<[^>]*>", "", verdict.value)
     assert r"Verdict: Holds when $n \le 3$. You said: fails" in words
     assert r"Right: $n^2 &lt; 11$" in words and "Why: Squares grow." in words
