@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 ROOMS = {
     "ddlab/core": 1492,
     "ddlab/data": 2067,
-    "ddlab/networks": 1559,
+    "ddlab/networks": 1558,
     "ddlab/distilled": 1549,
     "ddlab/runs": 1409,
     "ddlab/training": 3508,
@@ -22,10 +22,10 @@ ROOMS = {
     "ddlab/evaluation": 1698,
     "ddlab/theory": 1173,
     "ddlab/records": 98,
-    "ddlab/figures": 2581,
+    "ddlab/figures": 2573,
     "ddlab/explorers": 2705,
-    "ddlab/lessons": 7599,
-    "tests": 28192,
+    "ddlab/lessons": 7595,
+    "tests": 28191,
 }
 
 

@@ -99,15 +99,7 @@ def distances_by_class(
         class_names: one per class. distances: method -> [classes].
     """
     unit = "feature distance (normalised)"
-    figure = bars(
-        class_names,
-        distances,
-        title=title,
-        x_label="class",
-        y_label=unit,
-        height=height,
-        text_format=".2g",
-    )
+    figure = bars(class_names, distances, title=title, x_label="class", y_label=unit, height=height, text_format=".2g")
     said = look.alt_text(figure)
     if len(class_names) * len(distances) > 12:
         # There is no room for numbers on bars this narrow; hover and the table of numbers have them.

@@ -98,9 +98,8 @@ def call(
         module.train(train)
     buffers = {name: weights[name] for name in parts.buffers}
     if train:
-        buffers = {
-            name: value.clone() for name, value in buffers.items()
-        }  # the module changes in place those it runs with
+        # The module changes in place those it runs with.
+        buffers = {name: value.clone() for name, value in buffers.items()}
     found: dict[str, Tensor] = {}
     inputs: dict[str, Tensor] = {}
     with (

@@ -19,12 +19,8 @@ from ...training import self_supervised
 
 UNTRAINED, WEAK, STRONG = "untrained", "weak", "strong"
 PRIORS = (UNTRAINED, WEAK, STRONG)
-_SMALL = {
-    "batch_size": 50,
-    "learning_rate": 0.01,
-    "projector_width": 128,
-    "output_width": 64,
-}  # so that a step is quick
+# So that a step is quick.
+_SMALL = {"batch_size": 50, "learning_rate": 0.01, "projector_width": 128, "output_width": 64}
 NETWORK, _PRIOR = (networks.spec("convnet", width=width) for width in (16, 32))
 
 
