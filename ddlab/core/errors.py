@@ -43,10 +43,16 @@ def describe(value: object) -> str:
 
 def fail(argument: str, allowed: str, given: object) -> NoReturn:
     """Raise `DDLabError`: "{argument} must be {allowed}; given {description of given}."."""
+    if isinstance(given, torch.nn.Module) and "Network" in allowed:
+        allowed += " (ddlab.networks.from_module makes one of a module)"
     raise DDLabError(f"{argument} must be {allowed}; given {describe(given)}.") from None
 
 
 _LONGEST_LIST = 400  # characters; nobody reads more
+_ELSEWHERE = {  # what other code says -> what is said here
+    "ipc": ("images_per_class",), "lr": ("learning_rate", "network_rate"), "soft": ("stored", "online"), "steps": ("iterations",),
+    "wd": ("weight_decay",), "bs": ("batch_size",), "init": ("initialisation",),
+}  # fmt: skip
 
 
 def one_of(choices: Iterable[object]) -> str:
@@ -58,7 +64,8 @@ def check_choice(argument: str, value: object, choices: Sequence[Any]) -> Any:
     """Return `value` if it is one of `choices`; the error names the nearest valid ones."""
     if any(value is choice or (type(value) is type(choice) and value == choice) for choice in choices):
         return value
-    near = difflib.get_close_matches(str(value), [str(choice) for choice in choices], n=2, cutoff=0.5)
+    elsewhere = [choice for choice in choices if choice in _ELSEWHERE.get(str(value).lower(), ())]
+    near = elsewhere or difflib.get_close_matches(str(value), [str(choice) for choice in choices], n=2, cutoff=0.5)
     hint = f" (nearest: {', '.join(repr(name) for name in near)})" if near else ""
     known = one_of(choices)
     if len(known) > _LONGEST_LIST:
@@ -121,6 +128,31 @@ def check_function(argument: str, value: object, *, optional: bool = False) -> A
     if not callable(value) and not (optional and value is None):
         fail(argument, "a function" + " or None" * optional, value)
     return value
+
+
+def check_names(argument: str, names: Any) -> tuple[str, ...]:
+    """Return the names of classes as a tuple if they are texts, all different."""
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        fail(argument, "a sequence with one name per class", names)
+    found = tuple(str(name) for name in names)
+    if len(set(found)) < len(found):
+        twice = next(name for name in found if found.count(name) > 1)
+        raise DDLabError(f"{argument} must be different names; given {twice!r} for {found.count(twice)} classes.")
+    return found
+
+
+def check_same_classes(argument: str, given: Sequence[str], wanted: Sequence[str]) -> None:
+    """Raise if classes are not those of the data, by name and in the same order: a class number is a place among the names."""
+    if len(given) != len(wanted):
+        raise DDLabError(f"{argument} must be of the data's {len(wanted)} classes; given one of {len(given)}.")
+    for number, (name, other) in enumerate(zip(given, wanted, strict=True)):
+        if name != other:
+            way = "subset(classes=[...]) of the data puts them in order" if sorted(given) == sorted(wanted) else ""
+            way = way or "replace(..., class_names=...) of dataclasses gives other names"
+            place = f"class {number} is {other!r}"
+            raise DDLabError(
+                f"{argument} must have the data's classes in their order ({place}; {way}); given {name!r} there."
+            )
 
 
 def check_tensor(

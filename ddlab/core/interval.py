@@ -10,6 +10,26 @@ from typing import Any
 from . import errors
 
 
+def in_words(values: Sequence[float], form: str = ".3f", *, signed: bool = False) -> str:
+    """Of accuracies, or with `signed` of their differences, the mean and its interval: "0.854 (0.802 to 0.906)".
+
+    The interval ends where an accuracy does, at 0 and 1. That of two values says nothing: they are shown themselves.
+    """
+    form = f"+{form}" if signed else form
+    if len(values) == 2:
+        return f"{values[0]:{form}} and {values[1]:{form}}"
+    around, mean = interval(values), f"{statistics.fmean(values):{form}}"
+    if around is None:
+        return mean
+    low, high = within_accuracy(around, -1 if signed else 0)
+    return f"{mean} ({low:{form}} to {high:{form}})"
+
+
+def within_accuracy(around: Any, lowest: float = 0) -> Any:
+    """An interval without what no accuracy can be, or None for None."""
+    return around and (max(around[0], lowest), min(around[1], 1.0))
+
+
 def interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float] | None:
     """Student's t interval for the mean of independent values; None for fewer than two."""
     from scipy import special  # that of scipy.stats is the same, for 50 MB

@@ -105,7 +105,7 @@ def from_dataset(
         dataset: its items are (image, label, ...), or dicts with "image" and "label": a PIL image, or an array or tensor [h, w],
             [h, w, c] or [c, h, w] of bytes or of floats in [0, 1] (ToTensor, but not Normalize); a whole number or a name.
         test: the same for the test images; without it the images are split as in `from_arrays`.
-        class_names: as in `from_arrays`; None takes the dataset's `classes`, if it has them.
+        class_names: as in `from_arrays`; None takes the dataset's `classes`, if it has them; those of `test` are matched with them by name.
         limit: at most this many images per class of each dataset, the first ones.
         size: height and width, to which the shorter side is scaled before the centre is cut out; None needs images of one size.
         channels: 1 (grey) or 3 (colour); None takes 3 when any image is in colour.
@@ -114,8 +114,19 @@ def from_dataset(
         DDLabError: a dataset without length, an item that cannot be read or used, or what `from_arrays` finds wrong.
     """
     sources = {"dataset": dataset} if test is None else {"dataset": dataset, "test": test}
-    class_names = _names_of(dataset) if class_names is None else class_names
     read = read_items(sources, ("image", "label"), limit, size, channels)
+    own, other = _names_of(dataset), _names_of(test)
+    if class_names is None and own is not None and other is not None and own != other:
+        if strange := [name for name in other if name not in own]:
+            raise DDLabError(f"test must have the classes of dataset ({', '.join(own)}); given {strange[0]!r} as well.")
+        labels = [
+            label
+            if isinstance(label, str)
+            else own.index(other[errors.check_integer("a label of test", label, 0, len(other) - 1)])
+            for label in read[1][1]
+        ]
+        read[1] = read[1][0], labels
+    class_names = own if class_names is None else class_names
     return stacked(read, class_names=class_names, test_fraction=test_fraction, seed=seed, name=name)
 
 

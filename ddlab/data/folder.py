@@ -2,11 +2,12 @@
 
 Either PATH/CLASS/..., which is split by a seed, or PATH/train/CLASS/... and beside it the test images in PATH/test/CLASS/..., or in `val`
 (`valid`, `validation`) where there is no `test`. torchvision's `make_dataset` walks the class folders: folders inside one belong to the
-class, links are followed, and what begins with a dot is hidden.
+class, links are followed, and what begins with a dot is hidden. In an exported set `labels.json` has the classes' own names.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +27,7 @@ from .images import ImageData
 
 NAME = "folder"
 SUFFIXES = (".bmp", ".gif", ".jfif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
+LABELS = "labels.json"
 TESTS = ("test", "val", "valid", "validation")
 _LARGEST = (
     os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
@@ -50,8 +52,8 @@ def load(
 
     Args:
         path: the tree. With `train` below it, and test images beside that, these are the splits; else its folders are the classes.
-        size: height and width in pixels, 8 to 512; None keeps the images' own size, which must then be square and one for all.
-            Other images are scaled so that the shorter side fits, then cut to the centre square.
+        size: height and width in pixels, 8 to 512; None keeps the images' own size, which must then be one for all. Other images
+            are scaled so that the shorter side fits, then cut to the centre square.
         channels: 1 (grey) or 3 (colour); None takes 1 when every image is grey, else 3.
         split: False takes all images of a tree without splits for training and the same ones for testing: an exported set, say.
         test_fraction: share of each class that goes to the test split, in (0, 0.9]; used only for a tree without splits.
@@ -68,20 +70,23 @@ def load(
     if not root.is_dir():
         raise DDLabError(f"path must be an existing folder; given {str(path)!r}.")
     train, test = _splits(root, test_fraction if split else None, seed)
+    names = _exported_names(root)
     train, test = ({name: files[:limit] for name, files in part.items()} for part in (train, test))
     files = [file for part in (train, test) for one in part.values() for file in one]
     if channels is None:
         channels = 1 if all(_opened(file, lambda picture: picture.mode in pictures.GREY) for file in files) else 3
     errors.check_choice("channels", channels, (1, 3))
-    side = size or max(_opened(files[0], lambda picture: picture.size))
-    if len(files) * channels * side**2 > _LARGEST:
-        errors.fail("limit", f"so small, or size=, that {len(files)} images of {side} px fit into memory", limit)
+    width, height = (size, size) if size else _opened(files[0], lambda picture: picture.size)
+    if len(files) * channels * width * height > _LARGEST:
+        errors.fail(
+            "limit", f"so small, or size=, that {len(files)} images of {width} x {height} fit into memory", limit
+        )
     with ThreadPoolExecutor() as pool:  # PIL leaves Python alone while it decodes
         decoded = list(pool.map(lambda file: _opened(file, lambda one: pictures.pixels(one, channels, size)), files))
     for file, image in zip(files, decoded, strict=True):
-        if image.shape != decoded[0].shape or image.shape[0] != image.shape[1] or not 8 <= image.shape[0] <= 512:
-            found = f"{file!r} of {image.shape[1]} x {image.shape[0]}"
-            raise DDLabError(f"size must be given for images that are not of one square size; given None, and {found}.")
+        if image.shape != decoded[0].shape:
+            found = f"{file!r} of {image.shape[1]} x {image.shape[0]}, others of {decoded[0].shape[1]} x {decoded[0].shape[0]}"
+            raise DDLabError(f"size must be given for images that are not of one size; given None, and {found}.")
     images = torch.from_numpy(np.stack(decoded).transpose(0, 3, 1, 2).copy())
     labels = [_labels(part) for part in (train, test)]
     return ImageData(
@@ -90,8 +95,17 @@ def load(
         train_labels=labels[0],
         test_images=images[len(labels[0]) :],
         test_labels=labels[1],
-        class_names=tuple(map(_text, train)),
+        class_names=tuple(names[name] if name in names else _text(name) for name in train),
     )
+
+
+def _exported_names(root: Path) -> dict[str, str]:
+    """Folder -> name of its class, where an exported set says it."""
+    try:
+        classes = json.loads((root / LABELS).read_text(encoding="utf-8"))["classes"]
+        return {str(each["folder"]): str(each["name"]) for each in classes}
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):  # no such file, or another program's
+        return {}
 
 
 def _splits(root: Path, test_fraction: float | None, seed: int) -> tuple[Listing, Listing]:

@@ -44,7 +44,7 @@ class ImageData:
         name: of the dataset, with the size ("digits-16").
         train_images, test_images: uint8 [n, channels, height, width], values 0 to 255.
         train_labels, test_labels: int64 [n], values 0 to len(class_names) - 1.
-        class_names: one name per class.
+        class_names: one name per class, all different.
         mean, std: float32 [channels], in units of [0, 1] pixels; computed from the training images when not given.
 
     Raises:
@@ -62,9 +62,7 @@ class ImageData:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if isinstance(self.class_names, str) or not isinstance(self.class_names, Sequence):
-            errors.fail("class_names", "a tuple with one name per class", self.class_names)
-        classes = tuple(str(name) for name in self.class_names)
+        classes = errors.check_names("class_names", self.class_names)
         object.__setattr__(self, "class_names", classes)
         for split in ("train", "test"):
             labels = getattr(self, f"{split}_labels")

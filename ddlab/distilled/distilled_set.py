@@ -137,6 +137,7 @@ class DistilledSet:
             errors.fail("targets", f"a tuple of {_ALL_TARGETS}", self.targets)
         if not isinstance(self.class_names, tuple) or not all(isinstance(name, str) for name in self.class_names):
             errors.fail("class_names", "a tuple of strings", self.class_names)
+        errors.check_names("class_names", self.class_names)
         for name in ("provenance", "settings"):
             errors.check_instance(name, getattr(self, name), dict, "a dict of JSON types")
 
@@ -290,7 +291,8 @@ class DistilledSet:
     def export_folder(self, path: str | os.PathLike[str]) -> Path:
         """Write PATH/CLASS/00000.png, ... as torchvision's ImageFolder and `data.load("folder", ...)` read them, and PATH/labels.json.
 
-        The table has for each file its class number and, of a set with stored labels, the logits; the folder of each class; mean and std.
+        The table has for each file its class number and, of a set with stored labels, the logits; name and folder of each class; mean and
+        std. `from_folder` makes the set of it again, `data.load("folder", path, split=False)` data with the same classes.
         Images are rounded to bytes. Class names that cannot be folders, or stand in another order than theirs, get a number in front.
         The folder is written whole or not at all.
 
@@ -303,6 +305,17 @@ class DistilledSet:
         from . import export
 
         return export.export_folder(self, path)
+
+    @staticmethod
+    def from_folder(path: str | os.PathLike[str]) -> DistilledSet:
+        """The set that `export_folder` wrote: its images, rounded to bytes, with hard and stored labels, classes, mean and std.
+
+        Raises:
+            DDLabError: a folder without its table, or with another program's; a file that is missing, no image, or elsewhere.
+        """
+        from . import export
+
+        return export.from_folder(path)
 
     def to_uint8(self) -> Tensor:
         """The images as bytes [n, channels, height, width], for showing."""

@@ -1,4 +1,4 @@
-"""A distilled set for other programs: a folder of PNG files and a table of labels."""
+"""A distilled set for other programs: a folder of PNG files and a table of labels; and back."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import torch
 from torch import Tensor
 
 from ..core import storage
 from ..core.errors import DDLabError
 from ..data import pictures
-from ..data.folder import TESTS
+from ..data.folder import LABELS, TESTS
+from ..data.images import normalise
 
 if TYPE_CHECKING:
     from .distilled_set import DistilledSet
 
-LABELS = "labels.json"
 _LONGEST = 60
 _UNSAFE = re.compile(r"[^\w ()+,.=@~-]")
 
@@ -41,6 +43,7 @@ def export_folder(distilled: DistilledSet, path: str | os.PathLike[str]) -> Path
         row["logits"] = values
     described = {"classes": [{"name": n, "folder": f} for n, f in zip(distilled.class_names, folders, strict=True)]}
     described |= {"mean": distilled.mean.tolist(), "std": distilled.std.tolist(), "complete": distilled.complete}
+    described |= {"provenance": distilled.provenance}
     temporary = place.parent / f".{uuid.uuid4().hex}"
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -60,6 +63,52 @@ def export_folder(distilled: DistilledSet, path: str | os.PathLike[str]) -> Path
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     return place
+
+
+def from_folder(path: str | os.PathLike[str]) -> DistilledSet:
+    """`DistilledSet.from_folder`."""
+    from .distilled_set import DistilledSet, HardLabels, StoredLabels
+
+    root = storage.checked_path(path, "path", "a folder's path")
+    try:
+        table = json.loads((root / LABELS).read_text(encoding="utf-8"))
+    except OSError as problem:
+        given = f"{str(root)!r}, whose {LABELS} cannot be read ({problem.strerror})"
+        raise DDLabError(f"path must be a folder that export_folder wrote; given {given}.") from problem
+    except (ValueError, RecursionError) as problem:
+        raise DDLabError(
+            f"path must be a folder that export_folder wrote; given {str(root)!r} ({problem})."
+        ) from problem
+    with storage.made_from(root, "distilled set"):
+        mean, std = torch.tensor(table["mean"]), torch.tensor(table["std"])
+        rows: list[dict[str, Any]] = table["images"]
+        targets: list[Any] = [HardLabels(torch.tensor([row["label"] for row in rows]))]
+        if rows and "logits" in rows[0]:
+            targets.append(StoredLabels(torch.tensor([row["logits"] for row in rows])))
+        images = np.stack([_read(root, row["file"], len(mean)) for row in rows]).transpose(0, 3, 1, 2)
+        return DistilledSet(
+            tensors={"images": normalise(torch.from_numpy(images.copy()), mean, std)},
+            targets=tuple(targets),
+            class_names=tuple(each["name"] for each in table["classes"]),
+            mean=mean,
+            std=std,
+            complete=table["complete"],
+            provenance=table.get("provenance", {}),
+        )
+
+
+def _read(root: Path, file: str, channels: int) -> np.ndarray:
+    """One image, uint8 [height, width, channels], which must lie in the folder itself."""
+    from PIL import Image
+
+    place = (root / file).resolve()
+    if not place.is_relative_to(root.resolve()):
+        raise DDLabError(f"files of {LABELS} must lie in its folder; given {file!r}.")
+    try:
+        with Image.open(place) as image:
+            return pictures.pixels(image, channels)
+    except Exception as problem:  # PIL raises many kinds
+        raise DDLabError(f"path must hold the images of its {LABELS}; given {str(place)!r} ({problem}).") from problem
 
 
 def folder_names(class_names: Sequence[str]) -> list[str]:

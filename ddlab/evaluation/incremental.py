@@ -128,8 +128,7 @@ def class_incremental(
     """
     config, inputs = config or mnemonics.Config.teaching(), Inputs(data=data, distilled=distilled, device=device)
     if distilled is not None:
-        if distilled.classes != data.classes:
-            errors.fail("distilled", f"a set of the data's {data.classes} classes", f"one of {distilled.classes}")
+        errors.check_same_classes("distilled", distilled.class_names, data.class_names)
         fewest = int(distilled.labels.bincount(minlength=data.classes).min())
         if fewest < 1:
             errors.fail("distilled", "a set with at least one image of each class", distilled.labels.tolist())

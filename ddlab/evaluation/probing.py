@@ -18,7 +18,7 @@ from torch import Tensor
 
 from ..core import errors, randomness
 from ..core.boundary import among, checked, integers, within
-from ..core.interval import interval
+from ..core.interval import interval, within_accuracy
 from ..data import ImageData
 from ..networks import Network
 from ..training.self_supervised import representations
@@ -112,7 +112,7 @@ def probe(
     return Probe(
         mean=statistics.fmean(values),
         std=statistics.stdev(values) if len(values) > 1 else None,
-        interval=interval(values),
+        interval=within_accuracy(interval(values)),
         per_seed=found,
         chosen=chosen,
         kind=kind,

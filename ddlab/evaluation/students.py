@@ -6,7 +6,7 @@ import inspect
 import statistics
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -14,7 +14,7 @@ import torch
 
 from ..core import errors
 from ..core.boundary import among, checked, within
-from ..core.interval import interval
+from ..core.interval import in_words, interval, within_accuracy
 from ..core.progress import progress_bar
 from ..data import ImageData
 from ..distilled import DistilledSet
@@ -35,8 +35,8 @@ class Evaluation:
 
     Attributes:
         mean: fraction in [0, 1], over seeds. std: with n - 1; None for one seed.
-        interval: (low, high), 95%, Student's t over seeds; None for one seed. It speaks of the draw of weights and views, for this
-            one distilled set.
+        interval: (low, high), 95%, Student's t over seeds, within [0, 1]; None for one seed. It speaks of the draw of weights and views,
+            for this one distilled set.
         per_seed: seed -> accuracy fraction. cpu_seconds: of its students, in whichever process; a student that this Python process
             has asked for before is found again and costs nothing.
         labels: the kind they learned from. network: their architecture. complete: False if an interrupt cut it short.
@@ -57,13 +57,15 @@ class Evaluation:
     def __str__(self) -> str:
         words = [f"accuracy {self.mean:.3f} over {len(self.per_seed)} seeds"]
         if self.interval is not None:
-            words.append(f"95% interval {self.interval[0]:.3f} to {self.interval[1]:.3f}")
+            words.append(f"{'95% interval ' * (len(self.per_seed) > 2)}{self.interval_words}")
         words += [f"{self.labels} labels", self.network] + ([] if self.complete else ["interrupted"])
         return ", ".join(words)
 
     @property
     def interval_words(self) -> str:
-        """The interval as "0.312 to 0.344"; "-" for one seed."""
+        """The interval as "0.312 to 0.344"; of two seeds both values, "-" of one."""
+        if len(self.per_seed) == 2:
+            return in_words(list(self.per_seed.values()))
         return "-" if self.interval is None else f"{self.interval[0]:.3f} to {self.interval[1]:.3f}"
 
 
@@ -189,6 +191,9 @@ def prepared(
     else:
         settings = (config or supervised.Config.for_data(data)).replace(labels=labels, **own)
     inputs = Inputs(distilled=distilled, teachers=as_teachers(teacher, "teacher"), device=device)
+    process = ordered if labels == "steps" else supervised
+    driver.check_call(process, settings, inputs)
+    process.total_steps(settings, inputs)  # says what is wrong with labels and teachers
     return _Asked(config=settings, inputs=inputs, data=data, seeds=list(seeds))
 
 
@@ -209,7 +214,8 @@ def evaluations(asked: Mapping[Any, _Asked], jobs: int | None, progress: bool) -
         if known is not None:
             found[student] = known, 0.0
     waiting = [student for student in calls if student not in found]
-    _check_jobs(jobs, asked.values())
+    for each in asked.values():
+        check_jobs(jobs, each.inputs, each.config.network)
     import joblib
 
     bar = progress_bar("students", len(waiting), progress, unit="student")
@@ -239,7 +245,7 @@ def _evaluation(asked: _Asked, found: dict[int, tuple[float, float]]) -> Evaluat
     return Evaluation(
         mean=statistics.fmean(values),
         std=statistics.stdev(values) if len(values) > 1 else None,
-        interval=interval(values),
+        interval=within_accuracy(interval(values)),
         per_seed=dict(zip(found, values, strict=True)),
         cpu_seconds=sum(seconds for _, seconds in found.values()),
         labels=asked.config.labels,
@@ -248,13 +254,13 @@ def _evaluation(asked: _Asked, found: dict[int, tuple[float, float]]) -> Evaluat
     )
 
 
-def _check_jobs(jobs: int | None, asked: Iterable[_Asked]) -> None:
-    """Raise if other processes are to train what only this one can."""
-    for each in asked if jobs not in (None, 1) else ():
-        if torch.device(each.inputs.device).type != "cpu":
+def check_jobs(jobs: int | None, inputs: Inputs, *networks: Any) -> None:
+    """Raise if other processes are to train what only this one can: on a GPU, or networks of a reader's own among these."""
+    if jobs not in (None, 1):
+        if torch.device(inputs.device).type != "cpu":
             errors.fail("jobs", "None or 1 on a GPU", jobs)
-        specs = [each.config.network, *(teacher.spec for teacher in each.inputs.teachers)]
-        if any(spec.family in REGISTERED for spec in specs):
+        specs = [*networks, *(teacher.spec for teacher in inputs.teachers)]
+        if any(isinstance(spec, NetworkSpec) and spec.family in REGISTERED for spec in specs):
             errors.fail("jobs", "None or 1 for a network of your own, which other processes do not know", jobs)
 
 
@@ -267,6 +273,7 @@ def check_like(distilled: DistilledSet, data: ImageData) -> None:
             f"a set of {data.classes} classes with {data.channels} channels and {data.image_size} pixels, like the data"
         )
         errors.fail("distilled", wanted, (distilled.classes, distilled.channels, distilled.image_size))
+    errors.check_same_classes("distilled", distilled.class_names, data.class_names)
     if not (torch.allclose(distilled.mean, data.mean) and torch.allclose(distilled.std, data.std)):
         errors.fail(
             "distilled",

@@ -1,19 +1,31 @@
-"""A result as a table: what `print` writes, and what a notebook draws."""
+"""A result as a table: what `print` writes, what a notebook draws, and what other programs read."""
 
 from __future__ import annotations
 
+import csv
+import html
+import io
+import os
+import re
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..core import errors, storage
+from ..core.errors import DDLabError
+
+_MARKS = re.compile(r"([\\|$`*\[\]~])")  # what would be more than itself: Markdown's, and the dollar of formulas
 
 
 def markdown(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A Markdown table whose columns stand under each other.
+    """A Markdown table whose columns stand under each other; nothing in a cell is read as markup.
 
     >>> print(markdown(["a", "b"], [["one", 2]]))
     | a   | b |
     |-----|---|
     | one | 2 |
     """
-    cells = [[*map(str, row)] for row in (heads, *rows)]
+    cells = [[escaped(str(cell)) for cell in row] for row in (heads, *rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = [
         "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in cells
@@ -21,12 +33,52 @@ def markdown(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     return "\n".join([lines[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *lines[1:]])
 
 
+def escaped(text: str) -> str:
+    """Somebody's text on one line of Markdown: tags, formulas and marks stand as they are written."""
+    return _MARKS.sub(r"\\\1", html.escape(" ".join(text.split()), quote=False))
+
+
 class Tabled:
-    """A result with a `table()`, which a notebook shows."""
+    """A result with a `table()`, which a notebook shows, and `records()`, which files and data frames take."""
 
     def table(self) -> str:
         """Markdown."""
         raise NotImplementedError
 
+    def records(self) -> list[dict[str, Any]]:
+        """One flat mapping for each line of a data frame."""
+        raise NotImplementedError
+
     def _repr_markdown_(self) -> str:
         return self.table()
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def to_pandas(self) -> Any:
+        """A DataFrame of `records`.
+
+        Raises:
+            DDLabError: pandas is not installed.
+        """
+        try:
+            import pandas
+        except ImportError as missing:
+            raise DDLabError("pandas must be installed for to_pandas; given none (pip install pandas).") from missing
+        return pandas.DataFrame(self.records())
+
+    def to_csv(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write `records` to a file of comma-separated values, a head and a line each; whole or not at all.
+
+        Raises:
+            DDLabError: something is there and `overwrite` is False, or a place that cannot be written to.
+        """
+        place = storage.checked_path(path)
+        if os.path.lexists(place) and not errors.check_boolean("overwrite", overwrite):
+            raise DDLabError(f"path must be a place where nothing is yet, or overwrite True; given {str(place)!r}.")
+        text, records = io.StringIO(), self.records()
+        rows = csv.DictWriter(text, list(records[0]) if records else [], lineterminator="\n")
+        rows.writeheader()
+        rows.writerows(records)
+        storage.write_atomically(place, text.getvalue().encode())
+        return place

@@ -6,7 +6,6 @@ Lab(..., buttons=[students.button], views=[..., Tabs(("Students", students.view)
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 import plotly.graph_objects as go
 from torch import Tensor
 
-from ..core.interval import interval
+from ..core.interval import in_words as told
 from ..data import ImageData
 from ..figures import add_reference, encode_grid, loss_curves
 from ..runs import Frame, Run
@@ -143,8 +142,4 @@ def in_words(values: Sequence[float | None], *, signed: bool = False) -> str:
     there = [value for value in values if value is not None]
     if not there:
         return "not yet"
-    form = "{:+.1%}" if signed else "{:.1%}"
-    around = interval(there)
-    return form.format(statistics.fmean(there)) + (
-        f" ({' to '.join(form.format(end) for end in around)})" if around else ""
-    )
+    return told(there, ".1%", signed=signed)

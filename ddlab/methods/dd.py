@@ -50,6 +50,7 @@ from ._ordered_set import OrderedSet, answers, class_numbers, first_labels, lear
 NAME = "dataset_distillation"
 ALIASES = ("dd",)
 NEEDS_TEACHER = False
+LABELS = ("hard",)  # and its steps; a teacher has nothing to say of them
 BETAS = (0.5, 0.999)
 _LENET = networks.spec("lenet")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -91,8 +92,9 @@ def distill(
     resume_anyway: bool = False,
     progress: bool = True,
     on_step: Callable[[driver.Step], None] | None = None,
+    **options: Any,
 ) -> DistilledSet:
-    """Distil a dataset.
+    """Distil a dataset: `distill("dm", data, images_per_class=10, seed=3)`.
 
     Args:
         method: name or alias of a method (`ddlab.methods.names()`), or a module of your own with the same parts (`ddlab.runs` shows one).
@@ -105,32 +107,37 @@ def distill(
             ".teacher" added.
         resume_anyway: go on from it also where the source of the method was edited since.
         progress: one line on standard output. on_step: called after every update (a recording, say).
+        options: fields of the Config with other values than it has.
 
     Returns:
-        A `DistilledSet`. After a keyboard interrupt it holds what was reached, with `complete=False`, and a line says so.
+        A `DistilledSet`. After a keyboard interrupt it holds what was reached, with `complete=False`, and a line says so: a loop of
+        your own over several sets must look at `complete` and stop there.
 
     Raises:
-        DDLabError: an unknown method, a config of another method, a teacher that does not fit, or a method that makes something
-            else.
+        DDLabError: an unknown method or option, a config of another method, a teacher that does not fit, or a method that makes
+            something else.
         KeyboardInterrupt: while the teacher was still being trained: there is no set yet, but its checkpoint is valid.
     """
     module = methods.get(method)
     config = getattr(module.Config, "teaching", module.Config)() if config is None else config
     if type(config) is not module.Config:  # not isinstance: a method's Config may extend another's
         errors.fail("config", f"a {module.NAME} Config", config)
+    for name in options:
+        errors.check_choice(f"an option of {module.NAME}", name, [field.name for field in dataclasses.fields(config)])
+    config = dataclasses.replace(config, **options)
     beside = None
     if teacher is None and getattr(module, "NEEDS_TEACHER", False):
         beside = None if checkpoint is None else f"{os.fspath(checkpoint)}.teacher"
         unlabelled = getattr(module, "WITHOUT_LABELS", False)
         own = self_supervised.Config.for_data(data) if unlabelled else supervised.Config.for_data(data, "teacher")
-        files: dict[str, Any] = {"checkpoint": beside, "resume_anyway": resume_anyway, "keep_checkpoint": True}
-        teacher = _trained(data, own, device, progress, **files)
+        beside_it: dict[str, Any] = {"checkpoint": beside, "resume_anyway": resume_anyway, "keep_checkpoint": True}
+        teacher = _trained(data, own, device, progress, **beside_it)
         if not teacher.provenance["complete"]:
             # Nothing has been distilled yet, and going on from half a teacher is not what an interrupt asks for.
             raise KeyboardInterrupt("the teacher was still being trained")
     inputs = Inputs(data=data, teachers=() if teacher is None else (teacher,), device=device)
-    options: dict[str, Any] = {"checkpoint": checkpoint, "resume_anyway": resume_anyway, "progress": progress}
-    made = driver.run(module, config, inputs, on_step=on_step, **options)
+    files: dict[str, Any] = {"checkpoint": checkpoint, "resume_anyway": resume_anyway}
+    made = driver.run(module, config, inputs, on_step=on_step, progress=progress, **files)
     errors.check_instance(f"what {module.NAME} finishes with", made, DistilledSet, "a DistilledSet")
     if beside is not None and made.complete:
         with contextlib.suppress(DDLabError):  # nobody's set is to be lost for a file that stays

@@ -285,8 +285,6 @@ def patches(config: Config, inputs: Inputs, batch: int = 0) -> Tensor:
         except NonFiniteError as problem:
             words = f"{NAME} must stay finite; given NaN or infinity from the teacher that chooses the {config.patches}s, at step 0."
             raise NonFiniteError(words) from problem
-        if cache.is_partial(made):
-            raise KeyboardInterrupt("the patches were still being chosen")
         by_image = made.images.unflatten(0, (data.classes, -1)).transpose(0, 1)
         return by_image[batch].to(inputs.device)
     return data.normalised(sre2l.real_images(config, inputs, batch), device=inputs.device)

@@ -38,7 +38,7 @@ from ..distilled import DistilledSet, OrderedSteps, generators
 from ..runs.look import Look, Number
 from ..runs.process import Inputs, require_data
 from ..training import ordered
-from ..training.unrolled import Tensors, detached, diverging, leaves_of, outer_gradient
+from ..training.unrolled import Tensors, detached, diverging, gradients_along, leaves_of, outer_gradient
 from . import dc
 from ._curriculum import NAME, Curriculum, images_of, latents_of, learner, order_of, real_batches, shape_of
 from ._labelling import labelled_set
@@ -128,7 +128,7 @@ def gradients(config: Config, inputs: Inputs, step: int, learned: Tensors) -> tu
     )  # fmt: skip
     names = [name for name, value in made.items() if value.requires_grad]
     ends, behind = [made[name] for name in names], [slopes[name] for name in names]
-    found = torch.autograd.grad(ends, list(leaves.values()), behind, materialize_grads=True)
+    found = gradients_along(ends, behind, list(leaves.values()))
     return total, dict(zip(leaves, found, strict=True))
 
 

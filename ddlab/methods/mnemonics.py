@@ -118,8 +118,10 @@ def init(config: Config, inputs: Inputs) -> State:
     ordered.check_plain(spec)
     class_ends(config, data.classes)
     given = inputs.distilled if config.start == "given" else None
-    if config.start == "given" and (given is None or given.classes != data.classes):
+    if config.start == "given" and given is None:
         errors.fail("distilled", f"a set of the data's {data.classes} classes, whose images are the exemplars", given)
+    if given is not None:
+        errors.check_same_classes("distilled", given.class_names, data.class_names)
     fewest = int((data.class_counts() if given is None else given.labels.bincount(minlength=data.classes)).min())
     if kept(config) > fewest:
         errors.fail("images_per_class", f"at most {fewest}, what the smallest class has", config.images_per_class)

@@ -76,6 +76,7 @@ class FromLoss:
     def __init__(self, name: str, loss: Loss, config: type[Parameters], needs_teacher: bool) -> None:
         self.NAME, self.loss, self.NEEDS_TEACHER = name, loss, needs_teacher
         self.Config: Any = config
+        self.Config.of_method = self  # so that a Config says whose it is, as one of a module does
         self.__module__ = config.__module__  # the user's: whose source a checkpoint is of
 
     def __repr__(self) -> str:

@@ -24,6 +24,7 @@ from .dd import State, Trace, finish, init, look, total_steps, update
 NAME = "soft_label_dataset_distillation"
 ALIASES = ("sldd",)
 NEEDS_TEACHER = False
+LABELS = ("hard",)
 
 __all__ = ["Config", "State", "Trace", "finish", "init", "look", "total_steps", "update"]
 

@@ -22,6 +22,7 @@ from .dd import State, Trace, finish, init, look, total_steps, update
 NAME = "text_dataset_distillation"
 ALIASES = ("tdd",)
 NEEDS_TEACHER = False
+LABELS = ("hard",)
 _LSTM = networks.spec("text_lstm")
 
 __all__ = ["Config", "State", "Trace", "finish", "init", "look", "total_steps", "update"]

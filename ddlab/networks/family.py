@@ -125,20 +125,25 @@ def tensors(module: nn.Module) -> dict[str, Tensor]:
 
 def on_meta(module: nn.Module) -> nn.Module:
     """A copy without weights; `Module.to` would part tied ones."""
-    held: dict[int, Any] = {}
-    for value in (*module.parameters(), *module.buffers()):
-        bare = value.detach().to("meta")
-        held[id(value)] = nn.Parameter(bare, value.requires_grad) if isinstance(value, nn.Parameter) else bare
-    return copy.deepcopy(module, held)
+    return _with(module, lambda value: value.detach().to("meta"))
 
 
 def zeros_of(module: nn.Module) -> nn.Module:
-    """A copy of a module without weights on the CPU, all of them 0, in evaluation mode: to follow shapes."""
-    copied = copy.deepcopy(module).eval().to_empty(device="cpu")
-    with torch.no_grad():
-        for value in tensors(copied).values():
-            value.zero_()
-    return copied
+    """A copy of a module without weights on the CPU, all of them 0, in evaluation mode: to follow shapes.
+
+    Of `Module.to_empty`, and of a pass on the meta device, torch would import its compiler: two seconds, 140 MB, and an interrupt there
+    breaks it for the rest of the process.
+    """
+    return _with(module, lambda value: torch.zeros(value.shape, dtype=value.dtype, device="cpu")).eval()
+
+
+def _with(module: nn.Module, other: Callable[[Tensor], Tensor]) -> nn.Module:
+    """A copy with other tensors, tied where they were."""
+    held: dict[int, Any] = {}
+    for value in (*module.parameters(), *module.buffers()):
+        new = other(value)
+        held[id(value)] = nn.Parameter(new, value.requires_grad) if isinstance(value, nn.Parameter) else new
+    return copy.deepcopy(module, held)
 
 
 def owned(argument: str, module: nn.Module) -> nn.Module:

@@ -13,6 +13,7 @@ network: one that was edited is another, in every fingerprint, checkpoint and ca
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
@@ -85,6 +86,7 @@ def from_module(
     name: OwnName | None = None,
     classifier: str | None = None,
     last_conv: str | None = None,
+    class_names: Sequence[str] | None = None,
 ) -> Network:
     """A trained module as a network: a teacher for every method. The module is copied and stays as it is.
 
@@ -98,6 +100,7 @@ def from_module(
         name: of its family; default the name of its class. If it is registered, the module must be what its factory builds; only then
             can the network be loaded again once saved, and students of its kind start anew.
         classifier, last_conv: as for `register`.
+        class_names: of its logits, in their order; then it is refused beside data of other classes, or of the same in another order.
 
     Raises:
         DDLabError: a module that fails the trial, or whose classifier is not found.
@@ -122,7 +125,7 @@ def from_module(
         REGISTERED[name] = known
         described = NetworkSpec(family=name, options=known.Options(source=source))
     described = replace(described, channels=channels, classes=classes, image_size=image_size)
-    made = Network(spec=described, weights=weights, provenance={"process": "from_module"})
+    made = Network(spec=described, weights=weights, provenance={"process": "from_module"}, class_names=class_names)  # type: ignore[arg-type]
     like = next(value for value in weights.values() if value.is_floating_point())
     images = torch.randn((2, *shape), generator=torch.Generator().manual_seed(0)).to(like)
     with torch.no_grad():

@@ -160,11 +160,13 @@ class Network:
         spec: complete (made with `for_data`).
         weights: parameters and buffers by name, as in the module's state_dict.
         provenance: how it came about (JSON types): process, config, accuracy, whether training was complete.
+        class_names: what its outputs are, in order; None where nobody said it, or where they are no classes. No part of the fingerprint.
     """
 
     spec: NetworkSpec
     weights: dict[str, Tensor]
     provenance: dict[str, Any] = field(default_factory=dict)
+    class_names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         _check_complete(self.spec)
@@ -172,6 +174,11 @@ class Network:
         for name, value in self.weights.items():
             errors.check_tensor(f"weights[{name!r}]", value, finite=False)
         errors.check_instance("provenance", self.provenance, dict, "a dict of JSON types")
+        if self.class_names is not None:
+            names = errors.check_names("class_names", self.class_names)
+            if len(names) != self.spec.classes:
+                errors.fail("class_names", f"a name for each of {self.spec.classes} outputs", f"{len(names)} names")
+            object.__setattr__(self, "class_names", names)
 
     def __repr__(self) -> str:
         numbers = sum(value.numel() for value in self.weights.values())
@@ -215,6 +222,7 @@ class Network:
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
         """Write to one safetensors file, new or of the same kind; with `overwrite` in the place of any."""
         description = {"spec": self.spec.to_dict(), "provenance": self.provenance}
+        description |= {} if self.class_names is None else {"class_names": list(self.class_names)}
         return storage.save(path, self.weights, description, "network", overwrite=overwrite)
 
 
@@ -226,7 +234,8 @@ def load(path: str | os.PathLike[str]) -> Network:
     """
     tensors, header = storage.load(path, "network")
     with storage.made_from(path, "network"):
-        return Network(spec=NetworkSpec.from_dict(header["spec"]), weights=tensors, provenance=header["provenance"])
+        described, about = NetworkSpec.from_dict(header["spec"]), header["provenance"]
+        return Network(spec=described, weights=tensors, provenance=about, class_names=header.get("class_names"))
 
 
 def initialise(described: NetworkSpec, *, seed: int) -> Network:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,7 +45,7 @@ class Inputs:
         device: "cpu", "cuda", ..., or "auto" (CUDA when there is one).
 
     Raises:
-        DDLabError: a wrong type, a device that is not there, or teachers of another shape than the data.
+        DDLabError: a wrong type, a device that is not there, teachers of another shape than the data, or of other classes.
     """
 
     data: ImageData | None = None
@@ -68,6 +68,9 @@ class Inputs:
                 errors.fail("teacher", wanted, f"{spec.title} for {spec.channels} channels and {spec.classes} classes")
             if source is not None and spec.image_size != tuple(source.image_size):
                 errors.fail("teacher", f"a network for images of {tuple(source.image_size)} pixels", spec.image_size)
+            _check_names("teacher", teacher.class_names, source)
+        if self.distilled is not None:
+            _check_names("distilled", self.distilled.class_names, self.data)
         object.__setattr__(self, "device", errors.checked_device(self.device))
         on_device = tuple(teacher.to(self.device) for teacher in self.teachers)
         object.__setattr__(self, "teachers", on_device)
@@ -79,6 +82,16 @@ class Inputs:
         """A hash of data, teachers and distilled set, as they are now (not of the device)."""
         parts = [None if part is None else part.fingerprint for part in (self.data, self.distilled)]
         return storage.fingerprint(parts, [teacher.fingerprint for teacher in self.teachers])
+
+
+def _check_names(argument: str, names: Sequence[str] | None, source: Any, *, strict: bool = False) -> None:
+    """Raise if classes are other ones, or in another order, than those that the class numbers of `source` mean.
+
+    Where no class number is read, pictures and features may be of something else altogether: but with `strict`.
+    """
+    wanted = () if source is None else source.class_names
+    if names and wanted and (strict or not set(names).isdisjoint(wanted)):
+        errors.check_same_classes(argument, names, wanted)
 
 
 @dataclass(frozen=True)
@@ -114,6 +127,8 @@ def check_call(process: Any, config: Any, inputs: Any, state: Any = None) -> Non
         errors.fail("config", f"a {process.NAME} Config", config)
     if not isinstance(inputs, Inputs):
         errors.fail("inputs", "an Inputs", inputs)
+    for teacher in () if getattr(process, "WITHOUT_LABELS", False) else inputs.teachers:
+        _check_names("teacher", teacher.class_names, inputs.data or inputs.distilled, strict=True)
     if state is not None:
         errors.check_instance("state", state, process.State, f"a State of {process.NAME}")
         errors.check_integer("state.step", state.step, 0)

@@ -34,6 +34,8 @@ from ..core.progress import progress_bar
 from ..core.source import source
 from ..data import pictures
 from ..data.images import denormalise
+from ..distilled import DistilledSet
+from ..networks import Network
 from . import threads
 from .look import look
 from .process import Inputs, Step, check_call, check_finite, check_goes_on
@@ -418,7 +420,12 @@ class Run:
         state = self.state()
         self._check_finite(state, self._trace)
         with threads.using(self.threads):
-            return self.process.finish(self.config, self.inputs, state)
+            made = self.process.finish(self.config, self.inputs, state)
+        if not self.complete and isinstance(made, DistilledSet):
+            return dataclasses.replace(made, complete=False)  # whoever wrote `finish` may not have thought of it
+        if not self.complete and isinstance(made, Network):
+            return dataclasses.replace(made, provenance={**made.provenance, "complete": False})
+        return made
 
     def _begin(self, until: int | None, watch: Callable[[Run], None] | None) -> None:
         if self._state is not None:

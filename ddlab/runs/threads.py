@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from ..core import errors
 from ..networks import NetworkSpec
+from ..networks.family import zeros_of
 from ..networks.specification import skeleton
 from .process import Inputs
 
@@ -79,20 +80,19 @@ def work(config: Any, inputs: Inputs) -> int:
 @functools.lru_cache(256)
 def multiply_adds(spec: NetworkSpec) -> int:
     """Of the layers with weights, for one image."""
-    module, counted = skeleton(spec), list[int]()
+    module, counted = zeros_of(skeleton(spec)), list[int]()
 
     def count(layer: nn.Module, _given: Any, found: Tensor) -> None:
         weight: Any = layer.weight
         counted.append(weight[0].numel() * found[0].numel())
 
-    layers = [layer for layer in module.modules() if isinstance(layer, (nn.Conv2d, nn.Linear))]
-    hooks = [layer.register_forward_hook(count) for layer in layers]
+    for layer in module.modules():
+        if isinstance(layer, (nn.Conv2d, nn.Linear)):
+            layer.register_forward_hook(count)
+    like = next(module.parameters())
     try:
         with torch.no_grad():
-            module(torch.empty(2, spec.channels or 1, *(spec.image_size or (1, 1)), device="meta"))
-    except (RuntimeError, TypeError, ValueError):  # a network of one's own may need real numbers
+            module(torch.zeros((1, spec.channels or 1, *(spec.image_size or (1, 1))), dtype=like.dtype))
+    except (RuntimeError, TypeError, ValueError):  # a network of one's own may need other numbers
         return _UNKNOWN * sum(weight.numel() for weight in module.parameters())
-    finally:
-        for hook in hooks:
-            hook.remove()
     return sum(counted)

@@ -18,7 +18,14 @@ from ..networks import Network
 def accuracy(
     network: Network, data: ImageData, split: Split = "test", *, batch_size: Annotated[int, within(1)] = 64
 ) -> float:
-    """The fraction in [0, 1] of images of a split that the network classifies right, in evaluation mode."""
+    """The fraction in [0, 1] of images of a split that the network classifies right, in evaluation mode.
+
+    Raises:
+        DDLabError: a network of another number of classes than the data's, or whose class names are others or in another order.
+    """
+    if network.class_names is not None or network.spec.classes != data.classes:
+        named = network.class_names or [str(number) for number in range(network.spec.classes or 0)]
+        errors.check_same_classes("network", named, data.class_names)
     device = next(iter(network.weights.values())).device
     labels, right = data.labels(split), 0
     for indices in torch.arange(len(labels)).split(min(batch_size, len(labels))):

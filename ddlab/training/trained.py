@@ -28,4 +28,7 @@ def trained_network(
     """
     provenance = {"process": process, "config": config.to_dict(), "inputs": inputs.fingerprint, "step": step}
     provenance |= {"complete": step >= total} | more
-    return Network(spec=spec, weights={name: value.cpu() for name, value in weights.items()}, provenance=provenance)
+    source: Any = inputs.data if inputs.distilled is None else inputs.distilled
+    names = None if "classifier" in more else source.class_names  # its outputs are no classes, or mean nothing yet
+    on_cpu = {name: value.cpu() for name, value in weights.items()}
+    return Network(spec=spec, weights=on_cpu, provenance=provenance, class_names=names)

@@ -17,7 +17,7 @@ recomputed    only theta_t and v_t of each step are kept, without a graph; going
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -148,7 +148,7 @@ def _recomputed(
         now, speed = map(leaves_of, path[step])
         moved, velocity = inner_step(inner, step, now, speed, learned, differentiable=True)
         sources = [*now.values(), *speed.values(), *learned.values()]
-        found = torch.autograd.grad([*moved.values(), *velocity.values()], sources, behind, materialize_grads=True)
+        found = gradients_along([*moved.values(), *velocity.values()], behind, sources)
         behind, own = found[: len(behind)], found[len(behind) :]
         slopes = tuple(total + part for total, part in zip(slopes, own, strict=True))
         if along and step:
@@ -160,6 +160,18 @@ def _recomputed(
             behind = (*(total + part for total, part in here), *behind[len(now) :])
             slopes = tuple(total + part for total, part in zip(slopes, found[len(now) :], strict=True))
     return loss.detach(), slopes, detached(last)
+
+
+def gradients_along(
+    outputs: Sequence[Tensor], along: Sequence[Tensor], sources: Sequence[Tensor]
+) -> tuple[Tensor, ...]:
+    """sum_i along_i^T d output_i / d source, for each source: the bits of `torch.autograd.grad(outputs, sources, along)`.
+
+    For that call torch imports its compiler.
+    """
+    with torch.enable_grad():
+        total = torch.stack([(output * each).sum() for output, each in zip(outputs, along, strict=True)]).sum()
+    return torch.autograd.grad(total, sources, materialize_grads=True)
 
 
 def _path(

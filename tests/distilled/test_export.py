@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 from pathlib import Path
@@ -14,6 +15,7 @@ from torchvision.datasets import ImageFolder
 from torchvision.transforms.functional import pil_to_tensor
 
 from ddlab import data
+from ddlab.data.images import normalise
 from ddlab.distilled import DistilledSet, HardLabels, Representations, StoredLabels, export
 from tests.support import refuses
 
@@ -80,9 +82,58 @@ def test_class_names_become_folders(names: tuple[str, ...], tmp_path: Path) -> N
     path = one.export_folder(tmp_path / "set")
     assert os.listdir(tmp_path) == ["set"]
     found = data.load("folder", path, test_fraction=0.5)
-    assert torch.equal(found.train_labels, torch.arange(len(names))) and found.class_names != names
+    assert torch.equal(found.train_labels, torch.arange(len(names))) and found.class_names == names
     assert [row["name"] for row in json.loads((path / "labels.json").read_text())["classes"]] == list(names)
-    assert ImageFolder(str(path)).classes == export.folder_names(names) == list(found.class_names)
+    assert ImageFolder(str(path)).classes == export.folder_names(names)
+    assert DistilledSet.from_folder(path).class_names == names
+
+
+@pytest.mark.parametrize("size", [(8, 8), (12, 20), (7, 3), (1, 1)])
+@pytest.mark.parametrize(("channels", "stored"), [(1, True), (3, False)])
+def test_a_set_of_any_size_comes_back(size: tuple[int, int], channels: int, stored: bool, tmp_path: Path) -> None:
+    one = made(("fox", "cat", "2", "10"), channels, stored=stored)
+    draw = torch.Generator().manual_seed(1)
+    pixels = torch.randint(0, 256, (len(one), channels, *size), generator=draw, dtype=torch.uint8)
+    images = normalise(pixels, one.mean, one.std)
+    one = dataclasses.replace(one, tensors={"images": images}, complete=False, provenance={"method": "mine"})
+    back = DistilledSet.from_folder(one.export_folder(tmp_path / "set"))
+    assert back.fingerprint == one.fingerprint and back.provenance == one.provenance and not back.complete
+    found = data.load("folder", tmp_path / "set", split=False)
+    assert found.class_names == one.class_names and found.image_size == size
+    assert torch.equal(found.train_images, pixels[found_order(one)])
+
+
+def found_order(one: DistilledSet) -> torch.Tensor:
+    """The reader goes through the classes, each by the names of its files."""
+    return one.labels.argsort(stable=True)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda table: None, ["export_folder", "cannot be read"]),
+        (lambda table: "[1", ["export_folder", "delimiter"]),
+        (lambda table: {**table, "mean": None}, ["whole distilled set"]),
+        (lambda table: {"classes": table["classes"]}, ["'mean'"]),
+        (
+            lambda table: {**table, "images": [{"file": "../elsewhere.png", "label": 0}]},
+            ["lie in its folder", "elsewhere"],
+        ),
+        (lambda table: {**table, "images": [{"file": "cat/none.png", "label": 0}]}, ["none.png"]),
+        (lambda table: {**table, "images": [{**row, "label": 9} for row in table["images"]]}, ["whole distilled set"]),
+        (lambda table: {**table, "images": []}, ["whole distilled set"]),
+        (lambda table: {**table, "classes": "cat"}, ["whole distilled set"]),
+    ],
+)
+def test_a_spoilt_table_is_said(spoil: Any, words: list[str], tmp_path: Path) -> None:
+    path = made().export_folder(tmp_path / "set")
+    Image.new("RGB", (8, 8)).save(tmp_path / "elsewhere.png")
+    table = spoil(json.loads((path / "labels.json").read_text()))
+    (path / "labels.json").unlink()
+    if table is not None:
+        (path / "labels.json").write_text(table if isinstance(table, str) else json.dumps(table))
+    with refuses("path" if "elsewhere" not in words else "labels.json", *words):
+        DistilledSet.from_folder(path)
 
 
 def test_nothing_is_replaced_and_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

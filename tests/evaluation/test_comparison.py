@@ -1,17 +1,28 @@
-"""`compare`: its numbers are those of distill and evaluate, in pairs, and it says what it cannot compare."""
+"""`compare`: its numbers are those of distill and evaluate, in pairs, each row beside as many random real images, and no row is lost."""
 
 from __future__ import annotations
 
+import contextlib
+import csv
+import dataclasses
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
 import ddlab
 from ddlab import networks
 from ddlab.data import ImageData
-from ddlab.methods import dm, selection, sre2l
+from ddlab.methods import dd, dm, krr_st, selection, sre2l
+from ddlab.runs.process import Inputs
 from ddlab.training import supervised
-from tests.support import refuses
+from tests.contract import cases
+from tests.support import made_data, refuses
 
 STUDENT = supervised.Config.teaching(network=networks.spec("convnet", width=4), epochs=8)
 SMALL = dm.SMALL.replace(images_per_class=2)
@@ -22,45 +33,219 @@ def compared(data: ImageData, given: Any, **changes: Any) -> ddlab.evaluation.Co
     return ddlab.compare(given, data, **options | changes)
 
 
+def chosen(data: ImageData, seed: int, count: int = 2, **more: Any) -> ddlab.DistilledSet:
+    return ddlab.distill("selection", data, images_per_class=count, seed=seed, progress=False, **more)
+
+
 def accuracy(made: Any, data: ImageData, seed: int) -> float:
     return ddlab.evaluate(made, data, labels="hard", seeds=[seed], config=STUDENT, progress=False).mean
 
 
+def descending(name: str, **options: Any) -> Any:
+    return ddlab.from_loss(name, lambda c, i, images, y, step: images.square().mean(), iterations=3, **options)
+
+
 def test_a_seed_is_every_draw_and_rows_are_pairs(grey: ImageData) -> None:
     ready = ddlab.distill("dm", grey, config=SMALL.replace(seed=7), progress=False)
-    found = compared(grey, {"mine": SMALL, "ready": ready, "chosen": "selection"})
-    assert [row.name for row in found.rows] == ["mine", "ready", "chosen", "random real images"]
+    found = compared(grey, {"mine": SMALL, "ready": ready, "chosen": "selection", "pair": (dm, SMALL)})
+    names = ["mine", "ready", "chosen", "pair", "random real images, 2 per class"]
+    assert [row.name for row in found.rows] == names and found.complete
     wanted: dict[str, list[float]] = {row.name: [] for row in found.rows}
     for seed in (0, 3):
-        real = selection.Config.teaching(images_per_class=2, seed=seed)
-        chosen = ddlab.distill("selection", grey, config=real, progress=False)
+        real = chosen(grey, seed)
         mine = ddlab.distill("dm", grey, config=SMALL.replace(seed=seed), progress=False)
-        for name, made in zip(wanted, (mine, ready, chosen, chosen), strict=True):
+        for name, made in zip(wanted, (mine, ready, real, mine, real), strict=True):
             wanted[name].append(accuracy(made, grey, seed))
     for row in found.rows:
         assert list(row.accuracies) == wanted[row.name] and row.seconds >= 0
-        gains = [one - other for one, other in zip(row.accuracies, wanted["random real images"], strict=True)]
-        assert list(row.gains) == gains
-        assert row.floats == ready.storage_floats()
+        gains = [one - other for one, other in zip(row.accuracies, wanted[names[-1]], strict=True)]
+        assert list(row.gains) == ([] if row.name == names[-1] else gains)
+        assert row.floats == ready.storage_floats() and row.one_set == (row.name == "ready")
+    assert "ready, one set" in str(found) and "mine, one set" not in str(found)
 
 
-def test_it_is_a_table_in_print_and_in_a_notebook(grey: ImageData, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("given", ["a Config", "a set", "an uneven set"])
+def test_random_real_images_do_not_beat_themselves(given: str, grey: ImageData) -> None:
+    """Whatever their number: the baseline has as many of each class."""
+    row: Any = selection.Config(images_per_class=5)
+    if given != "a Config":
+        made = chosen(grey, 0, 5)
+        kept = torch.arange(len(made)) if given == "a set" else torch.tensor([0, 1, 2, 5, 10, 11])
+        row = ddlab.from_images(made.images[kept], made.labels[kept], grey)
+    found = compared(grey, {"five": row, "two": selection.Config(images_per_class=2)}, seeds=[0])
+    sizes = {"a Config": "5 per class", "a set": "5 per class", "an uneven set": "6 in all"}
+    assert [row.name for row in found.rows][2:] == [
+        f"random real images, {size}" for size in ("2 per class", sizes[given])
+    ]
+    assert found.rows[0].gains == (0.0,) and found.rows[0].counts == ((3, 1, 2) if "uneven" in given else (5, 5, 5))
+    assert found.rows[3].floats == found.rows[0].floats
+
+
+@pytest.mark.parametrize("labels", ["stored", "online"])
+def test_uneven_sets_keep_their_labels_beside_their_images(labels: str, grey: ImageData, teacher: Any) -> None:
+    made = chosen(grey, 1, 3, teacher=teacher)
+    kept = torch.tensor([0, 1, 3, 6])
+    uneven = ddlab.from_images(made.images[kept], made.labels[kept], grey, teacher)
+    found = compared(grey, {"uneven": uneven}, labels=labels, teacher=teacher, seeds=[1])
+    assert abs(found.rows[0].gains[0]) < 1e-9
+
+
+def test_no_row_is_lost(grey: ImageData) -> None:
+    one, mine = chosen(grey, 0), descending("mine")
+    bare = SimpleNamespace(**{name: getattr(dm, name) for name in vars(dm) if name[0] != "_"})
+    given = [
+        one,
+        chosen(grey, 1),
+        chosen(grey, 0, 1),
+        SMALL,
+        dm.SMALL,
+        mine.Config(),
+        mine.Config(seed=9),
+        "DM",
+        (bare, SMALL),
+    ]
+    found = compared(grey, given, seeds=[0])
+    assert [row.name for row in found.rows] == [
+        "selection, 2 per class (1)", "selection, 2 per class (2)", "selection, 1 per class", "dm, 2 per class (1)", "dm, 1 per class",
+        "mine, 1 per class (1)", "mine, 1 per class (2)", "DM", "dm, 2 per class (2)",
+        "random real images, 1 per class", "random real images, 2 per class",
+    ]  # fmt: skip
+    assert all(len(row.accuracies) == 1 for row in found.rows)
+
+
+@pytest.mark.parametrize(
+    ("given", "changes", "named"),
+    [
+        ([], {}, ["methods"]),
+        ("dm", {}, ["methods"]),
+        (["mine"], {}, ["method"]),
+        ([STUDENT], {}, ["method"]),
+        ([(dm, dd.SMALL)], {}, ["config", "distribution_matching"]),
+        (["dm", "dm"], {}, ["methods", "'dm'"]),
+        ({"random real images": "dm"}, {}, ["methods", "baseline"]),
+        ({1: "dm"}, {}, ["name in methods"]),
+        (["dm"], {"labels": "regression"}, ["labels"]),
+        (["dm"], {"seeds": []}, ["seeds"]),
+        (["dm"], {"images_per_class": 0}, ["images_per_class"]),
+        (["dm"], {"images_per_class": 13}, ["images per class of dm", "12", "13"]),
+        ([krr_st.SMALL], {}, ["labels", "krr_st"]),
+        ([dd.SMALL], {"labels": "online"}, ["labels", "dd"]),
+        (
+            ["dm"],
+            {"teacher": networks.initialise(networks.spec("mlp").for_data(made_data(classes=2)), seed=0)},
+            ["teacher"],
+        ),
+    ],
+)
+def test_it_refuses_before_it_computes(
+    given: Any, changes: dict[str, Any], named: list[str], grey: ImageData, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ddlab.evaluation.comparison, "distill", None)
+    monkeypatch.setattr(ddlab.evaluation.comparison, "train_teacher", None)
+    with refuses(*named):
+        compared(grey, given, **changes)
+
+
+def test_a_set_that_does_not_fit_is_refused_before_it_computes(
+    grey: ImageData, colour: ImageData, teacher: Any, other_teacher: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ddlab.evaluation.comparison, "evaluate", None)
+    with refuses("labels", "hard"):
+        compared(grey, [chosen(grey, 0)], labels="online", teacher=teacher)
+    with refuses("teacher", teacher.fingerprint):
+        compared(grey, [chosen(grey, 0, teacher=teacher)], labels="online", teacher=other_teacher)
+    with refuses("distilled", "channels"):
+        compared(grey, [chosen(colour, 0)])
+
+
+def test_labels_of_every_method_are_those_it_says(grey: ImageData, teacher: Any) -> None:
+    for case in cases.method_cases():
+        if case.name in ddlab.methods.names():
+            made = ddlab.distill(case.module, grey, teacher, case.config, progress=False)
+            kinds = {target.kind for target in made.targets} & {"hard", "stored", "online"}
+            without = getattr(case.module, "WITHOUT_LABELS", False)
+            said = () if without else getattr(case.module, "LABELS", ("hard", "stored", "online"))
+            assert kinds == set(said), case.name
+
+
+def test_a_method_that_fails_costs_no_other_row(grey: ImageData) -> None:
+    tried: list[int] = []
+
+    def fails(config: Any, inputs: Any, images: Any, labels: Any, step: int) -> Any:
+        tried.append(config.seed)
+        if config.seed == 3:
+            raise TypeError("no | <b>number</b>")
+        return images.square().mean()
+
+    broken = ddlab.from_loss("broken", fails, iterations=2)
+    found = compared(grey, {"broken": broken, "dm": SMALL}, seeds=[0, 3, 4])
+    row = found.rows[0]
+    assert row.failed.startswith("TypeError: no") and row.accuracies == row.gains == () and tried == [0, 0, 3]
+    assert [len(row.accuracies) for row in found.rows[1:]] == [3] * (len(found.rows) - 1) and found.complete
+    assert "failed: TypeError: no \\| &lt;b&gt;number" in str(found)
+    assert {record["method"] for record in found.records()} == {row.name for row in found.rows[1:]}
+
+
+@contextlib.contextmanager
+def interrupted_in(module: Any, call: int) -> Iterator[None]:
+    """Ctrl-C in the update of a process that is the call-th since."""
+    update, calls = module.update, [0]
+
+    def counted(*given: Any) -> Any:
+        calls[0] += 1
+        if calls[0] == call:
+            os.kill(os.getpid(), signal.SIGINT)
+        return update(*given)
+
+    module.update = counted
+    try:
+        yield
+    finally:
+        module.update = update
+
+
+def test_an_interrupt_ends_it_with_what_is_whole(grey: ImageData, no_cache: None) -> None:
+    """Two rows of three updates: with the first seed all is whole; with the second one row was."""
+    given = {"one": (one := descending("one")), "two": descending("two")}
+    with interrupted_in(one, 5):
+        found = compared(grey, given, seeds=[0, 1, 2])
+    assert found.seeds == (0,) and not found.complete and [len(row.accuracies) for row in found.rows] == [1, 1, 1]
+    assert "Interrupted" in str(found) and [record["seed"] for record in found.records()] == [0, 0, 0]
+    with interrupted_in(one, 2), pytest.raises(KeyboardInterrupt):
+        compared(grey, given)
+    with interrupted_in(supervised, 2), pytest.raises(KeyboardInterrupt):
+        compared(grey, {"sre2l": sre2l.SMALL}, labels="online")
+
+
+def test_several_seeds_at_once_are_the_same(grey: ImageData, no_cache: None) -> None:
+    given = {"dm": SMALL, "own": descending("own")}
+    one, two = compared(grey, given), compared(grey, given, jobs=2)
+    assert [(row.accuracies, row.gains) for row in one.rows] == [(row.accuracies, row.gains) for row in two.rows]
+
+
+def test_it_is_a_table_in_print_in_a_notebook_and_in_a_file(
+    grey: ImageData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = compared(grey, ["dm"], seeds=[1])
     lines = str(found).splitlines()
     assert lines[0].startswith("| method") and "hard labels" in lines[0] and len({len(line) for line in lines}) == 1
     assert f"{found.rows[0].accuracies[0]:.3f}" in lines[2]
     assert lines[2].split("|")[3].strip() == f"{found.rows[0].gains[0]:+.3f}"
     assert found._repr_markdown_() == str(found) and lines[3].split("|")[3].strip() == "-"
+    two = compared(grey, ["dm"])
+    assert "{:.3f} and {:.3f}".format(*two.rows[0].accuracies) in str(two)
+    frame = two.to_pandas()
+    assert frame["accuracy"].tolist() == [value for row in two.rows for value in row.accuracies]
+    assert frame["seed"].tolist() == [0, 3, 0, 3]
+    with open(two.to_csv(tmp_path / "found.csv"), newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [float(row["accuracy"]) for row in rows] == frame["accuracy"].tolist() and rows[-1]["gain"] == ""
+    with refuses("path", "overwrite"):
+        two.to_csv(tmp_path / "found.csv")
+    assert two.to_csv(tmp_path / "found.csv", overwrite=True).exists()
     monkeypatch.setitem(__import__("sys").modules, "pandas", None)
     with refuses("pandas", "pip install"):
         found.to_pandas()
-
-
-def test_a_data_frame_has_a_line_for_each_method_and_seed(grey: ImageData) -> None:
-    found = compared(grey, ["dm"])
-    frame = found.to_pandas()
-    assert frame["accuracy"].tolist() == [value for row in found.rows for value in row.accuracies]
-    assert frame["seed"].tolist() == [0, 3, 0, 3]
 
 
 def test_a_teacher_is_trained_once_where_one_is_asked(grey: ImageData, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,11 +261,17 @@ def test_a_teacher_is_trained_once_where_one_is_asked(grey: ImageData, monkeypat
     assert trained == [1]
 
 
-@pytest.mark.parametrize(
-    ("given", "changes", "named"),
-    [([], {}, "methods"), ("dm", {}, "methods"), (["mine"], {}, "method"), (["dm"], {"labels": "regression"}, "labels"),
-     (["dm"], {"seeds": []}, "seeds"), (["dm"], {"images_per_class": 0}, "images_per_class")],
-)  # fmt: skip
-def test_what_it_refuses(given: Any, changes: dict[str, Any], named: str, grey: ImageData) -> None:
-    with refuses(named):
-        compared(grey, given, **changes)
+def test_a_config_without_a_seed_is_run_as_it_is(grey: ImageData) -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Config:
+        count: int = 1
+
+    def finish(config: Any, inputs: Inputs, state: Any) -> Any:
+        return chosen(grey, 0, config.count)
+
+    process = SimpleNamespace(
+        NAME="bare", Config=Config, State=SimpleNamespace, total_steps=lambda c, i: 0,
+        init=lambda c, i: SimpleNamespace(step=0), update=None, finish=finish,
+    )  # fmt: skip
+    found = compared(grey, [process, (process, Config(2))], seeds=[0])
+    assert [(row.name, row.counts) for row in found.rows[:2]] == [("bare (1)", (1, 1, 1)), ("bare (2)", (2, 2, 2))]

@@ -247,12 +247,14 @@ def test_words() -> None:
         mean=0.5,
         std=0.1,
         interval=(0.4, 0.6),
-        per_seed={0: 0.4, 1: 0.6},
+        per_seed={0: 0.4, 1: 0.5, 2: 0.6},
         cpu_seconds=1.0,
         labels="hard",
         network="convnet",
     )
-    assert str(found) == "accuracy 0.500 over 2 seeds, 95% interval 0.400 to 0.600, hard labels, convnet"
+    assert str(found) == "accuracy 0.500 over 3 seeds, 95% interval 0.400 to 0.600, hard labels, convnet"
+    two = dataclasses.replace(found, interval=(0.0, 1.0), per_seed={0: 0.4, 1: 0.6})
+    assert str(two) == "accuracy 0.500 over 2 seeds, 0.400 and 0.600, hard labels, convnet"
 
 
 def test_labels_have_no_default(grey: ImageData, distilled: DistilledSet) -> None:

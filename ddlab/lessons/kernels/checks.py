@@ -13,8 +13,9 @@ from ...core.errors import DDLabError
 from ...core.parameters import describe
 from ...evaluation import kernel_accuracy
 from ...methods import kip, selection
-from ...methods.distillation import distill
 from ...methods.kernels import KernelSpec, kernel_matrix
+from ...runs import cache
+from ...runs.process import Inputs
 
 _FROZEN = 0.7  # share of the pixels in exercise 3
 _MOST_UPDATES = 600
@@ -93,9 +94,9 @@ def check_frozen(answer: Any) -> tuple[bool, str]:
     digits = data.load("digits")
     spec = KernelSpec(**{name: getattr(answer, name) for name in describe(KernelSpec)})
     options: dict[str, Any] = {"kernel": spec, "ridge": answer.ridge}
-    means = distill("selection", digits, config=selection.Config(kind="centres", images_per_class=1), progress=False)
+    means = cache.run(selection, selection.Config(kind="centres", images_per_class=1), Inputs(data=digits))
     try:
-        learned = distill(kip, digits, config=answer, progress=False)
+        learned = cache.run(kip, answer, Inputs(data=digits))
         found = kernel_accuracy(learned, digits, labels="regression", **options)
         rival = kernel_accuracy(means, digits, labels="hard", **options)
     except DDLabError as problem:

@@ -81,6 +81,6 @@ def test_what_is_left_of_frozen_digits_is_measured(capsys: Any, changes: dict[st
 def test_answers_that_are_none_are_refused_before_anything_runs(
     capsys: Any, answer: Any, hint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checks, "distill", pytest.fail)
+    monkeypatch.setattr(checks.cache, "run", pytest.fail)
     taken, said = told(capsys, "frozen", answer)
     assert not taken and hint in said
