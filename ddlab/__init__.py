@@ -18,6 +18,8 @@ __version__ = "0.1.0.dev0"
 _ROOMS = (
     "data",
     "networks",
+    "distilled",
+    "runs",
     "methods",
     "training",
     "evaluation",
@@ -49,6 +51,7 @@ __all__ = sorted((*_ROOMS, *_NAMES))  # pyright: ignore[reportUnsupportedDunderA
 if TYPE_CHECKING:
     from . import (
         data,
+        distilled,
         evaluation,
         explorers,
         figures,
@@ -56,6 +59,7 @@ if TYPE_CHECKING:
         methods,
         networks,
         records,
+        runs,
         theory,
         training,
     )

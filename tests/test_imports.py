@@ -73,6 +73,38 @@ def test_import_ddlab_is_instant() -> None:
     assert set(ddlab.__all__) < set(dir(ddlab)) and isinstance(ddlab.__version__, str)
 
 
+def test_a_run_imports_no_compiler() -> None:
+    """torch's takes two seconds and 140 MB, and an interrupt while it is imported breaks the process for good."""
+    loaded = loaded_after(
+        "import ddlab\nfrom ddlab import networks\nfrom ddlab.training import supervised\n"
+        "data = ddlab.data.load('digits').subset(limit=12, classes=[0, 1, 2])\n"
+        "teacher = ddlab.train_teacher(data, supervised.Config.for_data(data, 'teacher', epochs=1), progress=False)\n"
+        "for name in ddlab.methods.names():\n"
+        "    method = ddlab.methods.get(name)\n"
+        "    ddlab.distill(name, data, teacher, method.SMALL, progress=False)"
+    )
+    assert "torch" in loaded and not loaded & {"sympy", "mpmath", "plotly", "ipywidgets"}
+
+
+def test_a_room_shows_its_public_names_alone() -> None:
+    loaded_after(
+        "import ddlab\nassert ddlab.methods.dm.NAME and ddlab.methods.sre2l.NAME and ddlab.runs.Parameters and ddlab.distilled"
+    )
+    for name in ddlab._ROOMS:
+        room = getattr(ddlab, name)
+        more = {(*aliases, own)[0] for own, aliases in ddlab.methods.MODULES.items()} if name == "methods" else set()
+        assert set(dir(room)) == {*room.__all__, *more}, name
+        assert all(hasattr(room, each) for each in dir(room)), name
+    assert (ROOT / "py.typed").exists()
+
+
+def test_what_the_lab_extra_brings_is_named_where_it_is_missing() -> None:
+    hidden = "import sys\nfor name in ('plotly', 'ipywidgets', 'anywidget', 'IPython'): sys.modules[name] = None\nimport ddlab\n"
+    for asked in ("ddlab.figures", "ddlab.explorers", "ddlab.start('00_start')"):
+        said = "assert \"pip install 'ddlab[lab]'\" in str(problem)"
+        loaded_after(f"{hidden}try: {asked}\nexcept ImportError as problem: {said}\nelse: raise SystemExit(1)")
+
+
 def test_the_core_loads_nothing_slow_or_optional() -> None:
     files = [file.relative_to(ROOT).with_suffix("").parts for file in ROOT.rglob("*.py") if room(file) in CORE]
     names = [".".join(["ddlab", *parts]).removesuffix(".__init__") for parts in files]

@@ -61,6 +61,7 @@ def _check_step(argument: str, state: Any) -> Any:
 
 Tensors = Annotated[Mapping[str, Tensor], _check_tensors]
 LearningRate = Annotated[float | Tensor, within(0, _LARGEST)]
+LearnedRate = Annotated[float | Tensor, within(-_LARGEST, _LARGEST)]
 Betas = Annotated[tuple[float, float], _check_betas]
 Corrections = Annotated[tuple[Tensor, Tensor] | None, _check_corrections]
 Factor = Annotated[float, within(0, _LARGEST)]
@@ -97,7 +98,7 @@ def sgd_update(
     gradients: Mapping[str, Tensor],
     state: Annotated[SGDState, _check_step],
     *,
-    learning_rate: LearningRate,
+    learning_rate: LearnedRate,
     momentum: LearningRate = 0.0,
     weight_decay: Factor = 0.0,
 ) -> tuple[dict[str, Tensor], SGDState]:
@@ -105,7 +106,8 @@ def sgd_update(
 
     Args:
         parameters, gradients: the same names and shapes.
-        learning_rate, momentum: a number each, or a tensor of shape [] that may carry a gradient.
+        learning_rate, momentum: a number each, or a tensor of shape [] that may carry a gradient. A rate below 0, which MTT may learn,
+            climbs.
 
     Raises:
         DDLabError: parameters, gradients and state that differ in names, shapes or dtypes, or numbers out of their range.

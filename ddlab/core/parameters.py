@@ -143,6 +143,10 @@ class Parameters:
         self._known(changes)
         return dataclasses.replace(self, **changes)
 
+    def part(self, config: type[errors.Kind]) -> errors.Kind:
+        """The config that these settings extend, with every field as it is here."""
+        return config(**{field.name: getattr(self, field.name) for field in dataclasses.fields(config)})  # type: ignore[arg-type]
+
     def to_dict(self) -> dict[str, Any]:
         """All fields as JSON types, nested configs included."""
         return {name: _plain(getattr(self, name)) for name in describe(self)}

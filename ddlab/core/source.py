@@ -12,6 +12,7 @@ from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 _PACKAGE = Path(__file__).resolve().parents[1]
+_ROOMS = ("core", "data", "networks", "distilled", "runs", "training", "methods")  # that a process can reach
 _INSTALLED = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 _PARTS = ("total_steps", "init", "update", "finish", "look", "prefix", "loss")  # of a process; `loss`: of `from_loss`
 
@@ -88,8 +89,9 @@ def _is_users(name: str | None) -> bool:
 @functools.cache
 def _package() -> str:
     digest = hashlib.sha256()
-    for file in sorted(_PACKAGE.rglob("*.py")):
-        digest.update(file.read_bytes())
+    for room in _ROOMS:
+        for file in sorted((_PACKAGE / room).rglob("*.py")):
+            digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
 
 

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core import errors
+from ..core.public import listing
 from . import augmentation, predefined_views, siamese_views, text, torchvision_sets
 from .aligning import aligned
 from .arrays import from_arrays, from_dataset
@@ -29,6 +30,7 @@ __all__ = [
     "NAMES", "ImageData", "aligned", "augmentation", "from_arrays", "from_dataset", "load", "predefined_views",
     "siamese_views", "text",
 ]  # fmt: skip
+__dir__ = listing(__all__)
 
 
 def load(name: str, *arguments: Any, **options: Any) -> ImageData:

@@ -1,5 +1,6 @@
 """Distilled sets: what every method returns, its targets, and what sets of bases and coefficients are made of and take to store."""
 
+from ..core.public import listing
 from . import bases, factorisation, shift_models, storage_budget
 from .distilled_set import DECODERS, DistilledSet
 from .representations import Representations
@@ -20,3 +21,4 @@ __all__ = [
     "shift_models",
     "storage_budget",
 ]
+__dir__ = listing(__all__)

@@ -1,5 +1,6 @@
 """What a distilled set is worth: students from scratch, tested on real images. What features are worth: probes."""
 
+from ..core.public import listing
 from ..training.accuracy import accuracy
 from . import embeddings, entropy, measures
 from .architectures import Architectures, across
@@ -34,3 +35,4 @@ __all__ = [
     "probe",
     "rank_correlation",
 ]
+__dir__ = listing(__all__)

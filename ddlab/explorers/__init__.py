@@ -10,6 +10,10 @@ Explorer             the base: sentence, errors, state text, close
 Quest, QuestLine     what a reader is asked to reach, checked
 """
 
+from ..core.public import listing, needs_lab
+
+needs_lab("ddlab.explorers", "ipywidgets", "anywidget", "plotly")
+
 from .controls import Controls
 from .images import Picture
 from .lab import Change, Compute, Known, Lab, Laboratory, Value
@@ -46,3 +50,4 @@ __all__ = [
     "Value",
     "side_by_side",
 ]
+__dir__ = listing(__all__)

@@ -46,6 +46,12 @@ _STYLE = """<style>
 .ddlab-beside > :last-child { flex: 1 1 480px; min-width: 0; }
 .ddlab-stacked .widget-inline-hbox { flex-wrap: wrap; height: auto; }
 .ddlab-stacked .widget-inline-hbox > .widget-label { flex: 0 0 100%; height: auto; line-height: 18px; }
+.ddlab-explorer.jupyter-widgets-disconnected::before {
+  content: "Run the cells again (Run > Run All Cells): the kernel of this explorer is gone."; padding: 4px 0;
+  font: inherit; font-weight: 600; color: var(--jp-error-color1, #D55E00);
+}
+.ddlab-explorer.jupyter-widgets-disconnected > :not(:first-child) { opacity: 0.4; pointer-events: none; }
+.ddlab-explorer .jupyter-widgets-disconnected::before { display: none; }
 .ddlab-explorer :focus-visible { outline: 2px solid #0072B2; outline-offset: 2px; }
 </style>"""
 

@@ -88,7 +88,7 @@ class Live(Explorer):
             teacher: one network or several, for processes that need them.
             config: where the controls start; default the Config's preset for these data, or its teaching preset.
             first: the fields that are seen at once; default the first four that can be explored. The others are folded away.
-            key: an earlier explorer of this name is closed; default "live", of a run "film".
+            key: an earlier explorer of this name is closed; default: the one that played, or showed, the same method.
 
         Raises:
             DDLabError: what is no process, a config of another one, what the process says of its inputs, or a run without looks.
@@ -132,7 +132,7 @@ class Live(Explorer):
         row = widgets.HBox(shown, layout=widgets.Layout(flex_flow="row wrap"))
         title = f"{str(self.process.NAME).replace('_', ' ').capitalize()}, live"
         parts = [self.panel, row, self.progress]
-        key = key or ("film" if isinstance(method, Run) else "live")
+        key = key or f"{'film' if isinstance(method, Run) else 'live'} {self.process.NAME}"
         super().__init__(title, controls=parts, views=[self.slider, views], key=key, beside=True)
         self.runner = self.owns(Runner(self._work, on_error=self._failed, on_busy=self._busy, name="ddlab-live"))
         for name, pressed in self.buttons.items():

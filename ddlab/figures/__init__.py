@@ -4,6 +4,10 @@ No widgets and no training. Every figure has a title, labelled axes and an alt t
 `alt_text`). Figures are light; the plot widget changes their colours in the browser when the page is dark.
 """
 
+from ..core.public import listing, needs_lab
+
+needs_lab("ddlab.figures", "plotly")
+
 from .bases import reconstruction_error_curve, spectrum_curve
 from .comparison import add_reference, bars, comparison, grouped_comparison, raise_bars
 from .curves import loss_curves
@@ -57,3 +61,4 @@ __all__ = [
     "sweep_bands",
     "vanishing_curves",
 ]
+__dir__ = listing(__all__)

@@ -59,7 +59,7 @@ def spectrum_curve(
         kept = _thinned(drawn.size)
         style = look.series_style(index)
         figure.add_scatter(
-            x=kept + 1, y=drawn[kept], name=f"{name}: effective rank {ranked:.3g}, {share:.0%} in {held}",
+            x=kept + 1, y=drawn[kept], name=f"{look.literal(name)}: effective rank {ranked:.3g}, {share:.0%} in {held}",
             **look.line_style(style, markers=drawn.size == 1),
         )  # fmt: skip
         at = float(np.exp(np.interp(np.log(ranked), np.log(np.arange(drawn.size) + 1), np.log(drawn))))
@@ -100,7 +100,9 @@ def reconstruction_error_curve(
         kept = _thinned(values.size)
         style = look.series_style(index)
         shown = np.where(values > _LEAST_ERROR, values, np.nan)[kept]
-        figure.add_scatter(x=kept + 1, y=shown, name=name, **look.line_style(style, markers=values.size == 1))
+        figure.add_scatter(
+            x=kept + 1, y=shown, name=look.literal(name), **look.line_style(style, markers=values.size == 1)
+        )
         said.append(f"{name} {words.course(values)} with {values.size}")
     levels = _add_references(figure, references)
     _logarithmic(figure)
@@ -151,7 +153,7 @@ def _round_ticks(values: np.ndarray) -> list[float]:
 def _mark(figure: go.Figure, name: str, x: float, y: float, symbol: str, colour: str, *, first: bool) -> None:
     """One point on a curve; all marks of one name share an entry of the legend."""
     figure.add_scatter(
-        x=[x], y=[y if y > 0 else None], name=name, mode="markers", legendgroup=name, legendrank=1001, showlegend=first,
+        x=[x], y=[y if y > 0 else None], name=look.literal(name), mode="markers", legendgroup=name, legendrank=1001, showlegend=first,
         marker={"symbol": symbol, "size": 10, "color": colour},
     )  # fmt: skip
 

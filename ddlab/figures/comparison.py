@@ -84,12 +84,13 @@ def grouped_comparison(
         label = group or "mean"
         _add_seeds(figure, positions + offset, list(seeds.values()), names, label, style)
         figure.add_scatter(
-            x=positions + offset, y=means, mode="markers", name=label, customdata=np.stack([lows, highs], 1),
+            x=positions + offset, y=means, mode="markers", name=look.literal(label), customdata=np.stack([lows, highs], 1),
             marker={"symbol": style.marker, "size": 11, "color": style.colour},
             error_y={"type": "data", "symmetric": False, "array": highs - means, "arrayminus": means - lows,
                      "thickness": 2, "width": 7, "color": style.colour},
             text=shown,
-            hovertemplate=f"%{{text}}, {label}: %{{y:.3f}}<br>95% interval %{{customdata[0]:.3f}} to %{{customdata[1]:.3f}}<extra></extra>",
+            hovertemplate=f"%{{text}}, {look.literal(label)}: %{{y:.3f}}<br>"
+            "95% interval %{customdata[0]:.3f} to %{customdata[1]:.3f}<extra></extra>",
         )  # fmt: skip
         for name, mean, span in zip(names, means, spans, strict=True):
             within = "" if span is None else f" ({words.number(span[0])} to {words.number(span[1])})"
@@ -161,7 +162,7 @@ def bars(
         heights = _column(f"values{f'[{group!r}]' if group else ''}", column, len(labels))
         style = look.series_style(index)
         figure.add_bar(
-            x=shown, y=heights, name=str(group or y_label), text=[f"{height:{text_format}}" for height in heights],
+            x=shown, y=heights, name=look.literal(group or y_label), text=[f"{height:{text_format}}" for height in heights],
             textposition="outside", cliponaxis=False, marker={
                 "color": look.faint(style.colour, 0.75), "line": {"color": style.colour, "width": 1.5},
                 "pattern": {"shape": style.pattern, "solidity": 0.25},
@@ -182,7 +183,7 @@ def bars(
 def add_reference(figure: go.Figure, name: str, value: float) -> go.Figure:
     """A dashed line across the figure at `value`, with its name beside the right end."""
     quiet = look.neutral("quiet")
-    words_beside = f"{name}<br>{value:.3g}"
+    words_beside = f"{look.literal(name)}<br>{value:.3g}"
     figure.add_hline(
         y=value,
         line={"color": quiet, "dash": "dash", "width": 1.5},
@@ -222,7 +223,7 @@ def _add_seeds(
 ) -> None:
     figure.add_scatter(
         x=np.concatenate([np.full(values.size, at + 0.07) for at, values in zip(x, seeds, strict=True)]), y=np.concatenate(seeds),
-        mode="markers", name=f"{label}, single seeds", showlegend=False,
+        mode="markers", name=f"{look.literal(label)}, single seeds", showlegend=False,
         marker={"symbol": f"{style.marker}-open", "size": 6, "color": style.colour},
         text=[look.literal(name) for name, values in zip(names, seeds, strict=True) for _ in range(values.size)],
         hovertemplate="%{text}, one seed: %{y:.3f}<extra></extra>",

@@ -47,7 +47,7 @@ def loss_curves(
         kept = _thin(curve.size)
         # One point draws no line: show it as a marker.
         shape = look.line_style(style, markers=curve.size <= 12)
-        figure.add_scatter(x=x[: curve.size][kept], y=_positive(curve, log_y)[kept], name=name, **shape)
+        figure.add_scatter(x=x[: curve.size][kept], y=_positive(curve, log_y)[kept], name=look.literal(name), **shape)
     above = np.concatenate([curve[curve > 0] for curve in curves.values()])
     if log_y and above.size and above.max() < 10 * above.min():
         figure.update_yaxes(dtick=None)  # there may be no power of ten to write at a tick
@@ -86,5 +86,5 @@ def add_band(figure: go.Figure, name: str, x: np.ndarray, low: np.ndarray, high:
     figure.add_scatter(
         x=np.concatenate([x, x[::-1]]), y=np.concatenate([high, low[::-1]]),
         fill="toself", fillcolor=look.faint(style.colour, 0.18), line={"width": 0}, mode="lines",
-        name=f"{name}, interval", showlegend=False, hoverinfo="skip",
+        name=f"{look.literal(name)}, interval", showlegend=False, hoverinfo="skip",
     )  # fmt: skip

@@ -59,8 +59,9 @@ def landscape_contours(
         }
         sizes = [7] * (len(way) - 1) + [15]
         figure.add_scatter(
-            x=short(way[:, 0]), y=short(way[:, 1]), mode="lines+markers", name=name, marker={**marks, "size": sizes, "opacity": 1},
-            line={"color": style.colour, "dash": style.dash, "width": 3}, hovertemplate=f"{name}: %{{x:.2f}}, %{{y:.2f}}<extra></extra>",
+            x=short(way[:, 0]), y=short(way[:, 1]), mode="lines+markers", name=(shown := look.literal(name)),
+            marker={**marks, "size": sizes, "opacity": 1},
+            line={"color": style.colour, "dash": style.dash, "width": 3}, hovertemplate=f"{shown}: %{{x:.2f}}, %{{y:.2f}}<extra></extra>",
         )  # fmt: skip
     look.legend_below(figure)
     figure.update_xaxes(range=[float(across[0]), float(across[-1])], showgrid=False, zeroline=False)
@@ -94,7 +95,8 @@ def landscape_relief(
         inside = way[(way >= [across[0], up[0]]).all(1) & (way <= [across[-1], up[-1]]).all(1)]
         figure.add_scatter3d(
             x=short(inside[:, 0]), y=short(inside[:, 1]), z=short(_heights(across, up, table, inside) + lift), mode="lines+markers",
-            name=name, line={"color": style.colour, "dash": style.dash, "width": 6}, marker={"color": style.colour, "size": 3},
+            name=look.literal(name), line={"color": style.colour, "dash": style.dash, "width": 6},
+            marker={"color": style.colour, "size": 3},
         )  # fmt: skip
     text, grid = look.neutral("text"), look.neutral("grid")
     look.legend_below(figure)

@@ -53,7 +53,7 @@ def image_panels(
     gap = np.zeros((grids[0].shape[0], _BETWEEN, 4), np.uint8)
     canvas = np.concatenate([part for grid in grids for part in (gap, grid)][1:], axis=1)
 
-    figure = look.start_figure(title=look.literal(title), x_label="set", y_label="class")
+    figure = look.start_figure(title=title, x_label="set", y_label="class")
     source = "data:image/png;base64," + base64.b64encode(encode_png(canvas)).decode()
     figure.add_trace(go.Image(source=source, hoverinfo="skip"))
     quiet = {"showgrid": False, "zeroline": False, "showline": False, "ticks": "", "title": {"text": ""}}

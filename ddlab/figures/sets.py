@@ -72,9 +72,9 @@ def sets_on_map(
             classes = [look.literal(each) for each in as_names(f"set_classes[{name!r}]", classes, len(marks))]
         style = look.series_style(index)
         figure.add_scatter(
-            x=short(marks[:, 0]), y=short(marks[:, 1]), mode="markers", name=str(name),
+            x=short(marks[:, 0]), y=short(marks[:, 1]), mode="markers", name=look.literal(name),
             text=classes,
-            hovertemplate=("" if classes is None else "%{text}") + f"<extra>{name}</extra>",
+            hovertemplate=("" if classes is None else "%{text}") + f"<extra>{look.literal(name)}</extra>",
             marker={"symbol": style.marker, "color": style.colour, "size": 11,
                     "line": {"color": look.neutral("background"), "width": 1.2}},
         )  # fmt: skip

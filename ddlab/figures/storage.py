@@ -60,7 +60,7 @@ def _bar(part: str, tables: dict[str, dict[str, float]], index: int) -> dict[str
     pattern = look.series_style(index + index // 7).pattern  # else the eighth part would look like the first
     return {
         "type": "bar", "orientation": "h", "name": part, "y": [*tables], "x": [parts.get(part, 0) for parts in tables.values()],
-        "hovertemplate": f"{part}: %{{x:,}}<extra>%{{y}}</extra>", "marker": {
+        "hovertemplate": f"{look.literal(part)}: %{{x:,}}<extra>%{{y}}</extra>", "marker": {
             "color": look.faint(style.colour, 0.75), "line": {"color": style.colour, "width": 1},
             "pattern": {"shape": pattern, "solidity": 0.25},
         },

@@ -63,8 +63,9 @@ def sweep_bands(
         means, lows, highs = _banded(f"curves[{name!r}]", values, at.size)
         add_band(figure, str(name), at, lows, highs, style)
         figure.add_scatter(
-            x=at, y=means, name=str(name), customdata=np.stack([lows, highs], 1), **look.line_style(style, markers=True),
-            hovertemplate=f"%{{x}}: %{{y:.3f}}<br>{interval} %{{customdata[0]:.3f}} to %{{customdata[1]:.3f}}<extra>{name}</extra>",
+            x=at, y=means, name=look.literal(name), customdata=np.stack([lows, highs], 1), **look.line_style(style, markers=True),
+            hovertemplate=f"%{{x}}: %{{y:.3f}}<br>{interval} %{{customdata[0]:.3f}} to %{{customdata[1]:.3f}}"
+            f"<extra>{look.literal(name)}</extra>",
         )  # fmt: skip
         at_best = int(means.argmax() if best == "largest" else means.argmin())
         said.append(

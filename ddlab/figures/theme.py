@@ -134,9 +134,9 @@ def start_figure(
     return go.Figure(
         layout={
             "template": template(),
-            "title": {"text": title},
-            "xaxis": {"title": {"text": x_label}},
-            "yaxis": {"title": {"text": y_label}},
+            "title": {"text": literal(title)},
+            "xaxis": {"title": {"text": literal(x_label)}},
+            "yaxis": {"title": {"text": literal(y_label)}},
             "height": height,
             "meta": {"alt": ""},
         }
@@ -151,8 +151,8 @@ def finish_figure(figure: go.Figure, *, alt: Words) -> go.Figure:
 
 
 def literal(name: object) -> str:
-    """A name of a reader's own as plotly shows it letter by letter: `<b>` in it is no markup."""
-    return html.escape(str(name), quote=False)
+    """A name of a reader's own as plotly shows it letter by letter, on one line: `<b>` in it is no markup, `$x$` no formula."""
+    return html.escape(" ".join(str(name).split()), quote=False).replace("$", "&#36;")
 
 
 def legend_below(figure: go.Figure) -> go.Figure:

@@ -77,9 +77,9 @@ def decision_map(
         }
         figure.add_scatter(
             mode="markers",
-            name=name,
+            name=look.literal(name),
             marker=marker,
-            hovertemplate=f"{name}, target %{{marker.color:.2f}}<extra></extra>",
+            hovertemplate=f"{look.literal(name)}, target %{{marker.color:.2f}}<extra></extra>",
         )
     look.legend_below(figure)
     ends = as_extent(extent)
@@ -183,7 +183,7 @@ def move_curves(
         "x": short(at),
         "y": short(values),
         "text": [name] * len(at),
-        "hovertemplate": f"{name}: %{{y:.4f}}<extra></extra>",
+        "hovertemplate": f"{look.literal(name)}: %{{y:.4f}}<extra></extra>",
     }
     low, high = (
         (values, values)

@@ -8,12 +8,15 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from ..core.public import listing
+
 if TYPE_CHECKING:
     from ..explorers import Prediction
     from .contents import LESSONS, index
     from .lesson import Lesson, start
 
 __all__ = ["LESSONS", "Lesson", "Prediction", "index", "start"]
+__dir__ = listing(__all__)
 
 _OFFERED = {
     "contents": ("LESSONS", "index"),

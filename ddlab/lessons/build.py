@@ -2,7 +2,7 @@
 
 notebooks/solutions/NN_topic.ipynb                 -> notebooks/NN_topic.ipynb             the lesson
 notebooks/assignments/instructor/topic.ipynb       -> notebooks/assignments/topic.ipynb    the assignment
-ddlab/lessons/contents.py                          -> README.md                            its table of lessons
+ddlab/lessons/contents.py, ddlab/methods           -> README.md                            its table of lessons, its list of methods
 
 In a code cell of a lesson, the lines from "### BEGIN SOLUTION" to "### END SOLUTION" are replaced by the lines in between that begin
 with "### STUB " (without that mark), so that a stub runs, prints its hint and never raises.
@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from .. import methods
 from ..core.errors import DDLabError
 from ..core.storage import write_atomically
 from .contents import index
@@ -94,8 +95,17 @@ def generated(notebooks: Path) -> dict[Path, str]:
         found[assignments / source.name] = as_text(assignment_from(_read(source)))
     readme = notebooks.parent / "README.md"
     if readme.exists():
-        found[readme] = with_part(readme.read_text(encoding="utf-8"), "lessons", f"\n{index('notebooks/')}\n")
+        text = with_part(readme.read_text(encoding="utf-8"), "lessons", f"\n{index('notebooks/')}\n")
+        found[readme] = with_part(text, "methods", f"\n{methods_in_words()}\n")
     return found
+
+
+def methods_in_words() -> str:
+    """The methods by their usual names, for the README."""
+    found = {name: methods.get(name) for name in dir(methods) if name not in methods.__all__}
+    without = [name for name, method in found.items() if getattr(method, "WITHOUT_LABELS", False)]
+    labelled = ", ".join(f"`{name}`" for name in found if name not in without)
+    return f"Methods: {labelled}; without labels {', '.join(f'`{name}`' for name in without)}."
 
 
 def with_part(text: str, name: str, content: str) -> str:

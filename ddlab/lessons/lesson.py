@@ -15,6 +15,8 @@ from ..core import errors
 from ..explorers import Prediction
 from .contents import LESSONS
 
+_predictions: dict[str, dict[str, Prediction]] = {}  # of each page: its first cell may be run again
+
 
 class Lesson:
     """One run of a lesson; made by `start`.
@@ -32,22 +34,31 @@ class Lesson:
             # Small networks are fastest with one: waking a second takes longer than what it does. Before anything is computed,
             # because gradients differ between one thread and two.
             torch.set_num_threads(1)
-        self._predictions: dict[str, Prediction] = {}
+        self._predictions = _predictions.setdefault(name, {})
         self._checks = importlib.import_module(f".{LESSONS[name].folder}.checks", __package__).CHECKS
 
     def config(self, module: Any, **changes: Any) -> Any:
         """The Config of a process module in this lesson's preset: `module.Config.teaching(**changes)`, or `.paper(**changes)`."""
+        if not hasattr(module.Config, self.preset):
+            errors.fail("module", f"a process whose Config has the preset {self.preset!r}", module)
         return getattr(module.Config, self.preset)(**changes)
 
     def predict(self, key: str, question: str, choices: Sequence[str]) -> Prediction:
-        """A question to be answered before the result is known; `compare` shows both."""
-        self._predictions[key] = Prediction(question, choices)
-        return self._predictions[key]
+        """A question to be answered before the result is known; `compare` shows both. An answer that was locked before stays."""
+        before, asked = self._predictions.get(key), Prediction(question, choices)
+        if before is not None and before.locked in choices:
+            asked.choose(before.locked)
+            asked.lock()
+        self._predictions[key] = asked
+        return asked
 
     def compare(self, key: str, result: str) -> None:
-        """Print the locked prediction beside the result."""
-        errors.check_choice("key", key, tuple(self._predictions))
-        print(self._predictions[key].against(result))
+        """Print the locked prediction beside the result; where there is none yet, that it comes first."""
+        asked = self._predictions.get(key)
+        if asked is None or asked.locked is None:
+            print(f"Answer the question above first: run its cell, choose, and lock your answer. Measured: {result}.")
+        else:
+            print(asked.against(result))
 
     def show(self, figure: Any) -> None:
         """Display a static figure and, folded below it, what it shows in words (its alt text)."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..core import errors
 from ..core.parameters import parameter
+from ..core.public import listing
 from ..core.randomness import generator
 
 __all__ = ["MODULES", "generator", "get", "names", "parameter"]
@@ -38,6 +39,17 @@ MODULES = {
 name of the module; without one, NAME is."""
 
 
+_NAMES = {own: (*aliases, own)[0] for own, aliases in MODULES.items()}  # NAME -> name of the module
+
+__dir__ = listing([*__all__, *_NAMES.values()])
+
+
+def __getattr__(name: str) -> Any:
+    if name in _NAMES.values():
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}; methods: {', '.join(_NAMES.values())}")
+
+
 def names() -> list[str]:
     """The methods' names."""
     return list(MODULES)
@@ -56,7 +68,7 @@ def get(name: Any) -> Any:
         from ..runs.process import check_process
 
         return check_process("method", name)
-    by_alias = {alias: (*aliases, own)[0] for own, aliases in MODULES.items() for alias in (own, *aliases)}
+    by_alias = {alias: _NAMES[own] for own, aliases in MODULES.items() for alias in (own, *aliases)}
     if name.lower() not in by_alias:
         errors.fail("method", f"one of {', '.join(dict.fromkeys(by_alias.values()))}", name)
     return importlib.import_module(f"{__name__}.{by_alias[name.lower()]}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from torch import Tensor
@@ -11,6 +12,8 @@ from ..distilled import DistilledSet, HardLabels, OnlineTeacher, StoredLabels
 from ..runs.process import Inputs
 from ..training.relabelling import teacher_logits
 
+_FAR = 100.0  # standard deviations
+
 
 def labelled_set(
     images: Tensor, labels: Tensor, inputs: Inputs, *, complete: bool, provenance: dict[str, Any]
@@ -18,10 +21,20 @@ def labelled_set(
     """A `DistilledSet` of images with three kinds of labels: hard, the teachers' mean logits stored, the teachers online.
 
     Without a teacher the set has hard labels only.
+
+    Warns:
+        UserWarning: pixels that are finite and yet lie nowhere near an image's.
     """
     data = inputs.data
     if data is None:
         raise DDLabError("data must be given to make a distilled set; given None.")
+    largest = float(images.detach().abs().max()) if images.numel() else 0.0
+    if largest > _FAR:
+        black, white = (float(value.abs().max()) for value in data.valid_range())
+        where = f"values up to {largest:,.0f}, where black and white lie at {max(black, white):.1f} at most"
+        warnings.warn(
+            f"the images have {where}: not normalised like the data, or a run that has diverged.", stacklevel=3
+        )
     targets: list[Any] = [HardLabels(labels.cpu())]
     if inputs.teachers:
         first, *others = (teacher.fingerprint for teacher in inputs.teachers)

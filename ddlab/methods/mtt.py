@@ -32,6 +32,7 @@ from torch import Tensor
 
 from .. import networks
 from ..core import errors, optimisers, randomness
+from ..core.errors import NonFiniteError
 from ..core.optimisers import SGDState
 from ..core.parameters import parameter, with_default
 from ..data import siamese_views
@@ -47,6 +48,7 @@ from . import dsa, matching
 NAME = "trajectory_matching"
 ALIASES = ("mtt",)
 NEEDS_TEACHER = False
+_LARGEST_RATE = 1e3  # no student learns at such a rate: it has diverged
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,6 +225,10 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
         {"rate": state.rate}, {"rate": slopes["rate"]}, state.rate_optimiser, learning_rate=config.rate_learning_rate,
         momentum=config.momentum,
     )  # fmt: skip
+    if abs(found := float(rate["rate"])) > _LARGEST_RATE:
+        left = f"within {_LARGEST_RATE:g} of 0; given {found:g} at step {state.step + 1}"
+        advice = f"a smaller rate_learning_rate than {config.rate_learning_rate:g} usually helps"
+        raise NonFiniteError(f"the learned rate must stay {left}; {advice}.")
     moved = State(state.step + 1, state.paths, images["images"], rate["rate"], image_optimiser, rate_optimiser)
     return moved, Trace(loss, state.rate, "match")
 

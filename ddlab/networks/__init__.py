@@ -7,6 +7,7 @@ build and last_conv. Your own: `register` a factory, or take a module as it is, 
 
 from __future__ import annotations
 
+from ..core.public import listing
 from .specification import FAMILIES, Network, NetworkSpec, batch_norm_layers, initialise, load, parameter_names, spec
 
 from .calling import Outputs, call, predict, takes_size  # isort: skip (stands on specification)
@@ -28,3 +29,4 @@ __all__ = [
     "spec",
     "takes_size",
 ]
+__dir__ = listing(__all__)

@@ -18,10 +18,12 @@ from torch import Tensor
 
 from .. import networks
 from ..core import errors, storage
+from ..core.public import listing
 from ..data import ImageData
 from ..networks import Network
 
 __all__ = ["Record", "film", "load", "names", "teacher"]
+__dir__ = listing(__all__)
 
 _TABLES, _TEACHERS, _FILMS = (Path(__file__).parent / folder for folder in ("tables", "teachers", "films"))
 

@@ -8,7 +8,7 @@ is moved until a teacher is surer of it:
 >>> import torch
 >>> import ddlab
 >>> from ddlab import networks
->>> from ddlab.core.parameters import Parameters, parameter
+>>> from ddlab.runs import Parameters, parameter
 >>> @dataclass(frozen=True, kw_only=True)
 ... class Config(Parameters):
 ...     steps: int = parameter(20, range=(1, None), help="Updates of the images.", explorable=(5, 100))
@@ -51,6 +51,8 @@ Now it is driven, checkpointed, looked at and evaluated like those of the house;
 A `look(config, inputs, state, trace)` of its own says what a reader sees of a step; see `Look`.
 """
 
+from ..core.parameters import Parameters, parameter
+from ..core.public import listing
 from ..core.source import source
 from . import cache, checkpoint, process
 from .look import Look, Number, default_look, look
@@ -62,6 +64,7 @@ __all__ = [
     "Keep",
     "Look",
     "Number",
+    "Parameters",
     "Run",
     "Runs",
     "Step",
@@ -70,7 +73,9 @@ __all__ = [
     "default_look",
     "every",
     "look",
+    "parameter",
     "process",
     "source",
     "steps",
 ]
+__dir__ = listing(__all__)

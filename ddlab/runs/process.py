@@ -150,6 +150,8 @@ def check_process(argument: str, process: Any) -> Any:
         own = vars(kind) if isinstance(kind, type) else {}
         if own.get("__annotations__") and "__dataclass_fields__" not in own:
             errors.fail(f"{argument}.{name}", "a dataclass (without @dataclass above it, it has no fields)", kind)
+        if name == "State" and "__dataclass_fields__" in own and "step" not in own["__dataclass_fields__"]:
+            errors.fail(f"{argument}.State", "a dataclass with a field `step`, the number of updates done", kind)
     return process
 
 

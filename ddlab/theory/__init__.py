@@ -7,6 +7,7 @@ toy_network, toy_descent, toy_config, toy_experiment
 loss_landscape        Li et al. 2018: planes through the weights of these networks, trajectories in them, the loss over them
 """
 
+from ..core.public import listing
 from .closed_forms import (
     SimulatedErrors,
     expected_squared_error,
@@ -78,3 +79,4 @@ __all__ = [
     "trajectory_directions",
     "validate_toys",
 ]
+__dir__ = listing(__all__)

@@ -10,6 +10,8 @@ losses            what these and the methods share
 relabelling       the mean of several teachers' logits
 """
 
+from ..core.public import listing
 from . import losses, ordered, pretraining, rela, relabelling, self_supervised, supervised, unrolled
 
 __all__ = ["losses", "ordered", "pretraining", "rela", "relabelling", "self_supervised", "supervised", "unrolled"]
+__dir__ = listing(__all__)

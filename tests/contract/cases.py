@@ -5,6 +5,7 @@ pre-training on what it said. `MAIN` is one small config for each process, which
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -49,10 +50,27 @@ class ByObjective(self_supervised.Teacher):
     """A teacher whose update a test may replace: of a subclass only the fields are frozen."""
 
 
+PARTS = ("NAME", "ALIASES", "NEEDS_TEACHER", "Config", "State", "Trace", "total_steps", "init", "update", "finish", "look", "SMALL",
+         "Config.teaching", "Config.paper")  # fmt: skip
+
+
+def lacking(module: Any) -> list[str]:
+    """Which parts a method of the house has not."""
+    return [
+        part
+        for part in PARTS
+        if functools.reduce(lambda of, name: getattr(of, name, None), part.split("."), module) is None
+    ]
+
+
 def method_cases() -> Iterator[Case]:
     """Each method's `SMALL` as it is, and once for each value of each of its choices."""
     for name in methods.names():
         module = methods.get(name)
+        missing = ", ".join(lacking(module))
+        assert not missing, (
+            f"{name} must have the parts that CONTRIBUTING.md lists under 'Add a method'; it lacks {missing}."
+        )
         yield Case(name, module, module.SMALL, "data and teacher")
         for field, described in parameters.describe(module.Config).items():
             for choice in described.choices or ():

@@ -19,7 +19,7 @@ import torch
 
 pytest.importorskip("ipywidgets")  # the contract of processes is run where there are none, too
 
-from ddlab import lessons
+from ddlab import lessons, networks
 from ddlab.core.errors import DDLabError
 from ddlab.core.parameters import describe
 from ddlab.data import ImageData
@@ -27,7 +27,7 @@ from ddlab.distilled import DistilledSet
 from ddlab.explorers import Explorer, Lab, Laboratory, Live
 from ddlab.lessons.theorems_on_trial.trials import TRIALS
 from ddlab.methods import dd, dm, dwa, fadrm, gtn, kip, ld, mnemonics, mtt, sre2l
-from ddlab.networks import Network
+from ddlab.networks import Network, NetworkSpec
 from ddlab.runs import Keep, Run
 from tests.contract.given import Given
 from tests.support import assert_sentence
@@ -124,6 +124,55 @@ def make(request: pytest.FixtureRequest, given: Given, monkeypatch: pytest.Monke
     for lab in made:
         lab.close()
     assert escaped == [] and own_threads() == [] and torch.get_num_threads() == 1
+
+
+def odd(config: Any, rules: Callable[[Any], Any]) -> Any:
+    """A config each of whose fields has another value, where `rules` let it."""
+    for name, field in describe(config).items():
+        value = getattr(config, name)
+        others: tuple[Any, ...] = tuple(choice for choice in field.choices or () if choice != value)
+        if isinstance(value, NetworkSpec):
+            others = (networks.spec("mlp", width=5), networks.spec("convnet", width=6, norm="instance"))
+        elif isinstance(value, bool):
+            others = (not value,)
+        elif isinstance(value, int | float) and not field.choices:
+            others = (value + 1, value - 1) if isinstance(value, int) else (value * 0.875 + 0.01,)
+        for other in others:
+            with contextlib.suppress(DDLabError):
+                changed = config.replace(**{name: other})
+                rules(changed)
+                config = changed
+                break
+    return config
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, row in LABS.items() if "config" in inspect.signature(found()[name].world).parameters]
+)
+def test_a_laboratory_runs_the_config_that_it_was_given(name: str, given: Given) -> None:
+    """Every field of it: what no control shows is not silently that of a preset."""
+    lab, arguments = found()[name], dict(LABS[name](given))
+    if not isinstance(lab, Lab):
+        return
+    arguments.pop("settings", None)
+
+    def configs(config: Any) -> list[Any]:
+        world = lab.world(**arguments | {"config": config})
+        start = world.start.replace(memory="learned") if name == "MemoryLab" else world.start
+        jobs = list(lab.declared.wanted(world, start)) if lab.declared.wanted else []
+        jobs += [lab.declared.watched(world, start)] if lab.declared.watched else []
+        held = [part for job in jobs for part in ([job.config] if isinstance(job, Run) else job.arguments)]
+        return [part for part in held if type(part) is type(config)]
+
+    config = odd(arguments["config"], configs)
+    differ = [[f for f in describe(config) if getattr(other, f) != getattr(config, f)] for other in configs(config)]
+    assert sum(getattr(config, f) != getattr(arguments["config"], f) for f in describe(config)) >= 5
+    assert min(differ, key=len) == OWN.get(name, []), f"{name} runs with other values than it was given"
+
+
+OWN = {  # what their own controls say, or what is on show: one image of each class, of which students learn from all
+    "ResidualLab": ["images_per_class"], "MemoryLab": ["start"], "LabelsAgainstImages": ["labels"],
+}  # fmt: skip
 
 
 def own_threads() -> list[str]:

@@ -357,7 +357,9 @@ def test_an_interrupt_leaves_a_partial_result_and_a_checkpoint(
         partial = process.run(case.module, case.config, inputs, checkpoint=file, on_step=interrupt)
     assert f"interrupted after step {done} of {total}" in capsys.readouterr().out
     assert_usable(partial, inputs)
-    assert is_complete(result) and not is_complete(partial) and partial.provenance["step"] == done
+    assert is_complete(result) and not is_complete(partial) and partial.provenance.get("step") == done, (
+        "provenance names the step"
+    )
     assert checkpoint.load(file, case.module, case.config, inputs, resume_anyway=patched).step == done
     resumed = process.run(case.module, case.config, inputs, checkpoint=file, resume_anyway=patched)
     assert_same(resumed, result)

@@ -73,6 +73,15 @@ class TestChoice:
         with refuses(f"(nearest: {nearest}", given):
             errors.check_choice("kind", given, ("random", "average", "k_means", "herding", "k_center"))
 
+    @pytest.mark.parametrize(
+        ("given", "here"), [("ipc", "images_per_class"), ("LR", "learning_rate"), ("soft", "stored")]
+    )
+    def test_knows_what_other_code_says(self, given: str, here: str) -> None:
+        with refuses(f"nearest: '{here}'", given):
+            errors.check_choice(
+                "kind", given, ("images_per_class", "learning_rate", "hard", "stored", "images", "loss")
+            )
+
     def test_true_is_not_one(self) -> None:
         with refuses("channels", "True"):
             errors.check_choice("channels", True, (1, 3))

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ddlab import networks
+from ddlab.core.interval import in_words
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet, HardLabels
 from ddlab.evaluation import Evaluation, accuracy, evaluate, interval
@@ -255,6 +256,12 @@ def test_words() -> None:
     assert str(found) == "accuracy 0.500 over 3 seeds, 95% interval 0.400 to 0.600, hard labels, convnet"
     two = dataclasses.replace(found, interval=(0.0, 1.0), per_seed={0: 0.4, 1: 0.6})
     assert str(two) == "accuracy 0.500 over 2 seeds, 0.400 and 0.600, hard labels, convnet"
+
+
+def test_an_interval_ends_where_accuracies_do() -> None:
+    assert in_words([0.9, 1.0, 1.0]).endswith("to 1.000)") and in_words([0.0, 0.1, 0.0]).startswith("0.033 (0.000 to")
+    assert in_words([0.1, 0.9, 0.2], signed=True) == "+0.400 (-0.683 to +1.000)"
+    assert in_words([0.25, 0.5]) == "0.250 and 0.500" and in_words([0.25], ".1%") == "25.0%"
 
 
 def test_labels_have_no_default(grey: ImageData, distilled: DistilledSet) -> None:

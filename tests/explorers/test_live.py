@@ -304,6 +304,13 @@ def test_a_control_moved_while_playing_goes_on_playing(given: Given) -> None:
     explorer.close()
 
 
+def test_two_methods_are_played_beside_each_other(given: Given) -> None:
+    first, second, again = Live("sre2l", *given, CONFIG), Live("selection", *given), Live("sre2l", *given, CONFIG)
+    assert first._closed and not second._closed and not again._closed
+    for explorer in (second, again):
+        explorer.close()
+
+
 def test_the_first_four_fields_are_seen_and_any_may_be_chosen(given: Given) -> None:
     explorer = Live("sre2l", *given, CONFIG)
     folded = next(one for one in explorer.panel.children if getattr(one, "description", "") == "More settings")

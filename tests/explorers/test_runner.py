@@ -213,6 +213,24 @@ def test_close_in_its_own_thread_does_not_wait_for_itself() -> None:
     assert own() == []
 
 
+@pytest.mark.parametrize("raised", [SystemExit(3), KeyboardInterrupt(), RuntimeError("no")])
+def test_whatever_a_readers_method_raises_is_told_and_the_thread_lives_on(raised: BaseException) -> None:
+    told: list[BaseException] = []
+
+    def work(task: Any, leave: Any) -> None:
+        if task == "bad":
+            raise raised
+
+    runner = Runner(work, on_error=told.append)
+    runner.submit("bad")
+    with pytest.raises(type(raised)):
+        runner.join()
+    runner.submit("good")
+    runner.join()
+    assert told == [raised]
+    runner.close()
+
+
 def test_wrong_arguments_are_refused() -> None:
     with refuses("work"):
         Runner(3)  # type: ignore[arg-type]

@@ -11,26 +11,39 @@ import pytest
 
 from ddlab import figures
 
-NAMES = ["<b>x</b>", "<!--<script>", "R&amp;B"]
-PIXELS = np.zeros((3, 8, 8), np.uint8)
-PLANE = [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
+NAMES = ["<b>x</b>", "<!--<script>", "R&amp;B", "a|b", "$c$", "d\ne"]
+SHOWN = ["&lt;b&gt;x&lt;/b&gt;", "&lt;!--&lt;script&gt;", "R&amp;amp;B", "a|b", "&#36;c&#36;", "d e"]
+PIXELS = np.zeros((6, 8, 8), np.uint8)
+PLANE = [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [2.0, 1.0], [1.0, 2.0]]
+CURVES = {name: [0.1, 0.2] for name in NAMES}
 DRAWN: dict[str, Callable[[], go.Figure]] = {
-    "label_matrix": lambda: figures.label_matrix(np.eye(3), NAMES, NAMES),
-    "cell_table": lambda: figures.cell_table(np.eye(3), NAMES, NAMES, title="t", x_label="x", y_label="y"),
-    "heat_map": lambda: figures.heat_map(NAMES, NAMES, np.eye(3), row_label="x", column_label="y"),
-    "bars": lambda: figures.bars(NAMES, [1, 2, 3], title="t", y_label="y"),
-    "raise_bars": lambda: figures.raise_bars(figures.bars(NAMES, [1, 2, 3], title="t", y_label="y"), [3, 2, 1]),
+    "label_matrix": lambda: figures.label_matrix(np.eye(6), NAMES, NAMES),
+    "cell_table": lambda: figures.cell_table(
+        np.eye(6)[:1], NAMES, [" ".join(NAMES)], title="t", x_label="x", y_label="y"
+    ),
+    "heat_map": lambda: figures.heat_map(NAMES, NAMES, np.eye(6), row_label="x", column_label="y"),
+    "bars": lambda: figures.bars(NAMES, [1, 2, 3, 4, 5, 6], title="t", y_label="y"),
+    "raise_bars": lambda: figures.raise_bars(
+        figures.bars(NAMES, [1, 2, 3, 4, 5, 6], title="t", y_label="y"), [6, 5, 4, 3, 2, 1]
+    ),
     "comparison": lambda: figures.comparison({name: [1] for name in NAMES}),
     "image_grid": lambda: figures.image_grid(PIXELS, 1, title="t", row_labels=NAMES),
     "image_grid, columns": lambda: figures.image_grid(PIXELS, title="t", column_labels=NAMES),
     "image_panels": lambda: figures.image_panels({"a": PIXELS}, 1, title="t", row_labels=NAMES),
-    "one_class": lambda: figures.one_class({"a": (PIXELS, [0, 1, 2])}, 1, class_name=" ".join(NAMES)),
+    "one_class": lambda: figures.one_class({"a": (PIXELS, [0, 1, 2, 3, 4, 5])}, 1, class_name=" ".join(NAMES)),
     "embedding_map": lambda: figures.embedding_map(
-        PLANE, PLANE, covered=[True, False, True], real_classes=NAMES, distilled_classes=NAMES
+        PLANE, PLANE, covered=[True, False] * 3, real_classes=NAMES, distilled_classes=NAMES
     ),
     "sets_on_map": lambda: figures.sets_on_map(
         PLANE, {"a": PLANE}, set_classes={"a": NAMES}, title=f"a of {len(NAMES)}"
     ),
+    "sets_on_map, names": lambda: figures.sets_on_map(PLANE, dict.fromkeys(NAMES, PLANE), title="t"),
+    "loss_curves": lambda: figures.loss_curves(CURVES),
+    "sweep_bands": lambda: figures.sweep_bands([1, 2], {name: [[0.1, 0.2]] for name in NAMES}, x_label="x"),
+    "grouped_comparison": lambda: figures.grouped_comparison({name: {"a": [0.5], "b": [0.4]} for name in NAMES}),
+    "image_panels, names": lambda: figures.image_panels(dict.fromkeys(NAMES, PIXELS), 1, title="t"),
+    "a title": lambda: figures.bars(["a"], [1], title=" ".join(NAMES), y_label=" ".join(NAMES)),
+    "a reference": lambda: figures.add_reference(figures.loss_curves({"a": [1, 2]}), " ".join(NAMES), 1.0),
 }
 
 
@@ -40,7 +53,13 @@ def test_names_are_no_markup(case: str) -> None:
     drawn = json.loads(str(figure.to_json()))
     alt = drawn["layout"].pop("meta")["alt"]
     text = json.dumps(drawn)
-    for name, shown in zip(NAMES, ("&lt;b&gt;x&lt;/b&gt;", "&lt;!--&lt;script&gt;", "R&amp;amp;B"), strict=True):
-        assert shown in text and name not in text.replace(shown, ""), name
-        assert name in alt or case not in ("bars", "raise_bars", "comparison", "cell_table", "image_grid")
+    for name, shown in zip(NAMES, SHOWN, strict=True):
+        assert shown in text and (shown == name or json.dumps(name)[1:-1] not in text.replace(shown, "")), name
+        assert " ".join(name.split()) in alt or case not in (
+            "bars",
+            "raise_bars",
+            "comparison",
+            "cell_table",
+            "image_grid",
+        )
     assert "&lt;" not in alt and "&amp;amp;" not in alt

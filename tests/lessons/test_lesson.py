@@ -65,6 +65,25 @@ def test_start_says_what_runs_and_compare_shows_both(capsys) -> None:
     assert "seed 3" in said and "torch" in said and "Measured: b" in said
 
 
+def test_cells_may_run_in_any_order(capsys) -> None:
+    """Cell 1 run again, a result before its question, an answer not yet given: sentences, and what was locked stays locked."""
+    name = "90_theorems_on_trial"
+    ddlab.start(name).compare("early", "b")
+    assert "Answer the question above first" in capsys.readouterr().out
+    asked = ddlab.start(name).predict("key", "Which?", ["a", "b"])
+    ddlab.start(name).compare("key", "b")
+    assert "Answer the question above first" in capsys.readouterr().out
+    asked.choose("a")
+    asked.lock()
+    again = ddlab.start(name)
+    again.compare("key", "b")
+    assert "You said: a. Measured: b." in capsys.readouterr().out
+    assert again.predict("key", "Which?", ["a", "b"]).locked == "a"
+    assert again.predict("key", "Which now?", ["c", "d"]).locked is None
+    ddlab.start(NAME).compare("key", "b")
+    assert "You said" not in capsys.readouterr().out, "another page's answers are its own"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

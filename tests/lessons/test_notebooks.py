@@ -110,7 +110,7 @@ def test_the_method_is_drawn_and_written_whole_in_plain_pytorch(path: Path) -> N
 def test_predictions_come_before_results_and_nothing_on_a_page_is_bookkeeping(path: Path) -> None:
     source = "\n".join(codes(path))
     asked = re.findall(r'lesson\.predict\(\s*"([^"]+)"', source)
-    assert asked
+    assert set(asked) == set(re.findall(r'lesson\.compare\(\s*"([^"]+)"', source)) != set()
     for key in asked:
         assert source.index(f'"{key}"') < source.index(f'lesson.compare("{key}"')
     said = text(json.loads(path.read_text())["cells"], "markdown")

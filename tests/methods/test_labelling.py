@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
+import ddlab
 from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.methods._labelling import labelled_set
@@ -26,3 +28,13 @@ def test_labelled_set(grey: ImageData, teacher: Network) -> None:
     assert both.target("online").fingerprints == tuple(each.fingerprint for each in several)
     alone = labelled_set(images, labels, Inputs(data=grey), complete=True, provenance={})
     assert [target.kind for target in alone.targets] == ["hard"]
+
+
+def test_pixels_that_left_for_nowhere_are_said(grey: ImageData) -> None:
+    with pytest.warns(UserWarning, match="values up to .* has diverged"):
+        made = ddlab.distill("kip", grey, learning_rate=1e4, iterations=5, batch_size=8, progress=False)
+    assert made.complete
+    with pytest.warns(UserWarning, match="values up to 255, .* not normalised like the data"):
+        ddlab.from_images(
+            grey.train_images[:3].float() / grey.train_images[:3].max() * 255, grey.train_labels[:3], grey
+        )

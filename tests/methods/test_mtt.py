@@ -12,9 +12,10 @@ from torch import Tensor
 
 import ddlab
 from ddlab import networks
+from ddlab.core.errors import NonFiniteError
 from ddlab.data import ImageData
 from ddlab.data.siamese_views import siamese_view
-from ddlab.distilled import DistilledSet
+from ddlab.distilled import DistilledSet, OrderedSteps
 from ddlab.methods import mtt
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
@@ -122,3 +123,15 @@ def test_rows_and_names_are_each_others_inverse(grey: ImageData) -> None:
     spec = networks.spec("mlp", width=3).for_data(grey)
     row: Tensor = torch.arange(64 * 3 + 3 + 9 + 3.0)
     assert torch.equal(vector(by_name(spec, row)), row)
+
+
+def test_what_a_run_can_learn_its_set_can_hold(inputs: Inputs) -> None:
+    """A rate that has turned negative is one that students take; one that leaves for infinity is said at its step."""
+    data = inputs.data
+    assert data is not None
+    made = process.run(mtt, mtt.SMALL, inputs).with_targets(OrderedSteps(torch.tensor([[-0.05]]), passes=2))
+    assert 0 <= ddlab.evaluate(made, data, labels="steps", seeds=[0], progress=False).mean <= 1
+    with pytest.raises(
+        NonFiniteError, match=r"learned rate must stay within 1000 of 0; given .* at step \d+; a smaller rate_learning"
+    ):
+        process.run(mtt, mtt.SMALL.replace(rate_learning_rate=1e5, iterations=30), inputs)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
+import ddlab
 from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.methods import recovery, selection
@@ -209,3 +210,18 @@ def test_each_class_is_drawn_once(grey: ImageData, monkeypatch: pytest.MonkeyPat
     indices = recovery.real_image_indices(grey, 4, seed=5).T
     assert chosen.provenance["indices"] == indices.tolist()
     assert torch.equal(chosen.images, grey.normalised(indices.flatten()))
+
+
+def test_options_change_the_preset_or_the_config(grey: ImageData) -> None:
+    made = ddlab.distill("selection", grey, images_per_class=3, seed=4, progress=False)
+    assert (
+        len(made) == 9 and made.provenance["config"] == selection.Config.teaching(images_per_class=3, seed=4).to_dict()
+    )
+    config = selection.Config(kind="herding", images_per_class=2)
+    again = ddlab.distill("selection", grey, config=config, images_per_class=1, progress=False)
+    assert again.provenance["config"] == config.replace(images_per_class=1).to_dict()
+    for option, here in (("ipc", "'images_per_class'"), ("seeds", "'seed'")):
+        with refuses("an option of selection", f"nearest: {here}", option):
+            ddlab.distill("selection", grey, **{option: 1}, progress=False)
+    with refuses("images_per_class", "at least 1"):
+        ddlab.distill("selection", grey, images_per_class=0, progress=False)

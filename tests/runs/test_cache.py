@@ -188,6 +188,21 @@ def test_an_edited_file_that_a_users_module_imports(tmp_path: Path, monkeypatch:
     assert source(importlib.reload(process_of_a_reader)) != before
 
 
+def test_only_the_rooms_that_a_process_can_reach_belong_to_its_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A comment in a lesson's check refuses no checkpoint."""
+    from ddlab.core import source as module
+
+    monkeypatch.setattr(module, "_PACKAGE", tmp_path)
+    found = []
+    for room in ("lessons", "figures", "explorers", "evaluation", "theory", "records", "methods", "core", "runs/inner"):
+        (tmp_path / room).mkdir(parents=True)
+        (tmp_path / room / "new.py").write_text("# a line")
+        found.append(module._package.__wrapped__())
+    assert len(set(found[:6])) == 1 and len(set(found)) == 4
+
+
 def test_an_edited_function_that_a_cell_calls() -> None:
     """What a notebook's cells define: functions without a file, one of which calls the other."""
 

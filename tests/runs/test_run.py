@@ -19,9 +19,10 @@ from ddlab.core.errors import DDLabError, NonFiniteError
 from ddlab.core.parameters import Parameters, parameter
 from ddlab.distilled import DistilledSet
 from ddlab.methods import fadrm, selection, sre2l
-from ddlab.runs import Frame, Keep, Look, Number, Run, Runs, checkpoint, look, source
+from ddlab.runs import Frame, Keep, Look, Number, Run, Runs, checkpoint, look, process, source
 from ddlab.runs import run as run_module
 from ddlab.runs.process import Inputs, Step, steps
+from ddlab.training import supervised
 from tests.support import assert_same, made_data, refuses
 
 SMALL = sre2l.Config(images_per_class=2, iterations=6, roll_pixels=1)
@@ -378,8 +379,30 @@ def test_what_is_no_look() -> None:
         look(SimpleNamespace(NAME="odd", look=lambda *_: 3), None, None, None, None)
 
 
+def stop_at(last: int) -> Any:
+    """An `on_step` that interrupts."""
+
+    def watch(step: Step) -> None:
+        if step.index == last:
+            raise KeyboardInterrupt
+
+    return watch
+
+
 def test_results_are_whole_or_marked(inputs: Inputs) -> None:
     made = Run(sre2l, SMALL, inputs).advance(until=4).result()
     assert isinstance(made, DistilledSet) and not made.complete
+    forgetful = SimpleNamespace(**{name: getattr(sre2l, name) for name in vars(sre2l) if name[0] != "_"})
+    forgetful.finish = lambda *given: dataclasses.replace(
+        sre2l.finish(*given), complete=True
+    )  # whoever wrote it did not think of it
+    assert not Run(forgetful, SMALL, inputs).advance(until=4).result().complete
+    assert (
+        not process.run(forgetful, SMALL, inputs, on_step=stop_at(4)).complete
+        and Run(forgetful, SMALL, inputs).to_end().complete
+    )
+    learner = SimpleNamespace(**{name: getattr(supervised, name) for name in vars(supervised) if name[0] != "_"})
+    learner.finish = lambda *given: dataclasses.replace(supervised.finish(*given), provenance={})
+    assert Run(learner, supervised.SMALL, inputs).advance(until=1).result().provenance == {"complete": False}
     chosen = Run(selection, selection.Config(images_per_class=2), inputs)
     assert chosen.advance().result().complete and isinstance(chosen.frames[-1], Frame)

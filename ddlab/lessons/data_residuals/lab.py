@@ -20,7 +20,7 @@ from torch import Tensor
 
 from ... import networks
 from ...core import errors
-from ...core.parameters import describe, narrowed, parameter, with_default
+from ...core.parameters import narrowed, parameter, with_default
 from ...data import ImageData
 from ...data.images import normalise
 from ...evaluation import entropy
@@ -64,7 +64,7 @@ def config_of(settings: Settings, alpha: float | None = None) -> fadrm.Config:
 @functools.lru_cache(64)
 def whole_config(settings: Settings) -> fadrm.Config:
     """What students learn from: all images of each class."""
-    return fadrm.Config(**{name: getattr(settings, name) for name in describe(fadrm.Config)})
+    return settings.part(fadrm.Config)
 
 
 def merge_steps(config: fadrm.Config) -> tuple[int, ...]:
@@ -119,7 +119,7 @@ class World:
         self.inputs = Inputs(data=data, teachers=(teacher,), device=device)
         self.seeds = range(errors.check_integer("seeds", seeds, 1, 20))
         self.learning = supervised.Config.for_data(data) if student is None else student
-        given = {} if config is None else {name: getattr(config, name) for name in describe(fadrm.Config)}
+        given = {} if config is None else vars(config)
         self.start = narrowed(Settings, class_name=data.class_names)(**given)
         few = min(_REFERENCES, int(data.train_labels.bincount().min()))
         found = entropy.reference_images(data, few * data.classes)

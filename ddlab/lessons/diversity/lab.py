@@ -67,11 +67,7 @@ class Settings(dwa.Config):
     @functools.cached_property
     def config(self) -> dwa.Config:
         """What the method is given."""
-        return dwa.Config(**_fields(self))
-
-
-def _fields(config: dwa.Config) -> dict[str, Any]:
-    return {name: getattr(config, name) for name in describe(dwa.Config)}
+        return self.part(dwa.Config)
 
 
 def real(config: Source) -> selection.Config:
@@ -133,7 +129,7 @@ class World:
         errors.check_instance("config", config, (dwa.Config, type(None)), "a directed_weight_adjustment Config or None")
         errors.check_instance("student", student, (supervised.Config, type(None)), "a training Config or None")
         self.seeds = range(errors.check_integer("seeds", seeds, 1, 20))
-        self.start = Settings() if config is None else Settings(**_fields(config))
+        self.start = Settings() if config is None else Settings(**vars(config))
         errors.check_instance("teacher", teacher, Network, "a Network")
         self.data = errors.check_instance("data", data, ImageData, "an ImageData")
         self.inputs = Inputs(data=data, teachers=(teacher,))

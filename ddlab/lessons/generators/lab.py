@@ -59,13 +59,10 @@ class Settings(gtn.Config):
     step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
 
 
-_METHOD = [field.name for field in dataclasses.fields(gtn.Config)]
-
-
 @functools.lru_cache(256)  # every view asks at every drawing
 def config_of(settings: Settings) -> gtn.Config:
     """What the method is given."""
-    return gtn.Config(**{name: getattr(settings, name) for name in _METHOD})
+    return settings.part(gtn.Config)
 
 
 def shuffled(made: DistilledSet, order: str, seed: int) -> DistilledSet:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ...core import errors
-from ...core.parameters import describe, parameter
+from ...core.parameters import parameter
 from ...data import ImageData
 from ...evaluation import kernel_predictions
 from ...methods import kip, selection
@@ -47,12 +47,12 @@ class Settings(kip.Config):
     @property
     def config(self) -> kip.Config:
         """What the method is given."""
-        return kip.Config(**{name: getattr(self, name) for name in describe(kip.Config)})
+        return self.part(kip.Config)
 
     @property
     def spec(self) -> KernelSpec:
         """The kernel, by which everything is judged."""
-        return KernelSpec(**{name: getattr(self, name) for name in describe(KernelSpec)})
+        return self.part(KernelSpec)
 
 
 @dataclass(frozen=True, eq=False)

@@ -61,13 +61,10 @@ class Settings(ld.Config):
     step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
 
 
-_METHOD = [field.name for field in dataclasses.fields(ld.Config)]
-
-
 @functools.lru_cache(256)  # every view asks at every drawing
 def config_of(settings: Settings) -> ld.Config:
     """What the method is given."""
-    return ld.Config(**{name: getattr(settings, name) for name in _METHOD})
+    return settings.part(ld.Config)
 
 
 class World:

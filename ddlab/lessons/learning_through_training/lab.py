@@ -13,14 +13,13 @@ import functools
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import plotly.graph_objects as go
 import torch
 
 from ... import networks
 from ...core import errors
-from ...core.parameters import parameter, with_default
+from ...core.parameters import narrowed, parameter, with_default
 from ...data import ImageData
 from ...distilled import DistilledSet, OrderedSteps
 from ...evaluation.students import student_accuracy
@@ -60,18 +59,14 @@ class Settings(dd.Config):
 
 @functools.lru_cache(256)  # every view asks at every drawing
 def config_of(settings: Settings) -> dd.Config:
-    """What the method is given: for ConvNets fewer updates and, where N is large, smaller rates."""
-    changes: dict[str, Any] = {
-        "network": NETWORKS[settings.learner],
-        "networks": settings.networks,
-        "seed": settings.seed,
-    }
-    changes |= {"epochs": settings.epochs, "starts": settings.starts, "learning_rate": settings.learning_rate}
-    changes["iterations"], changes["initial_rate"] = settings.iterations, settings.initial_rate
+    """What the method is given; a ConvNet in the place of another network takes fewer updates and, where N is large, smaller rates."""
+    config, network = settings.part(dd.Config), NETWORKS.get(settings.learner, settings.network)
+    if network == config.network:
+        return config
     if settings.learner == "ConvNet":
-        changes["iterations"] = max(settings.iterations * 3 // 5, 1)
-        changes["initial_rate"] = settings.initial_rate / (5 if settings.epochs > 5 else 1)
-    return dd.Config.teaching(**changes)
+        rate = config.initial_rate / (5 if config.epochs > 5 else 1)
+        config = config.replace(iterations=max(config.iterations * 3 // 5, 1), initial_rate=rate)
+    return config.replace(network=network)
 
 
 class World:
@@ -91,7 +86,9 @@ class World:
         first = dd.Config.teaching(epochs=1) if config is None else config
         errors.check_instance("config", first, dd.Config, "a dataset_distillation Config or None")
         self.inputs = Inputs(data=data, device=device)
-        self.start = Settings(**vars(first))
+        learner = next((name for name, spec in NETWORKS.items() if spec == first.network), first.network.title)
+        learners = tuple(dict.fromkeys((learner, *NETWORKS)))
+        self.start = narrowed(Settings, learner=learners)(**vars(first), learner=learner)
         self._runs = Runs()
 
     def run(self, settings: Settings) -> Run:
@@ -175,7 +172,7 @@ def curve_data(world: World, settings: Settings, known: Known) -> tuple | None:
     rivals = {
         config.epochs: value
         for (config,), value in known.every(world.rival)
-        if config.network == NETWORKS[settings.learner]
+        if config.network == config_of(settings).network
     }
     return (settings.learner, settings.starts, tuple(found.items()), tuple(sorted(rivals.items()))) if found else None
 

@@ -11,7 +11,7 @@ import torch
 
 from ... import networks
 from ...core import errors
-from ...core.parameters import describe, parameter, with_default
+from ...core.parameters import parameter, with_default
 from ...data import ImageData
 from ...distilled import DistilledSet
 from ...evaluation.students import student_accuracy
@@ -37,7 +37,7 @@ class Settings(dm.Config):
     @property
     def config(self) -> dm.Config:
         """What the method is given."""
-        return dm.Config(**{name: getattr(self, name) for name in describe(dm.Config)})
+        return self.part(dm.Config)
 
 
 def student_config(data: ImageData, **changes: Any) -> supervised.Config:

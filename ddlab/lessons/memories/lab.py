@@ -19,7 +19,16 @@ from ...explorers.quest import Quest
 from ...explorers.ready import HEIGHT, frame_on_show
 from ...explorers.views import Chart, Row, Strip, Tabs
 from ...figures import cell_table, encode_grid
-from ...figures.theme import faint, finish_figure, legend_below, line_style, neutral, series_style, start_figure
+from ...figures.theme import (
+    faint,
+    finish_figure,
+    legend_below,
+    line_style,
+    literal,
+    neutral,
+    series_style,
+    start_figure,
+)
 from ...runs import Run
 from ...training.phases import class_ends, class_order
 from .world import CENTRES, LEARNED, LEARNING, MATCHED, MEMORIES, NONE, Moment, Settings, World, config_of, matrix
@@ -89,7 +98,7 @@ def bars(tasks: tuple[tuple[str, ...], ...], now: Moment, before: Matrix) -> go.
     most = [max(row[task] for row in rows if task < len(row)) for task in range(len(heights))]
     title, style = f"Task {now.phase + 1} of {len(tasks)}: {PARTS[now.part]}", series_style(0)
     figure = start_figure(title=title, x_label="classes of a task", y_label="test accuracy (fraction)", height=HEIGHT)
-    names = [", ".join(each) for each in tasks]
+    names = [literal(", ".join(each)) for each in tasks]
     figure.add_bar(x=names[: len(heights)], y=heights, name="now", text=[f"{each:.0%}" for each in heights],
                    textposition="outside", cliponaxis=False,
                    marker={"color": faint(style.colour, 0.6), "line": {"color": style.colour, "width": 1.5}})  # fmt: skip

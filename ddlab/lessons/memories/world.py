@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -60,19 +59,18 @@ def moment(config: Any, inputs: Inputs, state: mnemonics.State, trace: mnemonics
 
 
 LEARNING = ("exemplar_updates", "exemplar_rate", "temporary_steps")
-_METHOD = [field.name for field in dataclasses.fields(mnemonics.Config)]
 
 
 @functools.lru_cache(256)  # every view asks at every drawing
 def config_of(settings: Settings) -> mnemonics.Config:
     """What the method is given; what plays no part with this memory is as at first, so that such runs are one."""
-    asked: dict[str, Any] = {name: getattr(settings, name) for name in _METHOD}
+    asked: dict[str, Any] = {}
     if settings.memory != LEARNED:
         asked |= {name: getattr(mnemonics.Config.teaching(), name) for name in LEARNING} | {"exemplar_step": "none"}
     if settings.memory == NONE:
         asked["images_per_class"] = 1
     asked["start"] = {LEARNED: HERDING, CENTRES: "given", MATCHED: "given"}.get(settings.memory, settings.memory)
-    return mnemonics.Config(**asked)
+    return settings.part(mnemonics.Config).replace(**asked)
 
 
 class World:

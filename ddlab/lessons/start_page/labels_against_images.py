@@ -76,7 +76,7 @@ class World:
         self.config = supervised.Config.teaching() if config is None else config
         # Five hundred images are enough for a curve and keep the looks cheap.
         self._test = data.normalised(slice(0, 500), "test"), data.test_labels[:500]
-        self.start = narrowed(Settings, images=tuple(self.sets))()
+        self.start = narrowed(Settings, images=tuple(self.sets))(seed=self.config.seed)
         self._runs: dict[Settings, Run] = {}
         self._learned: dict[Settings, Run] = {}
 

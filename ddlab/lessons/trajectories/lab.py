@@ -64,13 +64,10 @@ class Settings(mtt.Config):
     step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
 
 
-_METHOD = [field.name for field in dataclasses.fields(mtt.Config)]
-
-
 @functools.lru_cache(256)  # every view asks at every drawing
 def config_of(settings: Settings) -> mtt.Config:
     """What the method is given."""
-    return mtt.Config(**{name: getattr(settings, name) for name in _METHOD})
+    return settings.part(mtt.Config)
 
 
 def positions(row: Sequence[Tensor], start: Tensor, goal: Tensor) -> Points:

@@ -1,0 +1,23 @@
+"""What TAB and `dir` show of a room: its public names. And what a room says that needs more than the core."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterable
+
+
+def listing(names: Iterable[str]) -> Callable[[], list[str]]:
+    """The `__dir__` of a module: `__dir__ = listing(__all__)`."""
+    return lambda: sorted(names)
+
+
+def needs_lab(room: str, *packages: str) -> None:
+    """Say how to install what a room is drawn with.
+
+    Raises:
+        ModuleNotFoundError: one of the packages is not there.
+    """
+    for package in packages:
+        if importlib.util.find_spec(package) is None:
+            words = f"{room} must have {package}, which comes with pip install 'ddlab[lab]'; given none."
+            raise ModuleNotFoundError(words, name=package)

@@ -1,0 +1,132 @@
+"""Names that users give are shown letter by letter: in tables, in what a notebook draws, in figures and in explorers."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+pytest.importorskip("ipywidgets")
+
+import ipywidgets as widgets
+import plotly.graph_objects as go
+
+import ddlab
+from ddlab import explorers
+from ddlab.data import ImageData
+from ddlab.distilled import DistilledSet
+from ddlab.evaluation import Architectures, Compared, Comparison, Evaluation
+from ddlab.methods import sre2l
+from ddlab.networks import Network
+from ddlab.runs import Run
+from tests.contract.given import Given
+from tests.contract.test_labs import LABS, found, settled
+
+SIGNS = "<img src=x onerror=alert(1)>|$x$\n**b** `c`"
+NAMES = tuple(f"{SIGNS}{letter}" for letter in "abc")
+
+
+def strange(data: ImageData) -> ImageData:
+    return dataclasses.replace(data, name=SIGNS, class_names=NAMES)
+
+
+@pytest.fixture
+def given(grey: ImageData, teacher: Network, distilled: DistilledSet, tmp_path: Path) -> Given:
+    return Given(
+        strange(grey),
+        dataclasses.replace(teacher, class_names=None),
+        dataclasses.replace(distilled, class_names=NAMES),
+        tmp_path,
+    )
+
+
+def assert_plain(shown: str) -> None:
+    """No tag of the name's own; what is an attribute or text is escaped."""
+    assert "<img src=x" not in shown and "onerror=alert(1)>" not in shown, shown
+
+
+def test_what_a_notebook_draws(given: Given) -> None:
+    process = SimpleNamespace(**{name: getattr(sre2l, name) for name in vars(sre2l) if name[0] != "_"})
+    process.NAME = SIGNS
+    run = Run(process, sre2l.SMALL, given.inputs).advance(until=2)
+    for shown in (given.data, given.distilled, run):
+        assert_plain(shown._repr_html_())
+
+
+def test_tables() -> None:
+    rows = (Compared(name=SIGNS, accuracies=(0.5,), gains=(0.1,)), Compared(name="a", failed=SIGNS))
+    one = Evaluation(
+        mean=0.5, std=None, interval=None, per_seed={0: 0.5}, cpu_seconds=0.0, labels="hard", network=SIGNS
+    )
+    for table in (Comparison(rows=rows, labels="hard", seeds=(0,)), Architectures({SIGNS: one})):
+        shown = table._repr_markdown_()
+        assert_plain(shown)
+        lines = shown.splitlines()
+        columns = {line.replace("\\|", "").count("|") for line in lines}
+        assert len(columns) == 1 and len(lines) in (3, 4), "a line for each row, a cell for each column"
+        assert "\\$x\\$" in shown and "\\*\\*b\\*\\*" in shown and "\\`c\\`" in shown
+
+
+def texts(part: Any) -> Iterator[str]:
+    """Every text of a figure but its alt text, which a screen reader reads letter by letter."""
+    if isinstance(part, str):
+        yield part
+    elif isinstance(part, dict):
+        for name, value in part.items():
+            if name != "meta":
+                yield from texts(value)
+    elif isinstance(part, list):
+        for value in part:
+            yield from texts(value)
+
+
+def assert_plain_figure(figure: go.Figure) -> None:
+    shown = list(texts(json.loads(str(figure.to_json()))))
+    for text in shown:
+        assert_plain(text)
+        assert "$x$" not in text, "a formula where MathJax is"
+
+
+def shown_by(widget: Any) -> Iterator[str]:
+    """What a browser makes a page of: HTML, figures; texts of other widgets are no markup."""
+    if isinstance(widget, (widgets.HTML, widgets.HTMLMath)):
+        yield widget.value
+    if isinstance(widget, explorers.Plot):
+        assert_plain_figure(widget.figure)
+    for child in getattr(widget, "children", ()):
+        yield from shown_by(child)
+
+
+def on_data(name: str) -> bool:
+    return "data" in inspect.signature(getattr(found()[name], "world", found()[name])).parameters
+
+
+@pytest.mark.parametrize("name", [*filter(on_data, LABS)])
+def test_laboratories(name: str, given: Given) -> None:
+    lab = found()[name](**LABS[name](given), key=SIGNS)
+    try:
+        settled(lab)
+        for shown in shown_by(lab):
+            assert_plain(shown)
+    finally:
+        lab.close()
+
+
+def test_live_and_predictions(given: Given) -> None:
+    process = SimpleNamespace(**{name: getattr(sre2l, name) for name in vars(sre2l) if name[0] != "_"})
+    process.NAME = SIGNS
+    live = explorers.Live(process, given.data, given.teacher, sre2l.SMALL)
+    asked = explorers.Prediction(SIGNS, [*NAMES])
+    asked.choose(NAMES[0])
+    asked.lock()
+    live.show_error(ddlab.DDLabError(f"{SIGNS} must be a name; given another."))
+    for widget in (live, asked):
+        for shown in shown_by(widget):
+            assert_plain(shown)
+    live.close()
