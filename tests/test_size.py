@@ -13,20 +13,20 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 ROOMS = {
-    "ddlab/core": 1544,
-    "ddlab/data": 2090,
-    "ddlab/networks": 1575,
-    "ddlab/distilled": 1611,
-    "ddlab/runs": 1388,
-    "ddlab/training": 3530,
-    "ddlab/methods": 6980,
-    "ddlab/evaluation": 1980,
-    "ddlab/theory": 1173,
-    "ddlab/records": 98,
-    "ddlab/figures": 2573,
-    "ddlab/explorers": 2702,
-    "ddlab/lessons": 7593,
-    "tests": 28523,
+    "ddlab/core": 1575,
+    "ddlab/data": 2092,
+    "ddlab/networks": 1577,
+    "ddlab/distilled": 1613,
+    "ddlab/runs": 1395,
+    "ddlab/training": 3532,
+    "ddlab/methods": 7011,
+    "ddlab/evaluation": 1988,
+    "ddlab/theory": 1175,
+    "ddlab/records": 100,
+    "ddlab/figures": 2584,
+    "ddlab/explorers": 2713,
+    "ddlab/lessons": 7579,
+    "tests": 28883,
 }
 
 

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import statistics
-import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import torch
 
-from .. import methods as library
-from ..core import errors
 from ..core.boundary import among, checked, within
 from ..core.errors import DDLabError
 from ..core.interval import in_words
@@ -22,16 +17,14 @@ from ..core.progress import progress_bar
 from ..data import ImageData
 from ..distilled import DistilledSet
 from ..methods import selection
-from ..methods.distillation import distill, train_teacher
+from ..methods.distillation import distill, from_images, train_teacher
 from ..networks import Network
 from ..runs.cache import whole
-from ..runs.process import Inputs, check_call, check_process
+from ..runs.process import Inputs
 from ..training import supervised
-from .students import Jobs, Seeds, check_jobs, check_like, evaluate, prepared
+from .rows import RANDOM, Counts, Entry, asked_rows, check_counts, counts_of, size_words
+from .students import Jobs, Seeds, check_jobs, evaluate, prepared
 from .tables import Tabled, markdown
-
-RANDOM = "random real images"
-Counts = tuple[int, ...]  # images of each class
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +126,7 @@ def compare(
             images of a class than there are real ones to compare with; a set or a teacher that does not fit.
         KeyboardInterrupt: before every row had a seed.
     """
-    asked = _asked(methods, images_per_class)
+    asked = asked_rows(methods, images_per_class)
     options: dict[str, Any] = {"labels": labels, "config": config, "device": device}
     inputs = Inputs(data=data, teachers=() if teacher is None else (teacher,), device=device)
     needed = labels != "hard" or any(entry.needs_teacher for entry in asked.values())
@@ -155,11 +148,8 @@ def compare(
         Compared(name=name, failed=failed[name]) if name in failed else _row(name, asked[name].given is not None, found)
         for name in asked
     ]
-    sizes = sorted(
-        {key for of_seed in found.values() for key in of_seed if isinstance(key, tuple)},
-        key=lambda counts: (sum(counts), counts),
-    )
-    rows += [_row(counts, False, found) for counts in sizes]
+    sizes = set.intersection(*({key for key in of_seed if isinstance(key, tuple)} for of_seed in found.values()))
+    rows += [_row(counts, False, found) for counts in sorted(sizes, key=lambda counts: (sum(counts), counts))]
     return Comparison(rows=tuple(rows), labels=labels, seeds=tuple(found), complete=len(found) == len(seeds))
 
 
@@ -176,58 +166,8 @@ class _Made:
 Found = dict[Any, _Made | str]  # name of a row, or counts of random real images -> what was found, or why nothing was
 
 
-@dataclass(frozen=True)
-class _Entry:
-    """A row that is asked for: a set, or a method with its Config."""
-
-    given: DistilledSet | None = None
-    method: Any = None
-    settings: Any = None
-
-    @property
-    def needs_teacher(self) -> bool:
-        return bool(getattr(self.method, "NEEDS_TEACHER", False))
-
-    @property
-    def title(self) -> str:
-        """The method's usual name."""
-        name = self.method.NAME if self.given is None else str(self.given.provenance.get("method", "a set"))
-        return (library.MODULES.get(name) or (name,))[0]
-
-    @property
-    def size(self) -> str:
-        if self.given is not None:
-            return _size_words(_counts(self.given))
-        return f"{count} per class" if (count := getattr(self.settings, "images_per_class", None)) else ""
-
-    def check(self, name: str, inputs: Inputs, labels: str) -> None:
-        """Refuse what is known to fail, or could not be compared, before anything is computed."""
-        data: Any = inputs.data
-        if self.given is not None:
-            check_like(self.given, data)
-            self.given.target(labels)
-            _check_counts(name, _counts(self.given), data)
-            return
-        check_call(self.method, self.settings, inputs)
-        kinds = () if getattr(self.method, "WITHOUT_LABELS", False) else getattr(self.method, "LABELS", (labels,))
-        if labels not in kinds:
-            known = f"those that the sets of {name} have ({', '.join(map(repr, kinds)) or 'none: no class numbers'})"
-            errors.fail("labels", known, labels)
-        count = getattr(self.settings, "images_per_class", None)
-        if isinstance(count, int):
-            _check_counts(name, (count,) * data.classes, data)
-
-    def made(self, seed: int, data: ImageData, **options: Any) -> DistilledSet:
-        """The set, or a new one whose every draw is of `seed`."""
-        if self.given is not None:
-            return self.given
-        has = any(field.name == "seed" for field in dataclasses.fields(self.settings))
-        settings = dataclasses.replace(self.settings, seed=seed) if has else self.settings
-        return whole(distill(self.method, data, config=settings, progress=False, **options))
-
-
 def _gathered(
-    asked: Mapping[str, _Entry],
+    asked: Mapping[str, Entry],
     data: ImageData,
     seeds: Sequence[int],
     options: dict[str, Any],
@@ -262,18 +202,18 @@ def _gathered(
 
 
 def _of_seed(
-    seed: int, asked: Mapping[str, _Entry], data: ImageData, options: dict[str, Any], done: Callable[[], Any] | None
+    seed: int, asked: Mapping[str, Entry], data: ImageData, options: dict[str, Any], done: Callable[[], Any] | None
 ) -> Found:
     """A set and a student of each row, and of as many random real images as each holds."""
     found: Found = {}
     making = {name: options[name] for name in ("teacher", "device")}
 
-    def add(key: Any, entry: _Entry) -> None:
+    def add(key: Any, entry: Entry) -> None:
         begun = time.perf_counter()
         try:
             made = entry.made(seed, data, **making)
-            seconds, counts = time.perf_counter() - begun, _counts(made)
-            _check_counts(str(key), counts, data)
+            seconds, counts = time.perf_counter() - begun, counts_of(made)
+            check_counts(str(key), counts, data)
             student = evaluate(made, data, seeds=[seed], progress=False, **options)
             found[key] = _Made(student.mean, seconds, made.storage_floats(), counts)
         except Exception as problem:  # whatever a reader's method raises; the other rows stand
@@ -292,22 +232,14 @@ def _of_seed(
     return found
 
 
-def _random(counts: Counts, seed: int, data: ImageData, **options: Any) -> DistilledSet:
+def _random(counts: Counts, seed: int, data: ImageData, *, teacher: Network | None, device: Any) -> DistilledSet:
     """So many random real images of each class."""
     config = selection.Config(images_per_class=max(counts), seed=seed)
-    made = whole(distill("selection", data, config=config, progress=False, **options))
+    made = whole(distill("selection", data, teacher, config, device, progress=False))
     if min(counts) == max(counts):
         return made
     kept = torch.cat([torch.arange(count) + label * max(counts) for label, count in enumerate(counts)])
-    targets = tuple(
-        dataclasses.replace(t, **{f.name: getattr(t, f.name)[kept] for f in _rows_of(t)}) for t in made.targets
-    )
-    return dataclasses.replace(made, tensors={"images": made.tensors["images"][kept]}, targets=targets)
-
-
-def _rows_of(target: Any) -> list[Any]:
-    """The fields of a target that have an entry for each image."""
-    return [field for field in dataclasses.fields(target) if isinstance(getattr(target, field.name), torch.Tensor)]
+    return from_images(made.images[kept], made.labels[kept], data, teacher)
 
 
 def _row(key: Any, one_set: bool, found: Mapping[int, Found]) -> Compared:
@@ -316,86 +248,8 @@ def _row(key: Any, one_set: bool, found: Mapping[int, Found]) -> Compared:
     rivals: list[Any] = [of_seed[made.counts] for made, of_seed in zip(own, found.values(), strict=True)]
     is_random = isinstance(key, tuple)
     return Compared(
-        name=f"{RANDOM}, {_size_words(key)}" if is_random else key, accuracies=tuple(made.accuracy for made in own),
+        name=f"{RANDOM}, {size_words(key)}" if is_random else key, accuracies=tuple(made.accuracy for made in own),
         gains=() if is_random else tuple(made.accuracy - rival.accuracy for made, rival in zip(own, rivals, strict=True)),
         seconds=0.0 if one_set else statistics.fmean(made.seconds for made in own),
         floats=own[0].floats, counts=own[0].counts, one_set=one_set,
     )  # fmt: skip
-
-
-def _counts(made: DistilledSet) -> Counts:
-    """Images of each class; of a set without class numbers as evenly as they go."""
-    if any(target.kind == "hard" for target in made.targets):
-        return tuple(made.labels.bincount(minlength=made.classes).tolist())
-    each, rest = divmod(len(made), made.classes)
-    return tuple(each + (label < rest) for label in range(made.classes))
-
-
-def _size_words(counts: Counts) -> str:
-    return f"{counts[0]} per class" if min(counts) == max(counts) else f"{sum(counts)} in all"
-
-
-def _check_counts(name: str, counts: Counts, data: ImageData) -> None:
-    """As many random real images as a set holds must be there, or nothing is fair."""
-    for label, (count, there) in enumerate(zip(counts, data.class_counts().tolist(), strict=True)):
-        if count > there:
-            most = f"images per class of {name} must be at most the real ones, to compare with as many"
-            raise DDLabError(f"{most} ({there} of class {data.class_names[label]!r}); given {count}.")
-
-
-def _asked(given: Any, images_per_class: int) -> dict[str, _Entry]:
-    """Name -> a row."""
-    named: list[tuple[Any, Any]] = list(given.items()) if isinstance(given, Mapping) else []
-    if isinstance(given, Sequence) and not isinstance(given, str):
-        named = [(each if isinstance(each, str) else None, each) for each in given]
-    if not named:
-        allowed = "a list of names of methods, Configs or DistilledSets, or a mapping of name to one of these"
-        errors.fail("methods", allowed, given)
-    names = [None if name is None else errors.check_text("a name in methods", name, empty=False) for name, _ in named]
-    entries = [_entry(each, images_per_class) for _, each in named]
-    names = _distinct(names, entries)
-    for name in names:
-        if names.count(name) > 1 or name.startswith(RANDOM):
-            errors.fail("methods", f"named differently, and not as the baseline ({RANDOM})", name)
-    return dict(zip(names, entries, strict=True))
-
-
-def _distinct(names: Sequence[str | None], entries: Sequence[_Entry]) -> list[str]:
-    """The names that were given; else the method's, with its size where that is not enough, and a number where that is not."""
-    titles = [name or entry.title for name, entry in zip(names, entries, strict=True)]
-    sized = [
-        name or ", ".join(filter(None, (entry.title, entry.size))) for name, entry in zip(names, entries, strict=True)
-    ]
-    numbers, found = Counter[str](), []
-    for name, title, long in zip(names, titles, sized, strict=True):
-        numbers[long] += 1
-        short = title if titles.count(title) == 1 else long
-        found.append(name or (short if sized.count(short) <= 1 else f"{long} ({numbers[long]})"))
-    return found
-
-
-def _entry(each: Any, images_per_class: int) -> _Entry:
-    if isinstance(each, DistilledSet):
-        return _Entry(given=each)
-    if isinstance(each, tuple) and len(each) == 2:
-        method = library.get(each[0])
-        return _Entry(
-            method=method, settings=errors.check_instance("config", each[1], method.Config, f"a {method.NAME} Config")
-        )
-    if (method := _method_of(type(each))) is not None:
-        return _Entry(method=method, settings=each)
-    method = library.get(each)
-    settings = getattr(method.Config, "teaching", method.Config)()
-    if hasattr(settings, "images_per_class"):
-        settings = dataclasses.replace(settings, images_per_class=images_per_class)
-    return _Entry(method=method, settings=settings)
-
-
-def _method_of(kind: type) -> Any:
-    """Whose Config this is: a method of ours, one of `from_loss`, or a reader's module; None if nobody's."""
-    found: list[Any] = [getattr(kind, "of_method", None), sys.modules.get(kind.__module__)]
-    for method in found:
-        if getattr(method, "Config", None) is kind:
-            ours = kind.__module__.startswith("ddlab.") and method.NAME not in library.MODULES  # training, say
-            return None if ours else check_process("method", method)
-    return None

@@ -7,17 +7,15 @@ ddlab/lessons/contents.py, ddlab/methods           -> README.md                 
 In a code cell of a lesson, the lines from "### BEGIN SOLUTION" to "### END SOLUTION" are replaced by the lines in between that begin
 with "### STUB " (without that mark), so that a stub runs, prints its hint and never raises.
 
-An assignment is what `nbgrader generate_assignment` makes of the instructor's notebook, cell for cell (a test compares both), so that a
-course with nbgrader and one without hand out the same file. This here does not need nbgrader.
+Assignments are made by nbgrader, which `make lessons` installs, so that a course with nbgrader and one without hand out the same file.
 """
 
 from __future__ import annotations
 
 import copy
-import hashlib
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +27,6 @@ from .contents import index
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 
 STUB = "### STUB "
-# What nbgrader puts in the place of a solution, by the type of the cell.
-ASSIGNMENT_STUBS = {"code": ["# YOUR CODE HERE", "raise NotImplementedError()"], "markdown": ["YOUR ANSWER HERE"]}
 
 
 def lesson_from(solution: dict[str, Any]) -> dict[str, Any]:
@@ -38,50 +34,28 @@ def lesson_from(solution: dict[str, Any]) -> dict[str, Any]:
     lesson = copy.deepcopy(solution)
     for cell in lesson["cells"]:
         if cell["cell_type"] == "code":
-            cell["source"] = _lines(_replaced("".join(cell["source"]), "SOLUTION", _lesson_stub))
+            cell["source"] = _lines(_replaced("".join(cell["source"])))
     return lesson
 
 
 def assignment_from(source: dict[str, Any]) -> dict[str, Any]:
-    """The student's notebook (as JSON) that an instructor's notebook with nbgrader's cell metadata gives.
+    """The student's notebook (as JSON) that an instructor's notebook gives, by the steps of `nbgrader generate_assignment`.
 
     Solutions become stubs, hidden tests go, cells are locked as their role asks for, and each marked cell gets its checksum.
-
-    Raises:
-        DDLabError: a solution outside a solution cell, hidden tests outside a test cell, or a region that does not end.
     """
-    assignment = copy.deepcopy(source)
+    import nbformat
+    from nbgrader import preprocessors
+
+    assignment: Any = nbformat.from_dict(copy.deepcopy(source))
     for cell in assignment["cells"]:
-        marks = cell["metadata"].get("nbgrader", {})
-        solution, grade = marks.get("solution", False), marks.get("grade", False)
-        text = "".join(cell["source"])
-        for region, allowed in (("SOLUTION", solution), ("HIDDEN TESTS", grade)):
-            if f"### BEGIN {region}" in text and not allowed:
-                raise DDLabError(f"{region.lower()} must stand in a cell marked for it; given {text[:60]!r}.")
-        stub = ASSIGNMENT_STUBS.get(cell["cell_type"], [])
-        if solution and "### BEGIN SOLUTION" not in text:
-            text = "\n".join(stub)  # nothing is marked: all of the cell is the solution
-        text = _replaced(text, "SOLUTION", lambda indent, _, stub=stub: [indent + line for line in stub])
-        text = _replaced(text, "HIDDEN TESTS", lambda indent, hidden: [])
-        cell["source"] = _lines(text)
-        if solution or grade or marks.get("locked", False):
-            cell["metadata"]["deletable"] = False
-            if not solution:
-                cell["metadata"]["editable"] = False
-            marks |= {"checksum": checksum(cell), "cell_type": cell["cell_type"]}
-            cell["metadata"]["nbgrader"] = dict(sorted(marks.items()))
+        cell["source"] = "".join(cell["source"])
+    for step in ("LockCells", "ClearSolutions", "ClearHiddenTests", "ComputeChecksums"):
+        assignment = getattr(preprocessors, step)().preprocess(assignment, {})[0]
+    for cell in assignment["cells"]:
+        cell["source"] = _lines(cell["source"])
+        if "nbgrader" in cell["metadata"]:
+            cell["metadata"]["nbgrader"] = dict(sorted(cell["metadata"]["nbgrader"].items()))
     return assignment
-
-
-def checksum(cell: dict[str, Any]) -> str:
-    """nbgrader's checksum of a cell: it tells an answer from an untouched stub, and a changed test from the one handed out."""
-    marks = cell["metadata"]["nbgrader"]
-    grade, solution = marks.get("grade", False), marks.get("solution", False)
-    locked = False if solution else grade or marks.get("locked", False)
-    parts = ["".join(cell["source"]), cell["cell_type"], str(grade), str(solution), str(locked), marks["grade_id"]]
-    if grade:
-        parts.append(str(float(marks["points"])))
-    return hashlib.md5("".join(parts).encode(), usedforsecurity=False).hexdigest()
 
 
 def generated(notebooks: Path) -> dict[Path, str]:
@@ -137,7 +111,7 @@ def _read(notebook: Path) -> dict[str, Any]:
     return json.loads(notebook.read_text(encoding="utf-8"))
 
 
-def _lesson_stub(indent: str, solution: list[str]) -> list[str]:
+def _stub(solution: list[str]) -> list[str]:
     """The lines of a solution that begin with the stub's mark, without it."""
     kept = []
     for line in solution:
@@ -146,28 +120,22 @@ def _lesson_stub(indent: str, solution: list[str]) -> list[str]:
     return kept
 
 
-def _replaced(source: str, region: str, stub: Callable[[str, list[str]], list[str]]) -> str:
-    """The source with each region "### BEGIN ..." to "### END ..." replaced by `stub(indent of its first mark, lines inside)`."""
-    begin, end = f"### BEGIN {region}", f"### END {region}"
+def _replaced(source: str) -> str:
+    """The source with each region "### BEGIN SOLUTION" to "### END SOLUTION" replaced by its stub."""
+    begin, end = "### BEGIN SOLUTION", "### END SOLUTION"
     kept: list[str] = []
     inside: list[str] | None = None
-    indent = ""
     for line in source.splitlines():
         mark = line.strip()
         if mark in (begin, end):
             if (inside is None) != (mark == begin):
-                raise DDLabError(f"a {region.lower()} must begin and end once; given a stray {mark!r}.")
-            if inside is None:
-                inside, indent = [], line[: len(line) - len(line.lstrip())]
-            else:
-                kept += stub(indent, inside)
-                inside = None
-        elif inside is not None:
-            inside.append(line)
+                raise DDLabError(f"a solution must begin and end once; given a stray {mark!r}.")
+            kept += _stub(inside or [])
+            inside = [] if mark == begin else None
         else:
-            kept.append(line)
+            (kept if inside is None else inside).append(line)
     if inside is not None:
-        raise DDLabError(f"a {region.lower()} must end with {end!r}; given a cell without it.")
+        raise DDLabError(f"a solution must end with {end!r}; given a cell without it.")
     return "\n".join(kept)
 
 

@@ -127,40 +127,6 @@ def test_what_is_handed_out_holds_no_answer_and_no_hidden_test(handed_out: Path,
     assert not [line for line in secret if line and line in given and line != "import torch"]
 
 
-def cell(text: str, **flags: Any) -> dict[str, Any]:
-    plain = {"grade": False, "grade_id": "x", "locked": False, "schema_version": 3, "solution": False, "task": False}
-    found = {"cell_type": "code", "metadata": {"nbgrader": plain | flags}, "source": text.splitlines(keepends=True)}
-    return found | {"outputs": [], "execution_count": None}
-
-
-def made_of(*cells: dict[str, Any]) -> list[dict[str, Any]]:
-    return build.assignment_from({"cells": [*cells]})["cells"]
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        (cell("### BEGIN SOLUTION\na\n### END SOLUTION", locked=True), "solution must stand"),
-        (cell("### BEGIN HIDDEN TESTS\na\n### END HIDDEN TESTS", locked=True), "hidden tests must stand"),
-        (cell("### BEGIN HIDDEN TESTS\na", grade=True, points=1), "must end with"),
-        (cell("### END SOLUTION\na", solution=True), "stray"),
-    ],
-)
-def test_a_region_in_a_wrong_place_is_refused(wrong: dict[str, Any], message: str) -> None:
-    if "stray" in message:
-        wrong["source"] = ["### BEGIN SOLUTION\n", "### END SOLUTION\n", "### END SOLUTION"]
-    with pytest.raises(DDLabError, match=message):
-        made_of(wrong)
-
-
-def test_roles_lock_cells() -> None:
-    answer, test, fixed = made_of(
-        cell("a", solution=True), cell("b", grade=True, points=1), cell("c", locked=True, grade_id="y")
-    )
-    assert source_of(answer) == "# YOUR CODE HERE\nraise NotImplementedError()" and "editable" not in answer["metadata"]
-    assert test["metadata"]["editable"] is fixed["metadata"]["editable"] is fixed["metadata"]["deletable"] is False
-
-
 # ---------------------------------------------------------------------------------------------------- a student's copy
 
 
