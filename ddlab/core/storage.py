@@ -131,11 +131,11 @@ def _digest(text: str, tensors: Mapping[str, Tensor]) -> str:
 
 
 def checked_path(path: object, argument: str = "path", what: str = "a file's path") -> Path:
-    """`path` as a Path; it needs not exist."""
+    """`path` as a Path, "~" being the home folder; it needs not exist."""
     text = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
     if not isinstance(text, str) or "\0" in text or len(text) > _LONGEST_PATH or not _is_utf8(text):
         errors.fail(argument, what, path)
-    return Path(text)
+    return Path(os.path.expanduser(text))
 
 
 def _is_utf8(text: str) -> bool:
@@ -150,7 +150,10 @@ def write_atomically(path: Path, content: bytes) -> None:
 
     A link stays one, and the file it leads to is replaced; what is no file, such as a device, is refused.
     """
-    path = Path(os.path.realpath(checked_path(path)))
+    given = checked_path(path)
+    if os.path.islink(given) and not os.path.exists(given):
+        raise DDLabError(f"path must be no link that leads nowhere; given {str(given)!r}.")
+    path = Path(os.path.realpath(given))
     errors.check_instance("content", content, bytes, "bytes")
     if os.path.lexists(path) and not path.is_file():
         raise DDLabError(f"path must be a file that can be written; given {str(path)!r}, which is something else.")

@@ -37,7 +37,7 @@ def load(name: str, *arguments: Any, **options: Any) -> ImageData:
     """Load a dataset.
 
     Args:
-        name: one of `ddlab.data.NAMES`, or "folder:PATH" for your own images.
+        name: one of `ddlab.data.NAMES`, in capitals or not, or "folder:PATH" for your own images.
         arguments, options: of that dataset's own `load` (for "folder" the path, for torchvision's datasets their root; size,
             seed, ...).
 
@@ -49,6 +49,7 @@ def load(name: str, *arguments: Any, **options: Any) -> ImageData:
     """
     if isinstance(name, str) and name.startswith("folder:"):
         name, arguments = "folder", (name.removeprefix("folder:"), *arguments)
+    name = name.lower() if isinstance(name, str) else name
     loader = _loader(errors.check_choice("name", name, NAMES))
     signature = inspect.signature(loader)
     for option in options:
@@ -56,7 +57,7 @@ def load(name: str, *arguments: Any, **options: Any) -> ImageData:
     try:
         signature.bind(*arguments, **options)
     except TypeError as problem:
-        errors.fail(f"the arguments of data.load({name!r})", f"those of {signature}", str(problem))
+        errors.fail(f"the arguments of data.load({name!r})", f"of {', '.join(signature.parameters)}", str(problem))
     return loader(*arguments, **options)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from numbers import Integral
 from typing import Annotated, Any
 
 import numpy as np
@@ -14,11 +16,13 @@ from ..core.boundary import Count, Index, checked, within
 from ..core.errors import DDLabError
 from . import pictures
 from .images import ImageData, Layout
+from .pictures import Fit, Reading, Size
 
-_IMAGES = "images [n, h, w], [n, h, w, c] or [n, c, h, w] of bytes 0 to 255 or floats in [0, 1]"
-_LABELS = "one whole number or name per image"
+_IMAGES = (
+    "images [n, h, w], [n, h, w, c] or [n, c, h, w] of bytes 0 to 255 or floats in [0, 1], or a list of PIL images"
+)
+_LABELS = "one whole number or name (or True or False) per image"
 Fraction = Annotated[float, within(0, 0.9, open_low=True)]
-Side = Annotated[int, within(1, 512)]
 
 
 def split_rows(count: int, test_fraction: float, *, seed: int, number: int) -> tuple[list[int], list[int]]:
@@ -38,17 +42,22 @@ def from_arrays(
     test_labels: Any = None,
     class_names: Sequence[str] | None = None,
     layout: Layout | None = None,
+    background: Annotated[int, within(0, 255)] = 255,
+    range: Annotated[tuple[float, float], pictures.checked_range] | None = None,
     test_fraction: Fraction = 0.2,
     seed: Index = 0,
     name: str = "arrays",
 ) -> ImageData:
-    """Your own numpy arrays, lists or tensors.
+    """Your own numpy arrays, lists, tensors, or a list of PIL images.
 
     Args:
-        images: [n, h, w], [n, h, w, c] or [n, c, h, w]: whole numbers 0 to 255, or floats in [0, 1], which are rounded to bytes.
-        labels: [n] whole numbers or names. test_images, test_labels: the same; without them the images are split.
+        images: [n, h, w], [n, h, w, c] or [n, c, h, w]: whole numbers 0 to 255, 16 bits in full, or floats in [0, 1], which become bytes.
+        labels: [n] or [n, 1] whole numbers, names, or True and False; a column of a table. test_images, test_labels: the same; without
+            them the images are split.
         class_names: one per class; whole numbers are places among them. None takes the labels that there are, in their order.
-        layout: "nhwc" or "nchw"; None takes the axis of 1 or 3 channels, if only one can be that.
+        layout: "nhwc" or "nchw"; None takes the axis of 1, 3 or 4 channels, if only one can be that; the fourth is transparency.
+        background: what transparent pixels lie on, 0 (black) to 255 (white). range: (low, high), the values of black and white, where the
+            images do not fill what their kind can hold: masks, 12 bits of 16, 0 to 1000.
         test_fraction: share of each class that goes to the test split, in (0, 0.9], at least one image. seed: of the split.
 
     Raises:
@@ -60,12 +69,15 @@ def from_arrays(
     """
     if (test_images is None) != (test_labels is None):
         errors.fail("test_images and test_labels", "given together or not at all", (test_images, test_labels))
-    train = as_bytes("images", images, layout)
+    reading = Reading(background=background, range=range)
+    train, share = as_bytes("images", images, layout, reading)
     given = [_labels("labels", labels, len(train))]
     test = None
     if test_images is not None:
-        test = as_bytes("test_images", test_images, layout)
+        test, more = as_bytes("test_images", test_images, layout, reading)
+        share = max(share, more)
         given.append(_labels("test_labels", test_labels, len(test)))
+    pictures.check_filled("images", share, reading)
     names, numbers = _numbered(given, class_names)
     if test is None:
         rows = _split(numbers[0], names, test_fraction, seed)
@@ -92,30 +104,40 @@ def from_dataset(
     *,
     test: Any = None,
     class_names: Sequence[str] | None = None,
+    keys: tuple[str, str] | None = None,
     limit: Count | None = None,
-    size: Side | None = None,
+    size: Annotated[Size, pictures.checked_size] | None = None,
+    fit: Fit = "crop",
     channels: int | None = None,
+    background: Annotated[int, within(0, 255)] = 255,
+    range: Annotated[tuple[float, float], pictures.checked_range] | None = None,
     test_fraction: Fraction = 0.2,
     seed: Index = 0,
     name: str = "dataset",
 ) -> ImageData:
-    """A PyTorch dataset with a length, such as torchvision's; every image is read once.
+    """A dataset with a length, PyTorch's or Hugging Face's; every image is read once.
 
     Args:
-        dataset: its items are (image, label, ...), or dicts with "image" and "label": a PIL image, or an array or tensor [h, w],
-            [h, w, c] or [c, h, w] of bytes or of floats in [0, 1] (ToTensor, but not Normalize); a whole number or a name.
+        dataset: its items are (image, label, ...), or dicts: a PIL image, or an array or tensor [h, w], [h, w, c] or [c, h, w] of bytes or
+            of floats in [0, 1] (ToTensor, but not Normalize); a whole number or a name.
         test: the same for the test images; without it the images are split as in `from_arrays`.
-        class_names: as in `from_arrays`; None takes the dataset's `classes`, if it has them; those of `test` are matched with them by name.
+        class_names: as in `from_arrays`; None takes the dataset's `classes`, or the names of its label's feature, if it has them; those of
+            `test` are matched with them by name.
+        keys: of image and label in items that are dicts; None takes "label" and the first there is of "image", "img", "pixel_values".
         limit: at most this many images per class of each dataset, the first ones.
-        size: height and width, to which the shorter side is scaled before the centre is cut out; None needs images of one size.
-        channels: 1 (grey) or 3 (colour); None takes 3 when any image is in colour.
+        size, fit, channels, background, range: as for a folder; images without a `size` must be of one.
 
     Raises:
         DDLabError: a dataset without length, an item that cannot be read or used, or what `from_arrays` finds wrong.
     """
     sources = {"dataset": dataset} if test is None else {"dataset": dataset, "test": test}
-    read = read_items(sources, ("image", "label"), limit, size, channels)
-    own, other = _names_of(dataset), _names_of(test)
+    if channels is not None:
+        errors.check_choice("channels", channels, (1, 3))
+    reading = Reading(channels=channels or 0, size=size, fit=fit, background=background, range=range)
+    parts = [_items(argument, source, keys, limit, reading) for argument, source in sources.items()]
+    pictures.check_filled("images of dataset", max(share for _, _, share in parts), reading)
+    read: Parts = [(images, labels) for images, labels, _ in parts]
+    own, other = _names_of(dataset, keys), _names_of(test, keys)
     if class_names is None and own is not None and other is not None and own != other:
         if strange := [name for name in other if name not in own]:
             raise DDLabError(f"test must have the classes of dataset ({', '.join(own)}); given {strange[0]!r} as well.")
@@ -134,53 +156,55 @@ Parts = list[tuple[list[np.ndarray], list[Any]]]
 """Of the training and, if they are given, of the test items: images uint8 [h, w, 1 or 3], and labels."""
 
 
-def read_items(
-    sources: Mapping[str, Any], keys: tuple[str, str], limit: int | None, size: int | None, channels: int | None
-) -> Parts:
-    """What the items of these datasets hold; `keys` are those of the image and the label in items that are mappings."""
-    if channels is not None:
-        errors.check_choice("channels", channels, (1, 3))
-    return [_items(source, given, keys, limit, size, channels) for source, given in sources.items()]
-
-
 def stacked(read: Parts, **options: Any) -> ImageData:
     """Images of one size as `ImageData`; `options` are those of `from_arrays`."""
-    images = [image for part, _ in read for image in part]
-    shapes = sorted({image.shape[:2] for image in images})
-    if len(shapes) > 1:
-        found = " and ".join(f"{height} x {width}" for height, width in (shapes[0], shapes[-1]))
-        raise DDLabError(f"size must be given for images of several sizes; given None, and images of {found} pixels.")
-    deepest = max(image.shape[2] for image in images)
-    whole = [np.stack([np.repeat(i, deepest // i.shape[2], 2) for i in part]) for part, _ in read]
+    together = _stack([image for part, _ in read for image in part])
+    whole = np.split(together, [len(read[0][0])])
     if len(read) > 1:
         options |= {"test_images": whole[1], "test_labels": read[1][1]}
     return from_arrays(whole[0], read[0][1], layout="nhwc", **options)
 
 
-def as_bytes(argument: str, value: Any, layout: Layout | None = None) -> np.ndarray:
-    """Images from anywhere as uint8 [n, height, width, channels].
+def as_bytes(argument: str, value: Any, layout: Layout | None, reading: Reading) -> tuple[np.ndarray, float]:
+    """Images from anywhere as uint8 [n, height, width, channels]; and the highest value as a share of what its kind can hold.
 
     Raises:
-        DDLabError: another shape, a layout that cannot be told, or values outside 0 to 255, or [0, 1] of floats.
+        DDLabError: another shape, a layout that cannot be told, or values of which nobody knows what is black and white.
     """
+    if (
+        isinstance(value, Sequence) and len(value) and all(hasattr(each, "getbands") for each in value)
+    ):  # PIL's, palettes among them
+        read = [
+            _image(f"{argument}[{number}]", each, replace(reading, channels=0)) for number, each in enumerate(value)
+        ]
+        return _stack([image for image, _ in read]), max(share for _, share in read)
     array = _as_array(argument, value, _IMAGES)
+    array = array.astype(np.uint8) * 255 if array.dtype == bool else array
     if array.ndim not in (3, 4) or array.size == 0 or array.dtype.kind not in "uif":
         errors.fail(argument, _IMAGES, array)
     array = array[..., None] if array.ndim == 3 else _channels_last(argument, array, layout)
-    low, high = array.min(), array.max()
-    top = 1 if array.dtype.kind == "f" else 255
-    if not (low >= 0 and high <= top):  # NaN is no number from 0 on
-        allowed = "floats in [0, 1] or bytes 0 to 255"
-        raise DDLabError(f"{argument} must hold {allowed}; given {array.dtype} values from {low:g} to {high:g}.")
-    return array.astype(np.uint8) if top == 255 else np.rint(array.astype(np.float32) * 255).astype(np.uint8)
+    levels, share = pictures.as_levels(argument, array, reading)
+    return pictures.on_background(levels, reading), share if levels.min() < levels.max() else 0.0
+
+
+def _stack(images: Sequence[np.ndarray]) -> np.ndarray:
+    """Images [h, w, 1 or 3] of one size as one array, in colour if one is."""
+    shapes = sorted({image.shape[:2] for image in images})
+    if len(shapes) > 1:
+        found = " and ".join(f"{height} x {width}" for height, width in (shapes[0], shapes[-1]))
+        raise DDLabError(f"size must be given for images of several sizes; given None, and images of {found} pixels.")
+    deepest = max(image.shape[2] for image in images)
+    return np.stack([np.repeat(image, deepest // image.shape[2], 2) for image in images])
 
 
 def _channels_last(argument: str, array: np.ndarray, layout: Layout | None) -> np.ndarray:
     first, last = (array.shape[axis] in (1, 3) for axis in (1, -1))
+    if not (first or last):  # with transparency
+        first, last = (array.shape[axis] == 4 for axis in (1, -1))
     if layout is None and first == last:
-        which = "either axis could be the channels" if first else "no axis of 1 or 3 channels"
+        which = "either axis could be the channels" if first else "no axis of 1, 3 or 4 channels"
         raise DDLabError(
-            f"{argument} must be [n, h, w, c] or [n, c, h, w] of 1 or 3 channels, or layout must say which; "
+            f"{argument} must be [n, h, w, c] or [n, c, h, w] of 1, 3 or 4 channels, or layout must say which; "
             f"given shape {list(array.shape)}, {which}."
         )
     return array.transpose(0, 2, 3, 1) if (layout == "nchw" if layout else first) else array
@@ -192,7 +216,7 @@ def _as_array(argument: str, value: Any, allowed: str) -> np.ndarray:
         value = value.detach().cpu()
         value = (value.float() if value.is_floating_point() else value).numpy()
     try:
-        return np.asarray(value)
+        return np.asarray(value.to_numpy() if hasattr(value, "to_numpy") else value)  # a column of pandas
     except Exception:  # whatever numpy or an array of another library raises: ragged lists, another device
         errors.fail(argument, allowed, value)
 
@@ -200,10 +224,14 @@ def _as_array(argument: str, value: Any, allowed: str) -> np.ndarray:
 def _labels(argument: str, value: Any, count: int) -> np.ndarray:
     """Whole numbers or texts, [count]."""
     array = _as_array(argument, value, _LABELS)
-    named = isinstance(value, Sequence | np.ndarray) and any(isinstance(label, str) for label in value)
-    if named and not all(isinstance(label, str) for label in value):  # numpy would make names of the numbers
+    array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+    each = list(value) if isinstance(value, list | tuple) else array.tolist() if array.ndim == 1 else []
+    if all(isinstance(label, bool | np.bool_) for label in each) or all(isinstance(label, str) for label in each):
+        array = np.array([str(label) for label in each])
+    elif any(isinstance(label, str) for label in each):  # numpy would make names of the numbers
         errors.fail(argument, _LABELS, value)
-    array = array.astype(str) if named else array
+    elif array.dtype == object and all(isinstance(label, Integral) and not isinstance(label, bool) for label in each):
+        array = np.array([int(label) for label in each])
     if array.ndim != 1 or array.dtype.kind not in "iuU":
         errors.fail(argument, _LABELS, value)
     if len(array) != count:
@@ -248,8 +276,12 @@ def _split(labels: np.ndarray, names: Sequence[str], test_fraction: float, seed:
     return np.sort(np.concatenate(train)), np.sort(np.concatenate(test))
 
 
-def _names_of(dataset: Any) -> list[str] | None:
-    """The `classes` of a dataset, or of the one that it is a part of."""
+def _names_of(dataset: Any, keys: tuple[str, str] | None) -> list[str] | None:
+    """The `classes` of a dataset, or of the one that it is a part of; or the names of its label, as Hugging Face's have them."""
+    features = getattr(dataset, "features", None)
+    if isinstance(features, Mapping):
+        found = getattr(features.get("label" if keys is None else keys[1]), "names", None)
+        return list(found) if found else None
     while dataset is not None:
         found = getattr(dataset, "classes", None)
         if isinstance(found, Sequence) and all(isinstance(name, str) for name in found):
@@ -259,14 +291,14 @@ def _names_of(dataset: Any) -> list[str] | None:
 
 
 def _items(
-    argument: str, dataset: Any, keys: tuple[str, str], limit: int | None, size: int | None, channels: int | None
-) -> tuple[list[np.ndarray], list[Any]]:
-    """Images uint8 [h, w, 1 or 3] and labels, at most `limit` of each."""
+    argument: str, dataset: Any, keys: tuple[str, str] | None, limit: int | None, reading: Reading
+) -> tuple[list[np.ndarray], list[Any], float]:
+    """Images uint8 [h, w, 1 or 3] and labels, at most `limit` of each; and the highest share of their values' range."""
     iterable = isinstance(dataset, torch.utils.data.IterableDataset)
     if iterable or not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
         allowed = "a dataset with a length and items by number (collect what an iterable one gives and use from_arrays)"
         errors.fail(argument, allowed, dataset)
-    images, labels = [], []
+    images, labels, share = [], [], 0.0
     seen: Counter[Any] = Counter()
     for number in range(len(dataset)):
         item = f"item {number} of {argument}"
@@ -278,41 +310,51 @@ def _items(
         image, label = _pair(item, found, keys)
         seen[label] += 1
         if limit is None or seen[label] <= limit:
-            images.append(_image(item, image, size, channels))
+            made, filled = _image(f"the image of {item}", image, reading)
+            images.append(made)
             labels.append(label)
+            share = max(share, filled)
     if not images:
         errors.fail(argument, "a dataset of at least one image", dataset)
-    return images, labels
+    return images, labels, share
 
 
-def _pair(item: str, found: Any, keys: tuple[str, str]) -> tuple[Any, Any]:
-    if isinstance(found, Mapping) and all(key in found for key in keys):
-        image, label = (found[key] for key in keys)
+def _pair(item: str, found: Any, keys: tuple[str, str] | None) -> tuple[Any, Any]:
+    if isinstance(found, Mapping):
+        wanted = [keys] if keys is not None else [(image, "label") for image in ("image", "img", "pixel_values")]
+        pair = next((pair for pair in wanted if all(key in found for key in pair)), None)
+        if pair is None:
+            named = " or ".join(f"{image!r} and {label!r}" for image, label in wanted)
+            errors.fail(item, f"a dict with {named} (keys= names others)", f"one with {', '.join(map(str, found))}")
+        image, label = (found[key] for key in pair)
     elif isinstance(found, tuple | list) and len(found) >= 2:
         image, label = found[:2]
     else:
-        errors.fail(item, f"a pair (image, label) or a dict with {keys[0]!r} and {keys[1]!r}", found)
-    if isinstance(label, torch.Tensor | np.ndarray | np.generic) and np.ndim(label) == 0:
+        errors.fail(item, "a pair (image, label), or a dict with an image and its label", found)
+    if isinstance(label, torch.Tensor | np.ndarray | np.generic) and label.reshape(-1).shape == (1,):
         label = label.item()
     if isinstance(label, bool) or not isinstance(label, int | str):
         errors.fail(f"the label of {item}", "a whole number or a name", label)
     return image, label
 
 
-def _image(item: str, image: Any, size: int | None, channels: int | None) -> np.ndarray:
+def _image(item: str, image: Any, reading: Reading) -> tuple[np.ndarray, float]:
+    """uint8 [h, w, 1 or 3] of a picture or an array, and the share of its values' range; `reading.channels` 0 takes its own."""
     from PIL import Image
 
+    share = 1.0
     if not isinstance(image, Image.Image):
-        array = _as_array(f"the image of {item}", image, "a picture, an array or a tensor")
+        array = _as_array(item, image, "a picture, an array or a tensor")
         if array.ndim not in (2, 3):
-            errors.fail(f"the image of {item}", "[h, w], [h, w, c] or [c, h, w], or a PIL image", array)
-        pixels = as_bytes(f"the image of {item}", array[None])[0]
-        if (size is None or pixels.shape[:2] == (size, size)) and channels in (None, pixels.shape[2]):
-            return pixels
-        image = pictures.picture(pixels)
+            errors.fail(item, "[h, w], [h, w, c] or [c, h, w], or a PIL image", array)
+        levels, share = as_bytes(item, array[None], None, reading)
+        pixels = levels[0]
+        if (reading.size is None or pixels.shape[:2] == reading.size) and reading.channels in (0, pixels.shape[2]):
+            return pixels, share
+        image, reading = pictures.picture(pixels), replace(reading, range=None)
+    own = reading.channels or (1 if image.mode in pictures.GREY else 3)
     try:
-        return pictures.pixels(image, channels or (1 if image.mode in pictures.GREY else 3), size)
+        pixels, filled = pictures.pixels(image, replace(reading, channels=own))
     except Exception as problem:  # a picture whose file is read only now
-        raise DDLabError(
-            f"the image of {item} must be a readable picture; given one that is not ({problem})."
-        ) from problem
+        raise DDLabError(f"{item} must be a readable picture; given one that is not ({problem}).") from problem
+    return pixels, max(share, filled) if share < 1 else filled

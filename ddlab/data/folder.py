@@ -1,12 +1,12 @@
-"""`folder`: a reader's own images, one folder per class.
+"""`folder`: a reader's own images, one folder per class; `tree` says which folders are classes and which are splits.
 
-Either PATH/CLASS/..., which is split by a seed, or PATH/train/CLASS/... and beside it the test images in PATH/test/CLASS/..., or in `val`
-(`valid`, `validation`) where there is no `test`. torchvision's `make_dataset` walks the class folders: folders inside one belong to the
-class, links are followed, and what begins with a dot is hidden. In an exported set `labels.json` has the classes' own names.
+In an exported set `labels.json` has the classes' own names.
 """
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import json
 import os
 import warnings
@@ -21,82 +21,114 @@ from torch import Tensor
 from ..core import errors, storage
 from ..core.boundary import Count, Index, checked, within
 from ..core.errors import DDLabError
-from . import pictures
+from . import pictures, tree
 from .arrays import split_rows
 from .images import ImageData
+from .pictures import Fit, Reading, Size
+from .tree import Listing
 
 NAME = "folder"
-SUFFIXES = (".bmp", ".gif", ".jfif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
 LABELS = "labels.json"
-TESTS = ("test", "val", "valid", "validation")
-_LARGEST = (
-    os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-)  # bytes of all images: half of the machine's memory
+_MOST_PIXELS = 50_000_000  # of one file; PIL itself warns at 89 million
 
-Listing = dict[str, list[str]]
-"""Class -> its files, in the order of their names."""
+
+def half_of_memory() -> float:
+    """Bytes of all images together: half of the machine's memory, or no bound where nobody says how much that is."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2
+    except (AttributeError, ValueError, OSError):  # not on Windows
+        return float("inf")
 
 
 @checked
 def load(
     path: str | os.PathLike[str],
     *,
-    size: Annotated[int, within(8, 512)] | None = None,
+    size: Annotated[Size, pictures.checked_size] | None = None,
+    fit: Fit = "crop",
     channels: int | None = None,
+    background: Annotated[int, within(0, 255)] = 255,
+    range: Annotated[tuple[float, float], pictures.checked_range] | None = None,
+    train: str | None = None,
+    test: str | None = None,
     split: bool = True,
     test_fraction: Annotated[float, within(0, 0.9, open_low=True)] = 0.2,
     limit: Count | None = None,
+    most_pixels: Annotated[int, within(1, 89_000_000)] = _MOST_PIXELS,
     seed: Index = 0,
 ) -> ImageData:
     """Images from a folder tree, in memory.
 
     Args:
-        path: the tree. With `train` below it, and test images beside that, these are the splits; else its folders are the classes.
-        size: height and width in pixels, 8 to 512; None keeps the images' own size, which must then be one for all. Other images
-            are scaled so that the shorter side fits, then cut to the centre square.
+        path: the tree: folders of classes, or train and test (val) with the same classes in each.
+        size: (height, width) in pixels, 1 to 512 each, or one number for both; None keeps the images' own size, which must be one.
+        fit: of an image of another shape the middle is cut out ("crop"), or all of it is kept on the background ("pad") or drawn out
+            ("stretch").
         channels: 1 (grey) or 3 (colour); None takes 1 when every image is grey, else 3.
+        background: what transparent pixels lie on, 0 (black) to 255 (white). range: (low, high), the values of black and white, of images
+            that do not fill their range: 12 bits of 16, masks.
+        train, test: which folders below `path` are the splits, where their names do not say it; train="." alone: there are none.
         split: False takes all images of a tree without splits for training and the same ones for testing: an exported set, say.
         test_fraction: share of each class that goes to the test split, in (0, 0.9]; used only for a tree without splits.
-        limit: at most this many images per class and split, the first by file name. seed: of the split.
+        limit: at most this many images per class and split, the first by file name. most_pixels: of one file, before it is decoded.
+        seed: of the split.
 
     Warns:
-        UserWarning: files that are no images, with their number.
+        UserWarning: files that are no images, links to what was read already, animations, and files that are in both splits; their number.
 
     Raises:
         DDLabError: no such folder, an empty class, a file that cannot be read or is no image, classes that differ between train and test,
-            or images that take more than half of the machine's memory.
+            a tree that can be read in two ways, pixels whose black and white are a guess, or more than half of the machine's memory.
     """
-    root = Path(os.path.expanduser(storage.checked_path(path, "path", "a folder's path")))
+    root = storage.checked_path(path, "path", "a folder's path")
     if not root.is_dir():
         raise DDLabError(f"path must be an existing folder; given {str(path)!r}.")
-    train, test = _splits(root, test_fraction if split else None, seed)
-    names = _exported_names(root)
-    train, test = ({name: files[:limit] for name, files in part.items()} for part in (train, test))
-    files = [file for part in (train, test) for one in part.values() for file in one]
+    parts = _splits(root, train, test, test_fraction if split else None, seed)
+    parts = tuple({name: files[:limit] for name, files in part.items()} for part in parts)
+    files = [file for part in parts for one in part.values() for file in one]
+    heads = [_opened(file, functools.partial(_head, most_pixels)) for file in files]
     if channels is None:
-        channels = 1 if all(_opened(file, lambda picture: picture.mode in pictures.GREY) for file in files) else 3
+        channels = 1 if all(grey for _, grey, _ in heads) else 3
     errors.check_choice("channels", channels, (1, 3))
-    width, height = (size, size) if size else _opened(files[0], lambda picture: picture.size)
-    if len(files) * channels * width * height > _LARGEST:
+    height, width = size or heads[0][0]
+    if len(files) * channels * width * height > half_of_memory():
         errors.fail(
             "limit", f"so small, or size=, that {len(files)} images of {width} x {height} fit into memory", limit
         )
-    with ThreadPoolExecutor() as pool:  # PIL leaves Python alone while it decodes
-        decoded = list(pool.map(lambda file: _opened(file, lambda one: pictures.pixels(one, channels, size)), files))
+    reading = Reading(channels=channels, size=size, fit=fit, background=background, range=range)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # PIL leaves Python alone while it decodes, one image a thread
+        read = list(pool.map(lambda file: _opened(file, lambda one: pictures.pixels(one, reading)), files))
+    decoded = [image for image, _ in read]
     for file, image in zip(files, decoded, strict=True):
         if image.shape != decoded[0].shape:
             found = f"{file!r} of {image.shape[1]} x {image.shape[0]}, others of {decoded[0].shape[1]} x {decoded[0].shape[0]}"
             raise DDLabError(f"size must be given for images that are not of one size; given None, and {found}.")
+    pictures.check_filled("images", max(share for _, share in read), reading)
+    if moving := sum(animated for _, _, animated in heads):
+        warnings.warn(f"In {str(root)!r} {moving} animations: the first frame of each was taken.", stacklevel=4)
+    if split and (both := _in_both(*parts)):
+        words = f"{len(both)} images of the training part are in the test part too, as {os.path.basename(both[0])!r}"
+        warnings.warn(f"In {str(root)!r} {words}.", stacklevel=4)  # where data.load was called
     images = torch.from_numpy(np.stack(decoded).transpose(0, 3, 1, 2).copy())
-    labels = [_labels(part) for part in (train, test)]
+    labels = [_labels(part) for part in parts]
+    names = _exported_names(root)
     return ImageData(
         name=f"{_text(root.resolve().name)}-{images.shape[-1]}",
         train_images=images[: len(labels[0])],
         train_labels=labels[0],
         test_images=images[len(labels[0]) :],
         test_labels=labels[1],
-        class_names=tuple(names[name] if name in names else _text(name) for name in train),
+        class_names=tuple(names[name] if name in names else _text(name) for name in parts[0]),
     )
+
+
+def _head(most_pixels: int, picture: Any) -> tuple[Size, bool, bool]:
+    """(height, width) as the camera was held, whether it is grey, whether it moves; of an image that is not decoded."""
+    if picture.width * picture.height > most_pixels:
+        raise ValueError(f"it has {picture.width * picture.height:,} pixels; most_pixels={most_pixels:,} can be raised")
+    turned = picture.getexif().get(0x0112, 1) > 4
+    size = (picture.width, picture.height) if turned else (picture.height, picture.width)
+    return size, picture.mode in pictures.GREY, getattr(picture, "is_animated", False)
 
 
 def _exported_names(root: Path) -> dict[str, str]:
@@ -108,56 +140,21 @@ def _exported_names(root: Path) -> dict[str, str]:
         return {}
 
 
-def _splits(root: Path, test_fraction: float | None, seed: int) -> tuple[Listing, Listing]:
+def _splits(
+    root: Path, train: str | None, test: str | None, test_fraction: float | None, seed: int
+) -> tuple[Listing, ...]:
     """The files of the training and of the test images; with None those of a tree without splits are both."""
-    folders = {place.name.casefold(): place for place in root.iterdir() if place.is_dir()}
-    train, test = folders.get("train"), next((folders[name] for name in TESTS if name in folders), None)
-    if train is None and "test" not in folders:
-        found = _listing(root)
+    training, testing = tree.found_splits(root, train, test)
+    if testing is None:
+        (found,) = tree.listings([training])
         return (found, found) if test_fraction is None else _split(found, test_fraction, seed)
-    if train is None or test is None:
-        given = f"{str(root)!r} with {sorted(place.name for place in folders.values())}"
-        raise DDLabError(
-            f"path must hold both train and test (or val), or the class folders themselves; given {given}."
-        )
-    parts = _listing(train), _listing(test)
+    parts = tree.listings([training, testing])
     if list(parts[0]) != list(parts[1]):
         odd = sorted(set(parts[0]) ^ set(parts[1]))
         raise DDLabError(
-            f"path must have the same class folders in {train.name} and {test.name}; given {odd[:5]} in only one of them."
+            f"path must have the same class folders in {training.name} and {testing.name}; given {odd[:5]} in only one of them."
         )
-    return parts
-
-
-def _listing(root: Path) -> Listing:
-    from torchvision.datasets.folder import make_dataset
-
-    names = sorted(place.name for place in root.iterdir() if place.is_dir() and not place.name.startswith((".", "__")))
-    if len(names) < 2:
-        raise DDLabError(f"path must hold at least two class folders; given {str(root)!r} with {names}.")
-    left_out: list[str] = []
-
-    def is_image(file: str) -> bool:
-        name = os.path.basename(file)
-        if name.startswith("."):
-            return False
-        if not name.lower().endswith(SUFFIXES):
-            left_out.append(file)
-        return name.lower().endswith(SUFFIXES)
-
-    found: Listing = {}
-    for name in names:
-        rows = make_dataset(str(root), {name: 0}, is_valid_file=is_image, allow_empty=True)
-        found[name] = sorted(file for file, _ in rows)
-        if not found[name]:
-            place = str(root / name)
-            raise DDLabError(
-                f"path must hold {', '.join(SUFFIXES)} images in every class folder; given {place!r} with none."
-            )
-    if left_out:
-        words = f"{len(left_out)} files that are no images were left out, as {os.path.basename(left_out[0])!r}"
-        warnings.warn(f"In {str(root)!r} {words}.", stacklevel=6)  # where data.load was called
-    return found
+    return tuple(parts)
 
 
 def _split(listing: Listing, test_fraction: float, seed: int) -> tuple[Listing, Listing]:
@@ -172,6 +169,19 @@ def _split(listing: Listing, test_fraction: float, seed: int) -> tuple[Listing, 
     return train, test
 
 
+def _in_both(train: Listing, test: Listing) -> list[str]:
+    """Training files whose bytes a test file has too; only those of equal length are read."""
+    trains, tests = ([file for files in part.values() for file in files] for part in (train, test))
+    sizes = {os.path.getsize(file) for file in tests} & {os.path.getsize(file) for file in trains}
+    known = {_digest(file) for file in tests if os.path.getsize(file) in sizes}
+    return [file for file in trains if os.path.getsize(file) in sizes and _digest(file) in known]
+
+
+def _digest(file: str) -> bytes:
+    with open(file, "rb") as opened:
+        return hashlib.file_digest(opened, "sha256").digest()
+
+
 def _labels(listing: Listing) -> Tensor:
     return torch.arange(len(listing)).repeat_interleave(torch.tensor([len(files) for files in listing.values()]))
 
@@ -182,12 +192,12 @@ def _text(name: str) -> str:
 
 
 def _opened(file: str, use: Any) -> Any:
-    """What `use` makes of an image, turned as its camera says; every way in which a file can be broken becomes our error."""
-    from PIL import Image, ImageOps
+    """What `use` makes of an image; every way in which a file can be broken becomes our error."""
+    from PIL import Image
 
     try:
         with Image.open(file) as image:
-            return use(ImageOps.exif_transpose(image))
+            return use(image)
     except Exception as problem:  # PIL raises many kinds: OSError, SyntaxError, ValueError, DecompressionBombError
         reason = " ".join(str(problem).split())
         raise DDLabError(f"path must hold readable images; given {file!r} ({reason}).") from problem

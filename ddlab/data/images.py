@@ -105,6 +105,14 @@ class ImageData:
         """The number of training images."""
         return len(self.train_labels)
 
+    def __getitem__(self, number: int) -> tuple[Tensor, int]:
+        """A training image, normalised, float32 [channels, height, width], and its class number; `as_dataset` has the test images."""
+        if isinstance(number, bool) or not isinstance(number, int):
+            errors.fail("an index of data", "a whole number (data.images(), data.normalised(...) take several)", number)
+        if not -len(self) <= number < len(self):
+            raise IndexError(f"the index must be in 0 to {len(self) - 1}; given {number}.")  # by which a loop ends
+        return self.normalised([number % len(self)])[0], int(self.train_labels[number])
+
     @property
     def channels(self) -> int:
         """1 for grey, 3 for colour."""
@@ -204,6 +212,8 @@ class ImageData:
         Raises:
             DDLabError: no class, a class twice, or one that is not there.
         """
+        if classes is not None and (isinstance(classes, str) or not isinstance(classes, Sequence)):
+            errors.fail("classes", "a list of names or numbers of classes, or None", classes)
         seen = range(self.classes) if classes is None else [self._class(label) for label in classes]
         if not seen or len(set(seen)) < len(seen):
             errors.fail("classes", "at least one class, all different", classes)

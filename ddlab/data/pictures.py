@@ -1,4 +1,8 @@
-"""Between PIL's pictures and bytes: what every reader of somebody else's images shares."""
+"""Between PIL's pictures, arrays and bytes: what every reader of somebody else's images shares.
+
+One rule for all: what is transparent lies on white, pixels fill the range that their kind has or somebody says what black and white are, a
+camera's turn is undone, and of an animation the first frame is taken.
+"""
 
 from __future__ import annotations
 
@@ -6,37 +10,159 @@ import base64
 import html
 import io
 import math
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from torch import Tensor
 
+from ..core import errors
+from ..core.boundary import within
 from ..core.errors import DDLabError
 
 _SIXTEEN_BITS = ("I", "I;16", "I;16B", "I;16L")
-GREY = ("1", "L", "LA", *_SIXTEEN_BITS)  # PIL's modes without colour
+GREY = ("1", "L", "LA", "La", *_SIXTEEN_BITS)  # PIL's modes without colour
+_ALPHA = ("LA", "La", "RGBA", "RGBa", "PA")
+_LEAST = {255: 32, 65535: 20_000}  # below it as highest value of all images what is black and white is a guess
+
+Fit = Literal["crop", "pad", "stretch"]
+Size = tuple[int, int]
 
 
-def pixels(picture: Any, channels: int, size: int | None = None) -> np.ndarray:
-    """A picture as uint8 [height, width, channels], of 1 or 3 channels; what it says of transparency is left out.
+def checked_size(argument: str, size: Any) -> Size:
+    """(height, width), from 1 to 512 each; of one number a square."""
+    sides = size if isinstance(size, (tuple, list)) else (size, size)
+    if len(sides) != 2:
+        errors.fail(argument, "a number of pixels, or (height, width)", size)
+    height, width = (errors.check_integer(argument, side, 1, 512) for side in sides)
+    return height, width
 
-    Args:
-        size: height and width; the shorter side is scaled to it and the centre square cut out. None keeps the picture's own.
+
+def checked_range(argument: str, value: Any) -> tuple[float, float]:
+    """(low, high): the values of black and of white."""
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        errors.fail(argument, "(low, high), the values of black and white", value)
+    low = errors.check_number(argument, value[0])
+    return low, errors.check_number(argument, value[1], low, open_low=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How pictures become bytes.
+
+    Attributes:
+        channels: 1 or 3. size: (height, width), or None for their own.
+        fit: of a picture of another shape the middle is cut out ("crop"), or all is kept, on the background ("pad") or drawn out
+            ("stretch"). background: what transparent pixels lie on, 0 to 255.
+        range: (low, high) of black and white; None where the values say it.
+    """
+
+    channels: int = 3
+    size: Annotated[Size, checked_size] | None = None
+    fit: Fit = "crop"
+    background: Annotated[int, within(0, 255)] = 255
+    range: Annotated[tuple[float, float], checked_range] | None = None
+
+
+def pixels(picture: Any, reading: Reading) -> tuple[np.ndarray, float]:
+    """A picture as uint8 [height, width, channels], and how well its values fill their range (`check_filled`).
 
     Raises:
-        ValueError: pixels that are floats, whose black and white nobody knows; whoever knows where they come from says so.
+        ValueError: pixels that are floats without a `range`, or outside of it.
     """
     from PIL import Image, ImageOps
 
-    if picture.mode == "F":
-        raise ValueError("its pixels are floats")
-    if picture.mode in _SIXTEEN_BITS:
-        # PIL would clip 16 bits to white instead of scaling them.
-        picture = Image.fromarray((np.asarray(picture).clip(0, 65535) // 257).astype(np.uint8))
-    picture = picture.convert("L" if channels == 1 else "RGB")
-    if size is not None and picture.size != (size, size):
-        picture = ImageOps.fit(picture, (size, size))
-    return np.asarray(picture).reshape(picture.height, picture.width, channels)
+    if reading.size is not None and picture.format == "JPEG":
+        picture.draft(None, (2 * max(reading.size),) * 2)  # decoded at an eighth of the size where that is enough
+    picture = ImageOps.exif_transpose(picture)
+    share = 1.0
+    if picture.mode == "F" and reading.range is None:
+        raise ValueError("its pixels are floats, of which range=(low, high) says what is black and white")
+    if picture.mode == "F" or picture.mode in _SIXTEEN_BITS:  # PIL would clip to white instead of scaling
+        values = np.asarray(picture)
+        share = float(values.max()) / _LEAST[65535]
+        picture = Image.fromarray(_scaled(values, reading.range or (0, 65535)))
+    elif picture.mode in _ALPHA or "transparency" in picture.info:
+        picture = picture.convert("RGBA")
+        picture = Image.alpha_composite(Image.new("RGBA", picture.size, (reading.background,) * 3 + (255,)), picture)
+    elif picture.mode != "1":
+        extrema = picture.convert("RGB").getextrema() if picture.mode == "P" else picture.getextrema()
+        share = max(high for _, high in (extrema if isinstance(extrema[0], tuple) else (extrema,))) / _LEAST[255]
+        if reading.range is not None:
+            picture = Image.fromarray(
+                _scaled(np.asarray(picture.convert("L" if picture.mode == "L" else "RGB")), reading.range)
+            )
+    picture = picture.convert("L" if reading.channels == 1 else "RGB")
+    if reading.size is not None and picture.size != reading.size[::-1]:
+        size, colour = (reading.size[1], reading.size[0]), (reading.background,) * reading.channels
+        if reading.fit == "pad":
+            picture = ImageOps.pad(picture, size, color=colour if reading.channels > 1 else colour[0])
+        else:
+            picture = ImageOps.fit(picture, size) if reading.fit == "crop" else picture.resize(size)
+    return np.asarray(picture).reshape(picture.height, picture.width, reading.channels), share
+
+
+def _scaled(values: np.ndarray, black_and_white: tuple[float, float]) -> np.ndarray:
+    """Values from black to white as bytes.
+
+    Raises:
+        ValueError: a value outside.
+    """
+    low, high = black_and_white
+    if not (values.min() >= low and values.max() <= high):
+        raise ValueError(
+            f"its values go from {values.min():.9g} to {values.max():.9g}, and range is ({low:g}, {high:g})"
+        )
+    return np.rint((values.astype(np.float32) - low) * (255 / (high - low))).astype(np.uint8)
+
+
+def check_filled(argument: str, share: float, reading: Reading) -> None:
+    """Raise where the highest of all values is so low that what is black and white is a guess.
+
+    Args:
+        share: that value, as a part of the least that is sure: 32 of 255, 20,000 of 65,535.
+    """
+    if reading.range is None and 0 < share < 1:
+        wanted = "fill their range, or range=(low, high) say what is black and white (masks, 12 bits of 16, 0 to 16)"
+        raise DDLabError(f"{argument} must {wanted}; given values that reach {share:.0%} of the least that is sure.")
+
+
+def as_levels(argument: str, array: np.ndarray, reading: Reading) -> tuple[np.ndarray, float]:
+    """Numbers of any kind as bytes, and how well they fill their range (`check_filled`).
+
+    Raises:
+        DDLabError: values that are neither bytes, nor 16 bits in full, nor floats in [0, 1], without a `range`; or outside of it.
+    """
+    low, high = float(array.min()), float(array.max())
+    said = f"{array.dtype} values from {low:.9g} to {high:.9g}"
+    if reading.range is not None:
+        try:
+            return _scaled(array, reading.range), 1.0
+        except ValueError as problem:
+            raise DDLabError(
+                f"{argument} must lie within range; given {said}, but {str(problem).partition(', and ')[2]}."
+            ) from problem
+    if array.dtype.kind == "f" and low >= -_ROUNDING and high <= 1 + _ROUNDING:  # NaN is no number from 0 on
+        return np.rint(array.astype(np.float32).clip(0, 1) * 255).astype(np.uint8), min(
+            high * 63, 1.0
+        ) if high > 0 else 0.0
+    if array.dtype.kind != "f" and low >= 0 and high <= 255:
+        return array.astype(np.uint8), high / _LEAST[255]
+    if array.dtype == np.uint16:
+        return _scaled(array, (0, 65535)), high / _LEAST[65535]
+    allowed = "floats in [0, 1] or bytes 0 to 255, or range=(low, high) be given"
+    raise DDLabError(f"{argument} must hold {allowed}; given {said}.")
+
+
+_ROUNDING = 1e-3  # beyond 0 and 1, of floats that were computed
+
+
+def on_background(array: np.ndarray, reading: Reading) -> np.ndarray:
+    """Bytes [n, h, w, 4] as [n, h, w, 3]: what is transparent lies on the background."""
+    if array.shape[-1] != 4:
+        return array
+    alpha = array[..., 3:].astype(np.float32) / 255
+    return np.rint(array[..., :3] * alpha + reading.background * (1 - alpha)).astype(np.uint8)
 
 
 def picture(image: np.ndarray) -> Any:

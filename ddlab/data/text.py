@@ -16,17 +16,17 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ..core import errors
-from ..core.boundary import checked, within
+from ..core import errors, storage
+from ..core.boundary import Index, checked, within
 from ..core.errors import DDLabError
 from ..core.randomness import generator
+from .arrays import Fraction, split_rows
 from .images import ImageData
 
 WINDOW = 4  # words to each side that are near
@@ -60,7 +60,7 @@ class TextData:
 def questions(
     *, count: Annotated[int, within(12, 10**5)] = 360, length: Length = 10, dim: Dimensions = 16, seed: int = 0
 ) -> TextData:
-    """Questions of six kinds, a sixth of them each, made of patterns; every sixth question is for the test."""
+    """Questions of six kinds, a sixth of them each, made of patterns; every sixth of each kind is for the test."""
     draws = generator(seed, 0, "questions")
 
     def one(rows: Sequence[str]) -> str:
@@ -81,60 +81,93 @@ def read(
     *,
     test: str | os.PathLike[str] | None = None,
     vectors: str | os.PathLike[str] | None = None,
+    format: Literal["tab", "trec"] = "tab",
+    test_fraction: Fraction = 1 / 6,
     length: Length = 30,
     dim: Dimensions = 100,
+    seed: Index = 0,
 ) -> TextData:
-    """A file of two columns: label, tab, sentence, whose words are separated by spaces.
+    """A file of two columns: label, tab, sentence, whose words are separated by spaces. Blank lines are left out.
 
     Args:
-        test: a second such file; without one every sixth sentence is for the test.
-        vectors: a text file in GloVe's format, whose numbers a line are the `dim`; words that it lacks lie at its mean.
+        test: a second such file; without one a share of each class is for the test.
+        vectors: a text file in GloVe's format, or word2vec's with its first line; words that it lacks lie at its mean.
+        format: "trec": as TREC's files are, "DESC:manner How did ..." in Latin-1, of which the coarse label is taken.
+        test_fraction: share of each class for the test, at least one sentence. seed: of that split.
 
     Raises:
-        DDLabError: no file in UTF-8, a line without tab or words, words that all stand alone, one class, ragged vectors (their line).
+        DDLabError: no file, or not in UTF-8; a line without tab or words; a first line that only names the columns; one class, a class of
+            one sentence; words that all stand alone; ragged vectors (their line).
     """
-    lines = _lines("path", path)
-    more = [] if test is None else _lines("test", test)
-    rows = range(len(lines), len(lines) + len(more)) if more else range(5, len(lines), 6)
+    lines = _lines("path", path, format)
+    more = [] if test is None else _lines("test", test, format)
+    rows = list(range(len(lines), len(lines) + len(more)))
+    if not more:
+        places: dict[str, list[int]] = {}
+        for number, (label, _) in enumerate(lines):
+            places.setdefault(label, []).append(number)
+        for number, (label, members) in enumerate(places.items()):
+            if len(members) < 2:
+                raise DDLabError(
+                    f"path must hold at least two sentences of each class to split; given {label!r} with one."
+                )
+            rows += [members[row] for row in split_rows(len(members), test_fraction, seed=seed, number=number)[1]]
     known = None if vectors is None else _glove(vectors)
-    return _text_data(Path(path).stem, lines + more, list(rows), length, dim, known)
+    return _text_data(storage.checked_path(path).stem, lines + more, sorted(rows), length, dim, known)
 
 
-def _lines(argument: str, path: str | os.PathLike[str]) -> list[tuple[str, str]]:
+def _lines(argument: str, path: str | os.PathLike[str], format: str) -> list[tuple[str, str]]:
     found = []
-    for number, line in enumerate(_read(argument, path), 1):
-        label, tab, sentence = line.partition("\t")
-        if not (tab and label.strip() and sentence.split()):
+    for number, line in enumerate(_read(argument, path, "latin-1" if format == "trec" else "utf-8"), 1):
+        if not line.strip():
+            continue
+        label, tab, sentence = line.partition(" " if format == "trec" else "\t")
+        label, colon, _ = label.partition(":") if format == "trec" else (label, ":", "")
+        if not (tab and colon and label.strip() and sentence.split()):
+            allowed = "a label such as DESC:manner, a blank" if format == "trec" else "a label, a tab"
             raise DDLabError(
-                f"{argument} must have a label, a tab and words in each line; given {line[:60]!r} in line {number} of {path}."
+                f"{argument} must have {allowed} and words in each line; given {line[:60]!r} in line {number} of {path}."
             )
         found.append((label.strip(), sentence))
+    if found and found[0][0].lower() in _HEADS and all(label != found[0][0] for label, _ in found[1:]):
+        raise DDLabError(
+            f"{argument} must hold sentences from the first line on; given {found[0]} there, the names of its columns."
+        )
     return found
 
 
+_HEADS = ("label", "labels", "class", "category", "sentiment", "target")  # what a first line calls the column of labels
+
+
 def _glove(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
+    lines = [line.rstrip() for line in _read("vectors", path, "utf-8") if line.strip()]
+    first = lines[0].split(" ") if lines else []
+    if len(first) == 2 and all(part.isdigit() for part in first):  # word2vec's: how many words, how many numbers
+        lines = lines[1:]
     known, wanted = dict[str, np.ndarray](), None
-    for number, line in enumerate(_read("vectors", path), 1):
-        word, *numbers = line.rstrip().split(" ")
-        wanted = len(numbers) if wanted is None else wanted
+    for number, line in enumerate(lines, 1):
+        fields = line.split(" ")
+        wanted = len(fields) - 1 if wanted is None else wanted
+        word, numbers = fields[: len(fields) - wanted], fields[len(fields) - wanted :]  # a word may hold blanks
         try:
-            known[word] = np.asarray(numbers, np.float32)
+            known[" ".join(word)] = vector = np.asarray(numbers, np.float32)
         except ValueError:
-            wanted = -1
-        if len(numbers) != wanted or not wanted or not np.isfinite(known[word]).all():
-            raise DDLabError(
-                f"vectors must have a word and equally many numbers in each line; given {line[:60]!r} in line {number} of {path}."
-            )
+            vector = np.full(1, np.nan, np.float32)
+        if not (word and wanted and np.isfinite(vector).all()):
+            given = f"{line[:60]!r} in line {number} of {path}"
+            raise DDLabError(f"vectors must have a word and equally many numbers in each line; given {given}.")
     if not known:
         raise DDLabError(f"vectors must have a word in some line; given none in {path}.")
     return known
 
 
-def _read(argument: str, path: str | os.PathLike[str]) -> list[str]:
+def _read(argument: str, path: str | os.PathLike[str], encoding: str) -> list[str]:
+    """The lines of a file, each ending at a line feed alone; a byte-order mark is none of its text."""
     try:
-        return Path(path).read_text(encoding="utf-8").splitlines()
+        text = storage.checked_path(path, argument).read_text(encoding=encoding)
     except (OSError, UnicodeDecodeError):
         errors.fail(argument, "a text file that is there, in UTF-8", str(path))
+    return [line.removesuffix("\r") for line in text.removeprefix("\ufeff").split("\n")]
 
 
 def _text_data(

@@ -40,7 +40,7 @@ def load(name: str, root: str | os.PathLike[str], *, download: bool = False) -> 
         DDLabError: nothing there, a file that differs from the published one or cannot be read, or a download that fails.
     """
     errors.check_choice("name", name, NAMES)
-    place = Path(os.path.expanduser(storage.checked_path(root, "root", "a folder's path")))
+    place = storage.checked_path(root, "root", "a folder's path")
     errors.check_boolean("download", download)
     dataset = _dataset(name)
     if not download:

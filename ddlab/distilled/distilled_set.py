@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import html
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -37,6 +38,7 @@ __all__ = [
 ]
 
 _LARGEST_SCALE = 64
+_MOST_NUMBERS = 2**29  # of all images, decoded: two gigabytes
 _ALL_TARGETS = "HardLabels, StoredLabels, OnlineTeacher, Representations, RegressionLabels and OrderedSteps"
 
 
@@ -46,6 +48,14 @@ def _plain(tensors: dict[str, Tensor], settings: dict[str, Any]) -> Tensor:
     if settings:
         errors.fail("settings", "empty for a set of kind 'images'", settings)
     return tensors["images"]
+
+
+def _check_decoded(*lengths: int) -> None:
+    """Raise for images [n, c, h, w] that small tensors decode to and no memory should hold."""
+    if math.prod(lengths) > _MOST_NUMBERS:
+        errors.fail(
+            "tensors", f"a set whose images are at most {_MOST_NUMBERS:,} numbers", f"{lengths} of them, decoded"
+        )
 
 
 def _factorised(tensors: dict[str, Tensor], settings: dict[str, Any]) -> Tensor:
@@ -60,10 +70,18 @@ def _factorised(tensors: dict[str, Tensor], settings: dict[str, Any]) -> Tensor:
     coefficients = errors.check_tensor(
         "image_coefficients", tensors["image_coefficients"], shape=[None, len(bases)], dtype=torch.float32
     )
+    _check_decoded(len(coefficients), bases.shape[1], scale * bases.shape[2], scale * bases.shape[3])
     mean = tensors.get("image_mean")
     if mean is not None:
         errors.check_tensor("image_mean", mean, shape=list(bases.shape[1:]), dtype=torch.float32)
     return factorisation.decoded(coefficients, bases, scale=scale, mean=mean)
+
+
+def _generated(tensors: dict[str, Tensor], settings: dict[str, Any]) -> Tensor:
+    shape, latents = settings.get("shape"), tensors.get("latents")
+    if isinstance(shape, list) and all(isinstance(side, int) for side in shape) and latents is not None:
+        _check_decoded(len(latents), *shape)
+    return generators.decoded(tensors, settings)
 
 
 def _bytes(tensors: dict[str, Tensor], settings: dict[str, Any]) -> Tensor:
@@ -76,7 +94,7 @@ DECODERS: dict[str, Callable[[dict[str, Tensor], dict[str, Any]], Tensor]] = {
     "images": _plain,
     "factorised": _factorised,
     "bytes": _bytes,
-    "generator": generators.decoded,
+    "generator": _generated,
 }
 """How each kind of set turns its tensors and settings into images, float32 [n, channels, height, width], or bytes to be normalised."""
 

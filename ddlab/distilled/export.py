@@ -18,8 +18,10 @@ from torch import Tensor
 from ..core import storage
 from ..core.errors import DDLabError
 from ..data import pictures
-from ..data.folder import LABELS, TESTS
+from ..data.folder import LABELS
 from ..data.images import normalise
+from ..data.pictures import Reading
+from ..data.tree import TESTS, TRAINS
 
 if TYPE_CHECKING:
     from .distilled_set import DistilledSet
@@ -106,7 +108,7 @@ def _read(root: Path, file: str, channels: int) -> np.ndarray:
         raise DDLabError(f"files of {LABELS} must lie in its folder; given {file!r}.")
     try:
         with Image.open(place) as image:
-            return pictures.pixels(image, channels)
+            return pictures.pixels(image, Reading(channels=channels))[0]
     except Exception as problem:  # PIL raises many kinds
         raise DDLabError(f"path must hold the images of its {LABELS}; given {str(place)!r} ({problem}).") from problem
 
@@ -120,7 +122,8 @@ def folder_names(class_names: Sequence[str]) -> list[str]:
     safe = [_UNSAFE.sub("_", name)[:_LONGEST].rstrip(" .") for name in class_names]
     # ImageFolder numbers the classes by the order of the folders; some file systems do not tell "A" from "a".
     different = len({name.casefold() for name in safe}) == len(safe)
-    hidden = any(not name or name.startswith((".", "__", " ")) or name.casefold() in ("train", *TESTS) for name in safe)
+    taken = (*TRAINS, *TESTS, LABELS)
+    hidden = any(not name or name.startswith((".", "__", "@", " ")) or name.casefold() in taken for name in safe)
     if safe == list(class_names) and safe == sorted(safe) and different and not hidden:
         return safe
     digits = len(str(len(safe) - 1))

@@ -36,6 +36,7 @@ class Compared:
         accuracies: of a student for each seed, fractions in [0, 1]; none of a method that failed.
         gains: these minus those of as many random real images of each class, seed by seed; none of those images themselves.
         seconds: to make a set, on average, without its teacher. floats: that the set takes (`DistilledSet.storage_floats`).
+        balanced: balanced accuracies of the same students, where the test classes are uneven (`Evaluation.balanced`).
         counts: images of each class. one_set: whether the set was given, so that the interval is of students alone.
         failed: why there are no numbers, in words; "" where there are.
     """
@@ -45,6 +46,7 @@ class Compared:
     gains: tuple[float, ...] = ()
     seconds: float = 0.0
     floats: int = 0
+    balanced: tuple[float, ...] = ()
     counts: Counts = ()
     one_set: bool = False
     failed: str = ""
@@ -64,27 +66,27 @@ class Comparison(Tabled):
 
     def table(self) -> str:
         """Accuracy and gain with their 95% intervals, of two seeds both values, as a Markdown table."""
-        heads = ("method", f"accuracy, {self.labels} labels", f"minus {RANDOM}", "seconds a set", "floats")
+        uneven = any(row.balanced for row in self.rows)
+        more = ["balanced accuracy"] if uneven else []
+        heads = ["method", f"accuracy, {self.labels} labels", *more, f"minus {RANDOM}", "seconds a set", "floats"]
         rows = []
         for row in self.rows:
             if row.failed:
-                rows.append((row.name, f"failed: {row.failed}", "-", "-", "-"))
+                rows.append([row.name, f"failed: {row.failed}", *["-"] * (len(heads) - 2)])
                 continue
             name = f"{row.name}, one set" if row.one_set else row.name
+            scores = [in_words(values) for values in (row.accuracies, row.balanced) if values]
             gains = in_words(row.gains, signed=True) if row.gains else "-"
-            rows.append((name, in_words(row.accuracies), gains, f"{row.seconds:.1f}", f"{row.floats:,}"))
-        ends = (
-            ""
-            if self.complete
-            else f"\n\nInterrupted: the seeds that every row has ({', '.join(map(str, self.seeds))})."
-        )
+            rows.append([name, *scores, gains, f"{row.seconds:.1f}", f"{row.floats:,}"])
+        whole = ", ".join(map(str, self.seeds))
+        ends = "" if self.complete else f"\n\nInterrupted: the seeds that every row has ({whole})."
         return markdown(heads, rows) + ends
 
     def records(self) -> list[dict[str, Any]]:
         """One line for each row and seed."""
         return [
             {"method": row.name, "labels": self.labels, "images": sum(row.counts), "one_set": row.one_set, "seed": seed,
-             "accuracy": row.accuracies[place], "gain": row.gains[place] if row.gains else None,
+             "accuracy": row.accuracies[place], "balanced": row.balanced[place] if row.balanced else None, "gain": row.gains[place] if row.gains else None,
              "seconds": row.seconds, "floats": row.floats}
             for row in self.rows if not row.failed
             for place, seed in enumerate(self.seeds)
@@ -158,6 +160,7 @@ class _Made:
     """Of one set: its student's accuracy, how long it took to make, its size."""
 
     accuracy: float
+    balanced: float | None
     seconds: float
     floats: int
     counts: Counts
@@ -215,7 +218,7 @@ def _of_seed(
             seconds, counts = time.perf_counter() - begun, counts_of(made)
             check_counts(str(key), counts, data)
             student = evaluate(made, data, seeds=[seed], progress=False, **options)
-            found[key] = _Made(student.mean, seconds, made.storage_floats(), counts)
+            found[key] = _Made(student.mean, student.balanced, seconds, made.storage_floats(), counts)
         except Exception as problem:  # whatever a reader's method raises; the other rows stand
             found[key] = f"{'' if isinstance(problem, DDLabError) else f'{type(problem).__name__}: '}{problem}"
 
@@ -228,7 +231,7 @@ def _of_seed(
         random = _random(counts, seed, data, **making)
         seconds = time.perf_counter() - begun
         student = evaluate(random, data, seeds=[seed], progress=False, **options)
-        found[counts] = _Made(student.mean, seconds, random.storage_floats(), counts)
+        found[counts] = _Made(student.mean, student.balanced, seconds, random.storage_floats(), counts)
     return found
 
 
@@ -252,4 +255,5 @@ def _row(key: Any, one_set: bool, found: Mapping[int, Found]) -> Compared:
         gains=() if is_random else tuple(made.accuracy - rival.accuracy for made, rival in zip(own, rivals, strict=True)),
         seconds=0.0 if one_set else statistics.fmean(made.seconds for made in own),
         floats=own[0].floats, counts=own[0].counts, one_set=one_set,
+        balanced=tuple(made.balanced for made in own if made.balanced is not None),
     )  # fmt: skip

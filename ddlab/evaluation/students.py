@@ -25,7 +25,7 @@ from ..runs import process as driver
 from ..runs.process import Inputs
 from ..runs.threads import using, wanted
 from ..training import ordered, supervised
-from ..training.accuracy import accuracy
+from ..training.accuracy import accuracy, balanced_accuracy
 from ..training.relabelling import Teachers, as_teachers
 
 
@@ -40,6 +40,8 @@ class Evaluation:
         per_seed: seed -> accuracy fraction. cpu_seconds: of its students, in whichever process; a student that this Python process
             has asked for before is found again and costs nothing.
         labels: the kind they learned from. network: their architecture. complete: False if an interrupt cut it short.
+        balanced: the mean over classes of the accuracy on each, mean over seeds, where the largest class has more than twice as many test
+            images as the smallest; else None.
     """
 
     mean: float
@@ -50,6 +52,7 @@ class Evaluation:
     labels: str
     network: str
     complete: bool = True
+    balanced: float | None = None
 
     def __repr__(self) -> str:
         return f"<Evaluation: {self}>"
@@ -58,6 +61,7 @@ class Evaluation:
         words = [f"accuracy {self.mean:.3f} over {len(self.per_seed)} seeds"]
         if self.interval is not None:
             words.append(f"{'95% interval ' * (len(self.per_seed) > 2)}{self.interval_words}")
+        words += [] if self.balanced is None else [f"balanced accuracy {self.balanced:.3f}"]
         words += [f"{self.labels} labels", self.network] + ([] if self.complete else ["interrupted"])
         return ", ".join(words)
 
@@ -81,6 +85,7 @@ def distinct_seeds(argument: str, given: Any) -> list[int]:
 Seeds = Annotated[Sequence[int], distinct_seeds]
 Jobs = Annotated[int, within(1)] | None
 Settings = supervised.Config | ordered.Config
+Scores = tuple[float, float | None]  # accuracy, and balanced accuracy where classes are uneven
 
 
 @checked
@@ -206,7 +211,7 @@ def evaluations(asked: Mapping[Any, _Asked], jobs: int | None, progress: bool) -
         for seed in each.seeds:
             calls[name, seed] = (each.config.replace(seed=seed), each.inputs, each.data)
             keys[name, seed] = _key(calls[name, seed][0], inputs, data)
-    found: dict[Any, tuple[float, float]] = {}
+    found: dict[Any, tuple[Scores, float]] = {}
 
     counts = {student: wanted(config, inputs) for student, (config, inputs, _) in calls.items()}
     for student, (_, inputs, _) in calls.items():
@@ -239,9 +244,10 @@ def evaluations(asked: Mapping[Any, _Asked], jobs: int | None, progress: bool) -
     return {name: _evaluation(asked[name], students) for name, students in whole.items() if students}
 
 
-def _evaluation(asked: _Asked, found: dict[int, tuple[float, float]]) -> Evaluation:
+def _evaluation(asked: _Asked, found: dict[int, tuple[Scores, float]]) -> Evaluation:
     """Of the students that are there."""
-    values = [accuracy_fraction for accuracy_fraction, _ in found.values()]
+    values = [accuracy_fraction for (accuracy_fraction, _), _ in found.values()]
+    balanced = [value for (_, value), _ in found.values() if value is not None]
     return Evaluation(
         mean=statistics.fmean(values),
         std=statistics.stdev(values) if len(values) > 1 else None,
@@ -251,6 +257,7 @@ def _evaluation(asked: _Asked, found: dict[int, tuple[float, float]]) -> Evaluat
         labels=asked.config.labels,
         network=asked.config.network.title,
         complete=len(found) == len(asked.seeds),
+        balanced=statistics.fmean(balanced) if balanced else None,
     )
 
 
@@ -292,23 +299,27 @@ def student_accuracy(
     """The test accuracy of one student; known ones are found again (the number is kept, not the weights)."""
     key, count = _key(config, inputs.fingerprint, data.fingerprint), wanted(config, inputs)
     with using(count):
-        return cache.remember(lambda: _tested(config, inputs, data, on_step), *key, device=inputs.device, count=count)
+        return cache.remember(lambda: _tested(config, inputs, data, on_step), *key, device=inputs.device, count=count)[
+            0
+        ]
 
 
 def _key(config: Settings, inputs: str, data: str) -> tuple[Any, ...]:
     return "student accuracy", config, inputs, data
 
 
-def _tested(config: Settings, inputs: Inputs, data: ImageData, on_step: Callable[[driver.Step], None] | None) -> float:
+def _tested(config: Settings, inputs: Inputs, data: ImageData, on_step: Callable[[driver.Step], None] | None) -> Scores:
     process = ordered if isinstance(config, ordered.Config) else supervised
     student = driver.run(process, config, inputs, on_step=on_step)
     if cache.is_partial(student):
         raise KeyboardInterrupt("the student was still being trained")
-    return accuracy(student.to(inputs.device), data)
+    student, counts = student.to(inputs.device), data.class_counts("test")
+    uneven = int(counts.max()) > 2 * int(counts.min())
+    return accuracy(student, data), balanced_accuracy(student, data) if uneven else None
 
 
-def _trained(config: Settings, inputs: Inputs, data: ImageData, *, count: int) -> tuple[float, float]:
-    """A student's test accuracy and its CPU-seconds, in whichever process, with so many threads."""
+def _trained(config: Settings, inputs: Inputs, data: ImageData, *, count: int) -> tuple[Scores, float]:
+    """A student's test accuracies and its CPU-seconds, in whichever process, with so many threads."""
     start = time.process_time()
     if count > 1:
         torch.set_num_threads(count)  # of a process of joblib's

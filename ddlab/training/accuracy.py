@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import torch
+from torch import Tensor
 
 from .. import networks
 from ..core import errors
@@ -26,11 +27,21 @@ def accuracy(
     if network.class_names is not None or network.spec.classes != data.classes:
         named = network.class_names or [str(number) for number in range(network.spec.classes or 0)]
         errors.check_same_classes("network", named, data.class_names)
-    device = next(iter(network.weights.values())).device
-    labels, right = data.labels(split), 0
+    return float(_right(network, data, split, batch_size).float().mean())
+
+
+def balanced_accuracy(network: Network, data: ImageData, split: Split = "test") -> float:
+    """The mean over classes of the fraction that is classified right: chance is one over the classes, however uneven these are."""
+    right, labels = _right(network, data, split), data.labels(split)
+    return float(torch.stack([right[labels == label].float().mean() for label in labels.unique()]).mean())
+
+
+def _right(network: Network, data: ImageData, split: Split, batch_size: int = 64) -> Tensor:
+    """Whether each image of a split is classified right, bool [n]."""
+    device, labels = next(iter(network.weights.values())).device, data.labels(split)
+    right = []
     for indices in torch.arange(len(labels)).split(min(batch_size, len(labels))):
         images = data.normalised(indices, split, device)
         logits = errors.check_tensor("the network's logits", networks.predict(network, images).logits)
-        predicted = logits.argmax(1).cpu()  # NaN would count as the first class
-        right += int((predicted == labels[indices]).sum())
-    return right / len(labels)
+        right.append(logits.argmax(1).cpu() == labels[indices])  # NaN would count as the first class
+    return torch.cat(right)

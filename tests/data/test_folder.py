@@ -25,17 +25,17 @@ def picture(file: Path, value: int, size: tuple[int, int] = (10, 10), mode: str 
     Image.new(mode, size, colour).save(file)
 
 
-def tree(root: Path, classes: tuple[str, ...] = ("cat", "dog"), count: int = 5, **options: Any) -> Path:
+def tree(root: Path, classes: tuple[str, ...] = ("cat", "dog"), count: int = 5, first: int = 0, **options: Any) -> Path:
     for number, name in enumerate(classes):
         for image in range(count):
-            picture(root / name / f"{image}.png", 40 * number + image, **options)
+            picture(root / name / f"{image}.png", 40 * number + image + first, **options)
     return root
 
 
 class TestFolder:
     def test_two_splits(self, tmp_path: Path) -> None:
         tree(tmp_path / "train", count=3)
-        tree(tmp_path / "test", count=2)
+        tree(tmp_path / "test", count=2, first=100)
         found = data.load("folder", tmp_path)
         assert found.class_names == ("cat", "dog") and found.image_size == (10, 10) and found.channels == 1
         assert found.train_images[:, 0, 0, 0].tolist() == [0, 1, 2, 40, 41, 42] and found.train_labels.tolist() == [
@@ -46,7 +46,12 @@ class TestFolder:
             1,
             1,
         ]
-        assert found.test_images[:, 0, 0, 0].tolist() == [0, 1, 40, 41] and found.test_labels.tolist() == [0, 0, 1, 1]
+        assert found.test_images[:, 0, 0, 0].tolist() == [100, 101, 140, 141] and found.test_labels.tolist() == [
+            0,
+            0,
+            1,
+            1,
+        ]
         assert_same(data.load(f"folder:{tmp_path}"), found)
 
     def test_one_tree_is_split_by_a_seed(self, tmp_path: Path) -> None:
@@ -105,7 +110,7 @@ class TestFolder:
 
     def test_limit(self, tmp_path: Path) -> None:
         tree(tmp_path / "train", count=5)
-        tree(tmp_path / "test", count=4)
+        tree(tmp_path / "test", count=4, first=100)
         found = data.load("folder", tmp_path, limit=2)
         assert found.train_images[:, 0, 0, 0].tolist() == [0, 1, 40, 41] and len(found.test_labels) == 4
 
@@ -201,8 +206,8 @@ READ: dict[str, tuple[Any, dict[str, Any], int, list[str]]] = {
     "grey was asked for": (in_cat("a.png", saved("RGB")), {"channels": 1}, 11, []),
     "colour was asked for": (in_cat("a.png", saved("RGB")), {"channels": 3}, 11, []),
     "16 bits": (in_cat("a.png", sixteen), {}, 11, []),
-    "animated gif": (in_cat("a.gif", animation), {}, 11, []),
-    "animated webp": (in_cat("a.webp", animation), {"channels": 1}, 11, []),
+    "animated gif": (in_cat("a.gif", animation), {}, 11, ["1 animations", "first frame"]),
+    "animated webp": (in_cat("a.webp", animation), {"channels": 1}, 11, ["1 animations"]),
     "other files": (
         in_cat("a.npy", lambda file: (file.touch(), file.with_name("notes").touch())),
         {},
@@ -224,23 +229,29 @@ READ: dict[str, tuple[Any, dict[str, Any], int, list[str]]] = {
         10,
         [],
     ),
-    "nested folders": (lambda r: (tree(r), tree(r / "cat", ("images", "more/deep"), count=2)), {}, 14, []),
+    "nested folders": (lambda r: (tree(r), tree(r / "cat", ("images", "more/deep"), count=2, first=100)), {}, 14, []),
     "folder named p.png": (in_cat("p.png", Path.mkdir), {}, 10, []),
-    "linked class and file": (
-        lambda r: (tree(r), (r / "fox").symlink_to(r / "dog"), (r / "cat" / "l.png").symlink_to(r / "dog" / "0.png")),
+    "linked file": (
+        lambda r: (tree(r), picture(r.with_name("x.png"), 99), (r / "cat" / "l.png").symlink_to(r.with_name("x.png"))),
         {},
-        16,
+        11,
         [],
     ),
+    "links to what is there": (
+        lambda r: (tree(r), (r / "cat" / "l.png").symlink_to(r / "dog" / "0.png"), (r / "dog" / "up").symlink_to(r)),
+        {},
+        10,
+        ["2 links", "read already"],
+    ),
     "one pixel": (lambda r: tree(r, size=(1, 1)), {"size": 8}, 10, []),
-    "train and test": (lambda r: split_tree(r, "train", "test"), {}, 8, []),
-    "Train and TEST": (lambda r: split_tree(r, "Train", "TEST"), {}, 8, []),
-    "train and val": (lambda r: split_tree(r, "train", "val"), {}, 8, []),
+    "train and test": (lambda r: split_tree(r, "train", "test"), {}, 8, ["4 images", "test part too"]),
+    "Train and TEST": (lambda r: split_tree(r, "Train", "TEST"), {}, 8, ["4 images", "test part too"]),
+    "train and val": (lambda r: split_tree(r, "train", "val"), {}, 8, ["4 images", "test part too"]),
     "train, val and test": (
         lambda r: split_tree(r, "train", "val", "test"),
         {},
         8,
-        [],
+        ["4 images", "test part too"],
     ),
     "long name": (classes("a" * 255, "b"), {}, 4, []),
     "strange names": (classes("<!--<script>", "a\nb", "%s {x} $1$", "\u202e"), {}, 8, []),
@@ -258,7 +269,7 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], list[str]]] = {
         {},
         ["path", "same class folders", "['dog', 'fox']"],
     ),
-    "empty test": (lambda r: (tree(r / "train"), (r / "test").mkdir()), {}, ["path", "at least two class folders"]),
+    "empty test": (lambda r: (tree(r / "train"), (r / "test").mkdir()), {}, ["path", "both train and test (or val)"]),
     "train alone": (lambda r: split_tree(r, "train"), {}, ["both train and test (or val)", "['train']"]),
     "test alone": (lambda r: split_tree(r, "test"), {}, ["both train and test"]),
     "zero bytes": (in_cat("p.png", Path.touch), {}, ["readable images", "p.png"]),
@@ -272,7 +283,12 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], list[str]]] = {
     "broken png": (in_cat("p.png", broken), {"size": 64}, ["readable images", "p.png"]),
     "floats": (in_cat("p.tif", floats), {}, ["readable images", "p.tif", "floats"]),
     "another size": (in_cat("p.png", lambda file: picture(file, 1, size=(12, 12))), {}, ["size", "12 x 12", "p.png"]),
-    "small size": (tree, {"size": 7}, ["size", "[8, 512]"]),
+    "small size": (tree, {"size": 0}, ["size", "[1, 512]"]),
+    "a class that links to another": (
+        lambda r: (tree(r), (r / "fox").symlink_to(r / "dog")),
+        {},
+        ["every class folder", "fox"],
+    ),
     "two channels": (tree, {"channels": 2}, ["channels", "one of 1, 3"]),
     "all for testing": (tree, {"test_fraction": 0.95}, ["test_fraction"]),
     "more than memory holds": (tree, {"size": 512}, ["limit", "size=", "10 images of 512 x 512"]),
@@ -309,6 +325,6 @@ def test_what_is_refused(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (tmp_path / "root").mkdir()
     make(tmp_path / "root")
     if case == "more than memory holds":
-        monkeypatch.setattr(folder, "_LARGEST", 10**6)
+        monkeypatch.setattr(folder, "half_of_memory", lambda: 10**6)
     with refuses(*words):
         data.load("folder", tmp_path / "root", **options)

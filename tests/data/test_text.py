@@ -37,7 +37,10 @@ def test_words_of_a_file_come_back_and_unknown_ones_are_none(tmp_path: Path) -> 
     draws = np.random.default_rng(0)
     words = dict.fromkeys(word for line in LINES for word in line.split("\t")[1].split())
     glove = [f"{word} {' '.join(f'{value:.4f}' for value in draws.normal(size=6))}" for word in words]
-    found = text.read(written(tmp_path / "a.txt", LINES), vectors=written(tmp_path / "v.txt", glove), length=4)
+    train, test = (
+        written(tmp_path / f"{name}.txt", lines) for name, lines in (("a", LINES[:5] + LINES[6:]), ("b", LINES[5:6]))
+    )
+    found = text.read(train, test=test, vectors=written(tmp_path / "v.txt", glove), length=4)
     data = found.embedded
     assert data.image_size == (4, 6) and data.channels == 1 and data.class_names == ("big", "small")
     assert data.train_labels.tolist() == [0, 1, 0, 1, 0, 0] and data.test_labels.tolist() == [1]
@@ -72,9 +75,45 @@ def test_made_up_questions_are_of_six_kinds_and_repeat() -> None:
     assert all(torch.bincount(one.embedded.train_labels) == 9)
 
 
+def test_a_part_of_each_class_is_for_the_test_by_a_seed(tmp_path: Path) -> None:
+    lines = [f"{'abcdef'[number % 6]}\tword{number % 5} other{number % 7}" for number in range(120)]
+    one, same, other = (text.read(written(tmp_path / "a.txt", lines), seed=seed).embedded for seed in (0, 0, 1))
+    assert one.class_counts("test").tolist() == [3] * 6 and one.class_counts().tolist() == [17] * 6
+    assert one.fingerprint == same.fingerprint != other.fingerprint
+
+
+FEW = ["big\ta whale", "small\ta flea", "big\ta sun", "small\tthe ant"]
+FILES: dict[str, tuple[bytes, dict[str, Any], int]] = {  # what is read of it: sentences
+    "a mark of the byte order": (b"\xef\xbb\xbf" + "\n".join(FEW).encode(), {}, 4),
+    "blank lines": ("\n\n".join([*FEW, "  ", ""]).encode(), {}, 4),
+    "lines of Windows": ("\r\n".join(FEW).encode(), {}, 4),
+    "other separators are of a sentence": ("\n".join([*FEW, "big\tone\x0btwo\x85three\u2028four"]).encode(), {}, 5),
+    "TREC's": ("DESC:manner How did caf\xe9s end ?\nHUM:ind Who ran ?\nDESC:def What is it ?\nHUM:gr Who was it ?\n".encode("latin-1"),
+               {"format": "trec"}, 4),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_files_as_they_come(case: str, tmp_path: Path) -> None:
+    content, options, count = FILES[case]
+    (tmp_path / "a.txt").write_bytes(content)
+    found = text.read(tmp_path / "a.txt", **options)
+    assert len(found.embedded) + len(found.embedded.test_labels) == count
+    assert set(found.embedded.class_names) == ({"DESC", "HUM"} if options else {"big", "small"})
+    assert not any(word.startswith("\ufeff") or "\r" in word for word in found.vocabulary)
+
+
+def test_vectors_of_other_programs(tmp_path: Path) -> None:
+    path, plain = written(tmp_path / "a.txt", FEW), ["whale 1 2", "a 3 4", "flea 5 6"]
+    wanted = text.read(path, vectors=written(tmp_path / "v.txt", plain)).vectors
+    for name, lines in (("word2vec", ["3 2", *plain]), ("blanks", [*plain, ". . . 7 8", "at name 9 10"])):
+        assert torch.equal(text.read(path, vectors=written(tmp_path / f"{name}.txt", lines)).vectors, wanted)
+
+
 @pytest.mark.parametrize("words, lines, vectors", [
     (("path", "line 2"), ["a\tone", "no tab"], None), (("path", "line 1"), ["a\t  ", "b\tone"], None),
-    (("path", "two classes"), ["a\tone", "a\ttwo"], None), (("vectors", "line 2"), LINES, ["a 1 2", "b 1"]),
+    (("path", "two classes"), ["a\tone", "a\ttwo"], None), (("path", "columns"), ["label\ttext", *FEW], None),
+    (("path", "two sentences", "'b'"), ["a\tone", "a\ttwo", "b\tthree"], None), (("vectors", "line 2"), LINES, ["a 1 2", "b 1"]),
     (("vectors", "line 1"), LINES, ["a 1 x"]), (("vectors", "none"), LINES, []), (("vectors", "line 1"), LINES, ["a nan 1"]),
 ])  # fmt: skip
 def test_files_that_cannot_be(words: Any, lines: list[str], vectors: list[str] | None, tmp_path: Path) -> None:
@@ -87,7 +126,7 @@ def test_files_that_cannot_be(words: Any, lines: list[str], vectors: list[str] |
         with pytest.raises(DDLabError, match="path must be a text file that is there, in UTF-8"):
             text.read(tmp_path / name)
     with pytest.raises(DDLabError, match="more than one word"):
-        text.read(written(tmp_path / "alone.txt", ["a\tone", "b\ttwo", "a\tthree"]))
+        text.read(written(tmp_path / "alone.txt", ["a\tone", "b\ttwo", "a\tthree", "b\tfour"]))
 
 
 @pytest.mark.parametrize("family, torchs", [("text_rnn", nn.RNN), ("text_lstm", nn.LSTM)])

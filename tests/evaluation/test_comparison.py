@@ -19,6 +19,7 @@ import ddlab
 from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.methods import dd, dm, krr_st, selection, sre2l
+from ddlab.runs import process
 from ddlab.runs.process import Inputs
 from ddlab.training import supervised
 from tests.contract import cases
@@ -269,9 +270,26 @@ def test_a_config_without_a_seed_is_run_as_it_is(grey: ImageData) -> None:
     def finish(config: Any, inputs: Inputs, state: Any) -> Any:
         return chosen(grey, 0, config.count)
 
-    process = SimpleNamespace(
+    bare = SimpleNamespace(
         NAME="bare", Config=Config, State=SimpleNamespace, total_steps=lambda c, i: 0,
         init=lambda c, i: SimpleNamespace(step=0), update=None, finish=finish,
     )  # fmt: skip
-    found = compared(grey, [process, (process, Config(2))], seeds=[0])
+    found = compared(grey, [bare, (bare, Config(2))], seeds=[0])
     assert [(row.name, row.counts) for row in found.rows[:2]] == [("bare (1)", (1, 1, 1)), ("bare (2)", (2, 2, 2))]
+
+
+def test_uneven_test_classes_show_balanced_accuracy_too(grey: ImageData) -> None:
+    """98 to 2 looks like nearly all or nearly nothing."""
+    kept = torch.cat([grey.of_class(0, "test"), grey.of_class(1, "test")[:1], grey.of_class(2, "test")[:2]])
+    uneven = dataclasses.replace(grey, test_images=grey.test_images[kept], test_labels=grey.test_labels[kept])
+    found, made = compared(uneven, ["dm"], seeds=[0, 1]), chosen(grey, 0)
+    assert "balanced accuracy" in str(found) and all(len(row.balanced) == 2 for row in found.rows)
+    assert found.records()[0]["balanced"] == found.rows[0].balanced[0]
+    one = ddlab.evaluate(made, uneven, labels="hard", seeds=[0], config=STUDENT, progress=False)
+    assert one.balanced is not None and f"balanced accuracy {one.balanced:.3f}" in str(one)
+    student = process.run(supervised, STUDENT.replace(seed=0), Inputs(distilled=made))
+    right = (networks.predict(student, uneven.normalised(split="test")).logits.argmax(1) == uneven.test_labels).double()
+    wanted = sum(float(right[uneven.test_labels == label].mean()) for label in range(3)) / 3
+    assert one.balanced == pytest.approx(wanted) and one.mean == pytest.approx(float(right.mean()))
+    even = ddlab.evaluate(made, grey, labels="hard", seeds=[0], config=STUDENT, progress=False)
+    assert even.balanced is None and "balanced" not in str(even)

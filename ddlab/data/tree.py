@@ -1,0 +1,187 @@
+"""The folders of a reader's own images: which are splits, which are classes, and the files of each.
+
+PATH/CLASS/...                                  classes alone
+PATH/train/CLASS/..., PATH/test/CLASS/...       splits, by the usual names in any case, or as `train=` and `test=` name them
+
+A split is a folder of folders, so that a class may be called "train". Where folders could be either, nobody guesses: it is said which,
+and what to give. Every real folder and file is read once, where it lies, and only then by what links to it; a link may lead anywhere.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from ..core.errors import DDLabError
+
+SUFFIXES = (".bmp", ".gif", ".jfif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
+TRAINS = ("train", "training", "seg_train")
+TESTS = ("test", "testing", "seg_test", "val", "valid", "validation", "dev")
+
+Listing = dict[str, list[str]]
+"""Class -> its files, in the order of their names."""
+
+
+def found_splits(root: Path, train: str | None, test: str | None) -> tuple[Path, Path | None]:
+    """The folder of the training classes, and that of the test classes or None where there are no splits.
+
+    Raises:
+        DDLabError: one split without the other, or folders that could be splits as well as classes.
+    """
+    if train is not None or test is not None:
+        if train == "." and test is None:
+            return root, None
+        if train is None or test is None:
+            _refuse(
+                root, "given as both train= and test=, or as train='.' where its folders are the classes", (train, test)
+            )
+        return _named(root, "train", train), _named(root, "test", test)
+    folders = _directories(root)
+    trains, tests = (
+        [place for name in names for place in folders if place.name.casefold() == name and _is_split(place)]
+        for names in (TRAINS, TESTS)
+    )
+    options = "train= and test= say which of its folders are the splits, train='.' that they are the classes"
+    for places in (trains, tests):
+        if len({place.name.casefold() for place in places}) < len(places) or (places is trains and len(places) > 1):
+            _refuse(root, f"of one training and one test split ({options})", [place.name for place in places])
+    if trains and tests:
+        return _unwrapped(trains[0]), _unwrapped(tests[0])
+    if trains or tests:
+        _refuse(
+            root, f"of both train and test (or val) or of class folders ({options})", [place.name for place in folders]
+        )
+    inner = {
+        place.name: {each.name.casefold() for each in _directories(_unwrapped(place))}
+        for place in folders
+        if _is_split(place)
+    }
+    for one, other in itertools.combinations(inner, 2):
+        if len(inner[one] & inner[other]) > 1:
+            clearly = f"whose folders are clearly classes or clearly splits ({options})"
+            _refuse(root, clearly, f"{one!r} and {other!r}, which hold folders of the same names")
+    return root, None
+
+
+def listings(splits: Sequence[Path]) -> list[Listing]:
+    """The files of each class in each split.
+
+    Raises:
+        DDLabError: fewer than two class folders, one without an image, or one that cannot be read.
+    """
+    classes = [{place.name: place for place in _directories(split)} for split in splits]
+    for split, folders in zip(splits, classes, strict=True):
+        if len(folders) < 2:
+            raise DDLabError(f"path must hold at least two class folders; given {str(split)!r} with {list(folders)}.")
+    seen = {os.path.realpath(place) for split in splits for place in (split, *split.parents)}
+    left: Counter[str] = Counter()
+    first: dict[str, str] = {}  # of what was left out, a name
+    found: list[Listing] = [{name: [] for name in folders} for folders in classes]
+    links: list[tuple[list[str], Path]] = []
+    owned = {os.path.realpath(place) for folders in classes for place in folders.values()}
+    for listing, folders in zip(found, classes, strict=True):
+        for name, place in folders.items():
+            if (real := os.path.realpath(place)) in owned:  # else another class folder is the same one
+                owned.remove(real)
+                links += [
+                    (listing[name], link) for link in _walk(place, listing[name], seen | owned, seen, left, first)
+                ]
+    while links:  # in the end what links lead to, unless it was read where it lies
+        files, link = links.pop(0)
+        real = os.path.realpath(link)
+        if real in seen:
+            left["links to what was read already"] += 1
+            first.setdefault("links to what was read already", link.name)
+        elif os.path.isdir(real):
+            links += [(files, inner) for inner in _walk(link, files, seen, seen, left, first)]
+        elif os.path.isfile(real):
+            seen.add(real)
+            _keep(link, files, left, first)
+    for split, listing in zip(splits, found, strict=True):
+        for name, files in listing.items():
+            files.sort()
+            if not files:
+                place = str(split / name)
+                raise DDLabError(
+                    f"path must hold {', '.join(SUFFIXES)} images in every class folder; given {place!r} with none."
+                )
+    if left:
+        words = " and ".join(f"{count} {what}, as {first[what]!r}," for what, count in left.items())
+        warnings.warn(f"In {str(splits[0])!r} {words} were left out.", stacklevel=6)  # where data.load was called
+    return found
+
+
+def _walk(
+    place: Path, files: list[str], closed: set[str], seen: set[str], left: Counter[str], first: dict[str, str]
+) -> Iterator[Path]:
+    """Keep the images in a folder and below it; yields links, which are for later."""
+    real = os.path.realpath(place)
+    seen.add(real)
+    for entry in _entries(place):
+        if entry.is_symlink():
+            yield Path(entry.path)
+        elif entry.is_dir():
+            if os.path.join(real, entry.name) not in closed:
+                yield from _walk(Path(entry.path), files, closed, seen, left, first)
+        elif (file := os.path.join(real, entry.name)) not in seen:
+            seen.add(file)
+            _keep(Path(entry.path), files, left, first)
+
+
+def _keep(file: Path, files: list[str], left: Counter[str], first: dict[str, str]) -> None:
+    if file.name.lower().endswith(SUFFIXES):
+        files.append(str(file))
+    else:
+        left["files that are no images"] += 1
+        first.setdefault("files that are no images", file.name)
+
+
+def _entries(place: Path, wanted: Callable[[os.DirEntry[str]], bool] = lambda entry: True) -> list[os.DirEntry[str]]:
+    """What a folder holds, by name, without what is hidden (.x) or some program's own (__MACOSX, @eaDir)."""
+    try:
+        with os.scandir(place) as entries:
+            return sorted(
+                (e for e in entries if not e.name.startswith((".", "__", "@")) and wanted(e)),
+                key=lambda entry: entry.name,
+            )
+    except OSError as problem:
+        raise DDLabError(f"path must be readable throughout; given {str(place)!r} ({problem.strerror}).") from problem
+
+
+def _directories(place: Path) -> list[Path]:
+    return [Path(entry.path) for entry in _entries(place, lambda entry: entry.is_dir())]
+
+
+def _has_images(place: Path) -> bool:
+    return any(entry.name.lower().endswith(SUFFIXES) for entry in _entries(place, lambda entry: entry.is_file()))
+
+
+def _is_split(place: Path) -> bool:
+    """Whether a folder holds folders and no image of its own."""
+    inner = _unwrapped(place)
+    return not _has_images(place) and not _has_images(inner) and bool(_directories(inner))
+
+
+def _unwrapped(place: Path) -> Path:
+    """What lies in a folder that holds nothing but one of its own name, as archives unpack."""
+    inner = _directories(place)
+    return inner[0] if len(inner) == 1 and inner[0].name.casefold() == place.name.casefold() else place
+
+
+def _named(root: Path, argument: str, name: str) -> Path:
+    place = root / name
+    if not place.is_dir():
+        there = [folder.name for folder in _directories(root)]
+        raise DDLabError(
+            f"{argument} must be one of the folders in {str(root)!r} ({', '.join(there)}); given {name!r}."
+        )
+    return _unwrapped(place)
+
+
+def _refuse(root: Path, wanted: str, given: object) -> NoReturn:
+    raise DDLabError(f"path must be a tree {wanted}; given {str(root)!r} with {given}.")
