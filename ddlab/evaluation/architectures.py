@@ -32,6 +32,14 @@ class Architectures(Tabled):
         rows = [(name, f"{found.mean:.3f}", found.interval_words) for name, found in self.evaluations.items()]
         return markdown(("students", "accuracy", "95% interval"), rows)
 
+    def records(self) -> list[dict[str, Any]]:
+        """One line for each architecture and seed."""
+        return [
+            {"students": name, "labels": found.labels, "seed": seed, "accuracy": value}
+            for name, found in self.evaluations.items()
+            for seed, value in found.per_seed.items()
+        ]
+
 
 def across(
     distilled: DistilledSet,

@@ -86,7 +86,8 @@ class Comparison(Tabled):
         """One line for each row and seed."""
         return [
             {"method": row.name, "labels": self.labels, "images": sum(row.counts), "one_set": row.one_set, "seed": seed,
-             "accuracy": row.accuracies[place], "balanced": row.balanced[place] if row.balanced else None, "gain": row.gains[place] if row.gains else None,
+             "accuracy": row.accuracies[place], "balanced": row.balanced[place] if row.balanced else None,
+             "gain": row.gains[place] if row.gains else None,
              "seconds": row.seconds, "floats": row.floats}
             for row in self.rows if not row.failed
             for place, seed in enumerate(self.seeds)

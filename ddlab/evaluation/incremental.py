@@ -80,6 +80,16 @@ class Incremental(Tabled):
     def _mean(self, of: Callable[[list[list[float]]], float]) -> float:
         return statistics.fmean(of(self.task_paths(seed)) for seed in self.per_seed)
 
+    def records(self) -> list[dict[str, Any]]:
+        """One line for each seed, phase and class seen."""
+        names = [name for task in self.tasks for name in task]
+        return [
+            {"seed": seed, "phase": phase + 1, "class": name, "accuracy": value}
+            for seed, rows in self.per_seed.items()
+            for phase, row in enumerate(rows)
+            for name, value in zip(names, row, strict=False)
+        ]
+
     def table(self) -> str:
         """Accuracy phase by phase, and what is forgotten, as a Markdown table."""
         seen, rows = 0, []

@@ -7,6 +7,7 @@ of `call`.
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -97,7 +98,7 @@ class Family:
                 refuse(argument, f"build a module for ({channels}, {classes}, {image_size})", said(problem))
         if not isinstance(built, nn.Module):
             refuse(argument, "return an nn.Module", errors.describe(built))
-        return owned(argument, built)
+        return usable(argument, built)
 
     def _copied(self, template: Template, shape: tuple[int, int, int], classes: int, options: Any) -> nn.Module:
         if template.shape != shape:
@@ -146,12 +147,30 @@ def _with(module: nn.Module, other: Callable[[Tensor], Tensor]) -> nn.Module:
     return copy.deepcopy(module, held)
 
 
-def owned(argument: str, module: nn.Module) -> nn.Module:
-    """A copy of a module."""
+def usable(argument: str, module: nn.Module) -> nn.Module:
+    """A copy of a module, of float32 numbers.
+
+    Raises:
+        DDLabError: a module that cannot be copied, lazy layers, batch norms without running statistics, numbers that are not finite.
+    """
+    lazy = [name for name, value in module.named_parameters() if nn.parameter.is_lazy(value)]
+    if lazy:
+        refuse(argument, "be built whole (run it once on an image, or give the sizes)", f"a lazy layer ({lazy[0]!r})")
+    for name, part in module.named_modules():
+        if isinstance(part, nn.modules.batchnorm._BatchNorm) and not part.track_running_stats:
+            refuse(argument, "have running statistics in each batch norm", f"{name!r} with track_running_stats=False")
+    for name, value in tensors(module).items():
+        if value.is_floating_point() and not value.is_meta and not bool(torch.isfinite(value).all()):
+            refuse(argument, "have finite numbers", f"NaN or infinity in {name!r}")
+    kinds = {value.dtype for value in tensors(module).values() if value.is_floating_point()} - {torch.float32}
     try:
-        return copy.deepcopy(module)
+        copied = copy.deepcopy(module)
     except Exception as problem:
         refuse(argument, "be one that copy.deepcopy can copy", said(problem))
+    if kinds:
+        kind = ", ".join(sorted(str(kind).removeprefix("torch.") for kind in kinds))
+        warnings.warn(f"{argument} has {kind} numbers, which become float32.", stacklevel=4)
+    return copied.float() if kinds else copied
 
 
 def tried(argument: str, module: nn.Module, shape: tuple[int, int, int], classes: int) -> None:

@@ -25,7 +25,7 @@ from ..core import errors
 from ..core.boundary import checked, within
 from ..core.source import code_of
 from .calling import call
-from .family import REGISTERED, Factory, Family, Template, on_meta, owned, parts_of, refuse, tensors, tried
+from .family import REGISTERED, Factory, Family, Template, on_meta, parts_of, refuse, tensors, tried, usable
 from .specification import FAMILIES, LARGEST, ImageSize, Network, NetworkSpec, spec
 
 LONGEST = 60  # characters of a name
@@ -103,7 +103,8 @@ def from_module(
         class_names: of its logits, in their order; then it is refused beside data of other classes, or of the same in another order.
 
     Raises:
-        DDLabError: a module that fails the trial, or whose classifier is not found.
+        DDLabError: a module that fails the trial, or whose classifier is not found; lazy layers, batch norms without running statistics,
+            numbers that are not finite.
     """
     name = (
         own_name("the name of the module's class (give another by name=)", type(module).__name__)
@@ -111,7 +112,7 @@ def from_module(
         else name
     )
     shape = (channels, *image_size)
-    copied = owned("module", module)
+    copied = usable("module", module)
     tried("module", copied, shape, classes)
     weights = {key: value.detach() for key, value in tensors(copied).items()}
     known = REGISTERED.get(name, Family(name))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import threading
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -220,7 +221,16 @@ class Network:
         return copy.deepcopy(bare, held).eval()
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Write to one safetensors file, new or of the same kind; with `overwrite` in the place of any."""
+        """Write to one safetensors file, new or of the same kind; with `overwrite` in the place of any.
+
+        Warns:
+            UserWarning: a network of a reader's own, whose file holds no code.
+        """
+        if self.spec.family in REGISTERED:
+            call = f"networks.register({self.spec.family!r}, factory)"
+            warnings.warn(
+                f"the file holds weights alone: where it is loaded, {call} must have been called.", stacklevel=2
+            )
         description = {"spec": self.spec.to_dict(), "provenance": self.provenance}
         description |= {} if self.class_names is None else {"class_names": list(self.class_names)}
         return storage.save(path, self.weights, description, "network", overwrite=overwrite)

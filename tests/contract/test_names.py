@@ -21,7 +21,7 @@ import ddlab
 from ddlab import explorers
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
-from ddlab.evaluation import Architectures, Compared, Comparison, Evaluation
+from ddlab.evaluation import Architectures, Compared, Comparison, Evaluation, Incremental
 from ddlab.methods import sre2l
 from ddlab.networks import Network
 from ddlab.runs import Run
@@ -59,12 +59,20 @@ def test_what_a_notebook_draws(given: Given) -> None:
         assert_plain(shown._repr_html_())
 
 
-def test_tables() -> None:
+def test_tables(tmp_path: Path) -> None:
     rows = (Compared(name=SIGNS, accuracies=(0.5,), gains=(0.1,)), Compared(name="a", failed=SIGNS))
     one = Evaluation(
         mean=0.5, std=None, interval=None, per_seed={0: 0.5}, cpu_seconds=0.0, labels="hard", network=SIGNS
     )
+    phases = Incremental({0: ((0.5,), (0.4, 0.6))}, ((SIGNS,), ("b",)))
+    assert (
+        phases.records()[2] == {"seed": 0, "phase": 2, "class": "b", "accuracy": 0.6} and len(phases.to_pandas()) == 3
+    )
     for table in (Comparison(rows=rows, labels="hard", seeds=(0,)), Architectures({SIGNS: one})):
+        assert (
+            table.records()[0]["accuracy"] == 0.5
+            and SIGNS in table.to_csv(tmp_path / f"{type(table).__name__}.csv").read_text()
+        )
         shown = table._repr_markdown_()
         assert_plain(shown)
         lines = shown.splitlines()

@@ -136,7 +136,8 @@ class TestFamily:
 
     def test_is_saved_by_name_and_built_by_the_factory(self, tmp_path: Path) -> None:
         network = networks.initialise(networks.spec("mine").for_data(GREY), seed=0)
-        network.save(tmp_path / "n")
+        with pytest.warns(UserWarning, match="networks.register"):
+            network.save(tmp_path / "n")
         loaded = networks.load(tmp_path / "n")
         assert loaded.fingerprint == network.fingerprint
         assert_same(loaded.weights, network.weights)
@@ -231,7 +232,8 @@ class TestSource:
         assert found()[2] is run and found()[4] == key and found()[3].fingerprint == student.fingerprint
         state = process.start(supervised, config, inputs)
         checkpoint.save(tmp_path / "c", supervised, config, inputs, state)
-        student.save(tmp_path / "n")
+        with pytest.warns(UserWarning, match="networks.register"):
+            student.save(tmp_path / "n")
         networks.register("edited", self.cell("super().forward(-x)"))
         other, _, again, moved, changed = found()
         assert again is not run and changed != key and moved.fingerprint != student.fingerprint
@@ -289,7 +291,8 @@ class TestFromModule:
 
     def test_needs_a_factory_to_start_anew_and_to_be_loaded(self, tmp_path: Path, distilled: DistilledSet) -> None:
         network = own_teacher()
-        network.save(tmp_path / "n")
+        with pytest.warns(UserWarning, match="networks.register"):
+            network.save(tmp_path / "n")
         with refuses("networks.register('Net', factory)"):
             networks.spec("Net")
         with refuses("networks.register('Net', factory)", "a module that was handed in"):
@@ -328,7 +331,6 @@ class TestFromModule:
         ("change", "words"),
         [
             (lambda net: net.to("meta"), ["run on images"]),
-            (lambda net: net.head.double(), ["run on images"]),
             (lambda net: setattr(net, "lock", threading.Lock()), ["copy"]),
         ],
     )
@@ -405,3 +407,51 @@ def test_students_labels_and_measures(own: str, grey: ImageData, distilled: Dist
     assert list(across.evaluations) == [own, "vit"]
     learnt = process.run(self_supervised, self_supervised.SMALL.replace(network=own), Inputs(data=grey, device="cpu"))
     assert learnt.spec.title == own
+
+
+def with_norm(norm: nn.Module) -> nn.Sequential:
+    return nn.Sequential(
+        nn.Conv2d(1, 4, 3, padding=1), norm, nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 3)
+    )
+
+
+def spoilt(value: float, name: str = "running_var") -> nn.Sequential:
+    module = with_norm(nn.BatchNorm2d(4))
+    getattr(module[1], name).data.fill_(value)
+    return module
+
+
+MODULES: dict[str, tuple[Any, list[str]]] = {  # module, words of the sentence
+    "no running statistics": (
+        lambda: with_norm(nn.BatchNorm2d(4, track_running_stats=False)),
+        ["running statistics", "'1'"],
+    ),
+    "infinite statistics": (lambda: spoilt(float("inf")), ["finite", "'1.running_var'"]),
+    "NaN as mean": (lambda: spoilt(float("nan"), "running_mean"), ["finite", "'1.running_mean'"]),
+    "NaN as weight": (lambda: spoilt(float("nan"), "weight"), ["finite", "'1.weight'"]),
+    "a lazy linear layer": (
+        lambda: nn.Sequential(nn.Flatten(), nn.LazyLinear(3)),
+        ["built whole", "lazy layer", "'1.weight'"],
+    ),
+    "a lazy convolution": (lambda: nn.Sequential(nn.LazyConv2d(3, 8), nn.Flatten()), ["built whole", "'0.weight'"]),
+    "another number of classes": (lambda: nn.Sequential(nn.Flatten(), nn.Linear(64, 4)), ["logits of shape [2, 3]"]),
+}
+
+
+@pytest.mark.parametrize("case", MODULES)
+def test_what_others_build_is_refused_at_the_door(case: str, grey: ImageData, distilled: DistilledSet) -> None:
+    make, words = MODULES[case]
+    with refuses("module", *words):
+        networks.from_module(make(), (8, 8), 3, channels=1, name="of_others")
+    networks.register(f"factory of {case}", lambda channels, classes, size: make())
+    with refuses("'factory of" if "classes" not in case else "network", *words):
+        ddlab.evaluate(distilled, grey, labels="hard", network=f"factory of {case}", seeds=[0], progress=False)
+
+
+@pytest.mark.parametrize("kind", [torch.float64, torch.float16, torch.bfloat16])
+def test_numbers_of_other_kinds_become_float32_and_it_is_said(kind: torch.dtype, grey: ImageData) -> None:
+    with pytest.warns(UserWarning, match="become float32"):
+        teacher = networks.from_module(with_norm(nn.BatchNorm2d(4)).to(kind), (8, 8), 3, channels=1, name="kinds")
+    assert {value.dtype for value in teacher.weights.values() if value.is_floating_point()} == {torch.float32}
+    made = ddlab.distill("sre2l", grey, teacher, methods.get("sre2l").SMALL, progress=False)
+    assert made.complete
