@@ -99,10 +99,13 @@ def test_a_room_shows_its_public_names_alone() -> None:
 
 
 def test_what_the_lab_extra_brings_is_named_where_it_is_missing() -> None:
-    hidden = "import sys\nfor name in ('plotly', 'ipywidgets', 'anywidget', 'IPython'): sys.modules[name] = None\nimport ddlab\n"
-    for asked in ("ddlab.figures", "ddlab.explorers", "ddlab.start('00_start')"):
-        said = "assert \"pip install 'ddlab[lab]'\" in str(problem)"
-        loaded_after(f"{hidden}try: {asked}\nexcept ImportError as problem: {said}\nelse: raise SystemExit(1)")
+    loaded_after(
+        "import sys\nfor name in ('plotly', 'ipywidgets', 'anywidget', 'IPython'): sys.modules[name] = None\nimport ddlab\n"
+        "for asked in ('ddlab.figures', 'ddlab.explorers', 'ddlab.start(\"00_start\")'):\n"
+        "    try: eval(asked)\n"
+        "    except ImportError as problem: assert \"pip install 'ddlab[lab]'\" in str(problem)\n"
+        "    else: raise SystemExit(1)"
+    )
 
 
 def test_the_core_loads_nothing_slow_or_optional() -> None:
