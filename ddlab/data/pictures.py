@@ -193,7 +193,8 @@ def shown(words: str, images: Tensor, columns: int) -> str:
     picture(grid.permute(1, 2, 0).numpy()).save(file := io.BytesIO(), "PNG")
     content = base64.b64encode(file.getvalue()).decode()
     said = html.escape(words)
-    return f'<div>{said}</div><img alt="{said}" src="data:image/png;base64,{content}">'
+    shown = said.replace("$", "\\$")  # else MathJax would make formulas of what stands between two
+    return f'<div>{shown}</div><img alt="{said}" src="data:image/png;base64,{content}">'
 
 
 def curve(name: str, steps: list[float], values: list[float]) -> str:

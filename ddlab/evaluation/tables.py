@@ -14,7 +14,7 @@ from typing import Any
 from ..core import errors, storage
 from ..core.errors import DDLabError
 
-_MARKS = re.compile(r"([\\|$`*\[\]~])")  # what would be more than itself: Markdown's, and the dollar of formulas
+_MARKS = re.compile(r"([\\|`*\[\]~])")  # what would be more than itself in Markdown
 
 
 def markdown(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -35,7 +35,8 @@ def markdown(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 def escaped(text: str) -> str:
     """Somebody's text on one line of Markdown: tags, formulas and marks stand as they are written."""
-    return _MARKS.sub(r"\\\1", html.escape(" ".join(text.split()), quote=False))
+    plain = _MARKS.sub(r"\\\1", html.escape(" ".join(text.split()), quote=False))
+    return plain.replace("$", "\\\\$")  # one sign for Markdown, one for MathJax, which reads what Markdown has made
 
 
 class Tabled:
