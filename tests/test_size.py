@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 ROOMS = {
     "ddlab/core": 1578,
-    "ddlab/data": 2502,
+    "ddlab/data": 2493,
     "ddlab/networks": 1607,
     "ddlab/distilled": 1634,
     "ddlab/runs": 1395,
@@ -24,7 +24,7 @@ ROOMS = {
     "ddlab/theory": 1175,
     "ddlab/records": 100,
     "ddlab/figures": 2584,
-    "ddlab/explorers": 2713,
+    "ddlab/explorers": 2712,
     "ddlab/lessons": 7579,
     "tests": 29425,
 }

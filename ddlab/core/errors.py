@@ -50,7 +50,7 @@ def fail(argument: str, allowed: str, given: object) -> NoReturn:
 
 _LONGEST_LIST = 400  # characters; nobody reads more
 _ELSEWHERE = {  # what other code says -> what is said here
-    "ipc": ("images_per_class",), "lr": ("learning_rate", "network_rate"), "soft": ("stored", "online"), "steps": ("iterations",),
+    "ipc": ("images_per_class",), "lr": ("learning_rate",), "soft": ("stored", "online"), "steps": ("iterations",),
     "wd": ("weight_decay",), "bs": ("batch_size",), "init": ("initialisation",),
 }  # fmt: skip
 

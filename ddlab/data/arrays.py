@@ -136,33 +136,27 @@ def from_dataset(
     reading = Reading(channels=channels or 0, size=size, fit=fit, background=background, range=range)
     parts = [_items(argument, source, keys, limit, reading) for argument, source in sources.items()]
     pictures.check_filled("images of dataset", max(share for _, _, share in parts), reading)
-    read: Parts = [(images, labels) for images, labels, _ in parts]
+    labels = [given for _, given, _ in parts]
     own, other = _names_of(dataset, keys), _names_of(test, keys)
     if class_names is None and own is not None and other is not None and own != other:
         if strange := [name for name in other if name not in own]:
             raise DDLabError(f"test must have the classes of dataset ({', '.join(own)}); given {strange[0]!r} as well.")
-        labels = [
-            label
-            if isinstance(label, str)
-            else own.index(other[errors.check_integer("a label of test", label, 0, len(other) - 1)])
-            for label in read[1][1]
+        last = len(other) - 1
+        labels[1] = [
+            each if isinstance(each, str) else own.index(other[errors.check_integer("a label of test", each, 0, last)])
+            for each in labels[1]
         ]
-        read[1] = read[1][0], labels
     class_names = own if class_names is None else class_names
-    return stacked(read, class_names=class_names, test_fraction=test_fraction, seed=seed, name=name)
-
-
-Parts = list[tuple[list[np.ndarray], list[Any]]]
-"""Of the training and, if they are given, of the test items: images uint8 [h, w, 1 or 3], and labels."""
-
-
-def stacked(read: Parts, **options: Any) -> ImageData:
-    """Images of one size as `ImageData`; `options` are those of `from_arrays`."""
-    together = _stack([image for part, _ in read for image in part])
-    whole = np.split(together, [len(read[0][0])])
-    if len(read) > 1:
-        options |= {"test_images": whole[1], "test_labels": read[1][1]}
-    return from_arrays(whole[0], read[0][1], layout="nhwc", **options)
+    images = np.split(_stack([image for read, _, _ in parts for image in read]), [len(labels[0])])
+    tests = {"test_images": images[1], "test_labels": labels[1]} if len(labels) > 1 else {}
+    options: dict[str, Any] = {
+        "layout": "nhwc",
+        "range": (0, 255),
+        **tests,
+    }  # bytes by now, whose black and white are known
+    return from_arrays(
+        images[0], labels[0], class_names=class_names, test_fraction=test_fraction, seed=seed, name=name, **options
+    )
 
 
 def as_bytes(argument: str, value: Any, layout: Layout | None, reading: Reading) -> tuple[np.ndarray, float]:
@@ -171,9 +165,7 @@ def as_bytes(argument: str, value: Any, layout: Layout | None, reading: Reading)
     Raises:
         DDLabError: another shape, a layout that cannot be told, or values of which nobody knows what is black and white.
     """
-    if (
-        isinstance(value, Sequence) and len(value) and all(hasattr(each, "getbands") for each in value)
-    ):  # PIL's, palettes among them
+    if isinstance(value, Sequence) and len(value) and all(hasattr(each, "getbands") for each in value):  # PIL's
         read = [
             _image(f"{argument}[{number}]", each, replace(reading, channels=0)) for number, each in enumerate(value)
         ]

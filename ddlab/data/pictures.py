@@ -11,13 +11,12 @@ import html
 import io
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from torch import Tensor
 
 from ..core import errors
-from ..core.boundary import within
 from ..core.errors import DDLabError
 
 _SIXTEEN_BITS = ("I", "I;16", "I;16B", "I;16L")
@@ -51,17 +50,17 @@ class Reading:
     """How pictures become bytes.
 
     Attributes:
-        channels: 1 or 3. size: (height, width), or None for their own.
+        channels: 1 or 3; 0 for those that a picture has. size: (height, width), or None for their own.
         fit: of a picture of another shape the middle is cut out ("crop"), or all is kept, on the background ("pad") or drawn out
             ("stretch"). background: what transparent pixels lie on, 0 to 255.
         range: (low, high) of black and white; None where the values say it.
     """
 
     channels: int = 3
-    size: Annotated[Size, checked_size] | None = None
+    size: Size | None = None
     fit: Fit = "crop"
-    background: Annotated[int, within(0, 255)] = 255
-    range: Annotated[tuple[float, float], checked_range] | None = None
+    background: int = 255
+    range: tuple[float, float] | None = None
 
 
 def pixels(picture: Any, reading: Reading) -> tuple[np.ndarray, float]:

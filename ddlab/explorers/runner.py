@@ -145,9 +145,8 @@ class Runner:
             self._work(self._doing, self._leave)
         except Left:
             return failed
-        except (
-            BaseException
-        ) as error:  # `sys.exit()` too: shown in the explorer, raised by join; in a thread it would be seen nowhere.
+        except BaseException as error:
+            # `sys.exit()` too: shown in the explorer and raised by join; in a thread it would be seen nowhere.
             self._told(self._on_error, error)
             return error
         return failed

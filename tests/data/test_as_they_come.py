@@ -248,6 +248,13 @@ def test_pixels_are_the_same_by_every_reader(case: str, reader: str, tmp_path: P
     )
 
 
+@pytest.mark.parametrize("reader", ["arrays", "dataset", "folder"])
+@pytest.mark.filterwarnings("ignore:In ")
+def test_dark_pictures_are_read_once_somebody_says_that_they_are(reader: str, tmp_path: Path) -> None:
+    found = read_by(reader, RAMP // 16, {"range": (0, 255)}, tmp_path)
+    assert np.array_equal(found.train_images[0, 0].numpy(), RAMP // 16)
+
+
 GUESSES: dict[str, tuple[Any, list[str]]] = {
     "a mask of 0 and 1": ((RAMP > 99).astype(np.uint8), ["range", "masks"]),
     "0 to 16": (RAMP // 16, ["range"]),
