@@ -3,8 +3,8 @@
     ResidualLab = Lab(
         "Does a residual bring the image back?", World,
         controls=("merge_ratio", "merges"), more=("learning_rate", "iterations"),
-        watched=lambda world, settings: world.run(settings),                  # the run that the slider of steps moves along
-        wanted=lambda world, settings: [world.run(settings, alpha) for alpha in by_nearness(settings.merge_ratio)],
+        watched=World.run,                                                    # the run that the slider of steps moves along
+        wanted=lambda world, settings, run: [run, world.run(settings, alpha=1.0)],
         buttons=[Compute("Train students", lambda world, settings, known: [Value(world.student, settings, 0)])],
         views=[Strip(strip_data, strip), Chart(curve_data, curves, cursor=step_on_show)],
         sentence=sentence,
@@ -13,8 +13,9 @@
     ResidualLab(data, teacher).run()        # everything that is wanted, in the foreground, to be displayed
 
 A job is a `Run`, left anywhere and resumed where it stood, or a `Value`, which is finished and kept. Every function takes the world
-and the settings; they compute nothing that takes long and change nothing. All else is written here, once: the thread, newest
-settings first, stop and reset, progress and the time that is left, the slider of steps, redrawing what changed, errors in a sentence.
+and the settings, which are without a step; they compute nothing that takes long and change nothing. All else is written here, once:
+the thread, newest settings first, stop and reset, progress and the time that is left, the slider of steps, redrawing what changed,
+errors in a sentence.
 """
 
 from __future__ import annotations
@@ -25,20 +26,21 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import ipywidgets as widgets
 
 from ..core.errors import DDLabError
 from ..core.parameters import describe
-from ..runs import Run
+from ..runs import Frame, Run
 from .controls import Controls
 from .layout import Explorer
 from .progress import Progress
 from .quest import Quest, QuestLine
 from .runner import Left, Runner
 from .stops import name_stops, set_stops
-from .views import Shown, flattened, laid_out
+from .views import NotYet, Shown, flattened, laid_out
 
 _VALUES = 400  # that are remembered
 Jobs = Sequence["Run | Value"]
@@ -93,11 +95,12 @@ class Declared:
     Attributes:
         controls, more: fields of the settings, or world -> these: those that are seen at once, and those that are folded away.
         views: of `explorers.views`, from top to bottom, or world -> these. sentence: (world, settings, known) -> what is seen, in words.
-        wanted: the jobs for these settings, the most interesting first. opens_with: how many of them are done before anything is on
-            show, for the first settings.
-        watched: the `Run` that the slider of steps moves along.
+        watched: the `Run` that the slider of steps moves along; begun before anything is on show.
+        wanted: (world, settings, the watched run or None) -> the jobs for these settings, the most interesting first. opens_with: how
+            many of them are done before anything is on show, for the first settings.
+        found: (world, settings, known) -> what views, sentence and quest share, as `known.found`: computed once for all of them.
         step_label: (world, settings, step) -> how the slider calls a step.
-        check: raises `DDLabError` where settings cannot be; those before then stay on show.
+        check: raises `DDLabError` where settings cannot be, as `watched` and `wanted` may; those before then stay on show.
         unused: names of fields that play no part.
         job_words: (world, job) -> what is said beside the bar. buttons: of `Compute` and `Change`.
         labels: field -> words. choice_words: world -> field -> (choice -> its words).
@@ -109,9 +112,10 @@ class Declared:
     views: Sequence[Any] | Callable[[Any], Sequence[Any]]
     sentence: Callable[[Any, Any, Known], str]
     more: Sequence[str] | Callable[[Any], Sequence[str]] = ()
-    wanted: Callable[[Any, Any], Jobs] = lambda world, settings: []
-    opens_with: int = 0
     watched: Callable[[Any, Any], Run] | None = None
+    wanted: Callable[[Any, Any, Any], Jobs] = lambda world, settings, run: []
+    opens_with: int = 0
+    found: Callable[[Any, Any, Known], Any] = lambda world, settings, known: None
     step_label: Callable[[Any, Any, int], str] = lambda world, settings, step: str(step)
     step_words: str = "step"
     check: Callable[[Any, Any], None] = lambda world, settings: None
@@ -141,11 +145,33 @@ class Known:
 
     Attributes:
         step: the step on show, None without a slider of steps.
+        run: what is watched. wanted: the jobs of the settings on show.
         past: the settings that were on show, the newest first: those of now, then each one before once.
     """
 
     def __init__(self, lab: Laboratory, step: int | None) -> None:
-        self._lab, self.step, self.past = lab, step, lab.past
+        self._lab, self.step, self.run, self.wanted, self.past = lab, step, lab.watched, lab.wanted, lab.past
+
+    @cached_property
+    def found(self) -> Any:
+        """What the laboratory's `found` gives."""
+        return self._lab.lab.found(self._lab.world, self._lab.settings, self)
+
+    @cached_property
+    def frames(self) -> tuple[Frame, ...]:
+        """What was kept of the watched run so far.
+
+        Raises:
+            NotYet: nothing was; a view that needs some stays as it was.
+        """
+        if self.run is None or not self.run.frames:
+            raise NotYet
+        return self.run.frames
+
+    @cached_property
+    def frame(self) -> Frame:
+        """The last of them that is not after the step on show."""
+        return next(frame for frame in reversed(self.frames) if self.step is None or frame.step <= self.step)
 
     def __call__(self, value: Value) -> Any:
         """The result of a value, None while it is not known."""
@@ -192,7 +218,8 @@ class Laboratory(Explorer):
     """A declared laboratory on the page.
 
     Attributes:
-        world: what it knows of its data. settings: those on show. start: the first ones. values: what was computed.
+        world: what it knows of its data. settings: those on show, without a step. start: the first ones. values: what was computed.
+        watched: the run that the slider of steps moves along, or None. wanted: the jobs of the settings on show.
         panel: the controls; its `value` are the settings that the reader asked for. slider: the steps that can be looked at.
         progress: what is computed and how far it is, or "at rest". runner: the thread.
     """
@@ -203,9 +230,7 @@ class Laboratory(Explorer):
             DDLabError: first settings that the check refuses.
         """
         self.lab, self.world, self.start = lab.declared, world, world.start
-        self.lab.check(world, self.start)
-        self.settings = self.start
-        self.past: tuple[Any, ...] = (self.start,)
+        self.past: tuple[Any, ...] = ()
         self.values: OrderedDict[Value, Any] = OrderedDict()
         self.refusal, self._failed_beside = "", set[Value]()
         self._on_page = False  # what is found beside could be drawn
@@ -216,10 +241,13 @@ class Laboratory(Explorer):
         declared = self.lab.views(world) if callable(self.lab.views) else self.lab.views
         self._shown = [Shown(view) for view in flattened(declared)]
         self.quest = None if self.lab.quest is None else QuestLine(self.lab.quest.words)
+        self._show(self.start)
         self.runner = Runner(self._compute, on_error=self._failed, on_busy=self._busy, name="ddlab-lab")
         self.beside = Runner(self._compute_beside, on_error=self.show_error, name="ddlab-lab-beside")
-        for job in self.lab.wanted(world, self.start)[: self.lab.opens_with]:
+        for job in self.wanted[: self.lab.opens_with]:
             self._finish(job)
+        if self.watched is not None:
+            self.watched.begin()
         self._make_widgets()
         self._draw_views(self._known())
         views = [laid_out(view, self._shown) for view in declared]
@@ -253,15 +281,10 @@ class Laboratory(Explorer):
         if self.refusal:
             raise DDLabError(self.refusal)
         try:
-            self._compute(_Task([*self.lab.wanted(self.world, self.settings), *self._watched()]), lambda: None)
+            self._compute(_Task([*self.wanted, *self._watched()]), lambda: None)
         finally:
             self._busy(False)
         return self
-
-    @property
-    def watched(self) -> Run | None:
-        """The run that the slider of steps moves along."""
-        return next(iter(self._watched()), None)
 
     def widget(self, draw: Callable[..., Any]) -> Any:
         """The widget of the view that `draw` draws."""
@@ -269,17 +292,31 @@ class Laboratory(Explorer):
 
     # -- what the reader does
 
+    def _show(self, asked: Any) -> None:
+        """Let these settings be on show: their run and their jobs are asked for once.
+
+        Raises:
+            DDLabError: settings that cannot be; those before stay.
+        """
+        step = getattr(asked, "step", None)
+        settings = asked if step is None else asked.replace(step=None)
+        if not self.past or settings != self.settings:
+            self.lab.check(self.world, settings)
+            watched = None if self.lab.watched is None else self.lab.watched(self.world, settings)
+            wanted = list(self.lab.wanted(self.world, settings, watched))
+            self.settings, self.watched, self.wanted = settings, watched, wanted
+            self.past = (settings, *(past for past in self.past if past != settings))[:_VALUES]
+        self._step = step
+
     def _moved(self, change: Any) -> None:
-        new = change["new"]
         try:
-            self.lab.check(self.world, new)
+            with self._drawing:  # a drawing that has begun in another thread is of one settings
+                self._show(change["new"])
+                self.refusal = ""
         except DDLabError as error:
             self.refusal = str(error)
             self._enable(self._known())
             raise
-        with self._drawing:  # a drawing that has begun in another thread is of one settings
-            self.refusal, self.settings = "", new
-            self.past = (new, *(past for past in self.past if past != new))[:_VALUES]
         self._failed_beside.clear()
         self._draw()
         self._ask()
@@ -295,27 +332,27 @@ class Laboratory(Explorer):
         if isinstance(button, Change):
             self.panel.value = button.change(self.panel.value)
         elif not self.buttons[button].disabled:  # a second click may come before the page shows it grey
-            jobs = button.jobs(self.world, self.settings, self._known())
-            if any(job is run for job in jobs for run in self._watched()):
+            jobs = self._asked_by(button, self._known())
+            if any(job is self.watched for job in jobs):
                 self.panel.value = self.panel.value.replace(step=None)  # follow it
-            self.runner.submit(_Task(self.lab.wanted(self.world, self.settings), jobs, button))
+            self.runner.submit(_Task(self.wanted, jobs, button))
             self._draw()  # the button is grey at once
 
     def _stop(self) -> None:
-        self.runner.submit(_Task(self.lab.wanted(self.world, self.settings)))
+        self.runner.submit(_Task(self.wanted))
 
     def _reset(self) -> None:
         self.panel.value = self.start
 
     def _ask(self) -> None:
         """Let the runner do what is missing, unless what it does is what would be asked for now, or stays."""
-        task, wanted = self.runner.task, self.lab.wanted(self.world, self.settings)
+        task, wanted = self.runner.task, self.wanted
         if task is not None and task.stays:
             if not all(self.done(job) for job in task.pressed):
                 return  # what these settings want comes after it
         elif task is not None:
-            jobs = [] if task.button is None else task.button.jobs(self.world, self.settings, self._known())
-            if list(jobs) == list(task.pressed) and list(wanted) == list(task.wanted):
+            jobs = [] if task.button is None else self._asked_by(task.button, self._known())
+            if list(jobs) == list(task.pressed) and wanted == list(task.wanted):
                 return
         if task is not None or any(not self.done(job) for job in wanted):
             self.runner.submit(_Task(wanted))
@@ -349,7 +386,7 @@ class Laboratory(Explorer):
     def _jobs(self, task: _Task) -> Iterator[Run | Value]:
         yield from task.pressed
         # Where a button's jobs have stayed, the reader may look at other settings by now.
-        yield from self.lab.wanted(self.world, self.settings) if task.stays else task.wanted
+        yield from self.wanted if task.stays else task.wanted
 
     def _finish(self, job: Run | Value) -> None:
         if isinstance(job, Run):
@@ -434,12 +471,12 @@ class Laboratory(Explorer):
         self.progress = Progress(layout=widgets.Layout(width="100%"))
 
     def _watched(self) -> list[Run]:
-        return [] if self.lab.watched is None else [self.lab.watched(self.world, self.settings)]
+        return [] if self.watched is None else [self.watched]
 
     def _known(self) -> Known:
         """With the step on show: the one asked for, or the newest there is."""
         for run in self._watched():
-            asked, newest = getattr(self.settings, "step", None), run.at()
+            asked, newest = self._step, run.at()
             if asked is not None and asked < run.total:
                 return Known(self, min(self._steps(run), key=lambda step: abs(step - asked)))
             return Known(self, 0 if newest is None else newest.step)
@@ -456,11 +493,15 @@ class Laboratory(Explorer):
         with self._drawing:
             begun, known = time.monotonic(), self._known()
             self._place_slider(known)
-            self._draw_views(known)
             self._enable(known)
-            if self.quest is not None and self.lab.quest is not None and not self.quest.met:
-                self.quest.look(self.lab.quest.met(self.world, self.settings, known))
-            self.say(f"{self.lab.sentence(self.world, self.settings, known)} {self._waiting()}".strip())
+            self._draw_views(known)
+            try:
+                if self.quest is not None and self.lab.quest is not None and not self.quest.met:
+                    self.quest.look(self.lab.quest.met(self.world, self.settings, known))
+                said = self.lab.sentence(self.world, self.settings, known)
+            except NotYet:
+                said = ""
+            self.say(f"{said} {self._waiting()}".strip() or self.sentence)
             self.progress.drawn(begun)
 
     def _place_slider(self, known: Known) -> None:
@@ -485,17 +526,21 @@ class Laboratory(Explorer):
                 pressed.description = button.words
                 continue
             words = button.words if isinstance(button.words, str) else button.words(self.world, self.settings)
-            jobs = [] if self.refusal else button.jobs(self.world, self.settings, known)
+            jobs = [] if self.refusal else self._asked_by(button, known)
             todo = [job for job in jobs if not self.done(job)]
             pressed.description, pressed.disabled = words, all(known.doing(job) for job in todo)
         self.stop_button.disabled = task is None or task.button is None
 
+    def _asked_by(self, button: Compute, known: Known) -> Jobs:
+        try:
+            return button.jobs(self.world, self.settings, known)
+        except NotYet:
+            return []
+
     def _waiting(self) -> str:
         """How long the runs that are missing will take, or ""."""
-        missing = [
-            job for job in self.lab.wanted(self.world, self.settings) if isinstance(job, Run) and not job.complete
-        ]
-        if not missing:
+        missing = [job for job in self.wanted if isinstance(job, Run) and not job.complete]
+        if not missing or self.runner.task is None:
             return ""
         spent = [run.left(None) / (run.total - run.step) for run in missing if run.left(None)]  # type: ignore[operator]
         left = [run.left(max(spent, default=None)) for run in missing]

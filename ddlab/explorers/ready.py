@@ -1,4 +1,7 @@
-"""What several laboratories share, ready to be declared: the frame on show, strips of images, the curve of a run, students.
+"""What several laboratories share, ready to be declared: a method's world, strips of images, the curve of a run, students.
+
+class World(MethodWorld):
+    method, settings, first = dd, Settings, dd.Config.teaching()
 
 students = Students(lambda world, settings, known: {"learned": {"hard": [Value(world.student, 0)]}, "random real": {...}}, caption)
 Lab(..., buttons=[students.button], views=[..., Tabs(("Students", students.view), ...)])
@@ -6,17 +9,26 @@ Lab(..., buttons=[students.button], views=[..., Tabs(("Students", students.view)
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+import torch
 from torch import Tensor
 
+from ..core import errors
 from ..core.interval import in_words as told
+from ..core.parameters import Parameters
 from ..data import ImageData
+from ..distilled import DistilledSet, OrderedSteps
+from ..evaluation.students import student_accuracy
 from ..figures import add_reference, encode_grid, loss_curves
-from ..runs import Frame, Run
+from ..methods import selection
+from ..networks import NetworkSpec
+from ..runs import Frame, Keep, Run, Runs, cache
+from ..runs.process import Inputs
 from .lab import Compute, Known, Value
 from .tables import table
 from .views import Html
@@ -30,11 +42,92 @@ Asked = Mapping[str, Mapping[str, Sequence[Value]]]
 """Name of a set -> labels it teaches with -> a student's accuracy for each seed."""
 
 
-def frame_on_show(run: Run, known: Known) -> Frame:
-    """The last frame of a run that has begun which is not after the step on show."""
-    frame = run.at(known.step)
-    assert frame is not None, "a run that is looked at has begun"
-    return frame
+Watch = Callable[[str, float], None]
+
+
+class MethodWorld:
+    """Data, and where the controls start: a method's settings, its run for each of them, and students.
+
+    Attributes:
+        method: a process. settings: what a reader moves, a subclass of its Config. first: the Config where the controls start.
+        frames: how many moments of a run are kept, spread evenly, beside its beginning. frame: what one holds, as in `Keep.make`.
+
+    Raises:
+        DDLabError: settings that the method refuses.
+    """
+
+    method: Any
+    settings: type[Any]
+    first: Any
+    frames = 20
+    frame: Any = None
+
+    def __init__(self, data: ImageData, config: Any = None, *, device: torch.device | str = "auto") -> None:
+        self.data = errors.check_instance("data", data, ImageData, "an ImageData")
+        config = self.first if config is None else config
+        errors.check_instance("config", config, self.method.Config, f"a {self.method.NAME} Config or None")
+        self.inputs = Inputs(data=data, device=device)
+        self.start, self._runs = self.started(config), Runs()
+
+    def started(self, config: Any) -> Any:
+        """The first settings: every field of the Config as it was given."""
+        return self.settings(**vars(config))
+
+    def config(self, settings: Any) -> Any:
+        """What the method is given."""
+        return settings.part(self.method.Config)
+
+    def run(self, settings: Any) -> Run:
+        """The run with these settings, as far as it has come."""
+        return self.of(self.config(settings))
+
+    def of(self, config: Any, inputs: Inputs | None = None) -> Run:
+        """The run with this Config, and with other inputs than the world's where it is told some."""
+        return self._runs.get(self.method, config, self.inputs if inputs is None else inputs, self.keep(config))
+
+    def keep(self, config: Any) -> Keep:
+        """What is kept of a run."""
+        return Keep(self.frames + 1, self.frame)
+
+    def chosen(self, kind: str, images_per_class: int = 1, seed: int = 0) -> DistilledSet:
+        """Real images by a rule of `selection`, or what it makes of them: nothing is learned."""
+        config = selection.Config(kind=kind, images_per_class=images_per_class, seed=seed)
+        return cache.run(selection, config, self.inputs)
+
+    def taught(self, made: DistilledSet, students: Sequence[Any], watch: Watch) -> tuple[float, ...]:
+        """Test accuracy of students of a set, one for each Config of a training; those of one seed share first weights and views."""
+        inputs, found = dataclasses.replace(self.inputs, data=None, distilled=made), []
+        for number, config in enumerate(students):
+            words = f"student {number + 1} of {len(students)}"
+            on_step = lambda step, words=words: watch(words, step.index / step.total)  # noqa: E731
+            found.append(student_accuracy(config, inputs, self.data, on_step=on_step))
+        return tuple(found)
+
+
+def in_steps(chosen: DistilledSet, network: NetworkSpec, rates: Tensor, passes: int = 1) -> DistilledSet:
+    """Images that learned no rates as the steps of a training, for a network whose first weights are PyTorch's.
+
+    Args:
+        network: with its channels, classes and size. rates: [steps, 1], of each step. passes: over all steps.
+    """
+    told = {"network": network.to_dict(), "initial_weights": "pytorch"}
+    steps = chosen.with_targets(OrderedSteps(rates, passes=passes))
+    return dataclasses.replace(steps, provenance=chosen.provenance | told)
+
+
+def visited(known: Known, compute: Callable[..., Any], asked: Parameters, name: str, *rest: Any) -> dict[Any, Any]:
+    """Value of a field -> what is known of settings that differ from those asked for in this field alone; the smallest first.
+
+    Args:
+        compute: of (settings, *rest).
+    """
+    others = {name: None}
+    mine = vars(asked) | others
+    every = known.every(compute)
+    found = {
+        getattr(own, name): value for (own, *more), value in every if (*more,) == rest and vars(own) | others == mine
+    }
+    return dict(sorted(found.items()))
 
 
 def frame_at(run: Run, step: int) -> Frame | None:

@@ -25,6 +25,10 @@ from .plot import Plot
 _REMEMBERED = 48  # drawings of one view
 
 
+class NotYet(Exception):
+    """There is no frame to be looked at yet."""
+
+
 class View:
     """One view: data and drawing; see the module.
 
@@ -113,7 +117,12 @@ class Shown:
 
     def draw(self, world: Any, settings: Any, known: Any) -> None:
         """Bring it up to date; nothing is drawn where the data are the same as before."""
-        data = self.view.data(world, settings, known)
+        try:
+            data = self.view.data(world, settings, known)
+        except NotYet:
+            if self.widget is None:
+                raise
+            return
         if self.widget is None or (data is not None and data != self._data):
             self._show(data)
             self._data = data

@@ -159,8 +159,8 @@ def test_a_laboratory_runs_the_config_that_it_was_given(name: str, given: Given)
     def configs(config: Any) -> list[Any]:
         world = lab.world(**arguments | {"config": config})
         start = world.start.replace(memory="learned") if name == "MemoryLab" else world.start
-        jobs = list(lab.declared.wanted(world, start)) if lab.declared.wanted else []
-        jobs += [lab.declared.watched(world, start)] if lab.declared.watched else []
+        watched = lab.declared.watched(world, start) if lab.declared.watched else None
+        jobs = [*lab.declared.wanted(world, start, watched), *([watched] if watched else [])]
         held = [part for job in jobs for part in ([job.config] if isinstance(job, Run) else job.arguments)]
         return [part for part in held if type(part) is type(config)]
 

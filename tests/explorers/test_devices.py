@@ -50,13 +50,14 @@ def test_explorers_and_the_worlds_of_laboratories(
     assert run.inputs.device == device and 0 <= run.frames[-1].content <= 1
 
     varied = diversity.World(grey, teacher, dwa.SMALL, student=STUDENT, points=12)
-    assert varied.inputs.device == device and len(varied.images(varied.start.config).pixels) == 6
-    assert 0 <= varied.accuracy(varied.start.config, "online", 0, watch=_unwatched) <= 1
+    begun = varied.config(varied.start)
+    assert varied.inputs.device == device and len(varied.images(begun).pixels) == 6
+    assert 0 <= varied.accuracy(begun, "online", 0, watch=_unwatched) <= 1
 
     config = fadrm.Config(images_per_class=1, iterations=4, roll_pixels=2, merges=1)
     merged = data_residuals.World(grey, teacher, config, student=STUDENT, seeds=1)
     run = merged.run(merged.start).advance()
     assert run.inputs.device == device and type(run.frames[-1].content.images) is Tensor
-    for made in data_residuals.sets(merged.start).values():
+    for made in data_residuals.sets(merged, merged.start).values():
         merged.made(made).advance()
         assert 0 <= merged.student(made, "hard", 0, watch=_unwatched) <= 1

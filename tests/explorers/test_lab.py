@@ -122,11 +122,11 @@ def sentence(world: World, settings: Settings, known: Known) -> str:
 
 OF_RUNS: dict[str, Any] = {
     "watched": World.run,
-    "wanted": lambda world, settings: [world.run(settings)],
+    "wanted": lambda world, settings, run: [run],
     "job_words": lambda world, run: f"run of {run.config.power}",
 }
 OF_VALUES: dict[str, Any] = {
-    "wanted": lambda world, settings: [Value(world.value, settings.power)],
+    "wanted": lambda world, settings, run: [Value(world.value, settings.power)],
     "views": [Html(lambda world, settings, known: (known(Value(world.value, settings.power)),), lambda found: f"{found}")],
 }  # fmt: skip
 
@@ -224,7 +224,7 @@ def test_the_newest_settings_come_first_and_a_run_that_is_left_is_resumed(opened
 
 
 def test_jobs_are_done_in_order(opened: Any) -> None:
-    both = lambda world, settings: [world.run(settings.replace(power=power)) for power in (settings.power, 7, 0)]  # noqa: E731
+    both = lambda world, settings, run: [world.run(settings.replace(power=power)) for power in (settings.power, 7, 0)]  # noqa: E731
     lab = opened(declared(watched=World.run, wanted=both))
     assert [power for power, step in lab.world.updates if step == 0] == [1, 7, 0]
 
@@ -257,7 +257,7 @@ def test_settings_of_the_views_alone_do_not_begin_a_value_anew(opened: Any) -> N
 
 def test_what_is_wanted_at_once_is_there_before_anything_is_drawn(opened: Any) -> None:
     first = [Html(lambda world, settings, known: (known(Value(world.value, settings.power)) + 1,), str)]
-    wanted = lambda world, settings: [Value(world.value, power) for power in (settings.power, 5)]  # noqa: E731
+    wanted = lambda world, settings, run: [Value(world.value, power) for power in (settings.power, 5)]  # noqa: E731
     lab = opened(declared(wanted=wanted, views=first, opens_with=1), join=False)
     assert lab._shown[0].widget.value == "11" and lab.world.parts[:4] == [(1, part) for part in range(4)]
     run = opened(declared(**OF_RUNS | {"opens_with": 1}), join=False, key="run")
@@ -390,7 +390,7 @@ def test_other_settings_come_first_once_what_stays_is_done(opened: Any) -> None:
 def test_pressing_for_the_watched_run_follows_it(opened: Any) -> None:
     button = Compute("Run", lambda world, settings, known: [world.run(settings)], stays=True)
     lab = opened(declared(watched=World.run, buttons=[button]), Settings(step=0))
-    assert lab.settings.step == 0 and lab.slider.index == 0
+    assert lab.panel.value.step == 0 and lab.slider.index == 0
     pressed(lab).click()
     lab.runner.join(10)
     assert lab.panel.value.step is None and lab.sentence == "red, power 1, step 8."

@@ -23,7 +23,7 @@ _HEIGHT = 270  # of the plots
 Named = tuple[tuple[Any, Fitted], ...]
 
 
-def wanted(world: World, settings: Settings) -> list[Value]:
+def wanted(world: World, settings: Settings, run: None = None) -> list[Value]:
     """The bases of the images, then those of each network's representations."""
     names = [(name, STORED) for name in world.representations]
     return [Value(world.fitted, *each) for each in [(settings.scale, settings.image_mean), *names]]

@@ -9,26 +9,24 @@ Every way of training that was visited stays as a row of points.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import statistics
-from collections.abc import Callable
 from typing import Any
 
 import plotly.graph_objects as go
 import torch
 
-from ...core import errors, randomness
+from ...core import randomness
 from ...core.parameters import describe, parameter, with_default
 from ...data import ImageData
 from ...distilled import DistilledSet, HardLabels
 from ...explorers.lab import Known, Lab, Value
 from ...explorers.quest import Quest
-from ...explorers.ready import HEIGHT, frame_on_show
+from ...explorers.ready import HEIGHT, MethodWorld, Watch, visited
 from ...explorers.views import Chart, Row, Strip
 from ...figures import encode_grid
 from ...figures.theme import finish_figure, legend_below, line_style, neutral, series_style, start_figure
 from ...methods import gtn
-from ...runs import Frame, Keep, Run, Runs, process
+from ...runs import Frame, Run, process
 from ...runs.process import Inputs
 from ...training import ordered
 from ...training.accuracy import accuracy
@@ -38,11 +36,10 @@ CURRICULA = describe(gtn.Config)["curriculum"].choices or ()
 REAL = "real batches, own rates"
 STUDENTS, MOST_STEPS = 3, 20
 FEW = 5  # steps of the quest
-_FRAMES, _ROWS, _CELL = 20, 5, 32
+_ROWS, _CELL = 5, 32
 _DASHED = {"color": neutral("quiet"), "dash": "dash", "width": 1.5}
 
 Path = tuple[float, ...]
-Watch = Callable[[str, float], None]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -57,12 +54,6 @@ class Settings(gtn.Config):
     )
     iterations: int = with_default(gtn.Config, "iterations", 100, source="teaching")
     step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
-
-
-@functools.lru_cache(256)  # every view asks at every drawing
-def config_of(settings: Settings) -> gtn.Config:
-    """What the method is given."""
-    return settings.part(gtn.Config)
 
 
 def shuffled(made: DistilledSet, order: str, seed: int) -> DistilledSet:
@@ -87,7 +78,7 @@ def shuffled(made: DistilledSet, order: str, seed: int) -> DistilledSet:
     return plain.with_targets(labels)
 
 
-class World:
+class World(MethodWorld):
     """Data, and where the controls start.
 
     Args:
@@ -97,23 +88,11 @@ class World:
         DDLabError: settings that the method refuses.
     """
 
-    def __init__(
-        self, data: ImageData, config: gtn.Config | None = None, *, device: torch.device | str = "auto"
-    ) -> None:
-        self.data = errors.check_instance("data", data, ImageData, "an ImageData")
-        first = gtn.Config.teaching() if config is None else config
-        errors.check_instance("config", first, gtn.Config, "a generative_teaching Config or None")
-        self.inputs = Inputs(data=data, device=device)
-        self.start = Settings(**vars(first))
-        self._runs = Runs()
+    method, settings, first = gtn, Settings, gtn.Config.teaching()
 
-    def run(self, settings: Settings) -> Run:
-        """GTN's run with these settings, as far as it has come."""
-        return self.of(config_of(settings))
-
-    def of(self, config: gtn.Config) -> Run:
-        """The run with this config."""
-        return self._runs.get(gtn, config, self.inputs, _kept(config.iterations))
+    def frame(self, config: Any, inputs: Inputs, state: gtn.State, trace: Any) -> DistilledSet:
+        """What is kept of a step: the images as they are made now."""
+        return gtn.finish(config, inputs, state)
 
     def path(self, made: DistilledSet, order: str, seed: int) -> Path:
         """Test accuracy of a network after each step of a set, in an order of its images."""
@@ -130,8 +109,7 @@ class World:
 
     def learned(self, config: gtn.Config, orders: tuple[str, ...] = ORDERS, *, watch: Watch) -> dict[str, Path]:
         """Order -> `path` on the finished steps, mean of a few networks."""
-        total = config.iterations
-        run = self.of(config).advance(watch=lambda run: watch("steps are learned", run.step / total))
+        run = self.of(config).advance(watch=lambda run: watch("steps are learned", run.step / run.total))
         made, found = run.result(), dict[str, Path]()
         for number, order in enumerate(orders):
             watch("networks", number / len(orders))
@@ -144,31 +122,27 @@ class World:
         return self.learned(config.replace(generator="real"), ORDERS[:1], watch=watch)[ORDERS[0]]
 
 
-@functools.lru_cache(64)
-def _kept(iterations: int) -> Keep:
-    def made(config: Any, inputs: Inputs, state: gtn.State, trace: gtn.Trace | None) -> DistilledSet:
-        return gtn.finish(config, inputs, state)
-
-    return Keep(tuple(sorted({round(iterations * part / _FRAMES) for part in range(_FRAMES + 1)})), make=made)
-
-
-def rival_of(config: gtn.Config) -> gtn.Config:
-    """The config of the rival, on which nothing of a generator has a bearing."""
-    own = gtn.Config.teaching(steps=config.steps, seed=config.seed, network=config.network)
+def rival_of(config: gtn.Config, steps: int) -> gtn.Config:
+    """The config of the rival with so many steps, on which nothing of a generator has a bearing."""
+    own = gtn.Config.teaching(steps=steps, seed=config.seed, network=config.network)
     return own.replace(inner_batch=config.inner_batch, iterations=config.iterations)
 
 
-def wanted(world: World, settings: Settings) -> list[Run | Value]:
+def wanted(world: World, settings: Settings, run: Run) -> list[Run | Value]:
     """The steps, what they teach in each order, and what real batches teach."""
-    config = config_of(settings)
-    return [world.run(settings), Value(world.learned, config), Value(world.rival, rival_of(config))]
+    return [run, Value(world.learned, run.config), Value(world.rival, rival_of(run.config, settings.steps))]
+
+
+def found(world: World, settings: Settings, known: Known) -> tuple[dict[str, Path] | None, Path | None, Path]:
+    """Order -> accuracy after each step of the finished run; the same of real batches; and of the film on show, one network."""
+    _, learned, rival = known.wanted
+    shown = known.now(world.shown, known.run.config, known.frame.step, settings.order)
+    return known(learned), known(rival), shown
 
 
 def strip_data(world: World, settings: Settings, known: Known) -> tuple:
     """The frame on show, its order, and what one network knows after each of its steps."""
-    config, frame = config_of(settings), frame_on_show(world.run(settings), known)
-    path = known.now(world.shown, config, frame.step, settings.order)
-    return world.data, frame, settings.order, settings.seed, path
+    return world.data, known.frame, settings.order, settings.seed, known.found[-1]
 
 
 def strip(data: ImageData, frame: Frame, order: str, seed: int, path: Path) -> tuple[bytes, str]:
@@ -183,14 +157,12 @@ def strip(data: ImageData, frame: Frame, order: str, seed: int, path: Path) -> t
 
 def curve_data(world: World, settings: Settings, known: Known) -> tuple:
     """Accuracy after each step: the order on show, the learned one, and real batches."""
-    config = config_of(settings)
-    found, rival = known(Value(world.learned, config)), known(Value(world.rival, rival_of(config)))
-    frame = frame_on_show(world.run(settings), known)
-    if found is None or frame.step < config.iterations:
+    (learned, rival, _), config, step = known.found, known.run.config, known.frame.step
+    if learned is None or step < config.iterations:
         names = dict.fromkeys((ORDERS[0], settings.order))
-        found = {order: known.now(world.shown, config, frame.step, order) for order in names}
-        return tuple(found.items()), settings.order, rival, "one network"
-    return tuple(found.items()), settings.order, rival, f"mean of {STUDENTS} networks"
+        learned = {order: known.now(world.shown, config, step, order) for order in names}
+        return tuple(learned.items()), settings.order, rival, "one network"
+    return tuple(learned.items()), settings.order, rival, f"mean of {STUDENTS} networks"
 
 
 def curve(paths: tuple, order: str, rival: Path | None, who: str) -> go.Figure:
@@ -216,12 +188,9 @@ def curve(paths: tuple, order: str, rival: Path | None, who: str) -> go.Figure:
 
 def ends_data(world: World, settings: Settings, known: Known) -> tuple:
     """Curriculum -> what networks know at the end in each order, of all visited settings that differ in it alone; and the film on show."""
-    every, config = dict(known.every(world.learned)), config_of(settings)
-    asked = {name: (config.replace(curriculum=name),) for name in CURRICULA}
-    found = {name: tuple(every[key][order][-1] for order in ORDERS) for name, key in asked.items() if key in every}
-    rival = known(Value(world.rival, rival_of(config)))
-    *_, order, _, path = strip_data(world, settings, known)
-    return tuple(found.items()), None if rival is None else rival[-1], (order, path[-1])
+    every, (_, rival, path) = visited(known, world.learned, known.run.config, "curriculum"), known.found
+    rows = tuple((name, tuple(paths[order][-1] for order in ORDERS)) for name, paths in every.items())
+    return rows, None if rival is None else rival[-1], (settings.order, path[-1])
 
 
 def ends(rows: tuple, rival: float | None, now: tuple[str, float]) -> go.Figure:
@@ -252,21 +221,20 @@ def words(curriculum: str) -> str:
 
 def sentence(world: World, settings: Settings, known: Known) -> str:
     """What is seen."""
-    config, run = config_of(settings), world.run(settings)
-    found, rival = known(Value(world.learned, config)), known(Value(world.rival, rival_of(config)))
+    learned, rival, _ = known.found
     begun = f"{settings.steps} steps of {settings.inner_batch} images, trained {words(settings.curriculum)}"
-    if found is None:
-        return f"{begun}: update {run.step} of {run.total}."
-    rest = ", ".join(f"{order} {found[order][-1]:.1%}" for order in ORDERS[1:])
+    if learned is None:
+        return f"{begun}: update {known.run.step} of {known.run.total}."
+    rest = ", ".join(f"{order} {learned[order][-1]:.1%}" for order in ORDERS[1:])
     beside = "" if rival is None else f" Real batches at rates of their own: {rival[-1]:.1%}."
-    return f"{begun}: networks read {found[ORDERS[0]][-1]:.1%} in learned order; shuffled: {rest}.{beside}"
+    return f"{begun}: networks read {learned[ORDERS[0]][-1]:.1%} in learned order; shuffled: {rest}.{beside}"
 
 
 def quest_met(world: World, settings: Settings, known: Known) -> bool:
     """Whether a few made steps are ahead of twelve real ones."""
-    found = known(Value(world.learned, config_of(settings)))
-    rival = known(Value(world.rival, rival_of(config_of(settings).replace(steps=world.start.steps))))
-    return settings.steps <= FEW and None not in (found, rival) and found[ORDERS[0]][-1] > rival[-1]
+    learned = known.found[0]
+    rival = known(Value(world.rival, rival_of(known.run.config, world.start.steps)))
+    return settings.steps <= FEW and None not in (learned, rival) and learned[ORDERS[0]][-1] > rival[-1]
 
 
 CurriculumLab = Lab(
@@ -276,10 +244,10 @@ CurriculumLab = Lab(
     more=("weight_norm", "iterations", "initial_rate", "seed"),
     labels={"order": "shuffle", "curriculum": "trained", "iterations": "updates"},
     choice_words=lambda world: {"curriculum": words},
-    check=lambda world, settings: world.run(settings).begin(),
     watched=World.run,
     wanted=wanted,
     opens_with=2,
+    found=found,
     step_words="update",
     job_words=lambda world, run: f"{run.config.steps} steps are learned",
     views=[Strip(strip_data, strip), Row(Chart(curve_data, curve), Chart(ends_data, ends))],

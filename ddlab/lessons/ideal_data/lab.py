@@ -154,7 +154,7 @@ _SHARED: dict[str, Any] = {
         "steps": "updates (T)",
         "exact_gradient": "exact gradient",
     },
-    "wanted": lambda world, settings: [Value(answer, settings, world.sweep)] if settings.exact_gradient else [],
+    "wanted": lambda world, settings, run: [Value(answer, settings, world.sweep)] if settings.exact_gradient else [],
     "buttons": [Change("Other seeds", other_seeds, hint="Other starts and other samples, as many")],
     "sentence": sentence,
 }

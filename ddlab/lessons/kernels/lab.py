@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 
 from ...explorers.lab import Known, Lab, Value
 from ...explorers.quest import Quest
-from ...explorers.ready import HEIGHT, frame_on_show, learned_images, run_curve
+from ...explorers.ready import HEIGHT, learned_images, run_curve
 from ...explorers.views import Chart, Row, Strip, step_on_show
 from ...figures import comparison
 from ...runs import Run
@@ -23,21 +23,16 @@ _FROZEN, _AHEAD = 0.5, 0.03  # what the quest asks for: share of the pixels, and
 _RIDGES = {0.0: "0", 1e-8: "1e-8", 1e-6: "1e-6", 1e-4: "1e-4", 1e-2: "0.01", 1e-1: "0.1", 1.0: "1"}
 
 
-def rival(world: World, settings: Settings, one: Rival) -> Value:
-    """What the regression on a rival has right."""
-    return Value(world.rival, one, settings.spec, settings.ridge)
-
-
-def wanted(world: World, settings: Settings) -> list[Run | Value]:
+def wanted(world: World, settings: Settings, run: Run) -> list[Run | Value]:
     """As many points without learning, then learning, then the larger rivals, which take longer."""
-    first, second, *others = (rival(world, settings, one) for one in world.rivals(settings))
-    return [first, second, world.run(settings), *others]
+    first, second, *others = (Value(world.rival, one, settings.spec, settings.ridge) for one in world.rivals(settings))
+    return [first, second, run, *others]
 
 
-def rivals_known(world: World, settings: Settings, known: Known) -> dict[Rival, tuple[float, ...]]:
+def found(world: World, settings: Settings, known: Known) -> dict[Rival, tuple[float, ...]]:
     """The accuracies of the rivals that are there."""
-    found = {one: known(rival(world, settings, one)) for one in world.rivals(settings)}
-    return {one: values for one, values in found.items() if values is not None}
+    every = {job.arguments[0]: known(job) for job in known.wanted if isinstance(job, Value)}
+    return {one: values for one, values in every.items() if values is not None}
 
 
 # -- the images
@@ -45,7 +40,7 @@ def rivals_known(world: World, settings: Settings, known: Known) -> dict[Rival, 
 
 def strip_data(world: World, settings: Settings, known: Known) -> tuple:
     """The frame on show."""
-    return world.data, frame_on_show(world.run(settings), known), min(settings.images_per_class, _ROWS)
+    return world.data, known.frame, min(settings.images_per_class, _ROWS)
 
 
 # -- the accuracy
@@ -53,9 +48,9 @@ def strip_data(world: World, settings: Settings, known: Known) -> tuple:
 
 def curve_data(world: World, settings: Settings, known: Known) -> tuple:
     """The accuracy at the steps that were kept, so far, and that of the centres."""
-    points = tuple((frame.step, frame.content.accuracy) for frame in world.run(settings).frames)
-    centres = known(rival(world, settings, (one := world.rivals(settings)[0])))
-    return settings.iterations, points, (one.words, centres[0]) if centres else None
+    points = tuple((frame.step, frame.content.accuracy) for frame in known.frames)
+    centres = [(one.words, values[0]) for one, values in known.found.items() if one.kind == "centres"]
+    return settings.iterations, points, centres[0] if centres else None
 
 
 def accuracy_curve(
@@ -71,10 +66,10 @@ def accuracy_curve(
 
 def score_data(world: World, settings: Settings, known: Known) -> tuple:
     """The accuracy at the step on show, and the rivals known so far."""
-    frame, rivals = frame_on_show(world.run(settings), known), rivals_known(world, settings, known)
     count = settings.images_per_class * world.data.classes
-    found = {f"{count:,} learned": (frame.content.accuracy,)} | {one.words: values for one, values in rivals.items()}
-    return world.data.classes, tuple(found.items())
+    every = {f"{count:,} learned": (known.frame.content.accuracy,)}
+    every |= {one.words: values for one, values in known.found.items()}
+    return world.data.classes, tuple(every.items())
 
 
 def scores(classes: int, found: tuple[tuple[str, tuple[float, ...]], ...]) -> go.Figure:
@@ -90,13 +85,12 @@ def scores(classes: int, found: tuple[tuple[str, tuple[float, ...]], ...]) -> go
 
 def sentence(world: World, settings: Settings, known: Known) -> str:
     """What is seen at a step."""
-    run, frame = world.run(settings), frame_on_show(world.run(settings), known)
+    run, frame = known.run, known.frame
     count, classes = settings.images_per_class, world.data.classes
     many = f"{count} {'image' if count == 1 else 'images'} of each of {classes} classes"
     now = "as they began" if frame.step == 0 else f"after update {frame.step} of {run.total}"
     frozen = f", {settings.corruption:.0%} of their pixels frozen" if settings.corruption else ""
-    rivals = rivals_known(world, settings, known)
-    others = ", ".join(f"{one.words} {statistics.fmean(values):.1%}" for one, values in rivals.items())
+    others = ", ".join(f"{one.words} {statistics.fmean(values):.1%}" for one, values in known.found.items())
     beside = f" Without learning: {others}." if others else ""
     return f"{many}{frozen}, {now}: the regression has {frame.content.accuracy:.1%} of the test images right.{beside}"
 
@@ -104,11 +98,10 @@ def sentence(world: World, settings: Settings, known: Known) -> str:
 def quest_met(world: World, settings: Settings, known: Known) -> bool:
     """Whether enough pixels are frozen, and the points on show are ahead of as many that took no learning."""
     alike = [one for one in world.rivals(settings) if one.images_per_class == settings.images_per_class]
-    found = rivals_known(world, settings, known)
-    if settings.corruption < _FROZEN or not all(one in found for one in alike):
+    if settings.corruption < _FROZEN or not all(one in known.found for one in alike):
         return False
-    best = max(statistics.fmean(found[one]) for one in alike)
-    return frame_on_show(world.run(settings), known).content.accuracy - best >= _AHEAD
+    best = max(statistics.fmean(known.found[one]) for one in alike)
+    return known.frame.content.accuracy - best >= _AHEAD
 
 
 KernelLab = Lab(
@@ -131,10 +124,10 @@ KernelLab = Lab(
     },
     choice_words=lambda world: {"kernel": str.upper, "initialisation": lambda name: f"{name} images" if name == "real" else name},
     stops=lambda world: {"ridge": _RIDGES},
-    check=lambda world, settings: world.run(settings).advance(until=1),
+    watched=World.run,
     wanted=wanted,
     opens_with=2,
-    watched=World.run,
+    found=found,
     step_words="update",
     unused=lambda world, settings: (
         *(() if settings.corruption else ("corrupted_by",)),

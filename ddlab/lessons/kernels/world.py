@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ...core import errors
 from ...core.parameters import parameter
 from ...data import ImageData
 from ...evaluation import kernel_predictions
-from ...methods import kip, selection
+from ...explorers.ready import MethodWorld, Watch
+from ...methods import kip
 from ...methods.kernels import KernelSpec
-from ...runs import Keep, Run, Runs, cache
+from ...runs import Keep
 from ...runs.process import Inputs
 
-_FRAMES = 40
 _DRAWS = (0, 1, 2)  # of random real images
 _NATURAL = (1, 10, 100)  # per class
 _MEGABYTES = 64  # of a kernel at once: a lesson has little memory
@@ -45,11 +43,6 @@ class Settings(kip.Config):
     step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
 
     @property
-    def config(self) -> kip.Config:
-        """What the method is given."""
-        return self.part(kip.Config)
-
-    @property
     def spec(self) -> KernelSpec:
         """The kernel, by which everything is judged."""
         return self.part(KernelSpec)
@@ -72,7 +65,7 @@ class Rival:
     images_per_class: int
 
 
-class World:
+class World(MethodWorld):
     """Data, and where the controls start.
 
     Args:
@@ -82,22 +75,18 @@ class World:
         DDLabError: settings that the method or the laboratory refuses.
     """
 
+    method, settings, first, frames = kip, Settings, kip.Config.teaching(), 40
+
     def __init__(
         self, data: ImageData, config: kip.Config | None = None, *, device: torch.device | str = "auto"
     ) -> None:
-        self.data = errors.check_instance("data", data, ImageData, "an ImageData")
-        errors.check_instance("config", config, (kip.Config, type(None)), "a kernel_inducing_points Config or None")
-        self.inputs = Inputs(data=data, device=device)
-        self.start = Settings(**vars(kip.Config.teaching() if config is None else config))
+        super().__init__(data, config, device=device)
         self._asked = data.normalised(split="test")
         self._smallest = int(data.train_labels.bincount(minlength=data.classes).min())
-        self._runs = Runs()
 
-    def run(self, settings: Settings) -> Run:
-        """KIP's run with these settings, as far as it has come; each frame is a `Moment`."""
-        steps = {1, *(round(settings.iterations * part / _FRAMES) for part in range(_FRAMES + 1))}
-        keep = Keep(tuple(sorted(steps)), make=self._moment)
-        return self._runs.get(kip, settings.config, self.inputs, keep)
+    def keep(self, config: kip.Config) -> Keep:
+        """The first update, too; each frame is a `Moment`."""
+        return Keep(tuple(sorted({1, *Keep(self.frames + 1).of(config.iterations)})), self.frame)
 
     def rivals(self, settings: Settings) -> list[Rival]:
         """Points that took no learning: as many centres, as many real images, and far more of these where there are as many."""
@@ -107,15 +96,12 @@ class World:
         natural = [Rival(f"{count * classes:,} real", "random", count) for count in counts]
         return [Rival(f"{own * classes:,} {centres}", "centres", own), *natural]
 
-    def rival(
-        self, one: Rival, spec: KernelSpec, ridge: float, *, watch: Callable[[str, float], None]
-    ) -> tuple[float, ...]:
+    def rival(self, one: Rival, spec: KernelSpec, ridge: float, *, watch: Watch) -> tuple[float, ...]:
         """Test accuracy of the regression on a rival: of three draws where it is drawn."""
         found = []
         for seed in _DRAWS if one.kind == "random" else _DRAWS[:1]:
             watch(f"regression on {one.words}", len(found) / len(_DRAWS))
-            config = selection.Config(kind=one.kind, images_per_class=one.images_per_class, seed=seed)
-            made = cache.run(selection, config, self.inputs)
+            made = self.chosen(one.kind, one.images_per_class, seed)
             labels = kip.centred_labels(made.labels, self.data.classes)
             found.append(self.accuracy(made.images.to(self.inputs.device), labels, spec, ridge))
         return tuple(found)
@@ -126,6 +112,7 @@ class World:
         found = kernel_predictions(images, labels, asked, kernel=spec, ridge=ridge, megabytes=_MEGABYTES)
         return float((found.argmax(1).cpu() == self.data.test_labels).double().mean())
 
-    def _moment(self, config: kip.Config, inputs: Inputs, state: kip.State, trace: Any) -> Moment:
+    def frame(self, config: kip.Config, inputs: Inputs, state: kip.State, trace: Any) -> Moment:
+        """The images, and what the regression on them has right."""
         right = self.accuracy(state.images, state.labels, kip.drawn_kernel(config, state.step), config.ridge)
         return Moment(state.images.to("cpu", copy=True), right)

@@ -9,9 +9,7 @@ Every number of pictures that was visited stays as a point.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import statistics
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,21 +18,21 @@ import torch
 from torch import Tensor
 
 from ... import networks
-from ...core import errors, randomness
+from ...core import randomness
 from ...core.parameters import parameter
 from ...data import ImageData, shapes
 from ...data.aligning import aligned
 from ...distilled import DistilledSet, StoredLabels
-from ...evaluation.students import student_accuracy
 from ...explorers.lab import Known, Lab, Value
 from ...explorers.quest import Quest
-from ...explorers.ready import HEIGHT, frame_on_show
+from ...explorers.ready import HEIGHT, MethodWorld, Watch, visited
 from ...explorers.views import Chart, Row, Strip
 from ...figures import encode_grid, label_matrix
 from ...figures.theme import finish_figure, legend_below, line_style, neutral, series_style, start_figure
-from ...methods import ld, selection
+from ...methods import ld
 from ...methods.distillation import from_images
-from ...runs import Frame, Keep, Run, Runs, cache
+from ...networks import NetworkSpec
+from ...runs import Frame, Run
 from ...runs.process import Inputs
 from ...training import supervised
 
@@ -43,9 +41,7 @@ STRANGER = networks.spec("convnet", width=16, norm="instance")  # takes no part 
 WHO = ("the learner's network", "a ConvNet, no part in it", "labels shuffled")
 MOST = 500  # pictures
 STUDENTS = 2
-_FRAMES, _ROWS, _CELL = 20, 20, 48
-
-Watch = Callable[[str, float], None]
+_ROWS, _CELL = 20, 48
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,13 +57,15 @@ class Settings(ld.Config):
     step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
 
 
-@functools.lru_cache(256)  # every view asks at every drawing
-def config_of(settings: Settings) -> ld.Config:
-    """What the method is given."""
-    return settings.part(ld.Config)
+@dataclass(frozen=True)
+class Moment:
+    """What a frame holds: the labels [n, classes], and the share of errors on real images before the step."""
+
+    labels: Tensor
+    errors: float
 
 
-class World:
+class World(MethodWorld):
     """Data, and where the controls start.
 
     Args:
@@ -78,6 +76,8 @@ class World:
         DDLabError: settings that the method refuses.
     """
 
+    method, settings, first = ld, Settings, ld.Config.teaching()
+
     def __init__(
         self,
         data: ImageData,
@@ -86,106 +86,65 @@ class World:
         pictures: int = 20,
         device: torch.device | str = "auto",
     ) -> None:
-        self.data = errors.check_instance("data", data, ImageData, "an ImageData")
-        first = ld.Config.teaching() if config is None else config
-        errors.check_instance("config", first, ld.Config, "a label_distillation Config or None")
-        self.inputs = Inputs(data=data, device=device)
-        started: dict[str, Any] = vars(first) | {"pictures": pictures}
-        self.start = Settings(**started)
-        self._runs = Runs()
-        self.base = functools.lru_cache(64)(self._base)
+        super().__init__(data, config, device=device)
+        self.start = self.start.replace(pictures=pictures)
+        like = aligned(shapes.load(size=16, train=1000, test=10), data)
+        self._drawn = {"shapes": like, "the data": self.data}
 
-    def _base(self, source: str, pictures: int, seed: int) -> DistilledSet:
+    def base(self, source: str, pictures: int, seed: int) -> DistilledSet:
         """Pictures of a source, the same ones first for every number of them; their class numbers mean nothing."""
         draws = randomness.generator(seed, 0, f"pictures of {source}")
         if source == "noise":
             images = torch.randn((MOST, self.data.channels, *self.data.image_size), generator=draws)[:pictures]
         else:
-            drawn = self.data if source == "the data" else _shapes_like(self.data)
-            rows = torch.randint(len(drawn.train_labels), (MOST,), generator=draws)[:pictures]
-            images = drawn.normalised(rows)
+            drawn = self._drawn[source]
+            images = drawn.normalised(torch.randint(len(drawn.train_labels), (MOST,), generator=draws)[:pictures])
         return from_images(images, torch.arange(pictures) % self.data.classes, self.data)
 
     def run(self, settings: Settings) -> Run:
-        """LD's run with these settings, as far as it has come."""
-        return self.of(config_of(settings), settings.source, settings.pictures)
+        """LD's run on these pictures, as far as it has come."""
+        base = self.base(settings.source, settings.pictures, settings.seed)
+        return self.of(self.config(settings), dataclasses.replace(self.inputs, distilled=base))
 
-    def of(self, config: ld.Config, source: str, pictures: int) -> Run:
-        """The run with this config on these pictures."""
-        inputs = dataclasses.replace(self.inputs, distilled=self.base(source, pictures, config.seed))
-        return self._runs.get(ld, config, inputs, _kept(config.iterations))
+    def frame(self, config: Any, inputs: Inputs, state: ld.State, trace: ld.Trace | None) -> Moment:
+        """What is kept of a step."""
+        return Moment(state.labels, 1.0 if trace is None else float(trace.error_fraction))
 
-    def score(self, config: ld.Config, source: str, pictures: int, who: str, *, watch: Watch) -> float:
-        """Of a finished run: accuracy of one of `WHO`."""
-        made = self.of(config, source, pictures).result()
-        student = ld.student(made, network=STRANGER if who == WHO[1] else config.network)
+    def score(self, settings: Settings, who: str, *, watch: Watch) -> float:
+        """Mean accuracy of one of `WHO`; the run is finished first."""
+        made = self.run(settings).advance().result()
+        student = ld.student(made, network=STRANGER if who == WHO[1] else settings.network)
         if who == WHO[2]:
             logits = made.target("stored").logits
-            order = torch.randperm(len(logits), generator=randomness.generator(config.seed, 0, "shuffled"))
+            order = torch.randperm(len(logits), generator=randomness.generator(settings.seed, 0, "shuffled"))
             made = made.with_targets(StoredLabels(logits[order]))
-        return self.taught(made, student, watch)
+        return self._mean(made, student, watch)
 
-    def rival(self, config: ld.Config, kind: str = "random", *, watch: Watch) -> float:
+    def rival(self, network: NetworkSpec, seed: int, kind: str = "random", *, watch: Watch) -> float:
         """Accuracy of the learner's network on one real image of each class, or on the class means, with their true labels."""
-        chosen = cache.run(selection, selection.Config(kind=kind, images_per_class=1, seed=config.seed), self.inputs)
-        plain: dict[str, Any] = {
-            "crop_pixels": 0,
-            "flip": False,
-            "mixup_alpha": 0.0,
-            "learning_rate": 1e-3,
-            "epochs": 200,
-        }
-        return self.taught(chosen, supervised.Config.teaching(network=config.network, **plain), watch)
+        plain: dict[str, Any] = {"crop_pixels": 0, "flip": False, "mixup_alpha": 0.0, "learning_rate": 1e-3}
+        student = supervised.Config.teaching(network=network, epochs=200, **plain)
+        return self._mean(self.chosen(kind, seed=seed), student, watch)
 
-    def taught(self, made: DistilledSet, student: supervised.Config, watch: Watch) -> float:
-        """Mean accuracy of a few students."""
-        found, inputs = [], Inputs(distilled=made, device=self.inputs.device)
-        for seed in range(STUDENTS):
-            watch("students", seed / STUDENTS)
-            found.append(student_accuracy(student.replace(seed=seed), inputs, self.data))
-        return statistics.fmean(found)
+    def _mean(self, made: DistilledSet, student: supervised.Config, watch: Watch) -> float:
+        return statistics.fmean(self.taught(made, [student.replace(seed=seed) for seed in range(STUDENTS)], watch))
 
 
-@functools.lru_cache(2)
-def _shapes_like(data: ImageData) -> ImageData:
-    return aligned(shapes.load(size=16, train=1000, test=10), data)
-
-
-@dataclass(frozen=True)
-class Shown:
-    """What a frame holds: the labels [n, classes], and the share of errors on real images before the step."""
-
-    labels: Tensor
-    errors: float
-
-
-@functools.lru_cache(64)
-def _kept(iterations: int) -> Keep:
-    def shown(config: Any, inputs: Inputs, state: ld.State, trace: ld.Trace | None) -> Shown:
-        return Shown(state.labels, 1.0 if trace is None else float(trace.error_fraction))
-
-    return Keep(tuple(sorted({round(iterations * part / _FRAMES) for part in range(_FRAMES + 1)})), make=shown)
-
-
-def wanted(world: World, settings: Settings) -> list[Run | Value]:
+def wanted(world: World, settings: Settings, run: Run) -> list[Run | Value]:
     """The labels, what they teach, and what one real image of each class teaches."""
-    config = config_of(settings)
-    return [
-        world.run(settings),
-        *(Value(world.score, config, settings.source, settings.pictures, who) for who in WHO),
-        Value(world.rival, rival_of(config)),
-    ]
+    scores = [Value(world.score, settings, who) for who in WHO]
+    return [run, *scores, Value(world.rival, settings.network, settings.seed)]
 
 
-def rival_of(config: ld.Config) -> ld.Config:
-    """The config of the rival, on which nothing of the labels has a bearing."""
-    return ld.Config.teaching(network=config.network, seed=config.seed)
+def found(world: World, settings: Settings, known: Known) -> tuple[list[dict[int, float]], float | None]:
+    """Of each of `WHO`: pictures -> accuracy, of all visited settings that differ in their number alone; one real image of each class."""
+    scores = [visited(known, world.score, settings, "pictures", who) for who in WHO]
+    return scores, known(known.wanted[-1])
 
 
 def strip_data(world: World, settings: Settings, known: Known) -> tuple:
     """The first ten pictures, and the frame on show."""
-    base = world.base(settings.source, settings.pictures, settings.seed)
-    return world.data, base, frame_on_show(world.run(settings), known)
+    return world.data, known.run.inputs.distilled, known.frame
 
 
 def strip(data: ImageData, base: DistilledSet, frame: Frame) -> tuple[bytes, str]:
@@ -200,7 +159,7 @@ def strip(data: ImageData, base: DistilledSet, frame: Frame) -> tuple[bytes, str
 
 def labels_data(world: World, settings: Settings, known: Known) -> tuple:
     """The frame on show."""
-    return world.data.class_names, frame_on_show(world.run(settings), known)
+    return world.data.class_names, known.frame
 
 
 def labels_map(names: tuple[str, ...], frame: Frame) -> go.Figure:
@@ -210,23 +169,11 @@ def labels_map(names: tuple[str, ...], frame: Frame) -> go.Figure:
     return label_matrix(labels, names, title=title, height=HEIGHT)
 
 
-def visited(world: World, settings: Settings, known: Known, who: str) -> dict[int, float]:
-    """Pictures -> accuracy of one of `WHO`, of all visited settings that differ in their number alone."""
-    asked = (config_of(settings), settings.source, who)
-    found = {(config, source, each, count): score for (config, source, count, each), score in known.every(world.score)}
-    return {
-        count: score
-        for (*rest, count), score in sorted(found.items(), key=lambda item: item[0][-1])
-        if tuple(rest) == asked
-    }
-
-
 def curve_data(world: World, settings: Settings, known: Known) -> tuple:
     """What is known so far, and the network in training."""
-    now = 1 - frame_on_show(world.run(settings), known).content.errors
-    rival = known(Value(world.rival, rival_of(config_of(settings))))
-    found = tuple(tuple(visited(world, settings, known, who).items()) for who in WHO)
-    return settings.source, found, (settings.pictures, now), rival
+    scores, rival = known.found
+    points = tuple(tuple(each.items()) for each in scores)
+    return settings.source, points, (settings.pictures, 1 - known.frame.content.errors), rival
 
 
 def curve(source: str, found: tuple, now: tuple[int, float], rival: float | None) -> go.Figure:
@@ -254,8 +201,8 @@ def curve(source: str, found: tuple, now: tuple[int, float], rival: float | None
 
 def sentence(world: World, settings: Settings, known: Known) -> str:
     """What is seen."""
-    own, other, shuffled = (visited(world, settings, known, who).get(settings.pictures) for who in WHO)
-    run, begun = world.run(settings), f"{settings.pictures} pictures ({settings.source})"
+    own, other, shuffled = (each.get(settings.pictures) for each in known.found[0])
+    run, begun = known.run, f"{settings.pictures} pictures ({settings.source})"
     if own is None or other is None or shuffled is None:
         return f"{begun}: labels learn, step {run.step} of {run.total}." if own is None else f"{begun}: {own:.1%}."
     beside = f"a ConvNet that took no part {other:.1%}; with labels shuffled {shuffled:.1%}"
@@ -264,8 +211,8 @@ def sentence(world: World, settings: Settings, known: Known) -> str:
 
 def quest_met(world: World, settings: Settings, known: Known) -> bool:
     """Whether pictures in which there is no image of the data are ahead of one real image of each class."""
-    score = visited(world, settings, known, WHO[0]).get(settings.pictures)
-    rival = known(Value(world.rival, rival_of(config_of(settings))))
+    (own, *_), rival = known.found
+    score = own.get(settings.pictures)
     return settings.source != "the data" and score is not None and rival is not None and score > rival
 
 
@@ -275,10 +222,10 @@ LabelLab = Lab(
     controls=("pictures", "source", "solver"),
     more=("iterations", "seed"),
     labels={"source": "pictures of", "solver": "gradient by"},
-    check=lambda world, settings: world.run(settings).begin(),
     watched=World.run,
     wanted=wanted,
     opens_with=2,
+    found=found,
     job_words=lambda world, run: f"labels of {len(run.inputs.distilled)} pictures learn",
     views=[Strip(strip_data, strip), Row(Chart(labels_data, labels_map), Chart(curve_data, curve))],
     sentence=sentence,

@@ -91,12 +91,12 @@ def check_carry(answer: Any) -> tuple[bool, str]:
         return False, f"That trains for {work:,} steps (iterations x networks x epochs); {_WORK:,} may be spent."
     world = World(data.load("digits"))
     try:
-        world.of(answer).advance()
+        made = world.of(answer).advance().result()
     except DDLabError as problem:
         return False, f"No images are left: {problem}"
     silent: Any = lambda words, share: None  # noqa: E731
-    others = statistics.fmean(world.scores(answer, watch=silent)[1:])
-    rival = world.rival(answer, watch=silent)
+    others = statistics.fmean(world.students(made, answer.seed, silent)[1:])
+    rival = world.rival(answer.network, answer.epochs, answer.seed, watch=silent)
     said = f"Measured: {others:.1%} from five other starts; class means reach {rival:.1%} in as many steps."
     if others < rival + _AHEAD:
         return (

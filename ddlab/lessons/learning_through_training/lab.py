@@ -8,37 +8,31 @@ Every number of steps that was visited stays as a point, so that the curve grows
 
 from __future__ import annotations
 
-import dataclasses
-import functools
 import statistics
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import plotly.graph_objects as go
 import torch
 
 from ... import networks
-from ...core import errors
 from ...core.parameters import narrowed, parameter, with_default
-from ...data import ImageData
-from ...distilled import DistilledSet, OrderedSteps
-from ...evaluation.students import student_accuracy
+from ...distilled import DistilledSet
 from ...explorers.lab import Known, Lab, Value
 from ...explorers.quest import Quest
-from ...explorers.ready import HEIGHT, frame_on_show, learned_images
+from ...explorers.ready import HEIGHT, MethodWorld, Watch, in_steps, learned_images, visited
 from ...explorers.views import Chart, Row, Strip
 from ...figures import bars
 from ...figures.theme import finish_figure, legend_below, line_style, neutral, series_style, start_figure
-from ...methods import dd, selection
-from ...runs import Keep, Run, Runs, cache
-from ...runs.process import Inputs
+from ...methods import dd
+from ...networks import NetworkSpec
+from ...runs import Run
 from ...training import ordered
 
 NETWORKS = {"perceptron": networks.spec("mlp"), "ConvNet": networks.spec("convnet", width=16, norm="instance")}
 RATES = (0.05, 0.1, 0.2, 0.5, 1.0)  # the rival's: it takes the best of them
 AHEAD = 0.15  # of accuracy: what the quest asks for
 OTHERS = 5  # starts beside the own one
-_FRAMES = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,19 +51,7 @@ class Settings(dd.Config):
     step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
 
 
-@functools.lru_cache(256)  # every view asks at every drawing
-def config_of(settings: Settings) -> dd.Config:
-    """What the method is given; a ConvNet in the place of another network takes fewer updates and, where N is large, smaller rates."""
-    config, network = settings.part(dd.Config), NETWORKS.get(settings.learner, settings.network)
-    if network == config.network:
-        return config
-    if settings.learner == "ConvNet":
-        rate = config.initial_rate / (5 if config.epochs > 5 else 1)
-        config = config.replace(iterations=max(config.iterations * 3 // 5, 1), initial_rate=rate)
-    return config.replace(network=network)
-
-
-class World:
+class World(MethodWorld):
     """Data, and where the controls start.
 
     Args:
@@ -79,75 +61,62 @@ class World:
         DDLabError: settings that the method refuses.
     """
 
-    def __init__(
-        self, data: ImageData, config: dd.Config | None = None, *, device: torch.device | str = "auto"
-    ) -> None:
-        self.data = errors.check_instance("data", data, ImageData, "an ImageData")
-        first = dd.Config.teaching(epochs=1) if config is None else config
-        errors.check_instance("config", first, dd.Config, "a dataset_distillation Config or None")
-        self.inputs = Inputs(data=data, device=device)
-        learner = next((name for name, spec in NETWORKS.items() if spec == first.network), first.network.title)
+    method, settings, first = dd, Settings, dd.Config.teaching(epochs=1)
+
+    def started(self, config: dd.Config) -> Settings:
+        """With the network that is given as the learner."""
+        learner = next((name for name, spec in NETWORKS.items() if spec == config.network), config.network.title)
         learners = tuple(dict.fromkeys((learner, *NETWORKS)))
-        self.start = narrowed(Settings, learner=learners)(**vars(first), learner=learner)
-        self._runs = Runs()
+        return narrowed(Settings, learner=learners)(**vars(config), learner=learner)
 
-    def run(self, settings: Settings) -> Run:
-        """DD's run with these settings, as far as it has come."""
-        return self.of(config_of(settings))
+    def config(self, settings: Settings) -> dd.Config:
+        """A ConvNet in the place of another network takes fewer updates and, where N is large, smaller rates."""
+        config, network = super().config(settings), NETWORKS.get(settings.learner, settings.network)
+        if network == config.network:
+            return config
+        if settings.learner == "ConvNet":
+            rate = config.initial_rate / (5 if config.epochs > 5 else 1)
+            config = config.replace(iterations=max(config.iterations * 3 // 5, 1), initial_rate=rate)
+        return config.replace(network=network)
 
-    def of(self, config: dd.Config) -> Run:
-        """The run with this config."""
-        return self._runs.get(dd, config, self.inputs, _kept(config.iterations))
+    def scores(self, settings: Settings, *, watch: Watch) -> tuple[float, ...]:
+        """Test accuracy after the N steps, from the start of the run's seed and then from others; the run is finished first."""
+        return self.students(self.run(settings).advance().result(), settings.seed, watch)
 
-    def scores(self, config: dd.Config, *, watch: Callable[[str, float], None]) -> tuple[float, ...]:
-        """Test accuracy after the N steps, from the start of the run's seed and then from others; of a finished run."""
-        return self._taught(dd.finish(config, self.inputs, self.of(config).state()), config, watch)
-
-    def rival(self, config: dd.Config, *, watch: Callable[[str, float], None]) -> float:
-        """The best that class means do in as many steps at one rate of `RATES`, mean over the other starts; nothing is learned."""
-        means = cache.run(selection, selection.Config(kind="centres", images_per_class=1), self.inputs)
-        told = means.provenance | {
-            "network": config.network.for_data(self.data).to_dict(),
-            "initial_weights": "pytorch",
-        }
-        found = []
+    def rival(self, network: NetworkSpec, steps: int, seed: int = 0, *, watch: Watch) -> float:
+        """The best that class means do in as many steps at one rate of `RATES`, mean over other starts; nothing is learned."""
+        means, found = self.chosen("centres"), []
         for rate in RATES:
-            steps = OrderedSteps(torch.full((config.epochs, 1), rate))
-            made = dataclasses.replace(means.with_targets(steps), provenance=told)
-            found.append(statistics.fmean(self._taught(made, config, watch)[1:]))
+            made = in_steps(means, network.for_data(self.data), torch.full((steps, 1), rate))
+            found.append(statistics.fmean(self.students(made, seed, watch)[1:]))
         return max(found)
 
-    def _taught(self, made: DistilledSet, config: dd.Config, watch: Callable[[str, float], None]) -> tuple[float, ...]:
-        found, inputs = [], Inputs(distilled=made, device=self.inputs.device)
-        for number, seed in enumerate(range(config.seed, config.seed + OTHERS + 1)):
-            watch("students", number / (OTHERS + 1))
-            found.append(student_accuracy(ordered.Config.made_for(made, seed=seed), inputs, self.data))
-        return tuple(found)
+    def students(self, made: DistilledSet, seed: int, watch: Watch) -> tuple[float, ...]:
+        """Test accuracy from the start of a seed, and from others."""
+        seeds = range(seed, seed + OTHERS + 1)
+        return self.taught(made, [ordered.Config.made_for(made, seed=each) for each in seeds], watch)
 
 
-@functools.lru_cache(64)
-def _kept(iterations: int) -> Keep:
-    return Keep(tuple(sorted({round(iterations * part / _FRAMES) for part in range(_FRAMES + 1)})))
-
-
-def wanted(world: World, settings: Settings) -> list[Run | Value]:
+def wanted(world: World, settings: Settings, run: Run) -> list[Run | Value]:
     """The images, what they teach, and what class means teach in as many steps."""
-    config = config_of(settings)
-    return [
-        world.run(settings),
-        Value(world.scores, config),
-        Value(world.rival, config.replace(starts="fixed", seed=0)),
-    ]
+    return [run, Value(world.scores, settings), Value(world.rival, run.config.network, settings.epochs)]
+
+
+def found(world: World, settings: Settings, known: Known) -> tuple[dict[int, Any], dict[int, float]]:
+    """N -> (own start, other starts ...), of all visited settings that differ in N alone; N -> class means."""
+    network = known.wanted[-1].arguments[0]
+    rivals = {steps: value for (own, steps), value in known.every(world.rival) if own == network}
+    return visited(known, world.scores, settings, "epochs"), dict(sorted(rivals.items()))
 
 
 def strip_data(world: World, settings: Settings, known: Known) -> tuple:
     """The frame on show."""
-    return world.data, frame_on_show(world.run(settings), known), 1
+    return world.data, known.frame, 1
 
 
 def rates_data(world: World, settings: Settings, known: Known) -> tuple | None:
     """The rates of the finished run."""
-    run = world.run(settings)
+    run = known.run
     return tuple(dd.learned_rates(run.state().learned["raw_rates"]).flatten().tolist()) if run.complete else None
 
 
@@ -159,22 +128,10 @@ def rates_chart(*rates: float) -> go.Figure:
     )
 
 
-def visited(world: World, settings: Settings, known: Known) -> dict[int, tuple[float, ...]]:
-    """N -> (own start, other starts ...), of all visited runs that differ in N alone."""
-    found = {config: scores for (config,), scores in known.every(world.scores)}
-    asked = {steps: config_of(settings.replace(epochs=steps, step=None)) for steps in range(1, 11)}
-    return {steps: found[config] for steps, config in asked.items() if config in found}
-
-
 def curve_data(world: World, settings: Settings, known: Known) -> tuple | None:
     """What is known so far; what was shown stays until the first is."""
-    found = visited(world, settings, known)
-    rivals = {
-        config.epochs: value
-        for (config,), value in known.every(world.rival)
-        if config.network == config_of(settings).network
-    }
-    return (settings.learner, settings.starts, tuple(found.items()), tuple(sorted(rivals.items()))) if found else None
+    scores, rivals = known.found
+    return (settings.learner, settings.starts, tuple(scores.items()), tuple(rivals.items())) if scores else None
 
 
 def curve(learner: str, starts: str, found: tuple, rivals: tuple) -> go.Figure:
@@ -206,11 +163,10 @@ def curve(learner: str, starts: str, found: tuple, rivals: tuple) -> go.Figure:
 
 def sentence(world: World, settings: Settings, known: Known) -> str:
     """What is seen."""
-    scores, run = visited(world, settings, known).get(settings.epochs), world.run(settings)
+    scores, rival = (each.get(settings.epochs) for each in known.found)
     begun = f"Ten images, {settings.epochs} step{'s' * (settings.epochs > 1)} of a {settings.learner}"
     if scores is None:
-        return f"{begun}: learning, update {run.step} of {run.total}."
-    rival = known(Value(world.rival, config_of(settings).replace(starts="fixed", seed=0)))
+        return f"{begun}: learning, update {known.run.step} of {known.run.total}."
     beside = "" if rival is None else f" Class means, which learn nothing, reach {rival:.1%}."
     return (
         f"{begun}: {scores[0]:.1%} from start {settings.seed}, {statistics.fmean(scores[1:]):.1%} from others.{beside}"
@@ -219,9 +175,8 @@ def sentence(world: World, settings: Settings, known: Known) -> str:
 
 def quest_met(world: World, settings: Settings, known: Known) -> bool:
     """Whether the images are ahead of class means from starts that they have not met."""
-    scores = visited(world, settings, known).get(settings.epochs)
-    rival = known(Value(world.rival, config_of(settings).replace(starts="fixed", seed=0)))
-    return None not in (scores, rival) and statistics.fmean(scores[1:]) >= rival + AHEAD  # type: ignore[index, operator]
+    scores, rival = (each.get(settings.epochs) for each in known.found)
+    return scores is not None and rival is not None and statistics.fmean(scores[1:]) >= rival + AHEAD
 
 
 StepsLab = Lab(
@@ -230,10 +185,10 @@ StepsLab = Lab(
     controls=("epochs", "learner", "starts"),
     more=("networks", "iterations", "learning_rate", "initial_rate", "seed"),
     labels={"epochs": "steps N", "networks": "starts an update", "iterations": "updates", "initial_rate": "first rate"},
-    check=lambda world, settings: world.run(settings).begin(),
     watched=World.run,
     wanted=wanted,
     opens_with=3,
+    found=found,
     step_words="update",
     unused=lambda world, settings: () if settings.starts == "random" else ("networks",),
     job_words=lambda world, run: f"learning for N = {run.config.epochs}",

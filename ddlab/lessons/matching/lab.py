@@ -13,10 +13,10 @@ import plotly.graph_objects as go
 
 from ...explorers.lab import Compute, Known, Lab, Value
 from ...explorers.quest import Quest
-from ...explorers.ready import HEIGHT, frame_on_show, learned_images, run_curve
+from ...explorers.ready import HEIGHT, learned_images, run_curve
 from ...explorers.views import Chart, Row, Strip, step_on_show
 from ...figures import comparison
-from ...runs import Frame, Run
+from ...runs import Run
 from .world import LEARNED, REAL, Settings, World
 
 _LEAST = 1e-12  # distance that is drawn
@@ -29,15 +29,17 @@ _AHEAD = 0.01  # of accuracy: what the quest asks for
 
 def strip_data(world: World, settings: Settings, known: Known) -> tuple:
     """The frame on show."""
-    return world.data, frame_on_show(world.run(settings), known), min(settings.images_per_class, _ROWS)
+    return world.data, known.frame, min(settings.images_per_class, _ROWS)
 
 
 # -- the distance
 
 
-def distance_data(world: World, settings: Settings, known: Known) -> tuple:
+def distance_data(world: World, settings: Settings, known: Known) -> tuple | None:
     """The distance at the steps that were kept, so far."""
-    frames = world.run(settings).frames[1:]
+    frames = known.frames[1:]
+    if not frames:
+        return None
     return settings.iterations, tuple((frame.step, float(frame.content.numbers["distance"].value)) for frame in frames)
 
 
@@ -47,51 +49,43 @@ def distance_curve(iterations: int, points: tuple[tuple[int, float], ...]) -> go
         "distance of the mean features", points, total=iterations, log_y=True,
         title="Distance, each time in a fresh network", y_label="squared distance, sum over classes",
     )  # fmt: skip
-    values = [value for _, value in points]  # the check has made one update
-    low, high = (
-        math.log10(min(values) / 2),
-        math.log10(2 * max(values)),
-    )  # of one point plotly would write too many numbers
-    return figure.update_yaxes(dtick="D2", range=[low, high])
+    values = [value for _, value in points]
+    ends = math.log10(min(values) / 2), math.log10(2 * max(values))  # of one point plotly would write too many numbers
+    return figure.update_yaxes(dtick="D2", range=ends)
 
 
 # -- students
 
 
-def real_students(world: World, settings: Settings) -> list[Value]:
-    """One student on each kind of real images: what the others are seen against."""
-    return [Value(world.real, kind, settings.images_per_class, world.seeds[0]) for kind in REAL]
+def wanted(world: World, settings: Settings, run: Run) -> list[Run | Value]:
+    """What the means say, and one student on each kind of real images: what the others are seen against."""
+    first = [Value(world.real, kind, settings.images_per_class, world.seeds[0]) for kind in REAL]
+    return [Value(world.apart, run), *first]
 
 
-def student(world: World, settings: Settings, kind: str, seed: int, frame: Frame) -> Value:
-    """One student: on the images of a frame, or on as many real ones."""
-    if kind == LEARNED:
-        return Value(world.learned, world.run(settings), frame, seed)
-    return Value(world.real, kind, settings.images_per_class, seed)
+def asked(world: World, settings: Settings, known: Known) -> dict[str, list[Value]]:
+    """Students on the frame on show and on real images, one for each seed."""
+    learned = [Value(world.learned, known.run, known.frame, seed) for seed in world.seeds]
+    real = {kind: [Value(world.real, kind, settings.images_per_class, seed) for seed in world.seeds] for kind in REAL}
+    return {LEARNED: learned} | real
 
 
 def students(world: World, settings: Settings, known: Known) -> list[Run | Value]:
-    """Students on the frame on show and on real images, seed by seed."""
-    frame = frame_on_show(world.run(settings), known)
-    return [student(world, settings, kind, seed, frame) for seed in world.seeds for kind in (LEARNED, *REAL)]
+    """All of them, seed by seed."""
+    return [value for seed in zip(*asked(world, settings, known).values(), strict=True) for value in seed]
 
 
-def accuracies(world: World, settings: Settings, known: Known) -> dict[str, tuple[float, ...]]:
+def found(world: World, settings: Settings, known: Known) -> dict[str, tuple[float, ...]]:
     """What is known of students: on the frame on show, and on as many real images."""
-    frame = frame_on_show(world.run(settings), known)
-    found = {
-        kind: [known(student(world, settings, kind, seed, frame)) for seed in world.seeds] for kind in (LEARNED, *REAL)
-    }
-    return {kind: tuple(value for value in values if value is not None) for kind, values in found.items()}
+    every = {kind: map(known, values) for kind, values in asked(world, settings, known).items()}
+    return {kind: tuple(value for value in values if value is not None) for kind, values in every.items()}
 
 
 def score_data(world: World, settings: Settings, known: Known) -> tuple | None:
     """The step on show, and the accuracies known so far; what was shown stays until the first is."""
-    found = accuracies(world, settings, known)
-    if not any(found.values()):
+    if not any(known.found.values()):
         return None
-    step = frame_on_show(world.run(settings), known).step
-    return settings.images_per_class, step, world.data.classes, tuple(found.items())
+    return settings.images_per_class, known.frame.step, world.data.classes, tuple(known.found.items())
 
 
 def scores(
@@ -114,13 +108,13 @@ def scores(
 
 def sentence(world: World, settings: Settings, known: Known) -> str:
     """What is seen at a step."""
-    run, frame = world.run(settings), frame_on_show(world.run(settings), known)
+    run, frame = known.run, known.frame
     count, classes = settings.images_per_class, world.data.classes
     begun = "random real images" if settings.initialisation == "real" else "noise"
     many = f"{count} {'image' if count == 1 else 'images'} of each of {classes} classes"
     now = "as they began" if frame.step == 0 else f"after update {frame.step} of {run.total}"
-    found = {kind: statistics.fmean(values) for kind, values in accuracies(world, settings, known).items() if values}
-    said = ", ".join(f"from {REAL.get(kind, 'these')} {value:.1%}" for kind, value in found.items())
+    means = {kind: statistics.fmean(values) for kind, values in known.found.items() if values}
+    said = ", ".join(f"from {REAL.get(kind, 'these')} {value:.1%}" for kind, value in means.items())
     taught = f" Students learn {said}." if said else " Train students says what they teach."
     left = "" if run.complete or known.doing(run) else " Press Learn."
     return f"{many}, begun as {begun}, {now}.{taught}{left}"
@@ -128,10 +122,9 @@ def sentence(world: World, settings: Settings, known: Known) -> str:
 
 def quest_met(world: World, settings: Settings, known: Known) -> bool:
     """Whether students of every seed are there, and those on the frame on show are ahead of those on any real images."""
-    found = accuracies(world, settings, known)
-    if min(map(len, found.values())) < len(world.seeds):
+    if min(map(len, known.found.values())) < len(world.seeds):
         return False
-    means = {kind: statistics.fmean(values) for kind, values in found.items()}
+    means = {kind: statistics.fmean(values) for kind, values in known.found.items()}
     return means.pop(LEARNED) - max(means.values()) >= _AHEAD
 
 
@@ -146,17 +139,15 @@ MatchingLab = Lab(
         "iterations": "updates",
         "batch_size": "real batch",
     },
-    check=World.check,
-    wanted=real_students,
-    opens_with=3,
     watched=World.run,
+    wanted=wanted,
+    opens_with=4,
+    found=found,
     step_words="update",
     unused=lambda world, settings: () if settings.strategy else ("views",),
     job_words=lambda world, run: f"learning {run.config.images_per_class} per class",
     buttons=[
-        Compute(
-            "Learn", lambda world, settings, known: [world.run(settings)], hint="Let the images descend", stays=True
-        ),
+        Compute("Learn", lambda world, settings, known: [known.run], hint="Let the images descend", stays=True),
         Compute(
             "Train students",
             students,

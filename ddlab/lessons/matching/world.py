@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,18 +11,15 @@ from ... import networks
 from ...core import errors
 from ...core.parameters import parameter, with_default
 from ...data import ImageData
-from ...distilled import DistilledSet
-from ...evaluation.students import student_accuracy
-from ...methods import dm, selection
+from ...explorers.ready import MethodWorld, Watch
+from ...methods import dm
 from ...methods.distillation import from_images
-from ...runs import Frame, Keep, Run, Runs, cache
-from ...runs.process import Inputs
+from ...runs import Frame, Keep, Run
 from ...training import supervised
 
 LEARNED = "learned"
 REAL = {"random": "random real images", "k_means": "typical real images", "centres": "k-means centres"}
 """Kind of selection -> what a reader sees it called; with one image per class the centre is the class mean."""
-_FRAMES = 40
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,11 +29,6 @@ class Settings(dm.Config):
     iterations: int = with_default(dm.Config, "iterations", 50, source="teaching; the paper has 20,000")
     step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
 
-    @property
-    def config(self) -> dm.Config:
-        """What the method is given."""
-        return self.part(dm.Config)
-
 
 def student_config(data: ImageData, **changes: Any) -> supervised.Config:
     """How students learn in this lesson: class numbers, single views, a ConvNet with instance norm of width 32."""
@@ -46,7 +36,7 @@ def student_config(data: ImageData, **changes: Any) -> supervised.Config:
     return supervised.Config.for_data(data, **{"network": network, "mixup_alpha": 0.0} | changes)
 
 
-class World:
+class World(MethodWorld):
     """Data, and where the controls start.
 
     Args:
@@ -58,6 +48,8 @@ class World:
         DDLabError: settings that the method refuses.
     """
 
+    method, settings, first, frames = dm, Settings, dm.Config.teaching(), 40
+
     def __init__(
         self,
         data: ImageData,
@@ -67,46 +59,25 @@ class World:
         seeds: int = 3,
         device: torch.device | str = "auto",
     ) -> None:
-        self.data = errors.check_instance("data", data, ImageData, "an ImageData")
-        errors.check_instance("config", config, (dm.Config, type(None)), "a distribution_matching Config or None")
+        super().__init__(data, config, device=device)
         errors.check_instance("student", student, (supervised.Config, type(None)), "a training Config or None")
-        self.inputs = Inputs(data=data, device=device)
         self.seeds = range(errors.check_integer("seeds", seeds, 1, 20))
         self.learning = student_config(data) if student is None else student
-        first = dm.Config.teaching() if config is None else config
-        self.start = Settings(**vars(first))
-        self._runs = Runs()
 
-    def run(self, settings: Settings) -> Run:
-        """DM's run with these settings, as far as it has come."""
-        return self._runs.get(dm, settings.config, self.inputs, _kept(settings.iterations))
+    def keep(self, config: dm.Config) -> Keep:
+        """The first two updates, too."""
+        return Keep(tuple(sorted({1, 2, *Keep(self.frames + 1).of(config.iterations)})))
 
-    def check(self, settings: Settings) -> None:
-        """Make the images and update them, which refuses what the method refuses, and says how far apart the means are.
+    def apart(self, run: Run, *, watch: Watch) -> None:
+        """Two updates, which say how far apart the means are: of a single one momentum changes nothing."""
+        run.advance(until=2)
 
-        Twice: of a single update momentum changes nothing.
-        """
-        self.run(settings).advance(until=min(2, settings.iterations))
-
-    def learned(self, run: Run, frame: Frame, seed: int, *, watch: Callable[[str, float], None]) -> float:
+    def learned(self, run: Run, frame: Frame, seed: int, *, watch: Watch) -> float:
         """Test accuracy of a student on the images of a frame."""
         made = from_images(frame.content.images, frame.content.labels, self.data)
-        return self._taught(made, seed, f"a student on the images after update {frame.step}", watch)
+        return self.taught(made, [self.learning.replace(seed=seed)], watch)[0]
 
-    def real(self, kind: str, images_per_class: int, seed: int, *, watch: Callable[[str, float], None]) -> float:
+    def real(self, kind: str, images_per_class: int, seed: int, *, watch: Watch) -> float:
         """The same for as many real images by a rule of `selection`, or what it makes of them."""
-        config = selection.Config(kind=kind, images_per_class=images_per_class, seed=seed)
-        made = cache.run(selection, config, self.inputs)
-        return self._taught(made, seed, f"a student on {REAL[kind]}", watch)
-
-    def _taught(self, made: DistilledSet, seed: int, words: str, watch: Callable[[str, float], None]) -> float:
-        inputs = Inputs(distilled=made, device=self.inputs.device)
-        on_step = lambda step: watch(words, step.index / step.total)  # noqa: E731
-        return student_accuracy(self.learning.replace(seed=seed), inputs, self.data, on_step=on_step)
-
-
-@functools.lru_cache(64)  # every view asks at every drawing
-def _kept(iterations: int) -> Keep:
-    return Keep(
-        tuple(sorted({1, min(2, iterations), *(round(iterations * part / _FRAMES) for part in range(_FRAMES + 1))}))
-    )
+        made = self.chosen(kind, images_per_class, seed)
+        return self.taught(made, [self.learning.replace(seed=seed)], watch)[0]

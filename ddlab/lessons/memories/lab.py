@@ -16,7 +16,7 @@ from ...data import ImageData
 from ...evaluation.incremental import Matrix
 from ...explorers.lab import Compute, Known, Lab, Value
 from ...explorers.quest import Quest
-from ...explorers.ready import HEIGHT, frame_on_show
+from ...explorers.ready import HEIGHT, visited
 from ...explorers.views import Chart, Row, Strip, Tabs
 from ...figures import cell_table, encode_grid
 from ...figures.theme import (
@@ -29,9 +29,10 @@ from ...figures.theme import (
     series_style,
     start_figure,
 )
+from ...methods import mnemonics
 from ...runs import Run
 from ...training.phases import class_ends, class_order
-from .world import CENTRES, LEARNED, LEARNING, MATCHED, MEMORIES, NONE, Moment, Settings, World, config_of, matrix
+from .world import CENTRES, LEARNED, LEARNING, MATCHED, MEMORIES, NONE, Moment, Settings, World, matrix
 
 PARTS = {"model": "training", "exemplars": "exemplars learn", "tuning": "fine-tuning"}
 RIVAL = CENTRES  # with one exemplar, the mean of a class
@@ -39,29 +40,23 @@ _GREY, _CELL = 128, 32
 _DASHED = {"color": neutral("quiet"), "dash": "dash", "width": 1.5}
 
 
-def tasks_of(world: World, settings: Settings) -> tuple[tuple[str, ...], ...]:
+def tasks_of(world: World, config: mnemonics.Config) -> tuple[tuple[str, ...], ...]:
     """The names of the classes of each phase."""
-    names = [world.data.class_names[label] for label in class_order(world.data.classes, settings.order_seed)]
-    ends = class_ends(config_of(settings), len(names))
+    names = [world.data.class_names[label] for label in class_order(world.data.classes, config.order_seed)]
+    ends = class_ends(config, len(names))
     return tuple(tuple(names[start:end]) for start, end in zip([0, *ends], ends, strict=False))
 
 
-def now_of(world: World, settings: Settings, known: Known) -> Moment:
-    """The moment on show."""
-    return frame_on_show(world.run(settings), known).content
-
-
-def so_far(world: World, settings: Settings, known: Known) -> Matrix:
-    """The phases that have ended at the moment on show."""
-    run, ends = world.run(settings), world.ends(settings.memory, config_of(settings))
-    step = frame_on_show(run, known).step
-    return matrix(run, [end for end in ends if end <= step])
+def found(world: World, settings: Settings, known: Known) -> tuple[tuple[tuple[str, ...], ...], Moment, Matrix]:
+    """Tasks, the moment on show, and the phases that had ended by then."""
+    ends = [end for end in world.ends(known.run.config) if end <= known.frame.step]
+    return tasks_of(world, known.run.config), known.frame.content, matrix(known.run, ends)
 
 
 def strip_data(world: World, settings: Settings, known: Known) -> tuple:
     """The exemplars on show."""
     order = tuple(class_order(world.data.classes, settings.order_seed))
-    return world.data, now_of(world, settings, known), order
+    return world.data, known.frame.content, order
 
 
 def strip(data: ImageData, now: Moment, order: tuple[int, ...]) -> tuple[bytes, str]:
@@ -77,8 +72,8 @@ def strip(data: ImageData, now: Moment, order: tuple[int, ...]) -> tuple[bytes, 
 
 
 def bars_data(world: World, settings: Settings, known: Known) -> tuple:
-    """Tasks, the moment on show, and what was known at the end of each phase."""
-    return tasks_of(world, settings), now_of(world, settings, known), so_far(world, settings, known)
+    """What is found."""
+    return known.found
 
 
 def of_tasks(tasks: tuple[tuple[str, ...], ...], accuracies: tuple[float, ...]) -> list[float]:
@@ -112,7 +107,8 @@ def bars(tasks: tuple[tuple[str, ...], ...], now: Moment, before: Matrix) -> go.
 
 def matrix_data(world: World, settings: Settings, known: Known) -> tuple:
     """Tasks, and what was known at the end of each phase."""
-    return tasks_of(world, settings), so_far(world, settings, known)
+    tasks, _, rows = known.found
+    return tasks, rows
 
 
 def cells(tasks: tuple[tuple[str, ...], ...], rows: Matrix) -> go.Figure:
@@ -127,13 +123,12 @@ def cells(tasks: tuple[tuple[str, ...], ...], rows: Matrix) -> go.Figure:
 
 def ends_data(world: World, settings: Settings, known: Known) -> tuple:
     """Memory -> exemplars of a class -> accuracy at the end, of all that was visited and differs in these alone; and the one on show."""
-    every, found = dict(known.every(world.remembered)), dict[str, tuple]()
-    counts = sorted({config.images_per_class for _, config in every} | {settings.images_per_class})
+    points = dict[str, tuple]()
     for memory in world.memories:
-        asked = [(m, config_of(settings.replace(memory=memory, images_per_class=m))) for m in counts]
-        points = tuple((m, float(np.mean(every[memory, own][-1]))) for m, own in asked if (memory, own) in every)
-        found |= {memory: points} if points else {}
-    return tuple(found.items()), settings.images_per_class, float(np.mean(now_of(world, settings, known).accuracies))
+        config = world.config(settings.replace(memory=memory))
+        every = visited(known, world.remembered, config, "images_per_class", memory)
+        points |= {memory: tuple((m, float(np.mean(rows[-1]))) for m, rows in every.items())} if every else {}
+    return tuple(points.items()), settings.images_per_class, float(np.mean(known.frame.content.accuracies))
 
 
 def ends(found: tuple, count: int, now: float) -> go.Figure:
@@ -156,20 +151,25 @@ def ends(found: tuple, count: int, now: float) -> go.Figure:
     return finish_figure(legend_below(figure), alt=f"Accuracy at the end: {'; '.join(said) or 'not there yet'}.")
 
 
-def wanted(world: World, settings: Settings) -> list[Run | Value]:
+def wanted(world: World, settings: Settings, run: Run) -> list[Run | Value]:
     """The run, and what is left at its end."""
-    return [world.run(settings), Value(world.remembered, settings.memory, config_of(settings))]
+    return [run, Value(world.remembered, run.config, settings.memory)]
+
+
+def with_memory(world: World, settings: Settings, memory: str) -> Value:
+    """What is left at the end with another memory, of as many exemplars."""
+    return Value(world.remembered, world.config(settings.replace(memory=memory)), memory)
 
 
 def all_memories(world: World, settings: Settings, known: Known) -> list[Value]:
-    """What is left with each memory, at as many exemplars; the one that takes long comes last."""
+    """What is left with each memory; the one that takes long comes last."""
     usable = (each for each in world.memories if each != MATCHED or settings.images_per_class in world.matched)
-    return [Value(world.remembered, each, config_of(settings.replace(memory=each))) for each in usable]
+    return [with_memory(world, settings, each) for each in usable]
 
 
 def sentence(world: World, settings: Settings, known: Known) -> str:
     """What is seen."""
-    now, tasks = now_of(world, settings, known), tasks_of(world, settings)
+    tasks, now, _ = known.found
     heights = of_tasks(tasks, now.accuracies)
     kept = f"{settings.images_per_class} of each class ({settings.memory})" if settings.memory != NONE else "nothing"
     begun = (
@@ -182,10 +182,7 @@ def quest_met(world: World, settings: Settings, known: Known) -> bool:
     """Whether one exemplar of a class keeps more than its mean does, with the same seed."""
     if settings.images_per_class > 1:
         return False
-    mine, rival = (
-        known(Value(world.remembered, memory, config_of(settings.replace(memory=memory))))
-        for memory in (settings.memory, RIVAL)
-    )
+    mine, rival = (known(with_memory(world, settings, memory)) for memory in (settings.memory, RIVAL))
     return None not in (mine, rival) and np.mean(mine[-1]) > np.mean(rival[-1])
 
 
@@ -200,10 +197,10 @@ DECLARED = {
     "more": (*LEARNING, "seed"),
     "labels": {"memory": "keep", "images_per_class": "exemplars of a class", "distillation": "distillation loss"},
     "stops": lambda world: {"images_per_class": (1, 5)},
-    "check": lambda world, settings: world.run(settings).begin(),
     "watched": World.run,
     "wanted": wanted,
     "opens_with": 2,
+    "found": found,
     "step_label": step_label,
     "unused": lambda world, settings: (
         (() if settings.memory == LEARNED else LEARNING) + (("images_per_class",) if settings.memory == NONE else ())

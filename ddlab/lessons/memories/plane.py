@@ -24,8 +24,8 @@ from ...explorers.views import Chart, Row
 from ...figures.theme import faint, finish_figure, neutral, series_style, start_figure
 from ...methods import mnemonics
 from ...training.phases import class_ends, logits_of
-from .lab import DECLARED, bars, bars_data, now_of
-from .world import Moment, Settings, World, config_of
+from .lab import DECLARED, bars, bars_data
+from .world import Moment, Settings, World
 
 CLASSES = "ABCDEF"
 ENOUGH = 0.85  # of all points; an unlimited memory ends at .88
@@ -61,7 +61,7 @@ class PlaneWorld(World):
 
 def plane_data(world: World, settings: Settings, known: Known) -> tuple:
     """The points, the moment on show, and its settings."""
-    return world, config_of(settings), now_of(world, settings, known)
+    return world, known.run.config, known.frame.content
 
 
 def points_of(images: Tensor, data: ImageData) -> np.ndarray:
@@ -104,7 +104,7 @@ def plane(world: World, config: mnemonics.Config, now: Moment) -> go.Figure:
 
 def quest_met(world: World, settings: Settings, known: Known) -> bool:
     """Whether all classes are kept."""
-    now = now_of(world, settings, known)
+    now = known.frame.content
     return len(now.accuracies) == len(CLASSES) and sum(now.accuracies) / len(CLASSES) >= ENOUGH
 
 

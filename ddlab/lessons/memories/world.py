@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,17 +14,17 @@ from ...core.parameters import narrowed, parameter
 from ...data import ImageData
 from ...distilled import DistilledSet
 from ...evaluation.incremental import Matrix, class_accuracies
-from ...methods import mnemonics, selection
-from ...runs import Keep, Run, Runs
+from ...explorers.ready import MethodWorld, Watch
+from ...methods import mnemonics
+from ...runs import Keep, Run
 from ...runs.process import Inputs, require_data
 from ...training.phases import class_ends
 
 NONE, HERDING, CENTRES, MATCHED, LEARNED = "none", "herding", "k-means", "DM", "learned"
 MEMORIES = (NONE, "random", HERDING, CENTRES, MATCHED, LEARNED)
 _GIVEN = (CENTRES, MATCHED)  # sets that are made before the run
-_FRAMES = {"model": 6, "exemplars": 3, "tuning": 1}  # of each part of a phase
+_MOMENTS = {"model": 6, "exemplars": 3, "tuning": 1}  # of each part of a phase
 
-Watch = Callable[[str, float], None]
 Weights = dict[str, Tensor]
 
 
@@ -61,19 +60,7 @@ def moment(config: Any, inputs: Inputs, state: mnemonics.State, trace: mnemonics
 LEARNING = ("exemplar_updates", "exemplar_rate", "temporary_steps")
 
 
-@functools.lru_cache(256)  # every view asks at every drawing
-def config_of(settings: Settings) -> mnemonics.Config:
-    """What the method is given; what plays no part with this memory is as at first, so that such runs are one."""
-    asked: dict[str, Any] = {}
-    if settings.memory != LEARNED:
-        asked |= {name: getattr(mnemonics.Config.teaching(), name) for name in LEARNING} | {"exemplar_step": "none"}
-    if settings.memory == NONE:
-        asked["images_per_class"] = 1
-    asked["start"] = {LEARNED: HERDING, CENTRES: "given", MATCHED: "given"}.get(settings.memory, settings.memory)
-    return settings.part(mnemonics.Config).replace(**asked)
-
-
-class World:
+class World(MethodWorld):
     """Data whose classes come in phases, and where the controls start.
 
     Args:
@@ -84,6 +71,8 @@ class World:
         DDLabError: settings that the method refuses.
     """
 
+    method, settings, first = mnemonics, Settings, mnemonics.Config.teaching(images_per_class=1)
+
     def __init__(
         self,
         data: ImageData,
@@ -92,42 +81,57 @@ class World:
         *,
         device: torch.device | str = "auto",
     ) -> None:
-        self.data = errors.check_instance("data", data, ImageData, "an ImageData")
-        first = mnemonics.Config.teaching(images_per_class=1) if config is None else config
-        errors.check_instance("config", first, mnemonics.Config, "a mnemonics Config or None")
-        self.matched, self.inputs, self._runs = dict(matched or {}), Inputs(data=data, device=device), Runs()
+        self.matched = dict(matched or {})
         self.memories = tuple(each for each in MEMORIES if each != MATCHED or self.matched)
-        started: dict[str, Any] = vars(first)
-        self.start = narrowed(Settings, memory=self.memories)(**started)
-        self._given = functools.lru_cache(64)(self._made)
+        super().__init__(data, config, device=device)
 
-    def _made(self, memory: str, count: int, seed: int) -> Inputs:
-        if memory == CENTRES:
-            chosen = selection.Config(kind="k_means", images_per_class=count, seed=seed)
-            return replace(self.inputs, distilled=Run(selection, chosen, self.inputs).advance().result())
-        if count not in self.matched:
-            errors.fail("images_per_class", f"one for which there is a set: {sorted(self.matched)}", count)
-        return replace(self.inputs, distilled=self.matched[count])
+    def started(self, config: mnemonics.Config) -> Settings:
+        """With the memories that there are."""
+        return narrowed(Settings, memory=self.memories)(**vars(config))
+
+    def config(self, settings: Settings) -> mnemonics.Config:
+        """What plays no part with this memory is as at first, so that such runs are one."""
+        asked: dict[str, Any] = {}
+        if settings.memory != LEARNED:
+            asked |= {name: getattr(self.first, name) for name in LEARNING} | {"exemplar_step": "none"}
+        if settings.memory == NONE:
+            asked["images_per_class"] = 1
+        asked["start"] = {LEARNED: HERDING, CENTRES: "given", MATCHED: "given"}.get(settings.memory, settings.memory)
+        return super().config(settings).replace(**asked)
 
     def run(self, settings: Settings) -> Run:
         """The run of all phases, as far as it has come."""
-        return self.of(settings.memory, config_of(settings))
+        return self.with_memory(settings.memory, self.config(settings))
 
-    def of(self, memory: str, config: mnemonics.Config) -> Run:
+    def with_memory(self, memory: str, config: mnemonics.Config) -> Run:
         """The run with this memory."""
-        given = memory in _GIVEN
-        inputs = self._given(memory, config.images_per_class, config.seed) if given else self.inputs
-        return self._runs.get(mnemonics, config, inputs, Keep(_kept(tuple(mnemonics.parts(config, inputs))), moment))
+        count, inputs = config.images_per_class, self.inputs
+        if memory == MATCHED and count not in self.matched:
+            errors.fail("images_per_class", f"one for which there is a set: {sorted(self.matched)}", count)
+        if memory in _GIVEN:
+            own = self.matched[count] if memory == MATCHED else self.chosen("k_means", count, config.seed)
+            inputs = replace(inputs, distilled=own)
+        return self.of(config, inputs)
 
-    def ends(self, memory: str, config: mnemonics.Config) -> list[int]:
+    def keep(self, config: mnemonics.Config) -> Keep:
+        """Some moments of each part of a phase."""
+        found, begun = {0}, 0
+        for _, part, steps in mnemonics.parts(config, self.inputs):
+            found |= {begun + round(steps * share / _MOMENTS[part]) for share in range(1, _MOMENTS[part] + 1)}
+            begun += steps
+        return Keep(tuple(sorted(found)), moment)
+
+    def ends(self, config: mnemonics.Config) -> list[int]:
         """The step at which each phase ends."""
-        parts = mnemonics.parts(config, self.of(memory, config).inputs)
+        parts = mnemonics.parts(config, self.inputs)
         return [sum(steps for phase, _, steps in parts if phase <= last) for last in range(config.tasks)]
 
-    def remembered(self, memory: str, config: mnemonics.Config, *, watch: Watch) -> Matrix:
+    def remembered(self, config: mnemonics.Config, memory: str, *, watch: Watch) -> Matrix:
         """Phase -> accuracy of each class seen by its end."""
-        ends = self.ends(memory, config)
-        run = self.of(memory, config).advance(watch=lambda run: watch(f"memory: {memory}", run.step / ends[-1]))
+        ends = self.ends(config)
+        run = self.with_memory(memory, config).advance(
+            watch=lambda run: watch(f"memory: {memory}", run.step / ends[-1])
+        )
         return matrix(run, ends)
 
 
@@ -137,12 +141,3 @@ def matrix(run: Run, ends: Sequence[int]) -> Matrix:
     return tuple(
         frame.content.accuracies for frame, end in zip(frames, ends, strict=True) if frame and frame.step == end
     )
-
-
-@functools.lru_cache(64)
-def _kept(parts: tuple[tuple[int, str, int], ...]) -> tuple[int, ...]:
-    found, begun = {0}, 0
-    for _, part, steps in parts:
-        found |= {begun + round(steps * share / _FRAMES[part]) for share in range(1, _FRAMES[part] + 1)}
-        begun += steps
-    return tuple(sorted(found))

@@ -28,15 +28,16 @@ def named(objective: str) -> str:
     return _NAMES.get(objective, objective)
 
 
-def wanted(world: World, settings: Settings) -> list[Run]:
+def wanted(world: World, settings: Settings, run: Run) -> list[Run]:
     """With the targets, then without."""
-    return [world.run(settings), world.run(settings, alone=True)]
+    return [run, world.run(settings, alone=True)]
 
 
 def curve_data(world: World, settings: Settings, known: Known) -> tuple:
     """The accuracies that were kept so far, with and without targets, and what the prior's own features give."""
-    curves = [tuple((frame.step, frame.content.accuracy) for frame in run.frames) for run in wanted(world, settings)]
-    return world.run(settings).total, named(settings.objective), *curves, world.own[settings.prior]
+    both = known.frames, known.wanted[1].frames
+    curves = [tuple((frame.step, frame.content.accuracy) for frame in frames) for frames in both]
+    return known.run.total, named(settings.objective), *curves, world.own[settings.prior]
 
 
 def curve(total: int, objective: str, aided: Curve, alone: Curve, prior: float) -> go.Figure:
@@ -58,9 +59,9 @@ def curve(total: int, objective: str, aided: Curve, alone: Curve, prior: float) 
 
 def target_data(world: World, settings: Settings, known: Known) -> tuple:
     """The loss of the targets and lambda at the steps that were kept so far."""
-    frames = [frame for frame in world.run(settings).frames if frame.content.share is not None]
+    frames = [frame for frame in known.frames if frame.content.share is not None]
     losses = tuple(frame.content.target_loss for frame in frames if frame.content.share)
-    return world.run(settings).total, losses, tuple((frame.step, frame.content.share) for frame in frames)
+    return known.run.total, losses, tuple((frame.step, frame.content.share) for frame in frames)
 
 
 def target_curve(total: int, losses: tuple[float, ...], found: Curve) -> go.Figure:
@@ -100,9 +101,7 @@ def _at(run: Run, step: int | None) -> float | None:
 
 def sentence(world: World, settings: Settings, known: Known) -> str:
     """What is seen at a step."""
-    run, alone = wanted(world, settings)
-    frame = run.at(known.step)
-    assert frame is not None  # the check has begun the run
+    (run, alone), frame = known.wanted, known.frame
     without = _at(alone, known.step) if alone.begun else None
     beside = "" if without is None else f"; of {named(settings.objective)} alone {without:.1%}"
     return (
@@ -114,7 +113,7 @@ def sentence(world: World, settings: Settings, known: Known) -> str:
 
 def quest_met(world: World, settings: Settings, known: Known) -> bool:
     """Whether the run is over and ahead of the prior that it learned from."""
-    run = world.run(settings)
+    run = known.run
     return run.complete and run.frames[-1].content.accuracy - world.own[settings.prior] >= _AHEAD
 
 
@@ -131,9 +130,8 @@ TargetLab = Lab(
         "train_projection": "train W",
     },
     choice_words=lambda world: {"objective": named},
-    check=World.check,
-    wanted=wanted,
     watched=World.run,
+    wanted=wanted,
     step_words="update",
     unused=lambda world, settings: () if settings.schedule == "constant" else ("share",),
     job_words=lambda world, run: "training alone" if run.config.share == 0 else "training with targets",

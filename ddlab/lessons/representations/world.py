@@ -108,16 +108,10 @@ class World:
 
     def run(self, settings: Settings, *, alone: bool = False) -> Run:
         """The training with these settings, as far as it has come; each frame is a `Moment`."""
+        errors.check_choice("prior", settings.prior, tuple(self.sets))
         name = next(iter(self.sets)) if alone else settings.prior  # alone no target is read
         config, inputs = self.config(settings, alone=alone), Inputs(distilled=self.sets[name], device=self.device)
-        total = rela_f.total_steps(config, inputs)
-        steps = {round(total * part / _FRAMES) for part in range(_FRAMES + 1)}
-        return self._runs.get(rela_f, config, inputs, Keep(tuple(sorted(steps)), make=self._moment))
-
-    def check(self, settings: Settings) -> None:
-        """Begin the run, which refuses what the training refuses."""
-        errors.check_choice("prior", settings.prior, tuple(self.sets))
-        self.run(settings).begin()
+        return self._runs.get(rela_f, config, inputs, Keep(_FRAMES + 1, make=self._moment))
 
     def accuracy(self, network: Network) -> float:
         """Test accuracy of least squares on a network's features, from a thousand labelled images: quick, and rougher than a probe."""

@@ -210,7 +210,7 @@ LabelsAgainstImages = Lab(
     "Labels or images: what does the student learn from?",
     World,
     controls=("images", "labels", "seed"),
-    wanted=lambda world, settings: [world.run(settings)],
+    wanted=lambda world, settings, run: [world.run(settings)],
     opens_with=1,
     job_words=lambda world, run: "student",
     views=[

@@ -8,10 +8,8 @@ The plane on show bends nothing: how far along the expert's way, and how far off
 
 from __future__ import annotations
 
-import dataclasses
-import functools
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,18 +17,15 @@ import plotly.graph_objects as go
 import torch
 from torch import Tensor
 
-from ...core import errors
 from ...core.parameters import parameter, with_default
-from ...data import ImageData
-from ...distilled import DistilledSet, OrderedSteps
-from ...evaluation.students import student_accuracy
+from ...distilled import DistilledSet
 from ...explorers.lab import Known, Lab, Value
 from ...explorers.quest import Quest
-from ...explorers.ready import HEIGHT, frame_on_show, learned_images
+from ...explorers.ready import HEIGHT, MethodWorld, Watch, in_steps, learned_images, visited
 from ...explorers.views import Chart, Row, Strip
 from ...figures.theme import finish_figure, legend_below, line_style, neutral, series_style, start_figure
-from ...methods import mtt, selection
-from ...runs import Keep, Run, Runs, cache
+from ...methods import mtt
+from ...runs import Keep, Run
 from ...runs.process import Inputs
 from ...training import ordered
 from ...training.trajectories import by_name, vector
@@ -40,11 +35,9 @@ RATES = (0.05, 0.1, 0.2)  # of sets that learn none: they take the best of them
 AHEAD = 0.15  # of the squared way: what the quest asks for
 STUDENTS = 3
 MOST_STEPS, MOST_EPOCHS = 20, 5
-_FRAMES = 20
 _HEIGHT = HEIGHT + 40  # with a legend of five lines
 
 Points = tuple[tuple[float, float], ...]
-Watch = Callable[[str, float], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,10 +57,12 @@ class Settings(mtt.Config):
     step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
 
 
-@functools.lru_cache(256)  # every view asks at every drawing
-def config_of(settings: Settings) -> mtt.Config:
-    """What the method is given."""
-    return settings.part(mtt.Config)
+@dataclass(frozen=True)
+class Moment:
+    """What a frame holds: learned images, and the rate."""
+
+    images: Tensor
+    rate: Tensor
 
 
 def positions(row: Sequence[Tensor], start: Tensor, goal: Tensor) -> Points:
@@ -82,7 +77,7 @@ def positions(row: Sequence[Tensor], start: Tensor, goal: Tensor) -> Points:
     return tuple(found)
 
 
-class World:
+class World(MethodWorld):
     """Data, and where the controls start.
 
     Args:
@@ -92,23 +87,17 @@ class World:
         DDLabError: settings that the method refuses, or starts after which no epochs are left.
     """
 
-    def __init__(
-        self, data: ImageData, config: mtt.Config | None = None, *, device: torch.device | str = "auto"
-    ) -> None:
-        self.data = errors.check_instance("data", data, ImageData, "an ImageData")
-        first = mtt.Config.teaching(expert_epochs=8) if config is None else config
-        errors.check_instance("config", first, mtt.Config, "a trajectory_matching Config or None")
-        self.inputs = Inputs(data=data, device=device)
-        self.start = Settings(**vars(first))
-        self._runs = Runs()
+    method, settings, first = mtt, Settings, mtt.Config.teaching(expert_epochs=8)
 
-    def run(self, settings: Settings) -> Run:
-        """MTT's run with these settings, as far as it has come."""
-        return self.of(config_of(settings))
+    def keep(self, config: mtt.Config) -> Keep:
+        """From where the experts are trained."""
+        experts, updates = mtt.expert_updates(config), config.iterations
+        steps = {experts + round(updates * part / self.frames) for part in range(self.frames + 1)}
+        return Keep(tuple(sorted(steps)), self.frame)
 
-    def of(self, config: mtt.Config) -> Run:
-        """The run with this config."""
-        return self._runs.get(mtt, config, self.inputs, _kept(mtt.expert_updates(config), config.iterations))
+    def frame(self, config: Any, inputs: Inputs, state: mtt.State, trace: Any) -> Moment:
+        """What is kept of a step."""
+        return Moment(state.images, state.rate)
 
     def experts(self, config: mtt.Config, *, watch: Watch) -> None:
         """Train them; their weights stay in the run."""
@@ -145,73 +134,46 @@ class World:
         """Of a finished run: what is left of the way, the rate, and the accuracy of students."""
         state = self.of(config).state()
         made = mtt.finish(config, self.inputs, state)
-        return self.left(config, state.images, state.rate), float(state.rate), self._taught(made, config, watch=watch)
+        left, rate = self.left(config, state.images, state.rate), float(state.rate)
+        return left, rate, self._mean(made, range(STUDENTS), watch)
 
     def rival(self, config: mtt.Config, *, watch: Watch) -> tuple[float, float]:
         """What class means leave of the way, and what they teach, each at the best of `RATES`."""
         self.experts(config, watch=watch)
-        images = self._chosen("centres", 0).images
+        images = self.chosen("centres").images
         return min(self.left(config, images, rate) for rate in RATES), self.control(config, "centres", watch=watch)
 
     def control(self, config: mtt.Config, kind: str, seeds: Sequence[int] = range(STUDENTS), *, watch: Watch) -> float:
         """Mean accuracy of students that learn from a `selection`, in as many passes, at the best of `RATES`."""
-        told = {"network": config.network.for_data(self.data).to_dict(), "initial_weights": "pytorch"}
-        chosen, found = self._chosen(kind, seeds[0]), []
-        for rate in RATES:
-            steps = OrderedSteps(torch.full((1, 1), rate), passes=config.passes)
-            made = dataclasses.replace(chosen.with_targets(steps), provenance=chosen.provenance | told)
-            found.append(self._taught(made, config, seeds, watch=watch))
-        return max(found)
+        chosen, network = self.chosen(kind, seed=seeds[0]), config.network.for_data(self.data)
+        sets = [in_steps(chosen, network, torch.full((1, 1), rate), config.passes) for rate in RATES]
+        return max(self._mean(made, seeds, watch) for made in sets)
 
-    def _chosen(self, kind: str, seed: int) -> DistilledSet:
-        return cache.run(selection, selection.Config(kind=kind, images_per_class=1, seed=seed), self.inputs)
-
-    def _taught(
-        self, made: DistilledSet, config: mtt.Config, seeds: Sequence[int] = range(STUDENTS), *, watch: Watch
-    ) -> float:
-        found, inputs = [], Inputs(distilled=made, device=self.inputs.device)
-        for number, seed in enumerate(seeds):
-            watch("students", number / len(seeds))
-            found.append(student_accuracy(ordered.Config.made_for(made, seed=seed), inputs, self.data))
-        return statistics.fmean(found)
+    def _mean(self, made: DistilledSet, seeds: Sequence[int], watch: Watch) -> float:
+        return statistics.fmean(self.taught(made, [ordered.Config.made_for(made, seed=seed) for seed in seeds], watch))
 
 
-@dataclass(frozen=True)
-class Shown:
-    """What a frame holds: learned images, and the rate."""
-
-    images: Tensor
-    rate: Tensor
-
-
-@functools.lru_cache(64)
-def _kept(experts: int, iterations: int) -> Keep:
-    steps = {experts + round(iterations * part / _FRAMES) for part in range(_FRAMES + 1)}
-    return Keep(tuple(sorted(steps)), make=lambda config, inputs, state, trace: Shown(state.images, state.rate))
-
-
-def wanted(world: World, settings: Settings) -> list[Run | Value]:
+def wanted(world: World, settings: Settings, run: Run) -> list[Run | Value]:
     """The experts; the images; how far they lead and what they teach; the same of class means."""
-    config = config_of(settings)
-    return [
-        Value(world.experts, config),
-        world.run(settings),
-        Value(world.learned, config),
-        Value(world.rival, config.replace(iterations=1)),
-    ]
+    config = run.config
+    beside = Value(world.rival, config.replace(iterations=1))
+    return [Value(world.experts, config), run, Value(world.learned, config), beside]
 
 
-def strip_data(world: World, settings: Settings, known: Known) -> tuple | None:
+def found(world: World, settings: Settings, known: Known) -> tuple[dict[int, Any], dict[int, Any]]:
+    """N -> of learned images (left, rate, accuracy) and of class means (left, accuracy), of all settings that differ in N alone."""
+    _, _, learned, rival = known.wanted
+    return tuple(visited(known, each.compute, *each.arguments, "inner_steps") for each in (learned, rival))  # type: ignore[return-value]
+
+
+def strip_data(world: World, settings: Settings, known: Known) -> tuple:
     """The frame on show."""
-    run = world.run(settings)
-    return None if run.at(known.step) is None else (world.data, frame_on_show(run, known), 1)
+    return world.data, known.frame, 1
 
 
-def plane_data(world: World, settings: Settings, known: Known) -> tuple | None:
-    """(along, aside) of the expert's epochs, of a student on real images, and of one on the images on show; None without experts."""
-    config, frame, place = config_of(settings), world.run(settings).at(known.step), (settings.expert, settings.begun)
-    if frame is None:
-        return None
+def plane_data(world: World, settings: Settings, known: Known) -> tuple:
+    """(along, aside) of the expert's epochs, of a student on real images, and of one on the images on show."""
+    config, frame, place = known.run.config, known.frame, (settings.expert, settings.begun)
     way = world.way(config, *place)
     first = known.now(world.shown, config, mtt.expert_updates(config), *place)
     return positions(way, way[0], way[-1]), first, known.now(world.shown, config, frame.step, *place)
@@ -245,25 +207,10 @@ def squared(points: Points) -> float:
     return (1 - along) ** 2 + aside**2
 
 
-def visited(settings: Settings, known: Known, compute: Callable[..., Any], **same: Any) -> dict[int, tuple[float, ...]]:
-    """N -> what `World.learned` or `World.rival` found, of all visited settings that differ in N alone."""
-    found, asked = dict(known.every(compute)), config_of(settings).replace(**same)
-    every = {steps: (asked.replace(inner_steps=steps),) for steps in range(1, MOST_STEPS + 1)}
-    return {steps: found[arguments] for steps, arguments in every.items() if arguments in found}
-
-
-def both(world: World, settings: Settings, known: Known) -> tuple[dict[int, Any], dict[int, Any]]:
-    """Learned images (left, rate, accuracy) and class means (left, accuracy), by N."""
-    return visited(settings, known, world.learned), visited(settings, known, world.rival, iterations=1)
-
-
-def curve_data(world: World, settings: Settings, known: Known) -> tuple | None:
+def curve_data(world: World, settings: Settings, known: Known) -> tuple:
     """What is known so far, and what the images on show leave of the way on show."""
-    shown = plane_data(world, settings, known)
-    if shown is None:
-        return None
-    left = squared(shown[-1])
-    return *(tuple(found.items()) for found in both(world, settings, known)), (settings.inner_steps, left)
+    learned, rivals = (tuple(each.items()) for each in known.found)
+    return learned, rivals, (settings.inner_steps, squared(plane_data(world, settings, known)[-1]))
 
 
 def curve(found: tuple, rivals: tuple, now: tuple[int, float]) -> go.Figure:
@@ -287,9 +234,9 @@ def curve(found: tuple, rivals: tuple, now: tuple[int, float]) -> go.Figure:
 
 def sentence(world: World, settings: Settings, known: Known) -> str:
     """What is seen."""
-    config, run = config_of(settings), world.run(settings)
+    config, run = known.run.config, known.run
     begun = f"N = {config.inner_steps}, M = {config.matched_epochs}"
-    scores, rival = (found.get(config.inner_steps) for found in both(world, settings, known))
+    scores, rival = (each.get(config.inner_steps) for each in known.found)
     if scores is None:
         return f"{begun}: learning, update {max(run.step - mtt.expert_updates(config), 0)} of {config.iterations}."
     left, rate, right = scores
@@ -302,7 +249,7 @@ def sentence(world: World, settings: Settings, known: Known) -> str:
 
 def quest_met(world: World, settings: Settings, known: Known) -> bool:
     """Whether the images lead clearly further than class means."""
-    scores, rival = (found.get(settings.inner_steps) for found in both(world, settings, known))
+    scores, rival = (each.get(settings.inner_steps) for each in known.found)
     return scores is not None and rival is not None and rival[0] - scores[0] >= AHEAD
 
 
@@ -322,8 +269,9 @@ TrajectoryLab = Lab(
     watched=World.run,
     wanted=wanted,
     opens_with=1,
+    found=found,
     step_words="update",
-    step_label=lambda world, settings, step: str(max(step - mtt.expert_updates(config_of(settings)), 0)),
+    step_label=lambda world, settings, step: str(max(step - mtt.expert_updates(settings), 0)),
     job_words=lambda world, run: f"learning for N = {run.config.inner_steps}",
     stops=lambda world: {"expert": (0, world.start.experts - 1), "begun": (0, world.start.latest_start - 1)},
     views=[Strip(strip_data, learned_images), Row(Chart(plane_data, plane), Chart(curve_data, curve))],

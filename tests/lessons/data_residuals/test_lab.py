@@ -16,7 +16,9 @@ from ddlab.evaluation import entropy
 from ddlab.explorers import Laboratory
 from ddlab.explorers.ready import in_words, strip
 from ddlab.lessons.data_residuals import lab as labs
-from ddlab.lessons.data_residuals.lab import DISTANCE, PIXELS, ResidualLab, World, kept_steps
+from ddlab.lessons.data_residuals import world as worlds
+from ddlab.lessons.data_residuals.lab import ResidualLab
+from ddlab.lessons.data_residuals.world import DISTANCE, PIXELS, World, kept_steps
 from ddlab.methods import fadrm, selection
 from ddlab.networks import Network
 from ddlab.runs import process as driver
@@ -72,7 +74,7 @@ def test_the_frames_are_the_methods_own_images(data: ImageData, teacher: Network
     changes |= {"candidates_per_class": 4}
     world = World(data, teacher, SMALL.replace(**changes))
     for alpha in (0.3, 1.0):
-        run = world.run(world.start, alpha).advance()
+        run = world.with_ratio(world.run(world.start).config, alpha).advance()
         wanted = by_itself(data, teacher, merge_ratio=alpha, **changes)
         assert [frame.step for frame in run.frames] == list(kept_steps(run.config)) and run.complete
         assert all(torch.equal(frame.content.images, wanted[frame.step]) for frame in run.frames)
@@ -91,10 +93,10 @@ def test_every_measure_is_what_it_says(data: ImageData, teacher: Network) -> Non
     real = entropy.reference_images(data, 24)["real"]
     edges = entropy.feature_edges(networks.predict(teacher, (real / 255 - mean) / std).last_conv)
     bits = entropy.feature_entropy(seen.last_conv, edges)
-    torch.testing.assert_close(measured[labs.FEATURES], bits, atol=1e-9, rtol=0)
+    torch.testing.assert_close(measured[worlds.FEATURES], bits, atol=1e-9, rtol=0)
     losses = F.cross_entropy(seen.logits, torch.arange(3), reduction="none")
-    torch.testing.assert_close(measured[labs.LOSS].float(), losses)
-    levels = world.levels(world.start)
+    torch.testing.assert_close(measured[worlds.LOSS].float(), losses)
+    levels = world.levels(SMALL.patches, SMALL.candidates_per_class, SMALL.seed)[DISTANCE]
     assert levels["patch"] == 0 and levels["real"] > 0 and list(levels) == ["patch", "real", "noise", "constant"]
 
 
@@ -104,12 +106,12 @@ def test_the_steps_that_are_kept(iterations: int, merges: int) -> None:
     stages = [fadrm.stage_of(step, iterations=iterations, merges=merges) for step in range(iterations)]
     changes = [step for step in range(1, iterations) if stages[step] > stages[step - 1]]
     steps = kept_steps(config)
-    assert list(labs.merge_steps(config)) == changes
+    assert list(worlds.merge_steps(config)) == changes
     assert {0, iterations, *changes, *(step - 1 for step in changes)} <= set(steps) and len(steps) <= 17 + 2 * merges
 
 
 def test_the_chosen_ratio_comes_first_then_none_then_the_nearest() -> None:
-    assert labs.by_nearness(0.75) == [0.75, 1.0, 0.8, 0.6, 0.5, 0.4, 0.2, 0.0]
+    assert worlds.by_nearness(0.75) == [0.75, 1.0, 0.8, 0.6, 0.5, 0.4, 0.2, 0.0]
 
 
 def test_what_cannot_be_is_said(data: ImageData, teacher: Network) -> None:
@@ -122,7 +124,7 @@ def test_what_cannot_be_is_said(data: ImageData, teacher: Network) -> None:
 def test_what_is_shown_is_that_of_the_runs(lab: Laboratory, data: ImageData, teacher: Network) -> None:
     moved(lab, merge_ratio=0.3, class_name="c")
     lab.slider.index = 5
-    runs = {alpha: by_itself(data, teacher, merge_ratio=alpha) for alpha in (*labs.ALPHAS, 0.3)}
+    runs = {alpha: by_itself(data, teacher, merge_ratio=alpha) for alpha in (*worlds.ALPHAS, 0.3)}
     step, patches = kept_steps(SMALL)[5], runs[1.0][0]
 
     def far(alpha: float, at: int) -> float:

@@ -52,11 +52,11 @@ def moved(lab: Laboratory, **values: Any) -> None:
 
 
 def shown(lab: Laboratory) -> dict[str, Images]:
-    return labs.compared(lab.world, lab.settings, lab._known())
+    return lab._known().found
 
 
 def distilled(lab: Laboratory) -> DistilledSet:
-    return lab.world.run(lab.settings.config).result()
+    return lab.world.run(lab.settings).result()
 
 
 def places(lab: Laboratory, name: str) -> torch.Tensor:

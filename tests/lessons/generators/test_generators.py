@@ -51,22 +51,24 @@ def test_the_last_point_of_a_path_is_the_student(world: lab.World, grey: ImageDa
 
 def test_the_rival_has_rates_of_its_own_and_no_generator(world: lab.World) -> None:
     changed = SMALL.replace(weight_norm=False, curriculum="none", initial_rate=0.3)
-    assert lab.rival_of(changed) == lab.rival_of(SMALL) and lab.rival_of(SMALL).steps == 3
-    path = world.rival(lab.rival_of(SMALL), watch=lambda *_: None)
+    rival = lab.rival_of(SMALL, 3)
+    assert lab.rival_of(changed, 3) == rival and rival.steps == 3
+    path = world.rival(rival, watch=lambda *_: None)
     assert len(path) == 3 and all(0 <= each <= 1 for each in path)
 
 
-def test_the_quest_asks_for_few_steps_and_more_than_real_ones(world: lab.World) -> None:
+def test_the_quest_asks_for_few_steps_and_more_than_real_ones(grey: ImageData) -> None:
+    place = lab.CurriculumLab(grey, SMALL, device="cpu")
+
     def met(own: float, rival: float, steps: int) -> bool:
-        settings = lab.Settings(**vars(world.start) | {"steps": steps})
-        config = lab.config_of(settings)
-        values = {
-            lab.Value(world.learned, config): {"nothing": (0.1, own)},
-            lab.Value(world.rival, lab.rival_of(config.replace(steps=world.start.steps))): (0.2, rival),
-        }
-        return lab.quest_met(world, settings, values.get)  # type: ignore[arg-type]
+        place.panel["steps"].value = steps
+        place.run()
+        place.keep(place.wanted[1], dict.fromkeys(lab.ORDERS, (0.1, own)))
+        place.keep(lab.Value(place.world.rival, lab.rival_of(place.watched.config, SMALL.steps)), (0.2, rival))
+        return lab.quest_met(place.world, place.settings, place._known())
 
     assert met(0.9, 0.8, 3) and not met(0.8, 0.9, 3) and not met(0.9, 0.8, lab.FEW + 1)
+    place.close()
 
 
 WRONG: dict[str, list[Any]] = {

@@ -15,7 +15,7 @@ from ddlab.evaluation import kernel_accuracy
 from ddlab.explorers import Laboratory
 from ddlab.explorers.ready import learned_images
 from ddlab.figures import alt_text, encode_grid
-from ddlab.lessons.kernels.lab import KernelLab, accuracy_curve, rival, scores
+from ddlab.lessons.kernels.lab import KernelLab, accuracy_curve, scores
 from ddlab.lessons.kernels.world import World
 from ddlab.methods import kip, selection
 from ddlab.methods.kernels import KernelSpec
@@ -83,7 +83,7 @@ def test_every_update_on_show_is_kips_own(data: ImageData, changes: dict[str, An
 def test_rivals_took_no_learning_and_are_as_many_or_more(data: ImageData, count: int, words: str) -> None:
     lab: Any = KernelLab(data, SMALL.replace(images_per_class=count))
     lab.runner.join()
-    found = {one.words: lab._known()(rival(lab.world, lab.settings, one)) for one in lab.world.rivals(lab.settings)}
+    found = {one.words: values for one, values in lab._known().found.items()}
     assert list(found) == [words, f"{3 * count} real", "30 real"], "a hundred of each class are not there"
     for name, values in found.items():
         kind = "random" if name.endswith("real") else "centres"
@@ -124,9 +124,10 @@ def test_equal_images_need_a_ridge() -> None:
         test_images=data.test_images, test_labels=data.test_labels,
     )  # fmt: skip
     lab: Any = KernelLab(same, SMALL.replace(images_per_class=2))
+    before = lab.sentence
     with refuses("ridge", "invertible"):
         moved(lab, ridge=0.0)
-    assert lab.refusal
+    assert "invertible" in str(lab.error) and lab.sentence == before
     lab.close()
 
 

@@ -11,7 +11,7 @@ import ddlab
 from ddlab.data import ImageData
 from ddlab.explorers import Laboratory
 from ddlab.lessons.learned_labels import checks, points
-from ddlab.lessons.learned_labels.lab import SOURCES, STRANGER, STUDENTS, WHO, LabelLab, quest_met, visited
+from ddlab.lessons.learned_labels.lab import SOURCES, STRANGER, STUDENTS, WHO, LabelLab, quest_met
 from ddlab.methods import ld
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
@@ -25,7 +25,7 @@ def lab(grey: ImageData) -> Laboratory:
 def test_scores_are_those_of_students_of_the_labels(lab: Laboratory, grey: ImageData) -> None:
     base = lab.world.base("shapes", 10, 0)
     made = process.run(ld, ld.SMALL, Inputs(data=grey, distilled=base, device="cpu"))
-    found = [visited(lab.world, lab.settings, lab._known(), who)[10] for who in WHO]
+    found = [scores[10] for scores in lab._known().found[0]]
     asked = {"labels": "stored", "seeds": range(STUDENTS), "device": "cpu", "progress": False}
     for network, score in ((ld.SMALL.network, found[0]), (STRANGER, found[1])):
         config = ld.student(made, network=network)
@@ -35,9 +35,9 @@ def test_scores_are_those_of_students_of_the_labels(lab: Laboratory, grey: Image
 
 def test_shuffled_labels_are_the_same_labels(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = list[Any]()
-    monkeypatch.setattr(type(lab.world), "taught", lambda self, made, student, watch: seen.append(made) or 0.5)
+    monkeypatch.setattr(type(lab.world), "taught", lambda self, made, students, watch: seen.append(made) or (0.5,))
     for who in WHO:
-        lab.world.score(ld.SMALL, "shapes", 10, who, watch=lambda *_: None)
+        lab.world.score(lab.settings, who, watch=lambda *_: None)
     own, _, shuffled = (made.target("stored").logits for made in seen)
     assert not torch.equal(own, shuffled)
     assert torch.equal(own.sort(0).values, shuffled.sort(0).values) and torch.equal(seen[0].images, seen[2].images)
@@ -51,9 +51,8 @@ def test_pictures_are_of_their_source_and_more_of_them_begin_alike(lab: Laborato
     known = {tuple(image.flatten().tolist()) for image in grey.normalised()}
     inside = {source: tuple(lab.world.base(source, 10, 0).images[0].flatten().tolist()) in known for source in SOURCES}
     assert inside == {"shapes": False, "noise": False, "the data": True}
-    own = visited(lab.world, lab.settings, lab._known(), WHO[0])[10]
-    rival = next(found for _, found in lab._known().every(lab.world.rival))
-    assert quest_met(lab.world, lab.settings, lab._known()) is (own > rival)
+    (scores, *_), rival = lab._known().found
+    assert quest_met(lab.world, lab.settings, lab._known()) is (scores[10] > rival)
     lab.close()
 
 

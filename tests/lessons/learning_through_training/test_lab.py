@@ -12,7 +12,7 @@ from ddlab.data import ImageData
 from ddlab.distilled import OrderedSteps
 from ddlab.explorers import Laboratory
 from ddlab.lessons.learning_through_training import checks
-from ddlab.lessons.learning_through_training.lab import AHEAD, OTHERS, RATES, StepsLab, config_of, quest_met, visited
+from ddlab.lessons.learning_through_training.lab import AHEAD, OTHERS, RATES, StepsLab, quest_met
 from ddlab.methods import dd, selection
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
@@ -28,14 +28,14 @@ def silent(words: str, share: float) -> None: ...
 
 
 def test_scores_are_those_of_ordered_students(lab: Laboratory, grey: ImageData) -> None:
-    config = config_of(lab.settings)
+    config = lab.world.config(lab.settings)
     made = process.run(dd, config, Inputs(data=grey, device="cpu"))
     scored = ddlab.evaluate(made, grey, labels="steps", seeds=range(OTHERS + 1), progress=False)
-    assert visited(lab.world, lab.settings, lab._known()) == {1: tuple(scored.per_seed.values())}
+    assert lab._known().found[0] == {1: tuple(scored.per_seed.values())}
 
 
 def test_the_rival_is_the_best_of_class_means_that_learned_nothing(lab: Laboratory, grey: ImageData) -> None:
-    config = config_of(lab.settings).replace(epochs=2)
+    config = lab.world.config(lab.settings)
     means = ddlab.distill(
         "selection", grey, config=selection.Config(kind="centres", images_per_class=1), progress=False
     )
@@ -45,17 +45,17 @@ def test_the_rival_is_the_best_of_class_means_that_learned_nothing(lab: Laborato
         told = Inputs(distilled=means.with_targets(OrderedSteps(torch.full((2, 1), rate))), device="cpu")
         runs = [process.run(ordered, student.replace(seed=seed), told) for seed in range(1, OTHERS + 1)]
         found.append(sum(ddlab.accuracy(run, grey) for run in runs) / OTHERS)
-    assert lab.world.rival(config, watch=silent) == pytest.approx(max(found))
+    assert lab.world.rival(config.network, 2, watch=silent) == pytest.approx(max(found))
 
 
 def test_settings_reach_the_method_and_the_quest_asks_for_other_starts(lab: Laboratory) -> None:
-    start = lab.world.start
+    start, config_of = lab.world.start, lab.world.config
     assert config_of(start.replace(starts="random", networks=3)).networks == 3
     convnet = config_of(start.replace(learner="ConvNet", epochs=10, iterations=100))
     assert (
         convnet.network.family == "convnet" and convnet.iterations == 60 and convnet.initial_rate == pytest.approx(0.02)
     )
-    scores, rival = visited(lab.world, lab.settings, lab._known())[1], lab.world.rival(config_of(start), watch=silent)
+    scores, rival = lab._known().found[0][1], lab.world.rival(start.network, 1, watch=silent)
     assert quest_met(lab.world, lab.settings, lab._known()) is (sum(scores[1:]) / OTHERS >= rival + AHEAD)
     lab.close()
 

@@ -26,16 +26,16 @@ def place(grey: ImageData) -> world.World:
 def test_what_plays_no_part_makes_no_other_run(place: world.World) -> None:
     settings = place.start.replace(images_per_class=1, exemplar_rate=0.1)
     for memory in place.memories:
-        one, other = (world.config_of(settings.replace(memory=memory, exemplar_rate=rate)) for rate in (0.1, 0.2))
+        one, other = (place.config(settings.replace(memory=memory, exemplar_rate=rate)) for rate in (0.1, 0.2))
         assert (one == other) == (memory != "learned")
-    nothing = [world.config_of(settings.replace(memory="none", images_per_class=m)) for m in (1, 2)]
+    nothing = [place.config(settings.replace(memory="none", images_per_class=m)) for m in (1, 2)]
     assert nothing[0] == nothing[1] and mnemonics.total_steps(nothing[0], place.inputs) > 0
 
 
 def test_what_is_remembered_is_what_the_protocol_says(place: world.World, grey: ImageData) -> None:
     for memory, made in (("herding", None), ("DM", place.matched[1])):
-        config = world.config_of(place.start.replace(memory=memory, images_per_class=1))
-        found = place.remembered(memory, config, watch=lambda *_: None)
+        config = place.config(place.start.replace(memory=memory, images_per_class=1))
+        found = place.remembered(config, memory, watch=lambda *_: None)
         told = {"config": config, "seeds": (config.seed,), "device": "cpu", "progress": False}
         assert found == class_incremental(made, grey, **told).per_seed[config.seed]
     with refuses("images_per_class", "[1]"):
@@ -44,8 +44,8 @@ def test_what_is_remembered_is_what_the_protocol_says(place: world.World, grey: 
 
 
 def test_the_matrix_fills_as_phases_end(place: world.World) -> None:
-    config = world.config_of(place.start.replace(memory="random"))
-    ends, run = place.ends("random", config), place.of("random", config)
+    config = place.config(place.start.replace(memory="random"))
+    ends, run = place.ends(config), place.with_memory("random", config)
     run.advance(until=ends[1])
     assert [len(row) for row in world.matrix(run, ends)] == [1, 2]
     now = run.at(ends[1]).content
@@ -59,7 +59,7 @@ def test_the_quest_asks_for_one_exemplar_and_more_than_means(place: world.World)
     def met(own: float, rival: float, count: int) -> bool:
         settings = place.start.replace(memory="random", images_per_class=count)
         values = {
-            lab.Value(place.remembered, name, world.config_of(settings.replace(memory=name))): ((score,),)
+            lab.with_memory(place, settings, name): ((score,),)
             for name, score in (("random", own), (lab.RIVAL, rival))
         }
         return lab.quest_met(place, settings, values.get)  # type: ignore[arg-type]
@@ -69,10 +69,10 @@ def test_the_quest_asks_for_one_exemplar_and_more_than_means(place: world.World)
 
 def test_without_a_memory_the_plane_belongs_to_the_last_task() -> None:
     wheel = plane.PlaneWorld()
-    config = world.config_of(wheel.start)
-    rows = wheel.remembered("none", config, watch=lambda *_: None)
+    config = wheel.config(wheel.start)
+    rows = wheel.remembered(config, "none", watch=lambda *_: None)
     assert np.mean(rows[0]) > 0.95 and np.mean(rows[-1][:4]) < 0.05 and np.mean(rows[-1][4:]) > 0.95
-    figure = plane.plane(wheel, config, wheel.of("none", config).at().content)
+    figure = plane.plane(wheel, config, wheel.with_memory("none", config).at().content)
     answers, shares = np.unique(figure.data[0].z, return_counts=True)
     assert shares[np.isin(answers, (4, 5))].sum() > 0.7 * shares.sum()
     points = plane.points_of(wheel.data.normalised(), wheel.data)

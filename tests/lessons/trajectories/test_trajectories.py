@@ -17,7 +17,6 @@ from ddlab.lessons.trajectories.lab import (
     RATES,
     STUDENTS,
     TrajectoryLab,
-    both,
     plane_data,
     positions,
     quest_met,
@@ -58,7 +57,7 @@ def test_the_plane_shows_the_steps_of_a_student_and_of_the_expert(lab: Laborator
 
 def test_numbers_beside_are_those_of_the_library(lab: Laboratory, grey: ImageData) -> None:
     made = process.run(mtt, CONFIG, Inputs(data=grey, device="cpu"))
-    learned, rivals = both(lab.world, lab.settings, lab._known())
+    learned, rivals = lab._known().found
     scored = ddlab.evaluate(made, grey, labels="steps", seeds=range(STUDENTS), progress=False)
     assert learned[CONFIG.inner_steps][1:] == pytest.approx((float(made.target("steps").rates), scored.mean))
     means = ddlab.distill(
