@@ -62,8 +62,9 @@ def one_of(choices: Iterable[object]) -> str:
 
 def check_choice(argument: str, value: object, choices: Sequence[Any]) -> Any:
     """Return `value` if it is one of `choices`; the error names the nearest valid ones."""
-    if any(value is choice or (type(value) is type(choice) and value == choice) for choice in choices):
-        return value
+    for choice in choices:
+        if value is choice or (type(value) is type(choice) and value == choice):
+            return value
     elsewhere = [choice for choice in choices if choice in _ELSEWHERE.get(str(value).lower(), ())]
     near = elsewhere or difflib.get_close_matches(str(value), [str(choice) for choice in choices], n=2, cutoff=0.5)
     hint = f" (nearest: {', '.join(repr(name) for name in near)})" if near else ""
@@ -73,28 +74,25 @@ def check_choice(argument: str, value: object, choices: Sequence[Any]) -> Any:
     fail(argument, known + hint, value)
 
 
-def check_integer(argument: str, value: object, low: int | None = None, high: int | None = None) -> int:
+def check_integer(argument: str, value: Any, low: float | None = None, high: float | None = None) -> int:
     """Return `value` as int if it is a whole number (bool excluded) in [low, high]."""
-    allowed = "an integer" + _between(low, high)
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        fail(argument, allowed, value)
-    whole = int(value)
-    if (low is not None and whole < low) or (high is not None and whole > high):
-        fail(argument, allowed, value)
-    return whole
+    fits = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    number: Any = value
+    if not fits or (low is not None and number < low) or (high is not None and number > high):
+        fail(argument, "an integer" + _between(low, high), value)
+    return int(number)
 
 
 def check_number(
-    argument: str, value: object, low: float | None = None, high: float | None = None, *, open_low: bool = False
+    argument: str, value: Any, low: float | None = None, high: float | None = None, *, open_low: bool = False
 ) -> float:
     """Return `value` as float if it is a finite number in [low, high] (in (low, high] with `open_low`)."""
-    allowed = "a finite number" + _between(low, high, open_low)
-    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not _is_finite(value):
-        fail(argument, allowed, value)
-    number = float(value)
-    if (low is not None and (number < low or (open_low and number == low))) or (high is not None and number > high):
-        fail(argument, allowed, value)
-    return number
+    fits = isinstance(value, numbers.Real) and not isinstance(value, bool) and _is_finite(value)
+    number: Any = value
+    fits = fits and (low is None or number > low or (number == low and not open_low))
+    if not fits or (high is not None and number > high):
+        fail(argument, "a finite number" + _between(low, high, open_low), value)
+    return float(number)
 
 
 def check_boolean(argument: str, value: object) -> bool:
@@ -114,6 +112,12 @@ def check_instance(argument: str, value: object, kind: type[Kind] | tuple[type[K
     if not isinstance(value, kind):
         fail(argument, allowed, value)
     return value
+
+
+def a_kind(kind: type) -> str:
+    """ "an ImageData", "a dm.Config": every process has a Config."""
+    name = kind.__name__ if kind.__name__ != "Config" else f"{kind.__module__.rpartition('.')[2]}.Config"
+    return f"{'an' if name[0] in 'AEIO' else 'a'} {name}"
 
 
 def check_text(argument: str, value: object, *, empty: bool = True) -> str:

@@ -18,54 +18,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from . import errors
-from .boundary import Count, Index, Share, checked, within
 
 _LARGEST = 1e30  # float32 holds it; torch refuses larger numbers in words of its own
 _LARGEST_BETA = 0.999999
 
-# Looked at in every step: types, names and shapes only, never values, which would wait for the device.
-
-
-def _check_tensors(argument: str, tensors: Any) -> Any:
-    errors.check_instance(argument, tensors, Mapping, "a mapping of name to float tensor")
-    for name, value in tensors.items():
-        # The words are made only where they are needed: they would take longer than the look.
-        if not (isinstance(value, Tensor) and value.is_floating_point() and value.layout is torch.strided):
-            errors.check_tensor(f"{argument}[{name!r}]", value, floating=True, finite=False)
-    return tensors
-
-
-def _check_betas(argument: str, betas: Any) -> tuple[float, ...]:
-    if not isinstance(betas, (tuple, list)) or len(betas) != 2:
-        errors.fail(argument, "two numbers", betas)
-    return tuple(errors.check_number(argument, beta, 0, _LARGEST_BETA) for beta in betas)
-
-
-def _check_corrections(argument: str, corrections: Any) -> Any:
-    pair = isinstance(corrections, (tuple, list)) and len(corrections) == 2
-    if corrections is not None and not (pair and all(isinstance(c, Tensor) and c.ndim == 0 for c in corrections)):
-        errors.fail(argument, "two tensors of shape []", corrections)
-    return corrections
-
-
-def _check_step(argument: str, state: Any) -> Any:
-    errors.check_integer(f"{argument}.step", state.step, 0)
-    return state
-
-
-Tensors = Annotated[Mapping[str, Tensor], _check_tensors]
-LearningRate = Annotated[float | Tensor, within(0, _LARGEST)]
-LearnedRate = Annotated[float | Tensor, within(-_LARGEST, _LARGEST)]
-Betas = Annotated[tuple[float, float], _check_betas]
-Corrections = Annotated[tuple[Tensor, Tensor] | None, _check_corrections]
-Factor = Annotated[float, within(0, _LARGEST)]
-Rate = Annotated[float, within(-_LARGEST, _LARGEST)]
 Several = list[Tensor] | tuple[Tensor, ...]
 
 
@@ -86,21 +48,19 @@ class AdamState:
     second: dict[str, Tensor]
 
 
-@checked
-def sgd_init(parameters: Tensors) -> SGDState:
+def sgd_init(parameters: Mapping[str, Tensor]) -> SGDState:
     """The state before the first update: zero velocity."""
     return SGDState(0, _zeros(parameters))
 
 
-@checked
 def sgd_update(
     parameters: Mapping[str, Tensor],
     gradients: Mapping[str, Tensor],
-    state: Annotated[SGDState, _check_step],
+    state: SGDState,
     *,
-    learning_rate: LearnedRate,
-    momentum: LearningRate = 0.0,
-    weight_decay: Factor = 0.0,
+    learning_rate: float | Tensor,
+    momentum: float | Tensor = 0.0,
+    weight_decay: float = 0.0,
 ) -> tuple[dict[str, Tensor], SGDState]:
     """One step of stochastic gradient descent with (heavy-ball) momentum.
 
@@ -122,22 +82,20 @@ def sgd_update(
     return dict(zip(names, moved, strict=True)), SGDState(state.step + 1, dict(zip(names, velocity, strict=True)))
 
 
-@checked
-def adam_init(parameters: Tensors) -> AdamState:
+def adam_init(parameters: Mapping[str, Tensor]) -> AdamState:
     """The state before the first update: zero moments."""
     return AdamState(0, _zeros(parameters), _zeros(parameters))
 
 
-@checked
 def adam_update(
     parameters: Mapping[str, Tensor],
     gradients: Mapping[str, Tensor],
-    state: Annotated[AdamState, _check_step],
+    state: AdamState,
     *,
-    learning_rate: LearningRate,
-    betas: Betas = (0.9, 0.999),
-    epsilon: Factor = 1e-8,
-    corrections: Corrections = None,
+    learning_rate: float | Tensor,
+    betas: tuple[float, float] = (0.9, 0.999),
+    epsilon: float = 1e-8,
+    corrections: tuple[Tensor, Tensor] | None = None,
 ) -> tuple[dict[str, Tensor], AdamState]:
     """One step of Adam (Kingma & Ba 2015, arXiv 1412.6980) with bias correction.
 
@@ -163,23 +121,21 @@ def adam_update(
     )
 
 
-@checked
-def bias_corrections(step: Count, betas: Betas) -> tuple[float, float]:
+def bias_corrections(step: int, betas: tuple[float, float]) -> tuple[float, float]:
     """What Adam's `step`-th update multiplies its direction by, and the root of its second moment: 1/(1-b1^t) and 1/sqrt(1-b2^t)."""
     beta1, beta2 = betas
     return 1 / (1 - beta1**step), 1 / math.sqrt(1 - beta2**step)
 
 
-@checked
 def adamw_update(
-    parameters: Tensors,
+    parameters: Mapping[str, Tensor],
     gradients: Mapping[str, Tensor],
     state: AdamState,
     *,
-    learning_rate: LearningRate,
-    betas: Betas = (0.9, 0.999),
-    epsilon: Factor = 1e-8,
-    weight_decay: Factor = 0.01,
+    learning_rate: float | Tensor,
+    betas: tuple[float, float] = (0.9, 0.999),
+    epsilon: float = 1e-8,
+    weight_decay: float = 0.01,
 ) -> tuple[dict[str, Tensor], AdamState]:
     """One step of Adam with decoupled weight decay. Args and errors as `adam_update` and `sgd_update`."""
     kept = torch._foreach_mul(list(parameters.values()), 1 - learning_rate * weight_decay) if parameters else []
@@ -198,7 +154,7 @@ def descend(
     gradients: Mapping[str, Tensor],
     state: SGDState | AdamState,
     *,
-    learning_rate: LearningRate,
+    learning_rate: float | Tensor,
     momentum: float = 0.0,
     weight_decay: float = 0.0,
 ) -> tuple[dict[str, Tensor], SGDState | AdamState]:
@@ -209,14 +165,12 @@ def descend(
     return sgd_update(parameters, gradients, state, momentum=momentum, **shared)
 
 
-@checked
-def cosine(step: Index, total: Count, base: Rate, *, final_fraction: Share = 0.0) -> float:
+def cosine(step: int, total: int, base: float, *, final_fraction: float = 0.0) -> float:
     """The learning rate before update `step` (0-based) of `total`: from `base` down to `base * final_fraction`."""
     return base * (final_fraction + (1 - final_fraction) * 0.5 * (1 + math.cos(math.pi * min(step, total) / total)))
 
 
-@checked
-def linear(step: Index, total: Annotated[int, within(1, 10**15)], base: Rate, *, final_fraction: Share = 0.0) -> float:
+def linear(step: int, total: int, base: float, *, final_fraction: float = 0.0) -> float:
     """The learning rate before update `step` (0-based) of `total`: a line from `base` down to `base * final_fraction`."""
     return base * (1 - (1 - final_fraction) * min(step, total) / total)
 
@@ -225,9 +179,8 @@ def _zeros(parameters: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name: torch.zeros_like(value).detach() for name, value in parameters.items()}
 
 
-@checked
 def aligned(
-    parameters: Tensors, gradients: Mapping[str, Tensor], *states: Mapping[str, Tensor]
+    parameters: Mapping[str, Tensor], gradients: Mapping[str, Tensor], *states: Mapping[str, Tensor]
 ) -> tuple[list[str], list[Tensor], list[Tensor]]:
     """Names, values and gradients; raises where names, shapes, dtypes or devices differ, those of the states too."""
     for argument, given in (("gradients", gradients), *(("state", state) for state in states)):

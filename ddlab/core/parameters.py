@@ -49,21 +49,18 @@ class Parameter:
     explorable: tuple[float, float] | bool | None = None
     optional: bool = False
 
-    def check(self, value: Any, owner: str) -> Any:
+    def check(self, argument: str, value: Any) -> Any:
         """Return `value` if it is allowed, as int where an int is meant; else raise `DDLabError`."""
-        argument = f"{owner}.{self.name}"
-        low, high = self.range
         if value is None and self.optional:
             return value
         if self.choices is not None:
             return errors.check_choice(argument, value, self.choices)
+        if self.type is int:
+            return errors.check_integer(argument, value, *self.range)
+        if self.type is float:
+            return errors.check_number(argument, value, *self.range, open_low=self.open_low)
         if self.type is bool:
             return errors.check_boolean(argument, value)
-        if self.type is int:
-            whole = [None if end is None else int(end) for end in (low, high)]
-            return errors.check_integer(argument, value, *whole)
-        if self.type is float:
-            return errors.check_number(argument, value, low, high, open_low=self.open_low)
         return errors.check_instance(argument, value, self.type, f"a {self.type.__name__}")
 
 
@@ -131,8 +128,8 @@ class Parameters:
 
     def __post_init__(self) -> None:
         owner = _owner(type(self))
-        for name, description in describe(self).items():
-            object.__setattr__(self, name, description.check(getattr(self, name), owner))
+        for name, description in _described(type(self)).items():
+            object.__setattr__(self, name, description.check(f"{owner}.{name}", getattr(self, name)))
         self.rules()
 
     def rules(self) -> None:
@@ -181,9 +178,10 @@ class Parameters:
 
     @classmethod
     def _known(cls, names: typing.Iterable[str]) -> None:
-        allowed = [field.name for field in dataclasses.fields(cls)]
+        allowed = cls.__dataclass_fields__
         for name in names:
-            errors.check_choice(f"a parameter of {_owner(cls)}", name, allowed)
+            if name not in allowed:
+                errors.check_choice(f"a parameter of {_owner(cls)}", name, list(allowed))
 
 
 def _owner(cls: type) -> str:

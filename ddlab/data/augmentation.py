@@ -8,23 +8,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from ..core import errors, randomness
-from ..core.boundary import Images, Index, checked, floats, within
 from ..core.devices import moved
 from ..core.parameters import Parameters, parameter
-from .images import above_zero
-
-Side = Annotated[int, within(1, 10**6)]  # pixels
-PositiveShare = Annotated[float, within(0, 1, open_low=True)]
-Alpha = Annotated[float, within(0)]
-Mean = Annotated[Tensor, floats("c", alike=False)]  # of a dataset's pixels
-Deviation = Annotated[Tensor, floats("c", alike=False), above_zero]
 
 
 class View(NamedTuple):
@@ -53,20 +45,17 @@ class Views(Parameters):
     )
     seed: int = parameter(0, range=(0, None), help="Of weights, order and views.")
 
-    @checked
-    def steps_per_epoch(self, count: Index) -> int:
+    def steps_per_epoch(self, count: int) -> int:
         """Batches that `count` images make; a last smaller one counts."""
         return math.ceil(count / self.batch_size)
 
-    @checked
-    def indices(self, count: int, step: Index) -> Tensor:
+    def indices(self, count: int, step: int) -> Tensor:
         """Which of `count` images are seen at `step`, int64 [at most batch_size]: each once per epoch, in a new order every epoch."""
         epoch, number = divmod(step, max(self.steps_per_epoch(count), 1))
         order = _order(self.seed, epoch, count)
         return order[number * self.batch_size : (number + 1) * self.batch_size].clone()
 
-    @checked
-    def view(self, images: Images, *, mean: Mean, std: Deviation, step: int) -> View:
+    def view(self, images: Tensor, *, mean: Tensor, std: Tensor, step: int) -> View:
         """What is seen of these images [n, c, h, w], normalised with `mean` and `std` [c], at `step`."""
         return augment(
             images,
@@ -84,17 +73,16 @@ def _order(seed: int, epoch: int, count: int) -> Tensor:
     return torch.randperm(count, generator=randomness.generator(seed, epoch, "order"))
 
 
-@checked
 def augment(
-    images: Images,
+    images: Tensor,
     *,
     crop_pixels: int,
     flip: bool,
-    mixup_alpha: Alpha,
-    black: Annotated[Tensor, floats("1 c 1 1", finite=False)],
+    mixup_alpha: float,
+    black: Tensor,
     seed: int,
     step: int,
-    crop_area: PositiveShare = 1.0,
+    crop_area: float = 1.0,
 ) -> View:
     """Random part, random crop after padding, flip, mixup, in this order; all draws depend on (seed, step) alone.
 
@@ -122,9 +110,8 @@ def augment(
     return View(images, share, partner)
 
 
-@checked
 def random_rectangle(
-    height: Side, width: Side, *, smallest_area: PositiveShare, generator: torch.Generator | None = None
+    height: int, width: int, *, smallest_area: float, generator: torch.Generator | None = None
 ) -> tuple[int, int, int, int]:
     """A part of an image, (top, left, rows, columns) in pixels, as torchvision's RandomResizedCrop draws it.
 

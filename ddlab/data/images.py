@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from ..core import devices, errors, storage
-from ..core.boundary import Count, check_fields, checked, integers, typed
+from ..core.boundary import Count, check_fields, checked, tensor
 from ..core.errors import DDLabError
 from . import pictures
 
@@ -52,13 +52,13 @@ class ImageData:
     """
 
     name: str
-    train_images: Annotated[Tensor, typed("n c h w", torch.uint8)]
-    train_labels: Annotated[Tensor, integers("n")]
-    test_images: Annotated[Tensor, typed("m c h w", torch.uint8)]
-    test_labels: Annotated[Tensor, integers("m")]
+    train_images: Annotated[Tensor, tensor("n c h w", torch.uint8)]
+    train_labels: Annotated[Tensor, tensor("n", torch.int64)]
+    test_images: Annotated[Tensor, tensor("m c h w", torch.uint8)]
+    test_labels: Annotated[Tensor, tensor("m", torch.int64)]
     class_names: tuple[str, ...]
-    mean: Annotated[Tensor, typed("c", torch.float32)] = field(default=None)  # type: ignore[assignment]
-    std: Annotated[Tensor, typed("c", torch.float32), above_zero] = field(default=None)  # type: ignore[assignment]
+    mean: Annotated[Tensor, tensor("c", torch.float32)] = field(default=None)  # type: ignore[assignment]
+    std: Annotated[Tensor, tensor("c", torch.float32), above_zero] = field(default=None)  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -21,8 +21,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..core import errors
-from ..core.boundary import Count, Images, checked
-from .augmentation import PositiveShare, Side
 
 Kind = Literal["none", "rotation", "jigsaw", "crop"]
 Permutation = Literal["none", "rotation", "jigsaw"]
@@ -37,8 +35,7 @@ NAMES: dict[str, tuple[str, ...]] = {
 KINDS = tuple(NAMES)
 
 
-@checked
-def augmented(images: Images, kind: Kind, *, crop_share: PositiveShare = 0.625) -> Tensor:
+def augmented(images: Tensor, kind: Kind, *, crop_share: float = 0.625) -> Tensor:
     """All views of all images: [n, c, h, w] -> [A + 1, n, c, h, w], the images themselves first.
 
     Args:
@@ -54,8 +51,7 @@ def augmented(images: Images, kind: Kind, *, crop_share: PositiveShare = 0.625) 
     return _moved(images[None], permutations(kind, height, width))
 
 
-@checked
-def permutations(kind: Permutation, height: Count, width: Count) -> Tensor:
+def permutations(kind: Permutation, height: int, width: int) -> Tensor:
     """Where each view takes its pixels from, int64 [A + 1, h w]: pixel t of view a is pixel p[a, t] of the image, counted row by row."""
     _check_size("height and width", kind, (height, width), height, width)
     places = torch.arange(height * width).reshape(height, width)
@@ -68,8 +64,7 @@ def permutations(kind: Permutation, height: Count, width: Count) -> Tensor:
     return torch.stack([view.flatten() for view in views])
 
 
-@checked
-def crop_boxes(height: Side, width: Side, *, share: PositiveShare = 0.625) -> list[tuple[int, int, int, int]]:
+def crop_boxes(height: int, width: int, *, share: float = 0.625) -> list[tuple[int, int, int, int]]:
     """The four corners and the centre, (top, left, rows, columns) in pixels, in the order of `NAMES`.
 
     Rows and columns are rounded to whole pixels; where the centre cannot be in the middle it is half a pixel up or left of it.

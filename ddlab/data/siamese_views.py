@@ -20,14 +20,11 @@ image (`each`). One deviation: images that are not square are turned without bei
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from ..core import errors, randomness
-from ..core.boundary import Images, Index, checked, floats, integers, typed
 from ..core.devices import moved
 
 STRATEGIES = ("color", "crop", "cutout", "flip", "scale", "rotate")
@@ -35,20 +32,13 @@ STRATEGIES = ("color", "crop", "cutout", "flip", "scale", "rotate")
 ALL = "_".join(STRATEGIES)  # the published strategy for natural images
 UPRIGHT = "_".join(name for name in STRATEGIES if name != "flip")  # and for digits, which must not be mirrored
 
-Numbers = Annotated[Tensor, floats("k", finite=False)]  # k is 1 or the number of images
-Pixels = Annotated[Tensor, integers("k")]
 
-
-@checked
-def siamese_view(images: Images, strategy: str, *, seed: Index, step: Index, each: bool = False) -> Tensor:
+def siamese_view(images: Tensor, strategy: str, *, seed: int, step: int, each: bool = False) -> Tensor:
     """One view of images [n, c, h, w], by one operation of `strategy`; the same for any batch that is given the same seed and step.
 
     Args:
         strategy: operations joined by "_", such as "crop_flip", in any order; "" gives back the images themselves.
         each: values of its own for each image; False: the same for all, whatever their number, dtype and device.
-
-    Raises:
-        DDLabError: a strategy with an unknown or a repeated operation.
     """
     names = operations(strategy)
     if names:
@@ -60,7 +50,6 @@ def siamese_view(images: Images, strategy: str, *, seed: Index, step: Index, eac
     return images
 
 
-@checked
 def operations(strategy: str) -> tuple[str, ...]:
     """The operations of a strategy, in the published order.
 
@@ -75,29 +64,33 @@ def operations(strategy: str) -> tuple[str, ...]:
     return tuple(name for name in STRATEGIES if name in named)
 
 
-@checked
-def brightness(images: Images, amount: Numbers) -> Tensor:
-    """x + amount."""
+def brightness(images: Tensor, amount: Tensor) -> Tensor:
+    """x + amount: images [n, c, h, w], amount [k]."""
     return images + _along(images, "amount", amount)
 
 
-@checked
-def saturation(images: Images, factor: Numbers) -> Tensor:
-    """Each pixel's distance from the mean of its channels, times the factor; images of one channel stay as they are."""
+def saturation(images: Tensor, factor: Tensor) -> Tensor:
+    """Each pixel's distance from the mean of its channels, times the factor; images of one channel stay as they are.
+
+    Args:
+        images: [n, c, h, w]. factor: [k].
+    """
     mean = images.mean(1, keepdim=True)
     return mean + _along(images, "factor", factor) * (images - mean)
 
 
-@checked
-def contrast(images: Images, factor: Numbers) -> Tensor:
-    """Each value's distance from the mean of its image, times the factor."""
+def contrast(images: Tensor, factor: Tensor) -> Tensor:
+    """Each value's distance from the mean of its image, times the factor: images [n, c, h, w], factor [k]."""
     mean = images.mean((1, 2, 3), keepdim=True)
     return mean + _along(images, "factor", factor) * (images - mean)
 
 
-@checked
-def crop(images: Images, top: Pixels, left: Pixels) -> Tensor:
-    """A window of the images' own size whose corner lies at row `top` and column `left` of the image; 0 outside the image."""
+def crop(images: Tensor, top: Tensor, left: Tensor) -> Tensor:
+    """A window of the images' own size whose corner lies at row `top` and column `left` of the image; 0 outside the image.
+
+    Args:
+        images: [n, c, h, w]. top: [k]. left: [k].
+    """
     height, width = images.shape[2:]
     rows = _along(images, "top", top) + torch.arange(height, device=images.device)[:, None]
     columns = _along(images, "left", left) + torch.arange(width, device=images.device)
@@ -107,9 +100,12 @@ def crop(images: Images, top: Pixels, left: Pixels) -> Tensor:
     return window.masked_fill(~inside, 0)
 
 
-@checked
-def cutout(images: Images, row: Pixels, column: Pixels) -> Tensor:
-    """0 in a box of half the height and half the width around this pixel, cut off at the edges; half of an even side lies before it."""
+def cutout(images: Tensor, row: Tensor, column: Tensor) -> Tensor:
+    """0 in a box of half the height and half the width around this pixel, cut off at the edges; half of an even side lies before it.
+
+    Args:
+        images: [n, c, h, w]. row: [k]. column: [k].
+    """
     height, width = images.shape[2:]
     rows, columns = _rounded(height / 2), _rounded(width / 2)
     down = torch.arange(height, device=images.device)[:, None] - _along(images, "row", row) + rows // 2
@@ -117,23 +113,24 @@ def cutout(images: Images, row: Pixels, column: Pixels) -> Tensor:
     return images.masked_fill((down >= 0) & (down < rows) & (right >= 0) & (right < columns), 0)
 
 
-@checked
-def flip(images: Images, flipped: Annotated[Tensor, typed("k", torch.bool)]) -> Tensor:
-    """Left and right exchanged where `flipped`."""
+def flip(images: Tensor, flipped: Tensor) -> Tensor:
+    """Left and right exchanged where `flipped`: images [n, c, h, w], flipped [k]."""
     return torch.where(_along(images, "flipped", flipped), images.flip(3), images)
 
 
-@checked
-def scale(images: Images, rows: Numbers, columns: Numbers) -> Tensor:
-    """Sampled at these multiples of the distance from the centre: below 1 what is seen grows, above 1 it shrinks. Bilinear, 0 outside."""
+def scale(images: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+    """Sampled at these multiples of the distance from the centre: below 1 what is seen grows, above 1 it shrinks. Bilinear, 0 outside.
+
+    Args:
+        images: [n, c, h, w]. rows: [k]. columns: [k].
+    """
     down, right = _along(images, "rows", rows), _along(images, "columns", columns)
     zero = torch.zeros_like(down)
     return _sampled(images, right, zero, zero, down)
 
 
-@checked
-def rotate(images: Images, degrees: Numbers) -> Tensor:
-    """Turned counter-clockwise around the centre. Bilinear, 0 outside."""
+def rotate(images: Tensor, degrees: Tensor) -> Tensor:
+    """Turned counter-clockwise around the centre. Bilinear, 0 outside: images [n, c, h, w], degrees [k]."""
     angle = _along(images, "degrees", degrees).deg2rad()
     return _sampled(images, angle.cos(), -angle.sin(), angle.sin(), angle.cos())
 

@@ -13,14 +13,12 @@ The reference for "dimensional collapse" is Jing et al. 2022, for the effective 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ..core import errors, randomness
-from ..core.boundary import Count, Index, checked, floats
 
 LARGEST_EXACT = 4e10  # n d min(n, d) up to which all components are found: seconds on one core
 _LARGEST = 1e15  # of a number: far below what can be squared and added
@@ -34,9 +32,6 @@ def _check_points(argument: str, points: Tensor) -> Tensor:
     if (largest := float(points.detach().abs().max())) > _LARGEST:
         errors.fail(argument, f"at most {_LARGEST:g} in size", largest)
     return points
-
-
-Points = Annotated[Tensor, floats("n *shape"), _check_points]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -64,9 +59,8 @@ class PrincipalBases:
         return self.variances / self.total_variance
 
 
-@checked
-def principal_bases(points: Points, *, count: Count, centred: bool = True, seed: Index = 0) -> PrincipalBases:
-    """The first principal components of points whose float64 copies fit into memory.
+def principal_bases(points: Tensor, *, count: int, centred: bool = True, seed: int = 0) -> PrincipalBases:
+    """The first principal components of points whose float64 copies fit into memory: points [n, *shape].
 
     Exact up to `LARGEST_EXACT`; beyond by scikit-learn's randomised solver (Halko et al. 2011), which is near exact where variances fall
     fast (200 bases of 4,000 CIFAR-10 images at 16 px hold .98538 of the variance, not .98553).
@@ -114,9 +108,11 @@ def is_exact(points: Tensor) -> bool:
     return rows * width * min(rows, width) <= LARGEST_EXACT
 
 
-@checked
-def spectrum(points: Points, *, centred: bool = True) -> Tensor:
+def spectrum(points: Tensor, *, centred: bool = True) -> Tensor:
     """The variances of all principal components: points [n, *shape], float32 or float64 -> float64 [min(n, d)], falling.
+
+    Args:
+        points: [n, *shape].
 
     The eigenvalues of the covariance matrix (divided by n), of which there are d; those left out are 0.
     """
@@ -125,16 +121,18 @@ def spectrum(points: Points, *, centred: bool = True) -> Tensor:
     return torch.from_numpy(np.square(lengths) / len(values))
 
 
-@checked
-def rank(points: Points, *, centred: bool = True) -> int:
-    """How many principal components points [n, *shape] have, without those that rounding alone can make: the most bases to be had."""
+def rank(points: Tensor, *, centred: bool = True) -> int:
+    """How many principal components points [n, *shape] have, without those that rounding alone can make: the most bases to be had.
+
+    Args:
+        points: [n, *shape].
+    """
     values = _values(points)
     lengths = (spectrum(points, centred=centred) * len(values)).sqrt()
     return int((lengths > _ROUNDING[points.dtype] * float(np.linalg.norm(values))).sum())
 
 
-@checked
-def effective_rank(values: Annotated[Tensor, floats("k")]) -> float:
+def effective_rank(values: Tensor) -> float:
     """exp of the Shannon entropy of `values` divided by their sum: 1 where one holds everything, k where k hold the same.
 
     Args:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from ..core import devices, errors, storage
-from ..core.boundary import check_fields, checked, integers, typed
+from ..core.boundary import check_fields, checked, tensor
 from ..core.errors import DDLabError
 from ..data import pictures, predefined_views
 from ..data.images import above_zero, denormalise, normalise
@@ -124,8 +124,8 @@ class DistilledSet:
     tensors: dict[str, Tensor]
     targets: tuple[Targets, ...]
     class_names: tuple[str, ...]
-    mean: Annotated[Tensor, typed("c", torch.float32)]
-    std: Annotated[Tensor, typed("c", torch.float32), above_zero]
+    mean: Annotated[Tensor, tensor("c", torch.float32)]
+    std: Annotated[Tensor, tensor("c", torch.float32), above_zero]
     kind: str = "images"
     complete: bool = True
     provenance: dict[str, Any] = field(default_factory=dict)
@@ -188,7 +188,7 @@ class DistilledSet:
         return normalise(found, self.mean, self.std) if found.dtype == torch.uint8 else found
 
     @checked
-    def rows(self, indices: Annotated[Tensor, integers("m")], device: torch.device | str = "cpu") -> Tensor:
+    def rows(self, indices: Annotated[Tensor, tensor("m", torch.int64)], device: torch.device | str = "cpu") -> Tensor:
         """Some of the images [m, channels, height, width] on a device; of a set of bytes only these are normalised.
 
         Raises:

@@ -26,31 +26,14 @@ It is nearer to what D needs than bilinear with antialiasing: D makes of 500 ima
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from ..core import errors
-from ..core.boundary import Count, Images, checked, floats
 
 
-def _check_pixels(argument: str, images: Tensor) -> Tensor:
-    return errors.fail(argument, "of at least one pixel", images) if 0 in images.shape[1:] else images
-
-
-# Looked at in every step: no values, which would wait for the device.
-Points = Annotated[Tensor, floats("m *shape", finite=False)]
-Coefficients = Annotated[Tensor, floats("m k", finite=False)]
-Bases = Annotated[Tensor, floats("k *shape", finite=False)]
-Mean = Annotated[Tensor, floats("*shape", finite=False)]
-ImageBases = Annotated[Tensor, floats("k c h w", finite=False)]
-Pictures = Annotated[Images, _check_pixels]
-
-
-@checked
-def project(points: Points, bases: Bases, *, mean: Mean | None = None) -> Tensor:
+def project(points: Tensor, bases: Tensor, *, mean: Tensor | None = None) -> Tensor:
     """Coefficients C = (X - mean) B^T; points [m, *shape], bases [k, *shape], mean [*shape] -> [m, k]. Differentiable.
 
     Of orthonormal bases, as principal ones are, these are the coefficients that reconstruct the points best.
@@ -59,15 +42,13 @@ def project(points: Points, bases: Bases, *, mean: Mean | None = None) -> Tensor
     return shifted.flatten(1) @ bases.flatten(1).T
 
 
-@checked
-def reconstruct(coefficients: Coefficients, bases: Bases, *, mean: Mean | None = None) -> Tensor:
+def reconstruct(coefficients: Tensor, bases: Tensor, *, mean: Tensor | None = None) -> Tensor:
     """C B + mean; coefficients [m, k], bases [k, *shape], mean [*shape] -> [m, *shape]. Differentiable (Boost: Y_s = C^y B^y)."""
     made = (coefficients @ bases.flatten(1)).reshape(len(coefficients), *bases.shape[1:])
     return made if mean is None else made + mean
 
 
-@checked
-def fitted(points: Annotated[Tensor, floats("m *shape")], bases: Annotated[Tensor, floats("k *shape")]) -> Tensor:
+def fitted(points: Tensor, bases: Tensor) -> Tensor:
     """The coefficients that reconstruct points best from any bases: [m, *shape] and [k, *shape] -> [m, k]. No gradient.
 
     Of orthonormal bases they are `project`'s. Where several do as well (more bases than numbers), those of least length.
@@ -78,11 +59,12 @@ def fitted(points: Annotated[Tensor, floats("m *shape")], bases: Annotated[Tenso
     return torch.linalg.lstsq(columns, wanted, driver="gelsd").solution.T.to(points)
 
 
-@checked
-def relative_squared_error(
-    points: Annotated[Tensor, floats("*shape")], made: Annotated[Tensor, floats("*shape")]
-) -> Tensor:
-    """sum |x - x~|^2 / sum |x|^2 over all points [m, *shape] and what was made of them; a scalar, 0 where they are equal."""
+def relative_squared_error(points: Tensor, made: Tensor) -> Tensor:
+    """sum |x - x~|^2 / sum |x|^2 over all points [m, *shape] and what was made of them; a scalar, 0 where they are equal.
+
+    Args:
+        points: [*shape]. made: [*shape].
+    """
     size = points.abs().max() if points.numel() else torch.zeros(())
     if not float(size.detach()) > 0:
         errors.fail("points", "not 0 everywhere", points)
@@ -90,8 +72,7 @@ def relative_squared_error(
     return (points / size - made / size).square().sum() / (points / size).square().sum()
 
 
-@checked
-def downsampled(images: Pictures, *, scale: Count) -> Tensor:
+def downsampled(images: Tensor, *, scale: int) -> Tensor:
     """Means of scale x scale blocks: images [n, c, h, w] -> [n, c, h / scale, w / scale]. Differentiable.
 
     Raises:
@@ -104,14 +85,12 @@ def downsampled(images: Pictures, *, scale: Count) -> Tensor:
     return blocks.mean((3, 5))
 
 
-@checked
-def upsampled(images: Pictures, *, scale: Count) -> Tensor:
+def upsampled(images: Tensor, *, scale: int) -> Tensor:
     """D, bilinear upsampling, corners not aligned: images [n, c, h, w] -> [n, c, scale h, scale w]. Linear in them, differentiable."""
     size = (images.shape[2] * scale, images.shape[3] * scale)
     return F.interpolate(images, size=size, mode="bilinear", align_corners=False)
 
 
-@checked
-def decoded(coefficients: Coefficients, bases: ImageBases, *, scale: Count, mean: Tensor | None = None) -> Tensor:
+def decoded(coefficients: Tensor, bases: Tensor, *, scale: int, mean: Tensor | None = None) -> Tensor:
     """X_s = D(C^x B^x, s): coefficients [m, k], bases [k, c, h, w] (and their mean [c, h, w]) -> images [m, c, scale h, scale w]."""
     return upsampled(reconstruct(coefficients, bases, mean=mean), scale=scale)

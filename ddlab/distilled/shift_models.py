@@ -19,13 +19,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any
 
 import torch
 from torch import Tensor
 
 from ..core import errors, optimisers, randomness
-from ..core.boundary import Index, checked, floats, within
 from .storage_budget import SHIFTS, Shift
 
 TENSORS: dict[str, tuple[str, ...]] = {
@@ -44,27 +42,6 @@ _MOST = 10**5  # of views, bases and hidden units
 _LARGEST = (
     1e15  # of a coefficient: Adam squares slopes, and infinite squares would leave the networks as they were drawn
 )
-
-
-def _check_numbers(argument: str, coefficients: Tensor) -> Tensor:
-    if coefficients.dtype not in (torch.float32, torch.float64):
-        errors.fail(argument, "float32 or float64", coefficients)
-    if coefficients.numel() and (largest := float(coefficients.detach().abs().max())) > _LARGEST:
-        errors.fail(argument, f"at most {_LARGEST:g} in size", largest)
-    return coefficients
-
-
-def _check_rows(argument: str, coefficients: Tensor) -> Tensor:
-    return (
-        coefficients
-        if coefficients.numel()
-        else errors.fail(argument, "of at least one image and one basis", coefficients)
-    )
-
-
-Coefficients = Annotated[Tensor, floats("m V"), _check_numbers, _check_rows]
-ViewCoefficients = Annotated[Tensor, floats("A m V"), _check_numbers]
-Hidden = Annotated[int, within(1, _MOST)]
 
 
 def shifted(coefficients: Tensor, tensors: Mapping[str, Tensor], shift: Shift, *, views: int | None = None) -> Tensor:
@@ -102,16 +79,14 @@ def predicted_shifts(coefficients: Tensor, tensors: Mapping[str, Tensor]) -> Ten
     return hidden @ tensors["second_weights"].mT + tensors["second_biases"][:, None]
 
 
-@checked
-def mean_shifts(coefficients: Coefficients, view_coefficients: ViewCoefficients) -> Tensor:
+def mean_shifts(coefficients: Tensor, view_coefficients: Tensor) -> Tensor:
     """b_a = mean over the images of C_a - C, the vector with the least squared error: [m, V], [A, m, V] -> [A, V]."""
     return (view_coefficients - coefficients).mean(1)
 
 
-@checked
 def fit(
-    coefficients: Coefficients,
-    view_coefficients: ViewCoefficients,
+    coefficients: Tensor,
+    view_coefficients: Tensor,
     shift: Shift,
     *,
     hidden: int = 4,
@@ -124,9 +99,6 @@ def fit(
     Args:
         coefficients: C [m, V], float32 or float64, at least one row. view_coefficients: C_a [A, m, V] of the same dtype.
         hidden, seed, steps, learning_rate: of "networks": H, the draw of the first weights, the updates, Adam's rate at their start.
-
-    Raises:
-        DDLabError: an unknown shift, shapes that do not fit, values that are not finite, or networks whose training did not stay finite.
     """
     coefficients, view_coefficients = coefficients.detach(), view_coefficients.detach()
     if shift == "same":
@@ -140,17 +112,16 @@ def fit(
     )
 
 
-@checked
 def fitted_networks(
-    coefficients: Coefficients,
-    view_coefficients: ViewCoefficients,
+    coefficients: Tensor,
+    view_coefficients: Tensor,
     *,
     hidden: int,
     seed: int,
-    steps: Index,
-    learning_rate: Annotated[float, within(0, 1e30)],
+    steps: int,
+    learning_rate: float,
 ) -> dict[str, Tensor]:
-    """Networks Q_a trained to C_a - C; arguments and errors as `fit`.
+    """Networks Q_a trained to C_a - C; arguments and errors as `fit`: coefficients [m, V], view_coefficients [A, m, V].
 
     All views at once: the loss is a sum of one mean for each view, and Adam looks at each number alone, so that each network becomes what
     it would have become by itself.
@@ -172,10 +143,7 @@ def fitted_networks(
     return {name: _finite(name, value) for name, value in tensors.items()}
 
 
-@checked
-def first_networks(
-    views: Annotated[int, within(0, _MOST)], bases: Hidden, *, hidden: Hidden, seed: int
-) -> dict[str, Tensor]:
+def first_networks(views: int, bases: int, *, hidden: int, seed: int) -> dict[str, Tensor]:
     """The weights and biases before training, float32, uniform in +- 1 / sqrt(inputs) as in torch; shapes as in `shifted`."""
     draw = randomness.generator(seed, 0, "shift networks")
     shapes = {
@@ -186,9 +154,8 @@ def first_networks(
     return {name: bounds[name] * (2 * torch.rand(shape, generator=draw) - 1) for name, shape in shapes.items()}
 
 
-@checked
 def mean_squared_error(
-    coefficients: Coefficients, view_coefficients: ViewCoefficients, tensors: Mapping[str, Tensor], shift: Shift
+    coefficients: Tensor, view_coefficients: Tensor, tensors: Mapping[str, Tensor], shift: Shift
 ) -> Tensor:
     """Of the coefficients that a shift gives the views to their own, mean over views, images and bases: a scalar (Table 11).
 
@@ -208,12 +175,15 @@ def _checked_views(coefficients: Tensor, tensors: Mapping[str, Tensor], shift: S
     if not isinstance(tensors, Mapping) or set(tensors) != set(TENSORS[shift]):
         given = [str(name) for name in tensors] if isinstance(tensors, Mapping) else tensors
         errors.fail("tensors", f"a mapping of {list(TENSORS[shift])} for the shift {shift!r}", given)
-    settled: dict[str, Any] = {"m": len(coefficients), "V": coefficients.shape[1], "dtype": coefficients.dtype}
+    lengths = dict(zip("mV", coefficients.shape, strict=True))
     if shift == "same" or views is not None:
-        settled["A"] = errors.check_integer("views", views, 0, _MOST)
+        lengths["A"] = errors.check_integer("views", views, 0, _MOST)
     for name in TENSORS[shift]:
-        floats(_SHAPES[name], finite=False).check(name, tensors[name], settled)
-    return settled["A"]
+        names = _SHAPES[name].split()
+        shape = [lengths.get(each, each) for each in names]
+        found = errors.check_tensor(name, tensors[name], shape=shape, dtype=coefficients.dtype, finite=False).shape
+        lengths |= zip(names, found, strict=True)
+    return lengths["A"]
 
 
 def _finite(name: str, value: Tensor) -> Tensor:

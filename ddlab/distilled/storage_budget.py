@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..core import errors
-from ..core.boundary import Count, Index, checked
 from ..core.parameters import Parameters, parameter
 
 Shift = Literal["same", "bias", "networks", "stored"]
@@ -97,8 +96,7 @@ class Factorised(Parameters):
         """d_b, of one image basis."""
         return self.image_floats // self.scale**2
 
-    @checked
-    def bill(self, count: Index) -> Bill:
+    def bill(self, count: int) -> Bill:
         """What `count` pairs (m) take; none are allowed, the bases remain."""
         bases = self.representation_bases
         networks = self.views * (2 * bases * self.hidden + self.hidden + bases)
@@ -112,7 +110,6 @@ class Factorised(Parameters):
             shifts=shifts[self.shift],
         )
 
-    @checked
     def largest_count(self, budget: int) -> int:
         """The largest number of pairs (m) whose bill is at most `budget` floats.
 
@@ -127,7 +124,6 @@ class Factorised(Parameters):
         return (budget - bases) // (one - bases)
 
 
-@checked
-def plain_floats(count: Index, *, image_floats: Count, representation_floats: Index = 0) -> int:
+def plain_floats(count: int, *, image_floats: int, representation_floats: int = 0) -> int:
     """What `count` pairs take that are stored as they are: m (d_x + d_y); for all A views of targets d_y is (A + 1) times as large."""
     return count * (image_floats + representation_floats)

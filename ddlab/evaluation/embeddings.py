@@ -21,7 +21,7 @@ import threading
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -29,7 +29,6 @@ from torch import Tensor
 
 from .. import networks
 from ..core import errors
-from ..core.boundary import among, checked, floats, within
 from ..core.parameters import Parameters, parameter
 from ..networks import Network
 from ..runs import cache
@@ -90,13 +89,11 @@ class Embedding:
         return torch.from_numpy(np.array(self._place(_array(features)), dtype=np.float32))
 
 
-@checked
-def features_of(network: Network, images: Tensor, layer: Annotated[str, among(*LAYERS)] = "features") -> Tensor:
+def features_of(network: Network, images: Tensor, layer: str = "features") -> Tensor:
     """What a network says of normalised images [n, c, h, w]: its "features" [n, d] or its "logits" [n, classes]."""
     return getattr(networks.predict(network, images), layer)
 
 
-@checked
 def fit(
     groups: Mapping[str, Tensor], config: Config | None = None, *, announce: Callable[[str], Any] | None = print
 ) -> Embedding:
@@ -134,13 +131,12 @@ class Density:
     rank: Tensor
 
 
-@checked
 def density(
-    positions: Annotated[Tensor, floats("n 2")],
+    positions: Tensor,
     *,
-    cells: Annotated[int, within(2)] = 48,
-    margin: Annotated[float, within(0, 100)] = 0.08,
-    bandwidth: Annotated[float, within(0.001, 1000)] = 0.5,
+    cells: int = 48,
+    margin: float = 0.08,
+    bandwidth: float = 0.5,
 ) -> Density:
     """The density of points [n, 2] on a grid, by a Gaussian kernel (scipy), as ranks.
 

@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..core import errors, randomness
-from ..core.boundary import checked, filled, floats, integers, typed, within
 from ..data import ImageData
 
 _VALUES = 256  # of a byte
@@ -31,8 +30,7 @@ def _full(argument: str, value: Tensor) -> Tensor:
     return value
 
 
-@checked
-def histogram_entropy(counts: Annotated[Tensor, integers("... bins")]) -> Tensor:
+def histogram_entropy(counts: Tensor) -> Tensor:
     """Entropy of each histogram in bits: counts int64 [..., bins] -> float64 [...].
 
     At least 0, and 0 where one bin holds everything.
@@ -47,8 +45,7 @@ def histogram_entropy(counts: Annotated[Tensor, integers("... bins")]) -> Tensor
     return torch.special.entr(exact / total[..., None]).sum(-1) / math.log(2)
 
 
-@checked
-def pixel_entropy(images: Annotated[Tensor, typed("n channels h w", torch.uint8), _full]) -> Tensor:
+def pixel_entropy(images: Tensor) -> Tensor:
     """Entropy of the 256 pixel values of each image in bits, mean over its channels: uint8 [n, channels, h, w] -> float64 [n]."""
     return _in_parts(
         images,
@@ -57,11 +54,8 @@ def pixel_entropy(images: Annotated[Tensor, typed("n channels h w", torch.uint8)
     )
 
 
-@checked
-def feature_edges(
-    features: Annotated[Tensor, floats("..."), _full, filled], bins: Annotated[int, within(1, 2**16)] = 64
-) -> Tensor:
-    """Bins of equal width from the least to the largest feature: one ruler for all sets.
+def feature_edges(features: Tensor, bins: int = 64) -> Tensor:
+    """Bins of equal width from the least to the largest feature: one ruler for all sets: features [...].
 
     Args:
         features: float [n, ...] of real images, such as `networks.predict(...).last_conv`. bins: how many, 1 to 65,536.
@@ -80,12 +74,11 @@ def feature_edges(
     return edges
 
 
-@checked
 def feature_entropy(
-    features: Annotated[Tensor, floats("..."), _full],
-    edges: Annotated[Tensor, floats("edges", alike=False)],
+    features: Tensor,
+    edges: Tensor,
 ) -> Tensor:
-    """Entropy of the features of each image in bits: float [n, ...] -> float64 [n].
+    """Entropy of the features of each image in bits: float [n, ...] -> float64 [n]: features [...], edges [edges].
 
     Args:
         features: as for `feature_edges`; what lies outside the edges counts in the first or the last bin.
@@ -103,16 +96,12 @@ def feature_entropy(
     return _in_parts(features.detach().flatten(1), bins, bits)
 
 
-@checked
-def reference_images(data: ImageData, count: Annotated[int, within(1, 10**6)], *, seed: int = 0) -> dict[str, Tensor]:
+def reference_images(data: ImageData, count: int, *, seed: int = 0) -> dict[str, Tensor]:
     """What any entropy is to be read beside: uint8 [count, channels, h, w] each.
 
     "real": training images drawn at random; image i is of class i modulo the number of classes. "shuffled": the same images with
     their pixels in random order: the same pixel entropy, and nothing to be seen. "constant": the mean colour of each: no entropy.
     "noise": each value from 0 to 255 as likely: 8 bits, the most there is.
-
-    Raises:
-        DDLabError: a class with fewer training images than are needed of it.
     """
     real = data.train_images[_in_turn(data, count, seed)]
     draw = randomness.generator(seed, 0, "shuffled pixels")

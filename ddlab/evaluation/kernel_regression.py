@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ..core import errors
-from ..core.boundary import checked, floats, within
+from ..core.boundary import checked, tensor, within
 from ..data import ImageData
 from ..data.images import Split
 from ..distilled import DistilledSet
@@ -23,9 +23,9 @@ _FC1 = KernelSpec()
 
 @checked
 def kernel_predictions(
-    images: Annotated[Tensor, floats("n c h w")],
-    labels: Annotated[Tensor, floats("n classes", alike=False)],
-    asked: Annotated[Tensor, floats("m c h w", alike=False)],
+    images: Annotated[Tensor, tensor("n c h w")],
+    labels: Annotated[Tensor, tensor("n classes")],
+    asked: Annotated[Tensor, tensor("m c h w")],
     *,
     kernel: KernelSpec = _FC1,
     ridge: Ridge = 1e-6,

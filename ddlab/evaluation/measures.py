@@ -18,7 +18,7 @@ from torch import Tensor
 
 from .. import networks
 from ..core import errors
-from ..core.boundary import checked, floats, within
+from ..core.boundary import checked
 from ..distilled import DistilledSet
 from ..networks import Network
 
@@ -34,14 +34,10 @@ def _check_accuracies(argument: str, given: Any) -> Any:
     return given
 
 
-Points = Annotated[Tensor, floats("n d")]
 Accuracies = Annotated[Mapping[str, float], _check_accuracies]
 
 
-@checked
-def distillation_ratio(
-    distilled: Annotated[float, within(0, 1)], original: Annotated[float, within(0, 1, open_low=True)]
-) -> float:
+def distillation_ratio(distilled: float, original: float) -> float:
     """r_M: an accuracy in percent of that of a network which was trained on all images."""
     return 100 * distilled / original
 
@@ -67,8 +63,7 @@ def rank_correlation(first: Accuracies, second: Accuracies) -> float:
     return float(stats.spearmanr([*first.values()], [second[name] for name in first]).statistic)
 
 
-@checked
-def summed_squared_distances(features: Points) -> Tensor:
+def summed_squared_distances(features: Tensor) -> Tensor:
     r"""sum_i sum_j || f_i - f_j ||^2 over all ordered pairs of rows; features [n, d], result a scalar (eq 21 for one class).
 
     Computed as 2 n sum_i || f_i - mean ||^2, which equals it without n^2 differences.
@@ -76,7 +71,6 @@ def summed_squared_distances(features: Points) -> Tensor:
     return 2 * len(features) * (features - features.mean(0)).square().sum()
 
 
-@checked
 def feature_distance(distilled: DistilledSet, teacher: Network, *, normalised: bool = True) -> Tensor:
     """How far apart the images of each class lie in the teacher's last convolutional features (DWA eq 21).
 
@@ -101,8 +95,7 @@ def feature_distance(distilled: DistilledSet, teacher: Network, *, normalised: b
     return torch.stack(distances)
 
 
-@checked
-def neighbourhood_radii(real: Points, *, neighbours: Annotated[int, within(1)] = 5) -> Tensor:
+def neighbourhood_radii(real: Tensor, *, neighbours: int = 5) -> Tensor:
     """The distance from each point to its k-th nearest other point: real [n, d] -> [n].
 
     Raises:
@@ -115,8 +108,7 @@ def neighbourhood_radii(real: Points, *, neighbours: Annotated[int, within(1)] =
     return torch.cat(radii)
 
 
-@checked
-def covered(real: Points, radii: Tensor, points: Annotated[Tensor, floats("m d")]) -> Tensor:
+def covered(real: Tensor, radii: Tensor, points: Tensor) -> Tensor:
     """Which real points have one of `points` in their neighbourhood: real [n, d], radii [n], points [m, d] -> bool [n]."""
     errors.check_tensor("radii", radii, shape=[len(real)])
     if not len(points):

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from ..core import errors, randomness
-from ..core.boundary import among, checked, integers, within
+from ..core.boundary import among, checked, within
 from ..core.interval import interval, within_accuracy
 from ..data import ImageData
 from ..networks import Network
@@ -139,8 +139,7 @@ def checked_reading(
     return seeds, parts, _checked_candidates(candidates, kind, fewest)
 
 
-@checked
-def held_out_part(labels: Annotated[Tensor, integers("n")], *, held_out: HeldOut, seed: int) -> tuple[Tensor, Tensor]:
+def held_out_part(labels: Tensor, *, held_out: float, seed: int) -> tuple[Tensor, Tensor]:
     """Indices, int64, of the images to learn from and of those to choose on: of each class a share, rounded, but never all of it.
 
     Args:

@@ -22,11 +22,18 @@ import torch
 from torch import Tensor
 
 from ..core import errors
-from ..core.boundary import among, checked, filled, floats, integers
+from ..core.boundary import among, checked, tensor
 
 KINDS = ("linear", "ridge", "neighbours")
 LEAST_STRENGTH, MOST_STRENGTH = 1e-12, 1e12  # between which float64 solves well
 _ITERATIONS = 5000
+
+
+def filled(argument: str, value: Tensor) -> Tensor:
+    """Of a tensor that has at least one entry."""
+    if value.numel() == 0:
+        errors.fail(argument, "a tensor without an axis of length 0", value)
+    return value
 
 
 def class_numbers(argument: str, value: Tensor) -> Tensor:
@@ -39,9 +46,9 @@ def class_numbers(argument: str, value: Tensor) -> Tensor:
 @checked
 def predictions(
     kind: Annotated[str, among(*KINDS)],
-    features: Annotated[Tensor, floats("n d"), filled],
-    labels: Annotated[Tensor, integers("n"), class_numbers],
-    others: Annotated[Tensor, floats("m d", alike=False)],
+    features: Annotated[Tensor, tensor("n d"), filled],
+    labels: Annotated[Tensor, tensor("n", torch.int64), class_numbers],
+    others: Annotated[Tensor, tensor("m d")],
     setting: float,
 ) -> Tensor:
     """The labels, int64 [m], that a reader of features [n, d] and labels [n] gives to others [m, d].

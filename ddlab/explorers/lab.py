@@ -20,6 +20,7 @@ errors in a sentence.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import threading
 import time
@@ -150,7 +151,9 @@ class Known:
     """
 
     def __init__(self, lab: Laboratory, step: int | None) -> None:
-        self._lab, self.step, self.run, self.wanted, self.past = lab, step, lab.watched, lab.wanted, lab.past
+        self._lab, self.step, self.past = lab, step, lab.past
+        self.run: Any = lab.watched
+        self.wanted: Sequence[Any] = lab.wanted
 
     @cached_property
     def found(self) -> Any:
@@ -495,13 +498,10 @@ class Laboratory(Explorer):
             self._place_slider(known)
             self._enable(known)
             self._draw_views(known)
-            try:
+            with contextlib.suppress(NotYet):  # as what was on show stays, so do the words
                 if self.quest is not None and self.lab.quest is not None and not self.quest.met:
                     self.quest.look(self.lab.quest.met(self.world, self.settings, known))
-                said = self.lab.sentence(self.world, self.settings, known)
-            except NotYet:
-                said = ""
-            self.say(f"{said} {self._waiting()}".strip() or self.sentence)
+                self.say(f"{self.lab.sentence(self.world, self.settings, known)} {self._waiting()}".strip())
             self.progress.drawn(begun)
 
     def _place_slider(self, known: Known) -> None:

@@ -6,30 +6,20 @@ torchvision's.
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..core.boundary import checked, floats, integers, within
 from ..core.errors import DDLabError
-from ..networks.specification import ImageSize
 
 _LEAST_SIDE = 2  # px of a patch: torch's antialiased scaling to one column forgets to scale the rows (seen in 2.15)
 
 
-Images = Annotated[Tensor, floats("n c h w")]
-Patches = Annotated[Tensor, floats("n c h w")]
-Factor = Annotated[int, within(1, 2)]
-
-
-@checked
 def crop_boxes(
-    images: Annotated[int, within(1, 10**7)],
-    crops: Annotated[int, within(1, 1000)],
+    images: int,
+    crops: int,
     *,
-    image_size: ImageSize,
+    image_size: tuple[int, int],
     smallest_area: float,
     generator: torch.Generator,
 ) -> Tensor:
@@ -52,8 +42,7 @@ def crop_boxes(
     return torch.stack([*places, *lengths], dim=2).long()
 
 
-@checked
-def cut_patches(images: Images, boxes: Annotated[Tensor, integers("n m 4")], *, patch_size: ImageSize) -> Tensor:
+def cut_patches(images: Tensor, boxes: Tensor, *, patch_size: tuple[int, int]) -> Tensor:
     """Cut boxes out of images and scale them: bilinear, with the low-pass of PIL where they become smaller.
 
     Args:
@@ -72,23 +61,24 @@ def cut_patches(images: Images, boxes: Annotated[Tensor, integers("n m 4")], *, 
     return torch.cat(scaled).unflatten(0, (len(images), boxes.shape[1]))
 
 
-@checked
-def centred(patches: Patches, *, image_size: ImageSize) -> Tensor:
+def centred(patches: Tensor, *, image_size: tuple[int, int]) -> Tensor:
     """Patches in the middle of images of zeros, the mean colour: [n, c, h, w] -> [n, c, *image_size]; one pixel more below and right."""
     below, right = (whole - part for whole, part in zip(image_size, patches.shape[2:], strict=True))
     above, left = below // 2, right // 2
     return F.pad(patches, (left, right - left, above, below - above))
 
 
-@checked
-def stitch(patches: Patches, *, factor: Factor) -> Tensor:
-    """f x f patches to an image: [ipc f^2, c, h, w] -> [ipc, c, f h, f w]; the cells of image j, row by row, are j, j + ipc, ..."""
+def stitch(patches: Tensor, *, factor: int) -> Tensor:
+    """f x f patches to an image: [ipc f^2, c, h, w] -> [ipc, c, f h, f w]; the cells of image j, row by row, are j, j + ipc, ...
+
+    Args:
+        patches: [n, c, h, w].
+    """
     cells = patches.unflatten(0, (factor, factor, -1))
     return cells.permute(2, 3, 0, 4, 1, 5).flatten(4, 5).flatten(2, 3)
 
 
-@checked
-def patch_size_of(image_size: tuple[int, int], factor: Factor) -> tuple[int, int]:
+def patch_size_of(image_size: tuple[int, int], factor: int) -> tuple[int, int]:
     """(height, width) of a patch, f of which make each side of an image; raise if f does not divide it, or leaves 1 px."""
     if any(side % factor or side // factor < _LEAST_SIDE for side in image_size):
         raise DDLabError(

@@ -15,14 +15,12 @@ long run nearly every outer iteration sees one that has learnt nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
 import torch
 from torch import Tensor
 
 from .. import networks
 from ..core import optimisers, randomness
-from ..core.boundary import Count, checked, within
 from ..networks import NetworkSpec
 from ..training import losses
 
@@ -51,8 +49,7 @@ class Pool:
         return _of(self.weights, index)
 
 
-@checked
-def waiting_steps(count: Count, most: Annotated[int, within(2)], *, seed: int) -> list[int]:
+def waiting_steps(count: int, most: int, *, seed: int) -> list[int]:
     """z_l ~ U{1 ... Z - 1}, the steps that each of `count` networks is trained for before the first outer iteration; Z = `most`."""
     return torch.randint(1, most, (count,), generator=randomness.generator(seed, 0, "pool steps")).tolist()
 

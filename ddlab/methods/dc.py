@@ -41,7 +41,6 @@ from torch import Tensor
 
 from .. import networks
 from ..core import errors, optimisers, randomness
-from ..core.boundary import Count, checked
 from ..core.optimisers import SGDState
 from ..core.parameters import parameter
 from ..data.siamese_views import siamese_view
@@ -143,8 +142,7 @@ class Trace:
     matching: int
 
 
-@checked
-def schedule(images_per_class: Count) -> tuple[int, int]:
+def schedule(images_per_class: int) -> tuple[int, int]:
     """T and the epochs between two matchings: the reference code's, on straight lines between its numbers, constant above 50.
 
     >>> schedule(10), schedule(15)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from .. import methods
 from ..core import errors
-from ..core.boundary import checked, integers, typed
+from ..core.boundary import checked, tensor
 from ..core.errors import DDLabError
 from ..data import ImageData
 from ..distilled import DistilledSet
@@ -61,8 +61,8 @@ def _trained(data: ImageData, config: Any, device: torch.device | str, progress:
 
 @checked
 def from_images(
-    images: Annotated[Tensor, typed("n c h w", torch.float32)],
-    labels: Annotated[Tensor, integers("n")],
+    images: Annotated[Tensor, tensor("n c h w", torch.float32)],
+    labels: Annotated[Tensor, tensor("n", torch.int64)],
     data: ImageData,
     teacher: Network | None = None,
 ) -> DistilledSet:

@@ -20,14 +20,13 @@ And away from it: images of 28 pixels are not padded to 32.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor
 
 from .. import networks
 from ..core import errors, optimisers, randomness
-from ..core.boundary import checked, floats
 from ..core.optimisers import SGDState
 from ..core.parameters import parameter, with_default
 from ..data import siamese_views
@@ -88,11 +87,12 @@ class Trace:
     loss: Tensor
 
 
-@checked
-def mean_feature_distance(
-    real: Annotated[Tensor, floats("n d", finite=False)], learned: Annotated[Tensor, floats("m d", finite=False)]
-) -> Tensor:
-    """Eq 6, one class: the squared distance between the mean features of real and of learned images, summed over d; []."""
+def mean_feature_distance(real: Tensor, learned: Tensor) -> Tensor:
+    """Eq 6, one class: the squared distance between the mean features of real and of learned images, summed over d; [].
+
+    Args:
+        real: [n, d]. learned: [m, d].
+    """
     return (real.mean(0) - learned.mean(0)).square().sum()
 
 

@@ -42,7 +42,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 import torch
 import torch.nn.functional as F
@@ -50,7 +50,6 @@ from torch import Tensor
 
 from .. import networks
 from ..core import errors, randomness
-from ..core.boundary import Index, checked, floats, integers, within
 from ..core.errors import NonFiniteError
 from ..core.parameters import parameter, with_default
 from ..distilled import DistilledSet
@@ -130,16 +129,18 @@ class Adjustment:
     length: Tensor
 
 
-@checked
 def directed_adjustment(
     teacher: Network,
-    images: Annotated[Tensor, floats("n c h w")],
-    labels: Annotated[Tensor, integers("n")],
+    images: Tensor,
+    labels: Tensor,
     *,
-    steps: Index,
-    radius: Annotated[float, within(0)],
+    steps: int,
+    radius: float,
 ) -> Adjustment:
     r"""Eq 12 by Algorithm 1: K steps Delta theta += rho/K g, g = grad L_B(theta_T + Delta theta), uphill, of length 1.
+
+    Args:
+        images: [n, c, h, w].
 
     Args:
         teacher: stays as it is; its parameters are moved, its batch-norm statistics are not, in evaluation mode.
@@ -167,10 +168,7 @@ def directed_adjustment(
     return found
 
 
-@checked
-def random_adjustment(
-    teacher: Network, *, length: Annotated[float | Tensor, _check_length], seed: Index, batch: Index = 0
-) -> Adjustment:
+def random_adjustment(teacher: Network, *, length: float | Tensor, seed: int, batch: int = 0) -> Adjustment:
     """The control of Table 3: a Gaussian direction over all parameters, stretched to `length` (at least 0). No losses."""
     draw = randomness.generator(seed, batch, "random adjustment")
     drawn = {}
@@ -262,11 +260,6 @@ def _batch_loss(
 def _length(tensors: Iterable[Tensor]) -> Tensor:
     """The Euclidean length of several tensors as one vector, []."""
     return torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(value) for value in tensors]))
-
-
-def _check_length(argument: str, length: Any) -> float:
-    scalar = isinstance(length, Tensor) and length.ndim == 0
-    return errors.check_number(argument, float(length) if scalar else length, 0)
 
 
 def _check_finite(found: Adjustment, radius: float) -> None:

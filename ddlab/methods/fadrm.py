@@ -41,18 +41,16 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 import torch.nn.functional as F
 from torch import Tensor
 
 from .. import networks
 from ..core import errors, optimisers
-from ..core.boundary import Count, Images, Index, Share, checked, floats
 from ..core.errors import NonFiniteError
 from ..core.parameters import parameter, with_default
 from ..distilled import DistilledSet
-from ..networks.specification import ImageSize
 from ..runs import cache
 from ..runs.look import Look
 from ..runs.process import Inputs, require_data, require_teacher
@@ -131,8 +129,7 @@ class Trace(sre2l.Trace):
     network: int
 
 
-@checked
-def stage_of(iteration: int, *, iterations: Count, merges: int) -> int:
+def stage_of(iteration: int, *, iterations: int, merges: int) -> int:
     """The stage, from 1 to merges + 1, of an iteration (from 0): floor(B / (k + 1)) each, and the last takes what is left.
 
     >>> [stage_of(iteration, iterations=8, merges=2) for iteration in range(8)]
@@ -141,8 +138,7 @@ def stage_of(iteration: int, *, iterations: Count, merges: int) -> int:
     return min(iteration // (iterations // (merges + 1)), merges) + 1
 
 
-@checked
-def stage_size(stage: Count, *, image_size: ImageSize, small_size: Count | None) -> tuple[int, int]:
+def stage_size(stage: int, *, image_size: tuple[int, int], small_size: int | None) -> tuple[int, int]:
     """(height, width) in a stage (from 1): the shorter side is `small_size` pixels in the odd ones, the other in proportion.
 
     >>> [stage_size(stage, image_size=(224, 224), small_size=200) for stage in (1, 2, 3)]
@@ -157,21 +153,23 @@ def stage_size(stage: Count, *, image_size: ImageSize, small_size: Count | None)
     return round(height * small_size / shorter), round(width * small_size / shorter)
 
 
-@checked
-def resampled(images: Images, size: ImageSize) -> Tensor:
-    """Images [n, channels, h, w] at another size (height, width): eq 54, bilinear between pixel centres, without smoothing first."""
+def resampled(images: Tensor, size: tuple[int, int]) -> Tensor:
+    """Images [n, channels, h, w] at another size (height, width): eq 54, bilinear between pixel centres, without smoothing first.
+
+    Args:
+        images: [n, c, h, w].
+    """
     if tuple(images.shape[2:]) == size:
         return images
     return F.interpolate(images, size=size, mode="bilinear", align_corners=False)
 
 
-@checked
 def merged_with_residual(
-    images: Images,
-    patches: Annotated[Tensor, floats("n c H W", finite=False)],
-    merge_ratio: Share,
+    images: Tensor,
+    patches: Tensor,
+    merge_ratio: float,
 ) -> Tensor:
-    """Eq 9: alpha x + (1 - alpha) Resample(P, size of x).
+    """Eq 9: alpha x + (1 - alpha) Resample(P, size of x): images [n, c, h, w], patches [n, c, H, W].
 
     Args:
         images: [n, channels, h, w]. patches: [n, channels, H, W], real images of any size. merge_ratio: alpha in [0, 1].
@@ -180,8 +178,7 @@ def merged_with_residual(
     return merge_ratio * images + (1 - merge_ratio) * resampled(patches, (height, width))
 
 
-@checked
-def network_of(iteration: Index, *, networks: Count) -> int:
+def network_of(iteration: int, *, networks: int) -> int:
     """FADRM+: which network (from 0) takes an iteration (from 0), each in its turn.
 
     >>> [network_of(iteration, networks=3) for iteration in range(5)]

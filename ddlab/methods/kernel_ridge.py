@@ -23,43 +23,29 @@ condition of 4e5 (400 rows of 512 numbers) 1.6e-3 of the predictions; a float32 
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import torch
 from torch import Tensor
 
 from ..core import errors
-from ..core.boundary import checked, floats, within
 
 _LARGEST = 1e30
 
 
-Strength = Annotated[float, within(0, _LARGEST)]
-Real = Annotated[Tensor, floats("n d", finite=False)]  # whole runs are looked at for NaN, not each step
-Distilled = Annotated[Tensor, floats("m d", finite=False)]
-Wanted = Annotated[Tensor, floats("n o", finite=False)]
-Targets = Annotated[Tensor, floats("m o", finite=False)]
-Kernel = Annotated[Tensor, floats("m m", finite=False)]
-
-
-@checked
-def gram(first: Real, second: Distilled) -> Tensor:
+def gram(first: Tensor, second: Tensor) -> Tensor:
     """Inner products of features with a column of ones appended: [n, d] and [m, d] -> [n, m]. Differentiable."""
     return first @ second.T + 1
 
 
-@checked
-def trace_scaled(kernel: Kernel, *, strength: Strength) -> Tensor:
+def trace_scaled(kernel: Tensor, *, strength: float) -> Tensor:
     """The ridge, strength times the trace of a kernel [m, m], as a constant: no gradient passes; []."""
     return strength * kernel.detach().diagonal().sum()
 
 
-@checked
 def solve(
-    kernel: Kernel,
-    targets: Annotated[Tensor, floats("m o", finite=False, alike=False)],
+    kernel: Tensor,
+    targets: Tensor,
     *,
-    ridge: Annotated[float | Tensor, within(0, _LARGEST)],
+    ridge: float | Tensor,
 ) -> Tensor:
     """(K + ridge I)^{-1} Y in float64: kernel [m, m], targets [m, o] -> [m, o]. Differentiable.
 
@@ -89,10 +75,7 @@ def predictions(real: Tensor, distilled: Tensor, targets: Tensor, *, strength: f
     return gram(real, distilled) @ weights.to(real.dtype)
 
 
-@checked
-def outer_loss(
-    real: Real, wanted: Wanted, distilled: Distilled, targets: Targets, *, strength: Strength = 1e-6
-) -> Tensor:
+def outer_loss(real: Tensor, wanted: Tensor, distilled: Tensor, targets: Tensor, *, strength: float = 1e-6) -> Tensor:
     """Eq 3: the mean square of what is wanted less `predictions`, over all n o numbers; []. Differentiable.
 
     Args:

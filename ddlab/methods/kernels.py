@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 import torch
 import torch.nn.functional as F
@@ -37,19 +37,11 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from ..core import errors
-from ..core.boundary import Count, checked, filled, floats, within
 from ..core.parameters import Parameters, parameter
 
 SIX = ("fc1", "fc2", "fc3", "conv1", "conv2", "conv3")
 KERNELS = ("rbf", *SIX)
 _MEGABYTES = 512
-
-Rows = Annotated[Tensor, floats("n d", finite=False), filled]
-OtherRows = Annotated[Tensor, floats("m d", finite=False)]
-Images = Annotated[Tensor, floats("n c h w", finite=False), filled]
-OtherImages = Annotated[Tensor, floats("m c h w", finite=False)]
-Covariances = Annotated[Tensor, floats("...", finite=False)]
-Deviation = Annotated[float, within(0, 1e3)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,41 +113,43 @@ class _ReLU(torch.autograd.Function):
         return of_kernel, of_norm
 
 
-@checked
-def rbf(first: Rows, second: OtherRows, *, gamma: Annotated[float, within(0, 1e6)] = 1.0) -> Tensor:
+def rbf(first: Tensor, second: Tensor, *, gamma: float = 1.0) -> Tensor:
     """exp(-gamma ||x - x'||^2 / d): [n, d] and [m, d] -> [n, m]."""
     squares = first.square().mean(1)[:, None] + second.square().mean(1) - 2 * inner_products(first, second)
     return (-gamma * squares.clamp_min(0)).exp()
 
 
-@checked
-def inner_products(first: Rows, second: OtherRows) -> Tensor:
+def inner_products(first: Tensor, second: Tensor) -> Tensor:
     """K^0 = <x, x'> / d: [n, d] and [m, d] -> [n, m]."""
     return first @ second.T / first.shape[1]
 
 
-@checked
-def pixel_products(first: Images, second: OtherImages) -> Tensor:
-    """K^0 of each pixel: the mean over the channels of their products, [n, m, h, w]."""
+def pixel_products(first: Tensor, second: Tensor) -> Tensor:
+    """K^0 of each pixel: the mean over the channels of their products, [n, m, h, w]: first [n, c, h, w], second [m, c, h, w]."""
     return torch.einsum("nchw,mchw->nmhw", first / first.shape[1], second)
 
 
-@checked
 def dense(
-    kernel: Annotated[Tensor, floats("*places", finite=False)],
-    tangent: Annotated[Tensor, floats("*places", finite=False)] | None,
+    kernel: Tensor,
+    tangent: Tensor | None,
     *,
-    weight_std: Deviation,
-    bias_std: Deviation,
+    weight_std: float,
+    bias_std: float,
 ) -> tuple[Tensor, Tensor]:
-    """K <- sigma_w^2 K + sigma_b^2 and Theta <- K + sigma_w^2 Theta; without a tangent this is the first layer, of Theta = K."""
+    """K <- sigma_w^2 K + sigma_b^2 and Theta <- K + sigma_w^2 Theta; without a tangent this is the first layer, of Theta = K.
+
+    Args:
+        kernel: [*places]. tangent: [*places].
+    """
     kernel = weight_std**2 * kernel + bias_std**2
     return kernel, kernel if tangent is None else kernel + weight_std**2 * tangent
 
 
-@checked
-def relu(kernel: Covariances, first: Covariances, second: Covariances) -> tuple[Tensor, Tensor]:
+def relu(kernel: Tensor, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
     """E[relu(u) relu(v)] and E[relu'(u) relu'(v)] of Gaussian u and v: (K, factor of Theta), each of the kernel's shape.
+
+    Args:
+        kernel: [...]. first: [...]. second: [...].
 
     Args:
         kernel: their covariances. first, second: their variances, at least 0, of shapes that broadcast to it.
@@ -166,14 +160,12 @@ def relu(kernel: Covariances, first: Covariances, second: Covariances) -> tuple[
     return found
 
 
-@checked
-def filtered(kernel: Annotated[Tensor, floats("... h w", finite=False)]) -> Tensor:
+def filtered(kernel: Tensor) -> Tensor:
     """A 3 x 3 convolution: the mean over the nine offsets of both pixels together; [..., h, w]."""
     maps = kernel.reshape(-1, 1, *kernel.shape[-2:])
     return F.avg_pool2d(maps, 3, stride=1, padding=1).view_as(kernel)
 
 
-@checked
 def layers(spec: KernelSpec) -> tuple[str, ...]:
     """What a network of this kernel is made of, in order: "dense", "relu", "filter" and "mean"; of RBF nothing."""
     if spec.kernel == "rbf":
@@ -225,8 +217,7 @@ def _through(spec: KernelSpec, layer: str, kernel: Tensor, tangent: Tensor | Non
     return changed(kernel), None if tangent is None else changed(tangent)
 
 
-@checked
-def bytes_per_pair(spec: KernelSpec, *, height: Count, width: Count, item: Annotated[int, within(1, 8)] = 8) -> int:
+def bytes_per_pair(spec: KernelSpec, *, height: int, width: int, item: int = 8) -> int:
     """Working memory for one entry of the kernel with its gradient, in bytes.
 
     Args:
@@ -250,19 +241,13 @@ def _block(spec: KernelSpec, first: Tensor, second: Tensor) -> Tensor:
     return network_kernel(spec, _products(spec, first, second), variances(spec, first), variances(spec, second))
 
 
-@checked
-def kernel_matrix(
-    spec: KernelSpec, first: Images, second: OtherImages, *, megabytes: Annotated[float, within(1)] = _MEGABYTES
-) -> Tensor:
+def kernel_matrix(spec: KernelSpec, first: Tensor, second: Tensor, *, megabytes: float = _MEGABYTES) -> Tensor:
     """The kernel of each image of one side with each of the other: [n, c, h, w] and [m, c, h, w] -> [n, m], of their dtype.
 
     Differentiable in both. In float32 the diagonal of a network's NTK is exact to about 1e-3, in float64 to 1e-7.
 
     Args:
         spec: a `KernelSpec` or the name of a kernel. megabytes: of working memory (`bytes_per_pair`), beside images and result.
-
-    Raises:
-        DDLabError: images of different shapes or dtypes, or a pair that takes more memory.
     """
     at_once = _pairs_at_once(spec, first, megabytes)
     if len(first) * len(second) <= at_once:
@@ -277,9 +262,8 @@ def kernel_matrix(
     return torch.cat(strips)
 
 
-@checked
 def support_and_cross(
-    spec: KernelSpec, support: Images, others: OtherImages, *, megabytes: Annotated[float, within(1)] = _MEGABYTES
+    spec: KernelSpec, support: Tensor, others: Tensor, *, megabytes: float = _MEGABYTES
 ) -> tuple[Tensor, Tensor]:
     """K_ss [n, n] and K_ts [m, n], what a regression on `support` asks for: both in one pass where memory allows.
 

@@ -25,14 +25,13 @@ has no 1/2.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from ..core import errors, optimisers, randomness
-from ..core.boundary import Count, checked, floats, integers, within
 from ..core.optimisers import AdamState
 from ..core.parameters import describe, parameter
 from ..data import ImageData
@@ -48,11 +47,6 @@ NAME = "kernel_inducing_points"
 ALIASES = ("kip",)
 NEEDS_TEACHER = False
 RANDOM = "random"
-
-Support = Annotated[Tensor, floats("n n", finite=False)]
-Cross = Annotated[Tensor, floats("m n", finite=False)]
-Values = Annotated[Tensor, floats("n o", finite=False, alike=False)]
-Strength = Annotated[float, within(0, 1e30)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,36 +133,30 @@ class Trace:
     kernel: str
 
 
-@checked
-def centred_labels(labels: Annotated[Tensor, integers("n")], classes: Count) -> Tensor:
+def centred_labels(labels: Tensor, classes: int) -> Tensor:
     """One-hot less 1 / classes: class numbers [n] -> float64 [n, classes]."""
     if len(labels) and not 0 <= int(labels.min()) <= int(labels.max()) < classes:
         errors.fail("labels", f"class numbers from 0 to {classes - 1}", labels.tolist())
     return F.one_hot(labels, classes).double() - 1 / classes
 
 
-@checked
-def mean_ridge(kernel: Support, *, strength: Strength) -> Tensor:
-    """lambda = strength * trace(K_ss) / n; []. Differentiable."""
+def mean_ridge(kernel: Tensor, *, strength: float) -> Tensor:
+    """lambda = strength * trace(K_ss) / n; []. Differentiable: kernel [n, n]."""
     return strength * kernel.diagonal().mean()
 
 
-@checked
-def predictions(support: Support, cross: Cross, labels: Values, *, strength: Strength = 1e-6) -> Tensor:
-    """K_ts (K_ss + lambda I)^-1 y_s in float64: K_ss [n, n], K_ts [m, n], y_s [n, o] -> [m, o]. Differentiable.
-
-    Raises:
-        DDLabError: a kernel that is singular with this ridge, as that of two equal images is without any.
-    """
+def predictions(support: Tensor, cross: Tensor, labels: Tensor, *, strength: float = 1e-6) -> Tensor:
+    """K_ts (K_ss + lambda I)^-1 y_s in float64: K_ss [n, n], K_ts [m, n], y_s [n, o] -> [m, o]. Differentiable."""
     weights = kernel_ridge.solve(support, labels, ridge=mean_ridge(support, strength=strength))
     return cross.double() @ weights
 
 
-@checked
-def kernel_loss(
-    predicted: Annotated[Tensor, floats("m o", finite=False)], wanted: Annotated[Tensor, floats("m o", finite=False)]
-) -> Tensor:
-    """Eq 7: half the mean square of what is wanted less what is predicted, over all m o numbers; []."""
+def kernel_loss(predicted: Tensor, wanted: Tensor) -> Tensor:
+    """Eq 7: half the mean square of what is wanted less what is predicted, over all m o numbers; [].
+
+    Args:
+        predicted: [m, o]. wanted: [m, o].
+    """
     return (wanted - predicted).square().mean() / 2
 
 

@@ -47,7 +47,6 @@ from torch import Tensor
 
 from .. import networks
 from ..core import errors, optimisers, randomness
-from ..core.boundary import Count, checked
 from ..core.devices import moved
 from ..core.parameters import Parameters, parameter
 from ..distilled import DistilledSet, Representations
@@ -148,8 +147,7 @@ class Trace:
     learning_rate: float
 
 
-@checked
-def real_indices(count: Count, wanted: int, *, seed: int) -> Tensor:
+def real_indices(count: int, wanted: int, *, seed: int) -> Tensor:
     """int64 [wanted]: which of `count` training images the pairs begin as, at random; their labels play no part."""
     errors.check_integer("wanted", wanted, 1, count)
     return torch.randperm(count, generator=randomness.generator(seed, 0, "real images of the pairs"))[:wanted]

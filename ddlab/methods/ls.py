@@ -22,13 +22,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor
 
 from ..core import errors
-from ..core.boundary import checked, floats
 from ..core.parameters import parameter
 from ..distilled import DistilledSet
 from ..runs.look import Look, Number
@@ -36,8 +35,6 @@ from ..runs.process import Inputs, require_data
 from . import dc, kernel_ridge
 from .kernels import KernelSpec, kernel_matrix
 from .kip import (
-    Strength,
-    Support,
     centred_labels,
     first_images,
     first_labels,
@@ -106,19 +103,14 @@ class Trace:
     accuracy_fraction: Tensor
 
 
-@checked
 def solved_labels(
-    support: Support,
-    gram: Support,
-    moments: Annotated[Tensor, floats("n o", finite=False)],
+    support: Tensor,
+    gram: Tensor,
+    moments: Tensor,
     *,
-    strength: Strength = 1e-6,
+    strength: float = 1e-6,
 ) -> Tensor:
-    """Eq 8: (K_ss + r I) (K_st K_ts + r I)^-1 K_st y_t: K_ss, K_st K_ts [n, n], K_st y_t [n, o] -> [n, o], float64.
-
-    Raises:
-        DDLabError: fewer real images than labels, or equal images, and too small a ridge: the second matrix is singular.
-    """
+    """Eq 8: (K_ss + r I) (K_st K_ts + r I)^-1 K_st y_t: K_ss, K_st K_ts [n, n], K_st y_t [n, o] -> [n, o], float64."""
     weights = kernel_ridge.solve(gram, moments, ridge=mean_ridge(gram, strength=strength))
     return support.double() @ weights + mean_ridge(support, strength=strength) * weights
 

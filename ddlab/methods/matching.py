@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -32,7 +32,6 @@ from torch import Tensor
 
 from .. import networks
 from ..core import errors, randomness
-from ..core.boundary import checked, floats
 from ..core.parameters import Parameters, parameter
 from ..data import ImageData
 from ..data.siamese_views import operations, siamese_view
@@ -48,7 +47,6 @@ SMALLEST_LENGTH = 1e-6  # added to the product of two lengths, as in the referen
 ON_CPU = 2**19  # activations of a layer in one pass: caches hold so many, which halves the time of 256 real images
 _CONVNET = networks.spec("convnet", norm="instance")
 
-Rows = Annotated[Tensor, floats("o *rest", finite=False)]
 Gradients = Mapping[str, Tensor]
 
 
@@ -105,9 +103,11 @@ class Siamese(Parameters):
         operations(self.strategy)
 
 
-@checked
-def channel_distance(real: Rows, learned: Rows) -> Tensor:
+def channel_distance(real: Tensor, learned: Tensor) -> Tensor:
     """Eq 10, one layer: over the output channels, 1 minus the cosine of the two gradients' rows; from 0 to twice their number, [].
+
+    Args:
+        real: [o, *rest]. learned: [o, *rest].
 
     Args:
         real, learned: [output channels, ...], gradients of one weight. A row of zeros counts 1.

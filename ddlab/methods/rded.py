@@ -39,14 +39,13 @@ Deviations
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor
 
 from .. import networks
 from ..core import errors, randomness
-from ..core.boundary import Count, checked, floats
 from ..core.parameters import Parameters, parameter
 from ..data import ImageData
 from ..distilled import DistilledSet
@@ -146,21 +145,18 @@ class Trace:
     mosaics: Mosaics
 
 
-@checked
-def candidate_indices(data: ImageData, label: int, count: Count, *, seed: int) -> Tensor:
+def candidate_indices(data: ImageData, label: int, count: int, *, seed: int) -> Tensor:
     """int64 [at most count]: training-set indices of one class, drawn at random without repetition; a larger count only adds some."""
     members = data.of_class(label)
     return members[torch.randperm(len(members), generator=randomness.generator(seed, label, "real images"))[:count]]
 
 
-@checked
-def realism_losses(logits: Annotated[Tensor, floats("n classes")], label: int) -> Tensor:
+def realism_losses(logits: Tensor, label: int) -> Tensor:
     r"""-log softmax(phi_theta(x))_label in nats, at least 0: logits [n, classes] -> [n]. The lower, the more real is x."""
     return -logits.log_softmax(1)[:, label]
 
 
-@checked
-def best_crops(losses: Annotated[Tensor, floats("n m")], count: int) -> tuple[Tensor, Tensor]:
+def best_crops(losses: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """The square of least loss of each image, and of these the `count` of least loss, in order; the first where losses are equal.
 
     Args:
@@ -174,15 +170,14 @@ def best_crops(losses: Annotated[Tensor, floats("n m")], count: int) -> tuple[Te
     return rows, crops[rows]
 
 
-@checked
 def class_mosaics(
-    images: mosaic.Images,
+    images: Tensor,
     label: int,
     teacher: Network,
     *,
-    images_per_class: Count,
+    images_per_class: int,
     generator: torch.Generator,
-    factor: mosaic.Factor = 1,
+    factor: int = 1,
     crops_per_image: int = 5,
     smallest_area: float = 0.08,
 ) -> Mosaics:

@@ -28,14 +28,13 @@ kind "bytes"); those of all are not even copied.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor
 
 from .. import networks
 from ..core import errors
-from ..core.boundary import Count, checked, floats
 from ..core.errors import DDLabError
 from ..core.parameters import Parameters, parameter
 from ..distilled import DistilledSet, Representations
@@ -50,7 +49,6 @@ ALIASES = ("rela", "rela_d")
 NEEDS_TEACHER = True
 WITHOUT_LABELS = True
 EPSILON = 1e-6  # of the largest standard deviation
-Features = Annotated[Tensor, floats("m d", finite=False)]  # looked at where they are made
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,9 +98,11 @@ class Trace:
     variance: Tensor
 
 
-@checked
-def principal_components(features: Features, components: Count) -> dict[str, Tensor]:
+def principal_components(features: Tensor, components: int) -> dict[str, Tensor]:
     """What `targets` needs, of features [n, d]: "mean" [d], "directions" [d, k] and "deviations" [k] along them; float64.
+
+    Args:
+        features: [m, d].
 
     Directions have length 1 and their largest entry is positive; deviations are unbiased and fall.
 
@@ -130,8 +130,7 @@ def principal_components(features: Features, components: Count) -> dict[str, Ten
     }
 
 
-@checked
-def targets(features: Features, basis: dict[str, Tensor]) -> Tensor:
+def targets(features: Tensor, basis: dict[str, Tensor]) -> Tensor:
     """R'_Y, float32 [m, k], of features [m, d]: equation 41, standardised after the projection; basis: of `principal_components`."""
     components = (features.detach().double() - basis["mean"]) @ basis["directions"]
     deviations = basis["deviations"]
@@ -194,7 +193,6 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
     return Look(images) if trace is None else Look(images, None, {"variance of the features": Number(trace.variance)})
 
 
-@checked
 def with_targets(distilled: DistilledSet, config: Config, inputs: Inputs) -> DistilledSet:
     """A distilled set, labelled or not, with the prior's targets for its own images (appendix K).
 

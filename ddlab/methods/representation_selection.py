@@ -26,7 +26,6 @@ from torch import Tensor
 
 from .. import networks
 from ..core import errors, randomness
-from ..core.boundary import Count, Index, checked
 from ..core.parameters import Parameters, parameter
 from ..data.predefined_views import KINDS, NAMES, Kind, augmented
 from ..distilled import DistilledSet, Representations
@@ -87,8 +86,7 @@ class Trace:
     distance: Tensor
 
 
-@checked
-def affordable(budget: Count, *, image_floats: Count, representation_floats: Index) -> int:
+def affordable(budget: int, *, image_floats: int, representation_floats: int) -> int:
     """m: how many images with their representations take at most the floats of `budget` images.
 
     Args:

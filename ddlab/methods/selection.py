@@ -22,14 +22,13 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from .. import networks
 from ..core import errors, randomness
-from ..core.boundary import checked, floats, within
 from ..core.parameters import Parameters, parameter
 from ..distilled import DistilledSet
 from ..runs.look import Look, Number
@@ -40,8 +39,6 @@ from ._labelling import labelled_set
 NAME = "selection"
 ALIASES = ()
 NEEDS_TEACHER = False
-Features = Annotated[Tensor, floats("n d")]
-Seed = Annotated[int, within(0, 2**32 - 1)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,8 +97,7 @@ class Trace:
     mean_distance: Tensor
 
 
-@checked
-def herding(features: Features, count: int) -> Tensor:
+def herding(features: Tensor, count: int) -> Tensor:
     r"""Greedy: the k-th choice minimises || mean(f) - (sum of chosen + f_i) / k ||. features [n, d] -> indices [count], all different."""
     target, total = features.mean(0), features.new_zeros(features.shape[1])
     chosen: list[int] = []
@@ -115,8 +111,7 @@ def herding(features: Features, count: int) -> Tensor:
     return torch.tensor(chosen)
 
 
-@checked
-def k_center(features: Features, count: int) -> Tensor:
+def k_center(features: Tensor, count: int) -> Tensor:
     """Greedy farthest-first, starting with the image nearest to the mean. features [n, d] -> indices [count], all different."""
     chosen = [int((features - features.mean(0)).square().sum(1).argmin())]
     nearest = (features - features[chosen[0]]).square().sum(1)
@@ -127,8 +122,7 @@ def k_center(features: Features, count: int) -> Tensor:
     return torch.tensor(chosen)
 
 
-@checked
-def centres(features: Features, count: int, *, seed: Seed) -> Tensor:
+def centres(features: Tensor, count: int, *, seed: int) -> Tensor:
     """The `count` k-means centres, for count 1 the mean. features [n, d] -> [count, d]."""
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
@@ -143,8 +137,7 @@ def centres(features: Features, count: int, *, seed: Seed) -> Tensor:
     return torch.from_numpy(found).to(features)
 
 
-@checked
-def k_means(features: Features, count: int, *, seed: Seed) -> Tensor:
+def k_means(features: Tensor, count: int, *, seed: int) -> Tensor:
     """The member nearest to each of `count` k-means centres. features [n, d] -> indices [count], all different."""
     from sklearn.metrics import pairwise_distances
 
@@ -158,8 +151,7 @@ def k_means(features: Features, count: int, *, seed: Seed) -> Tensor:
     return torch.tensor(chosen)
 
 
-@checked
-def average(images: Annotated[Tensor, floats("n c h w")], count: int, *, generator: torch.Generator) -> Tensor:
+def average(images: Tensor, count: int, *, generator: torch.Generator) -> Tensor:
     """The mean image of each of `count` random parts of equal size (up to one). images [n, c, h, w] -> [count, c, h, w]."""
     order = torch.randperm(len(images), generator=generator).to(images.device)
     return torch.stack([images[part].mean(0) for part in torch.tensor_split(order, count)])

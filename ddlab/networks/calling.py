@@ -8,14 +8,14 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor, nn
 
 from ..core import errors, randomness
 from ..core.arithmetic import exact_float32
-from ..core.boundary import Count, Images, checked
+from ..core.boundary import Count, checked, tensor
 from .family import REGISTERED, refuse, said, zeros_of
 from .specification import ImageSize, Network, NetworkSpec, check_weights, hooked_layers, skeleton
 
@@ -216,7 +216,7 @@ def _runs_on(spec: NetworkSpec, height: int, width: int) -> bool:
 @checked
 def predict(
     network: Network,
-    images: Images,
+    images: Annotated[Tensor, tensor("n c h w", finite=False)],
     *,
     batch_size: Count | None = None,
 ) -> Outputs:

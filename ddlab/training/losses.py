@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import torch.nn.functional as F
 from torch import Tensor
 
 from ..core import errors
-from ..core.boundary import checked, floats, within
 
 COLDEST = 1e-6  # below, logits / T overflows to infinity, and the softmax is NaN
-Temperature = Annotated[float, within(COLDEST)]
-Logits = Annotated[Tensor, floats("n classes", finite=False)]  # whole runs are looked at for NaN, not each step
-Probabilities = Annotated[Tensor, floats("n classes", finite=False, alike=False)]
-Numbers = Annotated[Tensor, floats("n d", finite=False)]
 
 
-@checked
-def soft_targets(logits: Logits, temperature: Temperature) -> Tensor:
+def soft_targets(logits: Tensor, temperature: float) -> Tensor:
     """softmax(logits / T): probabilities [n, classes]; T above 1 evens them out."""
     return (logits / temperature).softmax(1)
 
 
-@checked
-def distillation_loss(student_logits: Logits, targets: Probabilities, *, temperature: Temperature) -> Tensor:
+def distillation_loss(student_logits: Tensor, targets: Tensor, *, temperature: float) -> Tensor:
     r"""KL(targets || softmax(student / T)), mean over the batch, without the factor T^2.
 
     Args:
@@ -38,8 +29,7 @@ def distillation_loss(student_logits: Logits, targets: Probabilities, *, tempera
     return F.kl_div((student_logits / temperature).log_softmax(1), targets, reduction="batchmean")
 
 
-@checked
-def regression_loss(outputs: Numbers, targets: Numbers) -> Tensor:
+def regression_loss(outputs: Tensor, targets: Tensor) -> Tensor:
     r"""$\frac{1}{nd} \sum_{ij} (\hat y_{ij} - y_{ij})^2$: outputs [n, d], targets [n, d] -> []. Their mean square difference.
 
     Equation 2 of KRR-ST (Lee et al. 2024) and Boost (Yu et al. 2025), divided by d as in KRR-ST's code.

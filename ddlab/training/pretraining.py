@@ -27,7 +27,6 @@ from torch import Tensor
 
 from .. import networks
 from ..core import devices, errors, optimisers, randomness
-from ..core.boundary import Count, Index, checked
 from ..core.errors import DDLabError
 from ..core.parameters import Parameters, parameter
 from ..distilled import DistilledSet
@@ -101,8 +100,7 @@ class Trace:
     learning_rate: float
 
 
-@checked
-def rows(count: Count, step: Index, *, batch_size: Count, seed: int) -> Tensor:
+def rows(count: int, step: int, *, batch_size: int, seed: int) -> Tensor:
     """Which of `count` views are seen at `step`, int64 [at most batch_size]: each once per epoch, in a new order every epoch."""
     batch_size = min(batch_size, count)
     epoch, number = divmod(step, -(-count // batch_size))

@@ -39,14 +39,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from ..core import errors, randomness
-from ..core.boundary import Count, Index, Share, checked, floats, within
 from ..core.devices import moved
 from ..core.errors import DDLabError
 from ..core.parameters import Parameters, parameter
@@ -68,10 +67,6 @@ FIRST_VIEWS = {
     "grey_probability": 0.2, "second_solarise_probability": 0.0,
 }  # fmt: skip
 _REFERENCE = "the authors' code"
-Ratio = Annotated[float, within(0, 1, open_low=True)]
-Rows = Annotated[Tensor, floats("n k", finite=False)]
-Averages = Annotated[Tensor, floats("2", alike=False, finite=False)]
-Scalar = Annotated[Tensor, floats("", alike=False, finite=False)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,14 +148,12 @@ class Trace:
     learning_rate: float
 
 
-@checked
-def cosine_loss(projected: Rows, targets: Rows) -> Tensor:
+def cosine_loss(projected: Tensor, targets: Tensor) -> Tensor:
     """The mean of 1 - cos between rows [n, k] and rows [n, k]: [], 0 to 2. Equation 10; a row of zeros has cosine 0."""
     return (1 - F.cosine_similarity(projected, targets, dim=1)).mean()
 
 
-@checked
-def projection_weights(features: Count, targets: Count, *, seed: int) -> dict[str, Tensor]:
+def projection_weights(features: int, targets: int, *, seed: int) -> dict[str, Tensor]:
     """W, "weight" [targets, features] and "bias" [targets], drawn as torch draws a linear layer's."""
     stream = "projection of ReLA"
     drawn = self_supervised.projector_weights(features, widths=(targets,), seed=seed, stream=stream)
@@ -168,10 +161,7 @@ def projection_weights(features: Count, targets: Count, *, seed: int) -> dict[st
     return {"weight": drawn["linear.0"], "bias": (2 * bias - 1) / features**0.5}
 
 
-@checked
-def subset(
-    count: Annotated[int, within(2)], size: Annotated[int, within(2)], *, epoch: Index, static: bool, seed: int
-) -> Tensor:
+def subset(count: int, size: int, *, epoch: int, static: bool, seed: int) -> Tensor:
     """S_k: which of `count` images an epoch sees, and in what order, int64 [size]; equation 43.
 
     Args:
@@ -184,9 +174,8 @@ def subset(
     return chosen[torch.randperm(size, generator=randomness.generator(seed, epoch, "order"))]
 
 
-@checked
 def adapted(
-    averages: Averages, loss: Scalar, loss_decay: Share = LOSS_DECAY, rho_decay: Share = RHO_DECAY
+    averages: Tensor, loss: Tensor, loss_decay: float = LOSS_DECAY, rho_decay: float = RHO_DECAY
 ) -> tuple[Tensor, Tensor]:
     """Algorithm 1: the averages (l_m, rho_m) [2] after a loss [] of the targets, and lambda [], from 0 to 0.8; dtype of the averages."""
     mean_loss, mean_rho = averages.unbind()
@@ -196,22 +185,19 @@ def adapted(
     return torch.stack([mean_loss, mean_rho]), LARGEST_SHARE * (1 - mean_rho)
 
 
-@checked
-def scaled_decay(decay: Share, *, total: Count) -> float:
+def scaled_decay(decay: float, *, total: int) -> float:
     """The decay whose average is as long a part of a run of `total` steps as `decay`'s is of the published one."""
     return decay ** (PUBLISHED_STEPS / total)
 
 
-@checked
-def smoothed(averages: Averages, loss: Scalar) -> Tensor:
+def smoothed(averages: Tensor, loss: Tensor) -> Tensor:
     """(fast, slow) [2], the averages of the authors' code, after a loss [] of the targets: the slow one follows the fast one."""
     fast = 0.999 * averages[0] + 0.001 * loss
     return torch.stack([fast, 0.99 * averages[1] + 0.01 * fast])
 
 
-@checked
-def at_plateau(averages: Averages) -> bool:
-    """Whether the slow average of (fast, slow) has come so near to the fast one that the loss no longer falls."""
+def at_plateau(averages: Tensor) -> bool:
+    """Whether the slow average of (fast, slow) has come so near to the fast one that the loss no longer falls: averages [2]."""
     return bool((averages[0] - averages[1]).clamp_max(0).exp() >= PLATEAU)
 
 

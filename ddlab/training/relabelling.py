@@ -9,7 +9,6 @@ from torch import Tensor
 
 from .. import networks
 from ..core import errors
-from ..core.boundary import Images, checked
 from ..core.errors import DDLabError
 from ..networks import Network
 
@@ -27,8 +26,7 @@ def as_teachers(teachers: Teachers | None, argument: str = "teachers") -> tuple[
     return tuple(teachers)
 
 
-@checked
-def teacher_logits(teachers: Teachers, images: Images) -> Tensor:
+def teacher_logits(teachers: Teachers, images: Tensor) -> Tensor:
     """The mean over the teachers of their logits, [n, classes], without gradients, where the images are; of one, its own bits.
 
     Args:

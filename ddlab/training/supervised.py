@@ -27,7 +27,6 @@ from torch import Tensor
 
 from .. import networks
 from ..core import errors, optimisers
-from ..core.boundary import checked
 from ..core.devices import moved, rows_on
 from ..core.errors import DDLabError
 from ..core.parameters import parameter
@@ -129,13 +128,11 @@ class Trace:
     learning_rate: float
 
 
-@checked
 def online_targets(view: View, teacher: Teachers, *, temperature: float) -> Tensor:
     """softmax(teacher(x') / T) for the views themselves, mixed ones included: [n, classes]; of several teachers the mean logits."""
     return losses.soft_targets(teacher_logits(as_teachers(teacher, "teacher"), view.images), temperature)
 
 
-@checked
 def mixed_targets(view: View, targets: Tensor) -> Tensor:
     """Targets [n, classes] of the images, mixed as the views were: share p_i + (1 - share) p_partner[i]."""
     errors.check_tensor("targets", targets, shape=[len(view.images), None], floating=True, finite=False)

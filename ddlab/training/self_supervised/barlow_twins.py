@@ -22,21 +22,18 @@ same for all images, 0/0 in equation 2, then correlates with nothing. The defaul
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor
 
 from ...core import errors
-from ...core.boundary import checked, floats, within
 from ...core.parameters import parameter
 from .objective import SMALL_RUN, Batch, ObjectiveState, Training
 
 NAME = "barlow_twins"
 EPSILON = 1e-5  # of torch's batch norm, with which the authors' code standardises
 _LARGEST = 1e30
-Projections = Annotated[Tensor, floats("n d", finite=False)]  # whole runs are looked at for NaN, not each step
-Epsilon = Annotated[float, within(0, _LARGEST, open_low=True)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,8 +56,7 @@ class Config(Training):
         return cls(**published | changes)
 
 
-@checked
-def standardised(projections: Projections, *, epsilon: Epsilon = EPSILON) -> Tensor:
+def standardised(projections: Tensor, *, epsilon: float = EPSILON) -> Tensor:
     """Each coordinate of projections [n, d] with mean 0 and variance 1 over the batch; a constant one becomes 0.
 
     Args:
@@ -70,18 +66,16 @@ def standardised(projections: Projections, *, epsilon: Epsilon = EPSILON) -> Ten
     return centred / (centred.square().mean(0) + epsilon).sqrt()
 
 
-@checked
-def cross_correlation(first: Projections, second: Projections, *, epsilon: float = EPSILON) -> Tensor:
+def cross_correlation(first: Tensor, second: Tensor, *, epsilon: float = EPSILON) -> Tensor:
     """Of each coordinate of `first` [n, d] with each of `second` [n, d] over the batch: [d, d]. Equation 2."""
     return standardised(first, epsilon=epsilon).T @ standardised(second, epsilon=epsilon) / len(first)
 
 
-@checked
 def barlow_twins_loss(
-    first: Projections,
-    second: Projections,
+    first: Tensor,
+    second: Tensor,
     *,
-    off_diagonal_weight: Annotated[float, within(0, _LARGEST)],
+    off_diagonal_weight: float,
     epsilon: float = EPSILON,
 ) -> Tensor:
     """The squared distance of the cross-correlation from the identity, off the diagonal times a weight: []. Equation 1.

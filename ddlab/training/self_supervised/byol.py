@@ -27,11 +27,10 @@ from typing import Any, Self
 import torch.nn.functional as F
 from torch import Tensor
 
-from ...core.boundary import checked
 from ...core.parameters import parameter
 from .momentum import MomentumTraining, targets
 from .momentum import follow as follow  # a part of the objective
-from .objective import SMALL_RUN, Batch, ObjectiveState, Rows
+from .objective import SMALL_RUN, Batch, ObjectiveState
 from .projector import projected, projector_weights
 
 __all__ = ["NAME", "SMALL", "Config", "byol_loss"]
@@ -57,13 +56,8 @@ class Config(MomentumTraining):
         return super().teaching(**{"projector_width": 1024, "output_width": 256} | changes)
 
 
-@checked
-def byol_loss(predictions: Rows, projections: Rows) -> Tensor:
-    """The squared distance of predictions [n, d] from projections [n, d], all of length 1, mean over the images: []. Equation 2.
-
-    Raises:
-        DDLabError: two tensors that differ in shape or dtype.
-    """
+def byol_loss(predictions: Tensor, projections: Tensor) -> Tensor:
+    """The squared distance of predictions [n, d] from projections [n, d], all of length 1, mean over the images: []. Equation 2."""
     return (F.normalize(predictions) - F.normalize(projections)).square().sum(1).mean()
 
 

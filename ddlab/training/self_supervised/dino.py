@@ -25,23 +25,21 @@ on; the teacher moves after the step.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from ...core import randomness
-from ...core.boundary import Share, checked, filled, floats
 from ...core.parameters import parameter
 from .momentum import MomentumTraining, targets
 from .momentum import follow as follow  # a part of the objective
-from .objective import SMALL_RUN, Batch, ObjectiveState, Rows
-from .simclr import Temperature, similarities
+from .objective import SMALL_RUN, Batch, ObjectiveState
+from .simclr import similarities
 
 __all__ = ["NAME", "SMALL", "Config", "centred_probabilities", "dino_loss", "moved_centre"]
 NAME = "dino"
-Centre = Annotated[Tensor, floats("d", finite=False), filled]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,9 +71,8 @@ class Config(MomentumTraining):
         return super().teaching(**{"projector_width": 256, "prototypes": 512} | changes)
 
 
-@checked
-def centred_probabilities(logits: Rows, centre: Centre, *, temperature: Temperature) -> Tensor:
-    """To which prototypes the target sorts each image: [n, k], rows that sum to 1. Equation 1.
+def centred_probabilities(logits: Tensor, centre: Tensor, *, temperature: float) -> Tensor:
+    """To which prototypes the target sorts each image: [n, k], rows that sum to 1. Equation 1: logits [n, d], centre [d].
 
     Args:
         logits: the target's, [n, k]. centre: [k]. temperature: in [1e-3, 1e3].
@@ -83,15 +80,17 @@ def centred_probabilities(logits: Rows, centre: Centre, *, temperature: Temperat
     return ((logits - centre) / temperature).softmax(1)
 
 
-@checked
-def dino_loss(logits: Rows, probabilities: Rows, *, temperature: Temperature) -> Tensor:
-    """The cross-entropy of the student's `logits` [n, k] with the target's `probabilities` [n, k], which get no gradient. Eq. 2."""
+def dino_loss(logits: Tensor, probabilities: Tensor, *, temperature: float) -> Tensor:
+    """The cross-entropy of the student's `logits` [n, k] with the target's `probabilities` [n, k], which get no gradient. Eq. 2.
+
+    Args:
+        logits: [n, d]. probabilities: [n, d].
+    """
     return F.cross_entropy(logits / temperature, probabilities.detach())
 
 
-@checked
-def moved_centre(centre: Centre, logits: Rows, *, momentum: Share) -> Tensor:
-    """The centre [k] a part of the way to the mean of the target's `logits` [n, k]: [k]. Equation 4."""
+def moved_centre(centre: Tensor, logits: Tensor, *, momentum: float) -> Tensor:
+    """The centre [k] a part of the way to the mean of the target's `logits` [n, k]: [k]. Equation 4: centre [d], logits [n, d]."""
     return momentum * centre + (1 - momentum) * logits.mean(0)
 
 

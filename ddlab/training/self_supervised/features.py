@@ -7,7 +7,6 @@ from torch import Tensor
 
 from ... import networks
 from ...core import errors
-from ...core.boundary import checked
 from ...data import ImageData
 from ...data.images import Split
 from ...networks import Network
@@ -16,7 +15,6 @@ from ...runs import cache
 _AT_ONCE = 512  # images
 
 
-@checked
 def representations(
     network: Network,
     data: ImageData,

@@ -25,23 +25,21 @@ before the next one.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from ...core import randomness
-from ...core.boundary import checked, filled, floats, integers
 from ...core.parameters import parameter
 from .momentum import MomentumTraining, targets
 from .momentum import follow as follow  # a part of the objective
-from .objective import SMALL_RUN, Batch, ObjectiveState, Rows
-from .simclr import Temperature, similarities
+from .objective import SMALL_RUN, Batch, ObjectiveState
+from .simclr import similarities
 
 __all__ = ["NAME", "SMALL", "Config", "enqueued", "info_nce_loss"]
 NAME = "moco"
-Queue = Annotated[Tensor, floats("k d", finite=False), filled]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,31 +62,23 @@ class Config(MomentumTraining):
         return super().teaching(**{"queue_length": 512} | changes)
 
 
-@checked
-def info_nce_loss(queries: Rows, keys: Rows, queue: Queue, *, temperature: Temperature) -> Tensor:
+def info_nce_loss(queries: Tensor, keys: Tensor, queue: Tensor, *, temperature: float) -> Tensor:
     """How hard it is to find each query's key among itself and the queue, by their cosines: []. Equation 1.
 
     Args:
         queries, keys: [n, d], of the same n images in the same order. queue: [k, d].
         temperature: tau, in [1e-3, 1e3].
-
-    Raises:
-        DDLabError: tensors that do not fit each other, or a temperature out of its range.
     """
     right = F.cosine_similarity(queries, keys)[:, None]
     logits = torch.cat([right, similarities(queries, queue)], 1) / temperature
     return F.cross_entropy(logits, logits.new_zeros(len(logits), dtype=torch.int64))
 
 
-@checked
-def enqueued(queue: Queue, keys: Rows, next_row: Annotated[Tensor, integers("")]) -> tuple[Tensor, Tensor]:
+def enqueued(queue: Tensor, keys: Tensor, next_row: Tensor) -> tuple[Tensor, Tensor]:
     """The queue [k, d] with `keys` [n, d] in the place of its oldest rows, and the row that is the oldest then, int64 [].
 
     Args:
         next_row: the oldest row. Of more keys than rows the last are kept.
-
-    Raises:
-        DDLabError: keys of another width or dtype than the queue's.
     """
     newest = keys[-len(queue) :]
     rows = (next_row + torch.arange(len(newest), device=queue.device)) % len(queue)

@@ -15,7 +15,6 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from ...core.boundary import Share, checked
 from ...core.parameters import parameter
 from .objective import Batch, NarrowTraining, ObjectiveState, followed
 
@@ -42,8 +41,7 @@ class MomentumTraining(NarrowTraining):
         return super().teaching(**{"target_momentum": 0.9} | changes)
 
 
-@checked
-def target_momentum(progress: Share, *, first: Share, last: Share) -> float:
+def target_momentum(progress: float, *, first: float, last: float) -> float:
     """The part of itself that the target keeps: `first` where none of the run is done, `last` at its end, a cosine between."""
     return last - (last - first) * (math.cos(math.pi * progress) + 1) / 2
 

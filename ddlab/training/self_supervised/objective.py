@@ -16,19 +16,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 from torch import Tensor
 
 from ... import networks
 from ...core import errors
-from ...core.boundary import Share, checked, filled, floats
 from ...core.parameters import parameter
 from ...data import ImageData
 from ...networks import NetworkSpec
 from .views import TwoViews
 
-Rows = Annotated[Tensor, floats("n d", finite=False), filled]  # whole runs are looked at for NaN, not each step
 RATE_BATCH = 256  # learning rates are said for so many images in a batch, and grow in proportion
 _PAPER = "Zbontar et al. 2021, section 2.2"
 
@@ -98,7 +96,6 @@ class Training(TwoViews):
         return cls(**small | changes)
 
     @classmethod
-    @checked
     def for_data(cls, data: ImageData, **changes: Any) -> Self:
         """The teaching preset for these images: for colour images flips (digits must not be mirrored) and strong changes of colour.
 
@@ -177,8 +174,7 @@ class Batch:
     total: int
 
 
-@checked
-def followed(target: Mapping[str, Tensor], learnt: Mapping[str, Tensor], *, momentum: Share) -> dict[str, Tensor]:
+def followed(target: Mapping[str, Tensor], learnt: Mapping[str, Tensor], *, momentum: float) -> dict[str, Tensor]:
     r"""$\xi \leftarrow m \xi + (1 - m) \theta$ for the names that both have; what is not learnt (buffers) stays as it is."""
     return {
         name: momentum * value + (1 - momentum) * learnt[name] if name in learnt else value

@@ -18,18 +18,15 @@ import torch
 from torch import Tensor
 
 from ...core import optimisers
-from ...core.boundary import Count, Index, Share, checked
-from ...core.optimisers import Factor
 
 
-@checked
 def lars_direction(
     parameters: Mapping[str, Tensor],
     gradients: Mapping[str, Tensor],
     *,
-    weight_decay: Factor,
-    trust: Factor,
-    bias_factor: Factor = 1.0,
+    weight_decay: float,
+    trust: float,
+    bias_factor: float = 1.0,
 ) -> dict[str, Tensor]:
     r"""What SGD is to be given in the place of the gradients: the same names and shapes.
 
@@ -39,9 +36,6 @@ def lars_direction(
         bias_factor: on the gradients of biases, scales and shifts: their learning rate, as a part of the weights'.
 
     A layer of zeros, or one without a gradient, is moved by plain gradient and decay.
-
-    Raises:
-        DDLabError: parameters and gradients that differ in names, shapes or dtypes, or a number below 0.
     """
     direction = {}
     for name, value, slope in zip(*optimisers.aligned(parameters, gradients), strict=True):
@@ -57,8 +51,7 @@ def lars_direction(
     return direction
 
 
-@checked
-def warmed_cosine(step: Index, *, total: Count, warmup: int, base: Factor, final_fraction: Share) -> float:
+def warmed_cosine(step: int, *, total: int, warmup: int, base: float, final_fraction: float) -> float:
     """The learning rate before update `step` (0-based) of `total`: from 0 to `base` in `warmup` updates, then `optimisers.cosine`."""
     if step < warmup:
         return base * step / warmup

@@ -8,22 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Annotated
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from ...core import randomness
-from ...core.boundary import checked, within
-from .barlow_twins import Projections, standardised
-
-Width = Annotated[int, within(1, 10**5)]
+from .barlow_twins import standardised
 
 
-@checked
 def projector_weights(
-    features: Width, *, widths: Sequence[int], seed: int, stream: str = "projector weights"
+    features: int, *, widths: Sequence[int], seed: int, stream: str = "projector weights"
 ) -> dict[str, Tensor]:
     """The first weights for inputs [n, features]: a layer of each width in turn, drawn as torch draws those of a linear layer.
 
@@ -45,8 +40,7 @@ def projector_weights(
     return weights
 
 
-@checked
-def projected(weights: Mapping[str, Tensor], features: Projections) -> Tensor:
+def projected(weights: Mapping[str, Tensor], features: Tensor) -> Tensor:
     """The projections [n, last width] of features [n, d], n at least 2: batch norm takes the statistics of these n."""
     depth = (len(weights) + 2) // 3
     for layer in range(depth):

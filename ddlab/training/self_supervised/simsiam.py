@@ -25,10 +25,9 @@ from typing import Any, Self
 import torch.nn.functional as F
 from torch import Tensor
 
-from ...core.boundary import checked
 from ...core.parameters import parameter
 from .barlow_twins import standardised
-from .objective import SMALL_RUN, Batch, ObjectiveState, Rows, Training
+from .objective import SMALL_RUN, Batch, ObjectiveState, Training
 from .projector import projected, projector_weights
 
 __all__ = ["NAME", "SMALL", "Config", "negative_cosine"]
@@ -57,13 +56,8 @@ class Config(Training):
         return super().teaching(**{"projector_width": 1024, "predictor_width": 256} | changes)
 
 
-@checked
-def negative_cosine(predictions: Rows, projections: Rows) -> Tensor:
-    """Minus the cosine of each of `predictions` [n, d] with its `projections` [n, d], which get no gradient, in the mean: []. Equation 1.
-
-    Raises:
-        DDLabError: two tensors that differ in shape or dtype.
-    """
+def negative_cosine(predictions: Tensor, projections: Tensor) -> Tensor:
+    """Minus the cosine of each prediction [n, d] with its projection [n, d], which gets no gradient, in the mean: []. Equation 1."""
     return -F.cosine_similarity(predictions, projections.detach()).mean()
 
 

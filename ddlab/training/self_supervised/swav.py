@@ -22,17 +22,15 @@ Deviations: linear layers have no bias; prototypes learn from the first epoch on
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from ...core import randomness
-from ...core.boundary import checked, within
 from ...core.parameters import parameter
-from .objective import SMALL_RUN, Batch, NarrowTraining, ObjectiveState, Rows
-from .simclr import Temperature
+from .objective import SMALL_RUN, Batch, NarrowTraining, ObjectiveState
 
 __all__ = ["NAME", "SMALL", "Config", "sinkhorn_assignments", "swav_loss"]
 NAME = "swav"
@@ -66,11 +64,8 @@ class Config(NarrowTraining):
         return super().teaching(**own | changes)
 
 
-@checked
-def sinkhorn_assignments(
-    scores: Rows, *, smoothness: Temperature, iterations: Annotated[int, within(1, 1000)]
-) -> Tensor:
-    """The assignments [n, k] of images to prototypes by `scores` [n, k], without gradient. Equations 3 and 5.
+def sinkhorn_assignments(scores: Tensor, *, smoothness: float, iterations: int) -> Tensor:
+    """The assignments [n, k] of images to prototypes by `scores` [n, k], without gradient. Equations 3 and 5: scores [n, d].
 
     Each iteration makes the columns equal in sum, then the rows sum to 1: with many of them both hold. Computed in logarithms, where
     no smoothness is too small.
@@ -84,9 +79,12 @@ def sinkhorn_assignments(
     return logarithms.exp()
 
 
-@checked
-def swav_loss(scores: Rows, assignments: Rows, *, temperature: Temperature) -> Tensor:
-    """The cross-entropy of what `scores` [n, k] of one view foretell with the `assignments` [n, k] of the other: []. Equation 2."""
+def swav_loss(scores: Tensor, assignments: Tensor, *, temperature: float) -> Tensor:
+    """The cross-entropy of what `scores` [n, k] of one view foretell with the `assignments` [n, k] of the other: []. Equation 2.
+
+    Args:
+        scores: [n, d]. assignments: [n, d].
+    """
     return F.cross_entropy(scores / temperature, assignments)
 
 

@@ -23,14 +23,13 @@ sum of the variances by 2, as in the authors' code, for which the weights 25, 25
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from ...core.boundary import checked, within
 from ...core.parameters import parameter
-from .objective import SMALL_RUN, Batch, ObjectiveState, Rows, Training
+from .objective import SMALL_RUN, Batch, ObjectiveState, Training
 
 __all__ = [
     "NAME",
@@ -47,8 +46,6 @@ NAME = "vicreg"
 EPSILON = 1e-4
 _LARGEST = 1e30
 _PAPER = "Bardes et al. 2022, section 4.2"
-Weight = Annotated[float, within(0, _LARGEST)]
-Epsilon = Annotated[float, within(0, _LARGEST, open_low=True)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,67 +79,51 @@ class Config(Training):
     )
 
 
-@checked
-def deviations(projections: Rows, *, epsilon: Epsilon = EPSILON) -> Tensor:
+def deviations(projections: Tensor, *, epsilon: float = EPSILON) -> Tensor:
     """The standard deviation of each coordinate of projections [n, d] over the batch (with 1/(n-1)): [d]. Equation 2.
 
     Args:
         epsilon: added to the variance, above 0: the root's slope at 0 would be infinite.
-
-    Raises:
-        DDLabError: fewer than two rows, or an epsilon that is not positive.
     """
     return (projections.var(0) + epsilon).sqrt()
 
 
-@checked
-def variance_loss(projections: Rows, *, target_deviation: Weight = 1.0, epsilon: Epsilon = EPSILON) -> Tensor:
+def variance_loss(projections: Tensor, *, target_deviation: float = 1.0, epsilon: float = EPSILON) -> Tensor:
     """How much deviation the coordinates of projections [n, d] lack, in the mean: []. Equation 1; raises as `deviations`."""
     return (target_deviation - deviations(projections, epsilon=epsilon)).relu().mean()
 
 
-@checked
-def covariance(projections: Rows) -> Tensor:
-    """Of each coordinate of projections [n, d] with each other over the batch (with 1/(n-1)): [d, d]. Equation 3.
-
-    Raises:
-        DDLabError: fewer than two rows.
-    """
+def covariance(projections: Tensor) -> Tensor:
+    """Of each coordinate of projections [n, d] with each other over the batch (with 1/(n-1)): [d, d]. Equation 3."""
     centred = projections - projections.mean(0)
     return centred.T @ centred / (len(projections) - 1)
 
 
-@checked
-def covariance_loss(projections: Rows) -> Tensor:
-    """The squares of `covariance` off the diagonal, summed and divided by d: []. Equation 4."""
+def covariance_loss(projections: Tensor) -> Tensor:
+    """The squares of `covariance` off the diagonal, summed and divided by d: []. Equation 4: projections [n, d]."""
     table = covariance(projections)
     return (table - torch.diag(table.diagonal())).square().sum() / len(table)
 
 
-@checked
-def invariance_loss(first: Rows, second: Rows) -> Tensor:
+def invariance_loss(first: Tensor, second: Tensor) -> Tensor:
     """The squared difference of projections [n, d] of two views, mean over all entries: []. Equation 5, divided by d."""
     return (first - second).square().mean()
 
 
-@checked
 def vicreg_loss(
-    first: Rows,
-    second: Rows,
+    first: Tensor,
+    second: Tensor,
     *,
-    invariance_weight: Weight = 25.0,
-    variance_weight: Weight = 25.0,
-    covariance_weight: Weight = 1.0,
-    target_deviation: Weight = 1.0,
-    epsilon: Epsilon = EPSILON,
+    invariance_weight: float = 25.0,
+    variance_weight: float = 25.0,
+    covariance_weight: float = 1.0,
+    target_deviation: float = 1.0,
+    epsilon: float = EPSILON,
 ) -> Tensor:
     """The three losses times their weights: []. Equation 6.
 
     Args:
         first, second: projections [n, d] of two views of the same n images, in the same order.
-
-    Raises:
-        DDLabError: two tensors that differ in shape or dtype, fewer than two rows, or a negative weight.
     """
     options: dict[str, Any] = {"target_deviation": target_deviation, "epsilon": epsilon}
     varied = variance_loss(first, **options) + variance_loss(second, **options)

@@ -22,21 +22,17 @@ a whole batch, so that a run could not be resumed bit for bit; its functions are
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
 import torch
 from torch import Tensor
 
 from ...core import randomness
-from ...core.boundary import Images, Index, checked, floats, within
 from ...core.devices import moved
 from ...core.parameters import Parameters, parameter
-from ...data.augmentation import Deviation, Mean, augment
+from ...data.augmentation import augment
 
 _GREY = (0.299, 0.587, 0.114)  # ITU-R BT.601, as in PIL and torchvision
 _BYOL = "Grill et al. 2020, table 6"
-Colours = Annotated[Tensor, floats("n 3 h w", finite=False)]
-Factors = Annotated[Tensor, floats("n", finite=False)]  # one for each image
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,20 +64,17 @@ class TwoViews(Parameters):
     )
     seed: int = parameter(0, range=(0, None), help="Of weights, order and views.")
 
-    @checked
-    def steps_per_epoch(self, count: Annotated[int, within(2)]) -> int:
+    def steps_per_epoch(self, count: int) -> int:
         """Whole batches that `count` images make; fewer images than a batch make one."""
         return max(count // self.batch_size, 1)
 
-    @checked
-    def indices(self, count: int, step: Index) -> Tensor:
+    def indices(self, count: int, step: int) -> Tensor:
         """Which of `count` images are seen at `step`, int64 [batch_size, or count if that is less]; a new order every epoch."""
         epoch, number = divmod(step, self.steps_per_epoch(count))
         order = torch.randperm(count, generator=randomness.generator(self.seed, epoch, "order"))
         return order[number * self.batch_size : (number + 1) * self.batch_size]
 
-    @checked
-    def pair(self, images: Images, *, mean: Mean, std: Deviation, step: Index) -> tuple[Tensor, Tensor]:
+    def pair(self, images: Tensor, *, mean: Tensor, std: Tensor, step: int) -> tuple[Tensor, Tensor]:
         """Two views of images [n, c, h, w], normalised with `mean` and `std` [c], at `step`: [n, c, h, w] each, normalised."""
         shift, scale = (moved(value.to(images.dtype)[:, None, None], images.device) for value in (mean, std))
         chances = (0.0, self.second_solarise_probability)
@@ -117,27 +110,23 @@ class TwoViews(Parameters):
         return _where(chance_solarise < solarise_probability, solarised(pixels), pixels)
 
 
-@checked
-def with_brightness(pixels: Images, factor: Factors) -> Tensor:
+def with_brightness(pixels: Tensor, factor: Tensor) -> Tensor:
     """Each image [n, c, h, w] times its factor [n], cut off at [0, 1]."""
     return (pixels * factor[:, None, None, None]).clamp(0, 1)
 
 
-@checked
-def with_contrast(pixels: Images, factor: Factors) -> Tensor:
+def with_contrast(pixels: Tensor, factor: Tensor) -> Tensor:
     """Each image [n, c, h, w] further from its mean grey (factor [n] above 1) or nearer to it, cut off at [0, 1]."""
     grey = _grey(pixels) if pixels.shape[1] == 3 else pixels.mean(1, keepdim=True)
     return _blended(pixels, grey.mean((1, 2, 3), keepdim=True), factor)
 
 
-@checked
-def with_saturation(pixels: Colours, factor: Factors) -> Tensor:
+def with_saturation(pixels: Tensor, factor: Tensor) -> Tensor:
     """Each pixel of images [n, 3, h, w] further from its own grey (factor [n] above 1) or nearer to it, cut off at [0, 1]."""
     return _blended(pixels, _grey(pixels), factor)
 
 
-@checked
-def with_hue(pixels: Colours, turns: Factors) -> Tensor:
+def with_hue(pixels: Tensor, turns: Tensor) -> Tensor:
     """The hue of images [n, 3, h, w] turned by so much of the circle of colours [n]; saturation and value (HSV) stay."""
     red, green, blue = pixels.unbind(1)
     value, least = pixels.amax(1), pixels.amin(1)
@@ -157,9 +146,8 @@ def with_hue(pixels: Colours, turns: Factors) -> Tensor:
     return torch.stack(channels, 1).clamp(0, 1)
 
 
-@checked
-def solarised(pixels: Images) -> Tensor:
-    """Pixels of 0.5 and lighter inverted: x -> 1 - x."""
+def solarised(pixels: Tensor) -> Tensor:
+    """Pixels of 0.5 and lighter inverted: x -> 1 - x: pixels [n, c, h, w]."""
     return torch.where(pixels >= 0.5, 1 - pixels, pixels)
 
 
