@@ -67,6 +67,8 @@ def _factorised(tensors: dict[str, Tensor], settings: dict[str, Any]) -> Tensor:
         errors.fail("settings", "{'scale': a whole number} for a set of kind 'factorised'", settings)
     scale = errors.check_integer("settings['scale']", settings["scale"], 1, _LARGEST_SCALE)
     bases = errors.check_tensor("image_bases", tensors["image_bases"], shape=[None] * 4, dtype=torch.float32)
+    if not bases.numel():
+        errors.fail("image_bases", "at least one of images of at least one pixel", bases)
     coefficients = errors.check_tensor(
         "image_coefficients", tensors["image_coefficients"], shape=[None, len(bases)], dtype=torch.float32
     )

@@ -85,6 +85,8 @@ def check_representations(target: Representations, images: int) -> None:
     else:
         bases = errors.check_tensor("representations['bases']", tensors["bases"], shape=[None, None])
         errors.check_tensor("representations['coefficients']", tensors["coefficients"], shape=[images, len(bases)])
+        if "mean" in tensors:
+            errors.check_tensor("representations['mean']", tensors["mean"], shape=[bases.shape[1]])
     if not target.size:
         errors.fail("representations", "of at least one number", tensors[next(iter(tensors))])
     # Made once and kept; factors of finite numbers can overflow.

@@ -64,6 +64,7 @@ class Probe:
         return ", ".join(words)
 
 
+@checked
 def probe(
     network: Network,
     data: ImageData,

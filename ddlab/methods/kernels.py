@@ -247,7 +247,7 @@ def kernel_matrix(spec: KernelSpec, first: Tensor, second: Tensor, *, megabytes:
     Differentiable in both. In float32 the diagonal of a network's NTK is exact to about 1e-3, in float64 to 1e-7.
 
     Args:
-        spec: a `KernelSpec` or the name of a kernel. megabytes: of working memory (`bytes_per_pair`), beside images and result.
+        megabytes: of working memory (`bytes_per_pair`), beside images and result.
     """
     at_once = _pairs_at_once(spec, first, megabytes)
     if len(first) * len(second) <= at_once:

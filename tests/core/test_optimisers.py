@@ -191,10 +191,3 @@ def test_bad_input(kind: str) -> None:
         update(parameters, {"w": torch.ones(2)}, init({}), learning_rate=0.1)
     with refuses("gradients", "[2]", "[3]"):
         update(parameters, {"w": torch.ones(3)}, init(parameters), learning_rate=0.1)
-    for schedule in (optimisers.cosine, optimisers.linear):
-        with refuses("total", "0"):
-            schedule(0, 0, 0.1)
-        with refuses("step", "-1"):
-            schedule(-1, 4, 0.1)
-        with refuses("final_fraction", "[0, 1]"):
-            schedule(0, 4, 0.1, final_fraction=1.5)

@@ -190,10 +190,10 @@ def test_every_config_of_the_house(kind: type[Parameters]) -> None:
     """Defaults and sliders lie in the range; each field has its sentence; the presets survive the string."""
     for name, described in parameters.describe(kind).items():
         assert described.help.endswith("."), name
-        assert described.check(described.default, "x") == described.default
+        assert described.check("x", described.default) == described.default
         if isinstance(described.explorable, tuple):
             for end in described.explorable:
-                described.check(described.type(end), "x")
+                described.check("x", described.type(end))
         if described.scale == "log" and isinstance(described.explorable, tuple):
             assert described.explorable[0] >= 0
         if described.explorable is True:

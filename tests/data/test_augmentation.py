@@ -11,7 +11,6 @@ from scipy import stats
 
 from ddlab.core import randomness
 from ddlab.data.augmentation import Views, random_rectangle
-from tests.support import refuses
 from tests.training.test_supervised import images, view
 
 
@@ -57,10 +56,6 @@ class TestRandomParts:
                 assert box[2:] == (rows, columns)
                 seen += 1
         assert seen > 20
-
-    def test_bad_input(self) -> None:
-        with refuses("crop_area", "(0, 1]", "0"):
-            view(images(), crop_area=0.0)
 
 
 class TestViews:

@@ -171,9 +171,3 @@ def test_bad_input() -> None:
             views.augmented(wrong, "jigsaw")
     with refuses("height and width", "even", "(4, 5)"):
         views.permutations("jigsaw", 4, 5)
-    crop: Any = "crop"
-    with refuses("kind", "'jigsaw'"):
-        views.permutations(crop, 4, 4)
-    for kind in ("none", "rotation", "jigsaw", "crop"):
-        with refuses("images", "at least one pixel"):
-            views.augmented(torch.zeros(2, 1, 0, 0), kind)

@@ -183,9 +183,3 @@ def test_no_strategy_and_bad_input() -> None:
         siamese_view(images, "flip_crops", seed=0, step=0)
     with refuses("strategy", "none is repeated", "'flip_crop_flip'"):
         siamese_view(images, "flip_crop_flip", seed=0, step=0)
-    with refuses("images", "float tensor of shape [n, c, h, w]"):
-        siamese_view(images.tolist(), "flip", seed=0, step=0)
-    with refuses("factor", "one for each of the 2", "[3]"):
-        views.contrast(images, images.new_ones(3))
-    with stand_in_device() as device, refuses("flipped", "on the images' device"):
-        views.flip(images.to(device), torch.tensor([True]))

@@ -228,16 +228,6 @@ def test_a_collapsed_representation_has_a_smaller_effective_rank() -> None:
     assert spread > 15 and collapsed < 2.5, "all variances alike, and variances that fall by 4"
 
 
-@pytest.mark.parametrize(
-    "points",
-    [torch.zeros(3), torch.zeros(0, 3), torch.zeros(3, 0), torch.ones(2, 2).half(), torch.full((2, 2), 1e16)],
-)
-def test_bad_points(points: Tensor) -> None:
-    for call in (bases.spectrum, bases.rank, lambda wrong: bases.principal_bases(wrong, count=1)):
-        with refuses("points"):
-            call(points)
-
-
 def test_bad_values() -> None:
     for values in (torch.zeros(3), torch.tensor([1.0, -0.1]), torch.zeros(0)):
         with refuses("values", "one above 0"):

@@ -317,7 +317,7 @@ BAD: dict[str, tuple[dict[str, Any], list[str]]] = {
     "bases of float64": ({"tensors": IMAGES | {"image_bases": drawn(U, 3, 4, 4).double()}}, ["image_bases", "float32"]),
     "bases of one channel": ({"tensors": IMAGES | {"image_bases": drawn(U, 1, 4, 4)}}, ["images", "[any, 3, any, any]"]),
     "mean of another size": ({"tensors": IMAGES | {"image_mean": drawn(3, 8, 8)}}, ["image_mean", "[3, 4, 4]"]),
-    "bases without pixels": ({"tensors": IMAGES | {"image_bases": drawn(U, 3, 0, 4)}}, ["images", "pixel"]),
+    "bases without pixels": ({"tensors": IMAGES | {"image_bases": drawn(U, 3, 0, 4)}}, ["image_bases", "pixel"]),
     "images overflow": ({"tensors": {name: 1e25 * value for name, value in IMAGES.items()}}, ["images", "finite"]),
     "no scale": ({"settings": {}}, ["settings", "scale"]),
     "another setting": ({"settings": {"scale": 2, "filter": "bilinear"}}, ["settings", "scale"]),

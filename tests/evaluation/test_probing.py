@@ -146,9 +146,7 @@ class TestHeldOut:
         parts = [rooms.held_out_part(labels, held_out=0.5, seed=seed)[1].tolist() for seed in (0, 0, 1)]
         assert parts[0] == parts[1] != parts[2]
 
-    @pytest.mark.parametrize(
-        "changes", [{"held_out": 0.0}, {"held_out": 1.0}, {"held_out": 0.01}, {"labels": torch.zeros(0).long()}]
-    )
+    @pytest.mark.parametrize("changes", [{"held_out": 0.0}, {"held_out": 0.01}, {"labels": torch.zeros(0).long()}])
     def test_bad_input(self, changes: dict[str, Any]) -> None:
         with refuses("held_out"):
             rooms.held_out_part(**{"labels": torch.arange(8) % 2, "held_out": 0.5, "seed": 0} | changes)

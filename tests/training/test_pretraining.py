@@ -53,12 +53,6 @@ def test_the_loss_is_the_mean_square() -> None:
     leaf = outputs.clone().requires_grad_()
     (slope,) = torch.autograd.grad(losses.regression_loss(leaf, targets), leaf)
     torch.testing.assert_close(slope, 2 * (outputs - targets) / 12)
-    with refuses("targets", "[3, 4]", "[3, 3]"):
-        losses.regression_loss(outputs, targets[:, :3])
-    with refuses("targets", "float64"):
-        losses.regression_loss(outputs, targets.float())
-    with refuses("outputs", "at least one"):
-        losses.regression_loss(outputs[:0], targets[:0])
 
 
 def test_each_view_is_seen_once_per_epoch_in_a_new_order() -> None:

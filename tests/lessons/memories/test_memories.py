@@ -59,8 +59,7 @@ def test_the_quest_asks_for_one_exemplar_and_more_than_means(place: world.World)
     def met(own: float, rival: float, count: int) -> bool:
         settings = place.start.replace(memory="random", images_per_class=count)
         values = {
-            lab.with_memory(place, settings, name): ((score,),)
-            for name, score in (("random", own), (lab.RIVAL, rival))
+            lab.with_memory(place, settings, name): ((score,),) for name, score in (("random", own), (lab.RIVAL, rival))
         }
         return lab.quest_met(place, settings, values.get)  # type: ignore[arg-type]
 

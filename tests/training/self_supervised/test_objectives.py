@@ -268,17 +268,3 @@ def test_paper_is_how_rela_trains(name: str) -> None:
 def test_numbers_of_rela(name: str, widths: tuple[int, ...], own: dict[str, Any]) -> None:
     config = OBJECTIVES[name].Config.paper()
     assert config.projector_widths() == widths and {each: getattr(config, each) for each in own} == own
-
-
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda: byol.byol_loss(torch.ones(4, 3), torch.ones(4, 2)), ["projections", "[4, 3]"]),
-        (lambda: simclr.nt_xent_loss(torch.ones(4, 3), torch.ones(4, 3), temperature=0.0), ["temperature"]),
-        (lambda: moco.enqueued(torch.ones(4, 3), torch.ones(4, 2), torch.tensor(0)), ["keys", "[n, 3]"]),
-        (lambda: swav.sinkhorn_assignments(torch.ones(4, 3), smoothness=0.1, iterations=0), ["iterations"]),
-    ],
-)
-def test_bad_input(call: Callable[[], Any], words: list[str]) -> None:
-    with refuses(*words):
-        call()

@@ -20,7 +20,7 @@ from ddlab.training.self_supervised import (
     with_hue,
     with_saturation,
 )
-from tests.support import global_randomness, refuses
+from tests.support import global_randomness
 
 OFF: dict[str, Any] = {
     "batch_size": 4, "crop_area": 1.0, "flip": False, "jitter_probability": 0.0, "grey_probability": 0.0,
@@ -196,23 +196,3 @@ def test_every_image_once_an_epoch_but_for_the_rest() -> None:
         orders.append(seen.tolist())
     assert orders[0] != orders[1] != orders[2]
     assert sorted(views.indices(3, 5).tolist()) == [0, 1, 2]
-
-
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda: TwoViews().steps_per_epoch(1), ["count"]),
-        (lambda: pair(TwoViews(), torch.ones(3, 3)), ["images"]),
-        (lambda: TwoViews().pair(pixels(), mean=torch.ones(1), std=torch.ones(3), step=0), ["mean", "[3]"]),
-        (
-            lambda: TwoViews().pair(pixels(), mean=torch.ones(3), std=torch.tensor([1.0, 0, 1]), step=0),
-            ["std", "above 0"],
-        ),
-        (lambda: with_brightness(pixels(), torch.ones(4)), ["factor", "[5]"]),
-        (lambda: with_saturation(pixels(channels=1), torch.ones(5)), ["pixels"]),
-        (lambda: with_hue(pixels(), torch.ones(5).double()), ["turns"]),
-    ],
-)
-def test_bad_input(call: Callable[[], Any], words: list[str]) -> None:
-    with refuses(*words):
-        call()
