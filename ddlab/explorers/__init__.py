@@ -18,11 +18,10 @@ from .controls import Controls
 from .images import Picture
 from .lab import Change, Compute, Known, Lab, Laboratory, Value
 from .layout import Explorer, side_by_side
-from .live import Sentence
-from .live_lab import Live
+from .lines import Quest, QuestLine, Sentence
+from .live import Live
 from .plot import Plot
 from .prediction import Prediction
-from .quest import Quest, QuestLine
 from .runner import Runner
 from .views import Chart, Html, Row, Strip, Tabs
 

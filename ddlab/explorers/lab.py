@@ -37,8 +37,7 @@ from ..core.parameters import describe
 from ..runs import Frame, Run
 from .controls import Controls
 from .layout import Explorer
-from .progress import Progress
-from .quest import Quest, QuestLine
+from .lines import Progress, Quest, QuestLine
 from .runner import Left, Runner
 from .stops import name_stops, set_stops
 from .views import NotYet, Shown, flattened, laid_out

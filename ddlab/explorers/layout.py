@@ -28,7 +28,7 @@ import ipywidgets as widgets
 
 from ..core.errors import DDLabError, check_boolean, check_text, fail
 from .controls import Controls
-from .live import Sentence
+from .lines import Sentence
 
 _STYLE = """<style>
 .ddlab-explorer { padding: 4px 0 8px; }

@@ -30,7 +30,7 @@ from plotly.offline import get_plotlyjs_version
 
 from ..core.errors import check_boolean, check_number, check_text, fail
 from ..figures.theme import THEMES, alt_text, palette
-from .live import LiveWidget, front_end
+from .front_end import SyncedWidget, front_end, style
 
 _HERE = Path(__file__).parent
 _library_lock = threading.Lock()
@@ -45,7 +45,7 @@ class PlotLibrary(anywidget.AnyWidget):
     palettes = traitlets.Dict().tag(sync=True)
 
 
-class Plot(LiveWidget):
+class Plot(SyncedWidget):
     """A plotly figure as widget; see the module for how to use it.
 
     Traits: `cursor` (x of a vertical line, or None), `clicked` (the last point clicked), `draggable` (name of a scatter trace, its x
@@ -55,7 +55,7 @@ class Plot(LiveWidget):
     """
 
     _esm = front_end("figure.js", "drag.js", "plot.js")
-    _css = _HERE / "plot.css"
+    _css = style()
     _resent = ("_figure", "alt", "cursor")
     _figure = traitlets.Unicode().tag(sync=True)
     _library = traitlets.Unicode().tag(sync=True)

@@ -6,13 +6,11 @@
     Row(view, view), Tabs(("Curve", view), ("Stages", view))
 
 The data function takes (world, settings, known) and returns a tuple, or None to leave what is on show. A view is drawn anew only where
-that tuple is another one, so it holds plain values and frames, not tensors. The last drawings are remembered: going back to known
-settings draws nothing.
+that tuple is another one, so it holds plain values and frames, not tensors.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -21,8 +19,6 @@ import ipywidgets as widgets
 from .images import Picture
 from .layout import side_by_side
 from .plot import Plot
-
-_REMEMBERED = 48  # drawings of one view
 
 
 class NotYet(Exception):
@@ -113,7 +109,6 @@ class Shown:
         self.view = view
         self.widget: Any = None
         self._data: Any = None
-        self._drawings: OrderedDict[Any, Any] = OrderedDict()
 
     def draw(self, world: Any, settings: Any, known: Any) -> None:
         """Bring it up to date; nothing is drawn where the data are the same as before."""
@@ -133,21 +128,11 @@ class Shown:
     def _show(self, data: Any) -> None:
         widget: Any = self.widget
         moved = self.view.move is not None and widget is not None
-        drawing = self.view.move(widget.figure, *data) if moved else self._drawing(data)  # type: ignore[misc]
+        drawing = self.view.move(widget.figure, *data) if moved else self.view.draw(*data)  # type: ignore[misc]
         if self.widget is not None:
             self.view.show(self.widget, drawing)
         else:
             self.widget = self.view.widget(drawing)
-
-    def _drawing(self, data: Any) -> Any:
-        if self.view.move is not None:
-            return self.view.draw(*data)  # not remembered, because it will be changed in place
-        if data not in self._drawings:
-            self._drawings[data] = self.view.draw(*data)
-            while len(self._drawings) > _REMEMBERED:
-                self._drawings.popitem(last=False)
-        self._drawings.move_to_end(data)
-        return self._drawings[data]
 
 
 def laid_out(view: Any, shown: list[Shown]) -> widgets.Widget:

@@ -25,7 +25,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from ..core import errors, storage
@@ -471,7 +470,7 @@ class Run:
 
 
 class Runs:
-    """The last runs, by what they are of: the same process, source, config, inputs, device, torch and threads are one run.
+    """The last runs, by what they are of: the same process, source, config, inputs, device and frames are one run.
 
     Where a process says which beginning two configs share (`prefix(config) -> (updates, config of the prefix)`), that part is
     computed once.
@@ -490,8 +489,7 @@ class Runs:
         """
         errors.check_instance("inputs", inputs, Inputs, "an Inputs")
         keep = Keep() if keep is None else keep
-        where = (str(inputs.device), torch.__version__, threads.wanted(config, inputs))
-        key = (getattr(process, "NAME", None), source(process), config, inputs.fingerprint, where, keep)
+        key = (getattr(process, "NAME", None), source(process), config, inputs.fingerprint, str(inputs.device), keep)
         with self._lock:
             if new := key not in self._runs:
                 self._runs[key] = Run(

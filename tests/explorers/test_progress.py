@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ddlab.explorers import progress
-from ddlab.explorers.progress import Progress
+from ddlab.explorers import lines as progress
+from ddlab.explorers.lines import Progress
 
 
 @pytest.fixture

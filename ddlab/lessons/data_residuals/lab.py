@@ -13,13 +13,14 @@ from typing import Any
 import plotly.graph_objects as go
 from torch import Tensor
 
+from ...data import ImageData
 from ...explorers import Chart, Known, Lab, Quest, Strip, Tabs, Value
 from ...explorers.ready import HEIGHT, Asked, Students, frame_at, strip
 from ...explorers.views import step_on_show
 from ...figures import vanishing_curves
 from ...methods import fadrm, selection
 from ...runs import Frame, Run
-from .world import LOSS, UNITS, Settings, World, by_nearness, kept_steps, merge_steps
+from .world import LOSS, UNITS, MixedIn, Settings, World, by_nearness, kept_steps, merge_steps
 
 # Nats. A last merge with α = 1, which mixes nothing in, raises it by .015 at most (eleven runs of 80 steps: k = 1 to 6, three draws).
 HARM = 0.05
@@ -36,12 +37,12 @@ class Found:
 
     Attributes:
         runs: ratio -> its run. compared: name of a curve -> ratio; without merges, or with a ratio of 1, there is one.
-        levels: what the patch, noise and real images have of the measure.
+        mixed_in: the patches, and what they, noise and real images have of each measure.
     """
 
     runs: dict[float, Run]
     compared: dict[str, float]
-    levels: dict[str, float]
+    mixed_in: MixedIn
 
 
 def found(world: World, settings: Settings, known: Known) -> Found:
@@ -49,28 +50,28 @@ def found(world: World, settings: Settings, known: Known) -> Found:
     runs = dict(zip(by_nearness(settings.merge_ratio), known.wanted, strict=True))
     with_residual = {f"with residual, α = {settings.merge_ratio:g}": settings.merge_ratio}
     compared = ({} if settings.merges == 0 or settings.merge_ratio == 1 else with_residual) | {"without residual": 1.0}
-    levels = known.now(world.levels, settings.patches, settings.candidates_per_class, settings.seed)
-    return Found(runs, compared, levels[settings.measure])
+    mixed_in = known.now(world.mixed_in, settings.patches, settings.candidates_per_class, settings.seed)
+    return Found(runs, compared, mixed_in)
 
 
 def strip_data(world: World, settings: Settings, known: Known) -> tuple:
     """The patch and the image of each ratio, from left to right, at one step."""
     step, runs = known.step or 0, sorted(known.found.runs.items())
     frames = tuple((f"alpha {alpha:g}", frame_at(run, step)) for alpha, run in runs)  # its font has no α
-    return world, known.run.config, f"alpha {settings.merge_ratio:g}", settings.class_name, step, frames
+    return world.data, known.found.mixed_in, f"alpha {settings.merge_ratio:g}", settings.class_name, step, frames
 
 
 def ratios_strip(
-    world: World, config: fadrm.Config, chosen: str, class_name: str, step: int, frames: tuple
+    data: ImageData, mixed_in: MixedIn, chosen: str, class_name: str, step: int, frames: tuple
 ) -> tuple[bytes, str]:
     """Those images beside each other, the chosen one framed, and the words for who does not see them."""
-    label = world.data.class_names.index(class_name)
-    images: dict[str, Tensor | None] = {"patch": world.patches(config)[label]}
+    label = data.class_names.index(class_name)
+    images: dict[str, Tensor | None] = {"patch": mixed_in.patches[label]}
     images |= {name: None if frame is None else frame.content.images[label] for name, frame in frames}
     missing = [name for name, image in images.items() if image is None]
     alt = f"Class {class_name} after step {step}, from left to right: {', '.join(images)}; {chosen} is framed"
     left = f"; not computed yet: {', '.join(missing)}." if missing else "."
-    return strip(images, world.data.image_size, chosen=chosen), alt + left
+    return strip(images, data.image_size, chosen=chosen), alt + left
 
 
 def mean(frame: Frame, settings: Settings) -> float:
@@ -84,7 +85,7 @@ def curve_data(world: World, settings: Settings, known: Known) -> tuple:
     shown = tuple(
         (name, tuple(mean(frame, settings) for frame in run.frames)) for name, run in runs.items() if run.begun
     )
-    return known.run.config, settings.measure, shown, tuple(known.found.levels.items())
+    return known.run.config, settings.measure, shown, tuple(known.found.mixed_in.levels[settings.measure].items())
 
 
 def curves(config: fadrm.Config, measure: str, shown: tuple, levels: tuple) -> go.Figure:
@@ -129,7 +130,7 @@ def sentence(world: World, settings: Settings, known: Known) -> str:
     means = {name: mean(frame, settings) for name, frame in frames.items() if frame is not None}
     if len(means) < len(frames):
         return f"{words}step {step} is not computed yet."
-    real = {name: level for name, level in found.levels.items() if name == "real"}
+    real = {"real": found.mixed_in.levels[settings.measure]["real"]}
     (_, chosen), *others = (means | real).items()
     beside = ", ".join(f"{name} {level:.2f}" for name, level in others)
     return f"{words}after step {step} the {settings.measure} is {chosen:.2f} {unit}; {beside}."

@@ -64,6 +64,14 @@ class Moment:
     measured: dict[str, Tensor]
 
 
+@dataclass(frozen=True, eq=False)
+class MixedIn:
+    """Patches uint8 [classes, c, h, w], and measure -> whose ("patch", "real", "noise", "constant") -> mean."""
+
+    patches: Tensor
+    levels: dict[str, dict[str, float]]
+
+
 class World(MethodWorld):
     """Data, and a teacher whose images are recovered, one of each class at a time.
 
@@ -118,13 +126,14 @@ class World(MethodWorld):
         """The steps around the merges, too; each frame is a `Moment`."""
         return Keep(kept_steps(config), self.frame)
 
-    def levels(self, patches: str, candidates_per_class: int, seed: int) -> dict[str, dict[str, float]]:
-        """What the patches of such settings and other images have of each measure: measure -> whose -> mean."""
+    def mixed_in(self, patches: str, candidates_per_class: int, seed: int) -> MixedIn:
+        """The patches of such settings, and what they and other images have of each measure."""
         config = fadrm.Config(images_per_class=1, patches=patches, candidates_per_class=candidates_per_class, seed=seed)
         mixed, found = self.patches(config), dict[str, dict[str, Tensor]]()
         for kind, images in {"patch": mixed, **self._kinds}.items():
             found[kind] = self.measured(images, mixed.repeat(len(images) // len(mixed), 1, 1, 1))
-        return {name: {kind: float(values[name].mean()) for kind, values in found.items()} for name in UNITS}
+        levels = {name: {kind: float(values[name].mean()) for kind, values in found.items()} for name in UNITS}
+        return MixedIn(mixed, levels)
 
     def _seen(self, images: Tensor) -> Any:
         return networks.predict(self.inputs.teachers[0], normalise(images, self.data.mean, self.data.std))

@@ -20,7 +20,7 @@ from ...core.parameters import describe, parameter, with_default
 from ...data import ImageData
 from ...distilled import DistilledSet, HardLabels
 from ...explorers.lab import Known, Lab, Value
-from ...explorers.quest import Quest
+from ...explorers.lines import Quest
 from ...explorers.ready import HEIGHT, MethodWorld, Watch, visited
 from ...explorers.views import Chart, Row, Strip
 from ...figures import encode_grid

@@ -16,7 +16,7 @@ import plotly.graph_objects as go
 
 from ... import figures
 from ...explorers.lab import Change, Known, Lab, Value
-from ...explorers.quest import Quest
+from ...explorers.lines import Quest
 from ...explorers.tables import table
 from ...explorers.views import Chart, Html, Row, Tabs
 from .world import EXTENT, RHOS, SIGMAS, SQUARED, WRONG, Answer, Settings, World, answer

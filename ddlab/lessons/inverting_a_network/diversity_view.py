@@ -26,9 +26,9 @@ from ...evaluation import embeddings
 from ...explorers.controls import Controls
 from ...explorers.images import Picture
 from ...explorers.layout import Explorer, side_by_side
+from ...explorers.lines import QuestLine
 from ...explorers.plot import Plot
 from ...explorers.pointer import PointSliders
-from ...explorers.quest import QuestLine
 from ...explorers.runner import Runner
 from ...figures import coverage_bars, embedding_map, encode_grid, move_points, raise_bars
 from ...figures.embedding import DISTILLED

@@ -21,9 +21,9 @@ from ...core import errors, optimisers, randomness
 from ...core.parameters import Parameters, parameter
 from ...explorers.controls import Controls
 from ...explorers.layout import Explorer
+from ...explorers.lines import QuestLine
 from ...explorers.plot import Plot
 from ...explorers.pointer import PointSliders
-from ...explorers.quest import QuestLine
 from ...figures import decision_map, move_decisions, series_style
 from ...methods.kernels import KernelSpec, support_and_cross
 from ...methods.kip import centred_labels, kernel_loss, predictions

@@ -24,7 +24,7 @@ from ...data import ImageData, shapes
 from ...data.aligning import aligned
 from ...distilled import DistilledSet, StoredLabels
 from ...explorers.lab import Known, Lab, Value
-from ...explorers.quest import Quest
+from ...explorers.lines import Quest
 from ...explorers.ready import HEIGHT, MethodWorld, Watch, visited
 from ...explorers.views import Chart, Row, Strip
 from ...figures import encode_grid, label_matrix

@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 
 from ...core.parameters import Parameters, parameter
 from ...explorers.lab import Known, Lab
-from ...explorers.quest import Quest
+from ...explorers.lines import Quest
 from ...explorers.ready import HEIGHT
 from ...explorers.views import Chart
 from ...figures.theme import finish_figure, legend_below, line_style, series_style, start_figure

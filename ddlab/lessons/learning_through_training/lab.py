@@ -19,7 +19,7 @@ from ... import networks
 from ...core.parameters import narrowed, parameter, with_default
 from ...distilled import DistilledSet
 from ...explorers.lab import Known, Lab, Value
-from ...explorers.quest import Quest
+from ...explorers.lines import Quest
 from ...explorers.ready import HEIGHT, MethodWorld, Watch, in_steps, learned_images, visited
 from ...explorers.views import Chart, Row, Strip
 from ...figures import bars

@@ -12,7 +12,7 @@ import statistics
 import plotly.graph_objects as go
 
 from ...explorers.lab import Compute, Known, Lab, Value
-from ...explorers.quest import Quest
+from ...explorers.lines import Quest
 from ...explorers.ready import HEIGHT, learned_images, run_curve
 from ...explorers.views import Chart, Row, Strip, step_on_show
 from ...figures import comparison

@@ -15,7 +15,7 @@ import torch
 from ...data import ImageData
 from ...evaluation.incremental import Matrix
 from ...explorers.lab import Compute, Known, Lab, Value
-from ...explorers.quest import Quest
+from ...explorers.lines import Quest
 from ...explorers.ready import HEIGHT, visited
 from ...explorers.views import Chart, Row, Strip, Tabs
 from ...figures import cell_table, encode_grid

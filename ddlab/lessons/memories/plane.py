@@ -18,7 +18,7 @@ from ... import networks
 from ...core import randomness
 from ...data import ImageData, from_arrays
 from ...explorers.lab import Known, Lab
-from ...explorers.quest import Quest
+from ...explorers.lines import Quest
 from ...explorers.ready import HEIGHT
 from ...explorers.views import Chart, Row
 from ...figures.theme import faint, finish_figure, neutral, series_style, start_figure

@@ -8,7 +8,7 @@ from __future__ import annotations
 import plotly.graph_objects as go
 
 from ...explorers.lab import Known, Lab
-from ...explorers.quest import Quest
+from ...explorers.lines import Quest
 from ...explorers.views import Chart, Row, Strip, step_on_show
 from ...figures import add_reference, encode_grid, loss_curves
 from ...runs import Run

@@ -23,7 +23,7 @@ from ...core.parameters import Parameters, narrowed, parameter
 from ...data import ImageData
 from ...distilled import DistilledSet
 from ...explorers.lab import Known, Lab
-from ...explorers.quest import Quest
+from ...explorers.lines import Quest
 from ...explorers.views import Chart, Row, Strip, Tabs
 from ...figures import cell_table, encode_grid, label_matrix, loss_curves
 from ...networks import Network

@@ -20,7 +20,7 @@ from torch import Tensor
 from ...core.parameters import parameter, with_default
 from ...distilled import DistilledSet
 from ...explorers.lab import Known, Lab, Value
-from ...explorers.quest import Quest
+from ...explorers.lines import Quest
 from ...explorers.ready import HEIGHT, MethodWorld, Watch, in_steps, learned_images, visited
 from ...explorers.views import Chart, Row, Strip
 from ...figures.theme import finish_figure, legend_below, line_style, neutral, series_style, start_figure

@@ -96,7 +96,7 @@ def test_every_measure_is_what_it_says(data: ImageData, teacher: Network) -> Non
     torch.testing.assert_close(measured[worlds.FEATURES], bits, atol=1e-9, rtol=0)
     losses = F.cross_entropy(seen.logits, torch.arange(3), reduction="none")
     torch.testing.assert_close(measured[worlds.LOSS].float(), losses)
-    levels = world.levels(SMALL.patches, SMALL.candidates_per_class, SMALL.seed)[DISTANCE]
+    levels = world.mixed_in(SMALL.patches, SMALL.candidates_per_class, SMALL.seed).levels[DISTANCE]
     assert levels["patch"] == 0 and levels["real"] > 0 and list(levels) == ["patch", "real", "noise", "constant"]
 
 

@@ -1,0 +1,106 @@
+"""The lines of an explorer: the sentence that says what is seen, how far the computing is, and a quest.
+
+Lab(..., quest=Quest("Cover 25% of the real images.", lambda world, settings, known: coverage(world, settings, known) >= 0.25))
+
+self.quest = QuestLine("Cover 25% of the real images.")     # in a free-form explorer, among its controls
+self.quest.look(coverage >= 0.25)                           # after every change; what was reached once stays reached
+"""
+
+from __future__ import annotations
+
+import html
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import ipywidgets as widgets
+import traitlets
+
+from ..core import errors
+from .front_end import SyncedWidget, front_end, style
+
+_GAP = 0.1  # seconds between two pictures of what goes on
+_AT_REST = "at rest"
+
+
+class Sentence(SyncedWidget):
+    """One line of text; changes are read out, at most every two seconds.
+
+    sentence = Sentence(text="Step 1 of 10.")
+    sentence.text = "Step 2 of 10."         # from any thread
+    """
+
+    _esm = front_end("sentence.js")
+    _css = style()
+    _resent = ("text",)
+    text = traitlets.Unicode().tag(sync=True)
+
+
+class Progress(widgets.FloatProgress):
+    """What is being computed and how much of it is done, or "at rest".
+
+    Attributes:
+        due: whether the next picture may be drawn. gap: seconds between two at least; a tenth, or more for who wants few.
+    """
+
+    def __init__(self, *, words: str = "11em", drawing: float = 0.25, **options: Any) -> None:
+        """
+        Args:
+            words: the width of what is said. drawing: the share of the time that it may take. options: of `ipywidgets.FloatProgress`.
+        """
+        super().__init__(max=1.0, description=_AT_REST, style={"description_width": words}, **options)
+        self.gap, self._drawing, self._next = _GAP, drawing, 0.0
+
+    @property
+    def due(self) -> bool:
+        return time.monotonic() > self._next
+
+    def show(self, words: str, share: float) -> None:
+        """Say what is being computed and which share of it, from 0 to 1, is done."""
+        self._next = time.monotonic() + self.gap
+        self.value, self.description = share, words
+
+    def rest(self) -> None:
+        """Nothing is being computed."""
+        self.value, self.description = 0.0, _AT_REST
+
+    def drawn(self, begun: float) -> None:
+        """A picture was drawn, from `begun` (of `time.monotonic`) until now."""
+        now = time.monotonic()
+        self._next = now + max(self.gap, (now - begun) * (1 - self._drawing) / self._drawing)
+
+
+@dataclass(frozen=True)
+class Quest:
+    """What is to be reached in a laboratory: in words, and (world, settings, known) -> whether what is on show reaches it."""
+
+    words: str
+    met: Callable[[Any, Any, Any], bool]
+
+    def __post_init__(self) -> None:
+        errors.check_text("words of a quest", self.words, empty=False)
+        errors.check_function("met of a quest", self.met)
+
+
+class QuestLine(widgets.HTML):
+    """The line of a quest; `met` says whether it was reached."""
+
+    def __init__(self, words: str) -> None:
+        self.words, self.met = errors.check_text("words", words, empty=False), False
+        super().__init__()
+        self._show()
+
+    def look(self, met: bool) -> None:
+        """Say so when it is reached; it stays so."""
+        if met and not self.met:
+            self.met = True
+            self._show()
+
+    def _show(self) -> None:
+        sign, said = ("★", "Done. ") if self.met else ("☆", "")
+        self.value = (
+            f'<div role="status" class="ddlab-quest" data-met="{str(self.met).lower()}" style="padding:4px 8px;line-height:1.4;'
+            f'border:1px {"solid" if self.met else "dashed"} #8A8A8A;border-radius:4px;white-space:normal">'
+            f"{sign} <b>Quest.</b> {said}{html.escape(self.words)}</div>"
+        )
