@@ -18,12 +18,7 @@ class LessonFailed(RuntimeError):
     """A notebook that did not run to its end; the message names the notebook and what went wrong."""
 
 
-def run(
-    path: Path,
-    *,
-    environment: Mapping[str, str] | None = None,
-    last: str = "",
-) -> Any:
+def run(path: Path, *, environment: Mapping[str, str] | None = None, last: str = "") -> Any:
     """The notebook with outputs; the state of its widgets is in its metadata. The file stays as it is.
 
     Args:
@@ -45,21 +40,14 @@ def run(
 
 
 def execute(
-    notebook: Any,
-    name: str,
-    folder: str | os.PathLike[str],
-    *,
-    environment: Mapping[str, str] | None = None,
+    notebook: Any, name: str, folder: str | os.PathLike[str], *, environment: Mapping[str, str] | None = None
 ) -> None:
     """Run every cell of `notebook` (of nbformat; changed in place) in `folder`. `name` is for messages; the rest as for `run`."""
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
     client = NotebookClient(
-        notebook,
-        timeout=SECONDS_PER_CELL,
-        kernel_name="python3",
-        resources={"metadata": {"path": str(folder)}},
+        notebook, timeout=SECONDS_PER_CELL, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
     )
     try:
         client.execute(env={**os.environ, **(environment or {})})

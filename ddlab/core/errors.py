@@ -50,9 +50,14 @@ def fail(argument: str, allowed: str, given: object) -> NoReturn:
 
 _LONGEST_LIST = 400  # characters; nobody reads more
 _ELSEWHERE = {  # what other code says -> what is said here
-    "ipc": ("images_per_class",), "lr": ("learning_rate",), "soft": ("stored", "online"), "steps": ("iterations",),
-    "wd": ("weight_decay",), "bs": ("batch_size",), "init": ("initialisation",),
-}  # fmt: skip
+    "ipc": ("images_per_class",),
+    "lr": ("learning_rate",),
+    "soft": ("stored", "online"),
+    "steps": ("iterations",),
+    "wd": ("weight_decay",),
+    "bs": ("batch_size",),
+    "init": ("initialisation",),
+}
 
 
 def one_of(choices: Iterable[object]) -> str:

@@ -109,10 +109,7 @@ def adam_update(
     second = torch._foreach_addcmul(
         torch._foreach_mul([state.second[n] for n in names], beta2), slopes, slopes, value=1 - beta2
     )
-    spread = torch._foreach_add(
-        torch._foreach_mul(_square_root(second), of_spread),
-        epsilon,
-    )
+    spread = torch._foreach_add(torch._foreach_mul(_square_root(second), of_spread), epsilon)
     direction = torch._foreach_mul(torch._foreach_div(first, spread), of_direction)
     moved = _descend(values, direction, learning_rate)
     return (

@@ -195,9 +195,13 @@ def _text_data(
     labels = torch.tensor([names.index(lines[number][0]) for number in order])
     first = len(train)
     data = ImageData(
-        name=f"{name}-{length}x{vectors.shape[1]}", train_images=pixels[:first], train_labels=labels[:first],
-        test_images=pixels[first:], test_labels=labels[first:], class_names=names,
-    )  # fmt: skip
+        name=f"{name}-{length}x{vectors.shape[1]}",
+        train_images=pixels[:first],
+        train_labels=labels[:first],
+        test_images=pixels[first:],
+        test_labels=labels[first:],
+        class_names=names,
+    )
     units = (torch.from_numpy(levels).float() / 255 - data.mean) / data.std
     return TextData(data, vocabulary, units)
 
@@ -240,9 +244,12 @@ _PATTERNS = {
     "number": ["how many <kind>s are in <place> ?", "when did <place> become free ?", "how far is it to <place> ?", "how old is <thing> ?"],
 }  # fmt: skip
 _WORDS = {
-    "short": "nasa,usa,bbc,dna,cpu,nato,fbi,ibm,rom,aids", "part": "brain,heart,tooth,eye,ear,tail",
+    "short": "nasa,usa,bbc,dna,cpu,nato,fbi,ibm,rom,aids",
+    "part": "brain,heart,tooth,eye,ear,tail",
     "thing": "paper,glass,gravity,a compass,the telephone,a violin,steam,the wheel,ink,a lens,bread,the radio",
-    "kind": "bird,fish,dog,flower,tree,game,song,metal,fruit,colour", "how": "rare,common,old,loved,useful,dangerous",
+    "kind": "bird,fish,dog,flower,tree,game,song,metal,fruit,colour",
+    "how": "rare,common,old,loved,useful,dangerous",
     "place": "rome,peru,egypt,texas,paris,the moon,africa,norway,cuba,the nile",
-    "made": "invented,wrote,discovered,built,sold,painted", "job": "king,queen,president,doctor,pilot,singer",
-}  # fmt: skip
+    "made": "invented,wrote,discovered,built,sold,painted",
+    "job": "king,queen,president,doctor,pilot,singer",
+}

@@ -40,13 +40,7 @@ def layer_weight(direction: Tensor, length: Tensor | None) -> Tensor:
 
 
 def first_weights(
-    layout: str,
-    shape: tuple[int, int, int],
-    *,
-    inputs: int,
-    width: int,
-    weight_norm: bool,
-    draws: torch.Generator,
+    layout: str, shape: tuple[int, int, int], *, inputs: int, width: int, weight_norm: bool, draws: torch.Generator
 ) -> dict[str, Tensor]:
     """By name, "LAYER.PART": He's normal draw (He et al. 2015), g = ||V||, no shifts.
 

@@ -34,9 +34,13 @@ TENSORS: dict[str, tuple[str, ...]] = {
 }
 """What each shift stores, by name."""
 _SHAPES = {
-    "biases": "A V", "first_weights": "A H V", "first_biases": "A H", "second_weights": "A V H", "second_biases": "A V",
+    "biases": "A V",
+    "first_weights": "A H V",
+    "first_biases": "A H",
+    "second_weights": "A V H",
+    "second_biases": "A V",
     "view_coefficients": "A m V",
-}  # fmt: skip
+}
 STEPS = 2000
 _MOST = 10**5  # of views, bases and hidden units
 _LARGEST = (
@@ -113,13 +117,7 @@ def fit(
 
 
 def fitted_networks(
-    coefficients: Tensor,
-    view_coefficients: Tensor,
-    *,
-    hidden: int,
-    seed: int,
-    steps: int,
-    learning_rate: float,
+    coefficients: Tensor, view_coefficients: Tensor, *, hidden: int, seed: int, steps: int, learning_rate: float
 ) -> dict[str, Tensor]:
     """Networks Q_a trained to C_a - C; arguments and errors as `fit`: coefficients [m, V], view_coefficients [A, m, V].
 
@@ -147,9 +145,11 @@ def first_networks(views: int, bases: int, *, hidden: int, seed: int) -> dict[st
     """The weights and biases before training, float32, uniform in +- 1 / sqrt(inputs) as in torch; shapes as in `shifted`."""
     draw = randomness.generator(seed, 0, "shift networks")
     shapes = {
-        "first_weights": (views, hidden, bases), "first_biases": (views, hidden),
-        "second_weights": (views, bases, hidden), "second_biases": (views, bases),
-    }  # fmt: skip
+        "first_weights": (views, hidden, bases),
+        "first_biases": (views, hidden),
+        "second_weights": (views, bases, hidden),
+        "second_biases": (views, bases),
+    }
     bounds = {name: 1 / math.sqrt(bases if name.startswith("first") else hidden) for name in shapes}
     return {name: bounds[name] * (2 * torch.rand(shape, generator=draw) - 1) for name, shape in shapes.items()}
 

@@ -72,9 +72,7 @@ def across(
         wanted.append(errors.check_instance("networks", each, NetworkSpec, "NetworkSpecs or family names"))
     if len({each.title for each in wanted}) != len(wanted):
         errors.fail("networks", "architectures that all differ", [each.title for each in wanted])
-    shared: dict[str, Any] = {
-        "labels": labels, "teacher": teacher, "seeds": seeds, "config": config, "device": device,
-    }  # fmt: skip
+    shared: dict[str, Any] = {"labels": labels, "teacher": teacher, "seeds": seeds, "config": config, "device": device}
     asked = {each.title: prepared(distilled, data, network=each, **shared) for each in wanted}
     found = evaluations(asked, jobs, errors.check_boolean("progress", progress))
     return Architectures(found, complete=len(found) == len(wanted) and all(each.complete for each in found.values()))

@@ -252,9 +252,14 @@ def _row(key: Any, one_set: bool, found: Mapping[int, Found]) -> Compared:
     rivals: list[Any] = [of_seed[made.counts] for made, of_seed in zip(own, found.values(), strict=True)]
     is_random = isinstance(key, tuple)
     return Compared(
-        name=f"{RANDOM}, {size_words(key)}" if is_random else key, accuracies=tuple(made.accuracy for made in own),
-        gains=() if is_random else tuple(made.accuracy - rival.accuracy for made, rival in zip(own, rivals, strict=True)),
+        name=f"{RANDOM}, {size_words(key)}" if is_random else key,
+        accuracies=tuple(made.accuracy for made in own),
+        gains=()
+        if is_random
+        else tuple(made.accuracy - rival.accuracy for made, rival in zip(own, rivals, strict=True)),
         seconds=0.0 if one_set else statistics.fmean(made.seconds for made in own),
-        floats=own[0].floats, counts=own[0].counts, one_set=one_set,
+        floats=own[0].floats,
+        counts=own[0].counts,
+        one_set=one_set,
         balanced=tuple(made.balanced for made in own if made.balanced is not None),
-    )  # fmt: skip
+    )

@@ -49,13 +49,21 @@ class Config(Parameters):
 
     kind: str = parameter("pca", choices=KINDS, help="How points are laid out in two dimensions.", explorable=True)
     perplexity: float = parameter(
-        30.0, symbol="k", range=(2, 500), explorable=(5, 50), step=5,
-        help="t-SNE only: about how many neighbours each point keeps close.", source="van der Maaten & Hinton 2008",
-    )  # fmt: skip
+        30.0,
+        symbol="k",
+        range=(2, 500),
+        explorable=(5, 50),
+        step=5,
+        help="t-SNE only: about how many neighbours each point keeps close.",
+        source="van der Maaten & Hinton 2008",
+    )
     neighbours: int = parameter(
-        15, range=(2, 500), explorable=(5, 50), help="UMAP only: how many neighbours each point is tied to.",
+        15,
+        range=(2, 500),
+        explorable=(5, 50),
+        help="UMAP only: how many neighbours each point is tied to.",
         source="McInnes et al. 2018",
-    )  # fmt: skip
+    )
     minimum_distance: float = parameter(
         0.1, range=(0, 1), help="UMAP only: how close two points may lie.", source="McInnes et al. 2018"
     )
@@ -131,13 +139,7 @@ class Density:
     rank: Tensor
 
 
-def density(
-    positions: Tensor,
-    *,
-    cells: int = 48,
-    margin: float = 0.08,
-    bandwidth: float = 0.5,
-) -> Density:
+def density(positions: Tensor, *, cells: int = 48, margin: float = 0.08, bandwidth: float = 0.5) -> Density:
     """The density of points [n, 2] on a grid, by a Gaussian kernel (scipy), as ranks.
 
     Args:
@@ -210,9 +212,12 @@ def _t_sne(config: Config, points: np.ndarray, _announce: Any) -> tuple[np.ndarr
 
     # Exact neighbours: the approximate search would import numba and compile for fifteen seconds.
     model = openTSNE.TSNE(
-        perplexity=config.perplexity, random_state=config.seed, neighbors="exact", n_jobs=torch.get_num_threads(),
+        perplexity=config.perplexity,
+        random_state=config.seed,
+        neighbors="exact",
+        n_jobs=torch.get_num_threads(),
         negative_gradient_method="bh",
-    )  # fmt: skip
+    )
     fitted = model.fit(points)
     # A new point settles among at most as many neighbours as the perplexity allows.
     return np.asarray(fitted), None, lambda new: np.asarray(fitted.transform(new, perplexity=min(5, config.perplexity)))

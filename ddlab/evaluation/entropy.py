@@ -48,9 +48,7 @@ def histogram_entropy(counts: Tensor) -> Tensor:
 def pixel_entropy(images: Tensor) -> Tensor:
     """Entropy of the 256 pixel values of each image in bits, mean over its channels: uint8 [n, channels, h, w] -> float64 [n]."""
     return _in_parts(
-        images,
-        images.shape[1] * _VALUES,
-        lambda part: histogram_entropy(_histograms(part.flatten(2), _VALUES)).mean(1),
+        images, images.shape[1] * _VALUES, lambda part: histogram_entropy(_histograms(part.flatten(2), _VALUES)).mean(1)
     )
 
 
@@ -74,10 +72,7 @@ def feature_edges(features: Tensor, bins: int = 64) -> Tensor:
     return edges
 
 
-def feature_entropy(
-    features: Tensor,
-    edges: Tensor,
-) -> Tensor:
+def feature_entropy(features: Tensor, edges: Tensor) -> Tensor:
     """Entropy of the features of each image in bits: float [n, ...] -> float64 [n]: features [...], edges [edges].
 
     Args:

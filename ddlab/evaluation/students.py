@@ -142,11 +142,7 @@ class _Asked:
 
 
 def evaluate_all(
-    several: Mapping[Any, Mapping[str, Any]],
-    *,
-    jobs: int | None = None,
-    progress: bool = True,
-    **shared: Any,
+    several: Mapping[Any, Mapping[str, Any]], *, jobs: int | None = None, progress: bool = True, **shared: Any
 ) -> dict[Any, Evaluation]:
     """Several evaluations, all their students at once: the same numbers as `evaluate` of each.
 
@@ -290,11 +286,7 @@ def check_like(distilled: DistilledSet, data: ImageData) -> None:
 
 
 def student_accuracy(
-    config: Settings,
-    inputs: Inputs,
-    data: ImageData,
-    *,
-    on_step: Callable[[driver.Step], None] | None = None,
+    config: Settings, inputs: Inputs, data: ImageData, *, on_step: Callable[[driver.Step], None] | None = None
 ) -> float:
     """The test accuracy of one student; known ones are found again (the number is kept, not the weights)."""
     key, count = _key(config, inputs.fingerprint, data.fingerprint), wanted(config, inputs)

@@ -78,11 +78,7 @@ class Controls(widgets.VBox):
         width = "auto" if check_boolean("stacked", stacked) else f"{longest * 0.58 + 1:.1f}em"
         self._controls: dict[str, widgets.ValueWidget] = {
             name: _control(
-                described[name],
-                getattr(config, name),
-                words[name],
-                width,
-                words_of_choices.get(name, _plain),
+                described[name], getattr(config, name), words[name], width, words_of_choices.get(name, _plain)
             )
             for name in names
         }

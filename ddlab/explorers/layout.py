@@ -165,10 +165,14 @@ class Explorer(widgets.VBox):
     def share(self, panel: Controls) -> None:
         """Add a text with the state of `panel` under its folded settings; typing another state there restores it."""
         self.share_field = field = widgets.Text(
-            value=panel.value.to_string(), description="share these", placeholder="as given", continuous_update=False,
+            value=panel.value.to_string(),
+            description="share these",
+            placeholder="as given",
+            continuous_update=False,
             tooltip="Copy this text to share what you see; paste one and press Enter to restore it.",
-            layout=widgets.Layout(width="100%", max_width="44em"), style={"description_width": "5em"},
-        )  # fmt: skip
+            layout=widgets.Layout(width="100%", max_width="44em"),
+            style={"description_width": "5em"},
+        )
 
         @self.guard
         def restore(change: Any) -> None:

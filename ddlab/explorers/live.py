@@ -110,9 +110,10 @@ class Live(Explorer):
         self._newest = self.run, self.run.frames[-1]
         self._drawing, self._placing = threading.RLock(), None
         explorable = [
-            name for name, field in describe(start).items()
+            name
+            for name, field in describe(start).items()
             if field.explorable is not None and getattr(start, name) is not None
-        ]  # fmt: skip
+        ]
         asked = explorable[:4] if first is None else first
         errors.check_instance("first", asked, (list, tuple), "a list of fields")
         seen = [errors.check_choice("first", name, tuple(describe(start))) for name in asked]

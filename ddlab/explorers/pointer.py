@@ -41,11 +41,17 @@ class PointSliders(widgets.Accordion):
         self.point = widgets.Dropdown(options=[("", 0)], description="move point", style=style, layout=layout)
         self.across, self.up = (
             widgets.FloatSlider(
-                0.5, min=0, max=1, step=_STEP, description=f"{name} (share)", tooltip="Share of the plot",
-                style=style, layout=layout,
+                0.5,
+                min=0,
+                max=1,
+                step=_STEP,
+                description=f"{name} (share)",
+                tooltip="Share of the plot",
+                style=style,
+                layout=layout,
             )
             for name in ("across", "up")
-        )  # fmt: skip
+        )
         for slider in (self.across, self.up):
             slider.observe(guard(lambda _change: self._slid()), "value")
         self.point.observe(guard(lambda _change: self._go_to_point()), "value")

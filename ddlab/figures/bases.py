@@ -59,9 +59,11 @@ def spectrum_curve(
         kept = _thinned(drawn.size)
         style = look.series_style(index)
         figure.add_scatter(
-            x=kept + 1, y=drawn[kept], name=f"{look.literal(name)}: effective rank {ranked:.3g}, {share:.0%} in {held}",
+            x=kept + 1,
+            y=drawn[kept],
+            name=f"{look.literal(name)}: effective rank {ranked:.3g}, {share:.0%} in {held}",
             **look.line_style(style, markers=drawn.size == 1),
-        )  # fmt: skip
+        )
         at = float(np.exp(np.interp(np.log(ranked), np.log(np.arange(drawn.size) + 1), np.log(drawn))))
         _mark(figure, "effective rank", ranked, at, "diamond", style.colour, first=index == 0)
         at = float(drawn[min(held, drawn.size) - 1])
@@ -131,10 +133,7 @@ def _logarithmic(figure: go.Figure) -> None:
     look.legend_below(figure)
     drawn = [np.concatenate([np.asarray(one[axis], float) for one in figure.data]) for axis in ("x", "y")]
     levels = [shape.y0 for shape in figure.layout.shapes or () if shape.y0 == shape.y1]
-    for update, values in (
-        (figure.update_xaxes, drawn[0]),
-        (figure.update_yaxes, np.concatenate([drawn[1], levels])),
-    ):
+    for update, values in ((figure.update_xaxes, drawn[0]), (figure.update_yaxes, np.concatenate([drawn[1], levels]))):
         ticks = _round_ticks(values[np.isfinite(values)])
         update(type="log", tickvals=ticks, ticktext=[f"{tick:g}".replace("e-0", "e-") for tick in ticks])
 
@@ -153,9 +152,15 @@ def _round_ticks(values: np.ndarray) -> list[float]:
 def _mark(figure: go.Figure, name: str, x: float, y: float, symbol: str, colour: str, *, first: bool) -> None:
     """One point on a curve; all marks of one name share an entry of the legend."""
     figure.add_scatter(
-        x=[x], y=[y if y > 0 else None], name=look.literal(name), mode="markers", legendgroup=name, legendrank=1001, showlegend=first,
+        x=[x],
+        y=[y if y > 0 else None],
+        name=look.literal(name),
+        mode="markers",
+        legendgroup=name,
+        legendrank=1001,
+        showlegend=first,
         marker={"symbol": symbol, "size": 10, "color": colour},
-    )  # fmt: skip
+    )
 
 
 def _falling(argument: str, values: np.ndarray) -> np.ndarray:

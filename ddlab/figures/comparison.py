@@ -39,9 +39,14 @@ def comparison(
         comparison({"noise": [0.60, 0.62], "real": [0.83, 0.85]})
     """
     return grouped_comparison(
-        {"": conditions}, title=title, x_label=x_label, y_label=y_label, intervals=intervals, reference=reference,
+        {"": conditions},
+        title=title,
+        x_label=x_label,
+        y_label=y_label,
+        intervals=intervals,
+        reference=reference,
         height=height,
-    )  # fmt: skip
+    )
 
 
 @checked
@@ -162,12 +167,18 @@ def bars(
         heights = _column(f"values{f'[{group!r}]' if group else ''}", column, len(labels))
         style = look.series_style(index)
         figure.add_bar(
-            x=shown, y=heights, name=look.literal(group or y_label), text=[f"{height:{text_format}}" for height in heights],
-            textposition="outside", cliponaxis=False, marker={
-                "color": look.faint(style.colour, 0.75), "line": {"color": style.colour, "width": 1.5},
+            x=shown,
+            y=heights,
+            name=look.literal(group or y_label),
+            text=[f"{height:{text_format}}" for height in heights],
+            textposition="outside",
+            cliponaxis=False,
+            marker={
+                "color": look.faint(style.colour, 0.75),
+                "line": {"color": style.colour, "width": 1.5},
                 "pattern": {"shape": style.pattern, "solidity": 0.25},
             },
-        )  # fmt: skip
+        )
         said += [
             f"{name}{f', {group}' if group else ''} {words.number(v)}" for name, v in zip(labels, heights, strict=True)
         ]
@@ -222,9 +233,12 @@ def _add_seeds(
     figure: go.Figure, x: np.ndarray, seeds: list[np.ndarray], names: list[str], label: str, style: look.SeriesStyle
 ) -> None:
     figure.add_scatter(
-        x=np.concatenate([np.full(values.size, at + 0.07) for at, values in zip(x, seeds, strict=True)]), y=np.concatenate(seeds),
-        mode="markers", name=f"{look.literal(label)}, single seeds", showlegend=False,
+        x=np.concatenate([np.full(values.size, at + 0.07) for at, values in zip(x, seeds, strict=True)]),
+        y=np.concatenate(seeds),
+        mode="markers",
+        name=f"{look.literal(label)}, single seeds",
+        showlegend=False,
         marker={"symbol": f"{style.marker}-open", "size": 6, "color": style.colour},
         text=[look.literal(name) for name, values in zip(names, seeds, strict=True) for _ in range(values.size)],
         hovertemplate="%{text}, one seed: %{y:.3f}<extra></extra>",
-    )  # fmt: skip
+    )

@@ -84,7 +84,13 @@ def _thin(length: int) -> np.ndarray:
 def add_band(figure: go.Figure, name: str, x: np.ndarray, low: np.ndarray, high: np.ndarray, style: Any) -> None:
     """A faint band between a lower and an upper curve, to be drawn before the curve itself."""
     figure.add_scatter(
-        x=np.concatenate([x, x[::-1]]), y=np.concatenate([high, low[::-1]]),
-        fill="toself", fillcolor=look.faint(style.colour, 0.18), line={"width": 0}, mode="lines",
-        name=f"{look.literal(name)}, interval", showlegend=False, hoverinfo="skip",
-    )  # fmt: skip
+        x=np.concatenate([x, x[::-1]]),
+        y=np.concatenate([high, low[::-1]]),
+        fill="toself",
+        fillcolor=look.faint(style.colour, 0.18),
+        line={"width": 0},
+        mode="lines",
+        name=f"{look.literal(name)}, interval",
+        showlegend=False,
+        hoverinfo="skip",
+    )

@@ -58,16 +58,20 @@ def embedding_map(
         (_COVERED, {"symbol": "circle", "color": look.series_style(0).colour, "size": 6}),
     ):
         figure.add_scatter(
-            **moving[name], mode="markers", name=name, marker=marker,
-            hovertemplate="%{text}<extra>" + name + "</extra>",
-        )  # fmt: skip
+            **moving[name], mode="markers", name=name, marker=marker, hovertemplate="%{text}<extra>" + name + "</extra>"
+        )
     add_class_names(figure, points, names, extent)
     orange = look.series_style(1).colour
     figure.add_scatter(
-        **moving[DISTILLED], mode="markers+text", name=DISTILLED, cliponaxis=False,
+        **moving[DISTILLED],
+        mode="markers+text",
+        name=DISTILLED,
+        cliponaxis=False,
         marker={"symbol": "diamond", "color": orange, "size": 15, "line": {"color": text, "width": 1.2}},
-        textposition="top center", textfont={"size": 13, "color": text}, hovertemplate="%{text}<extra>distilled</extra>",
-    )  # fmt: skip
+        textposition="top center",
+        textfont={"size": 13, "color": text},
+        hovertemplate="%{text}<extra>distilled</extra>",
+    )
     look.legend_below(figure)
     for update, ends in zip((figure.update_xaxes, figure.update_yaxes), as_extent(extent), strict=True):
         update(showgrid=False, zeroline=False, range=ends)
@@ -101,11 +105,7 @@ def move_points(
 
 @checked
 def coverage_bars(
-    coverage: Named,
-    *,
-    chance: Share | None = None,
-    title: str = "Real images covered",
-    height: int = 300,
+    coverage: Named, *, chance: Share | None = None, title: str = "Real images covered", height: int = 300
 ) -> go.Figure:
     """The covered share of the real images by set, with the share that as many random real images cover as dashed line."""
     from .comparison import bars
@@ -113,9 +113,14 @@ def coverage_bars(
     coverage = {name: check_number(f"coverage[{name!r}]", share, 0, 1) for name, share in coverage.items()}
     reference = None if chance is None else ("drawn at random", chance)
     figure = bars(
-        list(coverage), list(coverage.values()), title=title, y_label="covered share", text_format=".1%",
-        reference=reference, height=height,
-    )  # fmt: skip
+        list(coverage),
+        list(coverage.values()),
+        title=title,
+        y_label="covered share",
+        text_format=".1%",
+        reference=reference,
+        height=height,
+    )
     top = max([*coverage.values(), chance or 0.0, 0.05])
     figure.update_yaxes(tickformat=".0%", range=[0, 1.2 * top])
     return figure
@@ -176,10 +181,15 @@ def add_class_names(figure: go.Figure, points: np.ndarray, names: Sequence[str],
     centres = dict(zip(classes, apart(middles / span, sizes) * span, strict=True))
     bold = [f"<b>{look.literal(name)}</b>" for name in centres]
     figure.add_scatter(
-        x=short(np.array([at[0] for at in centres.values()])), y=short(np.array([at[1] for at in centres.values()])),
-        mode="text", text=bold, textfont={"size": 19, "color": look.neutral("quiet")},
-        name="middle of a class", hoverinfo="skip", showlegend=False,
-    )  # fmt: skip
+        x=short(np.array([at[0] for at in centres.values()])),
+        y=short(np.array([at[1] for at in centres.values()])),
+        mode="text",
+        text=bold,
+        textfont={"size": 19, "color": look.neutral("quiet")},
+        name="middle of a class",
+        hoverinfo="skip",
+        showlegend=False,
+    )
 
 
 def apart(places: np.ndarray, sizes: np.ndarray) -> np.ndarray:
@@ -209,10 +219,16 @@ def add_contours(figure: go.Figure, density: Any) -> None:
     if rank.shape != (y.size, x.size):
         raise DDLabError(f"density rank must be of shape {[y.size, x.size]}; given {list(rank.shape)}.")
     figure.add_contour(
-        x=short(x), y=short(y), z=short(rank), contours={"coloring": "none", **_CONTOURS}, showscale=False,
-        line={"color": look.neutral("quiet"), "width": 1, "smoothing": 0.8}, hoverinfo="skip",
-        name="real images, densest 30, 60, 90%", showlegend=False,
-    )  # fmt: skip
+        x=short(x),
+        y=short(y),
+        z=short(rank),
+        contours={"coloring": "none", **_CONTOURS},
+        showscale=False,
+        line={"color": look.neutral("quiet"), "width": 1, "smoothing": 0.8},
+        hoverinfo="skip",
+        name="real images, densest 30, 60, 90%",
+        showlegend=False,
+    )
 
 
 def short(values: np.ndarray) -> np.ndarray:

@@ -167,15 +167,20 @@ def image_grid(
         "ticklabelstandoff": 4,
     }
     figure.update_xaxes(
-        **hidden, side="top", showticklabels=column_labels is not None, tickmode="array",
+        **hidden,
+        side="top",
+        showticklabels=column_labels is not None,
+        tickmode="array",
         tickvals=[c * step_x + width * scale / 2 for c in range(columns)],
         ticktext=_shown("column_labels", column_labels, columns),
-    )  # fmt: skip
+    )
     figure.update_yaxes(
-        **hidden, showticklabels=row_labels is not None, tickmode="array",
+        **hidden,
+        showticklabels=row_labels is not None,
+        tickmode="array",
         tickvals=[r * step_y + height * scale / 2 for r in range(rows)],
         ticktext=_shown("row_labels", row_labels, rows),
-    )  # fmt: skip
+    )
     margin = {
         "l": 100 if row_labels is not None else 10,
         "r": 10,

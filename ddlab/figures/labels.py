@@ -43,11 +43,16 @@ def cell_table(
     blue = look.series_style(0).colour
     text = [[_written(value, empty, smallest_written) for value in row] for row in table]
     draw_cells(
-        figure, np.round(np.nan_to_num(table), 4), text, columns, rows, ends=(0, 1),
+        figure,
+        np.round(np.nan_to_num(table), 4),
+        text,
+        columns,
+        rows,
+        ends=(0, 1),
         # One hue, told apart by lightness; the numbers say it too.
         scale=[[0, look.faint(blue, 0.04)], [1, look.faint(blue, 0.75)]],
         hover=f"{y_label} %{{y}}, {x_label} %{{x}}: %{{z:.3f}}<extra></extra>",
-    )  # fmt: skip
+    )
     figure.update_yaxes(autorange="reversed")
     cells = [
         f"{row}, {column} {words.number(value)}"
@@ -104,14 +109,7 @@ def label_matrix(
         fail("probabilities", "a table [images, classes] of probabilities", table)
     names = [str(row + 1) for row in range(len(table))] if image_names is None else image_names
     figure = cell_table(
-        table,
-        class_names,
-        names,
-        title=title,
-        x_label="class",
-        y_label="image",
-        smallest_written=0.05,
-        height=height,
+        table, class_names, names, title=title, x_label="class", y_label="image", smallest_written=0.05, height=height
     )
     top = table.max(1)
     said = f"the largest probability of an image is {words.number(top.mean())} on average and {words.number(top.min())} at least"

@@ -45,11 +45,17 @@ def landscape_contours(
     across, up, table, ways = _checked(x, y, loss, paths)
     figure = _start(title, captured, height)
     figure.add_contour(
-        x=short(across), y=short(up), z=short(table), name=loss_label, ncontours=24,
-        colorscale=_shades(), contours={"coloring": "heatmap"}, line={"color": look.neutral("axis"), "width": 0.6},
+        x=short(across),
+        y=short(up),
+        z=short(table),
+        name=loss_label,
+        ncontours=24,
+        colorscale=_shades(),
+        contours={"coloring": "heatmap"},
+        line={"color": look.neutral("axis"), "width": 0.6},
         hovertemplate="%{x:.2f}, %{y:.2f}: %{z:.3f}<extra></extra>",
         colorbar={"title": {"text": loss_label, "side": "right"}, "thickness": 12, "outlinewidth": 0},
-    )  # fmt: skip
+    )
     for index, (name, way) in enumerate(ways.items()):
         style = look.series_style(index + 1)
         marks = {
@@ -59,10 +65,14 @@ def landscape_contours(
         }
         sizes = [7] * (len(way) - 1) + [15]
         figure.add_scatter(
-            x=short(way[:, 0]), y=short(way[:, 1]), mode="lines+markers", name=(shown := look.literal(name)),
+            x=short(way[:, 0]),
+            y=short(way[:, 1]),
+            mode="lines+markers",
+            name=(shown := look.literal(name)),
             marker={**marks, "size": sizes, "opacity": 1},
-            line={"color": style.colour, "dash": style.dash, "width": 3}, hovertemplate=f"{shown}: %{{x:.2f}}, %{{y:.2f}}<extra></extra>",
-        )  # fmt: skip
+            line={"color": style.colour, "dash": style.dash, "width": 3},
+            hovertemplate=f"{shown}: %{{x:.2f}}, %{{y:.2f}}<extra></extra>",
+        )
     look.legend_below(figure)
     figure.update_xaxes(range=[float(across[0]), float(across[-1])], showgrid=False, zeroline=False)
     figure.update_yaxes(range=[float(up[0]), float(up[-1])], showgrid=False, zeroline=False)
@@ -85,19 +95,29 @@ def landscape_relief(
     across, up, table, ways = _checked(x, y, loss, paths)
     figure = _start(title, captured, height)
     figure.add_surface(
-        x=short(across), y=short(up), z=short(table), name=loss_label, colorscale=_shades(), showscale=False,
-        contours={"z": {"show": True, "color": look.neutral("axis"), "width": 1}}, opacity=0.92,
+        x=short(across),
+        y=short(up),
+        z=short(table),
+        name=loss_label,
+        colorscale=_shades(),
+        showscale=False,
+        contours={"z": {"show": True, "color": look.neutral("axis"), "width": 1}},
+        opacity=0.92,
         hovertemplate="%{x:.2f}, %{y:.2f}: %{z:.3f}<extra></extra>",
-    )  # fmt: skip
+    )
     lift = 0.01 * float(table.max() - table.min())
     for index, (name, way) in enumerate(ways.items()):
         style = look.series_style(index + 1)
         inside = way[(way >= [across[0], up[0]]).all(1) & (way <= [across[-1], up[-1]]).all(1)]
         figure.add_scatter3d(
-            x=short(inside[:, 0]), y=short(inside[:, 1]), z=short(_heights(across, up, table, inside) + lift), mode="lines+markers",
-            name=look.literal(name), line={"color": style.colour, "dash": style.dash, "width": 6},
+            x=short(inside[:, 0]),
+            y=short(inside[:, 1]),
+            z=short(_heights(across, up, table, inside) + lift),
+            mode="lines+markers",
+            name=look.literal(name),
+            line={"color": style.colour, "dash": style.dash, "width": 6},
             marker={"color": style.colour, "size": 3},
-        )  # fmt: skip
+        )
     text, grid = look.neutral("text"), look.neutral("grid")
     look.legend_below(figure)
     axis = {"color": text, "gridcolor": grid, "showbackground": False, "zeroline": False}
@@ -121,10 +141,7 @@ def landscape_relief(
 def _start(title: str, captured: float | None, height: int) -> go.Figure:
     share = "" if captured is None else f"; the plane holds {captured:.0%} of the paths"
     return look.start_figure(
-        title=title + share,
-        x_label="first direction (weights)",
-        y_label="second direction (weights)",
-        height=height,
+        title=title + share, x_label="first direction (weights)", y_label="second direction (weights)", height=height
     )
 
 

@@ -17,11 +17,7 @@ _LINE = 15  # pixels from one name to the next
 
 
 def add_levels(
-    figure: go.Figure,
-    references: Mapping[str, Any] | None,
-    values: np.ndarray,
-    *,
-    close: bool = False,
+    figure: go.Figure, references: Mapping[str, Any] | None, values: np.ndarray, *, close: bool = False
 ) -> str:
     """Draw name -> level as dashed lines; returns what the alt text adds.
 

@@ -53,9 +53,13 @@ def vanishing_curves(
     figure = loss_curves(series, at, title=title, x_label="image update (step)", y_label=unit, height=height)
     for number, step in enumerate(mixed):
         figure.add_vline(
-            x=step, line={"color": look.neutral("quiet"), "dash": "dot", "width": 1.5}, layer="below",
-            name=MERGED, legendgroup=MERGED, showlegend=number == 0,
-        )  # fmt: skip
+            x=step,
+            line={"color": look.neutral("quiet"), "dash": "dot", "width": 1.5},
+            layer="below",
+            name=MERGED,
+            legendgroup=MERGED,
+            showlegend=number == 0,
+        )
     if mixed:
         look.legend_below(figure)
     said = f" Real patches are mixed in at {words.names([str(step) for step in mixed])}." if mixed else ""

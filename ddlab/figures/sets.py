@@ -60,9 +60,13 @@ def sets_on_map(
     if density is not None:
         add_contours(figure, density)
     figure.add_scatter(
-        x=short(points[:, 0]), y=short(points[:, 1]), mode="markers", name=REAL, hoverinfo="skip",
+        x=short(points[:, 0]),
+        y=short(points[:, 1]),
+        mode="markers",
+        name=REAL,
+        hoverinfo="skip",
         marker={"symbol": "circle-open", "color": look.neutral("axis"), "size": 4},
-    )  # fmt: skip
+    )
     said: list[str] = []
     # Turned round: what is drawn last lies on top.
     for index, (name, positions) in reversed(list(enumerate(sets.items()))):

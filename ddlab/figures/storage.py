@@ -59,12 +59,18 @@ def _bar(part: str, tables: dict[str, dict[str, float]], index: int) -> dict[str
     style = look.series_style(index)
     pattern = look.series_style(index + index // 7).pattern  # else the eighth part would look like the first
     return {
-        "type": "bar", "orientation": "h", "name": part, "y": [*tables], "x": [parts.get(part, 0) for parts in tables.values()],
-        "hovertemplate": f"{look.literal(part)}: %{{x:,}}<extra>%{{y}}</extra>", "marker": {
-            "color": look.faint(style.colour, 0.75), "line": {"color": style.colour, "width": 1},
+        "type": "bar",
+        "orientation": "h",
+        "name": part,
+        "y": [*tables],
+        "x": [parts.get(part, 0) for parts in tables.values()],
+        "hovertemplate": f"{look.literal(part)}: %{{x:,}}<extra>%{{y}}</extra>",
+        "marker": {
+            "color": look.faint(style.colour, 0.75),
+            "line": {"color": style.colour, "width": 1},
             "pattern": {"shape": pattern, "solidity": 0.25},
         },
-    }  # fmt: skip
+    }
 
 
 def _bills_in_words(tables: dict[str, dict[str, float]], totals: Sequence[float], budget: Any) -> str:

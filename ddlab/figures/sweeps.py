@@ -63,10 +63,14 @@ def sweep_bands(
         means, lows, highs = _banded(f"curves[{name!r}]", values, at.size)
         add_band(figure, str(name), at, lows, highs, style)
         figure.add_scatter(
-            x=at, y=means, name=look.literal(name), customdata=np.stack([lows, highs], 1), **look.line_style(style, markers=True),
+            x=at,
+            y=means,
+            name=look.literal(name),
+            customdata=np.stack([lows, highs], 1),
+            **look.line_style(style, markers=True),
             hovertemplate=f"%{{x}}: %{{y:.3f}}<br>{interval} %{{customdata[0]:.3f}} to %{{customdata[1]:.3f}}"
             f"<extra>{look.literal(name)}</extra>",
-        )  # fmt: skip
+        )
         at_best = int(means.argmax() if best == "largest" else means.argmin())
         said.append(
             f"{name} {words.course(means)}; its best is {words.number(means[at_best])} ({words.number(lows[at_best])} to "
@@ -198,9 +202,15 @@ def _mark_missing(figure: go.Figure, table: np.ndarray) -> None:
     at = np.argwhere(np.isnan(table))
     if len(at):
         figure.add_scatter(
-            x=at[:, 1], y=at[:, 0], mode="text", text=[_MISSING] * len(at), name=_MISSING, hoverinfo="skip", showlegend=False,
+            x=at[:, 1],
+            y=at[:, 0],
+            mode="text",
+            text=[_MISSING] * len(at),
+            name=_MISSING,
+            hoverinfo="skip",
+            showlegend=False,
             textfont={"color": look.neutral("quiet"), "size": 12},
-        )  # fmt: skip
+        )
 
 
 def _cells_in_words(table: np.ndarray, rows: list[str], columns: list[str], labels: tuple[str, str]) -> str:

@@ -124,11 +124,7 @@ def template() -> dict[str, Any]:
 
 @checked
 def start_figure(
-    *,
-    title: Words,
-    x_label: Words,
-    y_label: Words,
-    height: Annotated[int, within(10, 20_000)] = 360,
+    *, title: Words, x_label: Words, y_label: Words, height: Annotated[int, within(10, 20_000)] = 360
 ) -> go.Figure:
     """An empty figure with title and labelled axes."""
     return go.Figure(

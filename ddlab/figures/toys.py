@@ -57,13 +57,22 @@ def decision_map(
         [1, look.faint(blue, 0.55)],
     ]
     figure.add_heatmap(
-        name=_OUTPUT, colorscale=shades, zmin=0, zmax=1, zsmooth="fast", showscale=False,
+        name=_OUTPUT,
+        colorscale=shades,
+        zmin=0,
+        zmax=1,
+        zsmooth="fast",
+        showscale=False,
         hovertemplate="%{x:.2f}, %{y:.2f}: %{z:.2f}<extra></extra>",
-    )  # fmt: skip
+    )
     figure.add_contour(
-        name=_BOUNDARY, contours={"start": 0.5, "end": 0.5, "size": 1, "coloring": "none"}, hoverinfo="skip",
-        line={"color": text, "width": 3}, showscale=False, showlegend=True,
-    )  # fmt: skip
+        name=_BOUNDARY,
+        contours={"start": 0.5, "end": 0.5, "size": 1, "coloring": "none"},
+        hoverinfo="skip",
+        line={"color": text, "width": 3},
+        showscale=False,
+        showlegend=True,
+    )
     figure.add_scatter(mode="lines", name=_BEST, line={"color": quiet, "dash": "dash", "width": 2}, hoverinfo="skip")
     solid = [[0, orange], [0.5, background], [1, blue]]
     for name, symbol in zip(_CLASSES, ("circle", "square"), strict=True):

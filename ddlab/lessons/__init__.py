@@ -18,10 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["LESSONS", "Lesson", "Prediction", "index", "start"]
 __dir__ = listing(__all__)
 
-_OFFERED = {
-    "contents": ("LESSONS", "index"),
-    "lesson": ("Lesson", "Prediction", "start"),
-}
+_OFFERED = {"contents": ("LESSONS", "index"), "lesson": ("Lesson", "Prediction", "start")}
 _MODULES = {name: module for module, names in _OFFERED.items() for name in names}
 
 

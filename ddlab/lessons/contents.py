@@ -36,10 +36,7 @@ LESSONS: dict[str, Entry] = {
         minutes=41,
     ),
     "10_ideal_data": Entry(
-        folder="ideal_data",
-        title="Ideal data",
-        finds="which samples and targets teach fastest (ReLA)",
-        minutes=42,
+        folder="ideal_data", title="Ideal data", finds="which samples and targets teach fastest (ReLA)", minutes=42
     ),
     "20_inverting_a_network": Entry(
         folder="inverting_a_network",
@@ -48,10 +45,7 @@ LESSONS: dict[str, Entry] = {
         minutes=40,
     ),
     "21_diversity": Entry(
-        folder="diversity",
-        title="Diversity",
-        finds="what pulls images of one class apart (DWA)",
-        minutes=32,
+        folder="diversity", title="Diversity", finds="what pulls images of one class apart (DWA)", minutes=32
     ),
     "30_data_residuals": Entry(
         folder="data_residuals",
@@ -96,16 +90,10 @@ LESSONS: dict[str, Entry] = {
         minutes=38,
     ),
     "70_generators": Entry(
-        folder="generators",
-        title="Generators",
-        finds="whether invented steps need their order (GTN)",
-        minutes=40,
+        folder="generators", title="Generators", finds="whether invented steps need their order (GTN)", minutes=40
     ),
     "75_memories": Entry(
-        folder="memories",
-        title="Memories",
-        finds="what to keep of classes that are gone (Mnemonics)",
-        minutes=45,
+        folder="memories", title="Memories", finds="what to keep of classes that are gone (Mnemonics)", minutes=45
     ),
     "90_theorems_on_trial": Entry(
         folder="theorems_on_trial",

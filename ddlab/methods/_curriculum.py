@@ -27,13 +27,16 @@ class Curriculum(Parameters):
     steps: int = parameter(64, symbol="N", range=(1, None), help="Steps of a network's training.", explorable=(1, 20))
     inner_batch: int = parameter(128, range=(1, None), unit="images", help="Images of a step.")
     curriculum: str = parameter(
-        "full", choices=CURRICULA, explorable=True,
+        "full",
+        choices=CURRICULA,
+        explorable=True,
         help="Latent vectors in learned order; learned, their batches or all of them in random order; fresh noise.",
-    )  # fmt: skip
+    )
     generator: str = parameter(
-        "convolutional", choices=(*generators.LAYOUTS, "none", "real"),
+        "convolutional",
+        choices=(*generators.LAYOUTS, "none", "real"),
         help="What makes images; none: they are learned themselves; real: random real ones, only the rates are learned.",
-    )  # fmt: skip
+    )
     latent: int = parameter(128, symbol="d", range=(1, 4096), help="Numbers of a latent vector.")
     network: NetworkSpec = parameter(
         networks.spec("convnet", width=64, depth=2, norm="instance", activation="leaky_relu"),

@@ -25,17 +25,26 @@ class Exemplars(Phases):
 
     images_per_class: int = parameter(20, symbol="m", range=(1, None), help="Exemplars of a class.", explorable=(1, 10))
     start: str = parameter(
-        "herding", choices=("herding", "random", "given", "none"), explorable=True,
+        "herding",
+        choices=("herding", "random", "given", "none"),
+        explorable=True,
         help="Exemplars at first: by herding or at random, those of a distilled set among the inputs; none are kept.",
-    )  # fmt: skip
+    )
     exemplar_step: str = parameter(
-        "bilevel", choices=("bilevel", "released", "none"), explorable=True,
+        "bilevel",
+        choices=("bilevel", "released", "none"),
+        explorable=True,
         help="How they are learned: through steps of a copy of the network, by the released trainer's loss, or not at all.",
-    )  # fmt: skip
+    )
     exemplar_updates: int = parameter(50, range=(1, None), help="Updates of exemplars in a phase.", explorable=(1, 50))
     exemplar_rate: float = parameter(
-        0.01, symbol=r"\beta", range=(0, None), scale="log", help="Of Adam on them; 0 keeps them.", explorable=(1e-4, 0.1)
-    )  # fmt: skip
+        0.01,
+        symbol=r"\beta",
+        range=(0, None),
+        scale="log",
+        help="Of Adam on them; 0 keeps them.",
+        explorable=(1e-4, 0.1),
+    )
     temporary_steps: int = parameter(5, range=(1, None), help="Steps of the copy on exemplars.", explorable=(1, 10))
     temporary_rate: float = parameter(0.01, range=(0, None), scale="log", help="Of these steps.")
     adjust_old: bool = parameter(True, help="Old exemplars are adjusted, half against half, where a class has two.")

@@ -16,12 +16,7 @@ _LEAST_SIDE = 2  # px of a patch: torch's antialiased scaling to one column forg
 
 
 def crop_boxes(
-    images: int,
-    crops: int,
-    *,
-    image_size: tuple[int, int],
-    smallest_area: float,
-    generator: torch.Generator,
+    images: int, crops: int, *, image_size: tuple[int, int], smallest_area: float, generator: torch.Generator
 ) -> Tensor:
     """Random squares: an area uniform between a share of the image's and all of it, a place uniform among those that fit.
 

@@ -78,35 +78,52 @@ class Config(krr_st.Config):
     """What a set is made of; the defaults are those for CIFAR-100 and N = 100 (A.1, Table 5)."""
 
     scale: int = parameter(
-        2, symbol="s", range=(1, 224), help="How much smaller image bases are on each side.", source="Boost, A.1",
+        2,
+        symbol="s",
+        range=(1, 224),
+        help="How much smaller image bases are on each side.",
+        source="Boost, A.1",
         explorable=(1, 4),
-    )  # fmt: skip
+    )
     image_bases: int = parameter(
         200, symbol="U", range=(1, None), help="How many image bases.", source="Boost, Table 5", explorable=(2, 200)
     )
     representation_bases: int = parameter(
-        200, symbol="V", range=(1, None), help="How many representation bases.", source="Boost, Table 5",
+        200,
+        symbol="V",
+        range=(1, None),
+        help="How many representation bases.",
+        source="Boost, Table 5",
         explorable=(2, 200),
-    )  # fmt: skip
+    )
     augmentation: Kind = parameter(
         "rotation", choices=KINDS, help="The views of every image.", source="Boost, Table 12", explorable=True
     )
     shift: Shift = parameter(
-        "networks", choices=SHIFTS, help="How representations of the views are stored.", source="Boost, Table 11",
+        "networks",
+        choices=SHIFTS,
+        help="How representations of the views are stored.",
+        source="Boost, Table 11",
         explorable=True,
-    )  # fmt: skip
+    )
     hidden: int = parameter(
-        4, symbol="h", range=(1, 10**4), help="Width of the approximation networks.", source="Boost, A.1",
-    )  # fmt: skip
+        4, symbol="h", range=(1, 10**4), help="Width of the approximation networks.", source="Boost, A.1"
+    )
     representation_mean: bool = parameter(False, help="Centre the representation bases and store the mean too.")
     bases_start: str = parameter(
-        "principal", choices=STARTS, help="What the bases begin as: principal components, real images, noise.",
-        source="Boost, Table 4", explorable=True,
-    )  # fmt: skip
+        "principal",
+        choices=STARTS,
+        help="What the bases begin as: principal components, real images, noise.",
+        source="Boost, Table 4",
+        explorable=True,
+    )
     coefficients_start: str = parameter(
-        "projection", choices=("projection", "random"), source="Boost, Table 4", explorable=True,
+        "projection",
+        choices=("projection", "random"),
+        source="Boost, Table 4",
+        explorable=True,
         help="What the coefficients begin as: those of real images, or noise.",
-    )  # fmt: skip
+    )
     pairs: int | None = parameter(
         None, symbol="m", range=(1, None), help="How many images; None is as many as the budget buys."
     )
@@ -126,8 +143,10 @@ class Config(krr_st.Config):
         """
         image_bases, representation_bases = TABLE_5[errors.check_choice("budget", budget, tuple(TABLE_5))]
         found: dict[str, Any] = {
-            "budget": budget, "image_bases": image_bases, "representation_bases": representation_bases,
-        }  # fmt: skip
+            "budget": budget,
+            "image_bases": image_bases,
+            "representation_bases": representation_bases,
+        }
         return super().paper(dataset, **found | changes)
 
 

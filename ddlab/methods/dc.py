@@ -101,8 +101,10 @@ class Config(matching.Config):
     def teaching(cls, **changes: Any) -> Self:
         """Two CPU cores, 16 pixels, half a minute: a hundred narrow networks."""
         small: dict[str, Any] = {
-            "network": networks.spec("convnet", width=32, norm="instance"), "networks": 100, "batch_size": 64,
-        }  # fmt: skip
+            "network": networks.spec("convnet", width=32, norm="instance"),
+            "networks": 100,
+            "batch_size": 64,
+        }
         return cls(**small | changes)
 
     @classmethod
@@ -187,9 +189,12 @@ def matched_step(
         drawn: dict[str, Any] = {"step": state.step, "label": label, "classes": data.classes}
         real = matching.real_batch(config, inputs, label, step=state.step).to(state.images.dtype)
         wanted = matching.class_gradient(
-            spec, weights, matching.seen(config, real, learned=False, **drawn), label,
+            spec,
+            weights,
+            matching.seen(config, real, learned=False, **drawn),
+            label,
             at_once=matching.passes(spec, inputs.device),
-        )  # fmt: skip
+        )
         images = matching.of_class(state.images, label, data.classes).detach().requires_grad_()
         with torch.enable_grad():
             view = matching.seen(config, images, learned=True, **drawn)
@@ -250,9 +255,12 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     weights = warmed_up(config, inputs, state)
     gradient, distances = matched_step(config, inputs, state, weights)
     moved, optimiser = optimisers.sgd_update(
-        {"images": state.images}, {"images": gradient}, state.optimiser,
-        learning_rate=config.learning_rate, momentum=config.momentum,
-    )  # fmt: skip
+        {"images": state.images},
+        {"images": gradient},
+        state.optimiser,
+        learning_rate=config.learning_rate,
+        momentum=config.momentum,
+    )
     after = State(state.step + 1, moved["images"], optimiser, weights)
     last = matched == config.loops[0] - 1
     if not last:
@@ -282,9 +290,5 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
 
 
 SMALL = Config(  # for the contract tests
-    network=networks.spec("convnet", width=4, norm="instance"),
-    networks=2,
-    outer_steps=2,
-    inner_epochs=1,
-    batch_size=4,
+    network=networks.spec("convnet", width=4, norm="instance"), networks=2, outer_steps=2, inner_epochs=1, batch_size=4
 )

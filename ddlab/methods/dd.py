@@ -62,21 +62,33 @@ class Config(OrderedSet):
     process: ClassVar[str] = NAME  # SLDD and TDD are the same process under names of their own
     epochs: int = parameter(3, range=(1, None), help="Passes, each with rates of its own.", explorable=(1, 10))
     starts: str = parameter(
-        "random", choices=("fixed", "random", "pretrained"), explorable=True,
+        "random",
+        choices=("fixed", "random", "pretrained"),
+        explorable=True,
         help="Where training starts: one draw of weights, a new one each time, or the networks that are handed in.",
-    )  # fmt: skip
+    )
     networks: int = parameter(4, range=(1, None), help="Starts of an update; a fixed one is one.", explorable=(1, 8))
     initial_weights: str = with_default(ordered.Config, "initial_weights", "xavier", source="reference code")
     network: NetworkSpec = parameter(_LENET, help="Architecture, without batch norm; pretrained ones have their own.")
     iterations: int = parameter(23_600, range=(1, None), help="Updates of the set.", explorable=(10, 500), step=10)
     learning_rate: float = parameter(
-        0.01, range=(0, None), open_low=True, scale="log", help="Of Adam on all that is learned.", explorable=(1e-3, 0.1)
-    )  # fmt: skip
+        0.01,
+        range=(0, None),
+        open_low=True,
+        scale="log",
+        help="Of Adam on all that is learned.",
+        explorable=(1e-3, 0.1),
+    )
     halvings: int = parameter(10, range=(0, 100), help="How often Adam's rate is halved in a run, evenly.")
     initial_rate: float = parameter(
-        0.02, symbol=r"\tilde\eta_0", range=(0, None), open_low=True, scale="log", help="Of each step, at the beginning.",
+        0.02,
+        symbol=r"\tilde\eta_0",
+        range=(0, None),
+        open_low=True,
+        scale="log",
+        help="Of each step, at the beginning.",
         explorable=(0.001, 0.5),
-    )  # fmt: skip
+    )
     batch_size: int = parameter(1024, range=(1, None), unit="images", help="Real images in the loss.")
     attacked_class: int | None = parameter(None, range=(0, None), help="Real images of this class are called another.")
     taken_for: int | None = parameter(None, range=(0, None), help="What they are called: the set poisons a network.")
@@ -140,9 +152,13 @@ def inner_of(config: Config, inputs: Inputs, buffers: Tensors) -> Inner:
     """The ordered steps of a network with these buffers, as functions of what is learned."""
     classes = require_data(config.process, inputs).classes
     return ordered.inner(
-        network_of(config, inputs), buffers, epochs=config.epochs, steps=config.steps,
-        rates=lambda learned: learned_rates(learned["raw_rates"]), answers=lambda learned: answers(config, learned, classes),
-    )  # fmt: skip
+        network_of(config, inputs),
+        buffers,
+        epochs=config.epochs,
+        steps=config.steps,
+        rates=lambda learned: learned_rates(learned["raw_rates"]),
+        answers=lambda learned: answers(config, learned, classes),
+    )
 
 
 def starts(config: Config, inputs: Inputs, step: int) -> Iterable[dict[str, Tensor]]:
@@ -181,11 +197,13 @@ def gradients(config: Config, inputs: Inputs, step: int, learned: Tensors) -> tu
         weights, buffers = ordered.parted(spec, start)
         found.append(
             outer_gradient(
-                inner_of(config, inputs, buffers), weights, learned,
+                inner_of(config, inputs, buffers),
+                weights,
+                learned,
                 lambda last, _, buffers=buffers: outer_loss(spec, {**buffers, **last}, images, labels),
                 recompute=config.recompute,
             )
-        )  # fmt: skip
+        )
     slopes = {name: torch.stack([each[1][name] for each in found]).mean(0) for name in learned}
     return torch.stack([each[0] for each in found]).mean(), slopes
 

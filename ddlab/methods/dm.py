@@ -57,9 +57,11 @@ class Config(matching.Config, matching.Siamese):
     def teaching(cls, **changes: Any) -> Self:
         """Two CPU cores, 16 pixels, two seconds: fifty updates in narrow networks, without views."""
         small: dict[str, Any] = {
-            "network": networks.spec("convnet", width=32, norm="instance"), "iterations": 50, "batch_size": 32,
+            "network": networks.spec("convnet", width=32, norm="instance"),
+            "iterations": 50,
+            "batch_size": 32,
             "strategy": "",
-        }  # fmt: skip
+        }
         return cls(**small | changes)
 
     @classmethod
@@ -103,13 +105,7 @@ def fresh_network(config: Config, inputs: Inputs, step: int) -> tuple[NetworkSpe
     return spec, networks.initialise(spec, seed=seed).to(inputs.device).weights
 
 
-def features(
-    spec: NetworkSpec,
-    weights: dict[str, Tensor],
-    images: Tensor,
-    *,
-    at_once: int | None = None,
-) -> Tensor:
+def features(spec: NetworkSpec, weights: dict[str, Tensor], images: Tensor, *, at_once: int | None = None) -> Tensor:
     """psi, [n, d]: what the last linear layer sees, some images at a time; with batch norm of all of them, in training mode.
 
     Args:
@@ -182,9 +178,12 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     """One update of all images in a network of its own."""
     gradient, distances = matched_step(config, inputs, state)
     moved, optimiser = optimisers.sgd_update(
-        {"images": state.images}, {"images": gradient}, state.optimiser,
-        learning_rate=config.learning_rate, momentum=config.momentum,
-    )  # fmt: skip
+        {"images": state.images},
+        {"images": gradient},
+        state.optimiser,
+        learning_rate=config.learning_rate,
+        momentum=config.momentum,
+    )
     return State(state.step + 1, moved["images"], optimiser), Trace(distances, distances.sum())
 
 

@@ -129,14 +129,7 @@ class Adjustment:
     length: Tensor
 
 
-def directed_adjustment(
-    teacher: Network,
-    images: Tensor,
-    labels: Tensor,
-    *,
-    steps: int,
-    radius: float,
-) -> Adjustment:
+def directed_adjustment(teacher: Network, images: Tensor, labels: Tensor, *, steps: int, radius: float) -> Adjustment:
     r"""Eq 12 by Algorithm 1: K steps Delta theta += rho/K g, g = grad L_B(theta_T + Delta theta), uphill, of length 1.
 
     Args:
@@ -230,11 +223,7 @@ def _adjustment(config: Config, inputs: Inputs, batch: int) -> dict[str, Any]:
     indices = sre2l.real_images(config, inputs, batch)
     real = data.normalised(indices, device=inputs.device).to(next(iter(teacher.weights.values())).dtype)
     found = directed_adjustment(
-        teacher,
-        real,
-        data.train_labels[indices],
-        steps=config.adjustment_steps,
-        radius=config.adjustment_radius,
+        teacher, real, data.train_labels[indices], steps=config.adjustment_steps, radius=config.adjustment_radius
     )
     if config.perturbation == "random":
         found = random_adjustment(teacher, length=found.length, seed=config.seed, batch=batch)

@@ -164,11 +164,7 @@ def resampled(images: Tensor, size: tuple[int, int]) -> Tensor:
     return F.interpolate(images, size=size, mode="bilinear", align_corners=False)
 
 
-def merged_with_residual(
-    images: Tensor,
-    patches: Tensor,
-    merge_ratio: float,
-) -> Tensor:
+def merged_with_residual(images: Tensor, patches: Tensor, merge_ratio: float) -> Tensor:
     """Eq 9: alpha x + (1 - alpha) Resample(P, size of x): images [n, c, h, w], patches [n, c, H, W].
 
     Args:

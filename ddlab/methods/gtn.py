@@ -56,9 +56,14 @@ class Config(Curriculum):
     width: int = parameter(1024, range=(1, 4096), help="Units of the generator's first hidden layer.")
     weight_norm: bool = parameter(True, help="Of the generator's layers.", explorable=True)
     initial_rate: float = parameter(
-        0.02, symbol=r"\eta_0", range=(0, None), open_low=True, scale="log", help="Of each step, at the beginning.",
+        0.02,
+        symbol=r"\eta_0",
+        range=(0, None),
+        open_low=True,
+        scale="log",
+        help="Of each step, at the beginning.",
         explorable=(0.001, 0.5),
-    )  # fmt: skip
+    )
     initial_momentum: float = parameter(0.5, range=(0, 1), help="Of each step, at the beginning.")
     iterations: int = parameter(2000, range=(1, None), help="Updates.", explorable=(10, 200), step=10)
     learning_rate: float = parameter(0.02, range=(0, None), open_low=True, scale="log", help="Of Adam, at first.")
@@ -157,9 +162,13 @@ def init(config: Config, inputs: Inputs) -> State:
     draws, learned = randomness.generator(config.seed, 0, "generator"), dict[str, Tensor]()
     if config.generator in generators.LAYOUTS:
         learned |= generators.first_weights(
-            config.generator, shape_of(inputs), inputs=config.latent + data.classes, width=config.width,
-            weight_norm=config.weight_norm, draws=draws,
-        )  # fmt: skip
+            config.generator,
+            shape_of(inputs),
+            inputs=config.latent + data.classes,
+            width=config.width,
+            weight_norm=config.weight_norm,
+            draws=draws,
+        )
     if config.curriculum != "none" and config.generator != "real":
         shape = shape_of(inputs) if config.generator == "none" else (config.latent,)
         learned["latents"] = torch.randn((config.steps * config.inner_batch, *shape), generator=draws)
@@ -211,6 +220,12 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
 
 
 SMALL = Config(  # for the contract tests
-    network=networks.spec("convnet", width=4, depth=1, norm="instance"), steps=2, inner_batch=3, width=16, latent=2,
-    batch_size=8, iterations=4, longest=1.0,
-)  # fmt: skip
+    network=networks.spec("convnet", width=4, depth=1, norm="instance"),
+    steps=2,
+    inner_batch=3,
+    width=16,
+    latent=2,
+    batch_size=8,
+    iterations=4,
+    longest=1.0,
+)

@@ -41,12 +41,7 @@ def trace_scaled(kernel: Tensor, *, strength: float) -> Tensor:
     return strength * kernel.detach().diagonal().sum()
 
 
-def solve(
-    kernel: Tensor,
-    targets: Tensor,
-    *,
-    ridge: float | Tensor,
-) -> Tensor:
+def solve(kernel: Tensor, targets: Tensor, *, ridge: float | Tensor) -> Tensor:
     """(K + ridge I)^{-1} Y in float64: kernel [m, m], targets [m, o] -> [m, o]. Differentiable.
 
     Raises:

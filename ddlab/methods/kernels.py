@@ -61,17 +61,31 @@ class KernelSpec(Parameters):
         explorable=True,
     )
     weight_std: float = parameter(
-        math.sqrt(2), symbol=r"\sigma_w", range=(0, 1e3), open_low=True, help="Of a layer's weights, by fan-in.",
-        explorable=(0.5, 3.0), source="reference code",
-    )  # fmt: skip
-    bias_std: float = parameter(
-        0.1, symbol=r"\sigma_b", range=(0, 1e3), help="Of a layer's biases.", explorable=(0.0, 1.0),
+        math.sqrt(2),
+        symbol=r"\sigma_w",
+        range=(0, 1e3),
+        open_low=True,
+        help="Of a layer's weights, by fan-in.",
+        explorable=(0.5, 3.0),
         source="reference code",
-    )  # fmt: skip
+    )
+    bias_std: float = parameter(
+        0.1,
+        symbol=r"\sigma_b",
+        range=(0, 1e3),
+        help="Of a layer's biases.",
+        explorable=(0.0, 1.0),
+        source="reference code",
+    )
     gamma: float = parameter(
-        1.0, symbol=r"\gamma", range=(0, 1e6), open_low=True, scale="log", explorable=(0.1, 100.0),
+        1.0,
+        symbol=r"\gamma",
+        range=(0, 1e6),
+        open_low=True,
+        scale="log",
+        explorable=(0.1, 100.0),
         help="Of RBF: how fast it falls with the mean squared difference of two images.",
-    )  # fmt: skip
+    )
 
     @classmethod
     def from_name(cls, argument: str, name: str) -> Self:
@@ -129,13 +143,7 @@ def pixel_products(first: Tensor, second: Tensor) -> Tensor:
     return torch.einsum("nchw,mchw->nmhw", first / first.shape[1], second)
 
 
-def dense(
-    kernel: Tensor,
-    tangent: Tensor | None,
-    *,
-    weight_std: float,
-    bias_std: float,
-) -> tuple[Tensor, Tensor]:
+def dense(kernel: Tensor, tangent: Tensor | None, *, weight_std: float, bias_std: float) -> tuple[Tensor, Tensor]:
     """K <- sigma_w^2 K + sigma_b^2 and Theta <- K + sigma_w^2 Theta; without a tangent this is the first layer, of Theta = K.
 
     Args:

@@ -64,13 +64,22 @@ class Config(KernelSpec):
     )
     iterations: int = parameter(300, range=(1, None), help="Updates.", explorable=(10, 1000), step=10)
     learning_rate: float = parameter(
-        0.04, range=(0, None), open_low=True, scale="log", help="Of Adam on images and labels.", explorable=(0.001, 1.0),
+        0.04,
+        range=(0, None),
+        open_low=True,
+        scale="log",
+        help="Of Adam on images and labels.",
+        explorable=(0.001, 1.0),
         source="reference code",
-    )  # fmt: skip
+    )
     batch_size: int = parameter(
-        5000, range=(1, None), unit="images", help="Real images in a step, as many of each class; all where there are fewer.",
-        explorable=(10, 1000), source="reference code",
-    )  # fmt: skip
+        5000,
+        range=(1, None),
+        unit="images",
+        help="Real images in a step, as many of each class; all where there are fewer.",
+        explorable=(10, 1000),
+        source="reference code",
+    )
     ridge: float = parameter(
         1e-6, symbol=r"\lambda", range=(0, 1e6), help="As a part of the mean of the kernel's diagonal.", source="eq 7"
     )
@@ -79,9 +88,13 @@ class Config(KernelSpec):
         "real", choices=("real", "noise"), help="Where images begin: random real ones, or N(0, 1).", explorable=True
     )
     corruption: float = parameter(
-        0.0, symbol="p", range=(0, 0.99), help="Share of the numbers of each image that is never updated.",
-        explorable=(0.0, 0.9), source="section 2.2",
-    )  # fmt: skip
+        0.0,
+        symbol="p",
+        range=(0, 0.99),
+        help="Share of the numbers of each image that is never updated.",
+        explorable=(0.0, 0.9),
+        source="section 2.2",
+    )
     corrupted_by: str = parameter(
         "noise",
         choices=("noise", "zeros"),
@@ -269,10 +282,7 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
     classes = (torch.arange(len(state.images)) % require_data(NAME, inputs).classes).to(state.images.device)
     numbers = {}
     if trace is not None:
-        numbers = {
-            "loss": Number(trace.loss, scale="log"),
-            "accuracy on the batch": Number(trace.accuracy_fraction),
-        }
+        numbers = {"loss": Number(trace.loss, scale="log"), "accuracy on the batch": Number(trace.accuracy_fraction)}
     return Look(state.images, classes, numbers)
 
 

@@ -81,9 +81,13 @@ class Config(Parameters):
     """How pairs are distilled; the defaults are those of the authors' code where Boost's tables, for 100 images, do not say otherwise."""
 
     budget: int = parameter(
-        100, symbol="N", range=(1, None), unit="images", help="What the set may take, in floats of so many images.",
+        100,
+        symbol="N",
+        range=(1, None),
+        unit="images",
+        help="What the set may take, in floats of so many images.",
         explorable=(5, 100),
-    )  # fmt: skip
+    )
     network: NetworkSpec = parameter(
         networks.spec("convnet", width=128, growth=2), help="Architecture of the inner networks."
     )
@@ -97,9 +101,14 @@ class Config(Parameters):
     iterations: int = parameter(30_000, symbol="T", range=(1, None), help="Outer steps.", source="Boost, A.1")
     batch_size: int = parameter(1024, range=(1, None), help="Real images in each outer loss, at most.")
     learning_rate: float = parameter(
-        1e-3, symbol=r"\mathrm{lr}", range=(0, 1e3), open_low=True, scale="log",
-        help="Of AdamW without weight decay on the pairs; falls to 0 on a line.", explorable=(1e-4, 1e-1),
-    )  # fmt: skip
+        1e-3,
+        symbol=r"\mathrm{lr}",
+        range=(0, 1e3),
+        open_low=True,
+        scale="log",
+        help="Of AdamW without weight decay on the pairs; falls to 0 on a line.",
+        explorable=(1e-4, 1e-1),
+    )
     ridge: float = parameter(
         1e-6, symbol=r"\lambda", range=(0, 1e3), scale="log", help="Of the regression, as a part of the trace of K."
     )
@@ -109,9 +118,14 @@ class Config(Parameters):
     def teaching(cls, **changes: Any) -> Self:
         """Two CPU cores, half a minute, 16 pixels: three small networks and 300 outer steps."""
         small: dict[str, Any] = {
-            "budget": 20, "network": networks.spec("convnet", width=16, growth=2), "pool_size": 3, "pool_steps": 50,
-            "iterations": 300, "batch_size": 256, "learning_rate": 1e-2,
-        }  # fmt: skip
+            "budget": 20,
+            "network": networks.spec("convnet", width=16, growth=2),
+            "pool_size": 3,
+            "pool_steps": 50,
+            "iterations": 300,
+            "batch_size": 256,
+            "learning_rate": 1e-2,
+        }
         return cls(**small | changes)
 
     @classmethod
@@ -257,12 +271,7 @@ def advanced(config: Config, inputs: Inputs, state: State, made: Pairs) -> tuple
         pool, _ = inner_step(config, inputs, state.pool, parameters, index, made)
     else:
         pool = pools.drawn_anew(
-            state.pool,
-            inner_spec(config, inputs),
-            index,
-            seed=config.seed,
-            device=inputs.device,
-            reset=config.reset,
+            state.pool, inner_spec(config, inputs), index, seed=config.seed, device=inputs.device, reset=config.reset
         )
     learning_rate = _learning_rate(config, state.step - filling_steps(config))
     return State(state.step + 1, parameters, optimiser, pool), Trace("outer", loss, index, trained, learning_rate)

@@ -167,12 +167,16 @@ def fresh(config: Config, inputs: Inputs, number: int) -> dict[str, Any]:
     features = with_ones(spec, {**buffers_of(spec, device), **weights}, data.normalised(slice(1), device=device))
     scale = torch.ones((), device=device)
     return {
-        "weights": weights, "optimiser": optimisers.adam_init(weights),
+        "weights": weights,
+        "optimiser": optimisers.adam_init(weights),
         "classifier": features.new_zeros((features.shape[1], data.classes)),
-        "scale": scale, "scale_optimiser": optimisers.adam_init({"scale": scale}),
-        "recent": torch.zeros(0, device=device), "lowest": torch.full((), config.patience + 1.0, device=device), "waited": 0,
+        "scale": scale,
+        "scale_optimiser": optimisers.adam_init({"scale": scale}),
+        "recent": torch.zeros(0, device=device),
+        "lowest": torch.full((), config.patience + 1.0, device=device),
+        "waited": 0,
         "since_reset": 0,
-    }  # fmt: skip
+    }
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:

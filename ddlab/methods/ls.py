@@ -34,15 +34,7 @@ from ..runs.look import Look, Number
 from ..runs.process import Inputs, require_data
 from . import dc, kernel_ridge
 from .kernels import KernelSpec, kernel_matrix
-from .kip import (
-    centred_labels,
-    first_images,
-    first_labels,
-    kernel_loss,
-    mean_ridge,
-    predictions,
-    regression_set,
-)
+from .kip import centred_labels, first_images, first_labels, kernel_loss, mean_ridge, predictions, regression_set
 
 NAME = "label_solve"
 ALIASES = ("ls",)
@@ -103,13 +95,7 @@ class Trace:
     accuracy_fraction: Tensor
 
 
-def solved_labels(
-    support: Tensor,
-    gram: Tensor,
-    moments: Tensor,
-    *,
-    strength: float = 1e-6,
-) -> Tensor:
+def solved_labels(support: Tensor, gram: Tensor, moments: Tensor, *, strength: float = 1e-6) -> Tensor:
     """Eq 8: (K_ss + r I) (K_st K_ts + r I)^-1 K_st y_t: K_ss, K_st K_ts [n, n], K_st y_t [n, o] -> [n, o], float64."""
     weights = kernel_ridge.solve(gram, moments, ridge=mean_ridge(gram, strength=strength))
     return support.double() @ weights + mean_ridge(support, strength=strength) * weights

@@ -72,10 +72,7 @@ class Config(Parameters):
     )
     network: NetworkSpec = parameter(_CONVNET, help="Architecture of the networks in which is matched.")
     initialisation: str = parameter(
-        "noise",
-        choices=("noise", "real"),
-        help="Where images begin: N(0, 1), or random real ones.",
-        explorable=True,
+        "noise", choices=("noise", "real"), help="Where images begin: N(0, 1), or random real ones.", explorable=True
     )
     seed: int = parameter(0, range=(0, None), help="Of every draw.")
 

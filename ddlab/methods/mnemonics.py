@@ -181,9 +181,13 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
             loss = model_loss(config, logits_of(config, inputs, {**buffers, **leaves}, images, seen), labels, before)
             slopes = torch.autograd.grad(loss, list(leaves.values()))
         moved, velocity = optimisers.sgd_update(
-            own, dict(zip(own, slopes, strict=True)), optimisers.SGDState(state.step, state.velocity), momentum=config.momentum,
-            learning_rate=rate_at(config, index, steps) if part == "model" else config.rate, weight_decay=config.weight_decay,
-        )  # fmt: skip
+            own,
+            dict(zip(own, slopes, strict=True)),
+            optimisers.SGDState(state.step, state.velocity),
+            momentum=config.momentum,
+            learning_rate=rate_at(config, index, steps) if part == "model" else config.rate,
+            weight_decay=config.weight_decay,
+        )
         state, loss = replace(state, weights={**moved, **buffers}, velocity=velocity.velocity), loss.detach()
         if part == "model" and index == steps - 1 and kept(config):
             first = first_exemplars(config, inputs, state, phase)

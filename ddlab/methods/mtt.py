@@ -218,13 +218,19 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     with diverging(NAME, state.step + 1):
         loss, slopes = matched_step(config, inputs, state)
     images, image_optimiser = optimisers.sgd_update(
-        {"images": state.images}, {"images": slopes["images"]}, state.image_optimiser, learning_rate=config.learning_rate,
+        {"images": state.images},
+        {"images": slopes["images"]},
+        state.image_optimiser,
+        learning_rate=config.learning_rate,
         momentum=config.momentum,
-    )  # fmt: skip
+    )
     rate, rate_optimiser = optimisers.sgd_update(
-        {"rate": state.rate}, {"rate": slopes["rate"]}, state.rate_optimiser, learning_rate=config.rate_learning_rate,
+        {"rate": state.rate},
+        {"rate": slopes["rate"]},
+        state.rate_optimiser,
+        learning_rate=config.rate_learning_rate,
         momentum=config.momentum,
-    )  # fmt: skip
+    )
     if abs(found := float(rate["rate"])) > _LARGEST_RATE:
         left = f"within {_LARGEST_RATE:g} of 0; given {found:g} at step {state.step + 1}"
         advice = f"a smaller rate_learning_rate than {config.rate_learning_rate:g} usually helps"

@@ -119,12 +119,7 @@ class Matched:
     variance_gaps: Tensor
 
 
-def matched_call(
-    teacher: Network,
-    images: Tensor,
-    *,
-    weights: Mapping[str, Tensor] | None = None,
-) -> Matched:
+def matched_call(teacher: Network, images: Tensor, *, weights: Mapping[str, Tensor] | None = None) -> Matched:
     """Run the frozen teacher on images and compare the statistics at each batch-norm layer with what the layer remembers.
 
     Args:

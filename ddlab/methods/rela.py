@@ -59,9 +59,11 @@ class Config(Parameters):
         networks.spec("resnet18"), help="The student's architecture, for the size of whose features targets are made."
     )
     components: int | None = parameter(
-        None, symbol="k", range=(1, None),
+        None,
+        symbol="k",
+        range=(1, None),
         help="Numbers in a target; none: as many as the student's features have, or the prior's if these are fewer.",
-    )  # fmt: skip
+    )
     ratio: float = parameter(
         1.0, range=(0, 1), open_low=True, help="Share of the training images that are kept.", explorable=(0.05, 1)
     )
@@ -123,11 +125,7 @@ def principal_components(features: Tensor, components: int) -> dict[str, Tensor]
     variances, directions = torch.linalg.eigh(covariance)
     variances, directions = variances.flip(0)[:components].clamp_min(0), directions.flip(1)[:, :components]
     largest = directions.gather(0, directions.abs().argmax(0, keepdim=True))
-    return {
-        "mean": mean,
-        "directions": directions * largest.sign(),
-        "deviations": variances.sqrt(),
-    }
+    return {"mean": mean, "directions": directions * largest.sign(), "deviations": variances.sqrt()}
 
 
 def targets(features: Tensor, basis: dict[str, Tensor]) -> Tensor:

@@ -46,9 +46,13 @@ class Config(Parameters):
 
     kind: str = parameter("random", choices=("random", "k_means"), help="Rule of selection.", explorable=True)
     budget: int = parameter(
-        100, symbol="N", range=(1, None), unit="images", help="What the set may take, in floats of so many images.",
+        100,
+        symbol="N",
+        range=(1, None),
+        unit="images",
+        help="What the set may take, in floats of so many images.",
         explorable=(5, 100),
-    )  # fmt: skip
+    )
     targets_count: bool = parameter(
         False, help="Whether representations take their part of the budget.", explorable=True
     )

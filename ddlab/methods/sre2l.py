@@ -236,12 +236,7 @@ def image_step(
 
 
 def gradient_step(
-    config: Config,
-    inputs: Inputs,
-    state: AnyState,
-    *,
-    teacher: Network,
-    weights: Mapping[str, Tensor] | None = None,
+    config: Config, inputs: Inputs, state: AnyState, *, teacher: Network, weights: Mapping[str, Tensor] | None = None
 ) -> tuple[AnyState, Trace]:
     """Move the batch under work once and count the step; what comes after the last one is the caller's. FADRM stands on it.
 

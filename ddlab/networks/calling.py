@@ -148,9 +148,13 @@ def _parts_of(spec: NetworkSpec, module: nn.Module) -> _Parts:
         norms = [(name, part) for name, part in module.named_modules() if isinstance(part, nn.BatchNorm2d)]
         last_conv, classifier = hooked_layers(spec)
         known[spec] = _Parts(
-            module, places, [name for name, _ in module.named_buffers()], norms,
-            module.get_submodule(last_conv) if last_conv else None, module.get_submodule(classifier),
-        )  # fmt: skip
+            module,
+            places,
+            [name for name, _ in module.named_buffers()],
+            norms,
+            module.get_submodule(last_conv) if last_conv else None,
+            module.get_submodule(classifier),
+        )
     return known[spec]
 
 
@@ -215,10 +219,7 @@ def _runs_on(spec: NetworkSpec, height: int, width: int) -> bool:
 
 @checked
 def predict(
-    network: Network,
-    images: Annotated[Tensor, tensor("n c h w", finite=False)],
-    *,
-    batch_size: Count | None = None,
+    network: Network, images: Annotated[Tensor, tensor("n c h w", finite=False)], *, batch_size: Count | None = None
 ) -> Outputs:
     """The outputs of a network in evaluation mode, without gradients, in batches of `batch_size` images.
 
@@ -243,10 +244,7 @@ def predict(
 
 @contextlib.contextmanager
 def _hooks(
-    parts: _Parts,
-    found: dict[str, Tensor],
-    inputs: dict[str, Tensor] | None,
-    at_batch_norm: AtBatchNorm | None,
+    parts: _Parts, found: dict[str, Tensor], inputs: dict[str, Tensor] | None, at_batch_norm: AtBatchNorm | None
 ) -> Iterator[None]:
     """Hooks that live for one call: the skeleton is shared by all calls of a thread."""
 

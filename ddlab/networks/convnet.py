@@ -51,10 +51,7 @@ class Options(Parameters):
         help="The linear layer sees every position, or each channel's mean over them; with the mean images of any size will do.",
     )
     growth: int = parameter(
-        1,
-        range=(1, 4),
-        help="Each block has so many times the channels of the one before it.",
-        explorable=(1, 2),
+        1, range=(1, 4), help="Each block has so many times the channels of the one before it.", explorable=(1, 2)
     )
 
 

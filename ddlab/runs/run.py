@@ -243,12 +243,7 @@ class Run:
 
     # -- computing, in one thread at a time
 
-    def advance(
-        self,
-        until: int | None = None,
-        *,
-        watch: Callable[[Run], None] | None = None,
-    ) -> Run:
+    def advance(self, until: int | None = None, *, watch: Callable[[Run], None] | None = None) -> Run:
         """Go on to step `until` (default: the end).
 
         Args:

@@ -76,10 +76,7 @@ class PredictiveRisk(NamedTuple):
 
 
 def bimodal_mixture(
-    *,
-    distance: float = PAPER_DISTANCE,
-    deviation: float = 0.5,
-    dimensions: int = 2,
+    *, distance: float = PAPER_DISTANCE, deviation: float = 0.5, dimensions: int = 2
 ) -> GaussianMixture:
     """The paper's mixture: means on the diagonal, on both sides of (1.5, ..., 1.5).
 

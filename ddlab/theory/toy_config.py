@@ -13,9 +13,7 @@ from .gaussian_mixture import GaussianMixture, bimodal_mixture
 
 TEACHERS = ("trained", "posterior of the distilled", "posterior of the original")
 _TABLE_8 = "Table 8"
-SHARED = (
-    "dimensions", "units", "steps", "record_every", "exact_gradient", "gradient_points", "seeds", "first_seed",
-)  # fmt: skip
+SHARED = ("dimensions", "units", "steps", "record_every", "exact_gradient", "gradient_points", "seeds", "first_seed")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,45 +21,88 @@ class ToyConfig(Parameters):
     """One setting of the toy experiment; the defaults are G' = G of Definition 4 with the network and the steps of Tables 7 and 8."""
 
     deviation: float = parameter(
-        0.5, symbol=r"\Sigma", range=(0.001, 1000), explorable=(0.05, 1), step=0.05, source="Figure 1",
+        0.5,
+        symbol=r"\Sigma",
+        range=(0.001, 1000),
+        explorable=(0.05, 1),
+        step=0.05,
+        source="Figure 1",
         help="Standard deviation of the distilled samples about their class mean.",
-    )  # fmt: skip
+    )
     relabelling: float = parameter(
-        0.0, symbol=r"\rho", range=(0, 1), explorable=(0, 1), step=0.05, source="Figure 2",
+        0.0,
+        symbol=r"\rho",
+        range=(0, 1),
+        explorable=(0, 1),
+        step=0.05,
+        source="Figure 2",
         help="Share of the teacher's output in the distilled target; the rest is the label.",
-    )  # fmt: skip
+    )
     teacher: str = parameter(
-        "trained", choices=TEACHERS, explorable=True,
+        "trained",
+        choices=TEACHERS,
+        explorable=True,
         help="What relabels: a network trained at the teacher's deviation, or the exact posterior of the distilled or original mixture.",
-    )  # fmt: skip
+    )
     teacher_deviation: float = parameter(
-        0.1, symbol=r"\Sigma^\star", range=(0.001, 1000), explorable=(0.05, 1), step=0.05, source="Figure 1(c)",
+        0.1,
+        symbol=r"\Sigma^\star",
+        range=(0.001, 1000),
+        explorable=(0.05, 1),
+        step=0.05,
+        source="Figure 1(c)",
         help="Standard deviation of the samples that the trained teacher learned from.",
-    )  # fmt: skip
+    )
     gap: float = parameter(
-        1.0, symbol=r"\mu_2-\mu_1", range=(0, 1000), explorable=(0.25, 3), step=0.25, source="Definition 4",
+        1.0,
+        symbol=r"\mu_2-\mu_1",
+        range=(0, 1000),
+        explorable=(0.25, 3),
+        step=0.25,
+        source="Definition 4",
         help="Difference of the class means in every coordinate: 1 for means (1, 1) and (2, 2), which are 1.41 apart.",
-    )  # fmt: skip
+    )
     original_deviation: float = parameter(
-        0.5, symbol=r"\Sigma_G", range=(0.001, 1000), explorable=(0.1, 1), step=0.05, source="Definition 4",
+        0.5,
+        symbol=r"\Sigma_G",
+        range=(0.001, 1000),
+        explorable=(0.1, 1),
+        step=0.05,
+        source="Definition 4",
         help="Standard deviation of the original data, on which networks are judged.",
-    )  # fmt: skip
+    )
     learning_rate: float = parameter(
-        0.002, symbol=r"\eta", range=(0, 10), scale="log", explorable=(1e-4, 0.1), source=_TABLE_8,
+        0.002,
+        symbol=r"\eta",
+        range=(0, 10),
+        scale="log",
+        explorable=(1e-4, 0.1),
+        source=_TABLE_8,
         help="Step length of SGD.",
-    )  # fmt: skip
+    )
     momentum: float = parameter(
-        0.98, symbol="m", range=(0, 0.9999), explorable=(0, 0.99), step=0.01, source=_TABLE_8,
+        0.98,
+        symbol="m",
+        range=(0, 0.9999),
+        explorable=(0, 0.99),
+        step=0.01,
+        source=_TABLE_8,
         help="Share of the last update that the next one keeps; one gradient counts 1 / (1 - m) times.",
-    )  # fmt: skip
+    )
     steps: int = parameter(
-        1000, symbol="T", range=(1, 10**5), explorable=(50, 1000), step=50, source=_TABLE_8,
+        1000,
+        symbol="T",
+        range=(1, 10**5),
+        explorable=(50, 1000),
+        step=50,
+        source=_TABLE_8,
         help="Updates, each from one sample.",
-    )  # fmt: skip
+    )
     exact_gradient: bool = parameter(
-        False, explorable=True,
+        False,
+        explorable=True,
         help="Take the gradient's expectation over the distilled data instead of one sample: geometry without noise.",
-    )  # fmt: skip
+    )
     gradient_points: int = parameter(
         64, range=(2, 2**12), help="Points per class that stand for the distilled data where the gradient is exact."
     )

@@ -50,9 +50,11 @@ def stochastic_descent(
     # [frames, d + 2, units, runs] -> [frames, ..., units, d + 2]
     rows = torch.from_numpy(frames).permute(0, 3, 2, 1).unflatten(1, block)
     return _frames(
-        rows[..., :-2].contiguous(), rows[..., -2].contiguous(), rows[..., -1].contiguous(),
+        rows[..., :-2].contiguous(),
+        rows[..., -2].contiguous(),
+        rows[..., -1].contiguous(),
         torch.from_numpy(biases).unflatten(1, block),
-    )  # fmt: skip
+    )
 
 
 def _descend(

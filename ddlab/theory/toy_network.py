@@ -71,8 +71,11 @@ class ToyNetworks:
         units, inputs = self.units, self.inputs
         hidden, bias, output, last = rows.split([units * inputs, units, units, 1], -1)
         return type(self)(
-            hidden_weight=hidden.unflatten(-1, (units, inputs)), hidden_bias=bias, output_weight=output, output_bias=last[..., 0]
-        )  # fmt: skip
+            hidden_weight=hidden.unflatten(-1, (units, inputs)),
+            hidden_bias=bias,
+            output_weight=output,
+            output_bias=last[..., 0],
+        )
 
     def __getitem__(self, place: int | slice | tuple[int | slice, ...]) -> Self:
         """The networks at this place of the block, as a tensor of the block's shape is indexed."""
@@ -80,22 +83,21 @@ class ToyNetworks:
 
 
 def initial_toys(
-    seeds: int = 1,
-    *,
-    inputs: int = 2,
-    units: int = 50,
-    first_seed: int = 0,
-    stream: str = "student",
+    seeds: int = 1, *, inputs: int = 2, units: int = 50, first_seed: int = 0, stream: str = "student"
 ) -> ToyNetworks:
     """float32 networks [seeds] with PyTorch's default start: each layer uniform in +-1/sqrt(its inputs), biases too.
 
     Args:
         seeds: how many, of the seeds first_seed, first_seed + 1, ... stream: another name gives other weights of the same seeds.
     """
-    drawn = np.stack([
-        randomness.numpy_generator(first_seed + number, 0, f"toy weights {stream}").uniform(-1, 1, units * (inputs + 2) + 1)
-        for number in range(seeds)
-    ])  # fmt: skip
+    drawn = np.stack(
+        [
+            randomness.numpy_generator(first_seed + number, 0, f"toy weights {stream}").uniform(
+                -1, 1, units * (inputs + 2) + 1
+            )
+            for number in range(seeds)
+        ]
+    )
     drawn[:, : units * (inputs + 1)] /= math.sqrt(inputs)
     drawn[:, units * (inputs + 1) :] /= math.sqrt(units)
     empty = torch.zeros(units, inputs)

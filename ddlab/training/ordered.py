@@ -166,9 +166,13 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     spec = config.network.for_data(made)
     weights, buffers = parted(spec, state.weights)
     told = inner(
-        spec, buffers, epochs=len(target.rates), steps=target.rates.shape[1], rates=lambda _: target.rates,
+        spec,
+        buffers,
+        epochs=len(target.rates),
+        steps=target.rates.shape[1],
+        rates=lambda _: target.rates,
         answers=lambda given: given["labels"],
-    )  # fmt: skip
+    )
     leaves = leaves_of(weights)
     with torch.enable_grad():
         loss = told.loss(state.step % told.steps, leaves, learned)
@@ -178,18 +182,26 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     if target.momenta is not None:
         momentum = float(target.momenta.flatten()[at])
     moved, now = optimisers.sgd_update(
-        weights, dict(zip(weights, slopes, strict=True)), optimisers.SGDState(state.step, state.velocity),
-        learning_rate=rate, momentum=momentum,
-    )  # fmt: skip
+        weights,
+        dict(zip(weights, slopes, strict=True)),
+        optimisers.SGDState(state.step, state.velocity),
+        learning_rate=rate,
+        momentum=momentum,
+    )
     return State(state.step + 1, {**moved, **buffers}, now.velocity), Trace(loss.detach(), rate)
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> Network:
     """The network with its weights, and whether its training was complete in `provenance`."""
     return trained_network(
-        config.network.for_data(_set(inputs)), state.weights, process=NAME, config=config, inputs=inputs, step=state.step,
+        config.network.for_data(_set(inputs)),
+        state.weights,
+        process=NAME,
+        config=config,
+        inputs=inputs,
+        step=state.step,
         total=total_steps(config, inputs),
-    )  # fmt: skip
+    )
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:

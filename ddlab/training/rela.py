@@ -80,26 +80,34 @@ class Config(Parameters):
         1.0, range=(0, 1), open_low=True, help="Share of the set's images that an epoch sees.", explorable=(0.05, 1)
     )
     subset: str = parameter(
-        "dynamic", choices=("dynamic", "static"), explorable=True,
-        help="Which images: drawn anew for each epoch, or once.", source="ReLA, figure 4a",
-    )  # fmt: skip
+        "dynamic",
+        choices=("dynamic", "static"),
+        explorable=True,
+        help="Which images: drawn anew for each epoch, or once.",
+        source="ReLA, figure 4a",
+    )
     schedule: str = parameter(
-        "plateau", choices=("plateau", "switch", "adaptive", "constant"), explorable=True, source=_REFERENCE,
+        "plateau",
+        choices=("plateau", "switch", "adaptive", "constant"),
+        explorable=True,
+        source=_REFERENCE,
         help="How lambda falls: from 1 to 0 at a plateau of the loss, or at a part of the run; by Algorithm 1; not at all.",
-    )  # fmt: skip
+    )
     switch: float = parameter(
         0.5, range=(0, 1), explorable=(0, 1), help="The part of the run with lambda 1, for a switch."
     )
     share: float = parameter(
-        0.8, symbol=r"\lambda", range=(0, 1), explorable=(0, 1), help="Weight of the targets where it is constant.",
-    )  # fmt: skip
+        0.8, symbol=r"\lambda", range=(0, 1), explorable=(0, 1), help="Weight of the targets where it is constant."
+    )
     train_projection: bool = parameter(
         False, help="Train W with the network; on in the paper.", source=_REFERENCE, explorable=True
     )
     first_views: str = parameter(
-        "reference", choices=("reference", "objective"), source=_REFERENCE,
+        "reference",
+        choices=("reference", "objective"),
+        source=_REFERENCE,
         help="The views while lambda is 1: the authors' (`FIRST_VIEWS`), or the objective's.",
-    )  # fmt: skip
+    )
     seed: int = parameter(0, range=(0, None), help="Of weights, W, order and views.")
 
     @property

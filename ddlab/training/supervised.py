@@ -202,9 +202,14 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
 def finish(config: Config, inputs: Inputs, state: State) -> Network:
     """The network with its weights, and whether its training was complete in `provenance`."""
     return trained_network(
-        config.network.for_data(_source(inputs)), state.weights, process=NAME, config=config, inputs=inputs, step=state.step,
+        config.network.for_data(_source(inputs)),
+        state.weights,
+        process=NAME,
+        config=config,
+        inputs=inputs,
+        step=state.step,
         total=total_steps(config, inputs),
-    )  # fmt: skip
+    )
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:

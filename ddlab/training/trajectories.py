@@ -35,15 +35,7 @@ def buffers_of(spec: NetworkSpec, device: torch.device | str) -> dict[str, Tenso
 
 
 def sgd_epoch(
-    spec: NetworkSpec,
-    row: Tensor,
-    inputs: Inputs,
-    *,
-    rate: float,
-    batch_size: int,
-    strategy: str,
-    seed: int,
-    step: int,
+    spec: NetworkSpec, row: Tensor, inputs: Inputs, *, rate: float, batch_size: int, strategy: str, seed: int, step: int
 ) -> tuple[Tensor, Tensor]:
     """One epoch of SGD at a constant rate on the data in random order, each image in a view of its own.
 

@@ -59,9 +59,12 @@ def inner_step(
         slopes = torch.autograd.grad(loss, list(weights.values()), create_graph=differentiable, materialize_grads=True)
     with torch.set_grad_enabled(differentiable):
         moved, state = sgd_update(
-            weights, dict(zip(weights, slopes, strict=True)), SGDState(step, dict(velocity)),
-            learning_rate=inner.rate(step, learned), momentum=inner.momentum(step, learned),
-        )  # fmt: skip
+            weights,
+            dict(zip(weights, slopes, strict=True)),
+            SGDState(step, dict(velocity)),
+            learning_rate=inner.rate(step, learned),
+            momentum=inner.momentum(step, learned),
+        )
     return moved, state.velocity
 
 

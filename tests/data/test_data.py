@@ -223,10 +223,7 @@ class TestDigits:
         other = data.load("digits", size=8, seed=1)
         assert other.fingerprint != digits.fingerprint and other.train_images.shape == digits.train_images.shape
 
-    @pytest.mark.parametrize(
-        "options",
-        [{"size": 7}, {"size": 65}, {"seed": 2**32}],
-    )
+    @pytest.mark.parametrize("options", [{"size": 7}, {"size": 65}, {"seed": 2**32}])
     def test_bad_input(self, options: dict[str, Any]) -> None:
         with refuses(next(iter(options))):
             data.load("digits", **options)

@@ -15,12 +15,7 @@ from torch import Tensor
 
 from ddlab import networks
 from ddlab.data import ImageData
-from ddlab.evaluation import (
-    Probe,
-    interval,
-    predictions,
-    probe,
-)
+from ddlab.evaluation import Probe, interval, predictions, probe
 from ddlab.evaluation import probing as rooms
 from ddlab.networks import Network
 from ddlab.training.self_supervised import representations

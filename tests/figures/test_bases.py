@@ -10,12 +10,7 @@ import torch
 
 from ddlab.distilled.bases import effective_rank
 from ddlab.distilled.storage_budget import Factorised
-from ddlab.figures import (
-    alt_text,
-    reconstruction_error_curve,
-    spectrum_curve,
-    storage_bill,
-)
+from ddlab.figures import alt_text, reconstruction_error_curve, spectrum_curve, storage_bill
 from tests.support import assert_whole_figure, refuses
 
 EVERY = {

@@ -8,19 +8,13 @@ import numpy as np
 import pytest
 import torch
 
-from ddlab.figures import (
-    alt_text,
-    distances_by_class,
-    heat_map,
-    sweep_bands,
-    vanishing_curves,
-)
+from ddlab.figures import alt_text, distances_by_class, heat_map, sweep_bands, vanishing_curves
 from tests.support import assert_whole_figure, refuses
 
 EVERY = {
     "vanishing_curves": lambda: vanishing_curves(
         {"a": [3, 2, 1], "b": [3, 2]}, unit="bits", merges=[1], references={"real": 2}
-    ),
+    )
 }
 
 
@@ -77,14 +71,7 @@ def test_a_table_of_merge_ratios_with_and_without_small_stages():
     """FADRM Table 5: what the paper did not run says so, and names stand beside numbers."""
     rows, columns = [0.4, 0.9, "no ARC"], ["full size", "two sizes"]
     values = np.array([[np.nan, 47.4], [np.nan, 45.7], [46.4, 46.2]])
-    figure = heat_map(
-        rows,
-        columns,
-        values,
-        row_label="α",
-        column_label="sizes",
-        text_format=".1f",
-    )
+    figure = heat_map(rows, columns, values, row_label="α", column_label="sizes", text_format=".1f")
     assert [list(row) for row in figure.data[0].text] == [["", "47.4"], ["", "45.7"], ["46.4", "46.2"]]
     assert list(figure.layout.yaxis.ticktext or figure.data[0].y) == ["0.4", "0.9", "no ARC"]
     assert "2 cells were not run" in alt_text(figure) and "α 0.4, sizes two sizes" in alt_text(figure)

@@ -11,15 +11,7 @@ import pytest
 import torch
 from scipy import stats
 
-from ddlab.figures import (
-    alt_text,
-    cell_table,
-    distances_by_class,
-    heat_map,
-    one_class,
-    sets_on_map,
-    sweep_bands,
-)
+from ddlab.figures import alt_text, cell_table, distances_by_class, heat_map, one_class, sets_on_map, sweep_bands
 from tests.support import assert_whole_figure, refuses
 
 GRID: dict[str, Any] = {"row_label": "K", "column_label": "ρ"}

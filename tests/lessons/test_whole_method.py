@@ -737,19 +737,9 @@ ROWS: dict[str, Row] = {
         taped=True,
         tolerance=1e-5,  # the first rates come from another formula in float32
     ),
-    "65 LD": Row(
-        "65_learned_labels",
-        labelled,
-        labelled_by_the_library,
-        ("0.01 * local", "0.02 * local"),
-        taped=True,
-    ),
+    "65 LD": Row("65_learned_labels", labelled, labelled_by_the_library, ("0.01 * local", "0.02 * local"), taped=True),
     "70 GTN": Row(
-        "70_generators",
-        taught_to_teach,
-        taught_by_the_library,
-        ("momentum * speed[name] + slope", "slope"),
-        taped=True,
+        "70_generators", taught_to_teach, taught_by_the_library, ("momentum * speed[name] + slope", "slope"), taped=True
     ),
     "75 herding": Row("75_memories", herd, herded, ("features[chosen].sum(0) + features", "features"), tag="herding"),
     "75 Mnemonics": Row(

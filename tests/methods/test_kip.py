@@ -170,8 +170,7 @@ def test_bad_input_is_named(inputs: Inputs) -> None:
     assert len(many) == 60 and bool(torch.isfinite(many.images).all())
     twice = made_data(train=1)
     equal = Inputs(
-        data=ddlab.data.from_arrays(twice.train_images[:1].expand(6, -1, -1, -1).numpy(), [0, 1, 2] * 2),
-        device="cpu",
+        data=ddlab.data.from_arrays(twice.train_images[:1].expand(6, -1, -1, -1).numpy(), [0, 1, 2] * 2), device="cpu"
     )
     with refuses("ridge", "invertible"):
         process.run(kip, config(images_per_class=1, ridge=0.0), equal)

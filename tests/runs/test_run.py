@@ -257,11 +257,7 @@ def test_a_second_interrupt_during_the_save_keeps_file_and_result(
 
 @pytest.mark.parametrize(
     ("wrong", "words"),
-    [
-        ({"steps": -1}, ("steps",)),
-        ({"steps": (0, -1)}, ("a step to keep", "-1")),
-        ({"make": 3}, ("make", "function")),
-    ],
+    [({"steps": -1}, ("steps",)), ({"steps": (0, -1)}, ("a step to keep", "-1")), ({"make": 3}, ("make", "function"))],
     ids=str,
 )
 def test_what_cannot_be_kept(wrong: dict[str, Any], words: tuple[str, ...]) -> None:

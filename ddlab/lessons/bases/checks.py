@@ -50,12 +50,14 @@ def check_pairs(answer: Any) -> tuple[bool, str]:
     known = {
         right: f"114 pairs take {sizes.bill(right).total:,} of {floats:,} floats.",
         sizes.replace(shift="same").largest_count(floats): "The three networks Q_a take 5,412 floats. Count them.",
-        sizes.replace(representation_mean=True).largest_count(floats): "That is right where the mean is stored too; the paper does not.",
+        sizes.replace(representation_mean=True).largest_count(
+            floats
+        ): "That is right where the mean is stored too; the paper does not.",
         floats // (plain_floats(1, image_floats=sizes.image_floats, representation_floats=512)): (
             "So many plain pairs fit. Here images and representations are sums of bases."
         ),
         right + 1: "Nearly: one pair too many is over the budget. Round down.",
-    }  # fmt: skip
+    }
     bases = "First the bases: 200 x 3 x 16 x 16 and 200 x 512 floats. What is left goes to the networks, and to 400 floats for each pair."
     return answer == right, known.get(answer, bases)
 

@@ -63,9 +63,7 @@ class Settings(Parameters):
     split: str = _choice(HELD_OUT, (HELD_OUT, TRAINING), "Images the bases have not seen, or have.")
     page: int = parameter(1, range=(1, 10**6), help="Which images are shown.")
     below: str = _choice(
-        DIFFERENCE,
-        (NOTHING, DIFFERENCE),
-        "The third row: what is made less the image (grey is none).",
+        DIFFERENCE, (NOTHING, DIFFERENCE), "The third row: what is made less the image (grey is none)."
     )
     representation_bases: int = _count(
         20, "V", "How many of the first bases of the teacher's representations are used."

@@ -91,10 +91,15 @@ def curve_data(world: World, settings: Settings, known: Known) -> tuple:
 def curves(config: fadrm.Config, measure: str, shown: tuple, levels: tuple) -> go.Figure:
     """The chosen ratio and no residual."""
     return vanishing_curves(
-        dict(shown) or {"not computed yet": [float("nan")]}, steps=kept_steps(config), merges=merge_steps(config),
-        references=dict(levels), unit=f"{measure} ({UNITS[measure]})", height=HEIGHT, close=True,
+        dict(shown) or {"not computed yet": [float("nan")]},
+        steps=kept_steps(config),
+        merges=merge_steps(config),
+        references=dict(levels),
+        unit=f"{measure} ({UNITS[measure]})",
+        height=HEIGHT,
+        close=True,
         title=f"{measure[0].upper()}{measure[1:]}, mean of all classes",
-    ).update_xaxes(range=[-0.01 * config.iterations, 1.02 * config.iterations])  # fmt: skip
+    ).update_xaxes(range=[-0.01 * config.iterations, 1.02 * config.iterations])
 
 
 def sets(world: World, settings: Settings) -> dict[str, Any]:

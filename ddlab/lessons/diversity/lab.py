@@ -168,7 +168,7 @@ DiversityLab = Lab(
                 ("Distances", Chart(drawn, distance_figure)),
                 ("Students", students.view),
             ),
-        ),
+        )
     ],
     sentence=sentence,
     quest=Quest(

@@ -34,9 +34,12 @@ class Settings(dwa.Config):
     """DWA's hyper-parameters as a reader moves them, and how the images are looked at."""
 
     images_per_class: int = parameter(
-        3, symbol=r"\mathrm{ipc}", range=(2, None), explorable=(2, 5),
+        3,
+        symbol=r"\mathrm{ipc}",
+        range=(2, None),
+        explorable=(2, 5),
         help="Images made for each class; the distance between images of a class needs two.",
-    )  # fmt: skip
+    )
     iterations: int = parameter(
         100, symbol="T", range=(1, None), help="Image updates of each batch.", explorable=(10, 200), step=10
     )

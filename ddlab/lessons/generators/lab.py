@@ -205,8 +205,13 @@ def ends(rows: tuple, rival: float | None, now: tuple[str, float]) -> go.Figure:
             figure.add_scatter(x=ORDERS, y=found[name], name=f"trained: {words(name)}", **style)
     if rival is not None:
         figure.add_scatter(x=ORDERS, y=[rival] * len(ORDERS), name=REAL, mode="lines", line=_DASHED)
-    figure.add_scatter(x=now[:1], y=now[1:], name="on show, one network", mode="markers",
-                       marker={"symbol": "circle-open", "size": 12, "color": neutral("text")})  # fmt: skip
+    figure.add_scatter(
+        x=now[:1],
+        y=now[1:],
+        name="on show, one network",
+        mode="markers",
+        marker={"symbol": "circle-open", "size": 12, "color": neutral("text")},
+    )
     figure.update_xaxes(type="category", categoryorder="array", categoryarray=ORDERS).update_yaxes(range=[0, 1])
     said = "; ".join(f"{words(name)} {', '.join(f'{each:.2f}' for each in row)}" for name, row in found.items())
     return finish_figure(

@@ -232,18 +232,23 @@ class DiversityView(Explorer):
     def _map_figure(self) -> go.Figure:
         view, shown, names = self.panel.value, self._shown(), self.mapped.data.class_names
         points: dict[str, Any] = {
-            "real": self.map.real, "distilled": self.mapped.positions(self.map, shown), "covered": self.mapped.covered(shown),
+            "real": self.map.real,
+            "distilled": self.mapped.positions(self.map, shown),
+            "covered": self.mapped.covered(shown),
             "real_classes": [names[label] for label in self.mapped.labels.tolist()],
             "distilled_classes": [names[label] for label in self.mapped.points(shown)[1].tolist()],
-        }  # fmt: skip
+        }
         drawn = id(self.map), shown.name, len(points["distilled"])
         if drawn == self._drawn_map:
             return move_points(self.plot.figure, **points)
         self._drawn_map = drawn
         figure = embedding_map(
-            **points, density=(self.map.density.x, self.map.density.y, self.map.density.rank), extent=self.map.extent,
-            title=f"{view.map} of the teacher's {view.layer}: {view.images}", height=370,
-        )  # fmt: skip
+            **points,
+            density=(self.map.density.x, self.map.density.y, self.map.density.rank),
+            extent=self.map.extent,
+            title=f"{view.map} of the teacher's {view.layer}: {view.images}",
+            height=370,
+        )
         # A reader's zoom is kept while points move, and let go when the map is another one.
         figure.layout.uirevision = f"{view.layer} {view.map_config.to_string()}"
         return figure

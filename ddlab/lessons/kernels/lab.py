@@ -58,9 +58,13 @@ def accuracy_curve(
 ) -> go.Figure:
     """How many test images the regression on the learned points has right."""
     figure = run_curve(
-        "learned points", points, total=iterations, references=dict([centres] if centres else []),
-        title="Regression on the learned points", y_label="test accuracy (fraction)",
-    )  # fmt: skip
+        "learned points",
+        points,
+        total=iterations,
+        references=dict([centres] if centres else []),
+        title="Regression on the learned points",
+        y_label="test accuracy (fraction)",
+    )
     return figure.update_yaxes(range=[0, 1.05])
 
 
@@ -75,9 +79,12 @@ def score_data(world: World, settings: Settings, known: Known) -> tuple:
 def scores(classes: int, found: tuple[tuple[str, tuple[float, ...]], ...]) -> go.Figure:
     """Mean accuracy of the learned points and of each rival, every draw a point, beside chance."""
     return comparison(
-        dict(found), intervals=False, reference=("chance", 1 / classes),
-        title="Beside points that took no learning", height=HEIGHT,
-    )  # fmt: skip
+        dict(found),
+        intervals=False,
+        reference=("chance", 1 / classes),
+        title="Beside points that took no learning",
+        height=HEIGHT,
+    )
 
 
 # -- in words
@@ -108,9 +115,7 @@ KernelLab = Lab(
     "What can ten learned points know?",
     World,
     controls=("images_per_class", "kernel", "ridge", "corruption"),
-    more=(
-        "corrupted_by", "learn_labels", "initialisation", "learning_rate", "bias_std", "batch_size", "iterations",
-    ),
+    more=("corrupted_by", "learn_labels", "initialisation", "learning_rate", "bias_std", "batch_size", "iterations"),
     labels={
         "images_per_class": "images per class",
         "ridge": "ridge (λ)",
@@ -122,7 +127,10 @@ KernelLab = Lab(
         "iterations": "updates",
         "batch_size": "real batch",
     },
-    choice_words=lambda world: {"kernel": str.upper, "initialisation": lambda name: f"{name} images" if name == "real" else name},
+    choice_words=lambda world: {
+        "kernel": str.upper,
+        "initialisation": lambda name: f"{name} images" if name == "real" else name,
+    },
     stops=lambda world: {"ridge": _RIDGES},
     watched=World.run,
     wanted=wanted,
@@ -143,4 +151,4 @@ KernelLab = Lab(
         f"Freeze half of all pixels, and stay {_AHEAD:.0%} of the test images ahead of as many points that took no learning.",
         quest_met,
     ),
-)  # fmt: skip
+)

@@ -40,14 +40,20 @@ class Plane(Parameters):
     """What is shown: the kernel, the points, and how far KIP has moved them."""
 
     kernel: str = parameter(
-        "rbf", choices=("rbf", "fc1", "fc2", "fc3"), explorable=True,
+        "rbf",
+        choices=("rbf", "fc1", "fc2", "fc3"),
+        explorable=True,
         help="RBF, or of an infinitely wide network with 1 to 3 hidden layers.",
-    )  # fmt: skip
+    )
     per_class: int = parameter(2, range=(1, 5), explorable=(1, 5), help="Support points of each of the two classes.")
     ridge: float = parameter(
-        1e-3, symbol=r"\lambda", range=(0, 10), scale="log", explorable=(1e-6, 10.0),
+        1e-3,
+        symbol=r"\lambda",
+        range=(0, 10),
+        scale="log",
+        explorable=(1e-6, 10.0),
         help="As a part of the mean of the kernel's diagonal.",
-    )  # fmt: skip
+    )
     updates: int = parameter(
         0, range=(0, _UPDATES), explorable=(0, _UPDATES), help="How many updates of KIP have moved the points."
     )
@@ -122,8 +128,11 @@ class KernelPlane(Explorer):
         self.sliders = PointSliders(self._move, self.guard)
         super().__init__(
             "Drag a point: what changes where?",
-            controls=[self.quest, self.panel, self.reset_button], views=[self.plot, self.sliders], key=key, beside=True,
-        )  # fmt: skip
+            controls=[self.quest, self.panel, self.reset_button],
+            views=[self.plot, self.sliders],
+            key=key,
+            beside=True,
+        )
         self.panel.observe(self.guard(lambda _: self._draw(self._begin)), "value")
         self.plot.observe(self.guard(self._dragged), "dragged")
         self.reset_button.on_click(self.guard(lambda _: self._put(None)))
@@ -162,10 +171,7 @@ class KernelPlane(Explorer):
         return self._tell()
 
     def _decisions(self) -> dict[str, Any]:
-        x, y = (
-            torch.linspace(*ends, count, dtype=torch.float64)
-            for ends, count in zip(EXTENT, _GRID, strict=True)
-        )  # fmt: skip
+        x, y = (torch.linspace(*ends, count, dtype=torch.float64) for ends, count in zip(EXTENT, _GRID, strict=True))
         grid = torch.cartesian_prod(y, x).flip(1)
         said = regression(self.panel.value, self.support, grid)[:, 1].add(0.5).clamp(0, 1).view(len(y), len(x))
         dots, labels = real_dots()
@@ -180,9 +186,13 @@ class KernelPlane(Explorer):
             dots.marker.update(size=5, opacity=0.6)
         marker = {"size": 19, "line": {"width": 3, "color": classes[0].marker.line.color}}
         figure.add_scatter(
-            mode="markers+text", name=SUPPORT, marker=marker, texttemplate="%{customdata}", textfont={"size": 11},
+            mode="markers+text",
+            name=SUPPORT,
+            marker=marker,
+            texttemplate="%{customdata}",
+            textfont={"size": 11},
             hovertemplate="point %{customdata}: %{x:.2f}, %{y:.2f}<extra></extra>",
-        )  # fmt: skip
+        )
         return self._with_support(figure)
 
     def _with_support(self, figure: go.Figure) -> go.Figure:

@@ -33,13 +33,23 @@ class Settings(kip.Config):
         explorable=True,
     )
     ridge: float = parameter(
-        1e-6, symbol=r"\lambda", range=(0, 1e6), scale="log", explorable=(1e-8, 1.0), source="eq 7",
+        1e-6,
+        symbol=r"\lambda",
+        range=(0, 1e6),
+        scale="log",
+        explorable=(1e-8, 1.0),
+        source="eq 7",
         help="As a part of the mean of the kernel's diagonal.",
-    )  # fmt: skip
+    )
     corruption: float = parameter(
-        0.0, symbol="p", range=(0, 0.99), step=0.05, explorable=(0.0, 0.95), source="section 2.2",
+        0.0,
+        symbol="p",
+        range=(0, 0.99),
+        step=0.05,
+        explorable=(0.0, 0.95),
+        source="section 2.2",
         help="Share of the numbers of each image that is never updated.",
-    )  # fmt: skip
+    )
     step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
 
     @property

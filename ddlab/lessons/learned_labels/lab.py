@@ -187,8 +187,13 @@ def curve(source: str, found: tuple, now: tuple[int, float], rival: float | None
     for index, (name, points) in enumerate(zip(WHO, found, strict=True)):
         x, y = [number for number, _ in points], [score for _, score in points]
         figure.add_scatter(x=x, y=y, name=name, **line_style(series_style(index), markers=True))
-    figure.add_scatter(x=now[:1], y=now[1:], name="while learning", mode="markers",
-                       marker={"symbol": "circle-open", "size": 12, "color": series_style(0).colour})  # fmt: skip
+    figure.add_scatter(
+        x=now[:1],
+        y=now[1:],
+        name="while learning",
+        mode="markers",
+        marker={"symbol": "circle-open", "size": 12, "color": series_style(0).colour},
+    )
     if rival is not None:
         quiet = {"color": neutral("quiet"), "dash": "dash", "width": 1.5}
         figure.add_scatter(x=[0, MOST + 10], y=[rival] * 2, name="one real image a class", mode="lines", line=quiet)

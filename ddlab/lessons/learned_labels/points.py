@@ -55,8 +55,14 @@ def lines(settings: Settings) -> go.Figure:
     for index, name in enumerate(CLASSES):
         style, won = series_style(index), found.argmax(1) == index
         figure.add_scatter(x=PLACES, y=found[:, index], name=f"class {name}", **line_style(style))
-        figure.add_scatter(x=PLACES[won], y=np.full(won.sum(), -0.08), mode="markers", showlegend=False, hoverinfo="skip",
-                           marker={"color": style.colour, "symbol": "square", "size": 9})  # fmt: skip
+        figure.add_scatter(
+            x=PLACES[won],
+            y=np.full(won.sum(), -0.08),
+            mode="markers",
+            showlegend=False,
+            hoverinfo="skip",
+            marker={"color": style.colour, "symbol": "square", "size": 9},
+        )
     said = ", ".join(classes(settings))
     figure.update_layout(title={"text": f"Two points, classes won: {said}"}).update_yaxes(range=[-0.15, 1.05])
     return finish_figure(legend_below(figure), alt=f"From left to right the classes {said} win.")

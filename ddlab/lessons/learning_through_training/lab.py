@@ -146,8 +146,14 @@ def curve(learner: str, starts: str, found: tuple, rivals: tuple) -> go.Figure:
         figure.add_scatter(x=steps, y=values, name=name, **line_style(series_style(index), markers=True))
     each = [(number, value) for number, scores in found for value in scores[1:]]
     colour = series_style(1).colour
-    figure.add_scatter(x=[x for x, _ in each], y=[y for _, y in each], mode="markers", showlegend=False, hoverinfo="skip",
-                       marker={"color": colour, "size": 5, "opacity": 0.45})  # fmt: skip
+    figure.add_scatter(
+        x=[x for x, _ in each],
+        y=[y for _, y in each],
+        mode="markers",
+        showlegend=False,
+        hoverinfo="skip",
+        marker={"color": colour, "size": 5, "opacity": 0.45},
+    )
     if rivals:
         style = {"color": neutral("quiet"), "dash": "dash", "width": 1.5}
         x, y = zip(*rivals, strict=True)

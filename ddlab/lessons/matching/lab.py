@@ -46,9 +46,13 @@ def distance_data(world: World, settings: Settings, known: Known) -> tuple | Non
 def distance_curve(iterations: int, points: tuple[tuple[int, float], ...]) -> go.Figure:
     """What the images descend, each time in another network."""
     figure = run_curve(
-        "distance of the mean features", points, total=iterations, log_y=True,
-        title="Distance, each time in a fresh network", y_label="squared distance, sum over classes",
-    )  # fmt: skip
+        "distance of the mean features",
+        points,
+        total=iterations,
+        log_y=True,
+        title="Distance, each time in a fresh network",
+        y_label="squared distance, sum over classes",
+    )
     values = [value for _, value in points]
     ends = math.log10(min(values) / 2), math.log10(2 * max(values))  # of one point plotly would write too many numbers
     return figure.update_yaxes(dtick="D2", range=ends)
@@ -148,12 +152,7 @@ MatchingLab = Lab(
     job_words=lambda world, run: f"learning {run.config.images_per_class} per class",
     buttons=[
         Compute("Learn", lambda world, settings, known: [known.run], hint="Let the images descend", stays=True),
-        Compute(
-            "Train students",
-            students,
-            "graduation-cap",
-            "On the images on show, and on three kinds of real ones",
-        ),
+        Compute("Train students", students, "graduation-cap", "On the images on show, and on three kinds of real ones"),
     ],
     views=[
         Strip(strip_data, learned_images),

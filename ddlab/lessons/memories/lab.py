@@ -94,11 +94,22 @@ def bars(tasks: tuple[tuple[str, ...], ...], now: Moment, before: Matrix) -> go.
     title, style = f"Task {now.phase + 1} of {len(tasks)}: {PARTS[now.part]}", series_style(0)
     figure = start_figure(title=title, x_label="classes of a task", y_label="test accuracy (fraction)", height=HEIGHT)
     names = [literal(", ".join(each)) for each in tasks]
-    figure.add_bar(x=names[: len(heights)], y=heights, name="now", text=[f"{each:.0%}" for each in heights],
-                   textposition="outside", cliponaxis=False,
-                   marker={"color": faint(style.colour, 0.6), "line": {"color": style.colour, "width": 1.5}})  # fmt: skip
-    figure.add_scatter(x=names[: len(most)], y=most, mode="markers", name="at its best",
-                       marker={"symbol": "line-ew-open", "size": 26, "line": {"width": 2.5}, "color": neutral("text")})  # fmt: skip
+    figure.add_bar(
+        x=names[: len(heights)],
+        y=heights,
+        name="now",
+        text=[f"{each:.0%}" for each in heights],
+        textposition="outside",
+        cliponaxis=False,
+        marker={"color": faint(style.colour, 0.6), "line": {"color": style.colour, "width": 1.5}},
+    )
+    figure.add_scatter(
+        x=names[: len(most)],
+        y=most,
+        mode="markers",
+        name="at its best",
+        marker={"symbol": "line-ew-open", "size": 26, "line": {"width": 2.5}, "color": neutral("text")},
+    )
     figure.update_xaxes(type="category", range=[-0.5, len(tasks) - 0.5], categoryorder="array", categoryarray=names)
     figure.update_yaxes(range=[0, 1.12], tickvals=[0, 0.25, 0.5, 0.75, 1])
     said = ", ".join(f"{name} {height:.0%}" for name, height in zip(names, heights, strict=False))
@@ -145,8 +156,13 @@ def ends(found: tuple, count: int, now: float) -> go.Figure:
             figure.add_scatter(
                 x=x, y=y, name=memory, **line_style(series_style(MEMORIES.index(memory) - 1), markers=True)
             )
-    figure.add_scatter(x=[count], y=[now], name="on show, classes so far", mode="markers",
-                       marker={"symbol": "circle-open", "size": 12, "color": neutral("text")})  # fmt: skip
+    figure.add_scatter(
+        x=[count],
+        y=[now],
+        name="on show, classes so far",
+        mode="markers",
+        marker={"symbol": "circle-open", "size": 12, "color": neutral("text")},
+    )
     figure.update_xaxes(range=[0.5, 5.5], dtick=1).update_yaxes(range=[0, 1])
     return finish_figure(legend_below(figure), alt=f"Accuracy at the end: {'; '.join(said) or 'not there yet'}.")
 

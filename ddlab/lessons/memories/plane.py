@@ -92,8 +92,14 @@ def plane(world: World, config: mnemonics.Config, now: Moment) -> go.Figure:
                            opacity=0.25 if k < start else 1, marker={**look, "size": 5})  # fmt: skip
         mine = kept[(owners == k) & there]
         line = {"color": neutral("text"), "width": 2}
-        figure.add_scatter(x=mine[:, 0], y=mine[:, 1], mode="markers", name=f"kept of {name}", hoverinfo="name",
-                           marker={**look, "size": 12, "line": line})  # fmt: skip
+        figure.add_scatter(
+            x=mine[:, 0],
+            y=mine[:, 1],
+            mode="markers",
+            name=f"kept of {name}",
+            hoverinfo="name",
+            marker={**look, "size": 12, "line": line},
+        )
         x0, y0 = own.mean(0).tolist()
         figure.add_annotation(x=x0, y=y0, text=f"<b>{name}</b>", showarrow=False, yshift=14)
     figure.update_layout(showlegend=False).update_xaxes(range=[0, 1], showgrid=False, constrain="domain")

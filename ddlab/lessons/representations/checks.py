@@ -12,11 +12,7 @@ from ...training.self_supervised.barlow_twins import barlow_twins_loss
 from ..answers import called
 from .setting import UNTRAINED, make_prior, make_set
 
-_WEIGHTS = {
-    "": 0.005,
-    "Off the diagonal the weight is missing.": 1.0,
-    "What is off the diagonal is missing.": 0.0,
-}
+_WEIGHTS = {"": 0.005, "Off the diagonal the weight is missing.": 1.0, "What is off the diagonal is missing.": 0.0}
 _READ, _LEFT = 0.05, 0.05  # most of a target that pixels may predict; most that moments may differ
 
 

@@ -17,9 +17,15 @@ from .world import COLUMNS, COMPONENTS, Settings, World
 _HEIGHT = 330
 _AHEAD = 0.1  # what the quest asks for, of the test images
 _NAMES = {
-    "byol": "BYOL", "barlow_twins": "Barlow Twins", "simclr": "SimCLR", "moco": "MoCo", "simsiam": "SimSiam", "swav": "SwAV",
-    "dino": "DINO", "vicreg": "VICReg",
-}  # fmt: skip
+    "byol": "BYOL",
+    "barlow_twins": "Barlow Twins",
+    "simclr": "SimCLR",
+    "moco": "MoCo",
+    "simsiam": "SimSiam",
+    "swav": "SwAV",
+    "dino": "DINO",
+    "vicreg": "VICReg",
+}
 Curve = tuple[tuple[int, float], ...]
 
 
@@ -141,7 +147,6 @@ TargetLab = Lab(
     ],
     sentence=sentence,
     quest=Quest(
-        f"Let a network end {_AHEAD:.0%} of the test images ahead of the prior whose answers it has learned.",
-        quest_met,
+        f"Let a network end {_AHEAD:.0%} of the test images ahead of the prior whose answers it has learned.", quest_met
     ),
 )

@@ -32,13 +32,18 @@ class Settings(Parameters):
 
     prior: str = parameter(UNTRAINED, choices=PRIORS, help="Whose answers the targets are.")
     ratio: float = parameter(
-        0.25, range=(0, 1), open_low=True, step=0.05, explorable=(0.05, 0.5),
+        0.25,
+        range=(0, 1),
+        open_low=True,
+        step=0.05,
+        explorable=(0.05, 0.5),
         help="Share of the images that an epoch sees.",
-    )  # fmt: skip
+    )
     schedule: str = parameter(
-        "switch", choices=("switch", "adaptive", "constant"),
+        "switch",
+        choices=("switch", "adaptive", "constant"),
         help="How lambda falls: from 1 to 0 once, by Algorithm 1, or not at all.",
-    )  # fmt: skip
+    )
     objective: str = parameter(
         "simclr", choices=tuple(self_supervised.OBJECTIVES), help="What is asked of two views, beside the targets."
     )

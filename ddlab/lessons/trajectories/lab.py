@@ -190,8 +190,14 @@ def plane(expert: Points, first: Points, now: Points) -> go.Figure:
         x, y = zip(*points, strict=True)
         style = line_style(series_style(index), markers=True)
         figure.add_scatter(x=x, y=y, name=name, **style)
-    figure.add_scatter(x=[1], y=[0], mode="markers", showlegend=False, hoverinfo="skip",
-                       marker={"symbol": "star", "size": 15, "color": series_style(0).colour})  # fmt: skip
+    figure.add_scatter(
+        x=[1],
+        y=[0],
+        mode="markers",
+        showlegend=False,
+        hoverinfo="skip",
+        marker={"symbol": "star", "size": 15, "color": series_style(0).colour},
+    )
     widest = max(1.1, *(x for x, _ in now), *(y for _, y in now))
     figure.update_xaxes(range=[-0.1, widest]).update_yaxes(range=[-0.05, widest])
     return finish_figure(
@@ -225,8 +231,13 @@ def curve(found: tuple, rivals: tuple, now: tuple[int, float]) -> go.Figure:
                 style["marker"] |= quiet | {"symbol": ("circle-x-open", "square-x-open")[index]}
             x, y = [number for number, _ in points], [values[place] for _, values in points]
             figure.add_scatter(x=x, y=y, name=f"{what}{beside}", **style)
-    figure.add_scatter(x=now[:1], y=now[1:], name="left, on show", mode="markers",
-                       marker={"symbol": "circle-open", "size": 12, "color": series_style(0).colour})  # fmt: skip
+    figure.add_scatter(
+        x=now[:1],
+        y=now[1:],
+        name="left, on show",
+        mode="markers",
+        marker={"symbol": "circle-open", "size": 12, "color": series_style(0).colour},
+    )
     figure.update_xaxes(range=[0.5, MOST_STEPS + 0.5]).update_yaxes(range=[0, 1])
     said = "; ".join(f"N = {n}: {left:.2f} left, accuracy {right:.2f}" for n, (left, _, right) in found)
     return finish_figure(legend_below(figure), alt=f"What is left of the way, and what students learn. {said}.")

@@ -42,9 +42,14 @@ class Config(Training):
 
     loss: str = parameter(NAME, choices=(NAME,), help="What is asked of the projections of two views.")
     off_diagonal_weight: float = parameter(
-        5e-3, symbol=r"\lambda", range=(0, 1e3), scale="log", explorable=(1e-4, 1),
-        help="Weight of coordinates that repeat each other, beside views that disagree.", source="Zbontar et al. 2021, section 2.2",
-    )  # fmt: skip
+        5e-3,
+        symbol=r"\lambda",
+        range=(0, 1e3),
+        scale="log",
+        explorable=(1e-4, 1),
+        help="Weight of coordinates that repeat each other, beside views that disagree.",
+        source="Zbontar et al. 2021, section 2.2",
+    )
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
@@ -71,13 +76,7 @@ def cross_correlation(first: Tensor, second: Tensor, *, epsilon: float = EPSILON
     return standardised(first, epsilon=epsilon).T @ standardised(second, epsilon=epsilon) / len(first)
 
 
-def barlow_twins_loss(
-    first: Tensor,
-    second: Tensor,
-    *,
-    off_diagonal_weight: float,
-    epsilon: float = EPSILON,
-) -> Tensor:
+def barlow_twins_loss(first: Tensor, second: Tensor, *, off_diagonal_weight: float, epsilon: float = EPSILON) -> Tensor:
     """The squared distance of the cross-correlation from the identity, off the diagonal times a weight: []. Equation 1.
 
     Args:

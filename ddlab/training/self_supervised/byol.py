@@ -44,8 +44,12 @@ class Config(MomentumTraining):
 
     loss: str = parameter(NAME, choices=(NAME,), help="What is asked of the projections of two views.")
     projector_width: int = parameter(
-        1024, range=(1, 10**5), help="Outputs of the inner layers of projector and predictor.", source=_RELA, explorable=(16, 512)
-    )  # fmt: skip
+        1024,
+        range=(1, 10**5),
+        help="Outputs of the inner layers of projector and predictor.",
+        source=_RELA,
+        explorable=(16, 512),
+    )
     output_width: int = parameter(
         256, range=(1, 10**5), help="Length of a projection and of a prediction.", source=_RELA
     )

@@ -53,17 +53,31 @@ class Config(MomentumTraining):
     output_width: int = parameter(256, range=(1, 10**5), help="Length of a projection and of a prototype.")
     prototypes: int = parameter(2048, range=(2, 10**6), explorable=(8, 512), help="Into which images are sorted.")
     student_temperature: float = parameter(
-        0.1, symbol=r"\tau_s", range=(1e-3, 1e3), scale="log", explorable=(0.02, 1), help="Of what learns.",
+        0.1,
+        symbol=r"\tau_s",
+        range=(1e-3, 1e3),
+        scale="log",
+        explorable=(0.02, 1),
+        help="Of what learns.",
         source="Caron et al. 2021, section 3.2",
-    )  # fmt: skip
+    )
     teacher_temperature: float = parameter(
-        0.04, symbol=r"\tau_t", range=(1e-3, 1e3), scale="log", explorable=(0.01, 1), help="Of the target: small sharpens.",
+        0.04,
+        symbol=r"\tau_t",
+        range=(1e-3, 1e3),
+        scale="log",
+        explorable=(0.01, 1),
+        help="Of the target: small sharpens.",
         source="Caron et al. 2021, section 3.2",
-    )  # fmt: skip
+    )
     centre_momentum: float = parameter(
-        0.9, symbol="m", range=(0, 1), explorable=(0, 1), help="Part of itself that the centre keeps in a step.",
+        0.9,
+        symbol="m",
+        range=(0, 1),
+        explorable=(0, 1),
+        help="Part of itself that the centre keeps in a step.",
         source="Caron et al. 2021, appendix D",
-    )  # fmt: skip
+    )
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:

@@ -16,12 +16,7 @@ _AT_ONCE = 512  # images
 
 
 def representations(
-    network: Network,
-    data: ImageData,
-    split: Split = "train",
-    *,
-    device: torch.device | str = "auto",
-    keep: bool = True,
+    network: Network, data: ImageData, split: Split = "train", *, device: torch.device | str = "auto", keep: bool = True
 ) -> Tensor:
     """The input of the network's last linear layer for each image of a split, in evaluation mode: float32 [n, d] on the CPU.
 

@@ -51,9 +51,13 @@ class Config(MomentumTraining):
         512, range=(1, 10**5), help="Outputs of the projector's inner layers.", explorable=(16, 512)
     )
     temperature: float = parameter(
-        0.1, symbol=r"\tau", range=(1e-3, 1e3), scale="log", explorable=(0.05, 2),
+        0.1,
+        symbol=r"\tau",
+        range=(1e-3, 1e3),
+        scale="log",
+        explorable=(0.05, 2),
         help="Small ones ask for the most similar negatives to be pushed away.",
-    )  # fmt: skip
+    )
     queue_length: int = parameter(4096, range=(1, 10**7), unit="keys", help="Of earlier batches that are negatives.")
 
     @classmethod

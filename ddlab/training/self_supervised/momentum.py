@@ -24,9 +24,13 @@ class MomentumTraining(NarrowTraining):
     """A `NarrowTraining` with a momentum encoder; the defaults are ReLA's, a momentum that stays as it is."""
 
     target_momentum: float = parameter(
-        0.99, symbol="m_0", range=(0, 1), explorable=(0.9, 1),
-        help="Part of itself that the target keeps in the first step.", source="the code of ReLA",
-    )  # fmt: skip
+        0.99,
+        symbol="m_0",
+        range=(0, 1),
+        explorable=(0.9, 1),
+        help="Part of itself that the target keeps in the first step.",
+        source="the code of ReLA",
+    )
     final_target_momentum: float = parameter(
         0.99,
         symbol="m_1",

@@ -49,17 +49,22 @@ class Training(TwoViews):
         help=f"After the warm-up, for {RATE_BATCH} images in a batch; grows in proportion.", source=_PAPER,
     )  # fmt: skip
     bias_learning_rate: float = parameter(
-        0.0048, range=(0, 1e3), source=_PAPER,
+        0.0048,
+        range=(0, 1e3),
+        source=_PAPER,
         help="LARS only: the same for biases and for batch norm's scales and shifts.",
-    )  # fmt: skip
+    )
     final_fraction: float = parameter(
         1e-3, range=(0, 1), help="Where the cosine ends, as a fraction of its start.", source=_PAPER
     )
     momentum: float = parameter(0.9, range=(0, 0.9999), help="LARS only.")
     trust: float = parameter(
-        1e-3, symbol=r"\eta", range=(0, 1e3), source="the authors' code",
+        1e-3,
+        symbol=r"\eta",
+        range=(0, 1e3),
+        source="the authors' code",
         help="LARS only: the length of a layer's step, as a part of the length of its weights.",
-    )  # fmt: skip
+    )
     weight_decay: float = parameter(
         1.5e-6, range=(0, 1e3), help="Decoupled for AdamW, in the gradient of weights for LARS.", source=_PAPER
     )
@@ -119,9 +124,14 @@ class Training(TwoViews):
         errors.check_choice("dataset", dataset, ("cifar10", "cifar100", "tiny-imagenet"))
         batch_size = 128
         common: dict[str, Any] = {
-            "batch_size": batch_size, "epochs": 100, "warmup_epochs": 0, "optimiser": "adamw", "weight_decay": 0.01,
-            "learning_rate": 1e-3 * RATE_BATCH / batch_size, "final_fraction": 1.0,
-        }  # fmt: skip
+            "batch_size": batch_size,
+            "epochs": 100,
+            "warmup_epochs": 0,
+            "optimiser": "adamw",
+            "weight_decay": 0.01,
+            "learning_rate": 1e-3 * RATE_BATCH / batch_size,
+            "final_fraction": 1.0,
+        }
         return cls(**common | changes)
 
 
@@ -183,6 +193,11 @@ def followed(target: Mapping[str, Tensor], learnt: Mapping[str, Tensor], *, mome
 
 
 SMALL_RUN: dict[str, Any] = {  # for the contract tests; each objective adds its own sizes
-    "network": networks.spec("convnet", width=4), "projector_width": 6, "projector_depth": 2,
-    "epochs": 2, "warmup_epochs": 1, "batch_size": 16, "crop_area": 0.5,
-}  # fmt: skip
+    "network": networks.spec("convnet", width=4),
+    "projector_width": 6,
+    "projector_depth": 2,
+    "epochs": 2,
+    "warmup_epochs": 1,
+    "batch_size": 16,
+    "crop_area": 0.5,
+}

@@ -39,9 +39,14 @@ class Config(NarrowTraining):
         512, range=(1, 10**5), help="Outputs of the projector's inner layers.", explorable=(16, 512)
     )
     temperature: float = parameter(
-        0.5, symbol=r"\tau", range=(1e-3, 1e3), scale="log", explorable=(0.05, 2),
-        help="Small ones ask for the most similar negatives to be pushed away.", source="Chen et al. 2020, section B.9 (CIFAR-10)",
-    )  # fmt: skip
+        0.5,
+        symbol=r"\tau",
+        range=(1e-3, 1e3),
+        scale="log",
+        explorable=(0.05, 2),
+        help="Small ones ask for the most similar negatives to be pushed away.",
+        source="Chen et al. 2020, section B.9 (CIFAR-10)",
+    )
 
 
 def similarities(rows: Tensor, columns: Tensor) -> Tensor:

@@ -40,15 +40,21 @@ class Config(Training):
 
     loss: str = parameter(NAME, choices=(NAME,), help="What is asked of the projections of two views.")
     projector_width: int = parameter(
-        2048, range=(1, 10**5), help="Outputs of each layer of the projector.", source="Chen & He 2021, section 3", explorable=(16, 512)
-    )  # fmt: skip
+        2048,
+        range=(1, 10**5),
+        help="Outputs of each layer of the projector.",
+        source="Chen & He 2021, section 3",
+        explorable=(16, 512),
+    )
     projector_depth: int = parameter(
         2, range=(1, 10), help="Linear layers of the projector.", source="Chen & He 2021, appendix D (CIFAR-10)"
     )
     predictor_width: int = parameter(
-        512, range=(1, 10**5), help="Outputs of the predictor's inner layer, less than the projector's.",
+        512,
+        range=(1, 10**5),
+        help="Outputs of the predictor's inner layer, less than the projector's.",
         source="Chen & He 2021, section 3",
-    )  # fmt: skip
+    )
 
     @classmethod
     def teaching(cls, **changes: Any) -> Self:

@@ -46,13 +46,23 @@ class Config(NarrowTraining):
     )
     prototypes: int = parameter(512, range=(2, 10**6), explorable=(8, 512), help="To which images are assigned.")
     temperature: float = parameter(
-        0.1, symbol=r"\tau", range=(1e-3, 1e3), scale="log", explorable=(0.02, 1), help="Of what is foretold.",
+        0.1,
+        symbol=r"\tau",
+        range=(1e-3, 1e3),
+        scale="log",
+        explorable=(0.02, 1),
+        help="Of what is foretold.",
         source="Caron et al. 2020, appendix A",
-    )  # fmt: skip
+    )
     smoothness: float = parameter(
-        0.05, symbol=r"\epsilon", range=(1e-3, 1e3), scale="log", explorable=(0.01, 1),
-        help="Of the assignments; large ones are nearly equal parts of each image.", source="Caron et al. 2020, appendix A",
-    )  # fmt: skip
+        0.05,
+        symbol=r"\epsilon",
+        range=(1e-3, 1e3),
+        scale="log",
+        explorable=(0.01, 1),
+        help="Of the assignments; large ones are nearly equal parts of each image.",
+        source="Caron et al. 2020, appendix A",
+    )
     sinkhorn_iterations: int = parameter(
         3, range=(1, 1000), explorable=(1, 10), help="Of Sinkhorn's algorithm.", source="Caron et al. 2020, section 3.1"
     )

@@ -41,9 +41,13 @@ class TwoViews(Parameters):
 
     batch_size: int = parameter(2048, range=(2, None), unit="images", help="Images per step.")
     crop_area: float = parameter(
-        0.08, range=(0, 1), open_low=True, explorable=(0.05, 1),
-        help="Least share of an image that a view keeps, scaled back to the whole size; 1 keeps all of it.", source=_BYOL,
-    )  # fmt: skip
+        0.08,
+        range=(0, 1),
+        open_low=True,
+        explorable=(0.05, 1),
+        help="Least share of an image that a view keeps, scaled back to the whole size; 1 keeps all of it.",
+        source=_BYOL,
+    )
     flip: bool = parameter(True, help="Random horizontal flip (not for digits).")
     jitter_probability: float = parameter(0.8, range=(0, 1), help="How often colours are changed.", source=_BYOL)
     brightness: float = parameter(
@@ -83,10 +87,15 @@ class TwoViews(Parameters):
             # The two views of a step draw at two positions of their own.
             position = 2 * step + which
             part = augment(
-                images, crop_pixels=0, flip=self.flip, mixup_alpha=0.0, crop_area=self.crop_area,
+                images,
+                crop_pixels=0,
+                flip=self.flip,
+                mixup_alpha=0.0,
+                crop_area=self.crop_area,
                 black=images.new_zeros(1, images.shape[1], 1, 1),
-                seed=self.seed, step=position,
-            ).images  # fmt: skip
+                seed=self.seed,
+                step=position,
+            ).images
             pixels = self._coloured((part * scale + shift).clamp(0, 1), chance, position)
             views.append((pixels - shift) / scale)
         return views[0], views[1]

@@ -19,11 +19,7 @@ from ddlab.distilled import bases, factorisation
 from ddlab.explorers import Laboratory, Value
 from ddlab.explorers.stops import round_numbers
 from ddlab.figures import alt_text
-from ddlab.lessons.bases.lab import (
-    BasesLab,
-    picture,
-    representation_spectrum,
-)
+from ddlab.lessons.bases.lab import BasesLab, picture, representation_spectrum
 from ddlab.lessons.bases.world import (
     HELD_OUT,
     LOST,
