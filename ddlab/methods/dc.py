@@ -48,7 +48,7 @@ from ..distilled import DistilledSet
 from ..networks import NetworkSpec
 from ..runs.look import Look, Number
 from ..runs.process import Inputs, require_data
-from . import matching
+from . import descent, matching
 
 NAME = "gradient_matching"
 ALIASES = ("dc",)
@@ -209,7 +209,10 @@ def matched_step(
 def trained_between(config: Config, inputs: Inputs, state: State, weights: dict[str, Tensor]) -> dict[str, Tensor]:
     """Eq 8: the network after the epochs on the learned images that lie between two matchings, by SGD on class numbers."""
     data, spec = require_data(NAME, inputs), network_spec(config, inputs)
-    names, labels = networks.parameter_names(spec), matching.labels_of(config, data).to(state.images.device)
+    names, labels = (
+        networks.parameter_names(spec),
+        descent.classes_in_turn(len(state.images), data).to(state.images.device),
+    )
     optimiser = optimisers.sgd_init({name: weights[name] for name in names})
     strategy = getattr(config, "strategy", "")
     for epoch in range(config.loops[1]):
@@ -245,7 +248,7 @@ def init(config: Config, inputs: Inputs) -> State:
     Raises:
         DDLabError: no data, or more images per class than a class has.
     """
-    images = matching.first_images(NAME, config, inputs)
+    images = descent.first_images(NAME, config, inputs)
     return State(0, images, optimisers.sgd_init({"images": images}), fresh_network(config, inputs, 0))
 
 
@@ -254,14 +257,11 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     number, matched = divmod(state.step, config.loops[0])
     weights = warmed_up(config, inputs, state)
     gradient, distances = matched_step(config, inputs, state, weights)
-    moved, optimiser = optimisers.sgd_update(
-        {"images": state.images},
-        {"images": gradient},
-        state.optimiser,
-        learning_rate=config.learning_rate,
-        momentum=config.momentum,
+    after = State(
+        state.step + 1,
+        *descent.sgd_step(state.images, gradient, state.optimiser, config.learning_rate, config.momentum),
+        weights,
     )
-    after = State(state.step + 1, moved["images"], optimiser, weights)
     last = matched == config.loops[0] - 1
     if not last:
         after = State(after.step, after.images, after.optimiser, trained_between(config, inputs, after, weights))
@@ -274,19 +274,18 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     """The images with hard labels, and with a teacher's where there is one."""
     told = {"loops": list(config.loops), "loops_interpolated": config.images_per_class not in SCHEDULE}
-    return matching.matched_set(NAME, config, inputs, state, total_steps(config, inputs), **told)
+    return descent.images_in_turn(NAME, config, inputs, state, total_steps(config, inputs), **told)
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
     """The images, and the distance by layer, summed over the classes."""
-    labels = matching.labels_of(config, require_data(NAME, inputs)).to(state.images.device)
     numbers = {}
     if trace is not None:
         numbers = {"distance": Number(trace.loss, curve="distance", scale="log")}
         if len(trace.distances) > 1:
             parts = trace.distances.items()
             numbers |= {name: Number(value.sum(), curve="distance by layer", scale="log") for name, value in parts}
-    return Look(state.images, labels, numbers)
+    return descent.look_at(inputs, state, numbers)
 
 
 SMALL = Config(  # for the contract tests

@@ -43,8 +43,7 @@ from ..runs.look import Look, Number
 from ..runs.process import Inputs, require_data, require_teacher
 from ..training import ordered
 from ..training.unrolled import Inner, Tensors, diverging, outer_gradient
-from . import recovery
-from ._labelling import labelled_set
+from . import descent, recovery
 from ._ordered_set import OrderedSet, answers, class_numbers, first_labels, learned_rates, raw_rates
 
 NAME = "dataset_distillation"
@@ -208,9 +207,7 @@ def gradients(config: Config, inputs: Inputs, step: int, learned: Tensors) -> tu
     return torch.stack([each[0] for each in found]).mean(), slopes
 
 
-def total_steps(config: Config, inputs: Inputs) -> int:
-    """Updates of a whole run."""
-    return config.iterations
+total_steps = descent.total_steps
 
 
 def init(config: Config, inputs: Inputs) -> State:
@@ -247,11 +244,10 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     rates = learned_rates(state.learned["raw_rates"]).detach().cpu()
     learned = answers(config, state.learned, classes).detach().cpu() if config.learn_labels else None
     labels = class_numbers(config, classes) if learned is None else learned.argmax(1)
-    told = {"method": config.process, "config": config.to_dict(), "step": state.step}
-    told |= {"network": network_of(config, inputs).to_dict(), "initial_weights": config.initial_weights}
+    told = {"network": network_of(config, inputs).to_dict(), "initial_weights": config.initial_weights}
     plain = replace(inputs, teachers=())  # networks that training starts from say nothing of the images
-    images, whole = state.learned["images"], state.step >= config.iterations
-    made = labelled_set(images, labels, plain, complete=whole, provenance=told)
+    images = state.learned["images"]
+    made = descent.distilled(config.process, config, plain, state, images, labels, config.iterations, **told)
     return made.with_targets(OrderedSteps(rates, learned))
 
 

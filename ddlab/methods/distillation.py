@@ -52,7 +52,7 @@ def train_teacher(
 
 
 def _trained(data: ImageData, config: Any, device: torch.device | str, progress: bool, **files: Any) -> Network:
-    process = self_supervised.teacher_of(config) if isinstance(config, self_supervised.Training) else supervised
+    process: Any = self_supervised.teacher_of(config) if isinstance(config, self_supervised.Training) else supervised
     network = driver.run(process, config, Inputs(data=data, device=device), progress=progress, **files)
     if progress and process is supervised:
         print(f"The network is right on {accuracy(network, data):.1%} of the test images.")
@@ -82,7 +82,7 @@ def from_images(
 
 @checked
 def distill(
-    method: Any,
+    method: str | driver.Process,
     data: ImageData,
     teacher: Network | None = None,
     config: Any = None,

@@ -34,7 +34,7 @@ from ..distilled import DistilledSet
 from ..networks import NetworkSpec
 from ..runs.look import Look, Number
 from ..runs.process import Inputs, require_data
-from . import dc, dsa, matching
+from . import dc, descent, dsa, matching
 
 NAME = "distribution_matching"
 ALIASES = ("dm",)
@@ -159,9 +159,7 @@ def matched_step(config: Config, inputs: Inputs, state: State) -> tuple[Tensor, 
     return gradient, torch.cat(found)
 
 
-def total_steps(config: Config, inputs: Inputs) -> int:
-    """Updates of a whole run."""
-    return config.iterations
+total_steps = descent.total_steps
 
 
 def init(config: Config, inputs: Inputs) -> State:
@@ -170,33 +168,25 @@ def init(config: Config, inputs: Inputs) -> State:
     Raises:
         DDLabError: no data, or more images per class than a class has.
     """
-    images = matching.first_images(NAME, config, inputs)
+    images = descent.first_images(NAME, config, inputs)
     return State(0, images, optimisers.sgd_init({"images": images}))
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     """One update of all images in a network of its own."""
     gradient, distances = matched_step(config, inputs, state)
-    moved, optimiser = optimisers.sgd_update(
-        {"images": state.images},
-        {"images": gradient},
-        state.optimiser,
-        learning_rate=config.learning_rate,
-        momentum=config.momentum,
-    )
-    return State(state.step + 1, moved["images"], optimiser), Trace(distances, distances.sum())
+    images, optimiser = descent.sgd_step(state.images, gradient, state.optimiser, config.learning_rate, config.momentum)
+    return State(state.step + 1, images, optimiser), Trace(distances, distances.sum())
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     """The images with hard labels, and with a teacher's where there is one."""
-    return matching.matched_set(NAME, config, inputs, state, total_steps(config, inputs))
+    return descent.images_in_turn(NAME, config, inputs, state, total_steps(config, inputs))
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
     """The images, and the distance, summed over the classes."""
-    labels = matching.labels_of(config, require_data(NAME, inputs)).to(state.images.device)
-    numbers = {} if trace is None else {"distance": Number(trace.loss, scale="log")}
-    return Look(state.images, labels, numbers)
+    return descent.look_at(inputs, state, {} if trace is None else {"distance": Number(trace.loss, scale="log")})
 
 
 SMALL = Config(  # for the contract tests

@@ -26,7 +26,7 @@ from ..core.parameters import with_default
 from ..data import siamese_views
 from ..distilled import DistilledSet
 from ..runs.process import Inputs, require_data
-from . import dc, matching
+from . import dc, descent, matching
 from .dc import State, Trace, look, total_steps, update
 
 NAME = "siamese_gradient_matching"
@@ -66,7 +66,7 @@ def init(config: Config, inputs: Inputs) -> State:
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     """The images with hard labels, and with a teacher's where there is one; students should see them through the strategy too."""
     told = {"loops": list(config.loops), "loops_interpolated": config.images_per_class not in dc.SCHEDULE}
-    return matching.matched_set(NAME, config, inputs, state, total_steps(config, inputs), **told)
+    return descent.images_in_turn(NAME, config, inputs, state, total_steps(config, inputs), **told)
 
 
 SMALL = Config(  # for the contract tests

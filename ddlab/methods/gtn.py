@@ -39,9 +39,8 @@ from ..runs.look import Look, Number
 from ..runs.process import Inputs, require_data
 from ..training import ordered
 from ..training.unrolled import Tensors, detached, diverging, gradients_along, leaves_of, outer_gradient
-from . import dc
+from . import dc, descent
 from ._curriculum import NAME, Curriculum, images_of, latents_of, learner, order_of, real_batches, shape_of
-from ._labelling import labelled_set
 from .dd import outer_loss
 
 ALIASES = ("gtn",)
@@ -143,9 +142,7 @@ def shortened(gradient: Tensors, longest: float) -> dict[str, Tensor]:
     return {name: value * (longest / (norm + 1e-6)).clamp(max=1) for name, value in gradient.items()}
 
 
-def total_steps(config: Config, inputs: Inputs) -> int:
-    """Updates of a whole run."""
-    return config.iterations
+total_steps = descent.total_steps
 
 
 def init(config: Config, inputs: Inputs) -> State:
@@ -197,9 +194,8 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     data, in_order = require_data(NAME, inputs), order_of(config.replace(curriculum="full"), 0)
     with torch.no_grad():
         images, labels = images_of(config, inputs, state.learned, config.iterations, in_order)
-    told = {"method": NAME, "config": config.to_dict(), "step": state.step, "initial_weights": "pytorch"}
-    told |= {"network": config.network.for_data(data).to_dict()}
-    made = labelled_set(images, labels, inputs, complete=state.step >= config.iterations, provenance=told)
+    told = {"initial_weights": "pytorch", "network": config.network.for_data(data).to_dict()}
+    made = descent.distilled(NAME, config, inputs, state, images, labels, config.iterations, **told)
     rates, momenta = (state.learned[name].exp()[None].cpu() for name in ("log_rates", "log_momenta"))
     if config.generator in generators.LAYOUTS:
         tensors = {name: value.cpu() for name, value in state.learned.items() if name[0].isdigit()}

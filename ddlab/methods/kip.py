@@ -34,13 +34,11 @@ from torch import Tensor
 from ..core import errors, optimisers, randomness
 from ..core.optimisers import AdamState
 from ..core.parameters import describe, parameter
-from ..data import ImageData
 from ..data.siamese_views import operations, siamese_view
 from ..distilled import DistilledSet, RegressionLabels
 from ..runs.look import Look, Number
 from ..runs.process import Inputs, require_data
-from . import dc, kernel_ridge, recovery
-from ._labelling import labelled_set
+from . import dc, descent, kernel_ridge
 from .kernels import KERNELS, SIX, KernelSpec, support_and_cross
 
 NAME = "kernel_inducing_points"
@@ -208,29 +206,13 @@ def corrupted(config: Config, images: Tensor) -> tuple[Tensor, Tensor]:
     return torch.where(chosen.to(images.device), filling.to(images), images), chosen.to(images.device)
 
 
-def first_images(name: str, config: Any, inputs: Inputs) -> Tensor:
-    """[n, c, h, w]: noise, of which there may be more than images in a class, or random real images; classes in turn.
-
-    Raises:
-        DDLabError: no data for the method `name`, or more real images per class than a class has.
-    """
-    data = require_data(name, inputs)
-    if config.initialisation == "real":
-        rows = recovery.real_image_indices(data, config.images_per_class, seed=config.seed).flatten()
-        return data.normalised(rows, device=inputs.device)
-    count = config.images_per_class * data.classes
-    return recovery.noise_images(data, count, seed=config.seed, batch=0, device=inputs.device)
-
-
 def first_labels(inputs: Inputs, count: int) -> Tensor:
     """y_s as it begins, float64 [count, classes], of images whose classes come in turn."""
     classes = require_data(NAME, inputs).classes
     return centred_labels(torch.arange(count) % classes, classes).to(inputs.device)
 
 
-def total_steps(config: Config, inputs: Inputs) -> int:
-    """Updates of a whole run."""
-    return config.iterations
+total_steps = descent.total_steps
 
 
 def init(config: Config, inputs: Inputs) -> State:
@@ -239,7 +221,7 @@ def init(config: Config, inputs: Inputs) -> State:
     Raises:
         DDLabError: no data, or more real images per class than a class has.
     """
-    images, fixed = corrupted(config, first_images(NAME, config, inputs))
+    images, fixed = corrupted(config, descent.first_images(NAME, config, inputs))
     labels = first_labels(inputs, len(images)).float()
     return State(0, images, labels, optimisers.adam_init(_learned(config, images, labels)), fixed)
 
@@ -270,20 +252,21 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
 
 def regression_set(name: str, config: Any, inputs: Inputs, state: Any, *, total: int) -> DistilledSet:
     """A set of `state.images` with `state.labels` for a regression; class numbers are those with which the images began."""
-    data: ImageData = require_data(name, inputs)
-    classes = torch.arange(len(state.images)) % data.classes
-    told = {"method": name, "config": config.to_dict(), "step": state.step}
-    made = labelled_set(state.images, classes, inputs, complete=state.step >= total, provenance=told)
+    made = descent.images_in_turn(name, config, inputs, state, total)
     return made.with_targets(RegressionLabels(state.labels.detach().float().cpu().contiguous()))
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
     """The images; the loss, and how many images of the batch the regression has right."""
-    classes = (torch.arange(len(state.images)) % require_data(NAME, inputs).classes).to(state.images.device)
-    numbers = {}
-    if trace is not None:
-        numbers = {"loss": Number(trace.loss, scale="log"), "accuracy on the batch": Number(trace.accuracy_fraction)}
-    return Look(state.images, classes, numbers)
+    return descent.look_at(inputs, state, regression_numbers(trace))
+
+
+def regression_numbers(trace: Any, **options: Any) -> dict[str, Number]:
+    """What is seen of a step; options: of `Number`."""
+    if trace is None:
+        return {}
+    accuracy = Number(trace.accuracy_fraction, **options)
+    return {"loss": Number(trace.loss, scale="log", **options), "accuracy on the batch": accuracy}
 
 
 def _learned(config: Config, images: Tensor, labels: Tensor) -> dict[str, Tensor]:

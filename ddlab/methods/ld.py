@@ -38,8 +38,7 @@ from ..runs.look import Look, Number
 from ..runs.process import Inputs, require_data
 from ..training import ordered, supervised
 from ..training.trajectories import buffers_of
-from . import dc, ls
-from ._labelling import labelled_set
+from . import dc, descent, ls
 from .label_steps import ridge_step, second_order_step, with_ones
 
 NAME = "label_distillation"
@@ -139,9 +138,7 @@ def watched(
     return (recent, total, 0, False) if bool(total < lowest) else (recent, lowest, waited + 1, waited == patience)
 
 
-def total_steps(config: Config, inputs: Inputs) -> int:
-    """One for each update of the labels."""
-    return config.iterations
+total_steps = descent.total_steps
 
 
 def init(config: Config, inputs: Inputs) -> State:
@@ -225,9 +222,10 @@ def student(made: DistilledSet, **changes: Any) -> supervised.Config:
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     """The images; their labels as logarithms (stored labels, of temperature 1) and as the likeliest classes."""
-    told = {"method": NAME, "config": config.to_dict(), "step": state.step, "training_steps": training_steps(state)}
-    complete = state.step >= total_steps(config, inputs)
-    made = labelled_set(state.images, state.labels.argmax(1), inputs, complete=complete, provenance=told)
+    likeliest, steps = state.labels.argmax(1), training_steps(state)
+    made = descent.distilled(
+        NAME, config, inputs, state, state.images, likeliest, config.iterations, training_steps=steps
+    )
     return made.with_targets(StoredLabels(state.labels.clamp_min(SMALLEST).log().float().cpu().contiguous()))
 
 

@@ -30,11 +30,11 @@ from torch import Tensor
 from ..core import errors
 from ..core.parameters import parameter
 from ..distilled import DistilledSet
-from ..runs.look import Look, Number
+from ..runs.look import Look
 from ..runs.process import Inputs, require_data
-from . import dc, kernel_ridge
+from . import dc, descent, kernel_ridge
 from .kernels import KernelSpec, kernel_matrix
-from .kip import centred_labels, first_images, first_labels, kernel_loss, mean_ridge, predictions, regression_set
+from .kip import centred_labels, first_labels, kernel_loss, mean_ridge, predictions, regression_numbers, regression_set
 
 NAME = "label_solve"
 ALIASES = ("ls",)
@@ -109,7 +109,7 @@ def total_steps(config: Config, inputs: Inputs) -> int:
 def fixed_images(name: str, config: Any, inputs: Inputs) -> Tensor:
     """[n, c, h, w]: those of a distilled set among the inputs, else noise or real ones; errors as `init`."""
     if inputs.distilled is None:
-        return first_images(name, config, inputs)
+        return descent.first_images(name, config, inputs)
     data, images = require_data(name, inputs), inputs.distilled.images.to(inputs.device)
     wanted = [data.channels, *data.image_size]
     if list(images.shape[1:]) != wanted or not len(images):
@@ -151,14 +151,7 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
     """The images, which stay; the loss, and how many images of the batch the regression has right."""
-    classes = (torch.arange(len(state.images)) % require_data(NAME, inputs).classes).to(state.images.device)
-    numbers = {}
-    if trace is not None:
-        numbers = {
-            "loss": Number(trace.loss, scale="log", x_label="batch"),
-            "accuracy on the batch": Number(trace.accuracy_fraction, x_label="batch"),
-        }
-    return Look(state.images, classes, numbers)
+    return descent.look_at(inputs, state, regression_numbers(trace, x_label="batch"))
 
 
 SMALL = Config(images_per_class=2, batch_size=12)  # for the contract tests

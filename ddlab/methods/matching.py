@@ -33,13 +33,9 @@ from torch import Tensor
 from .. import networks
 from ..core import errors, randomness
 from ..core.parameters import Parameters, parameter
-from ..data import ImageData
 from ..data.siamese_views import operations, siamese_view
-from ..distilled import DistilledSet
 from ..networks import NetworkSpec
 from ..runs.process import Inputs, require_data
-from . import recovery
-from ._labelling import labelled_set
 
 DISTANCES = ("channels", "squared", "vector")
 VIEWS = ("shared", "independent", "real", "learned", "none")
@@ -170,26 +166,6 @@ def class_gradient(
     return dict(zip(leaves, total, strict=True))
 
 
-def first_images(name: str, config: Config, inputs: Inputs) -> Tensor:
-    """[ipc * classes, c, h, w]: noise or random real images, classes in turn; `name` of the method that asks.
-
-    Raises:
-        DDLabError: no data, or more images per class than a class has.
-    """
-    data = require_data(name, inputs)
-    recovery.check_images_per_class(data, config.images_per_class)
-    if config.initialisation == "real":
-        rows = recovery.real_image_indices(data, config.images_per_class, seed=config.seed)
-        return data.normalised(rows.flatten(), device=inputs.device)
-    count = config.images_per_class * data.classes
-    return recovery.noise_images(data, count, seed=config.seed, batch=0, device=inputs.device)
-
-
-def labels_of(config: Config, data: ImageData) -> Tensor:
-    """int64 [ipc * classes]: the class of each learned image."""
-    return torch.arange(data.classes).repeat(config.images_per_class)
-
-
 def of_class(images: Tensor, label: int, classes: int) -> Tensor:
     """The learned images of one class, [ipc, c, h, w]."""
     return images[label::classes]
@@ -226,13 +202,6 @@ def passes(spec: NetworkSpec, device: torch.device | str) -> int | None:
         return None
     height, width = spec.image_size or (32, 32)
     return max(ON_CPU // (getattr(spec.options, "width", 128) * height * width), 16)
-
-
-def matched_set(name: str, config: Config, inputs: Inputs, state: Any, total: int, **provenance: Any) -> DistilledSet:
-    """The images with hard labels, and with a teacher's where there is one."""
-    told = {"method": name, "config": config.to_dict(), "step": state.step} | provenance
-    labels = labels_of(config, require_data(name, inputs))
-    return labelled_set(state.images, labels, inputs, complete=state.step >= total, provenance=told)
 
 
 def _length(rows: Tensor) -> Tensor:

@@ -38,9 +38,8 @@ from ..runs.process import Inputs, require_data
 from ..training import ordered
 from ..training.phases import arrived, batch_of, class_ends, class_order, logits_of, model_loss, model_steps, rate_at
 from ..training.unrolled import diverging, leaves_of
-from . import dc, selection
+from . import dc, descent, selection
 from ._exemplars import NAME, Exemplars, adjusting_gradient, exemplar_gradient, kept, released_gradient
-from ._labelling import labelled_set
 
 ALIASES = ()
 NEEDS_TEACHER = False
@@ -237,9 +236,8 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     order, count = class_order(data.classes, config.order_seed), kept(config)
     seen = ([0, *class_ends(config, data.classes)])[len(state.models)]
     labels = torch.tensor(order[:seen], dtype=torch.int64).repeat_interleave(count)
-    told = {"method": NAME, "config": config.to_dict(), "step": state.step}
-    complete = state.step >= total_steps(config, inputs)
-    return labelled_set(state.exemplars[: seen * count], labels, inputs, complete=complete, provenance=told)
+    kept_images = state.exemplars[: seen * count]
+    return descent.distilled(NAME, config, inputs, state, kept_images, labels, total_steps(config, inputs))
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:

@@ -43,7 +43,7 @@ from ..runs.process import Inputs, require_data
 from ..training import ordered
 from ..training.trajectories import buffers_of, by_name, sgd_epoch, vector
 from ..training.unrolled import Inner, Tensors, diverging, outer_gradient
-from . import dsa, matching
+from . import descent, dsa, matching
 
 NAME = "trajectory_matching"
 ALIASES = ("mtt",)
@@ -135,7 +135,10 @@ def matching_loss(student: Tensor, start: Tensor, expert: Tensor) -> Tensor:
 def inner_of(config: Config, inputs: Inputs, step: int) -> Inner:
     """Alg 1, lines 7 and 8: N steps on batches of the learned "images" at the learned "rate", with the draws of this update."""
     data = require_data(NAME, inputs)
-    spec, labels = config.network.for_data(data), matching.labels_of(config, data).to(inputs.device)
+    spec, labels = (
+        config.network.for_data(data),
+        descent.classes_in_turn(config.images_per_class * data.classes, data).to(inputs.device),
+    )
     draws, batches = randomness.generator(config.seed, step, "learned batches"), list[Any]()
     while len(batches) < config.inner_steps:
         if config.learned_batch is None:
@@ -196,7 +199,7 @@ def init(config: Config, inputs: Inputs) -> State:
         DDLabError: no data, more images per class than a class has, or a network with batch norm.
     """
     ordered.check_plain(config.network.for_data(require_data(NAME, inputs)))
-    images = matching.first_images(NAME, config, inputs)
+    images = descent.first_images(NAME, config, inputs)
     rate = torch.tensor(config.initial_rate, device=inputs.device)
     return State(0, (), images, rate, optimisers.sgd_init({"images": images}), optimisers.sgd_init({"rate": rate}))
 
@@ -217,43 +220,32 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
         return replace(state, step=state.step + 1, paths=(*paths, after)), Trace(loss, state.rate, "experts")
     with diverging(NAME, state.step + 1):
         loss, slopes = matched_step(config, inputs, state)
-    images, image_optimiser = optimisers.sgd_update(
-        {"images": state.images},
-        {"images": slopes["images"]},
-        state.image_optimiser,
-        learning_rate=config.learning_rate,
-        momentum=config.momentum,
-    )
-    rate, rate_optimiser = optimisers.sgd_update(
-        {"rate": state.rate},
-        {"rate": slopes["rate"]},
-        state.rate_optimiser,
-        learning_rate=config.rate_learning_rate,
-        momentum=config.momentum,
-    )
-    if abs(found := float(rate["rate"])) > _LARGEST_RATE:
+    momentum, rate_optimiser = config.momentum, state.rate_optimiser
+    images = descent.sgd_step(state.images, slopes["images"], state.image_optimiser, config.learning_rate, momentum)
+    rate = descent.sgd_step(state.rate, slopes["rate"], rate_optimiser, config.rate_learning_rate, momentum, "rate")
+    if abs(found := float(rate[0])) > _LARGEST_RATE:
         left = f"within {_LARGEST_RATE:g} of 0; given {found:g} at step {state.step + 1}"
         advice = f"a smaller rate_learning_rate than {config.rate_learning_rate:g} usually helps"
         raise NonFiniteError(f"the learned rate must stay {left}; {advice}.")
-    moved = State(state.step + 1, state.paths, images["images"], rate["rate"], image_optimiser, rate_optimiser)
+    moved = State(state.step + 1, state.paths, images[0], rate[0], images[1], rate[1])
     return moved, Trace(loss, state.rate, "match")
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     """The images with hard labels, and the rate at which students take their passes; with a teacher's labels where there is one."""
     told = {"network": config.network.for_data(require_data(NAME, inputs)).to_dict(), "initial_weights": "pytorch"}
-    made = matching.matched_set(NAME, config, inputs, state, total_steps(config, inputs), **told)
+    made = descent.images_in_turn(NAME, config, inputs, state, total_steps(config, inputs), **told)
     return made.with_targets(OrderedSteps(state.rate.cpu().view(1, 1), passes=config.passes))
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
     """The images; an expert's loss, then the distance and the rate."""
-    labels, numbers = matching.labels_of(config, require_data(NAME, inputs)).to(state.images.device), {}
+    numbers = {}
     if trace is not None and trace.phase == "experts":
         numbers = {"expert's loss": Number(trace.loss, "nats", scale="log")}
     elif trace is not None:
         numbers = {"distance": Number(trace.loss, scale="log"), "rate": Number(trace.rate)}
-    return Look(state.images, labels, numbers)
+    return descent.look_at(inputs, state, numbers)
 
 
 SMALL = Config(  # for the contract tests

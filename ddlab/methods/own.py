@@ -28,8 +28,7 @@ from ..distilled import DistilledSet
 from ..networks import NetworkSpec
 from ..runs.look import Look, Number
 from ..runs.process import Inputs, require_data
-from . import recovery
-from ._labelling import labelled_set
+from . import descent, recovery
 
 Loss = Callable[[Any, Inputs, Tensor, Tensor, int], Any]
 _KINDS = (bool, int, float, str, NetworkSpec, Parameters)
@@ -71,7 +70,7 @@ class Trace:
 class FromLoss:
     """The process that `from_loss` makes."""
 
-    State, Trace, ALIASES = State, Trace, ()
+    State, Trace, ALIASES, total_steps = State, Trace, (), staticmethod(descent.total_steps)
 
     def __init__(self, name: str, loss: Loss, config: type[Parameters], needs_teacher: bool) -> None:
         self.NAME, self.loss, self.NEEDS_TEACHER = name, loss, needs_teacher
@@ -82,26 +81,15 @@ class FromLoss:
     def __repr__(self) -> str:
         return f"<method {self.NAME!r} from a loss>"
 
-    def total_steps(self, config: Any, inputs: Inputs) -> int:
-        """Updates of a whole run."""
-        return config.iterations
-
     def init(self, config: Any, inputs: Inputs) -> State:
         """Random real images of each class, or noise."""
-        data = require_data(self.NAME, inputs)
-        recovery.check_images_per_class(data, config.images_per_class)
-        if config.initialisation == "noise":
-            count = config.images_per_class * data.classes
-            images = recovery.noise_images(data, count, seed=config.seed, batch=0, device=inputs.device)
-        else:
-            rows = recovery.real_image_indices(data, config.images_per_class, seed=config.seed)
-            images = data.normalised(rows.flatten(), device=inputs.device)
+        images = descent.first_images(self.NAME, config, inputs)
         return State(0, images, optimisers.adam_init({"images": images}))
 
     def update(self, config: Any, inputs: Inputs, state: State) -> tuple[State, Trace]:
         """One Adam step against the gradient of the loss with respect to the images."""
         images = state.images.detach().requires_grad_()
-        labels = _labels(config, inputs).to(images.device)
+        labels = descent.classes_in_turn(len(images), require_data(self.NAME, inputs)).to(images.device)
         with torch.enable_grad():
             terms = _checked_terms(self.NAME, self.loss(config, inputs, images, labels, state.step))
             loss = torch.stack(list(terms.values())).sum()
@@ -119,15 +107,13 @@ class FromLoss:
 
     def finish(self, config: Any, inputs: Inputs, state: State) -> DistilledSet:
         """The images with hard labels, and with a teacher's where there is one."""
-        complete = state.step >= config.iterations
-        provenance = {"method": self.NAME, "config": config.to_dict(), "step": state.step}
-        return labelled_set(state.images, _labels(config, inputs), inputs, complete=complete, provenance=provenance)
+        return descent.images_in_turn(self.NAME, config, inputs, state, config.iterations)
 
     def look(self, config: Any, inputs: Inputs, state: State, trace: Trace | None) -> Look:
         """The images, the loss and its terms."""
         told = {} if trace is None else {"loss": trace.loss, **trace.terms}
         numbers = {name: Number(value, curve="loss") for name, value in told.items()}
-        return Look(state.images, _labels(config, inputs).to(state.images.device), numbers)
+        return descent.look_at(inputs, state, numbers)
 
 
 @checked
@@ -183,10 +169,6 @@ def from_loss(name: str, loss: Loss, *, needs_teacher: bool = False, **parameter
     )
     config()  # defaults that are not allowed are refused here
     return FromLoss(name, loss, config, needs_teacher)
-
-
-def _labels(config: Any, inputs: Inputs) -> Tensor:
-    return torch.arange(require_data("the labels", inputs).classes).repeat(config.images_per_class)
 
 
 def _checked_terms(name: str, found: Any) -> Mapping[str, Tensor]:

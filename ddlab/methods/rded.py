@@ -53,7 +53,7 @@ from ..networks import Network
 from ..runs.look import Look, Number
 from ..runs.process import Inputs, check_finite, require_data, require_teacher
 from . import _mosaic as mosaic
-from ._labelling import labelled_set
+from . import descent
 
 NAME = "realism_selection"
 ALIASES = ("rded",)
@@ -259,10 +259,9 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     """The mosaics with hard, stored and online labels; the provenance has the index and the box of each patch."""
     labels = torch.arange(state.step).repeat_interleave(config.images_per_class)
-    provenance = {"method": NAME, "config": config.to_dict(), "step": state.step}
-    provenance |= {"indices": state.indices.tolist(), "boxes": state.boxes.tolist()}
-    complete = state.step >= total_steps(config, inputs)
-    return labelled_set(state.images.flatten(0, 1), labels, inputs, complete=complete, provenance=provenance)
+    parts = {"indices": state.indices.tolist(), "boxes": state.boxes.tolist()}
+    images, total = state.images.flatten(0, 1), total_steps(config, inputs)
+    return descent.distilled(NAME, config, inputs, state, images, labels, total, **parts)
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:

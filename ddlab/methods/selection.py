@@ -33,8 +33,7 @@ from ..core.parameters import Parameters, parameter
 from ..distilled import DistilledSet
 from ..runs.look import Look, Number
 from ..runs.process import Inputs, check_finite, require_data, require_teacher
-from . import recovery
-from ._labelling import labelled_set
+from . import descent, recovery
 
 NAME = "selection"
 ALIASES = ()
@@ -198,9 +197,8 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     """The images with hard labels, and with stored and online ones if a teacher is given."""
     labels = torch.arange(state.step).repeat_interleave(config.images_per_class)
-    provenance = {"method": NAME, "config": config.to_dict(), "step": state.step, "indices": state.indices.tolist()}
-    complete = state.step >= total_steps(config, inputs)
-    return labelled_set(_joined(inputs, state), labels, inputs, complete=complete, provenance=provenance)
+    images, total = _joined(inputs, state), total_steps(config, inputs)
+    return descent.distilled(NAME, config, inputs, state, images, labels, total, indices=state.indices.tolist())
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:

@@ -48,8 +48,7 @@ from ..distilled import DistilledSet
 from ..networks import Network
 from ..runs.look import Look, Number
 from ..runs.process import Inputs, require_data, require_teacher
-from . import recovery
-from ._labelling import labelled_set
+from . import descent, recovery
 
 NAME = "squeeze_recover_relabel"
 ALIASES = ("sre2l",)
@@ -300,11 +299,10 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
 
     An interrupted run gives the batches done and the one under work, marked as not complete.
     """
-    complete = state.step >= total_steps(config, inputs)
-    made = state.done if complete else (*state.done, state.images)
-    labels = torch.arange(require_data(NAME, inputs).classes).repeat(len(made))
-    provenance = {"method": NAME, "config": config.to_dict(), "step": state.step}
-    return labelled_set(torch.cat(made), labels, inputs, complete=complete, provenance=provenance)
+    total = total_steps(config, inputs)
+    made = torch.cat(state.done if state.step >= total else (*state.done, state.images))
+    labels = descent.classes_in_turn(len(made), require_data(NAME, inputs))
+    return descent.distilled(NAME, config, inputs, state, made, labels, total)
 
 
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:

@@ -1,6 +1,7 @@
 """Runs: a process driven step by step, watched, left and resumed.
 
-A method of your own needs no more than the parts of a process, in a module or in anything that has them. Here the mean image of each class
+A method of your own needs no more than the parts of a process (`Process`, which type checkers read), in a module or in anything that
+has them. Here the mean image of each class
 is moved until a teacher is surer of it:
 
 >>> from dataclasses import dataclass, replace
@@ -56,7 +57,7 @@ from ..core.public import listing
 from ..core.source import source
 from . import cache, checkpoint, process
 from .look import Look, Number, default_look, look
-from .process import Step, every, steps
+from .process import Process, Step, every, steps
 from .run import Frame, Keep, Run, Runs
 
 __all__ = [
@@ -65,6 +66,7 @@ __all__ = [
     "Look",
     "Number",
     "Parameters",
+    "Process",
     "Run",
     "Runs",
     "Step",

@@ -18,7 +18,7 @@ import torch
 from ..core import errors, storage
 from ..core.source import source
 from . import process as driver
-from .process import Inputs
+from .process import Inputs, Process
 from .threads import wanted
 
 MEMORY = 64
@@ -68,7 +68,7 @@ def _found(key: str, compute: Callable[[], Any]) -> Any:
     return result
 
 
-def run(process: Any, config: Any, inputs: Inputs, **options: Any) -> Any:
+def run(process: Process, config: Any, inputs: Inputs, **options: Any) -> Any:
     """`process.run(...)` through the cache, whole.
 
     Args:

@@ -22,7 +22,7 @@ from ..core import errors, storage
 from ..core.errors import DDLabError
 from ..core.parameters import Parameters
 from ..core.source import source
-from .process import Inputs
+from .process import Inputs, Process
 
 _ALLOWED = (
     "made of tensors, None, bool, int, float, str, lists, tuples, dicts with str or int keys, and dataclasses it names"
@@ -31,7 +31,7 @@ _PARTS = {"process": str, "config": dict, "inputs": str, "source": str, "step": 
 _PLAIN = (type(None), bool, int, float, str)
 
 
-def save(path: str | os.PathLike[str], process: Any, config: Any, inputs: Inputs, state: Any) -> Path:
+def save(path: str | os.PathLike[str], process: Process, config: Any, inputs: Inputs, state: Any) -> Path:
     """Write a State atomically; the file it replaces stays until the new one is whole.
 
     Raises:
@@ -56,7 +56,7 @@ def save(path: str | os.PathLike[str], process: Any, config: Any, inputs: Inputs
 
 
 def load(
-    path: str | os.PathLike[str], process: Any, config: Any, inputs: Inputs, *, resume_anyway: bool = False
+    path: str | os.PathLike[str], process: Process, config: Any, inputs: Inputs, *, resume_anyway: bool = False
 ) -> Any:
     """Read a State, ready to go on.
 
@@ -96,7 +96,7 @@ def remove(path: str | os.PathLike[str]) -> None:
 
 
 def _check_is_of(
-    path: Path, header: dict[str, Any], process: Any, config: Any, inputs: Inputs, resume_anyway: bool
+    path: Path, header: dict[str, Any], process: Process, config: Any, inputs: Inputs, resume_anyway: bool
 ) -> None:
     """Raise if a file's header names another process, config, inputs or source."""
     if header["process"] != process.NAME:
@@ -118,7 +118,7 @@ def _check_is_of(
         )
 
 
-def check_comes_back(path: str | os.PathLike[str], process: Any, config: Any, inputs: Inputs, state: Any) -> None:
+def check_comes_back(path: str | os.PathLike[str], process: Process, config: Any, inputs: Inputs, state: Any) -> None:
     """Read the file back and compare: a field that its dataclass changes when it is made would come back as another.
 
     Raises:
@@ -131,7 +131,7 @@ def check_comes_back(path: str | os.PathLike[str], process: Any, config: Any, in
             errors.fail(f"State.{field.name}", "what comes back from a file as it was", getattr(state, field.name))
 
 
-def _check(process: Any, config: Any, inputs: Any) -> None:
+def _check(process: Process, config: Any, inputs: Any) -> None:
     if not (isinstance(getattr(process, "NAME", None), str) and isinstance(getattr(process, "State", None), type)):
         errors.fail("process", "a process module (ddlab.methods.get(name), ddlab.training.supervised)", process)
     errors.check_instance("config", config, Parameters, f"a {process.NAME} Config")

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from ..core import errors
+from .process import Process
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ def default_look(config: Any, inputs: Any, state: Any, trace: Any) -> Look:
     return Look(images, None, scalars)
 
 
-def look(process: Any, config: Any, inputs: Any, state: Any, trace: Any) -> Look:
+def look(process: Process, config: Any, inputs: Any, state: Any, trace: Any) -> Look:
     """What `process` shows of a step, by its own `look` or by `default_look`."""
     found = getattr(process, "look", default_look)(config, inputs, state, trace)
     return errors.check_instance(f"what look of {process.NAME} returns", found, Look, "a Look")

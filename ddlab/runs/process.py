@@ -20,7 +20,7 @@ import dataclasses
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -104,7 +104,22 @@ class Step:
     trace: Any
 
 
-def steps(process: Any, config: Any, inputs: Inputs, state: Any = None) -> Iterator[Step]:
+class Process(Protocol):
+    """What every process has; a module, or any object with these parts, is one."""
+
+    @property
+    def NAME(self) -> str: ...
+    @property
+    def Config(self) -> Any: ...
+    @property
+    def State(self) -> Any: ...
+    def total_steps(self, config: Any, inputs: Inputs, /) -> int: ...
+    def init(self, config: Any, inputs: Inputs, /) -> Any: ...
+    def update(self, config: Any, inputs: Inputs, state: Any, /) -> tuple[Any, Any]: ...
+    def finish(self, config: Any, inputs: Inputs, state: Any, /) -> Any: ...
+
+
+def steps(process: Process, config: Any, inputs: Inputs, state: Any = None) -> Iterator[Step]:
     """Drive a process, one `Step` per update, from `state` (default: the start) to the end.
 
     Arguments are checked at once, not at the first step. The consumer may stop at any time.
@@ -113,14 +128,14 @@ def steps(process: Any, config: Any, inputs: Inputs, state: Any = None) -> Itera
     return _steps(process, config, inputs, start(process, config, inputs) if state is None else state)
 
 
-def start(process: Any, config: Any, inputs: Inputs) -> Any:
+def start(process: Process, config: Any, inputs: Inputs) -> Any:
     """The state before the first update, after checking that the config is the process's own."""
     check_call(process, config, inputs)
     exact_float32(inputs.device)
     return process.init(config, inputs)
 
 
-def check_call(process: Any, config: Any, inputs: Any, state: Any = None) -> None:
+def check_call(process: Process, config: Any, inputs: Any, state: Any = None) -> None:
     """Raise if these do not belong together: a process, a config of its own, inputs, and a state of its own if one is given."""
     check_process("process", process)
     if type(config) is not process.Config:  # not isinstance: a method's Config may extend another's
@@ -134,7 +149,7 @@ def check_call(process: Any, config: Any, inputs: Any, state: Any = None) -> Non
         errors.check_integer("state.step", state.step, 0)
 
 
-def check_process(argument: str, process: Any) -> Any:
+def check_process(argument: str, process: Any) -> Process:
     """Return `process` if it has what every process has; the error names what is missing."""
     parts = ("NAME", "Config", "State", "total_steps", "init", "update", "finish")
     missing = [name for name in parts if not hasattr(process, name)]
@@ -155,14 +170,14 @@ def check_process(argument: str, process: Any) -> Any:
     return process
 
 
-def check_goes_on(process: Any, before: int, state: Any) -> None:
+def check_goes_on(process: Process, before: int, state: Any) -> None:
     """Raise if an update did not count itself: the run would never end."""
     if state.step <= before:
         wanted = f"one more after each update of {process.NAME} than before it ({before})"
         errors.fail("State.step", wanted, state.step)
 
 
-def _steps(process: Any, config: Any, inputs: Inputs, state: Any) -> Iterator[Step]:
+def _steps(process: Process, config: Any, inputs: Inputs, state: Any) -> Iterator[Step]:
     from . import threads
 
     exact_float32(inputs.device)
@@ -211,7 +226,7 @@ def _tensors(part: Any, name: str = "") -> Iterator[tuple[str, Tensor]]:
 
 
 def run(
-    process: Any,
+    process: Process,
     config: Any,
     inputs: Inputs,
     *,

@@ -37,14 +37,14 @@ from ..distilled import DistilledSet
 from ..networks import Network
 from . import threads
 from .look import look
-from .process import Inputs, Step, check_call, check_finite, check_goes_on
+from .process import Inputs, Process, Step, check_call, check_finite, check_goes_on
 
 Make = Callable[[Any, Inputs, Any, Any], Any]  # config, inputs, state, trace (None before the first update)
 # Seconds and updates: after so many without a look for NaN the next update is looked at.
 _BETWEEN_LOOKS, _UPDATES = 0.5, 25
 
 
-def kept_look(process: Any) -> Make:
+def kept_look(process: Process) -> Make:
     """What a frame holds unless a run is told otherwise: the `Look` of the step."""
     return lambda config, inputs, state, trace: look(process, config, inputs, state, trace).kept()
 
@@ -100,7 +100,7 @@ class Run:
 
     def __init__(
         self,
-        process: Any,
+        process: Process,
         config: Any,
         inputs: Inputs,
         *,
@@ -476,7 +476,7 @@ class Runs:
         self._runs: OrderedDict[tuple[Any, ...], Run] = OrderedDict()
         self._lock = threading.RLock()
 
-    def get(self, process: Any, config: Any, inputs: Inputs, keep: Keep | None = None) -> Run:
+    def get(self, process: Process, config: Any, inputs: Inputs, keep: Keep | None = None) -> Run:
         """The run, as far as it has come, or a new one before its first update. It is now the last to be forgotten.
 
         Raises:
@@ -502,7 +502,7 @@ class Runs:
                 sorted((run for run in self._runs.values() if run.started), key=lambda run: -(run.started or 0))
             )
 
-    def _beginning(self, process: Any, config: Any, inputs: Inputs, keep: Keep) -> tuple[Run, int] | None:
+    def _beginning(self, process: Process, config: Any, inputs: Inputs, keep: Keep) -> tuple[Run, int] | None:
         prefix = getattr(process, "prefix", None)
         updates, shared = (0, config) if prefix is None else prefix(config)
         if updates == 0 or shared == config:

@@ -213,9 +213,8 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
 def after_steps(distilled: DistilledSet, start: Network) -> Network:
     """A network of one's own after the steps of a set: what it is taught, or what poisons it."""
     changes = {"network": replace(start.spec, channels=None, classes=None, image_size=None)}
-    return run(
-        sys.modules[__name__], Config.made_for(distilled, **changes), Inputs(distilled=distilled, teachers=(start,))
-    )
+    own: Any = sys.modules[__name__]
+    return run(own, Config.made_for(distilled, **changes), Inputs(distilled=distilled, teachers=(start,)))
 
 
 def _set(inputs: Inputs) -> DistilledSet:

@@ -12,7 +12,7 @@ from torch import Tensor
 from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.data.siamese_views import siamese_view
-from ddlab.methods import dc, dsa, matching
+from ddlab.methods import dc, descent, dsa, matching
 from ddlab.runs.process import Inputs
 from tests.support import refuses
 
@@ -143,8 +143,8 @@ def _order(batch: Tensor, data: ImageData) -> list[int]:
 
 def test_learned_images_belong_to_the_classes_in_turn(grey: ImageData) -> None:
     config, inputs = dc.SMALL.replace(images_per_class=2, initialisation="real"), Inputs(data=grey, device="cpu")
-    images = matching.first_images("dc", config, inputs)
-    assert matching.labels_of(config, grey).tolist() == [0, 1, 2, 0, 1, 2]
+    images = descent.first_images("dc", config, inputs)
+    assert descent.classes_in_turn(6, grey).tolist() == [0, 1, 2, 0, 1, 2]
     for label in range(3):
         members = grey.normalised(grey.of_class(label))
         for image in matching.of_class(images, label, 3):
