@@ -208,7 +208,7 @@ SAID = {"described": "spec", "order_seed": "seed"}  # what an argument is called
 ELSEWHERE = {
     "DDLabError", "NonFiniteError", "Look", "Number", "Step", "Outputs", "Architectures",
     "Compared", "Comparison", "Frame", "Runs", "default_look", "look", "source",
-    "Evaluation", "Incremental", "Probe", "Parameters", "parameter",
+    "Evaluation", "Incremental", "Probe", "Parameters", "Process", "parameter",
 }  # fmt: skip
 
 

@@ -13,20 +13,20 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 ROOMS = {
-    "ddlab/core": 1578,
-    "ddlab/data": 2493,
-    "ddlab/networks": 1607,
-    "ddlab/distilled": 1634,
-    "ddlab/runs": 1395,
-    "ddlab/training": 3543,
-    "ddlab/methods": 7011,
-    "ddlab/evaluation": 2023,
-    "ddlab/theory": 1175,
+    "ddlab/core": 1425,
+    "ddlab/data": 2479,
+    "ddlab/networks": 1602,
+    "ddlab/distilled": 1575,
+    "ddlab/runs": 1406,
+    "ddlab/training": 3516,
+    "ddlab/methods": 6955,
+    "ddlab/evaluation": 2002,
+    "ddlab/theory": 1217,
     "ddlab/records": 100,
-    "ddlab/figures": 2584,
-    "ddlab/explorers": 2712,
-    "ddlab/lessons": 7579,
-    "tests": 29425,
+    "ddlab/figures": 2666,
+    "ddlab/explorers": 2842,
+    "ddlab/lessons": 7453,
+    "tests": 29128,
 }
 
 

@@ -23,7 +23,7 @@ from ..networks.family import REGISTERED
 from ..runs import cache
 from ..runs import process as driver
 from ..runs.process import Inputs
-from ..runs.threads import using, wanted
+from ..runs.threads import limit_threads, thread_count
 from ..training import ordered, supervised
 from ..training.accuracy import accuracy, balanced_accuracy
 from ..training.relabelling import Teachers, as_teachers
@@ -209,7 +209,7 @@ def evaluations(asked: Mapping[Any, _Asked], jobs: int | None, progress: bool) -
             keys[name, seed] = _key(calls[name, seed][0], inputs, data)
     found: dict[Any, tuple[Scores, float]] = {}
 
-    counts = {student: wanted(config, inputs) for student, (config, inputs, _) in calls.items()}
+    counts = {student: thread_count(config, inputs) for student, (config, inputs, _) in calls.items()}
     for student, (_, inputs, _) in calls.items():
         known = cache.find(_trained, *keys[student], device=inputs.device, count=counts[student])
         if known is not None:
@@ -289,8 +289,8 @@ def student_accuracy(
     config: Settings, inputs: Inputs, data: ImageData, *, on_step: Callable[[driver.Step], None] | None = None
 ) -> float:
     """The test accuracy of one student; known ones are found again (the number is kept, not the weights)."""
-    key, count = _key(config, inputs.fingerprint, data.fingerprint), wanted(config, inputs)
-    with using(count):
+    key, count = _key(config, inputs.fingerprint, data.fingerprint), thread_count(config, inputs)
+    with limit_threads(count):
         return cache.remember(lambda: _tested(config, inputs, data, on_step), *key, device=inputs.device, count=count)[
             0
         ]
@@ -315,5 +315,5 @@ def _trained(config: Settings, inputs: Inputs, data: ImageData, *, count: int) -
     start = time.process_time()
     if count > 1:
         torch.set_num_threads(count)  # of a process of joblib's
-    with using(count):
+    with limit_threads(count):
         return _tested(config, inputs, data, None), time.process_time() - start

@@ -16,7 +16,7 @@ needs_lab("ddlab.explorers", "ipywidgets", "anywidget", "plotly")
 
 from .controls import Controls
 from .images import Picture
-from .lab import Change, Compute, Known, Lab, Laboratory, Value
+from .lab import Change, Compute, Lab, Laboratory, Results, Value
 from .layout import Explorer, side_by_side
 from .lines import Quest, QuestLine, Sentence
 from .live import Live
@@ -32,7 +32,6 @@ __all__ = [
     "Controls",
     "Explorer",
     "Html",
-    "Known",
     "Lab",
     "Laboratory",
     "Live",
@@ -41,6 +40,7 @@ __all__ = [
     "Prediction",
     "Quest",
     "QuestLine",
+    "Results",
     "Row",
     "Runner",
     "Sentence",

@@ -40,7 +40,7 @@ from .layout import Explorer
 from .lines import Progress, Quest, QuestLine
 from .runner import Left, Runner
 from .stops import name_stops, set_stops
-from .views import NotYet, Shown, flattened, laid_out
+from .views import NotYet, ViewOnPage, flattened, laid_out
 
 _VALUES = 400  # that are remembered
 Jobs = Sequence["Run | Value"]
@@ -72,7 +72,7 @@ class Compute:
     """
 
     words: str | Callable[[Any, Any], str]
-    jobs: Callable[[Any, Any, Known], Jobs]
+    jobs: Callable[[Any, Any, Results], Jobs]
     icon: str = "play"
     hint: str = ""
     stays: bool = False
@@ -110,12 +110,12 @@ class Declared:
 
     controls: Sequence[str] | Callable[[Any], Sequence[str]]
     views: Sequence[Any] | Callable[[Any], Sequence[Any]]
-    sentence: Callable[[Any, Any, Known], str]
+    sentence: Callable[[Any, Any, Results], str]
     more: Sequence[str] | Callable[[Any], Sequence[str]] = ()
     watched: Callable[[Any, Any], Run] | None = None
     wanted: Callable[[Any, Any, Any], Jobs] = lambda world, settings, run: []
     opens_with: int = 0
-    found: Callable[[Any, Any, Known], Any] = lambda world, settings, known: None
+    found: Callable[[Any, Any, Results], Any] = lambda world, settings, known: None
     step_label: Callable[[Any, Any, int], str] = lambda world, settings, step: str(step)
     step_words: str = "step"
     check: Callable[[Any, Any], None] = lambda world, settings: None
@@ -140,7 +140,7 @@ class Lab:
         return Laboratory(self, self.world(*arguments, **options), self.title if key is None else key)
 
 
-class Known:
+class Results:
     """What has been computed, as views and sentences see it.
 
     Attributes:
@@ -241,7 +241,7 @@ class Laboratory(Explorer):
             None  # the thread that moves the slider after the settings; the reader may move it meanwhile
         )
         declared = self.lab.views(world) if callable(self.lab.views) else self.lab.views
-        self._shown = [Shown(view) for view in flattened(declared)]
+        self._shown = [ViewOnPage(view) for view in flattened(declared)]
         self.quest = None if self.lab.quest is None else QuestLine(self.lab.quest.words)
         self._show(self.start)
         self.runner = Runner(self._compute, on_error=self._failed, on_busy=self._busy, name="ddlab-lab")
@@ -475,19 +475,19 @@ class Laboratory(Explorer):
     def _watched(self) -> list[Run]:
         return [] if self.watched is None else [self.watched]
 
-    def _known(self) -> Known:
+    def _known(self) -> Results:
         """With the step on show: the one asked for, or the newest there is."""
         for run in self._watched():
             asked, newest = self._step, run.at()
             if asked is not None and asked < run.total:
-                return Known(self, min(self._steps(run), key=lambda step: abs(step - asked)))
-            return Known(self, 0 if newest is None else newest.step)
-        return Known(self, None)
+                return Results(self, min(self._steps(run), key=lambda step: abs(step - asked)))
+            return Results(self, 0 if newest is None else newest.step)
+        return Results(self, None)
 
     def _steps(self, run: Run) -> list[int]:
         return sorted({*run.kept, *(frame.step for frame in run.frames)})
 
-    def _draw_views(self, known: Known) -> None:
+    def _draw_views(self, known: Results) -> None:
         for shown in self._shown:
             shown.draw(self.world, self.settings, known)
 
@@ -503,7 +503,7 @@ class Laboratory(Explorer):
                 self.say(f"{self.lab.sentence(self.world, self.settings, known)} {self._waiting()}".strip())
             self.progress.drawn(begun)
 
-    def _place_slider(self, known: Known) -> None:
+    def _place_slider(self, known: Results) -> None:
         for run in self._watched():
             steps, slider = self._steps(run), self.slider
             self._placing = threading.get_ident()
@@ -515,7 +515,7 @@ class Laboratory(Explorer):
             finally:
                 self._placing = None
 
-    def _enable(self, known: Known) -> None:
+    def _enable(self, known: Results) -> None:
         unused = self.lab.unused(self.world, self.settings)
         for name in self.panel:
             setattr(self.panel[name], "disabled", name in unused)  # noqa: B010
@@ -530,7 +530,7 @@ class Laboratory(Explorer):
             pressed.description, pressed.disabled = words, all(known.doing(job) for job in todo)
         self.stop_button.disabled = task is None or task.button is None
 
-    def _asked_by(self, button: Compute, known: Known) -> Jobs:
+    def _asked_by(self, button: Compute, known: Results) -> Jobs:
         try:
             return button.jobs(self.world, self.settings, known)
         except NotYet:

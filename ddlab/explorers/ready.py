@@ -29,7 +29,7 @@ from ..methods import selection
 from ..networks import NetworkSpec
 from ..runs import Frame, Keep, Run, Runs, cache
 from ..runs.process import Inputs
-from .lab import Compute, Known, Value
+from .lab import Compute, Results, Value
 from .tables import table
 from .views import Html
 
@@ -115,7 +115,7 @@ def in_steps(chosen: DistilledSet, network: NetworkSpec, rates: Tensor, passes: 
     return dataclasses.replace(steps, provenance=chosen.provenance | told)
 
 
-def visited(known: Known, compute: Callable[..., Any], asked: Parameters, name: str, *rest: Any) -> dict[Any, Any]:
+def visited(known: Results, compute: Callable[..., Any], asked: Parameters, name: str, *rest: Any) -> dict[Any, Any]:
     """Value of a field -> what is known of settings that differ from those asked for in this field alone; the smallest first.
 
     Args:
@@ -198,7 +198,7 @@ class Students:
 
     def __init__(
         self,
-        asked: Callable[[Any, Any, Known], Asked],
+        asked: Callable[[Any, Any, Results], Asked],
         caption: Callable[[Any], str],
         first: Callable[[Any, Any], Sequence[Run | Value]] = lambda world, settings: (),
     ) -> None:
@@ -206,12 +206,12 @@ class Students:
         self.view = Html(self.data, self.table)
         self.button = Compute("Train students", self.jobs, "graduation-cap", "On the images on show, and on real ones")
 
-    def jobs(self, world: Any, settings: Any, known: Known) -> list[Run | Value]:
+    def jobs(self, world: Any, settings: Any, known: Results) -> list[Run | Value]:
         """What comes first, then the students: one of every kind, then the next of every kind."""
         kinds = [values for of_labels in self.asked(world, settings, known).values() for values in of_labels.values()]
         return [*self.first(world, settings), *(value for seed in zip(*kinds, strict=True) for value in seed)]
 
-    def data(self, world: Any, settings: Any, known: Known) -> tuple[Any, ...]:
+    def data(self, world: Any, settings: Any, known: Results) -> tuple[Any, ...]:
         """The caption; of each set and kind of labels what is known so far, None for a student who is not there yet."""
         return self.caption(settings), tuple(
             (name, tuple((labels, tuple(map(known, values))) for labels, values in of_labels.items()))

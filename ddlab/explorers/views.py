@@ -102,7 +102,7 @@ class Tabs:
         self.titles, self.views = [title for title, _ in views], [view for _, view in views]
 
 
-class Shown:
+class ViewOnPage:
     """A view on the page: its widget, and what it shows now."""
 
     def __init__(self, view: View) -> None:
@@ -135,7 +135,7 @@ class Shown:
             self.widget = self.view.widget(drawing)
 
 
-def laid_out(view: Any, shown: list[Shown]) -> widgets.Widget:
+def laid_out(view: Any, shown: list[ViewOnPage]) -> widgets.Widget:
     """The widgets of a declaration, whose first drawings have been made."""
     if isinstance(view, View):
         return next(one.widget for one in shown if one.view is view)

@@ -37,7 +37,7 @@ class Exemplars(Phases):
         help="How they are learned: through steps of a copy of the network, by the released trainer's loss, or not at all.",
     )
     exemplar_updates: int = parameter(50, range=(1, None), help="Updates of exemplars in a phase.", explorable=(1, 50))
-    exemplar_rate: float = parameter(
+    exemplar_learning_rate: float = parameter(
         0.01,
         symbol=r"\beta",
         range=(0, None),
@@ -46,11 +46,11 @@ class Exemplars(Phases):
         explorable=(1e-4, 0.1),
     )
     temporary_steps: int = parameter(5, range=(1, None), help="Steps of the copy on exemplars.", explorable=(1, 10))
-    temporary_rate: float = parameter(0.01, range=(0, None), scale="log", help="Of these steps.")
+    temporary_learning_rate: float = parameter(0.01, range=(0, None), scale="log", help="Of these steps.")
     adjust_old: bool = parameter(True, help="Old exemplars are adjusted, half against half, where a class has two.")
 
 
-def kept(config: Exemplars) -> int:
+def exemplars_per_class(config: Exemplars) -> int:
     """Exemplars of a class."""
     return 0 if config.start == "none" else config.images_per_class
 
@@ -61,7 +61,7 @@ def temporary(config: Exemplars, inputs: Inputs, buffers: Tensors, labels: Tenso
     def loss(step: int, weights: Tensors, learned: Tensors) -> Tensor:
         return F.cross_entropy(logits_of(config, inputs, {**buffers, **weights}, learned["images"], seen), labels)
 
-    return Inner(steps=config.temporary_steps, loss=loss, rate=lambda step, learned: config.temporary_rate)
+    return Inner(steps=config.temporary_steps, loss=loss, rate=lambda step, learned: config.temporary_learning_rate)
 
 
 def exemplar_gradient(
@@ -74,7 +74,7 @@ def exemplar_gradient(
     seen: int,
 ) -> tuple[Tensor, Tensor]:
     """The loss [] on judging images of a network that took its temporary steps on exemplars, and its gradient in these."""
-    own, buffers = ordered.parted(config.network.for_data(require_data(NAME, inputs)), dict(weights))
+    own, buffers = ordered.split_buffers(config.network.for_data(require_data(NAME, inputs)), dict(weights))
     inner = temporary(config, inputs, buffers, labels, seen)
 
     def outer(last: Tensors, _: Tensors) -> Tensor:
@@ -88,7 +88,10 @@ def adjusting_gradient(
     config: Exemplars, inputs: Inputs, weights: Tensors, images: Tensor, labels: Tensor, seen: int
 ) -> Tensor:
     """The gradient in old exemplars [n, c, h, w], each half judged by the other; rows of a class go to the halves in turn."""
-    found, half = torch.zeros_like(images), torch.arange(len(images), device=images.device) % kept(config) % 2
+    found, half = (
+        torch.zeros_like(images),
+        torch.arange(len(images), device=images.device) % exemplars_per_class(config) % 2,
+    )
     for side in (0, 1):
         own, other = half == side, half != side
         judged = (images[other], labels[other])

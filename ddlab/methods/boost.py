@@ -20,7 +20,7 @@ X~_s = {X_s, tau_1(X_s), ..., tau_A(X_s)}                    predefined_views.au
 B = first principal components                               image_start, representation_start; bases.principal_bases
 C = projections of m random real images                      factorisation.fitted
 C^y_a = projection of g_phi(tau_a(X_s))                      init
-eq 3 and eq 2 on all (A + 1) m rows                          krr_st.advanced
+eq 3 and eq 2 on all (A + 1) m rows                          krr_st.outer_step
 Q_a: least squares of Q_a(C^y) and C^y_a - C^y               finish; shift_models.fit
 
 It stands on `krr_st`: another way to make the pairs, the same steps.
@@ -242,12 +242,12 @@ def init(config: Config, inputs: Inputs) -> State:
     }
     if mean is not None:
         parameters["representation_mean"] = mean
-    return krr_st.begun(config, inputs, {name: value.to(inputs.device) for name, value in parameters.items()})
+    return krr_st.initial_state(config, inputs, {name: value.to(inputs.device) for name, value in parameters.items()})
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     """One step of a network of the pool while it is filled, then one outer iteration."""
-    return krr_st.advanced(config, inputs, state, lambda parameters: pairs(config, parameters))
+    return krr_st.update_with_pairs(config, inputs, state, lambda parameters: pairs(config, parameters))
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:

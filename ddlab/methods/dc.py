@@ -191,13 +191,13 @@ def matched_step(
         wanted = matching.class_gradient(
             spec,
             weights,
-            matching.seen(config, real, learned=False, **drawn),
+            matching.augmented(config, real, learned=False, **drawn),
             label,
             at_once=matching.passes(spec, inputs.device),
         )
         images = matching.of_class(state.images, label, data.classes).detach().requires_grad_()
         with torch.enable_grad():
-            view = matching.seen(config, images, learned=True, **drawn)
+            view = matching.augmented(config, images, learned=True, **drawn)
             slopes = matching.class_gradient(spec, weights, view, label, differentiable=True)
             by_layer = matching.distances(wanted, slopes, config.distance)
             (slope,) = torch.autograd.grad(torch.stack(list(by_layer.values())).sum(), images)

@@ -193,7 +193,7 @@ def gradients(config: Config, inputs: Inputs, step: int, learned: Tensors) -> tu
     spec, (images, labels) = network_of(config, inputs), real_batch(config, inputs, step)
     found = []
     for start in starts(config, inputs, step):
-        weights, buffers = ordered.parted(spec, start)
+        weights, buffers = ordered.split_buffers(spec, start)
         found.append(
             outer_gradient(
                 inner_of(config, inputs, buffers),

@@ -128,9 +128,9 @@ def class_distances(
         [classes in images], differentiable with respect to them.
     """
     drawn: dict[str, Any] = {"step": step, "classes": require_data(NAME, inputs).classes}
-    made = [matching.seen(config, each, learned=True, label=label, **drawn) for label, each in images.items()]
+    made = [matching.augmented(config, each, learned=True, label=label, **drawn) for label, each in images.items()]
     batches = {label: matching.real_batch(config, inputs, label, step=step).to(made[0].dtype) for label in images}
-    real = [matching.seen(config, each, learned=False, label=label, **drawn) for label, each in batches.items()]
+    real = [matching.augmented(config, each, learned=False, label=label, **drawn) for label, each in batches.items()]
     with torch.no_grad():
         wanted = features(spec, weights, torch.cat(real), at_once=matching.passes(spec, inputs.device))
     found = features(spec, weights, torch.cat(made))

@@ -9,7 +9,7 @@ A_omega      strategy      operations, of which one is drawn; omega: its paramet
 omega^S = omega^T          views: "shared"; the controls of Table 4 are the others
 
 Equation                                                                         Function
-eq 4  min_S D(grad L(A(S, omega^S), theta_t), grad L(A(T, omega^T), theta_t))    dc.matched_step through matching.seen
+eq 4  min_S D(grad L(A(S, omega^S), theta_t), grad L(A(T, omega^T), theta_t))    dc.matched_step through matching.augmented
 Alg 1, line 9  theta_t+1 from S seen through a draw of its own for each image    dc.trained_between
 
 All else is DC's, on whose module this one stands: without a strategy both are the same bit for bit. As in the reference code images

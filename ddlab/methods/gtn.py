@@ -113,7 +113,7 @@ def gradients(config: Config, inputs: Inputs, step: int, learned: Tensors) -> tu
     spec, real = learner(config, inputs, step), real_batches(config, inputs, step)
     seed = randomness.derived_seed(config.seed, step, "start")
     start = ordered.first_weights(spec, "pytorch", seed=seed, device=inputs.device)
-    weights, buffers = ordered.parted(spec, start)
+    weights, buffers = ordered.split_buffers(spec, start)
     leaves = leaves_of(learned)
     with torch.enable_grad():
         images, labels = images_of(config, inputs, leaves, step, order_of(config, step))

@@ -250,14 +250,14 @@ def total_steps(config: Config, inputs: Inputs) -> int:
     return filling_steps(config) + config.iterations
 
 
-def begun(config: Config, inputs: Inputs, parameters: Parameterised) -> State:
+def initial_state(config: Config, inputs: Inputs, parameters: Parameterised) -> State:
     """The state before the first step: what is distilled as it begins, and a pool of untrained networks."""
     pool = pools.new_pool(inner_spec(config, inputs), config.pool_size, seed=config.seed, device=inputs.device)
     held = {name: value.detach().clone().contiguous() for name, value in parameters.items()}
     return State(0, held, optimisers.adam_init(held), pool)
 
 
-def advanced(config: Config, inputs: Inputs, state: State, made: Pairs) -> tuple[State, Trace]:
+def update_with_pairs(config: Config, inputs: Inputs, state: State, made: Pairs) -> tuple[State, Trace]:
     """One step of a method of this kind, whatever its pairs are made from."""
     index = _network_to_fill(config, state.step)
     if index is not None:
@@ -289,12 +289,12 @@ def init(config: Config, inputs: Inputs) -> State:
         errors.fail("budget", f"at most {len(wanted)}, the number of training images", config.budget)
     chosen = real_indices(len(wanted), config.budget, seed=config.seed)
     images = data.normalised(chosen, device=inputs.device)
-    return begun(config, inputs, {"images": images, "representations": wanted[chosen].to(inputs.device)})
+    return initial_state(config, inputs, {"images": images, "representations": wanted[chosen].to(inputs.device)})
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     """One step of a network of the pool while it is filled, then one outer iteration."""
-    return advanced(config, inputs, state, pairs)
+    return update_with_pairs(config, inputs, state, pairs)
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:

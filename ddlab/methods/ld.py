@@ -67,7 +67,9 @@ class Config(Parameters):
     )
     network: NetworkSpec = parameter(networks.spec("lenet"), help="Architecture; without batch norm.")
     learning_rate: float = parameter(1e-3, range=(0, None), open_low=True, scale="log", help="Of Adam on the labels.")
-    network_rate: float = parameter(1e-3, range=(0, None), open_low=True, scale="log", help="Of Adam on the network.")
+    network_learning_rate: float = parameter(
+        1e-3, range=(0, None), open_low=True, scale="log", help="Of Adam on the network."
+    )
     inner_batch: int = parameter(50, symbol="N_i", range=(1, None), help="Images with learned labels in a step.")
     batch_size: int = parameter(1024, symbol="N_o", range=(1, None), unit="images", help="Real images in a step.")
     patience: int = parameter(50, range=(1, None), help="Steps of the window, and without a better one before a reset.")
@@ -160,7 +162,7 @@ def fresh(config: Config, inputs: Inputs, number: int) -> dict[str, Any]:
     data, device = require_data(NAME, inputs), inputs.device
     spec = config.network.for_data(data)
     seed = randomness.derived_seed(config.seed, number, "network")
-    weights = ordered.parted(spec, ordered.first_weights(spec, "pytorch", seed=seed, device=device))[0]
+    weights = ordered.split_buffers(spec, ordered.first_weights(spec, "pytorch", seed=seed, device=device))[0]
     features = with_ones(spec, {**buffers_of(spec, device), **weights}, data.normalised(slice(1), device=device))
     scale = torch.ones((), device=device)
     return {
@@ -190,7 +192,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     way = ridge_step if config.solver == "ridge" else second_order_step
     logits, labels, label_optimiser, gradients, rest = way(config, spec, state, rows, real, answers)
     weights, optimiser = optimisers.adam_update(
-        state.weights, gradients, state.optimiser, learning_rate=config.network_rate
+        state.weights, gradients, state.optimiser, learning_rate=config.network_learning_rate
     )
     error, since = (logits.argmax(1) != answers).float().mean(), state.since_reset + 1
     recent, lowest, waited, late = watched(state.recent, state.lowest, state.waited, error, config.patience)
@@ -214,7 +216,7 @@ def student(made: DistilledSet, **changes: Any) -> supervised.Config:
         "labels": "stored",
         "temperature": 1.0,
         "batch_size": batch,
-        "learning_rate": told["config"]["network_rate"],
+        "learning_rate": told["config"]["network_learning_rate"],
     }
     fitting["epochs"] = max(round(told["training_steps"] * batch / len(made)), 1)
     return supervised.Config.teaching(**{"crop_pixels": 0, "flip": False, "mixup_alpha": 0.0} | fitting | changes)

@@ -183,7 +183,7 @@ def real_batch(config: Config, inputs: Inputs, label: int, *, step: int, count: 
     return data.normalised(members[order[: config.batch_size if count is None else count]], device=inputs.device)
 
 
-def seen(config: Any, images: Tensor, *, learned: bool, step: int, label: int, classes: int) -> Tensor:
+def augmented(config: Any, images: Tensor, *, learned: bool, step: int, label: int, classes: int) -> Tensor:
     """How images of a class are seen at one update: through the operation that `config` draws for both kinds, or as they are.
 
     Args:

@@ -39,7 +39,7 @@ from ..training import ordered
 from ..training.phases import arrived, batch_of, class_ends, class_order, logits_of, model_loss, model_steps, rate_at
 from ..training.unrolled import diverging, leaves_of
 from . import dc, descent, selection
-from ._exemplars import NAME, Exemplars, adjusting_gradient, exemplar_gradient, kept, released_gradient
+from ._exemplars import NAME, Exemplars, adjusting_gradient, exemplar_gradient, exemplars_per_class, released_gradient
 
 ALIASES = ()
 NEEDS_TEACHER = False
@@ -54,8 +54,9 @@ class Config(Exemplars):
         """Two CPU cores, 16 pixels, seconds: digits in five phases of two, forty steps each."""
         small: dict[str, Any] = {
             "tasks": 5, "images_per_class": 2, "network": networks.spec("convnet", width=16, norm="instance"), "epochs": 5,
-            "batch_size": 32, "replayed": 32, "rate": 0.05, "momentum": 0.0, "weight_decay": 0.0, "decay": 1.0, "tuning_steps": 10,
-            "exemplar_updates": 30, "exemplar_rate": 0.003, "temporary_rate": 0.1,
+            "batch_size": 32, "replay_batch_size": 32, "learning_rate": 0.05, "momentum": 0.0, "weight_decay": 0.0,
+            "learning_rate_decay": 1.0, "tuning_steps": 10, "exemplar_updates": 30,
+            "exemplar_learning_rate": 0.003, "temporary_learning_rate": 0.1,
         }  # fmt: skip
         return cls(**small | changes)
 
@@ -92,10 +93,10 @@ def parts(config: Config, inputs: Inputs) -> list[tuple[int, str, int]]:
     """(phase, what is moved, steps), in order."""
     found = []
     for phase in range(config.tasks):
-        found.append((phase, "model", model_steps(config, inputs, phase, kept(config))))
-        if kept(config) and config.exemplar_step != "none":
+        found.append((phase, "model", model_steps(config, inputs, phase, exemplars_per_class(config))))
+        if exemplars_per_class(config) and config.exemplar_step != "none":
             found.append((phase, "exemplars", config.exemplar_updates))
-        if kept(config) and config.tuning_steps:
+        if exemplars_per_class(config) and config.tuning_steps:
             found.append((phase, "tuning", config.tuning_steps))
     return found
 
@@ -122,11 +123,13 @@ def init(config: Config, inputs: Inputs) -> State:
     if given is not None:
         errors.check_same_classes("distilled", given.class_names, data.class_names)
     fewest = int((data.class_counts() if given is None else given.labels.bincount(minlength=data.classes)).min())
-    if kept(config) > fewest:
+    if exemplars_per_class(config) > fewest:
         errors.fail("images_per_class", f"at most {fewest}, what the smallest class has", config.images_per_class)
     weights = ordered.first_weights(spec, "pytorch", seed=config.seed, device=inputs.device)
-    exemplars = torch.zeros((data.classes * kept(config), data.channels, *data.image_size), device=inputs.device)
-    velocity = optimisers.sgd_init(ordered.parted(spec, weights)[0]).velocity
+    exemplars = torch.zeros(
+        (data.classes * exemplars_per_class(config), data.channels, *data.image_size), device=inputs.device
+    )
+    velocity = optimisers.sgd_init(ordered.split_buffers(spec, weights)[0]).velocity
     return State(0, weights, velocity, exemplars, optimisers.adam_init({"exemplars": exemplars}), ())
 
 
@@ -134,7 +137,7 @@ def first_exemplars(config: Config, inputs: Inputs, state: State, phase: int) ->
     """All exemplars, with those of a phase's classes as they begin."""
     data, found = require_data(NAME, inputs), state.exemplars.clone()
     rows, places = arrived(config, data, phase)
-    order, count = class_order(data.classes, config.order_seed), kept(config)
+    order, count = class_order(data.classes, config.order_seed), exemplars_per_class(config)
     for place in places.unique().tolist():
         members = rows[places == place]
         if config.start == "given" and inputs.distilled is not None:
@@ -158,8 +161,10 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     if index == 0:  # each training has an optimiser of its own
         state = replace(state, velocity={name: torch.zeros_like(value) for name, value in state.velocity.items()})
     ends, data = [0, *class_ends(config, require_data(NAME, inputs).classes)], require_data(NAME, inputs)
-    old, seen = ends[phase] * kept(config), ends[phase + 1]
-    labels = torch.arange(seen * kept(config), device=inputs.device) // max(kept(config), 1)
+    old, seen = ends[phase] * exemplars_per_class(config), ends[phase + 1]
+    labels = torch.arange(seen * exemplars_per_class(config), device=inputs.device) // max(
+        exemplars_per_class(config), 1
+    )
     if part == "exemplars":
         with diverging(NAME, state.step + 1):
             state, loss = _learned(config, inputs, state, phase, index, old, labels)
@@ -170,11 +175,11 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
         if part == "model":
             images, labels = batch_of(config, inputs, state.exemplars[:old], phase, index)
         else:
-            images = state.exemplars[: seen * kept(config)]
+            images = state.exemplars[: seen * exemplars_per_class(config)]
         before = None
         if state.models and part == "model":
             before = logits_of(config, inputs, state.models[-1], images, ends[phase])
-        own, buffers = ordered.parted(config.network.for_data(data), state.weights)
+        own, buffers = ordered.split_buffers(config.network.for_data(data), state.weights)
         leaves = leaves_of(own)
         with torch.enable_grad():
             loss = model_loss(config, logits_of(config, inputs, {**buffers, **leaves}, images, seen), labels, before)
@@ -184,11 +189,11 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
             dict(zip(own, slopes, strict=True)),
             optimisers.SGDState(state.step, state.velocity),
             momentum=config.momentum,
-            learning_rate=rate_at(config, index, steps) if part == "model" else config.rate,
+            learning_rate=rate_at(config, index, steps) if part == "model" else config.learning_rate,
             weight_decay=config.weight_decay,
         )
         state, loss = replace(state, weights={**moved, **buffers}, velocity=velocity.velocity), loss.detach()
-        if part == "model" and index == steps - 1 and kept(config):
+        if part == "model" and index == steps - 1 and exemplars_per_class(config):
             first = first_exemplars(config, inputs, state, phase)
             state = replace(state, exemplars=first, optimiser=optimisers.adam_init({"exemplars": first}))
     models = state.models
@@ -220,12 +225,15 @@ def _learned(
         loss, gradient[old : len(labels)] = exemplar_gradient(
             config, inputs, state.weights, new, labels[old:], judged, seen
         )
-        if old and config.adjust_old and kept(config) > 1:
+        if old and config.adjust_old and exemplars_per_class(config) > 1:
             gradient[:old] = adjusting_gradient(
                 config, inputs, state.weights, state.exemplars[:old], labels[:old], seen
             )
     moved, adam = optimisers.adam_update(
-        {"exemplars": state.exemplars}, {"exemplars": gradient}, state.optimiser, learning_rate=config.exemplar_rate
+        {"exemplars": state.exemplars},
+        {"exemplars": gradient},
+        state.optimiser,
+        learning_rate=config.exemplar_learning_rate,
     )
     return replace(state, exemplars=moved["exemplars"], optimiser=adam), loss
 
@@ -233,7 +241,7 @@ def _learned(
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
     """The exemplars of all classes that have come."""
     data = require_data(NAME, inputs)
-    order, count = class_order(data.classes, config.order_seed), kept(config)
+    order, count = class_order(data.classes, config.order_seed), exemplars_per_class(config)
     seen = ([0, *class_ends(config, data.classes)])[len(state.models)]
     labels = torch.tensor(order[:seen], dtype=torch.int64).repeat_interleave(count)
     kept_images = state.exemplars[: seen * count]
@@ -243,7 +251,7 @@ def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
 def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> Look:
     """The exemplars so far, and the loss."""
     data = require_data(NAME, inputs)
-    labels = torch.tensor(class_order(data.classes, config.order_seed)).repeat_interleave(kept(config))
+    labels = torch.tensor(class_order(data.classes, config.order_seed)).repeat_interleave(exemplars_per_class(config))
     numbers = {} if trace is None else {"loss": Number(trace.loss, "nats", scale="log")}
     return Look(state.exemplars, labels, numbers)
 

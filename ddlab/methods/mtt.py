@@ -57,7 +57,9 @@ class Config(matching.Config):
 
     experts: int = parameter(100, range=(1, None), help="Networks trained on the real data.", explorable=(1, 10))
     expert_epochs: int = parameter(50, range=(1, None), help="Of each, whose weights are all kept.")
-    expert_rate: float = parameter(0.01, range=(0, None), open_low=True, scale="log", help="Of the experts' SGD.")
+    expert_learning_rate: float = parameter(
+        0.01, range=(0, None), open_low=True, scale="log", help="Of the experts' SGD."
+    )
     strategy: str = with_default(matching.Siamese, "strategy", siamese_views.ALL, source="reference code")
     inner_steps: int = parameter(20, symbol="N", range=(0, None), help="Steps on the images.", explorable=(1, 20))
     matched_epochs: int = parameter(3, symbol="M", range=(1, None), help="Epochs of the expert.", explorable=(1, 5))
@@ -87,7 +89,7 @@ class Config(matching.Config):
     def teaching(cls, **changes: Any) -> Self:
         """Two CPU cores, 16 pixels, ten seconds: five experts of a narrow ConvNet, ten epochs each, a hundred updates."""
         small: dict[str, Any] = {
-            "network": networks.spec("convnet", width=16, norm="instance"), "experts": 5, "expert_epochs": 10, "expert_rate": 0.05,
+            "network": networks.spec("convnet", width=16, norm="instance"), "experts": 5, "expert_epochs": 10, "expert_learning_rate": 0.05,
             "batch_size": 64, "strategy": "", "inner_steps": 10, "matched_epochs": 2, "latest_start": 4, "rate_learning_rate": 1e-3,
             "initial_rate": 0.05, "iterations": 100, "passes": 200,
         }  # fmt: skip
@@ -185,7 +187,7 @@ def total_steps(config: Config, inputs: Inputs) -> int:
 
 def prefix(config: Config) -> tuple[int, Config]:
     """The experts do not depend on how they are matched; the images that wait for them do on their number and start alone."""
-    kept = ("experts", "expert_epochs", "expert_rate", "strategy", "batch_size", "network", "images_per_class", "initialisation",
+    kept = ("experts", "expert_epochs", "expert_learning_rate", "strategy", "batch_size", "network", "images_per_class", "initialisation",
             "initial_rate", "seed")  # fmt: skip
     return expert_updates(config), Config(
         **{name: getattr(config, name) for name in kept}, matched_epochs=1, latest_start=1
@@ -212,9 +214,9 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
         if epoch == 0:
             seed = randomness.derived_seed(config.seed, expert, "expert")
             fresh = ordered.first_weights(spec, "pytorch", seed=seed, device=inputs.device)
-            paths += (vector(ordered.parted(spec, fresh)[0]),)
+            paths += (vector(ordered.split_buffers(spec, fresh)[0]),)
         after, loss = sgd_epoch(
-            spec, paths[-1], inputs, rate=config.expert_rate, batch_size=config.batch_size, strategy=config.strategy,
+            spec, paths[-1], inputs, rate=config.expert_learning_rate, batch_size=config.batch_size, strategy=config.strategy,
             seed=config.seed, step=state.step,
         )  # fmt: skip
         return replace(state, step=state.step + 1, paths=(*paths, after)), Trace(loss, state.rate, "experts")
@@ -249,6 +251,6 @@ def look(config: Config, inputs: Inputs, state: State, trace: Trace | None) -> L
 
 
 SMALL = Config(  # for the contract tests
-    network=networks.spec("mlp", width=4), experts=2, expert_epochs=2, expert_rate=0.1, batch_size=8, strategy="crop_flip",
+    network=networks.spec("mlp", width=4), experts=2, expert_epochs=2, expert_learning_rate=0.1, batch_size=8, strategy="crop_flip",
     inner_steps=2, matched_epochs=1, latest_start=2, iterations=3, learning_rate=1.0, rate_learning_rate=1e-3, passes=3,
 )  # fmt: skip

@@ -2,7 +2,7 @@ r"""ReLA-D: real images, with what any frozen network says of them as targets (S
 
 Section 4.1 and appendices H, K and N. Labels are not read and nothing is optimised: a network, drawn at random, trained with labels or
 without, on these images or on others, is asked once about each image. Its features, reduced to as many numbers as the student's features
-have, are the targets from which another network learns faster than from its own views (`ddlab.training.rela`).
+have, are the targets from which another network learns faster than from its own views (`ddlab.training.with_targets`).
 
 | symbol | here | shape |
 |---|---|---|

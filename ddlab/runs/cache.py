@@ -19,7 +19,7 @@ from ..core import errors, storage
 from ..core.source import source
 from . import process as driver
 from .process import Inputs, Process
-from .threads import wanted
+from .threads import thread_count
 
 MEMORY = 64
 _results: OrderedDict[str, Any] = OrderedDict()
@@ -78,7 +78,7 @@ def run(process: Process, config: Any, inputs: Inputs, **options: Any) -> Any:
         KeyboardInterrupt: the run was interrupted: it is one of several, and the next one is not wanted either.
     """
     driver.check_call(process, config, inputs)
-    key = _key(process, inputs.device, wanted(config, inputs), process.NAME, config, inputs.fingerprint)
+    key = _key(process, inputs.device, thread_count(config, inputs), process.NAME, config, inputs.fingerprint)
     return _found(key, lambda: whole(driver.run(process, config, inputs, **options)))
 
 

@@ -181,10 +181,10 @@ def _steps(process: Process, config: Any, inputs: Inputs, state: Any) -> Iterato
     from . import threads
 
     exact_float32(inputs.device)
-    total, count = process.total_steps(config, inputs), threads.wanted(config, inputs)
+    total, count = process.total_steps(config, inputs), threads.thread_count(config, inputs)
     while state.step < total:
         before = state.step
-        with threads.using(count):
+        with threads.limit_threads(count):
             state, trace = process.update(config, inputs, state)
         check_goes_on(process, before, state)
         yield Step(state.step, total, state, trace)

@@ -146,7 +146,7 @@ class Run:
     @cached_property
     def threads(self) -> int:
         """With how many it computes: 1 where its networks are small, which has the same bits on any machine (`runs.threads`)."""
-        return threads.wanted(self.config, self.inputs)
+        return threads.thread_count(self.config, self.inputs)
 
     @cached_property
     def kept(self) -> tuple[int, ...]:
@@ -255,7 +255,7 @@ class Run:
         """
         until = None if until is None else errors.check_integer("until", until, 0)
         errors.check_function("watch", watch, optional=True)
-        with self._advancing, threads.using(self.threads):
+        with self._advancing, threads.limit_threads(self.threads):
             self._begin(until, watch)
             until = self.total if until is None else min(until, self.total)
             while self._state is not None and self._state.step < until:
@@ -279,7 +279,7 @@ class Run:
         if known is not None and known.step == self.step:
             return known
         state = self.state(self.step)
-        with threads.using(self.threads):
+        with threads.limit_threads(self.threads):
             return Frame(self.step, self._make(self.config, self.inputs, state, self._trace))
 
     def keep_now(self) -> Frame:
@@ -311,7 +311,7 @@ class Run:
             state = self._before.state(self._shared)
         else:
             state = self._first if self._first is not None else self._made()
-        with threads.using(self.threads):
+        with threads.limit_threads(self.threads):
             while state.step < step:
                 state, _ = self.process.update(self.config, self.inputs, state)
         return state
@@ -413,7 +413,7 @@ class Run:
         """
         state = self.state()
         self._check_finite(state, self._trace)
-        with threads.using(self.threads):
+        with threads.limit_threads(self.threads):
             made = self.process.finish(self.config, self.inputs, state)
         if not self.complete and isinstance(made, DistilledSet):
             return dataclasses.replace(made, complete=False)  # whoever wrote `finish` may not have thought of it
@@ -438,7 +438,7 @@ class Run:
         self._take(state, None)
 
     def _made(self) -> Any:
-        with threads.using(self.threads):
+        with threads.limit_threads(self.threads):
             return self.process.init(self.config, self.inputs)
 
     def _check_finite(self, state: Any, trace: Any) -> None:

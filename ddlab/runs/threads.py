@@ -29,7 +29,7 @@ _lock, _local = threading.Lock(), threading.local()
 
 
 @contextlib.contextmanager
-def using(count: int) -> Iterator[None]:
+def limit_threads(count: int) -> Iterator[None]:
     """Compute with so many threads, or with fewer while another thread's run takes fewer: a part of torch has one number for all."""
     outermost = not getattr(_local, "inside", False)
     if outermost:
@@ -55,7 +55,7 @@ def available() -> int:
     return _local.own if kept else now
 
 
-def wanted(config: Any, inputs: Inputs) -> int:
+def thread_count(config: Any, inputs: Inputs) -> int:
     """1 or `available()`, by the shapes of the networks and the batch alone."""
     if errors.kind_of(torch.device(inputs.device)) != "cpu":
         return available()

@@ -128,7 +128,7 @@ def inner(
     )
 
 
-def parted(spec: NetworkSpec, weights: Tensors) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+def split_buffers(spec: NetworkSpec, weights: Tensors) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """(what gradient descent moves, buffers, which stay), by name."""
     names = networks.parameter_names(spec)
     return {name: weights[name] for name in names}, {n: value for n, value in weights.items() if n not in names}
@@ -154,7 +154,7 @@ def init(config: Config, inputs: Inputs) -> State:
         if start.spec != spec:
             errors.fail("teacher", f"a {spec.title}, like the student that starts from it", start.spec.title)
         weights = start.weights
-    return State(0, weights, optimisers.sgd_init(parted(spec, weights)[0]).velocity)
+    return State(0, weights, optimisers.sgd_init(split_buffers(spec, weights)[0]).velocity)
 
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
@@ -164,7 +164,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     answers = made.labels if target.labels is None else target.labels
     learned = {name: value.to(inputs.device) for name, value in (("images", made.images), ("labels", answers))}
     spec = config.network.for_data(made)
-    weights, buffers = parted(spec, state.weights)
+    weights, buffers = split_buffers(spec, state.weights)
     told = inner(
         spec,
         buffers,

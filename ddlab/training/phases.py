@@ -34,16 +34,16 @@ class Phases(Parameters):
     )
     epochs: int = parameter(160, range=(1, None), help="Passes over the images of a phase.", explorable=(1, 20))
     batch_size: int = parameter(128, range=(1, None), unit="images", help="Of a step.")
-    replayed: int | None = parameter(
+    replay_batch_size: int | None = parameter(
         None, range=(1, None), help="Exemplars beside each batch; None: they are among its images, one for each."
     )
-    rate: float = parameter(0.1, range=(0, None), open_low=True, scale="log", help="Of SGD on the network.")
+    learning_rate: float = parameter(0.1, range=(0, None), open_low=True, scale="log", help="Of SGD on the network.")
     momentum: float = parameter(0.9, range=(0, 0.999), help="Of SGD on the network.")
     weight_decay: float = parameter(5e-4, range=(0, None), help="Of SGD on the network.")
-    decay: float = parameter(
+    learning_rate_decay: float = parameter(
         0.1, range=(0, 1), open_low=True, help="Of the rate, at half and three quarters of a phase."
     )
-    distillation: float = parameter(
+    distillation_weight: float = parameter(
         0.5,
         symbol=r"1 - \lambda",
         range=(0, 1),
@@ -94,25 +94,25 @@ def logits_of(config: Phases, inputs: Inputs, weights: Tensors, images: Tensor, 
 def model_loss(config: Phases, logits: Tensor, labels: Tensor, before: Tensor | None) -> Tensor:
     """lambda L_c + (1 - lambda) L_d: cross-entropy, and with an earlier network's logits [n, old] the distance from its answers."""
     plain = F.cross_entropy(logits, labels)
-    if before is None or not config.distillation:
+    if before is None or not config.distillation_weight:
         return plain
     targets = soft_targets(before, config.temperature)
     kept = distillation_loss(logits[:, : before.shape[1]], targets, temperature=config.temperature)
-    return (1 - config.distillation) * plain + config.distillation * config.temperature**2 * kept
+    return (1 - config.distillation_weight) * plain + config.distillation_weight * config.temperature**2 * kept
 
 
 def batch_of(config: Phases, inputs: Inputs, exemplars: Tensor, phase: int, index: int) -> tuple[Tensor, Tensor]:
     """Images [b, c, h, w] and places of classes [b] of a step: new ones, with exemplars [seen * m, c, h, w] among or beside them."""
     data = require_data(NAME, inputs)
     rows, labels = arrived(config, data, phase)
-    pool = len(rows) + (len(exemplars) if config.replayed is None else 0)
+    pool = len(rows) + (len(exemplars) if config.replay_batch_size is None else 0)
     epoch, place = divmod(index, -(-pool // config.batch_size))
     order = torch.randperm(pool, generator=randomness.generator(config.seed, epoch, f"order of phase {phase}"))
     chosen = order[place * config.batch_size :][: config.batch_size]
     new, old = chosen[chosen < len(rows)], chosen[chosen >= len(rows)] - len(rows)
-    if config.replayed is not None and len(exemplars):
+    if config.replay_batch_size is not None and len(exemplars):
         draws = randomness.generator(config.seed, index, f"replayed in phase {phase}")
-        old = torch.randint(len(exemplars), (config.replayed,), generator=draws)
+        old = torch.randint(len(exemplars), (config.replay_batch_size,), generator=draws)
     each = len(exemplars) // max([0, *class_ends(config, data.classes)][phase], 1)
     images = [data.normalised(rows[new], device=inputs.device), exemplars[old.to(exemplars.device)]]
     return torch.cat(images), torch.cat([labels[new], old // max(each, 1)]).to(inputs.device)
@@ -123,10 +123,10 @@ def model_steps(config: Phases, inputs: Inputs, phase: int, exemplars: int) -> i
     data = require_data(NAME, inputs)
     start, end = [0, *class_ends(config, data.classes)][phase : phase + 2]
     images = int(data.class_counts()[class_order(data.classes, config.order_seed)[start:end]].sum())
-    pool = images + (exemplars * start if config.replayed is None else 0)
+    pool = images + (exemplars * start if config.replay_batch_size is None else 0)
     return config.epochs * -(-pool // config.batch_size)
 
 
 def rate_at(config: Phases, index: int, steps: int) -> float:
     """The rate of a step of a phase."""
-    return config.rate * config.decay ** sum(index >= share * steps for share in (0.5, 0.75))
+    return config.learning_rate * config.learning_rate_decay ** sum(index >= share * steps for share in (0.5, 0.75))

@@ -27,7 +27,7 @@ from ddlab.methods import rded, rela, selection, sre2l
 from ddlab.networks import Network
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
-from ddlab.training import rela as rela_f
+from ddlab.training import with_targets
 from ddlab.training import supervised
 
 OTHERS = ("byol", "barlow_twins", "vicreg", "simsiam", "dino", "moco", "swav")
@@ -47,8 +47,8 @@ def trained(made: DistilledSet, seed: int, name: str = "simclr", epochs: int = 1
     """A network after ReLA-F on a set with targets: at first these, from half way the objective alone."""
     asked = objective(shapes, name, epochs=epochs)
     usual: dict[str, Any] = {"schedule": "switch", "first_views": "objective"}
-    config = rela_f.Config(objective=asked, ratio=ratio, seed=seed, **usual | changes)
-    return process.run(rela_f, config, Inputs(distilled=made, device="cpu"))
+    config = with_targets.Config(objective=asked, ratio=ratio, seed=seed, **usual | changes)
+    return process.run(with_targets, config, Inputs(distilled=made, device="cpu"))
 
 
 def with_other(made: DistilledSet, targets: Tensor) -> DistilledSet:

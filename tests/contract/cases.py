@@ -22,7 +22,7 @@ from ddlab.methods.own import from_loss
 from ddlab.networks import Network
 from ddlab.runs import process
 from ddlab.runs.process import Inputs, Step
-from ddlab.training import ordered, pretraining, rela, self_supervised, supervised
+from ddlab.training import ordered, pretraining, self_supervised, supervised, with_targets
 from ddlab.training.self_supervised import barlow_twins
 
 ANY_SIZE = "data and two teachers of any size"
@@ -123,10 +123,10 @@ def other_training_cases() -> Iterator[Case]:
 def rela_cases() -> Iterator[Case]:
     """By every objective, and once for each way in which lambda falls, with W trained or not."""
     for name, objective in self_supervised.OBJECTIVES.items():
-        yield Case(f"rela-{name}", rela, rela.SMALL.replace(objective=objective.SMALL), REPRESENTED)
+        yield Case(f"rela-{name}", with_targets, with_targets.SMALL.replace(objective=objective.SMALL), REPRESENTED)
     for schedule in ("switch", "adaptive", "constant"):
         changes: dict[str, Any] = {"schedule": schedule, "subset": "static", "train_projection": True}
-        yield Case(f"rela-{schedule}", rela, rela.SMALL.replace(**changes), REPRESENTED)
+        yield Case(f"rela-{schedule}", with_targets, with_targets.SMALL.replace(**changes), REPRESENTED)
 
 
 def brighter(config: Any, inputs: Inputs, images: torch.Tensor, labels: torch.Tensor, step: int) -> Any:
@@ -148,7 +148,7 @@ def own_cases() -> Iterator[Case]:
 
 CASES = [*method_cases(), *own_cases(), *training_cases(), *other_training_cases(), *rela_cases()]
 NETWORKS = (  # processes that finish with a network
-    supervised, ordered, self_supervised, pretraining, rela, *map(ByObjective, self_supervised.OBJECTIVES.values())
+    supervised, ordered, self_supervised, pretraining, with_targets, *map(ByObjective, self_supervised.OBJECTIVES.values())
 )  # fmt: skip
 MATCHING = (  # published on small images
     "gradient_matching", "siamese_gradient_matching", "distribution_matching", "kernel_inducing_points", "label_solve",
@@ -159,7 +159,7 @@ MAIN = [  # one small config for each process: its `SMALL` where it is a method
     if case.name in {*methods.names(), "from-loss-real", "teacher-hard-sgd", "student-online-sgd", "self-supervised-lars",
                      "student-ordered-xavier", "pretraining-sgd", "rela-barlow_twins"}
 ]  # fmt: skip
-PROCESSES = [*map(methods.get, methods.names()), supervised, self_supervised, pretraining, rela]
+PROCESSES = [*map(methods.get, methods.names()), supervised, self_supervised, pretraining, with_targets]
 
 
 def bundle(case: Case, data: ImageData, teacher: Network, distilled: DistilledSet) -> Inputs:

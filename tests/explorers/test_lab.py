@@ -15,7 +15,7 @@ import pytest
 
 from ddlab.core.errors import DDLabError, fail
 from ddlab.core.parameters import Parameters, narrowed, parameter
-from ddlab.explorers import Change, Chart, Compute, Html, Known, Lab, Laboratory, Quest, Row, Strip, Tabs, Value
+from ddlab.explorers import Change, Chart, Compute, Html, Lab, Laboratory, Quest, Results, Row, Strip, Tabs, Value
 from ddlab.explorers.views import step_on_show
 from ddlab.figures import encode_grid, loss_curves
 from ddlab.runs import Keep, Run
@@ -108,7 +108,7 @@ def check(world: World, settings: Settings) -> None:
         fail("power", "below 9", settings.power)
 
 
-def frames(world: World, settings: Settings, known: Known) -> tuple:
+def frames(world: World, settings: Settings, known: Results) -> tuple:
     return settings.power, tuple(frame.content for frame in world.run(settings).frames), known.step
 
 
@@ -116,7 +116,7 @@ def listed(power: int, numbers: tuple[int, ...], step: int | None) -> str:
     return f"power {power}: {numbers}, at {step}"
 
 
-def sentence(world: World, settings: Settings, known: Known) -> str:
+def sentence(world: World, settings: Settings, known: Results) -> str:
     return f"{settings.colour}, power {settings.power}, step {known.step}."
 
 
@@ -316,7 +316,7 @@ def test_at_rest_is_said_after_the_last_picture(opened: Any) -> None:
 # -- buttons
 
 
-def _students(world: World, settings: Settings, known: Known) -> list[Any]:
+def _students(world: World, settings: Settings, known: Results) -> list[Any]:
     return [Value(world.value, settings.power), Value(world.value, settings.power + 50)]
 
 
@@ -328,7 +328,7 @@ def pressed(lab: Laboratory, number: int = 0) -> Any:
 def test_a_button_asks_for_jobs_and_is_grey_while_they_are_done_and_when_known(opened: Any, stays: bool) -> None:
     doing: list[bool] = []
 
-    def said(world: World, settings: Settings, known: Known) -> str:
+    def said(world: World, settings: Settings, known: Results) -> str:
         doing.append(known.doing(Value(world.value, 1)))
         assert not doing[-1] or known(Value(world.value, 1)) is None
         return "said"
@@ -549,7 +549,7 @@ def test_now_is_computed_once_and_every_lists_what_is_known(opened: Any) -> None
         squares.append(number)
         return number * number
 
-    def data(world: World, settings: Settings, known: Known) -> tuple:
+    def data(world: World, settings: Settings, known: Results) -> tuple:
         return known.now(square, settings.power), tuple(known.every(square))
 
     lab = opened(declared(views=[Html(data, lambda square, every: f"{square} {every}")]))
@@ -568,7 +568,7 @@ def test_later_is_shown_when_it_is_there_and_what_is_on_show_stays_until_then(op
             raise DDLabError("number must be small; given 6.")
         return number**3
 
-    def data(world: World, settings: Settings, known: Known) -> tuple | None:
+    def data(world: World, settings: Settings, known: Results) -> tuple | None:
         found = 1 if settings.power == 1 else known.later(cube, settings.power)
         return None if found is None else (found,)
 
@@ -681,14 +681,14 @@ def test_a_drawing_is_of_one_settings_whatever_the_reader_does_meanwhile(opened:
     seen: list[tuple[int, int]] = []
     inside = threading.Event()
 
-    def first(world: World, settings: Settings, known: Known) -> tuple:
+    def first(world: World, settings: Settings, known: Results) -> tuple:
         if threading.current_thread().name == "ddlab-lab" and settings.power == 2:
             inside.set()
             time.sleep(0.05)
         first.power = settings.power
         return (settings.power,)
 
-    def second(world: World, settings: Settings, known: Known) -> tuple:
+    def second(world: World, settings: Settings, known: Results) -> tuple:
         seen.append((first.power, settings.power))
         return (settings.power,)
 
@@ -721,7 +721,7 @@ def test_what_a_drawing_raises_in_the_thread_is_shown_and_the_thread_goes_on(ope
         if part == where and len(numbers) > 1 and power == 2:
             raise RuntimeError(f"cannot draw {power}")
 
-    def data(world: World, settings: Settings, known: Known) -> tuple:
+    def data(world: World, settings: Settings, known: Results) -> tuple:
         wrong_once_there_is_something("data", frames(world, settings, known)[1], settings.power)
         return frames(world, settings, known)
 
@@ -729,7 +729,7 @@ def test_what_a_drawing_raises_in_the_thread_is_shown_and_the_thread_goes_on(ope
         wrong_once_there_is_something("draw", numbers, power)
         return listed(power, numbers, step)
 
-    def said(world: World, settings: Settings, known: Known) -> str:
+    def said(world: World, settings: Settings, known: Results) -> str:
         wrong_once_there_is_something("sentence", frames(world, settings, known)[1], settings.power)
         return sentence(world, settings, known)
 

@@ -23,7 +23,7 @@ from ddlab.explorers import Live
 from ddlab.methods import sre2l
 from ddlab.networks import Network
 from ddlab.runs import Keep, Run
-from ddlab.training import pretraining, rela, self_supervised, supervised
+from ddlab.training import pretraining, self_supervised, supervised, with_targets
 from tests.contract.cases import CASES, bundle
 from tests.support import made_data, refuses
 
@@ -426,7 +426,7 @@ def test_every_process_is_played_and_filmed(case: Any, teacher: Network, grey: I
     inputs = bundle(case, grey, teacher, distilled)
     data: Any = inputs.data or inputs.distilled
     explorer = Live(case.module, data, inputs.teachers, case.config)
-    assert (explorer.picture is None) == (case.module in (supervised, self_supervised, pretraining, rela))
+    assert (explorer.picture is None) == (case.module in (supervised, self_supervised, pretraining, with_targets))
     press(explorer, "step")
     said = explorer.sentence
     press(explorer, "play")

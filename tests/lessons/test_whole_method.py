@@ -52,8 +52,7 @@ from ddlab.networks import Network
 from ddlab.runs import cache, process
 from ddlab.runs.process import Inputs
 from ddlab.theory import toy_descent
-from ddlab.training import losses, ordered, supervised, trajectories
-from ddlab.training import rela as rela_f
+from ddlab.training import losses, ordered, supervised, trajectories, with_targets
 from ddlab.training.phases import arrived
 from ddlab.training.self_supervised import simclr
 from tests.support import made_data
@@ -455,10 +454,10 @@ def made_rela() -> DistilledSet:
     return process.run(rela_d, rela_d.Config(network=RELA), inputs)
 
 
-def rela_config() -> rela_f.Config:
+def rela_config() -> with_targets.Config:
     short: dict[str, Any] = {"epochs": 5, "batch_size": 9, "learning_rate": 0.01}
     own = simclr.Config.for_data(data_of(**FOUR), network=RELA, projector_width=128, output_width=64, **short)
-    return rela_f.Config(objective=own, ratio=0.75, schedule="switch", first_views="objective", seed=SEED)
+    return with_targets.Config(objective=own, ratio=0.75, schedule="switch", first_views="objective", seed=SEED)
 
 
 class Given(nn.Module):
@@ -478,7 +477,7 @@ def represent(source: str) -> Found:
     recipe = rela_config().own
     space = run(source.replace("0.01 * 50 / 256", "0.01 * 9 / 256"), data=data)
     space["two_views"] = lambda images, step: recipe.pair(images, mean=data.mean, std=data.std, step=step)
-    state = doubled(rela_f.init(rela_config(), Inputs(distilled=made_rela(), device="cpu")))
+    state = doubled(with_targets.init(rela_config(), Inputs(distilled=made_rela(), device="cpu")))
     module: Any = doubled(networks.initialise(RELA.for_data(data, outputs=1), seed=SEED).module()).train()
     network = nn.Sequential(module.blocks, nn.Flatten())
     wide, narrow = state.projector["linear.0"], state.projector["linear.1"]
@@ -492,7 +491,7 @@ def represent(source: str) -> Found:
 
 
 def represented() -> Found:
-    state = updated(rela_f, rela_config(), Inputs(distilled=made_rela(), device="cpu"))
+    state = updated(with_targets, rela_config(), Inputs(distilled=made_rela(), device="cpu"))
     learnt = networks.parameter_names(RELA.for_data(data_of(**FOUR)))
     weights = [state.weights[name].flatten() for name in learnt if name.startswith("blocks.")]
     orders = [drawn for drawn in TAPE.drawn if drawn.ndim == 1 and len(drawn) == len(made_rela())]
@@ -569,7 +568,7 @@ def matched_paths(source: str) -> Found:
 
 def paths_of_the_library() -> Found:
     inputs, spec = Inputs(data=data_of(), device="cpu"), MTT.network.for_data(data_of())
-    state, start = mtt.init(MTT, inputs), trajectories.vector(ordered.parted(spec, perceptron().weights)[0])
+    state, start = mtt.init(MTT, inputs), trajectories.vector(ordered.split_buffers(spec, perceptron().weights)[0])
     TAPE.drawn.clear()
     paths, told = list[Tensor](), {"rate": 0.05, "batch_size": 9, "strategy": "", "seed": SEED}
     for expert in range(2):
@@ -649,7 +648,7 @@ def taught_by_the_library() -> Found:
 # -- 75: Mnemonics
 
 MNEMONICS = mnemonics.Config.teaching(
-    network=networks.spec("mlp", width=6), tasks=2, images_per_class=2, adjust_old=False, batch_size=9, replayed=9,
+    network=networks.spec("mlp", width=6), tasks=2, images_per_class=2, adjust_old=False, batch_size=9, replay_batch_size=9,
     exemplar_updates=UPDATES, seed=SEED,
 )  # fmt: skip
 

@@ -58,7 +58,7 @@ def features(module: Any, images: Tensor) -> Tensor:
 
 
 def test_the_ridge_way_is_the_algorithm_with_every_gradient_by_autograd(inputs: Inputs, grey: ImageData) -> None:
-    settings = ld.SMALL.replace(network_rate=0.01)
+    settings = ld.SMALL.replace(network_learning_rate=0.01)
     state, spec = ready(settings, inputs), settings.network.for_data(grey)
     real, answers = grey.normalised(slice(12)).double(), grey.train_labels[:12]
     module, labels = module_of(spec, state), state.labels.clone().requires_grad_()
@@ -93,14 +93,14 @@ def after(state: ld.State, step: Any, settings: ld.Config) -> ld.State:
     """As `ld.update` takes what a step gives."""
     _, labels, label_optimiser, gradients, rest = step
     weights, optimiser = ld.optimisers.adam_update(
-        state.weights, gradients, state.optimiser, learning_rate=settings.network_rate
+        state.weights, gradients, state.optimiser, learning_rate=settings.network_learning_rate
     )
     new = {"labels": labels, "label_optimiser": label_optimiser, "weights": weights, "optimiser": optimiser}
     return dataclasses.replace(state, **new, **rest)
 
 
 def test_the_second_order_way_is_a_step_of_the_network_and_its_gradient(inputs: Inputs, grey: ImageData) -> None:
-    settings = ld.SMALL.replace(solver="second_order", network_rate=0.01)
+    settings = ld.SMALL.replace(solver="second_order", network_learning_rate=0.01)
     state, spec = ready(settings, inputs), settings.network.for_data(grey)
     real, answers = grey.normalised(slice(12)).double(), grey.train_labels[:12]
     module, labels = module_of(spec, state), state.labels.clone().requires_grad_()

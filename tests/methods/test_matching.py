@@ -156,11 +156,11 @@ def test_who_sees_the_operation(views: str, grey: ImageData) -> None:
     images = grey.normalised(grey.of_class(0))
     config = dsa.SMALL.replace(views=views, strategy="scale_rotate")
     drawn: dict[str, Any] = {"step": 3, "label": 1, "classes": 3}
-    real, learned = (matching.seen(config, images, learned=each, **drawn) for each in (False, True))
+    real, learned = (matching.augmented(config, images, learned=each, **drawn) for each in (False, True))
     assert torch.equal(real, images) == (views in ("learned", "none"))
     assert torch.equal(learned, images) == (views in ("real", "none"))
     assert torch.equal(real, learned) == (views in ("shared", "none"))
     if views == "shared":
         assert torch.equal(real, siamese_view(images, config.strategy, seed=config.seed, step=2 * (3 * 3 + 1)))
-    plain = matching.seen(config.replace(strategy=""), images, learned=True, **drawn)
-    assert plain is images and matching.seen(dc.SMALL, images, learned=True, **drawn) is images
+    plain = matching.augmented(config.replace(strategy=""), images, learned=True, **drawn)
+    assert plain is images and matching.augmented(dc.SMALL, images, learned=True, **drawn) is images

@@ -19,7 +19,7 @@ from ddlab.training import ordered, phases
 from tests.support import made_data, refuses
 
 FOUR = made_data(classes=4, train=8, test=5, seed=3)
-SETTINGS = mnemonics.SMALL.replace(tasks=2, temporary_rate=0.3)
+SETTINGS = mnemonics.SMALL.replace(tasks=2, temporary_learning_rate=0.3)
 
 
 @pytest.fixture
@@ -86,13 +86,13 @@ def test_the_released_loss_is_of_cosines_to_class_means(inputs: Inputs) -> None:
 def test_the_models_loss_keeps_earlier_answers_in_its_share() -> None:
     draws = torch.Generator().manual_seed(0)
     logits, before = (torch.randn(5, count, generator=draws, dtype=torch.float64) for count in (4, 2))
-    labels, settings = torch.tensor([0, 1, 2, 3, 3]), SETTINGS.replace(distillation=0.25, temperature=2.0)
+    labels, settings = torch.tensor([0, 1, 2, 3, 3]), SETTINGS.replace(distillation_weight=0.25, temperature=2.0)
     p, q = (before / 2).softmax(1), (logits[:, :2] / 2).softmax(1)
     kept = (p * (p / q).log()).sum(1).mean()
     plain = F.cross_entropy(logits, labels)
     found = phases.model_loss(settings, logits, labels, before)
     assert float(found) == pytest.approx(float(0.75 * plain + 0.25 * 4 * kept), rel=1e-12)
-    assert torch.equal(phases.model_loss(settings.replace(distillation=0.0), logits, labels, before), plain)
+    assert torch.equal(phases.model_loss(settings.replace(distillation_weight=0.0), logits, labels, before), plain)
     assert torch.equal(phases.model_loss(settings, logits, labels, None), plain)
 
 
@@ -112,7 +112,7 @@ def run_of(inputs: Inputs, **changes: Any) -> mnemonics.State:
 
 
 def test_an_outer_rate_of_zero_keeps_exemplars_bit_for_bit(inputs: Inputs) -> None:
-    still = run_of(inputs, exemplar_rate=0.0)
+    still = run_of(inputs, exemplar_learning_rate=0.0)
     chosen = run_of(inputs, exemplar_step="none")
     assert torch.equal(still.exemplars[:4], chosen.exemplars[:4])
     assert not torch.equal(run_of(inputs, exemplar_updates=3).exemplars[:4], chosen.exemplars[:4])

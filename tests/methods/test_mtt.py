@@ -89,7 +89,7 @@ def test_experts_are_torchs_sgd(inputs: Inputs, grey: ImageData) -> None:
     with torch.no_grad():
         for name, value in module.named_parameters():
             value.copy_(by_name(spec, paths[3])[name])  # the second expert's start
-    sgd = torch.optim.SGD(module.parameters(), lr=settings.expert_rate)
+    sgd = torch.optim.SGD(module.parameters(), lr=settings.expert_learning_rate)
     for epoch in (2, 3):
         order = torch.randperm(
             len(grey.train_labels), generator=mtt.randomness.generator(settings.seed, epoch, "order of an epoch")

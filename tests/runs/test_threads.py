@@ -51,7 +51,7 @@ def test_and_beside_the_run_of_a_laboratorys_thread() -> None:
         thread.join()
     for found in [*own, *beside]:
         assert_same(found, alone)
-    with threads.using(2):
+    with threads.limit_threads(2):
         assert torch.get_num_threads() == 2, "nothing is left of the others"
     assert torch.get_num_threads() == threads.available() == 2
 
@@ -60,19 +60,19 @@ def test_threads_come_back_when_nobody_computes_beside_any_more() -> None:
     inside, leave = threading.Event(), threading.Event()
 
     def small() -> None:
-        with threads.using(1):
+        with threads.limit_threads(1):
             inside.set()
             assert leave.wait(10)
 
     other = threading.Thread(target=small)
-    with threads.using(2):
+    with threads.limit_threads(2):
         other.start()
         assert inside.wait(10) and threads.available() == 2
-        with threads.using(2):
+        with threads.limit_threads(2):
             assert torch.get_num_threads() == 1, "the small run's number is everybody's"
         leave.set()
         other.join()
-        with threads.using(2):
+        with threads.limit_threads(2):
             assert torch.get_num_threads() == 2
     assert torch.get_num_threads() == threads.available() == 2
 
@@ -81,9 +81,9 @@ def test_large_networks_and_batches_take_all() -> None:
     inputs = Inputs(data=DATA, device="cpu")
     for width, batch, wanted in ((32, 100, 1), (32, 10**5, 2), (2048, 100, 2)):
         config = CONFIG.replace(network=networks.spec("convnet", width=width), batch_size=batch)
-        assert threads.wanted(config, inputs) == wanted
+        assert threads.thread_count(config, inputs) == wanted
     assert threads.work(kip.Config(images_per_class=2, batch_size=50), inputs) == 50 * 8 * 3 * 16 * 16
-    assert threads.wanted(CONFIG, Inputs()) == 1
+    assert threads.thread_count(CONFIG, Inputs()) == 1
 
 
 def test_multiply_adds_are_those_of_the_layers() -> None:

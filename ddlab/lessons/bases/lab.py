@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from ...explorers.lab import Known, Lab, Value
+from ...explorers.lab import Lab, Results, Value
 from ...explorers.views import Chart, Html, Row, Strip, Tabs
 from ...figures import encode_grid, reconstruction_error_curve, spectrum_curve
 from .world import DIFFERENCE, HELD_OUT, NOTHING, STORED, TRAINING, WAYS, Fitted, Settings, World
@@ -29,7 +29,7 @@ def wanted(world: World, settings: Settings, run: None = None) -> list[Value]:
     return [Value(world.fitted, *each) for each in [(settings.scale, settings.image_mean), *names]]
 
 
-def image_data(world: World, settings: Settings, known: Known) -> tuple | None:
+def image_data(world: World, settings: Settings, known: Results) -> tuple | None:
     """The bases at the scale on show, then those at other scales that are known, and the split; None while they are being found."""
     others = [scale for scale in world.scales if scale != settings.scale]
     every = [(scale, known(Value(world.fitted, scale, settings.image_mean))) for scale in (settings.scale, *others)]
@@ -37,7 +37,7 @@ def image_data(world: World, settings: Settings, known: Known) -> tuple | None:
     return None if every[0][1] is None else (found, settings.split)
 
 
-def representation_data(world: World, settings: Settings, known: Known) -> tuple | None:
+def representation_data(world: World, settings: Settings, known: Results) -> tuple | None:
     """The bases of each network's representations; None while they are being found."""
     found = [known(value) for value in wanted(world, settings)[1:]]
     return None if None in found else (tuple(zip(world.representations, found, strict=True)),)
@@ -46,7 +46,7 @@ def representation_data(world: World, settings: Settings, known: Known) -> tuple
 # -- the picture
 
 
-def picture_data(world: World, settings: Settings, known: Known) -> tuple | None:
+def picture_data(world: World, settings: Settings, known: Results) -> tuple | None:
     """The bases, how many of them are used, and which images are shown."""
     found = known(wanted(world, settings)[0])
     if found is None:
@@ -108,7 +108,7 @@ def _spectrum(spectra: dict[str, np.ndarray], title: str) -> go.Figure:
 # -- in words
 
 
-def sentence(world: World, settings: Settings, known: Known) -> str:
+def sentence(world: World, settings: Settings, known: Results) -> str:
     """What is shown, with its numbers."""
     fitted = [known(value) for value in wanted(world, settings)]
     if any(found is None for found in fitted):

@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 from torch import Tensor
 
 from ...data import ImageData
-from ...explorers import Chart, Known, Lab, Quest, Strip, Tabs, Value
+from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value
 from ...explorers.ready import HEIGHT, Asked, Students, frame_at, strip
 from ...explorers.views import step_on_show
 from ...figures import vanishing_curves
@@ -45,7 +45,7 @@ class Found:
     mixed_in: MixedIn
 
 
-def found(world: World, settings: Settings, known: Known) -> Found:
+def found(world: World, settings: Settings, known: Results) -> Found:
     """What views and words share."""
     runs = dict(zip(by_nearness(settings.merge_ratio), known.wanted, strict=True))
     with_residual = {f"with residual, α = {settings.merge_ratio:g}": settings.merge_ratio}
@@ -54,7 +54,7 @@ def found(world: World, settings: Settings, known: Known) -> Found:
     return Found(runs, compared, mixed_in)
 
 
-def strip_data(world: World, settings: Settings, known: Known) -> tuple:
+def strip_data(world: World, settings: Settings, known: Results) -> tuple:
     """The patch and the image of each ratio, from left to right, at one step."""
     step, runs = known.step or 0, sorted(known.found.runs.items())
     frames = tuple((f"alpha {alpha:g}", frame_at(run, step)) for alpha, run in runs)  # its font has no α
@@ -79,7 +79,7 @@ def mean(frame: Frame, settings: Settings) -> float:
     return float(frame.content.measured[settings.measure].mean())
 
 
-def curve_data(world: World, settings: Settings, known: Known) -> tuple:
+def curve_data(world: World, settings: Settings, known: Results) -> tuple:
     """The measure along the runs, so far, and what the patch, noise and real images have of it."""
     runs = {name: known.found.runs[alpha] for name, alpha in known.found.compared.items()}
     shown = tuple(
@@ -108,7 +108,7 @@ def sets(world: World, settings: Settings) -> dict[str, Any]:
     return {"FADRM's images": world.config(settings), "random real images": real}
 
 
-def asked(world: World, settings: Settings, known: Known) -> Asked:
+def asked(world: World, settings: Settings, known: Results) -> Asked:
     """Students of both, with class numbers and with the teacher's labels."""
     return {
         name: {
@@ -126,7 +126,7 @@ students = Students(
 )
 
 
-def sentence(world: World, settings: Settings, known: Known) -> str:
+def sentence(world: World, settings: Settings, known: Results) -> str:
     """What is seen at a step."""
     step, merges, unit = known.step or 0, settings.merges, UNITS[settings.measure]
     words = f"α = {settings.merge_ratio:g}, {merges} merge{'s' * (merges != 1)}, {settings.iterations} steps: "
@@ -141,7 +141,7 @@ def sentence(world: World, settings: Settings, known: Known) -> str:
     return f"{words}after step {step} the {settings.measure} is {chosen:.2f} {unit}; {beside}."
 
 
-def merges_harm(world: World, settings: Settings, known: Known) -> bool:
+def merges_harm(world: World, settings: Settings, known: Results) -> bool:
     """Whether the last merge of the chosen run raised the teacher's loss by `HARM`, in the mean over classes."""
     around = [near for step in merge_steps(known.run.config)[-1:] for near in (step - 1, step)]
     frames = [frame for frame in (frame_at(known.run, near) for near in around) if frame is not None]

@@ -15,19 +15,19 @@ import numpy as np
 import plotly.graph_objects as go
 
 from ...evaluation import embeddings
-from ...explorers import Chart, Known, Lab, Quest, Strip, Tabs, Value
+from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value
 from ...explorers.ready import Asked, Students
 from ...explorers.views import Row
 from ...figures import distances_by_class, encode_grid, sets_on_map
 from ...methods import recovery, selection
-from .world import Images, Settings, Shown, Source, World, apart, real
+from .world import Images, NamedImages, Settings, Source, World, real, settings_distance
 
 WEIGHTS, RADII = (0.01, 0.03, 0.11, 0.33, 1.0), (0.015, 0.05, 0.15, 0.5)  # stops of the sliders
 _HEIGHT = 310  # of a plot, in pixels: the pictures stand above it
 NOW, NEAR, REAL, BEFORE = "this run", "nearest so far", "random real", "run before"
 
 
-def compared(world: World, settings: Settings, known: Known) -> dict[str, Images]:
+def compared(world: World, settings: Settings, known: Results) -> dict[str, Images]:
     """What is compared: this run or the nearest images there are, as many random real ones, and the run before if there is one."""
     (run,) = known.wanted
     config = run.config
@@ -37,7 +37,7 @@ def compared(world: World, settings: Settings, known: Known) -> dict[str, Images
     others = {past: images for past, images in asked.items() if images is not None}  # the newest first
     name, now = NOW, others.pop(config, None)
     if now is None:
-        near = min([*others, *world.film, world.config(world.start)], key=lambda one: apart(one, config))
+        near = min([*others, *world.film, world.config(world.start)], key=lambda one: settings_distance(one, config))
         name, now = NEAR, others.get(near) or known.now(world.recorded if near in world.film else world.images, near)
     shown = {name: now, REAL: known.now(world.images, real(now.source))}
     return shown | ({BEFORE: next(iter(others.values()))} if others else {})
@@ -46,7 +46,7 @@ def compared(world: World, settings: Settings, known: Known) -> dict[str, Images
 # -- what is drawn of them
 
 
-def map_data(world: World, settings: Settings, known: Known) -> tuple:
+def map_data(world: World, settings: Settings, known: Results) -> tuple:
     """What is compared, and the plane that holds all that was ever placed on the map."""
     layer = settings.layer
     placed = [images.places[layer] for compute in (world.images, world.recorded) for _, images in known.every(compute)]
@@ -55,7 +55,7 @@ def map_data(world: World, settings: Settings, known: Known) -> tuple:
     return *drawn(world, settings, known), layer, extent
 
 
-def map_figure(world: World, shown: Shown, layer: str, extent: Any) -> go.Figure:
+def map_figure(world: World, shown: NamedImages, layer: str, extent: Any) -> go.Figure:
     """All compared images on the one map of a layer; the title has the coverage of those on show."""
     classes, on = world.data.class_names, world.mapped.map(layer, embeddings.Config())
     figure = sets_on_map(
@@ -71,12 +71,12 @@ def map_figure(world: World, shown: Shown, layer: str, extent: Any) -> go.Figure
     return figure
 
 
-def drawn(world: World, settings: Settings, known: Known) -> tuple[World, Shown]:
+def drawn(world: World, settings: Settings, known: Results) -> tuple[World, NamedImages]:
     """What is compared, in turn."""
     return world, tuple(known.found.items())
 
 
-def pictures(world: World, shown: Shown) -> tuple[bytes, str]:
+def pictures(world: World, shown: NamedImages) -> tuple[bytes, str]:
     """Those on show and the real ones, a column for each class, and the words for who does not see them."""
     data, rows, names = world.data, list[np.ndarray](), list[str]()
     for name, images in shown[:2]:
@@ -88,7 +88,7 @@ def pictures(world: World, shown: Shown) -> tuple[bytes, str]:
     return encode_grid(np.concatenate(rows), data.classes, scale, row_labels=names), alt
 
 
-def distance_figure(world: World, shown: Shown) -> go.Figure:
+def distance_figure(world: World, shown: NamedImages) -> go.Figure:
     """The feature distance inside each class."""
     distances = {name: images.distances for name, images in shown}
     return distances_by_class(world.data.class_names, distances, height=_HEIGHT)
@@ -107,13 +107,13 @@ def in_words(source: Source) -> str:
     )
 
 
-def farther_than_real(world: World, settings: Settings, known: Known) -> bool:
+def farther_than_real(world: World, settings: Settings, known: Results) -> bool:
     """Whether the images of this run lie farther apart than as many random real ones: a choice that learns nothing."""
     shown = known.found
     return NOW in shown and bool(shown[NOW].distances.mean() > shown[REAL].distances.mean())
 
 
-def sentence(world: World, settings: Settings, known: Known) -> str:
+def sentence(world: World, settings: Settings, known: Results) -> str:
     """What the images on show are worth, beside random real ones."""
     (name, now), (_, chosen), *_ = known.found.items()
     coming = "" if name == NOW else "Your images are being made; the nearest there are: "
@@ -125,7 +125,7 @@ def sentence(world: World, settings: Settings, known: Known) -> str:
     )
 
 
-def asked(world: World, settings: Settings, known: Known) -> Asked:
+def asked(world: World, settings: Settings, known: Results) -> Asked:
     """Students of this run and of random real images, with class numbers and with the teacher's labels."""
     config = known.wanted[0].config
     sources: dict[str, Source] = {"these images": config, "random real images": real(config)}

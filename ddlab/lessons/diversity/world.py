@@ -55,7 +55,7 @@ def real(config: Source) -> selection.Config:
     return selection.Config(images_per_class=config.images_per_class, seed=config.seed)
 
 
-def apart(one: dwa.Config, other: dwa.Config) -> tuple[int, float]:
+def settings_distance(one: dwa.Config, other: dwa.Config) -> tuple[int, float]:
     """How far settings lie from each other: how many fields without a slider in sight differ, then decades of those with one."""
     moved = ("initialisation", "perturbation", "lambda_var", "adjustment_radius")
     others = sum(getattr(one, name) != getattr(other, name) for name in describe(dwa.Config) if name not in moved)
@@ -75,7 +75,7 @@ class Images:
     places: dict[str, Place]
 
 
-Shown = tuple[tuple[str, Images], ...]
+NamedImages = tuple[tuple[str, Images], ...]
 """Images under their names, those on show first, then random real ones."""
 
 

@@ -19,7 +19,7 @@ from ...core import randomness
 from ...core.parameters import describe, parameter, with_default
 from ...data import ImageData
 from ...distilled import DistilledSet, HardLabels
-from ...explorers.lab import Known, Lab, Value
+from ...explorers.lab import Lab, Results, Value
 from ...explorers.lines import Quest
 from ...explorers.ready import HEIGHT, MethodWorld, Watch, visited
 from ...explorers.views import Chart, Row, Strip
@@ -133,14 +133,14 @@ def wanted(world: World, settings: Settings, run: Run) -> list[Run | Value]:
     return [run, Value(world.learned, run.config), Value(world.rival, rival_of(run.config, settings.steps))]
 
 
-def found(world: World, settings: Settings, known: Known) -> tuple[dict[str, Path] | None, Path | None, Path]:
+def found(world: World, settings: Settings, known: Results) -> tuple[dict[str, Path] | None, Path | None, Path]:
     """Order -> accuracy after each step of the finished run; the same of real batches; and of the film on show, one network."""
     _, learned, rival = known.wanted
     shown = known.now(world.shown, known.run.config, known.frame.step, settings.order)
     return known(learned), known(rival), shown
 
 
-def strip_data(world: World, settings: Settings, known: Known) -> tuple:
+def strip_data(world: World, settings: Settings, known: Results) -> tuple:
     """The frame on show, its order, and what one network knows after each of its steps."""
     return world.data, known.frame, settings.order, settings.seed, known.found[-1]
 
@@ -155,7 +155,7 @@ def strip(data: ImageData, frame: Frame, order: str, seed: int, path: Path) -> t
     return encode_grid(pixels, steps, scale, column_labels=told, gap=4), said
 
 
-def curve_data(world: World, settings: Settings, known: Known) -> tuple:
+def curve_data(world: World, settings: Settings, known: Results) -> tuple:
     """Accuracy after each step: the order on show, the learned one, and real batches."""
     (learned, rival, _), config, step = known.found, known.run.config, known.frame.step
     if learned is None or step < config.iterations:
@@ -186,7 +186,7 @@ def curve(paths: tuple, order: str, rival: Path | None, who: str) -> go.Figure:
     return finish_figure(legend_below(figure), alt=f"Accuracy after the last step: {said}.")
 
 
-def ends_data(world: World, settings: Settings, known: Known) -> tuple:
+def ends_data(world: World, settings: Settings, known: Results) -> tuple:
     """Curriculum -> what networks know at the end in each order, of all visited settings that differ in it alone; and the film on show."""
     every, (_, rival, path) = visited(known, world.learned, known.run.config, "curriculum"), known.found
     rows = tuple((name, tuple(paths[order][-1] for order in ORDERS)) for name, paths in every.items())
@@ -224,7 +224,7 @@ def words(curriculum: str) -> str:
     return {"full": "in order", "none": "fresh noise"}.get(curriculum, curriculum.replace("_", " "))
 
 
-def sentence(world: World, settings: Settings, known: Known) -> str:
+def sentence(world: World, settings: Settings, known: Results) -> str:
     """What is seen."""
     learned, rival, _ = known.found
     begun = f"{settings.steps} steps of {settings.inner_batch} images, trained {words(settings.curriculum)}"
@@ -235,7 +235,7 @@ def sentence(world: World, settings: Settings, known: Known) -> str:
     return f"{begun}: networks read {learned[ORDERS[0]][-1]:.1%} in learned order; shuffled: {rest}.{beside}"
 
 
-def quest_met(world: World, settings: Settings, known: Known) -> bool:
+def quest_met(world: World, settings: Settings, known: Results) -> bool:
     """Whether a few made steps are ahead of twelve real ones."""
     learned = known.found[0]
     rival = known(Value(world.rival, rival_of(known.run.config, world.start.steps)))

@@ -15,7 +15,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from ... import figures
-from ...explorers.lab import Change, Known, Lab, Value
+from ...explorers.lab import Change, Lab, Results, Value
 from ...explorers.lines import Quest
 from ...explorers.tables import table
 from ...explorers.views import Chart, Html, Row, Tabs
@@ -27,7 +27,7 @@ NEAR = 0.063  # squared error on G; it opens at .078, 1/2 for every point gives 
 _OTHER_SEEDS = 1000  # of all that are counted through
 
 
-def on_show(world: World, settings: Settings, known: Known) -> tuple[Answer]:
+def on_show(world: World, settings: Settings, known: Results) -> tuple[Answer]:
     """What these settings give; while an exact gradient is computed, the newest that is there."""
     if not settings.exact_gradient:
         known.now(answer, settings, world.sweep)
@@ -97,7 +97,7 @@ def numbers(shown: Answer) -> str:
     return table(caption, ("setting", "squared error on G", "right on G", ""), rows)
 
 
-def sentence(world: World, settings: Settings, known: Known) -> str:
+def sentence(world: World, settings: Settings, known: Results) -> str:
     """How the chosen setting ends."""
     (shown,) = on_show(world, settings, known)
     end, chosen, names = shown.means[SQUARED][-1], shown.chosen, [shown.sweep.name(value) for value in shown.values]
@@ -113,7 +113,7 @@ def sentence(world: World, settings: Settings, known: Known) -> str:
 # -- the quest
 
 
-def learned(world: World, settings: Settings, known: Known) -> bool:
+def learned(world: World, settings: Settings, known: Results) -> bool:
     """Whether the chosen networks come near enough to the best there is, on G as the paper has it."""
     (shown,) = on_show(world, settings, known)
     as_printed = (settings.gap, settings.original_deviation) == (world.start.gap, world.start.original_deviation)

@@ -34,7 +34,7 @@ from ...figures import coverage_bars, embedding_map, encode_grid, move_points, r
 from ...figures.embedding import DISTILLED
 from ...networks import Network
 from ...runs import Run
-from ..shared.coverage import BY_HAND, MappedImages, Shown
+from ..shared.coverage import BY_HAND, MappedImages, PointsOnShow
 
 _KINDS = {"PCA": "pca", "t-SNE": "t_sne", "UMAP": "umap"}
 
@@ -182,7 +182,7 @@ class DiversityView(Explorer):
         self.panel.value = view.replace(images=BY_HAND, hand=_joined(self.hand))
 
     def _nearest_to_first(self) -> tuple[int, ...]:
-        return self.mapped.nearest_real(Shown(self._first, "features"))
+        return self.mapped.nearest_real(PointsOnShow(self._first, "features"))
 
     def _hand_from(self, text: str) -> tuple[int, ...]:
         """What `View.hand` says; where it says nothing, what is nearest to the first set."""
@@ -195,14 +195,14 @@ class DiversityView(Explorer):
 
     # -- views
 
-    def _shown(self, name: str | None = None) -> Shown:
+    def _shown(self, name: str | None = None) -> PointsOnShow:
         """What the view asks for; with a name, the finished set of that name."""
         view = self.panel.value
         if (name or view.images) == BY_HAND:
-            return Shown(BY_HAND, view.layer, hand=self.hand)
+            return PointsOnShow(BY_HAND, view.layer, hand=self.hand)
         if name is not None or view.images not in self.mapped.frames:
-            return Shown(name or view.images, view.layer)
-        return Shown(view.images, view.layer, min(view.frame, len(self.mapped.frames[view.images]) - 1))
+            return PointsOnShow(name or view.images, view.layer)
+        return PointsOnShow(view.images, view.layer, min(view.frame, len(self.mapped.frames[view.images]) - 1))
 
     def _redraw(self) -> None:
         with self._drawing:
@@ -213,7 +213,7 @@ class DiversityView(Explorer):
         self.picture.show_bytes(self._grid(), alt=self._alt())
         self._enable(self.panel.value)
         self._follow()
-        self.quest.look(self.mapped.coverage(Shown(BY_HAND, "features", hand=self.hand)) > self._luck)
+        self.quest.look(self.mapped.coverage(PointsOnShow(BY_HAND, "features", hand=self.hand)) > self._luck)
         self.say(self._words())
 
     def _follow(self) -> None:
@@ -272,9 +272,9 @@ class DiversityView(Explorer):
         shown = self._shown()
         return self.mapped.chance(shown.layer, self._each(shown))
 
-    def _each(self, shown: Shown | None = None) -> int:
+    def _each(self, shown: PointsOnShow | None = None) -> int:
         """Images per class on show, or of the first set."""
-        count = len(self.mapped.points(shown or Shown(self._first, "features"))[1])
+        count = len(self.mapped.points(shown or PointsOnShow(self._first, "features"))[1])
         return max(1, round(count / self.mapped.data.classes))
 
     def _grid(self) -> bytes:

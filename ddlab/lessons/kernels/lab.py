@@ -10,7 +10,7 @@ import statistics
 
 import plotly.graph_objects as go
 
-from ...explorers.lab import Known, Lab, Value
+from ...explorers.lab import Lab, Results, Value
 from ...explorers.lines import Quest
 from ...explorers.ready import HEIGHT, learned_images, run_curve
 from ...explorers.views import Chart, Row, Strip, step_on_show
@@ -29,7 +29,7 @@ def wanted(world: World, settings: Settings, run: Run) -> list[Run | Value]:
     return [first, second, run, *others]
 
 
-def found(world: World, settings: Settings, known: Known) -> dict[Rival, tuple[float, ...]]:
+def found(world: World, settings: Settings, known: Results) -> dict[Rival, tuple[float, ...]]:
     """The accuracies of the rivals that are there."""
     every = {job.arguments[0]: known(job) for job in known.wanted if isinstance(job, Value)}
     return {one: values for one, values in every.items() if values is not None}
@@ -38,7 +38,7 @@ def found(world: World, settings: Settings, known: Known) -> dict[Rival, tuple[f
 # -- the images
 
 
-def strip_data(world: World, settings: Settings, known: Known) -> tuple:
+def strip_data(world: World, settings: Settings, known: Results) -> tuple:
     """The frame on show."""
     return world.data, known.frame, min(settings.images_per_class, _ROWS)
 
@@ -46,7 +46,7 @@ def strip_data(world: World, settings: Settings, known: Known) -> tuple:
 # -- the accuracy
 
 
-def curve_data(world: World, settings: Settings, known: Known) -> tuple:
+def curve_data(world: World, settings: Settings, known: Results) -> tuple:
     """The accuracy at the steps that were kept, so far, and that of the centres."""
     points = tuple((frame.step, frame.content.accuracy) for frame in known.frames)
     centres = [(one.words, values[0]) for one, values in known.found.items() if one.kind == "centres"]
@@ -68,7 +68,7 @@ def accuracy_curve(
     return figure.update_yaxes(range=[0, 1.05])
 
 
-def score_data(world: World, settings: Settings, known: Known) -> tuple:
+def score_data(world: World, settings: Settings, known: Results) -> tuple:
     """The accuracy at the step on show, and the rivals known so far."""
     count = settings.images_per_class * world.data.classes
     every = {f"{count:,} learned": (known.frame.content.accuracy,)}
@@ -90,7 +90,7 @@ def scores(classes: int, found: tuple[tuple[str, tuple[float, ...]], ...]) -> go
 # -- in words
 
 
-def sentence(world: World, settings: Settings, known: Known) -> str:
+def sentence(world: World, settings: Settings, known: Results) -> str:
     """What is seen at a step."""
     run, frame = known.run, known.frame
     count, classes = settings.images_per_class, world.data.classes
@@ -102,7 +102,7 @@ def sentence(world: World, settings: Settings, known: Known) -> str:
     return f"{many}{frozen}, {now}: the regression has {frame.content.accuracy:.1%} of the test images right.{beside}"
 
 
-def quest_met(world: World, settings: Settings, known: Known) -> bool:
+def quest_met(world: World, settings: Settings, known: Results) -> bool:
     """Whether enough pixels are frozen, and the points on show are ahead of as many that took no learning."""
     alike = [one for one in world.rivals(settings) if one.images_per_class == settings.images_per_class]
     if settings.corruption < _FROZEN or not all(one in known.found for one in alike):

@@ -23,7 +23,7 @@ from ...core.parameters import parameter
 from ...data import ImageData, shapes
 from ...data.aligning import aligned
 from ...distilled import DistilledSet, StoredLabels
-from ...explorers.lab import Known, Lab, Value
+from ...explorers.lab import Lab, Results, Value
 from ...explorers.lines import Quest
 from ...explorers.ready import HEIGHT, MethodWorld, Watch, visited
 from ...explorers.views import Chart, Row, Strip
@@ -136,13 +136,13 @@ def wanted(world: World, settings: Settings, run: Run) -> list[Run | Value]:
     return [run, *scores, Value(world.rival, settings.network, settings.seed)]
 
 
-def found(world: World, settings: Settings, known: Known) -> tuple[list[dict[int, float]], float | None]:
+def found(world: World, settings: Settings, known: Results) -> tuple[list[dict[int, float]], float | None]:
     """Of each of `WHO`: pictures -> accuracy, of all visited settings that differ in their number alone; one real image of each class."""
     scores = [visited(known, world.score, settings, "pictures", who) for who in WHO]
     return scores, known(known.wanted[-1])
 
 
-def strip_data(world: World, settings: Settings, known: Known) -> tuple:
+def strip_data(world: World, settings: Settings, known: Results) -> tuple:
     """The first ten pictures, and the frame on show."""
     return world.data, known.run.inputs.distilled, known.frame
 
@@ -157,7 +157,7 @@ def strip(data: ImageData, base: DistilledSet, frame: Frame) -> tuple[bytes, str
     return encode_grid(pixels, len(pixels), scale, column_labels=told, gap=4), f"Pictures labelled {', '.join(told)}."
 
 
-def labels_data(world: World, settings: Settings, known: Known) -> tuple:
+def labels_data(world: World, settings: Settings, known: Results) -> tuple:
     """The frame on show."""
     return world.data.class_names, known.frame
 
@@ -169,7 +169,7 @@ def labels_map(names: tuple[str, ...], frame: Frame) -> go.Figure:
     return label_matrix(labels, names, title=title, height=HEIGHT)
 
 
-def curve_data(world: World, settings: Settings, known: Known) -> tuple:
+def curve_data(world: World, settings: Settings, known: Results) -> tuple:
     """What is known so far, and the network in training."""
     scores, rival = known.found
     points = tuple(tuple(each.items()) for each in scores)
@@ -204,7 +204,7 @@ def curve(source: str, found: tuple, now: tuple[int, float], rival: float | None
     return finish_figure(legend_below(figure), alt=f"Accuracy by number of pictures: {said}.")
 
 
-def sentence(world: World, settings: Settings, known: Known) -> str:
+def sentence(world: World, settings: Settings, known: Results) -> str:
     """What is seen."""
     own, other, shuffled = (each.get(settings.pictures) for each in known.found[0])
     run, begun = known.run, f"{settings.pictures} pictures ({settings.source})"
@@ -214,7 +214,7 @@ def sentence(world: World, settings: Settings, known: Known) -> str:
     return f"{begun}: networks read {own:.1%} of the test images, {beside}."
 
 
-def quest_met(world: World, settings: Settings, known: Known) -> bool:
+def quest_met(world: World, settings: Settings, known: Results) -> bool:
     """Whether pictures in which there is no image of the data are ahead of one real image of each class."""
     (own, *_), rival = known.found
     score = own.get(settings.pictures)

@@ -14,7 +14,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from ...core.parameters import Parameters, parameter
-from ...explorers.lab import Known, Lab
+from ...explorers.lab import Lab, Results
 from ...explorers.lines import Quest
 from ...explorers.ready import HEIGHT
 from ...explorers.views import Chart
@@ -68,7 +68,7 @@ def lines(settings: Settings) -> go.Figure:
     return finish_figure(legend_below(figure), alt=f"From left to right the classes {said} win.")
 
 
-def sentence(world: World, settings: Settings, known: Known) -> str:
+def sentence(world: World, settings: Settings, known: Results) -> str:
     """What is seen."""
     many = len(set(classes(settings)))
     return f"Two points teach {many} class{'es' * (many > 1)}: {', '.join(classes(settings))}."

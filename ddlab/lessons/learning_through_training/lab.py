@@ -18,7 +18,7 @@ import torch
 from ... import networks
 from ...core.parameters import narrowed, parameter, with_default
 from ...distilled import DistilledSet
-from ...explorers.lab import Known, Lab, Value
+from ...explorers.lab import Lab, Results, Value
 from ...explorers.lines import Quest
 from ...explorers.ready import HEIGHT, MethodWorld, Watch, in_steps, learned_images, visited
 from ...explorers.views import Chart, Row, Strip
@@ -102,19 +102,19 @@ def wanted(world: World, settings: Settings, run: Run) -> list[Run | Value]:
     return [run, Value(world.scores, settings), Value(world.rival, run.config.network, settings.epochs)]
 
 
-def found(world: World, settings: Settings, known: Known) -> tuple[dict[int, Any], dict[int, float]]:
+def found(world: World, settings: Settings, known: Results) -> tuple[dict[int, Any], dict[int, float]]:
     """N -> (own start, other starts ...), of all visited settings that differ in N alone; N -> class means."""
     network = known.wanted[-1].arguments[0]
     rivals = {steps: value for (own, steps), value in known.every(world.rival) if own == network}
     return visited(known, world.scores, settings, "epochs"), dict(sorted(rivals.items()))
 
 
-def strip_data(world: World, settings: Settings, known: Known) -> tuple:
+def strip_data(world: World, settings: Settings, known: Results) -> tuple:
     """The frame on show."""
     return world.data, known.frame, 1
 
 
-def rates_data(world: World, settings: Settings, known: Known) -> tuple | None:
+def rates_data(world: World, settings: Settings, known: Results) -> tuple | None:
     """The rates of the finished run."""
     run = known.run
     return tuple(dd.learned_rates(run.state().learned["raw_rates"]).flatten().tolist()) if run.complete else None
@@ -128,7 +128,7 @@ def rates_chart(*rates: float) -> go.Figure:
     )
 
 
-def curve_data(world: World, settings: Settings, known: Known) -> tuple | None:
+def curve_data(world: World, settings: Settings, known: Results) -> tuple | None:
     """What is known so far; what was shown stays until the first is."""
     scores, rivals = known.found
     return (settings.learner, settings.starts, tuple(scores.items()), tuple(rivals.items())) if scores else None
@@ -167,7 +167,7 @@ def curve(learner: str, starts: str, found: tuple, rivals: tuple) -> go.Figure:
     )
 
 
-def sentence(world: World, settings: Settings, known: Known) -> str:
+def sentence(world: World, settings: Settings, known: Results) -> str:
     """What is seen."""
     scores, rival = (each.get(settings.epochs) for each in known.found)
     begun = f"Ten images, {settings.epochs} step{'s' * (settings.epochs > 1)} of a {settings.learner}"
@@ -179,7 +179,7 @@ def sentence(world: World, settings: Settings, known: Known) -> str:
     )
 
 
-def quest_met(world: World, settings: Settings, known: Known) -> bool:
+def quest_met(world: World, settings: Settings, known: Results) -> bool:
     """Whether the images are ahead of class means from starts that they have not met."""
     scores, rival = (each.get(settings.epochs) for each in known.found)
     return scores is not None and rival is not None and statistics.fmean(scores[1:]) >= rival + AHEAD

@@ -11,7 +11,7 @@ import statistics
 
 import plotly.graph_objects as go
 
-from ...explorers.lab import Compute, Known, Lab, Value
+from ...explorers.lab import Compute, Lab, Results, Value
 from ...explorers.lines import Quest
 from ...explorers.ready import HEIGHT, learned_images, run_curve
 from ...explorers.views import Chart, Row, Strip, step_on_show
@@ -27,7 +27,7 @@ _AHEAD = 0.01  # of accuracy: what the quest asks for
 # -- the images
 
 
-def strip_data(world: World, settings: Settings, known: Known) -> tuple:
+def strip_data(world: World, settings: Settings, known: Results) -> tuple:
     """The frame on show."""
     return world.data, known.frame, min(settings.images_per_class, _ROWS)
 
@@ -35,7 +35,7 @@ def strip_data(world: World, settings: Settings, known: Known) -> tuple:
 # -- the distance
 
 
-def distance_data(world: World, settings: Settings, known: Known) -> tuple | None:
+def distance_data(world: World, settings: Settings, known: Results) -> tuple | None:
     """The distance at the steps that were kept, so far."""
     frames = known.frames[1:]
     if not frames:
@@ -64,28 +64,28 @@ def distance_curve(iterations: int, points: tuple[tuple[int, float], ...]) -> go
 def wanted(world: World, settings: Settings, run: Run) -> list[Run | Value]:
     """What the means say, and one student on each kind of real images: what the others are seen against."""
     first = [Value(world.real, kind, settings.images_per_class, world.seeds[0]) for kind in REAL]
-    return [Value(world.apart, run), *first]
+    return [Value(world.first_updates, run), *first]
 
 
-def asked(world: World, settings: Settings, known: Known) -> dict[str, list[Value]]:
+def asked(world: World, settings: Settings, known: Results) -> dict[str, list[Value]]:
     """Students on the frame on show and on real images, one for each seed."""
     learned = [Value(world.learned, known.run, known.frame, seed) for seed in world.seeds]
     real = {kind: [Value(world.real, kind, settings.images_per_class, seed) for seed in world.seeds] for kind in REAL}
     return {LEARNED: learned} | real
 
 
-def students(world: World, settings: Settings, known: Known) -> list[Run | Value]:
+def students(world: World, settings: Settings, known: Results) -> list[Run | Value]:
     """All of them, seed by seed."""
     return [value for seed in zip(*asked(world, settings, known).values(), strict=True) for value in seed]
 
 
-def found(world: World, settings: Settings, known: Known) -> dict[str, tuple[float, ...]]:
+def found(world: World, settings: Settings, known: Results) -> dict[str, tuple[float, ...]]:
     """What is known of students: on the frame on show, and on as many real images."""
     every = {kind: map(known, values) for kind, values in asked(world, settings, known).items()}
     return {kind: tuple(value for value in values if value is not None) for kind, values in every.items()}
 
 
-def score_data(world: World, settings: Settings, known: Known) -> tuple | None:
+def score_data(world: World, settings: Settings, known: Results) -> tuple | None:
     """The step on show, and the accuracies known so far; what was shown stays until the first is."""
     if not any(known.found.values()):
         return None
@@ -110,7 +110,7 @@ def scores(
 # -- in words
 
 
-def sentence(world: World, settings: Settings, known: Known) -> str:
+def sentence(world: World, settings: Settings, known: Results) -> str:
     """What is seen at a step."""
     run, frame = known.run, known.frame
     count, classes = settings.images_per_class, world.data.classes
@@ -124,7 +124,7 @@ def sentence(world: World, settings: Settings, known: Known) -> str:
     return f"{many}, begun as {begun}, {now}.{taught}{left}"
 
 
-def quest_met(world: World, settings: Settings, known: Known) -> bool:
+def quest_met(world: World, settings: Settings, known: Results) -> bool:
     """Whether students of every seed are there, and those on the frame on show are ahead of those on any real images."""
     if min(map(len, known.found.values())) < len(world.seeds):
         return False

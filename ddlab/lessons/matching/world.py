@@ -68,7 +68,7 @@ class World(MethodWorld):
         """The first two updates, too."""
         return Keep(tuple(sorted({1, 2, *Keep(self.frames + 1).of(config.iterations)})))
 
-    def apart(self, run: Run, *, watch: Watch) -> None:
+    def first_updates(self, run: Run, *, watch: Watch) -> None:
         """Two updates, which say how far apart the means are: of a single one momentum changes nothing."""
         run.advance(until=2)
 

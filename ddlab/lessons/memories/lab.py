@@ -14,7 +14,7 @@ import torch
 
 from ...data import ImageData
 from ...evaluation.incremental import Matrix
-from ...explorers.lab import Compute, Known, Lab, Value
+from ...explorers.lab import Compute, Lab, Results, Value
 from ...explorers.lines import Quest
 from ...explorers.ready import HEIGHT, visited
 from ...explorers.views import Chart, Row, Strip, Tabs
@@ -47,13 +47,13 @@ def tasks_of(world: World, config: mnemonics.Config) -> tuple[tuple[str, ...], .
     return tuple(tuple(names[start:end]) for start, end in zip([0, *ends], ends, strict=False))
 
 
-def found(world: World, settings: Settings, known: Known) -> tuple[tuple[tuple[str, ...], ...], Moment, Matrix]:
+def found(world: World, settings: Settings, known: Results) -> tuple[tuple[tuple[str, ...], ...], Moment, Matrix]:
     """Tasks, the moment on show, and the phases that had ended by then."""
     ends = [end for end in world.ends(known.run.config) if end <= known.frame.step]
     return tasks_of(world, known.run.config), known.frame.content, matrix(known.run, ends)
 
 
-def strip_data(world: World, settings: Settings, known: Known) -> tuple:
+def strip_data(world: World, settings: Settings, known: Results) -> tuple:
     """The exemplars on show."""
     order = tuple(class_order(world.data.classes, settings.order_seed))
     return world.data, known.frame.content, order
@@ -71,7 +71,7 @@ def strip(data: ImageData, now: Moment, order: tuple[int, ...]) -> tuple[bytes, 
     return encode_grid(columns, data.classes, scale, column_labels=names, gap=4), f"{shown}, a column for each class."
 
 
-def bars_data(world: World, settings: Settings, known: Known) -> tuple:
+def bars_data(world: World, settings: Settings, known: Results) -> tuple:
     """What is found."""
     return known.found
 
@@ -116,7 +116,7 @@ def bars(tasks: tuple[tuple[str, ...], ...], now: Moment, before: Matrix) -> go.
     return finish_figure(legend_below(figure), alt=f"{title}. Accuracy: {said}.")
 
 
-def matrix_data(world: World, settings: Settings, known: Known) -> tuple:
+def matrix_data(world: World, settings: Settings, known: Results) -> tuple:
     """Tasks, and what was known at the end of each phase."""
     tasks, _, rows = known.found
     return tasks, rows
@@ -132,7 +132,7 @@ def cells(tasks: tuple[tuple[str, ...], ...], rows: Matrix) -> go.Figure:
     return cell_table(table, names, phases, title=title, x_label="class", y_label="phase", height=HEIGHT)
 
 
-def ends_data(world: World, settings: Settings, known: Known) -> tuple:
+def ends_data(world: World, settings: Settings, known: Results) -> tuple:
     """Memory -> exemplars of a class -> accuracy at the end, of all that was visited and differs in these alone; and the one on show."""
     points = dict[str, tuple]()
     for memory in world.memories:
@@ -177,13 +177,13 @@ def with_memory(world: World, settings: Settings, memory: str) -> Value:
     return Value(world.remembered, world.config(settings.replace(memory=memory)), memory)
 
 
-def all_memories(world: World, settings: Settings, known: Known) -> list[Value]:
+def all_memories(world: World, settings: Settings, known: Results) -> list[Value]:
     """What is left with each memory; the one that takes long comes last."""
     usable = (each for each in world.memories if each != MATCHED or settings.images_per_class in world.matched)
     return [with_memory(world, settings, each) for each in usable]
 
 
-def sentence(world: World, settings: Settings, known: Known) -> str:
+def sentence(world: World, settings: Settings, known: Results) -> str:
     """What is seen."""
     tasks, now, _ = known.found
     heights = of_tasks(tasks, now.accuracies)
@@ -194,7 +194,7 @@ def sentence(world: World, settings: Settings, known: Known) -> str:
     return f"{begun}, {heights[0]:.0%} of the first task, {heights[-1]:.0%} of the newest."
 
 
-def quest_met(world: World, settings: Settings, known: Known) -> bool:
+def quest_met(world: World, settings: Settings, known: Results) -> bool:
     """Whether one exemplar of a class keeps more than its mean does, with the same seed."""
     if settings.images_per_class > 1:
         return False
@@ -209,9 +209,13 @@ def step_label(world: World, settings: Settings, step: int) -> str:
 
 
 DECLARED = {
-    "controls": ("memory", "images_per_class", "distillation"),
+    "controls": ("memory", "images_per_class", "distillation_weight"),
     "more": (*LEARNING, "seed"),
-    "labels": {"memory": "keep", "images_per_class": "exemplars of a class", "distillation": "distillation loss"},
+    "labels": {
+        "memory": "keep",
+        "images_per_class": "exemplars of a class",
+        "distillation_weight": "distillation loss",
+    },
     "stops": lambda world: {"images_per_class": (1, 5)},
     "watched": World.run,
     "wanted": wanted,

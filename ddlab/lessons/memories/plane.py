@@ -17,7 +17,7 @@ from torch import Tensor
 from ... import networks
 from ...core import randomness
 from ...data import ImageData, from_arrays
-from ...explorers.lab import Known, Lab
+from ...explorers.lab import Lab, Results
 from ...explorers.lines import Quest
 from ...explorers.ready import HEIGHT
 from ...explorers.views import Chart, Row
@@ -55,11 +55,13 @@ class PlaneWorld(World):
     """The wheel, in three tasks."""
 
     def __init__(self) -> None:
-        small = {"tasks": 3, "images_per_class": 1, "network": networks.spec("mlp", width=64), "rate": 0.5}
-        super().__init__(wheel(), config=mnemonics.Config.teaching(**small, epochs=10, batch_size=16, replayed=16))
+        small = {"tasks": 3, "images_per_class": 1, "network": networks.spec("mlp", width=64), "learning_rate": 0.5}
+        super().__init__(
+            wheel(), config=mnemonics.Config.teaching(**small, epochs=10, batch_size=16, replay_batch_size=16)
+        )
 
 
-def plane_data(world: World, settings: Settings, known: Known) -> tuple:
+def plane_data(world: World, settings: Settings, known: Results) -> tuple:
     """The points, the moment on show, and its settings."""
     return world, known.run.config, known.frame.content
 
@@ -108,7 +110,7 @@ def plane(world: World, config: mnemonics.Config, now: Moment) -> go.Figure:
     return finish_figure(figure, alt=f"{title}: the share of the plane of each class is {', '.join(shares)}.")
 
 
-def quest_met(world: World, settings: Settings, known: Known) -> bool:
+def quest_met(world: World, settings: Settings, known: Results) -> bool:
     """Whether all classes are kept."""
     now = known.frame.content
     return len(now.accuracies) == len(CLASSES) and sum(now.accuracies) / len(CLASSES) >= ENOUGH

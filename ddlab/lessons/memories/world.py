@@ -57,7 +57,7 @@ def moment(config: Any, inputs: Inputs, state: mnemonics.State, trace: mnemonics
     )
 
 
-LEARNING = ("exemplar_updates", "exemplar_rate", "temporary_steps")
+LEARNING = ("exemplar_updates", "exemplar_learning_rate", "temporary_steps")
 
 
 class World(MethodWorld):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import plotly.graph_objects as go
 
-from ...explorers.lab import Known, Lab
+from ...explorers.lab import Lab, Results
 from ...explorers.lines import Quest
 from ...explorers.views import Chart, Row, Strip, step_on_show
 from ...figures import add_reference, encode_grid, loss_curves
@@ -39,7 +39,7 @@ def wanted(world: World, settings: Settings, run: Run) -> list[Run]:
     return [run, world.run(settings, alone=True)]
 
 
-def curve_data(world: World, settings: Settings, known: Known) -> tuple:
+def curve_data(world: World, settings: Settings, known: Results) -> tuple:
     """The accuracies that were kept so far, with and without targets, and what the prior's own features give."""
     both = known.frames, known.wanted[1].frames
     curves = [tuple((frame.step, frame.content.accuracy) for frame in frames) for frames in both]
@@ -63,7 +63,7 @@ def curve(total: int, objective: str, aided: Curve, alone: Curve, prior: float) 
     return figure.update_xaxes(range=[0, total]).update_yaxes(range=[0.8 * min(values), 1.1 * max(values)])
 
 
-def target_data(world: World, settings: Settings, known: Known) -> tuple:
+def target_data(world: World, settings: Settings, known: Results) -> tuple:
     """The loss of the targets and lambda at the steps that were kept so far."""
     frames = [frame for frame in known.frames if frame.content.share is not None]
     losses = tuple(frame.content.target_loss for frame in frames if frame.content.share)
@@ -84,7 +84,7 @@ def target_curve(total: int, losses: tuple[float, ...], found: Curve) -> go.Figu
     return figure.update_xaxes(range=[0, total]).update_yaxes(range=[-0.05, 1.1])
 
 
-def along_data(world: World, settings: Settings, known: Known) -> tuple:
+def along_data(world: World, settings: Settings, known: Results) -> tuple:
     """Whose targets."""
     return world, settings.prior
 
@@ -105,7 +105,7 @@ def _at(run: Run, step: int | None) -> float | None:
     return None if frame is None else frame.content.accuracy
 
 
-def sentence(world: World, settings: Settings, known: Known) -> str:
+def sentence(world: World, settings: Settings, known: Results) -> str:
     """What is seen at a step."""
     (run, alone), frame = known.wanted, known.frame
     without = _at(alone, known.step) if alone.begun else None
@@ -117,7 +117,7 @@ def sentence(world: World, settings: Settings, known: Known) -> str:
     )
 
 
-def quest_met(world: World, settings: Settings, known: Known) -> bool:
+def quest_met(world: World, settings: Settings, known: Results) -> bool:
     """Whether the run is over and ahead of the prior that it learned from."""
     run = known.run
     return run.complete and run.frames[-1].content.accuracy - world.own[settings.prior] >= _AHEAD

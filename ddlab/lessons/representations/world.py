@@ -17,8 +17,7 @@ from ...evaluation.readers import predictions
 from ...networks import Network, NetworkSpec
 from ...runs import Keep, Run, Runs
 from ...runs.process import Inputs
-from ...training import rela as rela_f
-from ...training import self_supervised
+from ...training import self_supervised, with_targets
 from .setting import NETWORK, PRIORS, UNTRAINED, make_set, objective
 
 _LABELLED, _FRAMES = 1000, 16
@@ -103,20 +102,20 @@ class World:
         self.own = {name: self.accuracy(one) for name, one in self.priors.items()}
         self._runs = Runs()
 
-    def config(self, settings: Settings, *, alone: bool = False) -> rela_f.Config:
+    def config(self, settings: Settings, *, alone: bool = False) -> with_targets.Config:
         """How the network is trained, with the targets or alone."""
         own = objective(self.data, settings.objective, self.network, epochs=settings.epochs)
         names = ("ratio", "subset", "schedule", "share", "train_projection", "seed")
         changes = {name: getattr(settings, name) for name in names}
         without: dict[str, Any] = {"schedule": "constant", "share": 0.0, "train_projection": False} if alone else {}
-        return rela_f.Config(objective=own, first_views="objective", **changes | without)
+        return with_targets.Config(objective=own, first_views="objective", **changes | without)
 
     def run(self, settings: Settings, *, alone: bool = False) -> Run:
         """The training with these settings, as far as it has come; each frame is a `Moment`."""
         errors.check_choice("prior", settings.prior, tuple(self.sets))
         name = next(iter(self.sets)) if alone else settings.prior  # alone no target is read
         config, inputs = self.config(settings, alone=alone), Inputs(distilled=self.sets[name], device=self.device)
-        return self._runs.get(rela_f, config, inputs, Keep(_FRAMES + 1, make=self._moment))
+        return self._runs.get(with_targets, config, inputs, Keep(_FRAMES + 1, make=self._moment))
 
     def accuracy(self, network: Network) -> float:
         """Test accuracy of least squares on a network's features, from a thousand labelled images: quick, and rougher than a probe."""
@@ -136,6 +135,6 @@ class World:
         return torch.cat(parts)
 
     def _moment(self, config: Any, inputs: Inputs, state: Any, trace: Any) -> Moment:
-        network = rela_f.finish(config, inputs, state)
+        network = with_targets.finish(config, inputs, state)
         seen = (None, None) if trace is None else (float(trace.target_loss), float(trace.share))
         return Moment(self.accuracy(network), *seen)

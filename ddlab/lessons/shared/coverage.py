@@ -1,7 +1,7 @@
 """What the diversity view knows: the points of real and distilled images, which real ones are covered, and their maps. No widgets.
 
 points = MappedImages(data, teacher, {"random": chosen, "recovered": recovered}, films={"recovered": run})
-points.coverage(Shown("recovered", "features", frame=3))
+points.coverage(PointsOnShow("recovered", "features", frame=3))
 points.map("features", embeddings.Config(kind="t_sne")).films["recovered"][3]
 """
 
@@ -29,7 +29,7 @@ _DRAWS = 20  # of as many random real images
 
 
 @dataclass(frozen=True)
-class Shown:
+class PointsOnShow:
     """Which points: of a set, of one frame of its film, or real ones chosen by hand (positions in the pool)."""
 
     name: str
@@ -85,7 +85,7 @@ class MappedImages:
             layer: measures.neighbourhood_radii(seen["real"], neighbours=min(5, len(self.pool) - 1))
             for layer, seen in self._points.items()
         }
-        self._covered: dict[Shown, Tensor] = {}
+        self._covered: dict[PointsOnShow, Tensor] = {}
         self._chance: dict[tuple[str, int], float] = {}
         self._maps: dict[tuple[str, embeddings.Config], Map] = {}
 
@@ -98,7 +98,7 @@ class MappedImages:
             found[layer] = Place(at, _extent(at, margin=0.06), float(covered.double().mean()))
         return found
 
-    def points(self, shown: Shown) -> tuple[Tensor, Tensor]:
+    def points(self, shown: PointsOnShow) -> tuple[Tensor, Tensor]:
         """Points [m, d] in feature space, and labels [m]."""
         seen = self._points[shown.layer]
         if shown.name == BY_HAND:
@@ -111,7 +111,7 @@ class MappedImages:
         # A frame holds the batch that is being made: one image per class, in order.
         return film[shown.frame], torch.arange(each)
 
-    def images(self, shown: Shown) -> Tensor:
+    def images(self, shown: PointsOnShow) -> Tensor:
         """uint8 [m, c, h, w]."""
         if shown.name == BY_HAND:
             return self.data.train_images[self.pool[torch.tensor(shown.hand)]]
@@ -119,19 +119,19 @@ class MappedImages:
             return self.sets[shown.name].to_uint8()
         return self.frames[shown.name][shown.frame].content
 
-    def positions(self, on: Map, shown: Shown) -> Tensor:
+    def positions(self, on: Map, shown: PointsOnShow) -> Tensor:
         """Where the points lie on a map, [m, 2]."""
         if shown.name == BY_HAND:
             return on.real[torch.tensor(shown.hand)]
         return on.sets[shown.name] if shown.frame is None else on.films[shown.name][shown.frame]
 
-    def covered(self, shown: Shown) -> Tensor:
+    def covered(self, shown: PointsOnShow) -> Tensor:
         """Which real images are covered, bool [n]."""
         if shown not in self._covered:
             self._covered[shown] = self._covered_by(shown.layer, self.points(shown)[0])
         return self._covered[shown]
 
-    def coverage(self, shown: Shown) -> float:
+    def coverage(self, shown: PointsOnShow) -> float:
         """The share of the real images that is covered."""
         return float(self.covered(shown).double().mean())
 
@@ -154,9 +154,9 @@ class MappedImages:
             shares.append(float(self._covered_by(layer, self._points[layer]["real"][rows]).double().mean()))
         return shares
 
-    def nearest_real(self, shown: Shown) -> tuple[int, ...]:
+    def nearest_real(self, shown: PointsOnShow) -> tuple[int, ...]:
         """For each image the real one of its class that is nearest by the teacher's features: positions in the pool."""
-        points, labels = self.points(Shown(shown.name, "features", shown.frame, shown.hand))
+        points, labels = self.points(PointsOnShow(shown.name, "features", shown.frame, shown.hand))
         distances = torch.cdist(points, self._points["features"]["real"])
         distances[labels[:, None] != self.labels[None]] = torch.inf
         return tuple(distances.argmin(1).tolist())

@@ -22,7 +22,7 @@ from ...core.errors import DDLabError
 from ...core.parameters import Parameters, narrowed, parameter
 from ...data import ImageData
 from ...distilled import DistilledSet
-from ...explorers.lab import Known, Lab
+from ...explorers.lab import Lab, Results
 from ...explorers.lines import Quest
 from ...explorers.views import Chart, Row, Strip, Tabs
 from ...figures import cell_table, encode_grid, label_matrix, loss_curves
@@ -132,7 +132,7 @@ def matrix(world: World, name: str, labels: str) -> go.Figure:
     return label_matrix(table[rows].numpy(), world.data.class_names, names, title=words[labels], height=330)
 
 
-def curve_data(world: World, settings: Settings, known: Known) -> tuple:
+def curve_data(world: World, settings: Settings, known: Results) -> tuple:
     """The accuracies of the last students, so far; that of the student on show comes last and is never the one left out."""
     runs = {each: run for each, run in world.learned().items() if each != settings} | {settings: world.run(settings)}
     shown = {each.words("{images}, {labels}"): run.frames for each, run in runs.items() if run.frames}
@@ -154,7 +154,7 @@ def curves(*shown: tuple[str, tuple[tuple[int, float], ...]]) -> go.Figure:
     )
 
 
-def table_data(world: World, settings: Settings, known: Known) -> tuple:
+def table_data(world: World, settings: Settings, known: Results) -> tuple:
     """The last accuracy of each kind of images and labels; None where none is known."""
     found = {(each.images, each.labels): run.frames[-1].content for each, run in world.learned().items()}
     return tuple((images, tuple(found.get((images, labels)) for labels in LABELS)) for images in world.sets)
@@ -174,7 +174,7 @@ def accuracy_table(*rows: tuple[str, tuple[float | None, ...]]) -> go.Figure:
     )
 
 
-def sentence(world: World, settings: Settings, known: Known) -> str:
+def sentence(world: World, settings: Settings, known: Results) -> str:
     """Where the student ends, and the best so far."""
     title, learned = settings.words("{images} images, {labels} labels"), world.learned()
     if settings not in learned:
@@ -184,7 +184,7 @@ def sentence(world: World, settings: Settings, known: Known) -> str:
     return f"From {title}: the student ends at {ends[title]:.0%} of the test images. Best so far: {best}, {ends[best]:.0%}."
 
 
-def labels_alone_help(world: World, settings: Settings, known: Known) -> bool:
+def labels_alone_help(world: World, settings: Settings, known: Results) -> bool:
     """Whether the student on show is `_POINTS` better than one with class numbers, by the same images and seed."""
     learned = world.learned()
     pair = [learned[each].frames[-1].content for each in (settings, settings.replace(labels="hard")) if each in learned]

@@ -30,7 +30,7 @@ ANSWERS = (HOLDS, WHEN, FAILS)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shown:
+class Outcome:
     """What a trial shows for its sliders.
 
     Attributes:
@@ -60,7 +60,7 @@ class Trial:
     source: str
     statement: str
     parameters: type[Parameters]
-    show: Callable[[Any], Shown]
+    show: Callable[[Any], Outcome]
     verdict: str
     right: str
     reason: str
@@ -92,7 +92,7 @@ class TrialCard(Explorer):
         self.panel.disabled = True
         self.prediction = Prediction("Your verdict on it, as printed?", ANSWERS)
         self.plot: Plot | None = None
-        self.shown: Shown | None = None
+        self.shown: Outcome | None = None
         self._verdict = widgets.HTMLMath(layout=widgets.Layout(display="none"))
         where = f"<p><small>{html.escape(trial.symbols)}</small></p>" if trial.symbols else ""
         statement = widgets.HTMLMath(f'<div style="font-size:15px">{html.escape(trial.statement)}{where}</div>')
@@ -134,10 +134,10 @@ class TrialCard(Explorer):
         self.plot.figure, self.plot.cursor = shown.figure, shown.cursor
         self._show(shown)
 
-    def _computed(self) -> Shown:
-        return errors.check_instance("what Trial.show gives", self.trial.show(self.panel.value), Shown, "a Shown")
+    def _computed(self) -> Outcome:
+        return errors.check_instance("what Trial.show gives", self.trial.show(self.panel.value), Outcome, "a Outcome")
 
-    def _show(self, shown: Shown) -> None:
+    def _show(self, shown: Outcome) -> None:
         self.shown, view = shown, self.panel.value
         for name in self.panel:
             self.panel[name].disabled = name == getattr(view, "unused", None)

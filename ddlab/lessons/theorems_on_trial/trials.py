@@ -17,7 +17,7 @@ from ... import theory
 from ...core import randomness
 from ...core.parameters import Parameters, parameter
 from ...figures import loss_curves
-from .trial_card import FAILS, HOLDS, WHEN, Shown, Trial
+from .trial_card import FAILS, HOLDS, WHEN, Outcome, Trial
 
 TRIALS: dict[str, Trial] = {}
 STEPS, RUNS = 200, 500  # of the simulated SGD
@@ -92,7 +92,7 @@ def simulated(learning_rate: float, spread: float) -> theory.SimulatedErrors:
     verdict=WHEN,
     when=r"$(1-\eta)^{2t} \ge 1/2$: at the start, while the noise has not come in yet",
 )
-def sgd_error(view: Descent) -> Shown:
+def sgd_error(view: Descent) -> Outcome:
     """A.3: E[(theta_t - theta*)^2] as printed, exact and simulated."""
     settings = {"spread": view.spread, "learning_rate": view.learning_rate}
     printed = theory.printed_squared_error(STEPS, **settings)
@@ -112,7 +112,7 @@ def sgd_error(view: Descent) -> Shown:
         f"(simulated {float(seen.squared[at]):.3g} ± {float(seen.standard_error[at]):.1g}). "
         f"(1 − η)^2t is {(1 - view.learning_rate) ** (2 * at):.3g}, and the error ends on {theory.noise_floor(**settings):.3g}."
     )
-    return Shown(figure=figure, sentence=sentence, holds=bool(printed[at] >= exact[at]), cursor=float(at))
+    return Outcome(figure=figure, sentence=sentence, holds=bool(printed[at] >= exact[at]), cursor=float(at))
 
 
 # -- what does a sample tell of its target?
@@ -139,7 +139,7 @@ class Width(Parameters):
     r"for $\Sigma \ge .242$ does not save the limit.",
     verdict=FAILS,
 )
-def printed_share(view: Width) -> Shown:
+def printed_share(view: Width) -> Outcome:
     """Eq 24 against I(X; Y) / H(Y), in one dimension and in the lab's two."""
     one, two = (along(theory.information_share, "spread", _SPREADS, dimensions=d) for d in (1, 2))
     printed = np.array(along(theory.printed_information_share, "spread", _SPREADS))
@@ -157,7 +157,7 @@ def printed_share(view: Width) -> Shown:
         f"At Σ = {view.spread:g} eq 24 gives {here:.3g}; exactly it is {shares[0]:.3f} in one dimension and {shares[1]:.3f} in "
         f"two. On the way to its limit, at Σ = {_SPREADS[0]:g}, eq 24 is {printed[0]:.3g}."
     )
-    return Shown(figure=figure, sentence=sentence, holds=0 <= here <= 1, cursor=view.spread)
+    return Outcome(figure=figure, sentence=sentence, holds=0 <= here <= 1, cursor=view.spread)
 
 
 # -- two classes, augmented
@@ -187,7 +187,7 @@ class Classes(Parameters):
     r"itself by saying that $\Phi(z)$ increases as $z$ decreases. Two errors cancel in words, not in numbers.",
     verdict=HOLDS,
 )
-def overlap_grows(view: Classes) -> Shown:
+def overlap_grows(view: Classes) -> Outcome:
     """Theorem 6: the exact overlap against the strength, beside the formula that its proof reasons with."""
     exact_overlap = functools.partial(theory.overlap, other_spread=view.other_spread)
     exact = _by_strength(exact_overlap, view, _STRENGTHS)
@@ -198,7 +198,7 @@ def overlap_grows(view: Classes) -> Shown:
         f"{exact[-1]:.3f} at strength 10, while eq 67 goes from {printed[0]:.3f} to {printed[-1]:.3f}."
     )
     figure = _curves({"exact overlap": exact, "eq 67, in the proof": printed})
-    return Shown(figure=figure, sentence=sentence, holds=bool((np.diff(exact) >= -1e-12).all()), cursor=view.strength)
+    return Outcome(figure=figure, sentence=sentence, holds=bool((np.diff(exact) >= -1e-12).all()), cursor=view.strength)
 
 
 def _by_strength(overlap: Any, view: Classes, strengths: Any) -> list[float]:
@@ -259,7 +259,7 @@ def chord_distance(view: Merge, merge_ratio: np.ndarray) -> np.ndarray:
     r"and $1-\alpha$ that is $\alpha(1-\alpha)\lVert x-y\rVert$ twice; printed is one of the two.",
     verdict=FAILS,
 )
-def combination(view: Merge) -> Shown:
+def combination(view: Merge) -> Outcome:
     """Corollary 1: how far a function lies from its chord, against the printed bound and the right one."""
     printed = 2 * _SHARES * (1 - _SHARES)  # with L = 1 and ||x - y|| = 2
     figure = loss_curves(
@@ -275,4 +275,4 @@ def combination(view: Merge) -> Shown:
         f"At α = {view.merge_ratio:g} h(z) lies {here:.3f} from its chord; printed is at most {bound:.3f}, "
         f"right at most {2 * bound:.3f}."
     )
-    return Shown(figure=figure, sentence=sentence, holds=here <= bound + 1e-12, cursor=view.merge_ratio)
+    return Outcome(figure=figure, sentence=sentence, holds=here <= bound + 1e-12, cursor=view.merge_ratio)

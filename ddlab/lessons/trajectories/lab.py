@@ -19,7 +19,7 @@ from torch import Tensor
 
 from ...core.parameters import parameter, with_default
 from ...distilled import DistilledSet
-from ...explorers.lab import Known, Lab, Value
+from ...explorers.lab import Lab, Results, Value
 from ...explorers.lines import Quest
 from ...explorers.ready import HEIGHT, MethodWorld, Watch, in_steps, learned_images, visited
 from ...explorers.views import Chart, Row, Strip
@@ -160,18 +160,18 @@ def wanted(world: World, settings: Settings, run: Run) -> list[Run | Value]:
     return [Value(world.experts, config), run, Value(world.learned, config), beside]
 
 
-def found(world: World, settings: Settings, known: Known) -> tuple[dict[int, Any], dict[int, Any]]:
+def found(world: World, settings: Settings, known: Results) -> tuple[dict[int, Any], dict[int, Any]]:
     """N -> of learned images (left, rate, accuracy) and of class means (left, accuracy), of all settings that differ in N alone."""
     _, _, learned, rival = known.wanted
     return tuple(visited(known, each.compute, *each.arguments, "inner_steps") for each in (learned, rival))  # type: ignore[return-value]
 
 
-def strip_data(world: World, settings: Settings, known: Known) -> tuple:
+def strip_data(world: World, settings: Settings, known: Results) -> tuple:
     """The frame on show."""
     return world.data, known.frame, 1
 
 
-def plane_data(world: World, settings: Settings, known: Known) -> tuple:
+def plane_data(world: World, settings: Settings, known: Results) -> tuple:
     """(along, aside) of the expert's epochs, of a student on real images, and of one on the images on show."""
     config, frame, place = known.run.config, known.frame, (settings.expert, settings.begun)
     way = world.way(config, *place)
@@ -213,7 +213,7 @@ def squared(points: Points) -> float:
     return (1 - along) ** 2 + aside**2
 
 
-def curve_data(world: World, settings: Settings, known: Known) -> tuple:
+def curve_data(world: World, settings: Settings, known: Results) -> tuple:
     """What is known so far, and what the images on show leave of the way on show."""
     learned, rivals = (tuple(each.items()) for each in known.found)
     return learned, rivals, (settings.inner_steps, squared(plane_data(world, settings, known)[-1]))
@@ -243,7 +243,7 @@ def curve(found: tuple, rivals: tuple, now: tuple[int, float]) -> go.Figure:
     return finish_figure(legend_below(figure), alt=f"What is left of the way, and what students learn. {said}.")
 
 
-def sentence(world: World, settings: Settings, known: Known) -> str:
+def sentence(world: World, settings: Settings, known: Results) -> str:
     """What is seen."""
     config, run = known.run.config, known.run
     begun = f"N = {config.inner_steps}, M = {config.matched_epochs}"
@@ -258,7 +258,7 @@ def sentence(world: World, settings: Settings, known: Known) -> str:
     )
 
 
-def quest_met(world: World, settings: Settings, known: Known) -> bool:
+def quest_met(world: World, settings: Settings, known: Results) -> bool:
     """Whether the images lead clearly further than class means."""
     scores, rival = (each.get(settings.inner_steps) for each in known.found)
     return scores is not None and rival is not None and rival[0] - scores[0] >= AHEAD

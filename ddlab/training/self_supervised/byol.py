@@ -1,7 +1,7 @@
-r"""BYOL: what a network says of one view is to foretell what its own moving average says of the other.
+r"""BYOL: what a network says of one view is to predict what its own moving average says of the other.
 
 Grill, Strub, Altche et al. 2020, arXiv 2006.07733. No image is a negative of another. A small predictor on the side that learns, and no
-gradient on the side that is foretold, keep all projections from becoming one.
+gradient on the side that is predicted, keep all projections from becoming one.
 
 | symbol | here | shape |
 |---|---|---|

@@ -1,4 +1,4 @@
-r"""SimSiam: what a network foretells of the other view is to be what it says of it, and nothing is learnt on the side that is foretold.
+r"""SimSiam: what a network predicts of the other view is to be what it says of it, and nothing is learnt on the side that is predicted.
 
 Chen & He 2021, arXiv 2011.10566. BYOL without the moving average: stopping the gradient alone keeps projections from becoming one.
 
@@ -77,8 +77,8 @@ def init(config: Config, encoder: dict[str, Tensor]) -> ObjectiveState:
 def loss(config: Config, state: ObjectiveState, batch: Batch) -> tuple[Tensor, ObjectiveState]:
     """Equation 4 on a batch."""
     first, second = (standardised(projections) for projections in batch.projections)
-    foretold, other = (projected(state.trained, projections) for projections in (first, second))
-    return (negative_cosine(foretold, second) + negative_cosine(other, first)) / 2, state
+    predicted, other = (projected(state.trained, projections) for projections in (first, second))
+    return (negative_cosine(predicted, second) + negative_cosine(other, first)) / 2, state
 
 
 SMALL = Config(**SMALL_RUN, predictor_width=3)

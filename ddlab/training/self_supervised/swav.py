@@ -1,4 +1,4 @@
-r"""SwAV: one view of an image foretells to which prototypes the other is assigned, where all prototypes get equal parts of the batch.
+r"""SwAV: one view of an image predicts to which prototypes the other is assigned, where all prototypes get equal parts of the batch.
 
 Caron, Misra, Mairal, Goyal, Bojanowski & Joulin 2020, arXiv 2006.09882. The equal parts are what keeps all images from one prototype.
 
@@ -51,7 +51,7 @@ class Config(NarrowTraining):
         range=(1e-3, 1e3),
         scale="log",
         explorable=(0.02, 1),
-        help="Of what is foretold.",
+        help="Of what is predicted.",
         source="Caron et al. 2020, appendix A",
     )
     smoothness: float = parameter(
@@ -90,7 +90,7 @@ def sinkhorn_assignments(scores: Tensor, *, smoothness: float, iterations: int) 
 
 
 def swav_loss(scores: Tensor, assignments: Tensor, *, temperature: float) -> Tensor:
-    """The cross-entropy of what `scores` [n, k] of one view foretell with the `assignments` [n, k] of the other: []. Equation 2.
+    """The cross-entropy of what `scores` [n, k] of one view predict with the `assignments` [n, k] of the other: []. Equation 2.
 
     Args:
         scores: [n, d]. assignments: [n, d].

@@ -95,14 +95,16 @@ class Teacher:
             DDLabError: no data, fewer than two images, or a network that does not fit them.
         """
         _count(inputs)
-        return begun(self.objective, config, config.network.for_data(require_data(NAME, inputs)), device=inputs.device)
+        return initial_state(
+            self.objective, config, config.network.for_data(require_data(NAME, inputs)), device=inputs.device
+        )
 
     def update(self, config: Training, inputs: Inputs, state: State) -> tuple[State, Trace]:
         """One step on one batch."""
         data, total = require_data(NAME, inputs), self.total_steps(config, inputs)
         images = data.normalised(config.indices(_count(inputs), state.step), device=inputs.device)
         views = config.pair(images, mean=data.mean, std=data.std, step=state.step)
-        return updated(
+        return train_step(
             self.objective, config, config.network.for_data(data), state, views, total=total, count=_count(inputs)
         )[:2]
 
@@ -149,7 +151,7 @@ class Guided:
     share: Tensor
 
 
-def begun(
+def initial_state(
     objective: Any, config: Training, spec: NetworkSpec, *, device: Any, beside: Mapping[str, Tensor] | None = None
 ) -> State:
     """The state before the first update; `beside`: what a guide trains."""
@@ -162,7 +164,7 @@ def begun(
     return State(0, weights, projector, first, kept)
 
 
-def updated(
+def train_step(
     objective: Any,
     config: Training,
     spec: NetworkSpec,

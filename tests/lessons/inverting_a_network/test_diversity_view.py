@@ -13,7 +13,7 @@ from ddlab.data import ImageData
 from ddlab.evaluation import embeddings, measures
 from ddlab.figures.embedding import DISTILLED
 from ddlab.lessons.inverting_a_network.diversity_view import DiversityView
-from ddlab.lessons.shared.coverage import BY_HAND, Shown
+from ddlab.lessons.shared.coverage import BY_HAND, PointsOnShow
 from ddlab.methods import sre2l
 from ddlab.runs import Run
 from ddlab.training import supervised
@@ -79,7 +79,7 @@ def test_frames_move_the_points_and_nothing_else(view, given) -> None:
     fitted = view.mapped.map("features", embeddings.Config())
     torch.testing.assert_close(torch.tensor(places(view)), fitted.films["recovered"][0], atol=2e-3, rtol=1e-3)
     assert torch.equal(
-        view.mapped.images(Shown("recovered", "features", 0)), given[0].to_uint8(run.frames[0].content.images)
+        view.mapped.images(PointsOnShow("recovered", "features", 0)), given[0].to_uint8(run.frames[0].content.images)
     )
 
 
@@ -92,7 +92,7 @@ def test_a_point_moved_by_hand_becomes_the_nearest_real_image_of_its_class(view,
     assert view.mapped.labels[list(view.hand)].tolist() == [0, 1, 2]
     assert places(view)[1] == pytest.approx((x, y), abs=2e-3)
     assert torch.equal(view.mapped.images(view._shown())[1], data.train_images[view.mapped.pool[target]])
-    expected = view.mapped.coverage(Shown(BY_HAND, "features", hand=view.hand))
+    expected = view.mapped.coverage(PointsOnShow(BY_HAND, "features", hand=view.hand))
     assert f"by hand cover {expected:.1%}" in view.sentence
     assert view.bars.figure.data[0].y[2] == pytest.approx(expected)
 
@@ -105,9 +105,9 @@ def test_the_quest_is_met_by_hand_alone_and_lies_above_chance(view) -> None:
     for label in range(3):
         members = (mapped.labels == label).nonzero().flatten().tolist()
         choices = [(*hand[:label], each, *hand[label + 1 :]) for each in members]
-        hand = list(max(choices, key=lambda one: mapped.coverage(Shown(BY_HAND, "features", hand=one))))
+        hand = list(max(choices, key=lambda one: mapped.coverage(PointsOnShow(BY_HAND, "features", hand=one))))
     view.panel.value = view.panel.value.replace(images=BY_HAND, hand=".".join(map(str, hand)))
-    assert view.quest.met and mapped.coverage(Shown(BY_HAND, "features", hand=tuple(hand))) > luck
+    assert view.quest.met and mapped.coverage(PointsOnShow(BY_HAND, "features", hand=tuple(hand))) > luck
 
 
 def test_sliders_do_what_the_mouse_does(view) -> None:

@@ -24,9 +24,9 @@ def place(grey: ImageData) -> world.World:
 
 
 def test_what_plays_no_part_makes_no_other_run(place: world.World) -> None:
-    settings = place.start.replace(images_per_class=1, exemplar_rate=0.1)
+    settings = place.start.replace(images_per_class=1, exemplar_learning_rate=0.1)
     for memory in place.memories:
-        one, other = (place.config(settings.replace(memory=memory, exemplar_rate=rate)) for rate in (0.1, 0.2))
+        one, other = (place.config(settings.replace(memory=memory, exemplar_learning_rate=rate)) for rate in (0.1, 0.2))
         assert (one == other) == (memory != "learned")
     nothing = [place.config(settings.replace(memory="none", images_per_class=m)) for m in (1, 2)]
     assert nothing[0] == nothing[1] and mnemonics.total_steps(nothing[0], place.inputs) > 0

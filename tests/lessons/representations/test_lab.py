@@ -16,7 +16,7 @@ from ddlab.lessons.representations.world import Moment, World
 from ddlab.networks import Network
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
-from ddlab.training import rela as rela_f
+from ddlab.training import with_targets
 from ddlab.training.self_supervised import OBJECTIVES
 from tests.support import made_data, refuses
 
@@ -50,10 +50,10 @@ def by_itself(lab: Any, alone: bool) -> list[tuple[float, float | None]]:
     world, settings = lab.world, lab.settings
     config, inputs = world.config(settings, alone=alone), Inputs(distilled=world.sets[settings.prior], device="cpu")
     found: list[tuple[float, float | None]] = [
-        (world.accuracy(rela_f.finish(config, inputs, process.start(rela_f, config, inputs))), None)
+        (world.accuracy(with_targets.finish(config, inputs, process.start(with_targets, config, inputs))), None)
     ]
-    for step in process.steps(rela_f, config, inputs):
-        found.append((world.accuracy(rela_f.finish(config, inputs, step.state)), float(step.trace.share)))
+    for step in process.steps(with_targets, config, inputs):
+        found.append((world.accuracy(with_targets.finish(config, inputs, step.state)), float(step.trace.share)))
     return found
 
 

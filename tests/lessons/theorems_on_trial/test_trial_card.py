@@ -12,7 +12,7 @@ import pytest
 
 from ddlab.core.parameters import Parameters, parameter
 from ddlab.figures import loss_curves
-from ddlab.lessons.theorems_on_trial.trial_card import Shown, Trial, TrialCard
+from ddlab.lessons.theorems_on_trial.trial_card import Outcome, Trial, TrialCard
 from ddlab.lessons.theorems_on_trial.trials import TRIALS
 
 
@@ -26,11 +26,11 @@ class Size(Parameters):
 SEEN: list[int] = []
 
 
-def square(view: Size) -> Shown:
+def square(view: Size) -> Outcome:
     """n^2 <= 10."""
     SEEN.append(view.size)
     curve = loss_curves({"square": [n**2 for n in range(1, 11)]}, title="Squares", x_label="n", y_label="square")
-    return Shown(
+    return Outcome(
         figure=curve, sentence=f"The square is {view.size**2}.", holds=view.size**2 <= 10, cursor=float(view.size)
     )
 

@@ -18,7 +18,7 @@ from ddlab.distilled import DistilledSet, HardLabels, Representations
 from ddlab.networks import Network
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
-from ddlab.training import rela, self_supervised
+from ddlab.training import self_supervised, with_targets
 from ddlab.training.self_supervised import OBJECTIVES, Teacher, barlow_twins, byol
 from ddlab.training.self_supervised import teacher as parts
 from tests.networks.test_networks import plain
@@ -41,99 +41,103 @@ def inputs(data: ImageData) -> Inputs:
     return Inputs(distilled=process.run(method, method.SMALL.replace(ratio=1.0), Inputs(data=data, teachers=(prior,))))
 
 
-def small(**changes: Any) -> rela.Config:
+def small(**changes: Any) -> with_targets.Config:
     settings: dict[str, Any] = {"objective": BARLOW}
-    return rela.Config(**settings | changes)
+    return with_targets.Config(**settings | changes)
 
 
-def states(config: rela.Config, inputs: Inputs) -> list[Any]:
-    return [step.state for step in process.steps(rela, config, inputs)]
+def states(config: with_targets.Config, inputs: Inputs) -> list[Any]:
+    return [step.state for step in process.steps(with_targets, config, inputs)]
 
 
 def test_the_loss_is_one_minus_the_cosine() -> None:
     one, other = (torch.randn(5, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(s)) for s in (0, 1))
     a, b = one.numpy(), other.numpy()
     wanted = np.mean([1 - a[i] @ b[i] / np.linalg.norm(a[i]) / np.linalg.norm(b[i]) for i in range(5)])
-    assert float(rela.cosine_loss(one, other)) == pytest.approx(wanted, abs=1e-14)
+    assert float(with_targets.cosine_loss(one, other)) == pytest.approx(wanted, abs=1e-14)
     leaf = one.requires_grad_()
-    assert torch.autograd.gradcheck(lambda x: rela.cosine_loss(x, other), (leaf,))
+    assert torch.autograd.gradcheck(lambda x: with_targets.cosine_loss(x, other), (leaf,))
     lengths = np.linalg.norm(a.copy(), axis=1)[:, None], np.linalg.norm(b, axis=1)[:, None]
     cosines = (a * b).sum(1, keepdims=True) / lengths[0] / lengths[1]
     by_hand = -(b / lengths[1] - cosines * a / lengths[0]) / lengths[0] / 5
-    np.testing.assert_allclose(torch.autograd.grad(rela.cosine_loss(leaf, other), leaf)[0].numpy(), by_hand, atol=1e-14)
-    assert float(rela.cosine_loss(torch.zeros(2, 3), torch.ones(2, 3))) == 1
+    np.testing.assert_allclose(
+        torch.autograd.grad(with_targets.cosine_loss(leaf, other), leaf)[0].numpy(), by_hand, atol=1e-14
+    )
+    assert float(with_targets.cosine_loss(torch.zeros(2, 3), torch.ones(2, 3))) == 1
 
 
 def test_lambda_is_algorithm_1s() -> None:
     """Written down once more with floats, on losses that fall, rise and stay."""
     losses = [*np.linspace(1.1, 0.3, 60), *np.linspace(0.3, 0.9, 20), *[0.9] * 20]
-    averages, mean, rho_mean = torch.tensor(rela.FIRST_AVERAGES, dtype=torch.float64), 2.0, 0.0
+    averages, mean, rho_mean = torch.tensor(with_targets.FIRST_AVERAGES, dtype=torch.float64), 2.0, 0.0
     for loss in losses:
         rho = np.exp(-max(mean - loss, 0) * 40)
         rho_mean = 0.6 * rho_mean + 0.4 * rho
         mean = 0.9 * mean + 0.1 * loss
-        averages, share = rela.adapted(averages, torch.tensor(loss, dtype=torch.float64), 0.9, 0.6)
+        averages, share = with_targets.adapted(averages, torch.tensor(loss, dtype=torch.float64), 0.9, 0.6)
         assert float(share) == pytest.approx(0.8 - rho_mean * 0.8, abs=1e-13)
         assert averages.tolist() == pytest.approx([mean, rho_mean], abs=1e-13)
-    first = rela.adapted(torch.tensor([2.0, 0.0]), torch.tensor(1.0))
+    first = with_targets.adapted(torch.tensor([2.0, 0.0]), torch.tensor(1.0))
     assert float(first[1]) == pytest.approx(0.8) and first[0].tolist() == pytest.approx([1.999, 0.05 * np.exp(-40)])
 
 
 def test_the_plateau_is_that_of_the_authors_code() -> None:
     """Written down once more with floats: a loss that stays switches in step 2,304, one that falls to nought by 1e-4 later."""
     for loss_at, wanted in ((lambda step: 1.0, True), (lambda step: max(1 - 1e-4 * step, 0), False)):
-        averages, fast, slow = torch.tensor(rela.FIRST_SMOOTHED, dtype=torch.float64), 1.0, 2.0
+        averages, fast, slow = torch.tensor(with_targets.FIRST_SMOOTHED, dtype=torch.float64), 1.0, 2.0
         found = list[bool]()
         for step in range(3000):
             fast = 0.999 * fast + 0.001 * loss_at(step)
             slow = 0.99 * slow + 0.01 * fast
-            averages = rela.smoothed(averages, torch.tensor(loss_at(step), dtype=torch.float64))
+            averages = with_targets.smoothed(averages, torch.tensor(loss_at(step), dtype=torch.float64))
             assert averages.tolist() == pytest.approx([fast, slow], abs=1e-12)
-            assert rela.at_plateau(averages) == (np.exp(-max(slow - fast, 0)) >= 0.995)
-            found.append(rela.at_plateau(averages))
+            assert with_targets.at_plateau(averages) == (np.exp(-max(slow - fast, 0)) >= 0.995)
+            found.append(with_targets.at_plateau(averages))
         assert found[-1] == wanted and not found[100]
-    assert not rela.at_plateau(torch.tensor(rela.FIRST_SMOOTHED))
+    assert not with_targets.at_plateau(torch.tensor(with_targets.FIRST_SMOOTHED))
 
 
 def test_at_the_plateau_the_objective_takes_over_for_good(
     inputs: Inputs, data: ImageData, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rela, "PLATEAU", 0.39)
-    config = rela.Config(objective=byol.SMALL.replace(epochs=6, batch_size=8), first_views="objective")
-    steps = [*process.steps(rela, config, inputs)]
+    monkeypatch.setattr(with_targets, "PLATEAU", 0.39)
+    config = with_targets.Config(objective=byol.SMALL.replace(epochs=6, batch_size=8), first_views="objective")
+    steps = [*process.steps(with_targets, config, inputs)]
     shares = [float(step.trace.share) for step in steps]
     at = shares.index(0.0)
     assert 2 < at < 12 and shares == [1.0] * at + [0.0] * (len(steps) - at)
-    same = process.run(rela, config.replace(schedule="switch", switch=at / len(steps)), inputs)
-    assert_same(process.run(rela, config, inputs).weights, same.weights)
+    same = process.run(with_targets, config.replace(schedule="switch", switch=at / len(steps)), inputs)
+    assert_same(process.run(with_targets, config, inputs).weights, same.weights)
 
 
 def test_averages_are_as_long_a_part_of_any_run() -> None:
     """What is left of a first value after a tenth of the run is the same."""
     for decay in (0.95, 0.999):
-        assert rela.scaled_decay(decay, total=rela.PUBLISHED_STEPS) == decay
-        left = [rela.scaled_decay(decay, total=total) ** (total / 10) for total in (100, 39_000, 10**6)]
+        assert with_targets.scaled_decay(decay, total=with_targets.PUBLISHED_STEPS) == decay
+        left = [with_targets.scaled_decay(decay, total=total) ** (total / 10) for total in (100, 39_000, 10**6)]
         assert left == pytest.approx([decay**3900] * 3, rel=1e-9)
 
 
 def test_an_epoch_sees_a_part_of_the_images_once() -> None:
     drawn: dict[str, Any] = {"count": 20, "size": 7, "seed": 3}
-    anew = [rela.subset(epoch=epoch, static=False, **drawn) for epoch in range(40)]
-    once = [rela.subset(epoch=epoch, static=True, **drawn) for epoch in range(40)]
+    anew = [with_targets.subset(epoch=epoch, static=False, **drawn) for epoch in range(40)]
+    once = [with_targets.subset(epoch=epoch, static=True, **drawn) for epoch in range(40)]
     assert all(len(set(each.tolist())) == 7 for each in anew + once)
     assert len({*torch.cat(anew).tolist()}) == 20 and len({*torch.cat(once).tolist()}) == 7
     assert len({tuple(each.tolist()) for each in anew}) == len({tuple(each.tolist()) for each in once}) == 40
     views = self_supervised.TwoViews(batch_size=20, seed=3)
-    assert torch.equal(rela.subset(20, 20, epoch=2, static=False, seed=3), views.indices(20, 2))
+    assert torch.equal(with_targets.subset(20, 20, epoch=2, static=False, seed=3), views.indices(20, 2))
     with refuses("size", "20", "21"):
-        rela.subset(20, 21, epoch=0, static=False, seed=0)
+        with_targets.subset(20, 21, epoch=0, static=False, seed=0)
 
 
-def plain_loop(given: rela.Config, inputs: Inputs, data: ImageData, shares: Any, milder: bool) -> list[list[float]]:
+def plain_loop(
+    given: with_targets.Config, inputs: Inputs, data: ImageData, shares: Any, milder: bool
+) -> list[list[float]]:
     """A script's loop by Barlow Twins and ReLA; the weights' first values, order, views and rates are the library's."""
     own, source = given.own, inputs.distilled
     assert source is not None
-    begun, targets = rela.init(given, inputs), source.target("representations").values[0]
+    begun, targets = with_targets.init(given, inputs), source.target("representations").values[0]
     spec = own.network.for_data(data)
     module: Any = plain(Network(spec=spec, weights=begun.weights))
     projector = module_of(begun.projector, own.projector_depth)
@@ -145,7 +149,7 @@ def plain_loop(given: rela.Config, inputs: Inputs, data: ImageData, shares: Any,
     solver = torch.optim.AdamW(
         [*learnt, *([matrix, bias] if given.train_projection else [])], weight_decay=own.weight_decay
     )
-    total, told = rela.total_steps(given, inputs), []
+    total, told = with_targets.total_steps(given, inputs), []
     colours = dict.fromkeys(("brightness", "contrast", "saturation", "jitter_probability"), 0.8)
     others = {"crop_area": 0.5, "hue": 0.2, "grey_probability": 0.2, "second_solarise_probability": 0.0}
     views_of = own.replace(**colours, **others) if milder else own
@@ -174,8 +178,8 @@ def test_updates_equal_a_plain_loop(
     kind: str, inputs: Inputs, data: ImageData, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Algorithm 1 begins where the losses are, so that lambda moves in six steps."""
-    monkeypatch.setattr(rela, "FIRST_AVERAGES", (1.0, 0.0))
-    monkeypatch.setattr(rela, "scaled_decay", lambda decay, total: decay)
+    monkeypatch.setattr(with_targets, "FIRST_AVERAGES", (1.0, 0.0))
+    monkeypatch.setattr(with_targets, "scaled_decay", lambda decay, total: decay)
     mean, rho_mean = 1.0, 0.0
 
     def adaptive(loss: float) -> float:
@@ -188,7 +192,7 @@ def test_updates_equal_a_plain_loop(
     config = small(schedule="adaptive" if kind == "adaptive" else "constant", share=share, train_projection=share < 1)
     wanted = plain_loop(config, inputs, data, adaptive if kind == "adaptive" else lambda _: share, share == 1)
     found = []
-    for step in process.steps(rela, config, inputs):
+    for step in process.steps(with_targets, config, inputs):
         spec = config.own.network.for_data(data)
         encoder = {f"network.{name}": value for name, value in step.state.weights.items()}
         names = [name for name in parts._learnt(spec, {}) if name in encoder]
@@ -208,7 +212,7 @@ def test_updates_equal_a_plain_loop(
 def test_without_targets_it_is_the_objectives_own_process(name: str, inputs: Inputs, data: ImageData) -> None:
     """Lambda 0 and all images: the same tensors bit for bit, in every step."""
     own = OBJECTIVES[name].SMALL.replace(seed=4, batch_size=10)
-    config = rela.Config(objective=own.replace(seed=9), schedule="constant", share=0.0, seed=4)
+    config = with_targets.Config(objective=own.replace(seed=9), schedule="constant", share=0.0, seed=4)
     wanted = [step.state for step in process.steps(Teacher(OBJECTIVES[name]), own, Inputs(data=data))]
     found = [
         parts.State(**{f.name: getattr(one, f.name) for f in dataclasses.fields(parts.State)})
@@ -216,15 +220,15 @@ def test_without_targets_it_is_the_objectives_own_process(name: str, inputs: Inp
     ]
     assert_same(found, wanted)
     assert_same(
-        process.run(rela, config, inputs).weights,
+        process.run(with_targets, config, inputs).weights,
         process.run(Teacher(OBJECTIVES[name]), own, Inputs(data=data)).weights,
     )
 
 
 def test_targets_alone_do_not_ask_the_objective(inputs: Inputs, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(byol, "loss", lambda *_: pytest.fail("asked"))
-    config = rela.Config(objective=byol.SMALL.replace(weight_decay=0.5), schedule="constant", share=1.0)
-    begun, last = rela.init(config, inputs), states(config, inputs)[-1]
+    config = with_targets.Config(objective=byol.SMALL.replace(weight_decay=0.5), schedule="constant", share=1.0)
+    begun, last = with_targets.init(config, inputs), states(config, inputs)[-1]
     assert_same((last.projector, last.objective.trained), (begun.projector, begun.objective.trained))
     target, momentum = begun.objective.target["network.classifier.weight"], byol.SMALL.target_momentum
     assert torch.equal(last.objective.target["network.classifier.weight"], target)
@@ -237,8 +241,8 @@ def test_targets_alone_do_not_ask_the_objective(inputs: Inputs, monkeypatch: pyt
 def test_after_the_switch_it_is_the_objectives_own_process(inputs: Inputs, data: ImageData) -> None:
     """With an optimiser that begins there; W, if it is trained, waits."""
     own = byol.SMALL.replace(epochs=6, batch_size=8)
-    config = rela.Config(objective=own, schedule="switch", switch=0.5, train_projection=True)
-    steps = [*process.steps(rela, config, inputs)]
+    config = with_targets.Config(objective=own, schedule="switch", switch=0.5, train_projection=True)
+    steps = [*process.steps(with_targets, config, inputs)]
     assert [float(step.trace.share) for step in steps] == [1.0] * 9 + [0.0] * 9
     first, switched, last = (steps[step].state.projection for step in (0, 8, -1))
     assert not any(torch.equal(first[name], switched[name]) for name in first)
@@ -256,8 +260,8 @@ def test_w_is_trained_only_on_request_and_targets_are_learnt(inputs: Inputs) -> 
     for trained in (False, True):
         changes: dict[str, Any] = {"schedule": "constant", "share": 1.0, "first_views": "objective"}
         config = small(objective=still, train_projection=trained, **changes)
-        steps = [*process.steps(rela, config, inputs)]
-        weights = [state.projection["weight"] for state in (steps[-1].state, rela.init(config, inputs))]
+        steps = [*process.steps(with_targets, config, inputs)]
+        weights = [state.projection["weight"] for state in (steps[-1].state, with_targets.init(config, inputs))]
         assert torch.equal(*weights) != trained
         losses = [float(step.trace.target_loss) for step in steps]
         assert np.mean(losses[-6:]) < np.mean(losses[:6]) - 0.1
@@ -266,36 +270,36 @@ def test_w_is_trained_only_on_request_and_targets_are_learnt(inputs: Inputs) -> 
 @pytest.mark.parametrize("subset", ["dynamic", "static"])
 def test_few_images_make_one_batch(subset: str, inputs: Inputs) -> None:
     config = small(ratio=0.2, subset=subset)
-    assert rela.total_steps(config, inputs) == BARLOW.epochs  # 5 of 24 images, batches of 8
-    assert process.run(rela, config, inputs).provenance["complete"]
+    assert with_targets.total_steps(config, inputs) == BARLOW.epochs  # 5 of 24 images, batches of 8
+    assert process.run(with_targets, config, inputs).provenance["complete"]
 
 
 def test_a_config_is_text_and_back() -> None:
-    config = rela.Config(objective=OBJECTIVES["simclr"].SMALL, ratio=0.3, schedule="adaptive")
-    assert rela.Config.from_string(config.to_string()) == config
+    config = with_targets.Config(objective=OBJECTIVES["simclr"].SMALL, ratio=0.3, schedule="adaptive")
+    assert with_targets.Config.from_string(config.to_string()) == config
     assert self_supervised.Training.from_dict(json.loads(json.dumps(config.to_dict()))["objective"]) == config.objective
-    assert rela.Config.from_string('objective="byol"') == rela.Config()
+    assert with_targets.Config.from_string('objective="byol"') == with_targets.Config()
     for wrong in ({}, {"loss": "none"}, 3):
         with refuses("objective"):
             self_supervised.Training.from_dict(wrong)  # type: ignore[arg-type]
 
 
 def test_presets() -> None:
-    published = rela.Config.paper("cifar10")
+    published = with_targets.Config.paper("cifar10")
     own = published.objective
     found = (own.network.family, own.epochs, own.batch_size, own.optimiser, own.weight_decay)
     assert found == ("resnet18", 100, 128, "adamw", 0.01)
     assert own.learning_rate * 128 / self_supervised.objective.RATE_BATCH == pytest.approx(1e-3)
     assert not published.train_projection and (published.schedule, published.first_views) == ("plateau", "reference")
     with refuses("dataset", "'cifar10'"):
-        rela.Config.paper("flowers")
+        with_targets.Config.paper("flowers")
 
 
 def test_what_it_cannot_train_on(inputs: Inputs, data: ImageData) -> None:
     with refuses("distilled", "rela_f", "None"):
-        process.run(rela, small(), Inputs(data=data))
+        process.run(with_targets, small(), Inputs(data=data))
     with refuses("ratio", "at least two of 24 images", "0.05"):
-        process.run(rela, small(ratio=0.05), inputs)
+        process.run(with_targets, small(ratio=0.05), inputs)
     with refuses("ratio", "(0, 1]", "0.0"):
         small(ratio=0.0)
     with refuses("objective", "Training"):
@@ -306,6 +310,6 @@ def test_what_it_cannot_train_on(inputs: Inputs, data: ImageData) -> None:
         class_names=("a",), mean=data.mean, std=data.std,
     )  # fmt: skip
     with refuses("labels", "'representations'"):
-        process.run(rela, small(), Inputs(distilled=labelled))
+        process.run(with_targets, small(), Inputs(distilled=labelled))
     both = labelled.with_targets(Representations({"representations": torch.ones(1, 24, 3)}))
-    assert process.run(rela, small(), Inputs(distilled=both)).provenance["complete"]
+    assert process.run(with_targets, small(), Inputs(distilled=both)).provenance["complete"]

@@ -14,7 +14,7 @@ network more, early on, than it can tell itself from two views. So it learns the
 | equation | here |
 |---|---|
 | 10: $1 - \cos(W \phi(x), y)$, the mean over the batch and both views | `cosine_loss` |
-| 10: $\lambda L_{ReLA} + (1 - \lambda) L_{SSL}$ | `self_supervised.teacher.updated` |
+| 10: $\lambda L_{ReLA} + (1 - \lambda) L_{SSL}$ | `self_supervised.teacher.train_step` |
 | 43: which images an epoch sees, a new draw each epoch | `subset` |
 | Algorithm 1: $\lambda$ from the loss of the targets | `adapted` |
 | the authors' code: the loss of the targets has reached a plateau | `smoothed`, `at_plateau` |
@@ -240,7 +240,7 @@ def init(config: Config, inputs: Inputs) -> State:
     first = FIRST_SMOOTHED if config.schedule == "plateau" else FIRST_AVERAGES
     averages = torch.tensor(first, dtype=torch.float64, device=inputs.device)
     beside = _trained(config, projection, share_at(config, 0, total, averages))
-    begun = parts.begun(_objective(config), config.own, spec, device=inputs.device, beside=beside)
+    begun = parts.initial_state(_objective(config), config.own, spec, device=inputs.device, beside=beside)
     return State(**vars(begun), projection=projection, averages=averages)
 
 
@@ -273,7 +273,7 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
         return loss, weighed(loss.detach())[1].to(loss.dtype)
 
     guide = None if share == 0 else parts.Guide(trained, of_targets, alone=share == 1)
-    after, trace, guided = parts.updated(
+    after, trace, guided = parts.train_step(
         _objective(config), own, spec, state, views, total=total, count=size, guide=guide
     )
     loss, weight = (torch.zeros_like(trace.loss),) * 2
