@@ -237,7 +237,7 @@ class DistilledSet:
     def fingerprint(self) -> str:
         """A hash of images and targets, as they are now."""
         # In one order: a file does not keep the order in which labels were added.
-        ordered = sorted(self.targets, key=lambda target: _targets.KINDS.index(target.kind))
+        ordered = sorted(self.targets, key=lambda target: list(_targets.KINDS).index(target.kind))
         targets = [_targets.identity(target) for target in ordered]
         parts = [self.kind, self.tensors, targets, self.class_names, self.mean, self.std]
         # Without settings a set has the fingerprint that it had before there were any.
@@ -249,7 +249,7 @@ class DistilledSet:
         Raises:
             DDLabError: an unknown kind, or one that this set does not have.
         """
-        errors.check_choice("labels", kind, _targets.KINDS)
+        errors.check_choice("labels", kind, tuple(_targets.KINDS))
         for target in self.targets:
             if target.kind == kind:
                 return target

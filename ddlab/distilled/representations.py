@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor
@@ -70,27 +70,43 @@ class Representations:
         """Every stored number counts."""
         return sum(value.numel() for value in self.tensors.values())
 
+    def check(self, images: int, classes: int) -> None:
+        """Raise if these are not the representations of so many images."""
+        errors.check_choice("augmentation", self.augmentation, predefined_views.KINDS)
+        errors.check_choice("shift", self.shift, SHIFTS)
+        tensors = errors.check_instance("representations", self.tensors, dict, "a dict of tensors")
+        _check_names(self, set(tensors))
+        for name, value in tensors.items():
+            errors.check_tensor(f"representations[{name!r}]", value, dtype=torch.float32)
+        if self.plain:
+            stored = 1 if self.shift == "same" else self.views + 1
+            errors.check_tensor("representations", tensors["representations"], shape=[stored, images, None])
+        else:
+            bases = errors.check_tensor("representations['bases']", tensors["bases"], shape=[None, None])
+            errors.check_tensor("representations['coefficients']", tensors["coefficients"], shape=[images, len(bases)])
+            if "mean" in tensors:
+                errors.check_tensor("representations['mean']", tensors["mean"], shape=[bases.shape[1]])
+        if not self.size:
+            errors.fail("representations", "of at least one number", tensors[next(iter(tensors))])
+        # Made once and kept; factors of finite numbers can overflow.
+        errors.check_tensor("the representations that are made", self.values, dtype=torch.float32)
 
-def check_representations(target: Representations, images: int) -> None:
-    """Raise if these are not the representations of so many images."""
-    errors.check_choice("augmentation", target.augmentation, predefined_views.KINDS)
-    errors.check_choice("shift", target.shift, SHIFTS)
-    tensors = errors.check_instance("representations", target.tensors, dict, "a dict of tensors")
-    _check_names(target, set(tensors))
-    for name, value in tensors.items():
-        errors.check_tensor(f"representations[{name!r}]", value, dtype=torch.float32)
-    if target.plain:
-        stored = 1 if target.shift == "same" else target.views + 1
-        errors.check_tensor("representations", tensors["representations"], shape=[stored, images, None])
-    else:
-        bases = errors.check_tensor("representations['bases']", tensors["bases"], shape=[None, None])
-        errors.check_tensor("representations['coefficients']", tensors["coefficients"], shape=[images, len(bases)])
-        if "mean" in tensors:
-            errors.check_tensor("representations['mean']", tensors["mean"], shape=[bases.shape[1]])
-    if not target.size:
-        errors.fail("representations", "of at least one number", tensors[next(iter(tensors))])
-    # Made once and kept; factors of finite numbers can overflow.
-    errors.check_tensor("the representations that are made", target.values, dtype=torch.float32)
+    def written(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """The tensors and the JSON of a file that say what they are."""
+        tensors = {f"targets/representations/{name}": value for name, value in self.tensors.items()}
+        return tensors, {"augmentation": self.augmentation, "shift": self.shift}
+
+    @classmethod
+    def read(cls, tensors: Mapping[str, Tensor], described: Any) -> Self:
+        """What `written` gave.
+
+        Raises:
+            KeyError: a part of the description is missing. DDLabError: a description of another form.
+        """
+        about = errors.check_instance("representations", described, Mapping, "a description of augmentation and shift")
+        prefix = "targets/representations/"
+        found = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+        return cls(found, about["augmentation"], about["shift"])
 
 
 def _check_names(target: Representations, given: set[str]) -> None:
@@ -100,21 +116,3 @@ def _check_names(target: Representations, given: set[str]) -> None:
         wanted = f"of {sorted(factors)} (and {sorted(_OPTIONAL)})"
         wanted += f", or {sorted(_PLAIN)} alone" if target.shift in ("stored", "same") else ""
         errors.fail("representations", f"a dict {wanted} for the shift {target.shift!r}", [str(name) for name in given])
-
-
-def written(target: Representations) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The tensors and the JSON of a file that say what they are."""
-    tensors = {f"targets/representations/{name}": value for name, value in target.tensors.items()}
-    return tensors, {"augmentation": target.augmentation, "shift": target.shift}
-
-
-def read(tensors: Mapping[str, Tensor], described: Any) -> Representations:
-    """What `written` gave.
-
-    Raises:
-        KeyError: a part of the description is missing. DDLabError: a description of another form.
-    """
-    about = errors.check_instance("representations", described, Mapping, "a description of augmentation and shift")
-    prefix = "targets/representations/"
-    found = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
-    return Representations(found, about["augmentation"], about["shift"])

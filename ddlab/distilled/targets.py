@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor
 
 from ..core import errors
-from . import representations
 from .representations import Representations
+
+Written = tuple[dict[str, Tensor], Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +26,21 @@ class HardLabels:
         """A class number counts as one float."""
         return self.classes.numel()
 
+    def check(self, images: int, classes: int) -> None:
+        """Raise if these are not labels of so many images and classes, as of every target."""
+        errors.check_tensor("hard labels", self.classes, shape=[images], dtype=torch.int64)
+        if images and not 0 <= int(self.classes.min()) <= int(self.classes.max()) < classes:
+            errors.fail("hard labels", f"class numbers from 0 to {classes - 1}", self.classes.tolist())
+
+    def written(self) -> Written:
+        """The tensors of a file, by name, and its JSON, as of every target."""
+        return {"targets/hard": self.classes}, None
+
+    @classmethod
+    def read(cls, tensors: Mapping[str, Tensor], described: Any) -> Self:
+        """What `written` gave, as of every target."""
+        return cls(tensors["targets/hard"])
+
 
 @dataclass(frozen=True, eq=False)
 class StoredLabels:
@@ -36,6 +52,16 @@ class StoredLabels:
     def storage_floats(self) -> int:
         """Every logit counts."""
         return self.logits.numel()
+
+    def check(self, images: int, classes: int) -> None:
+        errors.check_tensor("stored labels", self.logits, shape=[images, classes], dtype=torch.float32)
+
+    def written(self) -> Written:
+        return {"targets/stored": self.logits}, None
+
+    @classmethod
+    def read(cls, tensors: Mapping[str, Tensor], described: Any) -> Self:
+        return cls(tensors["targets/stored"])
 
 
 @dataclass(frozen=True)
@@ -58,6 +84,21 @@ class OnlineTeacher:
         """The teachers' weights are not part of the set: 0. (They are a cost all the same, and larger than the images.)"""
         return 0
 
+    def check(self, images: int, classes: int) -> None:
+        names = self.fingerprints if isinstance(self.others, tuple) else self.others
+        if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
+            errors.fail("online teachers", "a tuple of fingerprints", names)
+
+    def written(self) -> Written:
+        return {}, [*self.fingerprints] if self.others else self.fingerprint
+
+    @classmethod
+    def read(cls, tensors: Mapping[str, Tensor], described: Any) -> Self:
+        names = [described] if isinstance(described, str) else described  # one name: files before there were several
+        if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+            errors.fail("online", "a list of fingerprints", names)
+        return cls(names[0], tuple(names[1:]))
+
 
 @dataclass(frozen=True, eq=False)
 class RegressionLabels:
@@ -72,6 +113,16 @@ class RegressionLabels:
     def storage_floats(self) -> int:
         """Every value counts."""
         return self.values.numel()
+
+    def check(self, images: int, classes: int) -> None:
+        errors.check_tensor("labels of a regression", self.values, shape=[images, classes], dtype=torch.float32)
+
+    def written(self) -> Written:
+        return {"targets/regression": self.values}, None
+
+    @classmethod
+    def read(cls, tensors: Mapping[str, Tensor], described: Any) -> Self:
+        return cls(tensors["targets/regression"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,9 +153,34 @@ class OrderedSteps:
         """Every rate, momentum and value of a label counts."""
         return sum(value.numel() for value in (self.rates, self.labels, self.momenta) if value is not None)
 
+    def check(self, images: int, classes: int) -> None:
+        errors.check_tensor("rates of the steps", self.rates, shape=[None, None], dtype=torch.float32)
+        if not self.rates.numel() or images % self.rates.shape[1]:
+            allowed = f"float32 [epochs, steps], at least one of each, with steps that share {images} images evenly"
+            errors.fail("rates of the steps", allowed, self.rates)
+        errors.check_integer("passes of the steps", self.passes, 1)
+        if self.labels is not None:
+            errors.check_tensor("labels of the steps", self.labels, shape=[images, classes], dtype=torch.float32)
+        if self.momenta is not None:
+            shape = [*self.rates.shape]
+            errors.check_tensor("momenta of the steps", self.momenta, shape=shape, dtype=torch.float32)
+
+    def written(self) -> Written:
+        parts = {"labels": self.labels, "momenta": self.momenta}
+        own = {f"targets/steps/{name}": value for name, value in parts.items() if value is not None}
+        return {"targets/steps": self.rates} | own, {"passes": self.passes}
+
+    @classmethod
+    def read(cls, tensors: Mapping[str, Tensor], described: Any) -> Self:
+        labels, momenta = (tensors.get(f"targets/steps/{name}") for name in ("labels", "momenta"))
+        return cls(tensors["targets/steps"], labels, described["passes"], momenta)
+
 
 Targets = HardLabels | StoredLabels | OnlineTeacher | Representations | RegressionLabels | OrderedSteps
-KINDS = ("hard", "stored", "online", "representations", "regression", "steps")
+KINDS: dict[str, Any] = {
+    each.kind: each
+    for each in (HardLabels, StoredLabels, OnlineTeacher, Representations, RegressionLabels, OrderedSteps)
+}
 
 
 def check_targets(targets: tuple[Targets, ...], images: int, classes: int) -> None:
@@ -113,34 +189,7 @@ def check_targets(targets: tuple[Targets, ...], images: int, classes: int) -> No
     if not {"hard", "representations"} & set(kinds) or len(set(kinds)) != len(kinds):
         errors.fail("targets", "at most one of each kind, hard labels or representations among them", kinds)
     for target in targets:
-        if isinstance(target, HardLabels):
-            errors.check_tensor("hard labels", target.classes, shape=[images], dtype=torch.int64)
-            if images and not 0 <= int(target.classes.min()) <= int(target.classes.max()) < classes:
-                errors.fail("hard labels", f"class numbers from 0 to {classes - 1}", target.classes.tolist())
-        elif isinstance(target, StoredLabels):
-            errors.check_tensor("stored labels", target.logits, shape=[images, classes], dtype=torch.float32)
-        elif isinstance(target, OnlineTeacher):
-            _check_names("online teachers", target.fingerprints if isinstance(target.others, tuple) else target.others)
-        elif isinstance(target, Representations):
-            representations.check_representations(target, images)
-        elif isinstance(target, RegressionLabels):
-            errors.check_tensor("labels of a regression", target.values, shape=[images, classes], dtype=torch.float32)
-        elif isinstance(target, OrderedSteps):
-            errors.check_tensor("rates of the steps", target.rates, shape=[None, None], dtype=torch.float32)
-            if not target.rates.numel() or images % target.rates.shape[1]:
-                allowed = f"float32 [epochs, steps], at least one of each, with steps that share {images} images evenly"
-                errors.fail("rates of the steps", allowed, target.rates)
-            errors.check_integer("passes of the steps", target.passes, 1)
-            if target.labels is not None:
-                errors.check_tensor("labels of the steps", target.labels, shape=[images, classes], dtype=torch.float32)
-            if target.momenta is not None:
-                shape = [*target.rates.shape]
-                errors.check_tensor("momenta of the steps", target.momenta, shape=shape, dtype=torch.float32)
-
-
-def _check_names(argument: str, names: Any) -> None:
-    if not isinstance(names, tuple) or not names or not all(isinstance(name, str) for name in names):
-        errors.fail(argument, "a tuple of fingerprints", names)
+        target.check(images, classes)
 
 
 def identity(target: Targets) -> dict[str, Any]:
@@ -155,50 +204,17 @@ def written(targets: tuple[Targets, ...]) -> tuple[dict[str, Tensor], dict[str, 
     tensors: dict[str, Tensor] = {}
     described: dict[str, Any] = {}
     for target in targets:
-        if isinstance(target, OnlineTeacher):
-            described["online"] = [*target.fingerprints] if target.others else target.fingerprint
-        elif isinstance(target, HardLabels):
-            tensors["targets/hard"] = target.classes
-        elif isinstance(target, Representations):
-            stored, described["representations"] = representations.written(target)
-            tensors |= stored
-        elif isinstance(target, RegressionLabels):
-            tensors["targets/regression"] = target.values
-        elif isinstance(target, OrderedSteps):
-            tensors["targets/steps"], described["steps"] = target.rates, {"passes": target.passes}
-            parts = {"labels": target.labels, "momenta": target.momenta}
-            tensors |= {f"targets/steps/{name}": value for name, value in parts.items() if value is not None}
-        else:
-            tensors[f"targets/{target.kind}"] = target.logits
+        own, told = target.written()
+        tensors |= own
+        described |= {} if told is None else {target.kind: told}
     return tensors, described
 
 
 def read(tensors: Mapping[str, Tensor], described: Mapping[str, Any]) -> tuple[Targets, ...]:
-    """What `written` gave, and what files held before there were several teachers.
+    """What `written` gave.
 
     Raises:
         KeyError: a part of a description is missing. DDLabError: a description of another form.
     """
-    targets: list[Targets] = []
-    if "targets/hard" in tensors:
-        targets.append(HardLabels(tensors["targets/hard"]))
-    if "targets/stored" in tensors:
-        targets.append(StoredLabels(tensors["targets/stored"]))
-    if "online" in described:
-        named = described["online"]
-        names = _names("online", [named] if isinstance(named, str) else named)
-        targets.append(OnlineTeacher(names[0], names[1:]))
-    if "targets/regression" in tensors:
-        targets.append(RegressionLabels(tensors["targets/regression"]))
-    if "targets/steps" in tensors:
-        labels, momenta = (tensors.get(f"targets/steps/{name}") for name in ("labels", "momenta"))
-        targets.append(OrderedSteps(tensors["targets/steps"], labels, described["steps"]["passes"], momenta))
-    if "representations" in described:
-        targets.append(representations.read(tensors, described["representations"]))
-    return tuple(targets)
-
-
-def _names(argument: str, given: Any) -> tuple[str, ...]:
-    names = tuple(errors.check_instance(argument, given, list, "a list of fingerprints"))
-    _check_names(argument, names)
-    return names
+    there = [kind for kind in KINDS if f"targets/{kind}" in tensors or kind in described]
+    return tuple(KINDS[kind].read(tensors, described.get(kind)) for kind in there)
