@@ -23,7 +23,7 @@ of weights.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import torch
 from torch import Tensor
@@ -155,87 +155,116 @@ def first_exemplars(config: Config, inputs: Inputs, state: State, phase: int) ->
     return found
 
 
-def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
-    """One step of the network, or of the exemplars."""
-    phase, part, index, steps = _place(config, inputs, state.step)
-    if index == 0:  # each training has an optimiser of its own
-        state = replace(state, velocity={name: torch.zeros_like(value) for name, value in state.velocity.items()})
-    ends, data = [0, *class_ends(config, require_data(NAME, inputs).classes)], require_data(NAME, inputs)
-    old, seen = ends[phase] * exemplars_per_class(config), ends[phase + 1]
-    labels = torch.arange(seen * exemplars_per_class(config), device=inputs.device) // max(
-        exemplars_per_class(config), 1
-    )
-    if part == "exemplars":
-        with diverging(NAME, state.step + 1):
-            state, loss = _learned(config, inputs, state, phase, index, old, labels)
-        if config.exemplar_step == "released" and index == steps - 1:
-            cut = normalise(data.to_uint8(state.exemplars), data.mean, data.std)
-            state = replace(state, exemplars=cut.to(inputs.device))
-    else:
-        if part == "model":
-            images, labels = batch_of(config, inputs, state.exemplars[:old], phase, index)
-        else:
-            images = state.exemplars[: seen * exemplars_per_class(config)]
-        before = None
-        if state.models and part == "model":
-            before = logits_of(config, inputs, state.models[-1], images, ends[phase])
-        own, buffers = ordered.split_buffers(config.network.for_data(data), state.weights)
-        leaves = leaves_of(own)
-        with torch.enable_grad():
-            loss = model_loss(config, logits_of(config, inputs, {**buffers, **leaves}, images, seen), labels, before)
-            slopes = torch.autograd.grad(loss, list(leaves.values()))
-        moved, velocity = optimisers.sgd_update(
-            own,
-            dict(zip(own, slopes, strict=True)),
-            optimisers.SGDState(state.step, state.velocity),
-            momentum=config.momentum,
-            learning_rate=rate_at(config, index, steps) if part == "model" else config.learning_rate,
-            weight_decay=config.weight_decay,
-        )
-        state, loss = replace(state, weights={**moved, **buffers}, velocity=velocity.velocity), loss.detach()
-        if part == "model" and index == steps - 1 and exemplars_per_class(config):
-            first = first_exemplars(config, inputs, state, phase)
-            state = replace(state, exemplars=first, optimiser=optimisers.adam_init({"exemplars": first}))
-    models = state.models
-    if state.step + 1 == sum(each[-1] for each in parts(config, inputs) if each[0] <= phase):
-        models = (*models, state.weights)
-    return replace(state, step=state.step + 1, models=models), Trace(loss, phase, part)
+class Place(NamedTuple):
+    """Where a step stands: which phase and what of it moves, its number of so many, and how many classes there are before and now."""
+
+    phase: int
+    part: str
+    index: int
+    steps: int
+    before: int
+    now: int
 
 
-def _place(config: Config, inputs: Inputs, step: int) -> tuple[int, str, int, int]:
+def place_of(config: Config, inputs: Inputs, step: int) -> Place:
+    """Where a step stands."""
+    ends = [0, *class_ends(config, require_data(NAME, inputs).classes)]
     for phase, part, steps in parts(config, inputs):
         if step < steps:
-            return phase, part, step, steps
+            return Place(phase, part, step, steps, ends[phase], ends[phase + 1])
         step -= steps
     raise AssertionError("a run has no step after its last")
 
 
-def _learned(
-    config: Config, inputs: Inputs, state: State, phase: int, index: int, old: int, labels: Tensor
-) -> tuple[State, Tensor]:
-    data, seen = require_data(NAME, inputs), int(labels[-1]) + 1
-    rows, places = arrived(config, data, phase)
-    draws = randomness.generator(config.seed, index, f"judging images of phase {phase}")
+def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
+    """One step of the network on a phase's images, of the exemplars, or of the network on the exemplars alone."""
+    place = place_of(config, inputs, state.step)
+    if place.index == 0:  # each training has an optimiser of its own
+        state = replace(state, velocity={name: torch.zeros_like(value) for name, value in state.velocity.items()})
+    step = {"model": phase_step, "exemplars": exemplars_step, "tuning": tuning_step}[place.part]
+    state, loss = step(config, inputs, state, place)
+    models = state.models
+    if state.step + 1 == sum(each[-1] for each in parts(config, inputs) if each[0] <= place.phase):
+        models = (*models, state.weights)
+    return replace(state, step=state.step + 1, models=models), Trace(loss, place.phase, place.part)
+
+
+def phase_step(config: Config, inputs: Inputs, state: State, place: Place) -> tuple[State, Tensor]:
+    """One step of the network on images of the phase and exemplars; after the last one the phase's exemplars begin."""
+    old = state.exemplars[: place.before * exemplars_per_class(config)]
+    images, labels = batch_of(config, inputs, old, place.phase, place.index)
+    before = logits_of(config, inputs, state.models[-1], images, place.before) if state.models else None
+    rate = rate_at(config, place.index, place.steps)
+    state, loss = network_step(config, inputs, state, images, labels, before, seen=place.now, learning_rate=rate)
+    if place.index == place.steps - 1 and exemplars_per_class(config):
+        first = first_exemplars(config, inputs, state, place.phase)
+        state = replace(state, exemplars=first, optimiser=optimisers.adam_init({"exemplars": first}))
+    return state, loss
+
+
+def tuning_step(config: Config, inputs: Inputs, state: State, place: Place) -> tuple[State, Tensor]:
+    """One step of the network on all exemplars, the same number of every class."""
+    labels = labels_of(config, inputs, place.now)
+    images, rate = state.exemplars[: len(labels)], config.learning_rate
+    return network_step(config, inputs, state, images, labels, None, seen=place.now, learning_rate=rate)
+
+
+def exemplars_step(config: Config, inputs: Inputs, state: State, place: Place) -> tuple[State, Tensor]:
+    """One step of the exemplars; those of the released code are cut to bytes after the last."""
+    with diverging(NAME, state.step + 1):
+        gradient, loss = exemplars_gradient(config, inputs, state, place)
+        moved, adam = optimisers.adam_update(
+            {"exemplars": state.exemplars}, {"exemplars": gradient}, state.optimiser,
+            learning_rate=config.exemplar_learning_rate,
+        )  # fmt: skip
+    state = replace(state, exemplars=moved["exemplars"], optimiser=adam)
+    if config.exemplar_step == "released" and place.index == place.steps - 1:
+        data = require_data(NAME, inputs)
+        cut = normalise(data.to_uint8(state.exemplars), data.mean, data.std)
+        state = replace(state, exemplars=cut.to(inputs.device))
+    return state, loss
+
+
+def network_step(
+    config: Config, inputs: Inputs, state: State, images: Tensor, labels: Tensor, before: Tensor | None, *,
+    seen: int, learning_rate: float,
+) -> tuple[State, Tensor]:  # fmt: skip
+    """One step of SGD on images and labels, and on the earlier network's logits where there are some."""
+    own, buffers = ordered.split_buffers(config.network.for_data(require_data(NAME, inputs)), state.weights)
+    leaves = leaves_of(own)
+    with torch.enable_grad():
+        loss = model_loss(config, logits_of(config, inputs, {**buffers, **leaves}, images, seen), labels, before)
+        slopes = torch.autograd.grad(loss, list(leaves.values()))
+    gradients, optimiser = dict(zip(own, slopes, strict=True)), optimisers.SGDState(state.step, state.velocity)
+    options = {"momentum": config.momentum, "learning_rate": learning_rate, "weight_decay": config.weight_decay}
+    moved, velocity = optimisers.sgd_update(own, gradients, optimiser, **options)
+    return replace(state, weights={**moved, **buffers}, velocity=velocity.velocity), loss.detach()
+
+
+def labels_of(config: Config, inputs: Inputs, seen: int) -> Tensor:
+    """int64, the place among the classes seen of each of their exemplars."""
+    return torch.arange(seen, device=inputs.device).repeat_interleave(exemplars_per_class(config))
+
+
+def exemplars_gradient(config: Config, inputs: Inputs, state: State, place: Place) -> tuple[Tensor, Tensor]:
+    """What moves all exemplars, and the loss of the new ones, []."""
+    data, labels = require_data(NAME, inputs), labels_of(config, inputs, place.now)
+    rows, places = arrived(config, data, place.phase)
+    draws = randomness.generator(config.seed, place.index, f"judging images of phase {place.phase}")
     chosen = torch.randperm(len(rows), generator=draws)[: config.batch_size]
     judged = data.normalised(rows[chosen], device=inputs.device), places[chosen].to(inputs.device)
-    new, gradient = state.exemplars[old : len(labels)], torch.zeros_like(state.exemplars)
+    old, gradient = place.before * exemplars_per_class(config), torch.zeros_like(state.exemplars)
+    new = slice(old, len(labels))
+    given = config, inputs, state.weights, state.exemplars[new], labels[new], judged
     if config.exemplar_step == "released":
-        loss, gradient[old : len(labels)] = released_gradient(config, inputs, state.weights, new, labels[old:], judged)
-    else:
-        loss, gradient[old : len(labels)] = exemplar_gradient(
-            config, inputs, state.weights, new, labels[old:], judged, seen
+        loss, gradient[new] = released_gradient(*given)
+        return gradient, loss
+    loss, gradient[new] = exemplar_gradient(*given, place.now)
+    if old and config.adjust_old and exemplars_per_class(config) > 1:
+        gradient[:old] = adjusting_gradient(
+            config, inputs, state.weights, state.exemplars[:old], labels[:old], place.now
         )
-        if old and config.adjust_old and exemplars_per_class(config) > 1:
-            gradient[:old] = adjusting_gradient(
-                config, inputs, state.weights, state.exemplars[:old], labels[:old], seen
-            )
-    moved, adam = optimisers.adam_update(
-        {"exemplars": state.exemplars},
-        {"exemplars": gradient},
-        state.optimiser,
-        learning_rate=config.exemplar_learning_rate,
-    )
-    return replace(state, exemplars=moved["exemplars"], optimiser=adam), loss
+    return gradient, loss
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> DistilledSet:
