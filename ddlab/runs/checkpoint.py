@@ -7,13 +7,16 @@ as `Any` or `dict`. Anything else is refused before the first update, by its nam
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
+import time
 import typing
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 from torch.nn import Parameter
@@ -23,6 +26,9 @@ from ..core.errors import DDLabError
 from ..core.parameters import Parameters
 from ..core.source import source
 from .process import Inputs, Process
+
+if TYPE_CHECKING:
+    from .run import Run
 
 _ALLOWED = (
     "made of tensors, None, bool, int, float, str, lists, tuples, dicts with str or int keys, and dataclasses it names"
@@ -215,3 +221,67 @@ def _identity(value: Any, known: dict[str, type]) -> str:
     tensors: dict[str, Tensor] = {}
     written = _written(value, "", tensors, known)
     return storage.fingerprint(written, tensors)
+
+
+class Autosave:
+    """The file of a run under way, for `Run.to_end`; without a path it does nothing.
+
+    Args:
+        seconds: between two writings.
+    """
+
+    def __init__(self, run: Run, path: Path | None, seconds: float) -> None:
+        self._run, self._path, self._seconds = run, path, seconds
+        self._parts = (run.process, run.config, run.inputs)
+        self._written, self._step, self._warned = time.monotonic(), 0, False
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a file to go on from."""
+        return self._path is not None and self._path.exists()
+
+    def load(self, resume_anyway: bool) -> Any:
+        """The State in the file."""
+        assert self._path is not None
+        return load(self._path, *self._parts, resume_anyway=resume_anyway)
+
+    def begin(self) -> None:
+        """Write the first: what cannot be written or read back is known before the work, not after it."""
+        if self._path is not None:
+            self._run.check_finite()
+            save(self._path, *self._parts, self._run.state())
+            check_comes_back(self._path, *self._parts, self._run.state())
+            self._step = self._run.step
+
+    def save_when_due(self) -> None:
+        """Write it where enough time has passed."""
+        if time.monotonic() - self._written > self._seconds:
+            self.save()
+            self._written = time.monotonic()
+
+    def save(self, at_end: bool = False) -> None:
+        """Write it; a warning says where that fails, for what was computed is worth more than its copy."""
+        if self._path is None:
+            return
+        self._run.check_finite()
+        try:
+            save(self._path, *self._parts, self._run.state())
+            self._step = self._run.step
+        except KeyboardInterrupt:
+            if not at_end:
+                raise
+            self._warn("interrupted")
+        except DDLabError as problem:
+            if at_end or not self._warned:
+                self._warn(str(problem).rstrip("."))
+
+    def remove(self) -> None:
+        """Take the file of a run that is complete away."""
+        if self._path is not None:
+            with contextlib.suppress(DDLabError):
+                remove(self._path)
+
+    def _warn(self, reason: str) -> None:
+        where = f"checkpoint {str(self._path)!r} is still of step {self._step}"
+        warnings.warn(f"{where}: step {self._run.step} could not be written ({reason}).", stacklevel=4)
+        self._warned = True

@@ -11,14 +11,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import html
 import math
 import os
 import threading
 import time
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -28,7 +26,7 @@ from typing import Any
 from torch import Tensor
 
 from ..core import errors, storage
-from ..core.errors import DDLabError, NonFiniteError
+from ..core.errors import NonFiniteError
 from ..core.progress import progress_bar
 from ..core.source import source
 from ..data import pictures
@@ -342,53 +340,27 @@ class Run:
         Raises:
             DDLabError: a State that no file can hold, or a place that cannot be written to, before the first update.
         """
-        from . import checkpoint as files
+        from .checkpoint import Autosave
 
         errors.check_function("on_step", on_step, optional=True)
         path = None if checkpoint is None else storage.checked_path(checkpoint, "checkpoint")
-        errors.check_number("checkpoint_seconds", checkpoint_seconds, 0)
-        saved, last, told = time.monotonic(), 0, False
-        parts = (self.process, self.config, self.inputs)
-
-        def save(at_end: bool = False) -> None:
-            nonlocal last, told
-            if path is None:
-                return
-            self._check_finite(self.state(), self._trace)
-            try:
-                files.save(path, *parts, self.state())
-                last = self.step
-            except (DDLabError, KeyboardInterrupt) as problem:  # what was computed is worth more than its copy
-                if isinstance(problem, KeyboardInterrupt) and not at_end:
-                    raise
-                if at_end or not told:
-                    reason = str(problem).rstrip(".") or "interrupted"
-                    where = f"checkpoint {str(path)!r} is still of step {last}"
-                    warnings.warn(f"{where}: step {self.step} could not be written ({reason}).", stacklevel=3)
-                told = True
-
-        def watch(run: Run) -> None:
-            nonlocal saved
-            if on_step is not None:
-                on_step(Step(run.step, run.total, run.state(), run._trace))
-            bar.update(run.step - bar.n)
-            if path is not None and time.monotonic() - saved > checkpoint_seconds:
-                save()
-                saved = time.monotonic()
-
-        if path is not None and not self.begun and self._first is None and os.path.exists(path):
-            self._first = files.load(path, *parts, resume_anyway=resume_anyway)
+        file = Autosave(self, path, errors.check_number("checkpoint_seconds", checkpoint_seconds, 0))
+        if not self.begun and self._first is None and file.exists:
+            self._first = file.load(resume_anyway)
             if progress:
                 where = f"step {self._first.step} of {self.process.total_steps(self.config, self.inputs)}"
                 print(f"{self.process.NAME}: going on from {where} ({str(path)!r}).")
         self.begin()
         bar = progress_bar(self.process.NAME, self.total, progress)
+
+        def watch(run: Run) -> None:
+            if on_step is not None:
+                on_step(Step(run.step, run.total, run.state(), run._trace))
+            bar.update(run.step - bar.n)
+            file.save_when_due()
+
         try:
-            if path is not None:  # what cannot be written or read back is known before the work, not after it
-                self._check_finite(self.state(), self._trace)
-                files.save(path, *parts, self.state())
-                files.check_comes_back(path, *parts, self.state())
-                last = self.step
+            file.begin()
             self.advance(watch=watch)
         except KeyboardInterrupt:
             if not self.complete:
@@ -396,14 +368,17 @@ class Run:
                 print(f"{self.process.NAME}: {where}; the result is marked complete=False.")
         finally:
             bar.close()
-        if keep_checkpoint or not self.complete:
-            save(at_end=True)
-            return self.result()
+        keep = keep_checkpoint or not self.complete
+        if keep:
+            file.save(at_end=True)
         result = self.result()
-        if path is not None:  # only after `finish` has given what the file was kept for
-            with contextlib.suppress(DDLabError):
-                files.remove(path)
+        if not keep:  # only after `finish` has given what the file was kept for
+            file.remove()
         return result
+
+    def check_finite(self) -> None:
+        """Raise `NonFiniteError` where the run stands at a State or Trace that is not finite."""
+        self._check_finite(self.state(), self._trace)
 
     def result(self) -> Any:
         """What `finish` makes of where the run stands: marked as not complete where it has not come to its end.
