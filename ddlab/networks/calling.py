@@ -74,23 +74,7 @@ def call(
     """
     module = skeleton(spec)
     check_weights(spec, weights)
-    errors.check_boolean("train", train)
-    errors.check_boolean("batch_norm_inputs", batch_norm_inputs)
-    errors.check_boolean("any_size", any_size)
-    errors.check_function("at_batch_norm", at_batch_norm, optional=True)
-    fits = isinstance(images, Tensor) and images.ndim == 4 and images.is_floating_point() and errors.is_dense(images)
-    size = tuple(images.shape[2:]) if fits else ()
-    sized = size == spec.image_size or (any_size and len(size) == 2 and min(size) > 0 and takes_size(spec, size))
-    if not sized or images.shape[1] != spec.channels:
-        height, width = spec.image_size or (None, None)
-        other = " (or of another size that it can take)" if any_size else ""
-        allowed = f"a float tensor of shape [n, {spec.channels}, {height}, {width}] for {spec.title}{other}"
-        errors.fail("images", allowed, images)
-    wanted = next(value for value in weights.values() if value.is_floating_point())
-    if images.dtype != wanted.dtype:
-        errors.fail("images", f"of the weights' dtype, {str(wanted.dtype).removeprefix('torch.')}", images)
-    if images.device != wanted.device:
-        errors.fail("images", f"on the weights' device, {wanted.device}", str(images.device))
+    _check_images(spec, weights, images, any_size)
     if train and spec.family in REGISTERED:
         _check_repeatable(spec)
     parts = _parts_of(spec, module)
@@ -106,18 +90,37 @@ def call(
         _hooks(parts, found, inputs if batch_norm_inputs else None, at_batch_norm),
         _holding(parts, {**weights, **buffers} if train else weights),
     ):
-        try:
-            logits = module(images)
-        except ValueError as problem:
-            if not train or len(images) > 1 or isinstance(problem, errors.DDLabError):
-                raise
-            # torch's own sentence for one value per channel, of which no variance can be taken.
-            errors.fail(
-                "images", "at least two in training mode for its batch norm (choose another batch_size)", images
-            )
+        logits = _run(module, images, train)
     features = found["features"]
     last_conv = found["last_conv"] if "last_conv" in found else features[:, :, None, None]
     return Outputs(logits, features, last_conv, inputs), buffers
+
+
+def _check_images(spec: NetworkSpec, weights: Mapping[str, Tensor], images: Any, any_size: bool) -> None:
+    """Raise unless these are images for the spec, of the weights' dtype and on their device."""
+    fits = isinstance(images, Tensor) and images.ndim == 4 and images.is_floating_point() and errors.is_dense(images)
+    size = tuple(images.shape[2:]) if fits else ()
+    sized = size == spec.image_size or (any_size and len(size) == 2 and min(size) > 0 and takes_size(spec, size))
+    if not sized or images.shape[1] != spec.channels:
+        height, width = spec.image_size or (None, None)
+        other = " (or of another size that it can take)" if any_size else ""
+        allowed = f"a float tensor of shape [n, {spec.channels}, {height}, {width}] for {spec.title}{other}"
+        errors.fail("images", allowed, images)
+    wanted = next(value for value in weights.values() if value.is_floating_point())
+    if images.dtype != wanted.dtype:
+        errors.fail("images", f"of the weights' dtype, {str(wanted.dtype).removeprefix('torch.')}", images)
+    if images.device != wanted.device:
+        errors.fail("images", f"on the weights' device, {wanted.device}", str(images.device))
+
+
+def _run(module: nn.Module, images: Tensor, train: bool) -> Tensor:
+    """The logits; torch's own sentence for one value per channel, of which no variance can be taken, in our words."""
+    try:
+        return module(images)
+    except ValueError as problem:
+        if not train or len(images) > 1 or isinstance(problem, errors.DDLabError):
+            raise
+        errors.fail("images", "at least two in training mode for its batch norm (choose another batch_size)", images)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import torch
 from torch import Tensor, nn
@@ -195,37 +195,61 @@ def found_layers(
 
     A module on the meta device runs as a copy with weights of 0 on the CPU.
     """
-    maps: list[tuple[str, int, bool]] = []  # name, pixels, whether it has parameters
+    maps, linear, logits = _recorded(argument, module, shape)
+    last = _classifier(argument, linear, logits, classifier)
+    names = [one.name for one in maps]
+    if last_conv is not None:
+        if last_conv not in names:
+            refuse(f"last_conv of {argument}", "be the name of a layer with an output [n, c, h, w]", repr(last_conv))
+        return last_conv, last
+    large = max((number for number, one in enumerate(maps) if one.pixels > 1), default=-1)
+    # What follows the last map of several pixels is a pooling without parameters, or a convolution that ends in one pixel.
+    pooled = 0 <= large < len(maps) - 1 and not maps[large + 1].has_parameters
+    return (names[large if pooled else -1] if names else ""), last
+
+
+class _Map(NamedTuple):
+    """An output [n, c, h, w] of a layer."""
+
+    name: str
+    pixels: int
+    has_parameters: bool
+
+
+def _recorded(
+    argument: str, module: nn.Module, shape: tuple[int, int, int]
+) -> tuple[list[_Map], dict[str, Tensor], Tensor]:
+    """The maps in the order in which they are made, the outputs [n, k] of linear layers by name, and what the module gives."""
+    maps: list[_Map] = []
     linear: dict[str, Tensor] = {}
 
-    def seen(name: str, part: nn.Module, given: tuple[Any, ...], output: Any) -> None:
-        if isinstance(part, nn.Linear) and isinstance(output, Tensor) and output.ndim == 2 and given:
+    def record(name: str, part: nn.Module, given: tuple[Any, ...], output: Any) -> None:
+        if not isinstance(output, Tensor):
+            return
+        if isinstance(part, nn.Linear) and output.ndim == 2 and given:
             linear[name] = output
-        if isinstance(output, Tensor) and output.ndim == 4:
-            maps.append((name, output.shape[2] * output.shape[3], any(True for _ in part.parameters())))
+        if output.ndim == 4:
+            maps.append(_Map(name, output.shape[2] * output.shape[3], bool(list(part.parameters()))))
 
     run = zeros_of(module)
     for name, part in run.named_modules():
-        part.register_forward_hook(partial(seen, name))
-    like = next(value for value in run.parameters())
+        part.register_forward_hook(partial(record, name))
+    like = next(run.parameters())
     try:
         with torch.no_grad(), torch.device("cpu"):
-            logits = run(torch.zeros((2, *shape), dtype=like.dtype))
+            return maps, linear, run(torch.zeros((2, *shape), dtype=like.dtype))
     except Exception as problem:
         refuse(argument, f"run on images of shape {[2, *shape]} with weights of 0", said(problem))
-    ends = [name for name, output in linear.items() if output.data_ptr() == logits.data_ptr()]
-    if (classifier not in linear) if classifier is not None else not ends:
-        given = f"none whose output is the logits (there are: {', '.join(linear) or 'none'})"
-        wanted = "be the name of a linear layer [n, features] -> [n, classes]"
-        refuse(f"classifier of {argument}", wanted, given if classifier is None else repr(classifier))
-    names = [name for name, _, _ in maps]
-    if last_conv is not None and last_conv not in names:
-        refuse(f"last_conv of {argument}", "be the name of a layer with an output [n, c, h, w]", repr(last_conv))
-    large = max((number for number, (_, pixels, _) in enumerate(maps) if pixels > 1), default=-1)
-    # What follows the last map of several pixels is a pooling without parameters, or a convolution that ends in one pixel.
-    pooled = 0 <= large < len(maps) - 1 and not maps[large + 1][2]
-    found = names[large if pooled else -1] if names else ""
-    return (found if last_conv is None else last_conv), classifier or ends[-1]
+
+
+def _classifier(argument: str, linear: dict[str, Tensor], logits: Tensor, asked: str | None) -> str:
+    """The linear layer that is asked for, or the last one whose output is what the module gives."""
+    ends = [name for name, output in linear.items() if output.is_set_to(logits)]
+    wanted = "be the name of a linear layer [n, features] -> [n, classes]"
+    there = f"none whose output is the logits (there are: {', '.join(linear) or 'none'})"
+    if asked is None:
+        return ends[-1] if ends else refuse(f"classifier of {argument}", wanted, there)
+    return asked if asked in linear else refuse(f"classifier of {argument}", wanted, repr(asked))
 
 
 def parts_of(module: nn.Module) -> list[Any]:
