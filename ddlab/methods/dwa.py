@@ -235,14 +235,17 @@ def _batch_loss(
     teacher: Network, leaves: dict[str, Tensor], images: Tensor, labels: Tensor
 ) -> tuple[Tensor, list[Tensor]]:
     """L_B, the mean cross-entropy, [], and its gradient by the leaves; some images at a time, whose activations are then forgotten."""
-    total, slopes = images.new_zeros(()), []
+    total, slopes = images.new_zeros(()), list[Tensor]()
     for some, classes in zip(images.split(AT_ONCE), labels.to(images.device).split(AT_ONCE), strict=True):
         with torch.enable_grad():
             logits = networks.call(teacher.spec, teacher.weights | leaves, some)[0].logits
             loss = F.cross_entropy(logits, classes, reduction="sum") / len(images)
             parts = torch.autograd.grad(loss, list(leaves.values()))
         total = total + loss.detach()
-        slopes = [slope.add_(part) for slope, part in zip(slopes, parts, strict=True)] if slopes else list(parts)
+        if slopes:
+            slopes = [slope.add_(part) for slope, part in zip(slopes, parts, strict=True)]
+        else:
+            slopes = list(parts)
     return total, slopes
 
 

@@ -206,7 +206,8 @@ def with_targets(distilled: DistilledSet, config: Config, inputs: Inputs) -> Dis
     while state.step < total:
         state, _ = update(config, inputs, state)
     basis = principal_components(torch.cat(state.features), _components(config, inputs))
-    if (distilled.channels, distilled.image_size) != ((data := require_data(NAME, inputs)).channels, data.image_size):
+    data = require_data(NAME, inputs)
+    if (distilled.channels, distilled.image_size) != (data.channels, data.image_size):
         wanted = f"of {data.channels} channels and {data.image_size} pixels, like the data"
         errors.fail("distilled", wanted, (distilled.channels, distilled.image_size))
     parts = [

@@ -461,7 +461,8 @@ class Runs:
         keep = Keep() if keep is None else keep
         key = (getattr(process, "NAME", None), source(process), config, inputs.fingerprint, str(inputs.device), keep)
         with self._lock:
-            if new := key not in self._runs:
+            new = key not in self._runs
+            if new:
                 self._runs[key] = Run(
                     process, config, inputs, keep=keep, before=self._beginning(process, config, inputs, keep)
                 )

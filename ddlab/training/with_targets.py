@@ -246,43 +246,52 @@ def init(config: Config, inputs: Inputs) -> State:
 
 def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     """One step on one batch."""
-    own, source, total, size = config.own, _distilled(inputs), total_steps(config, inputs), _size(config, inputs)
+    own, total, size = config.own, total_steps(config, inputs), _size(config, inputs)
     spec, share = _spec(config, inputs), share_at(config, state.step, total, state.averages)
-    epoch, number = divmod(state.step, own.steps_per_epoch(size))
-    order = subset(len(source), size, epoch=epoch, static=config.subset == "static", seed=config.seed)
-    seen = order[number * own.batch_size : (number + 1) * own.batch_size]
-    views_of = own.replace(**FIRST_VIEWS) if share == 1 and config.first_views == "reference" else own
-    views = views_of.pair(source.rows(seen, inputs.device), mean=source.mean, std=source.std, step=state.step)
+    seen, views = batch_of(config, inputs, state.step, alone=share == 1)
     trained = _trained(config, state.projection, share)
     if config.schedule == "switch" and state.step and share != share_at(config, state.step - 1, total, state.averages):
         state = parts.restarted(own, spec, state, trained)
 
-    def weighed(loss: Tensor) -> tuple[Tensor, Tensor]:
-        """The averages after a loss of the targets, and lambda."""
-        if share is not None:
-            plateau = config.schedule == "plateau"
-            return smoothed(state.averages, loss) if plateau else state.averages, torch.full_like(loss, share)
-        decays = (scaled_decay(each, total=total) for each in (LOSS_DECAY, RHO_DECAY))
-        return adapted(state.averages, loss, *decays)
-
     def of_targets(leaves: Mapping[str, Tensor], features: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-        matrix, bias = ({**state.projection, **leaves}[name] for name in ("weight", "bias"))
-        wanted = moved(_targets(inputs)[seen], inputs.device)
-        projected = [F.linear(each, matrix, bias) for each in features]
-        loss = torch.stack([cosine_loss(each, wanted.to(each.dtype)) for each in projected]).mean()
-        return loss, weighed(loss.detach())[1].to(loss.dtype)
+        loss = target_loss({**state.projection, **leaves}, features, moved(_targets(inputs)[seen], inputs.device))
+        return loss, weighed(config, state.averages, loss.detach(), share, total)[1].to(loss.dtype)
 
     guide = None if share == 0 else parts.Guide(trained, of_targets, alone=share == 1)
-    after, trace, guided = parts.train_step(
-        _objective(config), own, spec, state, views, total=total, count=size, guide=guide
-    )
-    loss, weight = (torch.zeros_like(trace.loss),) * 2
-    if guided is not None:
-        loss, weight = guided.loss, guided.share
-        after = dataclasses.replace(after, projection={**state.projection, **guided.trained}, averages=weighed(loss)[0])
-        if config.schedule == "plateau" and at_plateau(after.averages):
-            after = parts.restarted(own, spec, after, {})
-    return after, Trace(trace.loss, loss, weight, trace.agreement, trace.learning_rate)
+    objective = _objective(config)
+    after, trace, guided = parts.train_step(objective, own, spec, state, views, total=total, count=size, guide=guide)
+    if guided is None:
+        nothing = torch.zeros_like(trace.loss)
+        return after, Trace(trace.loss, nothing, nothing, trace.agreement, trace.learning_rate)
+    averages, _ = weighed(config, state.averages, guided.loss, share, total)
+    after = dataclasses.replace(after, projection={**state.projection, **guided.trained}, averages=averages)
+    if config.schedule == "plateau" and at_plateau(after.averages):
+        after = parts.restarted(own, spec, after, {})
+    return after, Trace(trace.loss, guided.loss, guided.share, trace.agreement, trace.learning_rate)
+
+
+def batch_of(config: Config, inputs: Inputs, step: int, *, alone: bool) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    """Which images a step sees, int64 [n], and two views of them; `alone`: the targets' loss is all there is."""
+    own, source, size = config.own, _distilled(inputs), _size(config, inputs)
+    epoch, number = divmod(step, own.steps_per_epoch(size))
+    order = subset(len(source), size, epoch=epoch, static=config.subset == "static", seed=config.seed)
+    seen = order[number * own.batch_size : (number + 1) * own.batch_size]
+    views = own.replace(**FIRST_VIEWS) if alone and config.first_views == "reference" else own
+    return seen, views.pair(source.rows(seen, inputs.device), mean=source.mean, std=source.std, step=step)
+
+
+def target_loss(projection: Mapping[str, Tensor], features: tuple[Tensor, Tensor], targets: Tensor) -> Tensor:
+    """The mean over two views of 1 - cos of their projected features [n, d] with the targets [n, k]; []."""
+    projected = [F.linear(each, projection["weight"], projection["bias"]) for each in features]
+    return torch.stack([cosine_loss(each, targets.to(each.dtype)) for each in projected]).mean()
+
+
+def weighed(config: Config, averages: Tensor, loss: Tensor, share: float | None, total: int) -> tuple[Tensor, Tensor]:
+    """The averages after a loss [] of the targets, and lambda, []: the share that the schedule says, or Algorithm 1's."""
+    if share is None:
+        decays = (scaled_decay(each, total=total) for each in (LOSS_DECAY, RHO_DECAY))
+        return adapted(averages, loss, *decays)
+    return smoothed(averages, loss) if config.schedule == "plateau" else averages, torch.full_like(loss, share)
 
 
 def finish(config: Config, inputs: Inputs, state: State) -> Network:

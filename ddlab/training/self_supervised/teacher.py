@@ -176,52 +176,67 @@ def train_step(
     guide: Guide | None = None,
 ) -> tuple[Any, Trace, Guided | None]:
     """One step on two views of a batch, one of `total`, in epochs of `count` images."""
-    encoder = _joined(network=state.weights, projector=state.projector)
     beside = {} if guide is None else guide.trained
+    encoder = _joined(network=state.weights, projector=state.projector)
     current = _trained(spec, encoder, state.objective, beside)
-    learnt = {name: value.detach().requires_grad_() for name, value in current.items()}
-    features: list[Tensor] = []
-
-    def encode(encoder: Mapping[str, Tensor], images: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-        weights = _part(encoder, "network")
-        outputs, buffers = networks.call(spec, weights, images, train=True)
-        features.append(outputs.features)
-        return projected(_part(encoder, "projector"), features[-1]), {**encoder, **_joined(network=buffers)}
-
+    leaves = {name: value.detach().requires_grad_() for name, value in current.items()}
     with torch.enable_grad():
-        first, encoder = encode({**encoder, **{name: learnt[name] for name in encoder if name in learnt}}, views[0])
-        second, encoder = encode(encoder, views[1])
-        kept, guided = state.objective, None
-        loss = first.new_zeros(())
-        if guide is None or not guide.alone:
-            batch = Batch(views, (first, second), encode, state.step, total)
-            own = replace(state.objective, trained=_part(learnt, "objective"))
-            loss, kept = objective.loss(config, own, batch)
-        if guide is not None:
-            of_guide, share = guide.loss(_part(learnt, "guide"), (features[0], features[1]))
-            loss = of_guide if guide.alone else share * of_guide + (1 - share) * loss
-            guided = Guided(beside, of_guide.detach(), share)
-        slopes = torch.autograd.grad(loss, list(learnt.values()), materialize_grads=True)
+        found = _losses(objective, config, spec, state, views, {**encoder, **leaves}, total, guide)
+        slopes = torch.autograd.grad(found.loss, list(leaves.values()), materialize_grads=True)
     gradients = dict(zip(current, slopes, strict=True))
     learning_rate = _learning_rate(config, count, state.step, total)
     moved, optimiser = _descend(config, current, gradients, state.optimiser, learning_rate)
     if guide is not None and guide.alone:  # what has no gradient does not decay either
         moved |= {name: value for name, value in current.items() if not name.startswith(("network.", "guide."))}
-    kept = replace(_kept(kept, first.device), trained=_part(moved, "objective"))
+    device = found.projections[0].device
+    kept = replace(_kept(found.objective, device), trained=_part(moved, "objective"))
     if hasattr(objective, "follow"):
-        kept = _kept(objective.follow(config, kept, moved, (state.step + 1) / total), first.device)
-    encoder |= {name: value for name, value in moved.items() if name in encoder}
-    first, second = (standardised(projection.detach()) for projection in (first, second))
-    trace = Trace(loss.detach(), (first * second).mean(), learning_rate)
-    after = replace(
-        state,
-        step=state.step + 1,
-        weights=_part(encoder, "network"),
-        projector=_part(encoder, "projector"),
-        optimiser=optimiser,
-        objective=kept,
+        kept = _kept(objective.follow(config, kept, moved, (state.step + 1) / total), device)
+    after = {name: moved.get(name, value) for name, value in found.encoder.items()}
+    first, second = (standardised(projection.detach()) for projection in found.projections)
+    trace = Trace(found.loss.detach(), (first * second).mean(), learning_rate)
+    weights, projector = _part(after, "network"), _part(after, "projector")
+    state = replace(
+        state, step=state.step + 1, weights=weights, projector=projector, optimiser=optimiser, objective=kept
     )
-    return after, trace, guided and replace(guided, trained=_part(moved, "guide"))
+    return state, trace, found.guided and replace(found.guided, trained=_part(moved, "guide"))
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What a pass gives: the loss [], both projections [n, d], what the encoder and the objective keep, what became of a guide."""
+
+    loss: Tensor
+    projections: tuple[Tensor, Tensor]
+    encoder: dict[str, Tensor]
+    objective: ObjectiveState
+    guided: Guided | None
+
+
+def _losses(
+    objective: Any, config: Training, spec: NetworkSpec, state: State, views: tuple[Tensor, Tensor],
+    tensors: Mapping[str, Tensor], total: int, guide: Guide | None,
+) -> _Found:  # fmt: skip
+    """The objective's loss and a guide's, of network, projector and what is trained beside them, by name."""
+    features: list[Tensor] = []
+
+    def encode(encoder: Mapping[str, Tensor], images: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        outputs, buffers = networks.call(spec, _part(encoder, "network"), images, train=True)
+        features.append(outputs.features)
+        return projected(_part(encoder, "projector"), features[-1]), {**encoder, **_joined(network=buffers)}
+
+    encoder = {name: value for name, value in tensors.items() if name.startswith(("network.", "projector."))}
+    first, encoder = encode(encoder, views[0])
+    second, encoder = encode(encoder, views[1])
+    kept, guided, loss = state.objective, None, first.new_zeros(())
+    if guide is None or not guide.alone:
+        own = replace(state.objective, trained=_part(tensors, "objective"))
+        loss, kept = objective.loss(config, own, Batch(views, (first, second), encode, state.step, total))
+    if guide is not None:
+        of_guide, share = guide.loss(_part(tensors, "guide"), (features[0], features[1]))
+        loss = of_guide if guide.alone else share * of_guide + (1 - share) * loss
+        guided = Guided(guide.trained, of_guide.detach(), share)
+    return _Found(loss, (first, second), encoder, kept, guided)
 
 
 def restarted(config: Training, spec: NetworkSpec, state: Any, beside: Mapping[str, Tensor]) -> Any:
