@@ -6,8 +6,9 @@ import inspect
 import statistics
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Any
 
 import torch
@@ -140,6 +141,36 @@ class _Asked:
     data: ImageData
     seeds: list[int]
 
+    def student(self, seed: int) -> _Student:
+        """The one of a seed."""
+        return _Student(config=self.config.replace(seed=seed), inputs=self.inputs, data=self.data)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Student:
+    """One student: its training, and where its scores are remembered."""
+
+    config: Settings
+    inputs: Inputs
+    data: ImageData
+
+    @cached_property
+    def count(self) -> int:
+        """Of its threads."""
+        return thread_count(self.config, self.inputs)
+
+    @cached_property
+    def _key(self) -> tuple[Any, ...]:
+        return "student accuracy", self.config, self.inputs.fingerprint, self.data.fingerprint
+
+    def known(self) -> Scores | None:
+        """Its scores where it has been trained already (the numbers are kept, not the weights)."""
+        return cache.find(_trained, *self._key, device=self.inputs.device, count=self.count)
+
+    def remember(self, scores: Scores) -> None:
+        """Keep them."""
+        cache.remember(lambda: scores, *self._key, device=self.inputs.device, count=self.count)
+
 
 def evaluate_all(
     several: Mapping[Any, Mapping[str, Any]], *, jobs: int | None = None, progress: bool = True, **shared: Any
@@ -201,43 +232,40 @@ def prepared(
 def evaluations(asked: Mapping[Any, _Asked], jobs: int | None, progress: bool) -> dict[Any, Evaluation]:
     """Students that are known are found again, the others are trained; the evaluations that have at least one."""
     jobs = None if jobs is None else errors.check_integer("jobs", jobs, 1)
-    calls, keys = {}, {}
-    for name, each in asked.items():
-        inputs, data = each.inputs.fingerprint, each.data.fingerprint
-        for seed in each.seeds:
-            calls[name, seed] = (each.config.replace(seed=seed), each.inputs, each.data)
-            keys[name, seed] = _key(calls[name, seed][0], inputs, data)
-    found: dict[Any, tuple[Scores, float]] = {}
-
-    counts = {student: thread_count(config, inputs) for student, (config, inputs, _) in calls.items()}
-    for student, (_, inputs, _) in calls.items():
-        known = cache.find(_trained, *keys[student], device=inputs.device, count=counts[student])
-        if known is not None:
-            found[student] = known, 0.0
-    waiting = [student for student in calls if student not in found]
     for each in asked.values():
         check_jobs(jobs, each.inputs, each.config.network)
-    import joblib
-
-    bar = progress_bar("students", len(waiting), progress, unit="student")
-    tasks = (joblib.delayed(_trained)(*calls[student], count=counts[student]) for student in waiting)
+    students = {(name, seed): each.student(seed) for name, each in asked.items() for seed in each.seeds}
+    known = {place: student.known() for place, student in students.items()}
+    found: dict[Any, tuple[Scores, float]] = {place: (scores, 0.0) for place, scores in known.items() if scores}
+    waiting = {place: student for place, student in students.items() if place not in found}
     try:
-        results = joblib.Parallel(n_jobs=jobs, return_as="generator")(tasks)
-        for student, (value, seconds) in zip(waiting, results, strict=True):
-            where: Any = {"device": calls[student][1].device, "count": counts[student]}
-            cache.remember(lambda value=value: value, *keys[student], **where)
-            found[student] = value, seconds
-            bar.update()
+        for place, (scores, seconds) in zip(waiting, _trained_at_once(waiting.values(), jobs, progress), strict=True):
+            waiting[place].remember(scores)
+            found[place] = scores, seconds
     except KeyboardInterrupt:
         # A half-trained student says nothing; the whole ones stand.
         if not found:
             raise
-    finally:
-        bar.close()
     whole = {
         name: {seed: found[name, seed] for seed in each.seeds if (name, seed) in found} for name, each in asked.items()
     }
-    return {name: _evaluation(asked[name], students) for name, students in whole.items() if students}
+    return {name: _evaluation(asked[name], own) for name, own in whole.items() if own}
+
+
+def _trained_at_once(
+    students: Collection[_Student], jobs: int | None, progress: bool
+) -> Iterator[tuple[Scores, float]]:
+    """The scores of each and its CPU-seconds, in turn."""
+    import joblib
+
+    bar = progress_bar("students", len(students), progress, unit="student")
+    tasks = (joblib.delayed(_trained)(each.config, each.inputs, each.data, count=each.count) for each in students)
+    try:
+        for result in joblib.Parallel(n_jobs=jobs, return_as="generator")(tasks):
+            bar.update()
+            yield result
+    finally:
+        bar.close()
 
 
 def _evaluation(asked: _Asked, found: dict[int, tuple[Scores, float]]) -> Evaluation:
@@ -288,16 +316,14 @@ def check_like(distilled: DistilledSet, data: ImageData) -> None:
 def student_accuracy(
     config: Settings, inputs: Inputs, data: ImageData, *, on_step: Callable[[driver.Step], None] | None = None
 ) -> float:
-    """The test accuracy of one student; known ones are found again (the number is kept, not the weights)."""
-    key, count = _key(config, inputs.fingerprint, data.fingerprint), thread_count(config, inputs)
-    with limit_threads(count):
-        return cache.remember(lambda: _tested(config, inputs, data, on_step), *key, device=inputs.device, count=count)[
-            0
-        ]
-
-
-def _key(config: Settings, inputs: str, data: str) -> tuple[Any, ...]:
-    return "student accuracy", config, inputs, data
+    """The test accuracy of one student; a known one is found again."""
+    student = _Student(config=config, inputs=inputs, data=data)
+    scores = student.known()
+    if scores is None:
+        with limit_threads(student.count):
+            scores = _tested(config, inputs, data, on_step)
+        student.remember(scores)
+    return scores[0]
 
 
 def _tested(config: Settings, inputs: Inputs, data: ImageData, on_step: Callable[[driver.Step], None] | None) -> Scores:
