@@ -104,45 +104,55 @@ class Live(Explorer):
             self.inputs = Inputs(**given, teachers=as_teachers(teacher, "teacher"), device=device)
             self.run = self._new_run(_first_config(self.process, data) if config is None else config).begin()
         self.state, self.students = "finished" if self.run.complete else "paused", ""
-        start: Any = self.run.config
-        self.before: tuple[Any, Sequence[Frame]] = (start, ())
+        self.before: tuple[Any, Sequence[Frame]] = (self.run.config, ())
         self._until, self._asked, self._training = 0, None, False
         self._newest = self.run, self.run.frames[-1]
         self._drawing, self._placing = threading.RLock(), None
-        explorable = [
-            name
-            for name, field in describe(start).items()
-            if field.explorable is not None and getattr(start, name) is not None
-        ]
+        self._make_controls(first)
+        views = self._make_views()
+        can_teach = self.picture is not None and isinstance(data, ImageData)
+        shown = [one for name, one in self.buttons.items() if name != "student" or can_teach]
+        row = widgets.HBox(shown, layout=widgets.Layout(flex_flow="row wrap"))
+        key = key or f"{'film' if isinstance(method, Run) else 'live'} {self.process.NAME}"
+        super().__init__(
+            f"{str(self.process.NAME).replace('_', ' ').capitalize()}, live",
+            controls=[self.panel, row, self.progress], views=[self.slider, views], key=key, beside=True,
+        )  # fmt: skip
+        self.runner = self.owns(Runner(self._work, on_error=self._failed, on_busy=self._busy, name="ddlab-live"))
+        self._listen()
+        self._draw()
+
+    def _make_controls(self, first: Sequence[str] | None) -> None:
+        """A control for each field that can be explored, of which some are seen at once."""
+        start = self.run.config
+        explorable = [name for name, field in describe(start).items() if field.explorable is not None]
+        explorable = [name for name in explorable if getattr(start, name) is not None]
         asked = explorable[:4] if first is None else first
         errors.check_instance("first", asked, (list, tuple), "a list of fields")
-        seen = [errors.check_choice("first", name, tuple(describe(start))) for name in asked]
-        self._seen, more = seen, [name for name in explorable if name not in seen]
-        self.panel = Controls(start, [*seen, *more], more=more, stacked=True)
+        self._seen = [errors.check_choice("first", name, tuple(describe(start))) for name in asked]
+        more = [name for name in explorable if name not in self._seen]
+        self.panel = Controls(start, [*self._seen, *more], more=more, stacked=True)
         self.slider = step_slider("step")
         self.progress = Progress(drawing=_DRAWING, layout=widgets.Layout(width="100%"))
         self.buttons = {name: icon_button(icon, hint, words) for name, (words, icon, hint) in _BUTTONS.items()}
+
+    def _make_views(self) -> widgets.Widget:
+        """The images of the newest frame, where it has some, and its curves."""
         drawn = looks.picture(self.inputs, self._newest[1])
         self.picture = None if drawn is None else Picture(drawn[0], alt=drawn[1])
         # A curve that the newest frame is on comes first, and has a marker.
         self.charts = looks.Charts(self._chart, looks.chart_names([self._newest[1], *self.run.frames]))
         self.plot = self.charts.plot
-        can_teach = self.picture is not None and isinstance(data, ImageData)
-        shown = [one for name, one in self.buttons.items() if name != "student" or can_teach]
-        views = side_by_side([self.charts] if self.picture is None else [self.picture, self.charts])
-        row = widgets.HBox(shown, layout=widgets.Layout(flex_flow="row wrap"))
-        title = f"{str(self.process.NAME).replace('_', ' ').capitalize()}, live"
-        parts = [self.panel, row, self.progress]
-        key = key or f"{'film' if isinstance(method, Run) else 'live'} {self.process.NAME}"
-        super().__init__(title, controls=parts, views=[self.slider, views], key=key, beside=True)
-        self.runner = self.owns(Runner(self._work, on_error=self._failed, on_busy=self._busy, name="ddlab-live"))
+        return side_by_side([self.charts] if self.picture is None else [self.picture, self.charts])
+
+    def _listen(self) -> None:
+        """What the reader presses and moves."""
         for name, pressed in self.buttons.items():
             pressed.on_click(self.guard(lambda _button, name=name: getattr(self, f"_press_{name}")()))
         self.panel.observe(self.guard(self._moved), "value")
         self.slider.observe(self.guard(self._scrubbed), "index")
         self.plot.observe(self.guard(self._motion), "reduced_motion")
         self.share(self.panel)
-        self._draw()
 
     def _new_run(self, config: Any) -> Run:
         return Run(self.process, config, self.inputs, keep=Keep(_KEPT))
