@@ -25,7 +25,6 @@ _ROOMS = (
     "evaluation",
     "figures",
     "explorers",
-    "theory",
     "lessons",
     "records",
 )
@@ -49,20 +48,7 @@ _NAMES = {
 __all__ = sorted((*_ROOMS, *_NAMES))  # pyright: ignore[reportUnsupportedDunderAll]
 
 if TYPE_CHECKING:
-    from . import (
-        data,
-        distilled,
-        evaluation,
-        explorers,
-        figures,
-        lessons,
-        methods,
-        networks,
-        records,
-        runs,
-        theory,
-        training,
-    )
+    from . import data, distilled, evaluation, explorers, figures, lessons, methods, networks, records, runs, training
     from .core.errors import DDLabError, NonFiniteError
     from .data import ImageData
     from .distilled import DistilledSet

@@ -15,8 +15,9 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from ddlab import networks, theory
+from ddlab import networks
 from ddlab.data import ImageData
+from ddlab.lessons.ideal_data import theory
 from ddlab.methods import dm, krr_st, sre2l
 from ddlab.runs.process import Inputs
 

@@ -12,7 +12,7 @@ import ddlab
 
 ROOT = Path(ddlab.__file__).parent
 # From the ground up; a module imports from its own room or one before it.
-ROOMS = ("core", "data", "networks", "distilled", "runs", "training", "methods", "evaluation", "theory", "records", "figures",
+ROOMS = ("core", "data", "networks", "distilled", "runs", "training", "methods", "evaluation", "records", "figures",
          "explorers", "lessons")  # fmt: skip
 CORE = ROOMS[: ROOMS.index("records") + 1]
 HEAVY = {"plotly", "ipywidgets", "anywidget", "IPython", "umap", "openTSNE", "numba", "matplotlib", "torchvision", "sklearn", "scipy",

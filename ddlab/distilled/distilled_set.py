@@ -7,7 +7,7 @@ import html
 import math
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -238,10 +238,10 @@ class DistilledSet:
         """A hash of images and targets, as they are now."""
         # In one order: a file does not keep the order in which labels were added.
         ordered = sorted(self.targets, key=lambda target: list(_targets.KINDS).index(target.kind))
-        targets = [_targets.identity(target) for target in ordered]
-        parts = [self.kind, self.tensors, targets, self.class_names, self.mean, self.std]
-        # Without settings a set has the fingerprint that it had before there were any.
-        return storage.kept_fingerprint(self, *parts, *([self.settings] if self.settings else []))
+        targets = [{field.name: getattr(each, field.name) for field in fields(each)} for each in ordered]
+        return storage.kept_fingerprint(
+            self, self.kind, self.tensors, targets, self.class_names, self.mean, self.std, self.settings
+        )
 
     def target(self, kind: str) -> Any:
         """What the set has of one kind: "hard", "stored", "online", "representations", "regression" or "steps".

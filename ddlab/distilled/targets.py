@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import torch
@@ -90,14 +90,13 @@ class OnlineTeacher:
             errors.fail("online teachers", "a tuple of fingerprints", names)
 
     def written(self) -> Written:
-        return {}, [*self.fingerprints] if self.others else self.fingerprint
+        return {}, [*self.fingerprints]
 
     @classmethod
     def read(cls, tensors: Mapping[str, Tensor], described: Any) -> Self:
-        names = [described] if isinstance(described, str) else described  # one name: files before there were several
-        if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
-            errors.fail("online", "a list of fingerprints", names)
-        return cls(names[0], tuple(names[1:]))
+        if not isinstance(described, list) or not described or not all(isinstance(name, str) for name in described):
+            errors.fail("online", "a list of fingerprints", described)
+        return cls(described[0], tuple(described[1:]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,13 +189,6 @@ def check_targets(targets: tuple[Targets, ...], images: int, classes: int) -> No
         errors.fail("targets", "at most one of each kind, hard labels or representations among them", kinds)
     for target in targets:
         target.check(images, classes)
-
-
-def identity(target: Targets) -> dict[str, Any]:
-    """What makes it this one, for a fingerprint: the same as before there could be several teachers, or momenta."""
-    found = {field.name: getattr(target, field.name) for field in fields(target)}
-    later = ("others", "momenta")
-    return {name: value for name, value in found.items() if name not in later or (value is not None and len(value))}
 
 
 def written(targets: tuple[Targets, ...]) -> tuple[dict[str, Tensor], dict[str, Any]]:

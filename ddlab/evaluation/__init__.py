@@ -2,7 +2,7 @@
 
 from ..core.public import listing
 from ..training.accuracy import accuracy
-from . import embeddings, entropy, measures
+from . import embeddings, measures
 from .architectures import Architectures, across
 from .comparison import Compared, Comparison, compare
 from .incremental import Incremental, class_incremental
@@ -24,7 +24,6 @@ __all__ = [
     "class_incremental",
     "compare",
     "embeddings",
-    "entropy",
     "evaluate",
     "evaluate_all",
     "interval",

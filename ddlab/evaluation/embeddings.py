@@ -39,6 +39,7 @@ LAYERS = ("features", "logits")
 # numba's threads, on which UMAP runs, must not be entered twice at once.
 _umap_lock = threading.Lock()
 _umap_compiled = False
+_MINIMUM_DISTANCE = 0.1  # of two points on a UMAP: its authors' default
 _LARGEST = 1e15  # of a feature: float32 can still square and add them
 UMAP_WAIT = "UMAP compiles itself at its first map: 10 to 30 seconds, once. Later maps take one or two."
 
@@ -63,9 +64,6 @@ class Config(Parameters):
         explorable=(5, 50),
         help="UMAP only: how many neighbours each point is tied to.",
         source="McInnes et al. 2018",
-    )
-    minimum_distance: float = parameter(
-        0.1, range=(0, 1), help="UMAP only: how close two points may lie.", source="McInnes et al. 2018"
     )
     seed: int = parameter(0, range=(0, 2**31 - 1), help="Of t-SNE and UMAP; PCA has no chance in it.")
 
@@ -229,9 +227,7 @@ def _umap(config: Config, points: np.ndarray, announce: Any) -> tuple[np.ndarray
         announce(UMAP_WAIT)
     umap = _optional("umap", "UMAP")
     # With a seed UMAP uses one thread; saying so keeps it from warning.
-    model = umap.UMAP(
-        n_neighbors=config.neighbours, min_dist=config.minimum_distance, random_state=config.seed, n_jobs=1
-    )
+    model = umap.UMAP(n_neighbors=config.neighbours, min_dist=_MINIMUM_DISTANCE, random_state=config.seed, n_jobs=1)
     with _umap_lock:
         positions = model.fit_transform(points)
         _umap_compiled = True

@@ -8,17 +8,13 @@ from ..core.public import listing, needs_lab
 
 needs_lab("ddlab.figures", "plotly")
 
-from .bases import reconstruction_error_curve, spectrum_curve
 from .comparison import add_reference, bars, comparison, grouped_comparison, raise_bars
 from .curves import loss_curves
 from .embedding import coverage_bars, embedding_map, move_points
 from .images import encode_grid, encode_png, grid_alt, image_grid
 from .labels import cell_table, label_matrix
-from .landscape import landscape_contours, landscape_relief
 from .panels import image_panels
-from .residuals import vanishing_curves
 from .sets import distances_by_class, one_class, sets_on_map
-from .storage import storage_bill
 from .sweeps import heat_map, sweep_bands
 from .theme import alt_text, finish_figure, line_style, series_style, start_figure
 from .toys import decision_map, move_curves, move_decisions, setting_curves
@@ -42,8 +38,6 @@ __all__ = [
     "image_grid",
     "image_panels",
     "label_matrix",
-    "landscape_contours",
-    "landscape_relief",
     "line_style",
     "loss_curves",
     "move_curves",
@@ -51,14 +45,10 @@ __all__ = [
     "move_points",
     "one_class",
     "raise_bars",
-    "reconstruction_error_curve",
     "series_style",
     "sets_on_map",
     "setting_curves",
-    "spectrum_curve",
     "start_figure",
-    "storage_bill",
     "sweep_bands",
-    "vanishing_curves",
 ]
 __dir__ = listing(__all__)

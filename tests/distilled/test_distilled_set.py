@@ -73,16 +73,6 @@ def test_the_order_in_which_labels_were_added_is_no_part_of_a_set(tmp_path: Path
     assert DistilledSet.load(one.save(tmp_path / "set")).fingerprint == one.fingerprint
 
 
-def test_a_set_with_one_teacher_is_what_it_was_before_there_could_be_several(tmp_path: Path) -> None:
-    """Its fingerprint and its file; and files from then are read."""
-    one = made(targets=(HARD, STORED, OnlineTeacher("x")))
-    targets = [{"classes": HARD.classes}, {"logits": STORED.logits}, {"fingerprint": "x"}]
-    assert one.fingerprint == storage.fingerprint("images", one.tensors, targets, one.class_names, one.mean, one.std)
-    tensors, header = storage.load(one.save(tmp_path / "set"), "distilled set")
-    assert header["online"] == "x"
-    assert sorted(tensors) == ["mean", "std", "targets/hard", "targets/stored", "tensors/images"]
-
-
 def test_round_trip_of_a_real_set(distilled: DistilledSet, tmp_path: Path) -> None:
     assert_same(DistilledSet.load(distilled.save(tmp_path / "set")), distilled)
 

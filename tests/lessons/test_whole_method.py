@@ -25,10 +25,12 @@ from torch.func import functional_call
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import ddlab
-from ddlab import networks, theory
+from ddlab import networks
 from ddlab.core.randomness import derived_seed, generator
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
+from ddlab.lessons.ideal_data import theory
+from ddlab.lessons.ideal_data.theory import toy_descent
 from ddlab.methods import (
     boost,
     dc,
@@ -51,7 +53,6 @@ from ddlab.methods.kernels import KernelSpec, kernel_matrix
 from ddlab.networks import Network
 from ddlab.runs import cache, process
 from ddlab.runs.process import Inputs
-from ddlab.theory import toy_descent
 from ddlab.training import losses, ordered, supervised, trajectories, with_targets
 from ddlab.training.phases import arrived
 from ddlab.training.self_supervised import simclr

@@ -19,6 +19,7 @@ from ddlab.core import storage
 from ddlab.core.source import code_of
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
+from ddlab.lessons.data_residuals import entropy
 from ddlab.networks import Network
 from ddlab.networks.family import REGISTERED
 from ddlab.networks.specification import hooked_layers, skeleton
@@ -398,7 +399,7 @@ def test_students_labels_and_measures(own: str, grey: ImageData, distilled: Dist
             assert ddlab.evaluate(ours, grey, labels=labels, network=own, **options).network == own
         assert bool((evaluation.measures.feature_distance(ours, guide) > 0).all())
         maps = networks.predict(guide, ours.images).last_conv
-        assert len(evaluation.entropy.feature_entropy(maps, evaluation.entropy.feature_edges(maps))) == len(ours)
+        assert len(entropy.feature_entropy(maps, entropy.feature_edges(maps))) == len(ours)
         probed = evaluation.probe(guide, grey, kind="linear", seeds=(0,), candidates=(1e-2,), device="cpu")
         assert 0 <= probed.mean <= 1
     across = evaluation.across(

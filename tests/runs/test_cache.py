@@ -196,11 +196,11 @@ def test_only_the_rooms_that_a_process_can_reach_belong_to_its_source(
 
     monkeypatch.setattr(module, "_PACKAGE", tmp_path)
     found = []
-    for room in ("lessons", "figures", "explorers", "evaluation", "theory", "records", "methods", "core", "runs/inner"):
+    for room in ("lessons", "figures", "explorers", "evaluation", "records", "methods", "core", "runs/inner"):
         (tmp_path / room).mkdir(parents=True)
         (tmp_path / room / "new.py").write_text("# a line")
         found.append(module._package.__wrapped__())
-    assert len(set(found[:6])) == 1 and len(set(found)) == 4
+    assert len(set(found[:5])) == 1 and len(set(found)) == 4
 
 
 def test_an_edited_function_that_a_cell_calls() -> None:

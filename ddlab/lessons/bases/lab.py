@@ -15,7 +15,8 @@ import plotly.graph_objects as go
 
 from ...explorers.lab import Lab, Results, Value
 from ...explorers.views import Chart, Html, Row, Strip, Tabs
-from ...figures import encode_grid, reconstruction_error_curve, spectrum_curve
+from ...figures import encode_grid
+from .curves import reconstruction_error_curve, spectrum_curve
 from .world import DIFFERENCE, HELD_OUT, NOTHING, STORED, TRAINING, WAYS, Fitted, Settings, World
 
 _SCREEN = 64  # pixels that an image takes, about

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from ... import data as datasets
-from ...evaluation import entropy
 from ...methods import fadrm
 from ..answers import called
+from . import entropy
 
 
 def check_survival(answer: Any) -> tuple[bool, str]:

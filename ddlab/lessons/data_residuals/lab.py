@@ -17,9 +17,9 @@ from ...data import ImageData
 from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value
 from ...explorers.ready import HEIGHT, Asked, Students, frame_at, strip
 from ...explorers.views import step_on_show
-from ...figures import vanishing_curves
 from ...methods import fadrm, selection
 from ...runs import Frame, Run
+from .curves import vanishing_curves
 from .world import LOSS, UNITS, MixedIn, Settings, World, by_nearness, kept_steps, merge_steps
 
 # Nats. A last merge with α = 1, which mixes nothing in, raises it by .015 at most (eleven runs of 80 steps: k = 1 to 6, three draws).

@@ -15,13 +15,13 @@ from ...core import errors
 from ...core.parameters import narrowed, parameter, with_default
 from ...data import ImageData
 from ...data.images import normalise
-from ...evaluation import entropy
 from ...explorers.ready import MethodWorld, Watch
 from ...methods import fadrm, recovery, selection
 from ...networks import Network
 from ...runs import Keep, Run
 from ...runs.process import Inputs
 from ...training import supervised
+from . import entropy
 
 ALPHAS = (0.0, 0.2, 0.4, 0.5, 0.6, 0.8, 1.0)  # Figure 4
 DISTANCE, FEATURES, PIXELS, LOSS = "distance to the patch", "feature entropy", "pixel entropy", "teacher's loss"

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from ... import theory
 from ...core import randomness
-from ...theory import ToyConfig, ToyRuns, ToyValidation
 from ..answers import called
-from . import world
+from . import theory, world
+from .theory import ToyConfig, ToyRuns, ToyValidation
 
 SIGMAS = world.SIGMAS.values
 TEACHERS = ("trained", "posterior of the distilled")

@@ -19,6 +19,7 @@ from ...explorers.lab import Change, Lab, Results, Value
 from ...explorers.lines import Quest
 from ...explorers.tables import table
 from ...explorers.views import Chart, Html, Row, Tabs
+from .landscape import landscape_contours, landscape_relief
 from .world import EXTENT, RHOS, SIGMAS, SQUARED, WRONG, Answer, Settings, World, answer
 
 _HARDEST = "deviation=1,relabelling=0.5"  # the paper's case for targets
@@ -77,12 +78,12 @@ def _curves(shown: Answer) -> dict[str, Any]:
 
 def landscape(shown: Answer) -> go.Figure:
     """Contours, with the paths."""
-    return figures.landscape_contours(**shown.landscape, title="Loss on G", height=_HEIGHT)
+    return landscape_contours(**shown.landscape, title="Loss on G", height=_HEIGHT)
 
 
 def relief(shown: Answer) -> go.Figure:
     """The same in three dimensions."""
-    return figures.landscape_relief(**shown.landscape, title="Loss on G", height=_HEIGHT)
+    return landscape_relief(**shown.landscape, title="Loss on G", height=_HEIGHT)
 
 
 def numbers(shown: Answer) -> str:

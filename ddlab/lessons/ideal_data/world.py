@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from ... import theory
 from ...core import errors
 from ...core.parameters import parameter
-from ...theory import ToyConfig, ToyRuns
+from . import theory
+from .theory import ToyConfig, ToyRuns
 
 EXTENT = ((-1.0, 4.0), (-1.0, 4.0))  # of the plane that is drawn, around the middle between the means
 SQUARED, WRONG = "squared error", "share wrong"

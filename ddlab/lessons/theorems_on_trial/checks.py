@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import theory
+from . import closed_forms
 
 
 def check_counterexample(answer: Any) -> tuple[bool, str]:
@@ -49,12 +49,13 @@ def check_floor(answer: Any) -> tuple[bool, str]:
         given = [float(answer(*one)) for one in settings]  # type: ignore[arg-type]
     except Exception as problem:
         return False, f"Your function raised {type(problem).__name__}: {problem}."
-    wanted = [theory.noise_floor(spread=s, learning_rate=rate) / batch for s, rate, batch in settings]
+    wanted = [closed_forms.noise_floor(spread=s, learning_rate=rate) / batch for s, rate, batch in settings]
     noise = [(s**2 + 0.25) / batch for s, _, batch in settings]
     for wrong, hint in (
         ([rate / (2 - rate) * s**2 / batch for s, rate, batch in settings],
          "Nearly: the noise is not S^2 alone, the prediction misses even at its best."),
-        ([theory.noise_floor(spread=s, learning_rate=rate) for s, rate, _ in settings], "Nearly: the mean of a batch has less noise."),
+        ([closed_forms.noise_floor(spread=s, learning_rate=rate) for s, rate, _ in settings],
+         "Nearly: the mean of a batch has less noise."),
         ([rate * v for (_, rate, _), v in zip(settings, noise, strict=True)], "Nearly: solve f = (1 - eta)^2 f + eta^2 V for f."),
         ([0.0] * 3, "That is the printed line. With noise in every step the error does not vanish."),
     ):  # fmt: skip

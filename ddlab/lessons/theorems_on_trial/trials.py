@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ... import theory
 from ...core import randomness
 from ...core.parameters import Parameters, parameter
 from ...figures import loss_curves
+from . import closed_forms
 from .trial_card import FAILS, HOLDS, WHEN, Outcome, Trial
 
 TRIALS: dict[str, Trial] = {}
@@ -71,9 +71,9 @@ class Descent(Parameters):
 
 
 @functools.lru_cache(maxsize=64)
-def simulated(learning_rate: float, spread: float) -> theory.SimulatedErrors:
+def simulated(learning_rate: float, spread: float) -> closed_forms.SimulatedErrors:
     """500 runs of 200 steps from a distance of 1, kept for as long as only t moves."""
-    return theory.simulated_errors(STEPS, spread=spread, learning_rate=learning_rate, runs=RUNS)
+    return closed_forms.simulated_errors(STEPS, spread=spread, learning_rate=learning_rate, runs=RUNS)
 
 
 @on_trial(
@@ -95,8 +95,8 @@ def simulated(learning_rate: float, spread: float) -> theory.SimulatedErrors:
 def sgd_error(view: Descent) -> Outcome:
     """A.3: E[(theta_t - theta*)^2] as printed, exact and simulated."""
     settings = {"spread": view.spread, "learning_rate": view.learning_rate}
-    printed = theory.printed_squared_error(STEPS, **settings)
-    exact = theory.expected_squared_error(STEPS, **settings)
+    printed = closed_forms.printed_squared_error(STEPS, **settings)
+    exact = closed_forms.expected_squared_error(STEPS, **settings)
     seen, at = simulated(view.learning_rate, view.spread), view.steps
     above = np.where(printed > 1e-4, printed, np.nan)  # lines that go on for decades would press the others flat
     figure = loss_curves(
@@ -110,7 +110,7 @@ def sgd_error(view: Descent) -> Outcome:
     sentence = (
         f"After {at} steps the printed bound is {float(printed[at]):.3g} and the error {float(exact[at]):.3g} "
         f"(simulated {float(seen.squared[at]):.3g} ± {float(seen.standard_error[at]):.1g}). "
-        f"(1 − η)^2t is {(1 - view.learning_rate) ** (2 * at):.3g}, and the error ends on {theory.noise_floor(**settings):.3g}."
+        f"(1 − η)^2t is {(1 - view.learning_rate) ** (2 * at):.3g}, and the error ends on {closed_forms.noise_floor(**settings):.3g}."
     )
     return Outcome(figure=figure, sentence=sentence, holds=bool(printed[at] >= exact[at]), cursor=float(at))
 
@@ -141,8 +141,8 @@ class Width(Parameters):
 )
 def printed_share(view: Width) -> Outcome:
     """Eq 24 against I(X; Y) / H(Y), in one dimension and in the lab's two."""
-    one, two = (along(theory.information_share, "spread", _SPREADS, dimensions=d) for d in (1, 2))
-    printed = np.array(along(theory.printed_information_share, "spread", _SPREADS))
+    one, two = (along(closed_forms.information_share, "spread", _SPREADS, dimensions=d) for d in (1, 2))
+    printed = np.array(along(closed_forms.printed_information_share, "spread", _SPREADS))
     shown = np.where((printed >= -2) & (printed <= 4), printed, np.nan)  # so that the axis keeps its scale
     figure = loss_curves(
         {"eq 24 as printed": shown, "I/H(Y), one dimension": one, "I/H(Y), two dimensions": two},
@@ -151,8 +151,8 @@ def printed_share(view: Width) -> Outcome:
         x_label="spread Σ",
         y_label="normalised information",
     )
-    here = theory.printed_information_share(spread=view.spread)
-    shares = [theory.information_share(spread=view.spread, dimensions=d) for d in (1, 2)]
+    here = closed_forms.printed_information_share(spread=view.spread)
+    shares = [closed_forms.information_share(spread=view.spread, dimensions=d) for d in (1, 2)]
     sentence = (
         f"At Σ = {view.spread:g} eq 24 gives {here:.3g}; exactly it is {shares[0]:.3f} in one dimension and {shares[1]:.3f} in "
         f"two. On the way to its limit, at Σ = {_SPREADS[0]:g}, eq 24 is {printed[0]:.3g}."
@@ -189,9 +189,9 @@ class Classes(Parameters):
 )
 def overlap_grows(view: Classes) -> Outcome:
     """Theorem 6: the exact overlap against the strength, beside the formula that its proof reasons with."""
-    exact_overlap = functools.partial(theory.overlap, other_spread=view.other_spread)
+    exact_overlap = functools.partial(closed_forms.overlap, other_spread=view.other_spread)
     exact = _by_strength(exact_overlap, view, _STRENGTHS)
-    printed = _by_strength(theory.printed_overlap, view, _STRENGTHS)
+    printed = _by_strength(closed_forms.printed_overlap, view, _STRENGTHS)
     (here,) = _by_strength(exact_overlap, view, [view.strength])
     sentence = (
         f"At strength {view.strength:g} the overlap is {here:.3f}; it goes from {exact[0]:.3f} without augmentation to "

@@ -12,9 +12,9 @@ import torch.nn.functional as F
 
 from ddlab import evaluation, networks
 from ddlab.data import ImageData
-from ddlab.evaluation import entropy
 from ddlab.explorers import Laboratory
 from ddlab.explorers.ready import in_words, strip
+from ddlab.lessons.data_residuals import entropy
 from ddlab.lessons.data_residuals import lab as labs
 from ddlab.lessons.data_residuals import world as worlds
 from ddlab.lessons.data_residuals.lab import ResidualLab

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import torch
 
-from ddlab import theory
 from ddlab.lessons.ideal_data import checks as ideal_data
+from ddlab.lessons.ideal_data import theory
 from ddlab.lessons.ideal_data.checks import CHECKS, SIGMAS
-from ddlab.theory import ToyConfig
+from ddlab.lessons.ideal_data.theory import ToyConfig
 
 
 @pytest.fixture(scope="module")

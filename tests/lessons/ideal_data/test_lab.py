@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from ddlab import theory
 from ddlab.explorers import Laboratory
+from ddlab.lessons.ideal_data import theory
 from ddlab.lessons.ideal_data.lab import RhoLab, SigmaLab, curves, decisions, landscape, numbers, on_show, relief
 from ddlab.lessons.ideal_data.world import RHOS, SIGMAS, SQUARED, WRONG, Answer, Settings, Sweep, answer
 

@@ -10,7 +10,9 @@ import torch
 
 from ddlab.distilled.bases import effective_rank
 from ddlab.distilled.storage_budget import Factorised
-from ddlab.figures import alt_text, reconstruction_error_curve, spectrum_curve, storage_bill
+from ddlab.figures import alt_text
+from ddlab.lessons.bases.bill import storage_bill
+from ddlab.lessons.bases.curves import reconstruction_error_curve, spectrum_curve
 from tests.support import assert_whole_figure, refuses
 
 EVERY = {

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..core import randomness
+from ...core import randomness
 
 
 def noise_floor(*, spread: float, learning_rate: float) -> float:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scipy import special, stats
 from torch import Tensor
 
-from ddlab import theory
-from ddlab.theory import GaussianMixture
+from ddlab.lessons.ideal_data import theory
+from ddlab.lessons.ideal_data.theory import GaussianMixture
 from tests.support import refuses
 
 DEVIATIONS = st.floats(0.05, 3)

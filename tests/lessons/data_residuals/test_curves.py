@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from ddlab.figures import alt_text, distances_by_class, heat_map, sweep_bands, vanishing_curves
+from ddlab.figures import alt_text, distances_by_class, heat_map, sweep_bands
+from ddlab.lessons.data_residuals.curves import vanishing_curves
 from tests.support import assert_whole_figure, refuses
 
 EVERY = {
@@ -87,11 +88,9 @@ def test_a_sweep_from_no_merges_to_six():
     "call, words",
     [
         (lambda: vanishing_curves({}, unit="bits"), "curves must be"),
-        (lambda: vanishing_curves({"a": [1, 2]}, unit=""), "unit must be"),
         (lambda: vanishing_curves({"a": [1, 2]}, unit="bits", merges=3), "merges must be a list of steps"),  # type: ignore[arg-type]
         (lambda: vanishing_curves({"a": [1, 2]}, unit="bits", merges=[-1]), "merges must be an integer"),
         (lambda: vanishing_curves({"a": [1, 2]}, unit="bits", steps="ab"), "steps must be"),
-        (lambda: vanishing_curves({"a": [1, 2]}, unit="bits", references={}), "references must be"),
         (lambda: vanishing_curves({"a": [1, 2]}, unit="bits", references={"r": np.nan}), "references['r'] must be"),
         (lambda: vanishing_curves({"a": [1, 2]}, unit="bits", references={3: 1}), "a name in references must be"),  # type: ignore[dict-item]
     ],

@@ -28,7 +28,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..core import errors, randomness
+from ....core import errors, randomness
 
 CENTRE = 1.5  # of the paper's means, (1, 1) and (2, 2)
 PAPER_DISTANCE = math.sqrt(2)  # between them

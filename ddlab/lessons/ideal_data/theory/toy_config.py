@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..core import errors
-from ..core.parameters import Parameters, parameter
+from ....core import errors
+from ....core.parameters import Parameters, parameter
 from .gaussian_mixture import GaussianMixture, bimodal_mixture
 
 TEACHERS = ("trained", "posterior of the distilled", "posterior of the original")

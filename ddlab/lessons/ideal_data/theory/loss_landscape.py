@@ -21,7 +21,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ..core import errors, randomness
+from ....core import errors, randomness
 from .toy_experiment import ToyValidation, toy_validation
 from .toy_network import ToyNetworks
 

@@ -8,18 +8,16 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from ..core.boundary import checked
-from ..core.errors import check_integer, fail
-from . import alt as words
-from . import theme as look
-from ._check import Named, Words, as_array, as_series
-from .curves import loss_curves
-from .levels import add_levels
+from ...core.errors import check_integer, check_number, fail
+from ...figures import alt as words
+from ...figures import theme as look
+from ...figures._check import Named, Words, as_array, as_series, worded
+from ...figures.curves import loss_curves
 
+_LINE = 15  # pixels from one name to the next
 MERGED = "real patches mixed in"
 
 
-@checked
 def vanishing_curves(
     curves: Mapping[str, Any],
     *,
@@ -65,3 +63,39 @@ def vanishing_curves(
     said = f" Real patches are mixed in at {words.names([str(step) for step in mixed])}." if mixed else ""
     said += add_levels(figure, references, np.concatenate([*series.values()]), close=close)
     return look.finish_figure(figure, alt=look.alt_text(figure) + said)
+
+
+def add_levels(
+    figure: go.Figure, references: Mapping[str, Any] | None, values: np.ndarray, *, close: bool = False
+) -> str:
+    """Draw name -> level as dashed lines; returns what the alt text adds.
+
+    The y axis begins at 0 and holds them and all `values`; with `close` it holds no more than those.
+    """
+    if references is None:
+        return ""
+    levels = {
+        worded("a name in references", name): check_number(f"references[{name!r}]", level, -1e15, 1e15)
+        for name, level in references.items()
+    }
+    known = [*([] if close else [0.0]), *levels.values(), *values[np.isfinite(values)].tolist()]
+    low, high = min(known), max(known)
+    room = 0.06 * (high - low) if close else 0.0
+    low, high = low - room, high + (room or 0.05 * (high - low)) if high > low else low + 1.0
+    figure.update_yaxes(range=[low, high])
+    quiet = look.neutral("quiet")
+    plot_height = max((figure.layout.height or 360) - 120, 100)
+    lowest_free = -np.inf
+    for name, level in sorted(levels.items(), key=lambda item: item[1]):
+        at = (level - low) / (high - low) * plot_height
+        raised = max(at, lowest_free)  # names of near levels stand above each other
+        lowest_free = raised + _LINE
+        figure.add_hline(y=level, line={"color": quiet, "dash": "dash", "width": 1.5})
+        figure.add_annotation(
+            text=f"{name} {level:.3g}", x=1, xref="paper", xanchor="left", xshift=6, y=level, yref="y", yshift=raised - at,
+            font={"color": quiet, "size": 12}, showarrow=False, align="left",
+        )  # fmt: skip
+    longest = max(len(f"{name} {level:.3g}") for name, level in levels.items())
+    figure.update_layout(margin={"r": 14 + 7 * max(longest, 6)})
+    said = [f"{name} {words.number(level)}" for name, level in levels.items()]
+    return f" Dashed lines: {words.names(said)}."

@@ -16,8 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..core import errors, randomness
-from ..data import ImageData
+from ...core import errors, randomness
+from ...data import ImageData
 
 _VALUES = 256  # of a byte
 _AT_ONCE = 2**19  # numbers whose places in a histogram are held at once: 4 MB, which stay in the cache

@@ -14,7 +14,7 @@ from scipy import stats
 
 from ddlab import networks
 from ddlab.data import ImageData
-from ddlab.evaluation import entropy
+from ddlab.lessons.data_residuals import entropy
 from ddlab.networks import Network
 from tests.support import refuses
 

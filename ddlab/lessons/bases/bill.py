@@ -7,15 +7,13 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from ..core.boundary import checked
-from ..core.errors import check_number, fail
-from . import theme as look
-from ._check import Named, as_pair, worded
+from ...core.errors import check_number, fail
+from ...figures import theme as look
+from ...figures._check import Named, as_pair, worded
 
 _LARGEST = 1e15  # floats
 
 
-@checked
 def storage_bill(
     bills: Named,
     *,

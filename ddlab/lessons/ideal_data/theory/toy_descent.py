@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..core import errors
+from ....core import errors
 from .toy_network import ToyNetworks
 
 Array = np.ndarray

@@ -6,18 +6,17 @@ They replay Fig 2a of Yu, Yao & Chiu 2025 (Boost); the numbers come from `bases`
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 import torch
 
-from ..core.boundary import checked, within
-from ..core.errors import check_number, fail
-from ..distilled.bases import effective_rank
-from . import alt as words
-from . import theme as look
-from ._check import Named, as_series, worded
+from ...core.errors import check_number, fail
+from ...distilled.bases import effective_rank
+from ...figures import alt as words
+from ...figures import theme as look
+from ...figures._check import Named, as_series, worded
 
 _NOTHING = 1e-12  # of the largest variance: rounding alone, which would stretch a logarithmic axis
 _LEAST_ERROR = 1e-6
@@ -26,11 +25,10 @@ _MOST_TICKS = 6
 _LARGEST = 1e15
 
 
-@checked
 def spectrum_curve(
     spectra: Mapping[str, Any],
     *,
-    share: Annotated[float, within(0, 1, open_low=True)] = 0.9,
+    share: float = 0.9,
     title: str = "Variance along the principal components",
     x_label: str = "principal component (number)",
     y_label: str = "variance",
@@ -73,7 +71,6 @@ def spectrum_curve(
     return look.finish_figure(figure, alt=f"{y_label} over {x_label}, both logarithmic: {'; '.join(said)}.")
 
 
-@checked
 def reconstruction_error_curve(
     curves: Mapping[str, Any],
     *,

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from ddlab import theory
-from ddlab.theory import ToyNetworks, toy_descent
+from ddlab.lessons.ideal_data import theory
+from ddlab.lessons.ideal_data.theory import ToyNetworks, toy_descent
 from tests.support import assert_unchanged, refuses, snapshot
 
 F64 = torch.float64
@@ -94,7 +94,7 @@ def test_outputs_are_those_of_single_networks(inputs: int, monkeypatch: pytest.M
     for place in ((0, 0), (0, 2), (1, 1)):
         wanted = module(block[place])(points)[:, 0].detach()
         assert torch.allclose(found[place], wanted, rtol=1e-12, atol=0)
-    monkeypatch.setattr("ddlab.theory.toy_network._AT_ONCE", 80)
+    monkeypatch.setattr("ddlab.lessons.ideal_data.theory.toy_network._AT_ONCE", 80)
     assert torch.allclose(theory.toy_outputs(block, points), found, rtol=1e-14), "two networks at a time"
     assert torch.allclose(theory.toy_outputs(block[0, 0], points), found[0, 0], rtol=1e-14)
     assert theory.toy_outputs(block, points[:0]).shape == (2, 3, 0)

@@ -1,24 +1,11 @@
-"""Theory: a world that can be seen through, two Gaussian classes and small networks, and the closed forms that a lesson moves.
+"""A world that can be seen through: two Gaussian classes, and small networks on distilled samples and targets.
 
-closed_forms          ReLA appendices A, C and O, as printed and put right: how SGD learns, what a sample tells, how classes overlap
 gaussian_mixture      ReLA Definition 4 and appendix G: two Gaussians, their exact posterior and risk
 toy_network, toy_descent, toy_config, toy_experiment
                       ReLA section 3.2, Figures 1 and 2: small networks on distilled samples and targets, all settings and seeds at once
 loss_landscape        Li et al. 2018: planes through the weights of these networks, trajectories in them, the loss over them
 """
 
-from ..core.public import listing
-from .closed_forms import (
-    SimulatedErrors,
-    expected_squared_error,
-    information_share,
-    noise_floor,
-    overlap,
-    printed_information_share,
-    printed_overlap,
-    printed_squared_error,
-    simulated_errors,
-)
 from .gaussian_mixture import (
     DecisionBoundary,
     GaussianMixture,
@@ -49,7 +36,6 @@ __all__ = [
     "GaussianMixture",
     "PredictiveRisk",
     "Projection",
-    "SimulatedErrors",
     "ToyConfig",
     "ToyNetworks",
     "ToyRuns",
@@ -57,19 +43,11 @@ __all__ = [
     "bimodal_mixture",
     "decision_boundary",
     "distilled_samples",
-    "expected_squared_error",
-    "information_share",
     "initial_toys",
     "mixture_sample",
-    "noise_floor",
-    "overlap",
     "posterior",
     "predictive_risk",
-    "printed_information_share",
-    "printed_overlap",
-    "printed_squared_error",
     "project",
-    "simulated_errors",
     "spread_points",
     "toy_directions",
     "toy_outputs",
@@ -79,4 +57,3 @@ __all__ = [
     "trajectory_directions",
     "validate_toys",
 ]
-__dir__ = listing(__all__)

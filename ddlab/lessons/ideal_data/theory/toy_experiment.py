@@ -39,7 +39,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..core import errors, randomness
+from ....core import errors, randomness
 from .gaussian_mixture import posterior, spread_points
 from .toy_config import TEACHERS, ToyConfig, same_shape
 from .toy_descent import expected_descent, recorded_steps, stochastic_descent

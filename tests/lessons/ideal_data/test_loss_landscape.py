@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from sklearn.decomposition import PCA
 from torch import Tensor
 
-from ddlab import theory
-from ddlab.theory import ToyNetworks
-from ddlab.theory.loss_landscape import plane_rows
+from ddlab.lessons.ideal_data import theory
+from ddlab.lessons.ideal_data.theory import ToyNetworks
+from ddlab.lessons.ideal_data.theory.loss_landscape import plane_rows
 
 F64 = torch.float64
 

@@ -10,9 +10,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from ddlab import theory
 from ddlab.core import randomness
-from ddlab.theory import ToyConfig, toy_descent, toy_experiment
+from ddlab.lessons.ideal_data import theory
+from ddlab.lessons.ideal_data.theory import ToyConfig, toy_descent, toy_experiment
 from tests.support import refuses
 
 DEVIATIONS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)

@@ -8,17 +8,15 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from ..core.boundary import checked
-from ..core.errors import DDLabError, check_instance, fail
-from . import alt as words
-from . import theme as look
-from ._check import Share, Words, as_array
-from .embedding import as_plane, short
+from ...core.errors import DDLabError, check_instance, fail
+from ...figures import alt as words
+from ...figures import theme as look
+from ...figures._check import Share, Words, as_array
+from ...figures.embedding import as_plane, short
 
 _MOST_PATHS = 3
 
 
-@checked
 def landscape_contours(
     x: Any,
     y: Any,
@@ -79,7 +77,6 @@ def landscape_contours(
     return look.finish_figure(figure, alt=_alt(across, up, table, ways, captured, loss_label))
 
 
-@checked
 def landscape_relief(
     x: Any,
     y: Any,

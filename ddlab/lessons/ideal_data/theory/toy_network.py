@@ -31,7 +31,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..core import randomness
+from ....core import randomness
 
 _AT_ONCE = 2**18  # hidden values computed together: they stay in a core's cache
 
