@@ -19,7 +19,10 @@ EXAMPLES = "\n".join(BLOCKS)
 
 
 def test_it_is_for_a_newcomer() -> None:
-    assert len(TEXT.encode()) <= 8 * 1024, "what is longer belongs in CONTRIBUTING.md or a docstring"
+    by_hand = re.sub(
+        r"<!-- (\w+): begin -->.*?<!-- \1: end -->", "", TEXT, flags=re.DOTALL
+    )  # `make lessons` writes the rest
+    assert len(by_hand.encode()) <= 6 * 1024, "what is longer belongs in CONTRIBUTING.md or a docstring"
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])

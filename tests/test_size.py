@@ -24,8 +24,8 @@ ROOMS = {
     "ddlab/records": 100,
     "ddlab/figures": 2050,
     "ddlab/explorers": 2852,
-    "ddlab/lessons": 9387,
-    "tests": 29113,
+    "ddlab/lessons": 9399,
+    "tests": 29106,
 }
 
 

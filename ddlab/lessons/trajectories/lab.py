@@ -8,149 +8,21 @@ The plane on show bends nothing: how far along the expert's way, and how far off
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import plotly.graph_objects as go
-import torch
-from torch import Tensor
 
-from ...core.parameters import parameter, with_default
-from ...distilled import DistilledSet
 from ...explorers.lab import Lab, Results, Value
 from ...explorers.lines import Quest
-from ...explorers.ready import HEIGHT, MethodWorld, Watch, in_steps, learned_images, visited
+from ...explorers.ready import HEIGHT, learned_images, visited
 from ...explorers.views import Chart, Row, Strip
 from ...figures.theme import finish_figure, legend_below, line_style, neutral, series_style, start_figure
 from ...methods import mtt
-from ...runs import Keep, Run
-from ...runs.process import Inputs
-from ...training import ordered
-from ...training.trajectories import by_name, vector
-from ...training.unrolled import trained
+from ...runs import Run
+from .world import MOST_STEPS, Points, Settings, World, positions
 
-RATES = (0.05, 0.1, 0.2)  # of sets that learn none: they take the best of them
 AHEAD = 0.15  # of the squared way: what the quest asks for
-STUDENTS = 3
-MOST_STEPS, MOST_EPOCHS = 20, 5
 _HEIGHT = HEIGHT + 40  # with a legend of five lines
-
-Points = tuple[tuple[float, float], ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Settings(mtt.Config):
-    """MTT's hyper-parameters as a reader moves them, and which way of which expert is on show."""
-
-    inner_steps: int = parameter(
-        10, symbol="N", range=(1, MOST_STEPS), explorable=(1, MOST_STEPS), help="Steps on images."
-    )
-    matched_epochs: int = parameter(
-        2, symbol="M", range=(1, MOST_EPOCHS), explorable=(1, MOST_EPOCHS), help="Of the expert."
-    )
-    iterations: int = with_default(mtt.Config, "iterations", 100, source="teaching")
-    seed: int = parameter(0, range=(0, None), explorable=(0, 9), help="Of the experts, and of every draw.")
-    expert: int = parameter(0, range=(0, None), explorable=(0, 4), help="Whose way is on show.")
-    begun: int = parameter(0, range=(0, None), explorable=(0, 3), help="The epoch from which the student starts.")
-    step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
-
-
-@dataclass(frozen=True)
-class Moment:
-    """What a frame holds: learned images, and the rate."""
-
-    images: Tensor
-    rate: Tensor
-
-
-def positions(row: Sequence[Tensor], start: Tensor, goal: Tensor) -> Points:
-    """(along, aside) of weights [P]: how far on the straight way from `start` to `goal`, and how far off it, in lengths of that way.
-
-    The squared distance from (1, 0) is MTT's loss.
-    """
-    way, found = goal - start, []
-    for point in row:
-        along = float((point - start) @ way / way.square().sum())
-        found.append((along, float((point - start - along * way).norm() / way.norm())))
-    return tuple(found)
-
-
-class World(MethodWorld):
-    """Data, and where the controls start.
-
-    Args:
-        data: what is distilled. config: where the controls start; default MTT's teaching preset. device: of the runs.
-
-    Raises:
-        DDLabError: settings that the method refuses, or starts after which no epochs are left.
-    """
-
-    method, settings, first = mtt, Settings, mtt.Config.teaching(expert_epochs=8)
-
-    def keep(self, config: mtt.Config) -> Keep:
-        """From where the experts are trained."""
-        experts, updates = mtt.expert_updates(config), config.iterations
-        steps = {experts + round(updates * part / self.frames) for part in range(self.frames + 1)}
-        return Keep(tuple(sorted(steps)), self.frame)
-
-    def frame(self, config: Any, inputs: Inputs, state: mtt.State, trace: Any) -> Moment:
-        """What is kept of a step."""
-        return Moment(state.images, state.rate)
-
-    def experts(self, config: mtt.Config, *, watch: Watch) -> None:
-        """Train them; their weights stay in the run."""
-        most = mtt.expert_updates(config)
-        self.of(config).advance(until=most, watch=lambda run: watch("experts", run.step / most))
-
-    def way(self, config: mtt.Config, expert: int, begun: int) -> list[Tensor]:
-        """The expert's weights [P] from one epoch to M epochs later."""
-        first = expert * (config.expert_epochs + 1) + begun
-        return list(self.of(config).state().paths[first : first + config.matched_epochs + 1])
-
-    def steps(self, config: mtt.Config, images: Tensor, rate: Tensor | float, start: Tensor) -> list[Tensor]:
-        """A student's weights [P], from the start to its last step."""
-        learned = {"images": images.to(self.inputs.device), "rate": torch.as_tensor(rate, device=self.inputs.device)}
-        inner = mtt.inner_of(config, self.inputs, 0)
-        weights = by_name(config.network.for_data(self.data), start)
-        return [vector(each) for each in trained(inner, weights, learned)]
-
-    def shown(self, config: mtt.Config, step: int, expert: int, begun: int) -> Points:
-        """Where a student's steps lead it on the images of a frame."""
-        frame, way = self.of(config).at(step), self.way(config, expert, begun)
-        assert frame is not None, "a run that is looked at has begun"
-        return positions(self.steps(config, frame.content.images, frame.content.rate, way[0]), way[0], way[-1])
-
-    def left(self, config: mtt.Config, images: Tensor, rate: Tensor | float) -> float:
-        """MTT's loss, the mean over all experts, each from another epoch."""
-        ways = [self.way(config, expert, expert % config.latest_start) for expert in range(config.experts)]
-        ends = [self.steps(config, images, rate, way[0])[-1] for way in ways]
-        return statistics.fmean(
-            float(mtt.matching_loss(end, way[0], way[-1])) for end, way in zip(ends, ways, strict=True)
-        )
-
-    def learned(self, config: mtt.Config, *, watch: Watch) -> tuple[float, float, float]:
-        """Of a finished run: what is left of the way, the rate, and the accuracy of students."""
-        state = self.of(config).state()
-        made = mtt.finish(config, self.inputs, state)
-        left, rate = self.left(config, state.images, state.rate), float(state.rate)
-        return left, rate, self._mean(made, range(STUDENTS), watch)
-
-    def rival(self, config: mtt.Config, *, watch: Watch) -> tuple[float, float]:
-        """What class means leave of the way, and what they teach, each at the best of `RATES`."""
-        self.experts(config, watch=watch)
-        images = self.chosen("centres").images
-        return min(self.left(config, images, rate) for rate in RATES), self.control(config, "centres", watch=watch)
-
-    def control(self, config: mtt.Config, kind: str, seeds: Sequence[int] = range(STUDENTS), *, watch: Watch) -> float:
-        """Mean accuracy of students that learn from a `selection`, in as many passes, at the best of `RATES`."""
-        chosen, network = self.chosen(kind, seed=seeds[0]), config.network.for_data(self.data)
-        sets = [in_steps(chosen, network, torch.full((1, 1), rate), config.passes) for rate in RATES]
-        return max(self._mean(made, seeds, watch) for made in sets)
-
-    def _mean(self, made: DistilledSet, seeds: Sequence[int], watch: Watch) -> float:
-        return statistics.fmean(self.taught(made, [ordered.Config.made_for(made, seed=seed) for seed in seeds], watch))
 
 
 def wanted(world: World, settings: Settings, run: Run) -> list[Run | Value]:

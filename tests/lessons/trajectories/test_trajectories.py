@@ -12,16 +12,8 @@ from ddlab.data import ImageData
 from ddlab.distilled import OrderedSteps
 from ddlab.explorers import Laboratory
 from ddlab.lessons.trajectories import checks
-from ddlab.lessons.trajectories.lab import (
-    AHEAD,
-    RATES,
-    STUDENTS,
-    TrajectoryLab,
-    plane_data,
-    positions,
-    quest_met,
-    squared,
-)
+from ddlab.lessons.trajectories.lab import AHEAD, TrajectoryLab, plane_data, positions, quest_met, squared
+from ddlab.lessons.trajectories.world import RATES, STUDENTS
 from ddlab.methods import mtt, selection
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
