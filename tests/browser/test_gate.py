@@ -33,7 +33,7 @@ class Config(Parameters):
 steps = np.arange(1, 1001)
 
 def curve(config):
-    return figures.loss_curves({"loss": np.exp(-config.learning_rate_decay * steps / 10)}, title=f"decay {config.learning_rate_decay:g}")
+    return figures.loss_curves({"loss": np.exp(-config.decay * steps / 10)}, title=f"decay {config.decay:g}")
 
 class Demo(Explorer):
     def __init__(self):
