@@ -13,19 +13,19 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 ROOMS = {
-    "ddlab/core": 1425,
+    "ddlab/core": 1422,
     "ddlab/data": 2479,
     "ddlab/networks": 1629,
-    "ddlab/distilled": 1581,
+    "ddlab/distilled": 1569,
     "ddlab/runs": 1452,
-    "ddlab/training": 3540,
-    "ddlab/methods": 6988,
+    "ddlab/training": 3538,
+    "ddlab/methods": 6986,
     "ddlab/evaluation": 1865,
     "ddlab/records": 100,
     "ddlab/figures": 2050,
-    "ddlab/explorers": 2852,
-    "ddlab/lessons": 9399,
-    "tests": 29106,
+    "ddlab/explorers": 2850,
+    "ddlab/lessons": 9398,
+    "tests": 29081,
 }
 
 

@@ -25,9 +25,6 @@ from torch import Tensor
 
 from . import errors
 
-_LARGEST = 1e30  # float32 holds it; torch refuses larger numbers in words of its own
-_LARGEST_BETA = 0.999999
-
 Several = list[Tensor] | tuple[Tensor, ...]
 
 

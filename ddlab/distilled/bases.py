@@ -21,17 +21,8 @@ from torch import Tensor
 from ..core import errors, randomness
 
 LARGEST_EXACT = 4e10  # n d min(n, d) up to which all components are found: seconds on one core
-_LARGEST = 1e15  # of a number: far below what can be squared and added
 # Of a set's length: what rounding alone leaves in a direction in which there is nothing. Float32 data carries its own rounding.
 _ROUNDING = {torch.float32: 4 * 2.0**-23, torch.float64: 1e-12}
-
-
-def _check_points(argument: str, points: Tensor) -> Tensor:
-    if points.dtype not in _ROUNDING or not points.numel():
-        errors.fail(argument, "float32 or float64 [n, ...] with at least one point of at least one number", points)
-    if (largest := float(points.detach().abs().max())) > _LARGEST:
-        errors.fail(argument, f"at most {_LARGEST:g} in size", largest)
-    return points
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -43,9 +43,6 @@ _SHAPES = {
 }
 STEPS = 2000
 _MOST = 10**5  # of views, bases and hidden units
-_LARGEST = (
-    1e15  # of a coefficient: Adam squares slopes, and infinite squares would leave the networks as they were drawn
-)
 
 
 def shifted(coefficients: Tensor, tensors: Mapping[str, Tensor], shift: Shift, *, views: int | None = None) -> Tensor:

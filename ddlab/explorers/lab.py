@@ -4,7 +4,7 @@
         "Does a residual bring the image back?", World,
         controls=("merge_ratio", "merges"), more=("learning_rate", "iterations"),
         watched=World.run,                                                    # the run that the slider of steps moves along
-        wanted=lambda world, settings, run: [run, world.run(settings, alpha=1.0)],
+        wanted=lambda world, settings, run: [run, world.with_ratio(run.config, 1.0)],
         buttons=[Compute("Train students", lambda world, settings, known: [Value(world.student, settings, 0)])],
         views=[Strip(strip_data, strip), Chart(curve_data, curves, cursor=step_on_show)],
         sentence=sentence,

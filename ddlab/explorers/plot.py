@@ -20,7 +20,6 @@ import gzip
 import threading
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import anywidget
@@ -32,7 +31,6 @@ from ..core.errors import check_boolean, check_number, check_text, fail
 from ..figures.theme import THEMES, alt_text, palette
 from .front_end import SyncedWidget, front_end, style
 
-_HERE = Path(__file__).parent
 _library_lock = threading.Lock()
 
 

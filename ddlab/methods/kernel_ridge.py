@@ -28,8 +28,6 @@ from torch import Tensor
 
 from ..core import errors
 
-_LARGEST = 1e30
-
 
 def gram(first: Tensor, second: Tensor) -> Tensor:
     """Inner products of features with a column of ones appended: [n, d] and [m, d] -> [n, m]. Differentiable."""

@@ -19,13 +19,12 @@ from ddlab.methods import representation_selection, selection
 from ddlab.networks import Network
 from ddlab.runs import Keep, Run, checkpoint, process
 from ddlab.runs.process import Inputs
-from ddlab.training import pretraining, supervised
+from ddlab.training import supervised
 from tests.contract.cases import MAIN, Case, bundle
 from tests.stand_in_device import Away, MixedDevices, stand_in_device
 from tests.support import leaves
 
 STUDENT = supervised.Config(network=networks.spec("convnet", width=4), epochs=2, batch_size=4, crop_pixels=1)
-PRETRAINING = pretraining.Config(network=networks.spec("convnet", width=4), epochs=2, batch_size=9)
 
 
 @pytest.fixture(autouse=True)

@@ -14,8 +14,6 @@ from torch import Tensor
 from ddlab.core import optimisers
 from tests.support import assert_unchanged, refuses, snapshot
 
-STEPS = 6
-
 
 def start(seed: int = 0) -> dict[str, Tensor]:
     draw = torch.Generator().manual_seed(seed)

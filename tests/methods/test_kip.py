@@ -21,7 +21,6 @@ from ddlab.runs import process
 from ddlab.runs.process import Inputs
 from tests.support import made_data, refuses
 
-SUPPORT = torch.eye(3) + 0.1
 SMALL: dict[str, Any] = {"images_per_class": 2, "iterations": 4, "batch_size": 11}
 
 

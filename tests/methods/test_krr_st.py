@@ -85,17 +85,6 @@ class Inner(nn.Module):
         self.eval()
 
 
-def cropped_and_flipped(images: Tensor, black: Tensor, seed: int, step: int) -> Tensor:
-    """Each image amid 4 black pixels on every side, cut out at its own place, and every second one mirrored."""
-    draw, side = randomness.generator(seed, step, "augment"), images.shape[2]
-    places = torch.randint(0, 9, (2, len(images)), generator=draw)
-    mirrored = torch.rand(len(images), generator=draw) < 0.5
-    canvas = black.view(1, -1, 1, 1).expand(len(images), -1, side + 8, side + 8).clone()
-    canvas[:, :, 4:-4, 4:-4] = images
-    views = [some[:, top : top + side, left : left + side] for some, (top, left) in zip(canvas, places.T, strict=True)]
-    return torch.stack([view.flip(2) if turn else view for view, turn in zip(views, mirrored, strict=True)])
-
-
 def algorithm_1(settings: krr_st.Config, images: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor, list[tuple]]:
     """X_s, Y_s and (loss, network, its steps, learning rate) of each outer step, written out; counts what is reset."""
     spec = settings.network.for_data(made_data(), outputs=wanted.shape[1])

@@ -19,7 +19,6 @@ from ...figures import comparison
 from ...runs import Run
 from .world import LEARNED, REAL, Settings, World
 
-_LEAST = 1e-12  # distance that is drawn
 _ROWS = 10  # of images: of each class so many are shown
 _AHEAD = 0.01  # of accuracy: what the quest asks for
 

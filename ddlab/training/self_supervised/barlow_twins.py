@@ -33,7 +33,6 @@ from .objective import SMALL_RUN, Batch, ObjectiveState, Training
 
 NAME = "barlow_twins"
 EPSILON = 1e-5  # of torch's batch norm, with which the authors' code standardises
-_LARGEST = 1e30
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -44,7 +44,6 @@ __all__ = [
 ]
 NAME = "vicreg"
 EPSILON = 1e-4
-_LARGEST = 1e30
 _PAPER = "Bardes et al. 2022, section 4.2"
 
 

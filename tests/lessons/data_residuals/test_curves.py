@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
@@ -17,10 +15,6 @@ EVERY = {
         {"a": [3, 2, 1], "b": [3, 2]}, unit="bits", merges=[1], references={"real": 2}
     )
 }
-
-
-def trace(figure: Any, name: str) -> Any:
-    return next(one for one in figure.data if one.name.startswith(name))
 
 
 @pytest.mark.parametrize("name", EVERY)

@@ -54,12 +54,6 @@ def press(lab: Any, words: str) -> None:
     lab.runner.join()
 
 
-def moved(lab: Any, **values: Any) -> None:
-    for name, value in values.items():
-        lab.panel[name].value = value
-    lab.runner.join()
-
-
 def filled(lab: Any, values: dict[str, list[float]]) -> None:
     """As if these students had been trained, of each kind one for each seed."""
     known = lab._known()
