@@ -13,14 +13,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ddlab import networks
-from ddlab.core import optimisers
 from ddlab.core.errors import NonFiniteError
 from ddlab.data import ImageData
 from ddlab.methods import dwa, recovery, sre2l
 from ddlab.networks import Network
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
-from tests.methods.test_recovery import hooked_gaps, in_double, plain_module
+from tests.methods.test_recovery import in_double, plain_module
 from tests.support import assert_same, assert_unchanged, refuses, snapshot
 
 
@@ -121,45 +120,6 @@ def test_random_adjustment_has_the_length_and_no_direction(teacher: Network) -> 
     assert abs(float(spread.mean())) < 5 / math.sqrt(len(flat)) and float(spread.pow(4).mean()) == pytest.approx(
         3, abs=0.5
     )
-
-
-@pytest.mark.parametrize("start", ["noise", "real"])
-def test_updates_equal_a_plain_loop(start: str, colour: ImageData, colour_teacher: Network) -> None:
-    """Both batches: the adjustment of the second begins at the untouched teacher."""
-    config = settings(initialisation=start, adjustment_steps=4, adjustment_radius=0.4)
-    inputs = Inputs(data=colour, teachers=(in_double(colour_teacher),))
-    original, low_high = plain_module(colour_teacher), colour.valid_range()
-    for batch in (0, 1):
-        start_images = sre2l._first_images(config, inputs, batch).double()
-        state = dwa.State(
-            batch * config.iterations,
-            start_images,
-            optimisers.adam_init({"images": start_images}),
-            (),
-            **dwa._adjustment(config, inputs, batch),
-        )
-        adjusted, _ = plainly_adjusted(original, *real_batch(config, colour, batch), 4, 0.4)
-        images = start_images.clone().requires_grad_()
-        optimiser = torch.optim.Adam([images], lr=0.25, betas=(0.5, 0.9), eps=1e-8)
-        for iteration in range(config.iterations):
-            optimiser.param_groups[0]["lr"] = 0.25 * (1 + math.cos(math.pi * iteration / config.iterations)) / 2
-            logits, means, variances = _gaps_against(adjusted, original, images)
-            loss = F.cross_entropy(logits, torch.arange(2))
-            loss = loss + 0.01 * (means.sum() + 9 * means[0]) + 0.11 * (variances.sum() + 9 * variances[0])
-            (images.grad,) = torch.autograd.grad(loss, images)
-            optimiser.step()
-            with torch.no_grad():
-                images.copy_(recovery.clamp_to_valid(images, *(value.double() for value in low_high)))
-            state, trace = dwa.update(config, inputs, state)
-            torch.testing.assert_close(trace.total_loss, loss.detach(), rtol=1e-9, atol=1e-9)
-        torch.testing.assert_close(state.done[0], images.detach(), rtol=1e-9, atol=1e-9)
-
-
-def _gaps_against(adjusted: nn.Module, original: nn.Module, images: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Statistics of the adjusted module's activations against the original's buffers, which are the adjusted module's as well."""
-    for one, other in zip(adjusted.buffers(), original.buffers(), strict=True):
-        assert torch.equal(one, other)
-    return hooked_gaps(adjusted, images)
 
 
 @pytest.mark.parametrize(

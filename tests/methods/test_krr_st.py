@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
 
 import ddlab
 from ddlab import networks
@@ -21,7 +19,7 @@ from ddlab.networks import Network
 from ddlab.runs import process
 from ddlab.runs.process import Inputs
 from ddlab.training import self_supervised, supervised
-from tests.support import made_data, refuses
+from tests.support import refuses
 
 SMALL: dict[str, Any] = {
     "budget": 5, "network": networks.spec("convnet", width=3, growth=2, depth=2), "pool_size": 2, "pool_steps": 3, "iterations": 7,
@@ -41,111 +39,6 @@ def inputs(grey: ImageData, teacher: Network) -> Inputs:
 def doubled(network: Network) -> Network:
     weights = {n: v.double() if v.is_floating_point() else v for n, v in network.weights.items()}
     return dataclasses.replace(network, weights=weights)
-
-
-@pytest.fixture
-def in_float64(inputs: Inputs, monkeypatch: pytest.MonkeyPatch) -> Inputs:
-    """Images, the teacher and drawn weights in float64, so that nothing but a mistake is seen."""
-    initialise, normalised = networks.initialise, ImageData.normalised
-    monkeypatch.setattr(networks, "initialise", lambda *given, **options: doubled(initialise(*given, **options)))
-    monkeypatch.setattr(ImageData, "normalised", lambda *given, **options: normalised(*given, **options).double())
-    return dataclasses.replace(inputs, teachers=tuple(map(doubled, inputs.teachers)))
-
-
-class Inner(nn.Module):
-    """Two blocks of convolution, batch norm, ReLU and average pooling, flattened, and a linear layer."""
-
-    optimiser: torch.optim.SGD
-
-    def __init__(self, channels: int, outputs: int, weights: dict[str, Tensor]) -> None:
-        super().__init__()
-        self.convolutions = nn.ModuleList([nn.Conv2d(channels, 3, 3, padding=1), nn.Conv2d(3, 6, 3, padding=1)])
-        self.norms = nn.ModuleList([nn.BatchNorm2d(3), nn.BatchNorm2d(6)])
-        self.last = nn.Linear(6 * 2 * 2, outputs)
-        self.double()
-        named: dict[str, nn.Module] = {"classifier": self.last}
-        for block in range(2):
-            named[f"blocks.{block}.convolution"] = self.convolutions[block]
-            named[f"blocks.{block}.normalisation"] = self.norms[block]
-        for name, part in named.items():
-            own = {n.removeprefix(f"{name}."): v for n, v in weights.items() if n.startswith(f"{name}.")}
-            part.load_state_dict({n: v.clone() for n, v in own.items()})
-
-    def features(self, images: Tensor) -> Tensor:
-        for convolution, norm in zip(self.convolutions, self.norms, strict=True):
-            images = F.avg_pool2d(norm(convolution(images)).relu(), 2)
-        return images.flatten(1)
-
-    def learn(self, optimiser: torch.optim.Optimizer, images: Tensor, targets: Tensor) -> None:
-        """One step on all pairs, in training mode."""
-        loss = (self.train().last(self.features(images)) - targets).square().mean()
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        self.eval()
-
-
-def algorithm_1(settings: krr_st.Config, images: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor, list[tuple]]:
-    """X_s, Y_s and (loss, network, its steps, learning rate) of each outer step, written out; counts what is reset."""
-    spec = settings.network.for_data(made_data(), outputs=wanted.shape[1])
-    length, most, seed = settings.pool_size, settings.pool_steps, settings.seed
-
-    def fresh(index: int, birth: int) -> tuple[Inner, torch.optim.Optimizer]:
-        name = f"network {index} of the pool"
-        weights = networks.initialise(spec, seed=randomness.derived_seed(seed, birth, name)).weights
-        found = Inner(images.shape[1], wanted.shape[1], weights).eval()
-        return found, torch.optim.SGD(found.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-3)
-
-    chosen = torch.randperm(len(images), generator=randomness.generator(seed, 0, "real images of the pairs"))
-    pairs = [part[chosen[: settings.budget]].clone().requires_grad_() for part in (images, wanted)]
-    solver = torch.optim.AdamW(pairs, lr=settings.learning_rate, weight_decay=0.0)
-    falling = torch.optim.lr_scheduler.LambdaLR(solver, lambda step: 1 - step / settings.iterations)
-    steps = torch.randint(1, most, (length,), generator=randomness.generator(seed, 0, "pool steps")).tolist()
-    pool, births, traces = [fresh(index, 0) for index in range(length)], [0] * length, []
-    for (network, optimiser), waiting in zip(pool, steps, strict=True):
-        for _ in range(waiting):
-            network.learn(optimiser, *(part.detach() for part in pairs))
-    for iteration in range(settings.iterations):
-        draw = randomness.generator(seed, iteration, "outer step")
-        index = int(torch.randint(length, (), generator=draw))
-        batch = torch.randperm(len(images), generator=draw)[: settings.batch_size]
-        network, optimiser = pool[index]
-        real, said = images[batch], wanted[batch]
-        f_s, f_t = (F.pad(network.features(some), (0, 1), value=1.0) for some in (pairs[0], real))
-        kernel = f_s @ f_s.T
-        ridge = settings.ridge * float(kernel.detach().trace()) * torch.eye(len(kernel), dtype=torch.float64)
-        loss = (said - f_t.detach() @ f_s.T @ torch.linalg.solve(kernel + ridge, pairs[1])).square().mean()
-        traces.append((float(loss.detach()), index, steps[index], solver.param_groups[0]["lr"]))
-        solver.zero_grad()
-        loss.backward()
-        solver.step()
-        falling.step()
-        if steps[index] < most:
-            steps[index] += 1
-            network.learn(optimiser, *(part.detach() for part in pairs))
-        else:
-            births[index] += 1
-            pool[index], steps[index] = fresh(index, births[index]), 0
-    return pairs[0].detach(), pairs[1].detach(), traces
-
-
-@pytest.mark.parametrize("seed", [0, 1])
-def test_it_is_algorithm_1_written_out(seed: int, in_float64: Inputs) -> None:
-    settings = config(seed=seed, iterations=10)
-    steps = list(process.steps(krr_st, settings, in_float64))
-    data = in_float64.data
-    assert data is not None
-    images = data.normalised(torch.arange(len(data.train_labels)))
-    wanted_images, wanted_targets, traces = algorithm_1(settings, images, krr_st.teacher_features(in_float64))
-    assert any(trained == settings.pool_steps for _, _, trained, _ in traces)  # one at least was drawn anew
-    ours = [s.trace for s in steps if s.trace.phase == "outer"]
-    for found, (loss, index, trained, rate) in zip(ours, traces, strict=True):
-        assert float(found.loss) == pytest.approx(loss, rel=1e-7)
-        assert (found.network, found.trained) == (index, trained)
-        assert found.learning_rate == pytest.approx(rate, rel=1e-12)
-    last = steps[-1].state.parameters
-    torch.testing.assert_close(last["images"], wanted_images, rtol=1e-6, atol=1e-8)
-    torch.testing.assert_close(last["representations"], wanted_targets, rtol=1e-6, atol=1e-8)
 
 
 def test_the_pool_is_filled_first(inputs: Inputs) -> None:
