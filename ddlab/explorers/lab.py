@@ -21,6 +21,7 @@ errors in a sentence.
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import threading
 import time
@@ -99,7 +100,7 @@ class Declared:
         wanted: (world, settings, the watched run or None) -> the jobs for these settings, the most interesting first. opens_with: how
             many of them are done before anything is on show, for the first settings.
         found: (world, settings, known) -> what views, sentence and quest share, as `known.found`: computed once for all of them.
-        step_label: (world, settings, step) -> how the slider calls a step.
+        step_label: (world, settings, step) -> how the slider calls a step. to_end: fields whose change shows the end of the run.
         check: raises `DDLabError` where settings cannot be, as `watched` and `wanted` may; those before then stay on show.
         unused: names of fields that play no part.
         job_words: (world, job) -> what is said beside the bar. buttons: of `Compute` and `Change`.
@@ -118,6 +119,7 @@ class Declared:
     found: Callable[[Any, Any, Results], Any] = lambda world, settings, known: None
     step_label: Callable[[Any, Any, int], str] = lambda world, settings, step: str(step)
     step_words: str = "step"
+    to_end: Sequence[str] = ()
     check: Callable[[Any, Any], None] = lambda world, settings: None
     unused: Callable[[Any, Any], Sequence[str]] = lambda world, settings: ()
     job_words: Callable[[Any, Run], str] = lambda world, run: run.process.NAME
@@ -262,6 +264,9 @@ class Laboratory(Explorer):
         )
         self.owns(self.runner)
         self.owns(self.beside)
+        for shown in self._shown:
+            if shown.view.click is not None:
+                shown.widget.observe(self.guard(functools.partial(self._clicked, shown.view.click)), "clicked")
         self.panel.observe(self.guard(self._moved), "value")
         self.share(self.panel)
         scrubbed = self.guard(self._scrubbed)
@@ -311,6 +316,11 @@ class Laboratory(Explorer):
         self._step = step
 
     def _moved(self, change: Any) -> None:
+        old, new = change["old"], change["new"]
+        changed = any(getattr(old, name) != getattr(new, name) for name in self.lab.to_end)
+        if changed and old.step == new.step is not None:
+            self.panel.value = new.replace(step=None)
+            return
         try:
             with self._drawing:  # a drawing that has begun in another thread is of one settings
                 self._show(change["new"])
@@ -322,6 +332,10 @@ class Laboratory(Explorer):
         self._failed_beside.clear()
         self._draw()
         self._ask()
+
+    def _clicked(self, click: Callable[[Any, Any, dict[str, Any]], Any], change: Any) -> None:
+        if change["new"]:
+            self.panel.value = click(self.world, self.panel.value, change["new"])
 
     def _scrubbed(self, change: Any) -> None:
         if change["new"] is None:
@@ -413,7 +427,7 @@ class Laboratory(Explorer):
     def _watch(self, leave: Callable[[], None], words: str, share: float) -> None:
         """Called after every step: leaves what nobody waits for, says how far it is and draws, ten times a second at most."""
         leave()
-        if self.progress.due:
+        if not share or self.progress.due:
             self.progress.show(words, share)
             self._draw()
 

@@ -42,8 +42,8 @@ _STYLE = """<style>
 .ddlab-explorer .widget-toggle-buttons { display: flex; flex-flow: row wrap; align-items: baseline; }
 .ddlab-controls > .jupyter-widgets, .ddlab-controls > .widget-toggle-buttons { margin: 3px 0; }
 .ddlab-beside { display: flex; flex-flow: row wrap; gap: 4px 20px; align-items: flex-start; }
-.ddlab-beside > :first-child { flex: 0 0 270px; min-width: 0; }
-.ddlab-beside > :last-child { flex: 1 1 480px; min-width: 0; }
+.ddlab-beside > :first-child { flex: 0 0 240px; min-width: 0; }
+.ddlab-beside > :last-child { flex: 1 1 440px; min-width: 0; }
 .ddlab-stacked .widget-inline-hbox { flex-wrap: wrap; height: auto; }
 .ddlab-stacked .widget-inline-hbox > .widget-label { flex: 0 0 100%; height: auto; line-height: 18px; }
 .ddlab-explorer.jupyter-widgets-disconnected::before {
@@ -219,10 +219,10 @@ class Explorer(widgets.VBox):
 
 
 def side_by_side(views: Sequence[widgets.Widget]) -> widgets.Box:
-    """Views beside each other, each at least 320 pixels wide; they wrap on a narrow page."""
+    """Views beside each other, each at least 280 pixels wide; they wrap on a narrow page."""
     for view in _checked_widgets("views", views):
         if isinstance(view, widgets.DOMWidget) and not isinstance(view, widgets.Image):
-            view.layout.flex = "1 1 320px"
+            view.layout.flex = "1 1 280px"
             view.layout.min_width = "0"
     return widgets.Box(
         list(views),

@@ -32,6 +32,7 @@ class View:
         data: (world, settings, known) -> a tuple. draw: takes its members.
         cursor: (world, settings, known) -> where the vertical line of a chart stands.
         move: of a chart: (figure, *data) -> a figure to show next, mostly the same one changed in place, which is ten times faster.
+        click: of a chart: (world, settings, what was clicked: `Plot.clicked`) -> the settings to show next.
     """
 
     def __init__(
@@ -41,8 +42,9 @@ class View:
         *,
         cursor: Callable[[Any, Any, Any], float | None] | None = None,
         move: Callable[..., Any] | None = None,
+        click: Callable[[Any, Any, dict[str, Any]], Any] | None = None,
     ) -> None:
-        self.data, self.draw, self.cursor, self.move = data, draw, cursor, move
+        self.data, self.draw, self.cursor, self.move, self.click = data, draw, cursor, move, click
 
     def widget(self, drawing: Any) -> widgets.Widget:
         """A widget that shows a first drawing."""

@@ -113,8 +113,8 @@ def template() -> dict[str, Any]:
         "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": axis, "activecolor": text},
         "paper_bgcolor": background,
         "plot_bgcolor": background,
-        "title": {"font": {"size": 15}, "x": 0, "xref": "paper", "xanchor": "left", "y": 1, "yref": "container",
-                  "yanchor": "top", "pad": {"t": 14}},
+        "title": {"font": {"size": 14}, "x": 0, "xref": "container", "xanchor": "left", "y": 1, "yref": "container",
+                  "yanchor": "top", "pad": {"t": 14, "l": 8}},
         "xaxis": one_axis,
         "yaxis": one_axis,
         "annotationdefaults": {"font": {"color": quiet, "size": 12}, "arrowcolor": axis},
@@ -154,6 +154,13 @@ def literal(name: object) -> str:
 def legend_below(figure: go.Figure) -> go.Figure:
     """Put the legend under the x axis, where it takes no width from the data; however long it is, the plot makes room for it."""
     place = {"orientation": "h", "x": 0, "xanchor": "left", "y": 0, "yref": "container", "yanchor": "bottom"}
+    figure.update_layout(showlegend=True, legend=place)
+    return figure
+
+
+def legend_beside(figure: go.Figure) -> go.Figure:
+    """Put the legend to the right of a plot that has more names than fit under it in two lines."""
+    place = {"x": 1.02, "xanchor": "left", "y": 1, "yanchor": "top", "font": {"size": 11}, "tracegroupgap": 0}
     figure.update_layout(showlegend=True, legend=place)
     return figure
 

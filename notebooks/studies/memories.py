@@ -16,7 +16,8 @@ from ddlab import data as datasets
 from ddlab.evaluation import class_incremental
 from ddlab.methods import dm, mnemonics, selection
 
-SEEDS, COUNTS = range(8), (1, 2, 5)
+SEEDS, COUNTS = range(10), (1, 2, 5)
+CENTRES = {"k-means centres": "centres", "nearest to centres": "k_means"}
 PLAIN: dict[str, Any] = {"exemplar_step": "none"}
 VARIANTS: dict[str, dict[str, Any]] = {
     "random": PLAIN | {"start": "random"},
@@ -25,8 +26,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "learned, 15 temporary steps": {"temporary_steps": 15},
     "learned from random": {"start": "random"},
     "released": {"exemplar_step": "released"},
-    "random, no distillation loss": PLAIN | {"start": "random", "distillation": 0.0},
-    "herding, no distillation loss": PLAIN | {"distillation": 0.0},
+    "random, no distillation loss": PLAIN | {"start": "random", "distillation_weight": 0.0},
+    "herding, no distillation loss": PLAIN | {"distillation_weight": 0.0},
 }
 
 
@@ -50,9 +51,10 @@ def main() -> None:
             for memory, changes in VARIANTS.items():
                 if "15" not in memory or count < COUNTS[-1]:  # these take long
                     measure(memory, count, seed, **changes)
-            centres = selection.Config(kind="k_means", images_per_class=count, seed=seed)
+            for memory, kind in CENTRES.items():
+                chosen = selection.Config(kind=kind, images_per_class=count, seed=seed)
+                measure(memory, count, seed, ddlab.distill("selection", data, config=chosen, **told))
             matched = dm.Config.teaching(images_per_class=count, seed=seed)
-            measure("k-means", count, seed, ddlab.distill("selection", data, config=centres, **told))
             measure("DM", count, seed, ddlab.distill("dm", data, config=matched, **told))
     description = (
         "Digits (16 px) two by two, one network: accuracy on all ten at the end, mean of the accuracies after each phase, and what is "

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ddlab.figures import alt_text, decision_map, loss_curves, move_curves, move_decisions, setting_curves
-from ddlab.lessons.ideal_data.landscape import landscape_contours, landscape_relief
+from ddlab.lessons.ideal_data.landscape import landscape_contours
 from tests.support import assert_whole_figure, refuses
 
 MAP: dict[str, Any] = {
@@ -35,7 +35,7 @@ def values(array: Any) -> list[float]:
 
 
 def test_title_labels_and_alt_text() -> None:
-    makers = ((decision_map, MAP), (setting_curves, CURVES), (landscape_contours, PLANE), (landscape_relief, PLANE))
+    makers = ((decision_map, MAP), (setting_curves, CURVES), (landscape_contours, PLANE))
     for make, given in makers:
         assert_whole_figure(make(**given))
 
@@ -96,15 +96,6 @@ def test_paths_end_with_a_large_mark_and_the_plane_says_what_it_holds() -> None:
     assert "from 0 at (0, 0) to 3" in alt_text(figure)
 
 
-def test_a_relief_has_its_paths_on_the_surface_and_cuts_what_leaves_it() -> None:
-    figure = landscape_relief(**PLANE)
-    path = trace(figure, "Σ = 0.1")
-    # The loss here is x + y; the path lies one hundredth of its range above.
-    assert values(path.z) == pytest.approx([0.03, 2.03], abs=1e-6)
-    assert len(trace(figure, "Σ = 1").x) == 1
-    assert figure.data[0].type == "surface"
-
-
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
@@ -151,7 +142,7 @@ def test_curves_that_are_refused(change: dict[str, Any], sentence: str) -> None:
         ({"paths": [[0.0, 0.0]]}, "paths"),
     ],
 )
-@pytest.mark.parametrize("draw", [landscape_contours, landscape_relief])
+@pytest.mark.parametrize("draw", [landscape_contours])
 def test_landscapes_that_are_refused(draw: Any, change: dict[str, Any], sentence: str) -> None:
     with refuses(sentence):
         draw(**PLANE | change)

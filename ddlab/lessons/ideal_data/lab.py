@@ -3,9 +3,9 @@
 SigmaLab()              distilled samples: seven Sigmas and the chosen one, 20 networks each
 RhoLab()                distilled targets: five rhos and the chosen one
 
-Both show what the chosen setting's networks decide, how all settings learn, the loss over a plane of weights with the paths of three
-networks in it, and the numbers at the end. Nothing is kept from one move to the next but the start and the noise, which all settings
-share: what differs is the setting.
+Both show what the chosen setting's networks decide, squared error and decisions of all settings at the end, how they learn, the loss over
+a plane of weights with the paths of three networks in it, and the numbers. Nothing is kept from one move to the next but the start and
+the noise, which all settings share: what differs is the setting.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from ...explorers.lab import Change, Lab, Results, Value
 from ...explorers.lines import Quest
 from ...explorers.tables import table
 from ...explorers.views import Chart, Html, Row, Tabs
-from .landscape import landscape_contours, landscape_relief
+from ...figures.theme import finish_figure, legend_below, line_style, neutral, series_style, start_figure
+from .landscape import landscape_contours
 from .world import EXTENT, RHOS, SIGMAS, SQUARED, WRONG, Answer, Settings, World, answer
 
 _HARDEST = "deviation=1,relabelling=0.5"  # the paper's case for targets
-_HEIGHT = 400
+_HEIGHT = 380
 NEAR = 0.063  # squared error on G; it opens at .078, 1/2 for every point gives .25, samples of .2 give .062, nothing is below .058
 _OTHER_SEEDS = 1000  # of all that are counted through
 
@@ -46,7 +47,43 @@ def other_seeds(settings: Settings) -> Settings:
 
 def decisions(shown: Answer) -> go.Figure:
     """What the chosen setting's networks decide."""
-    return figures.decision_map(**shown.decisions, extent=EXTENT, height=_HEIGHT)
+    return figures.decision_map(**shown.decisions, extent=EXTENT, title="What the networks decide", height=_HEIGHT)
+
+
+def ends_data(world: World, settings: Settings, known: Results) -> tuple:
+    """What these settings give, and what they gave with the noise of single samples switched the other way, where that is known."""
+    (shown,) = on_show(world, settings, known)
+    switched = shown.settings.replace(exact_gradient=not shown.settings.exact_gradient)
+    return shown, known(Value(answer, switched, world.sweep))
+
+
+def ends(shown: Answer, switched: Answer | None) -> go.Figure:
+    """Squared error and share of wrong decisions after the last update, against what is swept, one above the other."""
+    label = "Σ of the samples" if shown.sweep is SIGMAS else "share of the teacher ρ"
+    said, words = list[str](), {"title": "On G, after the last update", "x_label": label, "y_label": SQUARED}
+    figure = start_figure(**words, height=_HEIGHT)
+    figure.set_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.07)
+    figure.update_xaxes(title_text="", row=1, col=1)
+    for row, measure in enumerate((SQUARED, WRONG), start=1):
+        for index, each in enumerate(filter(None, (shown, switched))):
+            name = "exact gradient" if each.settings.exact_gradient else "one sample per update"
+            style = series_style(int(each.settings.exact_gradient))
+            y = each.means[measure][-1].tolist()
+            figure.add_scatter(x=each.values, y=y, name=name, legendgroup=name, showlegend=row == 1, row=row, col=1,
+                               opacity=0.5 if index else 1, **line_style(style, markers=True))  # fmt: skip
+        y = float(shown.means[measure][-1, shown.chosen])
+        ring = {"symbol": "circle-open", "size": 15, "line": {"width": 2}, "color": neutral("text")}
+        figure.add_scatter(x=[shown.values[shown.chosen]], y=[y], mode="markers", marker=ring, name="chosen",
+                           legendgroup="chosen", showlegend=row == 1, hoverinfo="skip", row=row, col=1)  # fmt: skip
+        dashed = {"color": neutral("quiet"), "dash": "dash"}
+        figure.add_scatter(x=shown.values, y=[shown.least[measure]] * len(shown.values), mode="lines", line=dashed, row=row, col=1,
+                           name="least possible", legendgroup="least", showlegend=row == 1)  # fmt: skip
+        figure.update_yaxes(title_text=measure, rangemode="normal", row=row, col=1)
+        said.append(f"{measure} {y:.3f}, least possible {shown.least[measure]:.3f}")
+    figure.update_xaxes(title_text=label, row=2, col=1)
+    return finish_figure(
+        legend_below(figure), alt=f"{shown.sweep.name(shown.values[shown.chosen])}: {'; '.join(said)}."
+    )
 
 
 def curves(shown: Answer) -> go.Figure:
@@ -79,11 +116,6 @@ def _curves(shown: Answer) -> dict[str, Any]:
 def landscape(shown: Answer) -> go.Figure:
     """Contours, with the paths."""
     return landscape_contours(**shown.landscape, title="Loss on G", height=_HEIGHT)
-
-
-def relief(shown: Answer) -> go.Figure:
-    """The same in three dimensions."""
-    return landscape_relief(**shown.landscape, title="Loss on G", height=_HEIGHT)
 
 
 def numbers(shown: Answer) -> str:
@@ -140,9 +172,9 @@ def _rho(settings: str = _HARDEST) -> World:
 
 _DECISIONS = Chart(on_show, decisions, move=lambda figure, shown: figures.move_decisions(figure, **shown.decisions))
 _LEARNING = Tabs(
+    ("At the end", Chart(ends_data, ends)),
     ("Curves", Chart(on_show, curves, move=move_curves)),
     ("Landscape", Chart(on_show, landscape)),
-    ("In 3-D", Chart(on_show, relief)),
     ("Numbers", Html(on_show, numbers)),
 )
 _SHARED: dict[str, Any] = {

@@ -77,64 +77,6 @@ def landscape_contours(
     return look.finish_figure(figure, alt=_alt(across, up, table, ways, captured, loss_label))
 
 
-def landscape_relief(
-    x: Any,
-    y: Any,
-    loss: Any,
-    paths: Mapping[str, Any],
-    *,
-    captured: Share | None = None,
-    title: Words = "Loss landscape",
-    loss_label: Words = "mean squared error on G",
-    height: int = 440,
-) -> go.Figure:
-    """The same in three dimensions, to be turned by hand; the paths lie on the surface, above their shadow in the plane."""
-    across, up, table, ways = _checked(x, y, loss, paths)
-    figure = _start(title, captured, height)
-    figure.add_surface(
-        x=short(across),
-        y=short(up),
-        z=short(table),
-        name=loss_label,
-        colorscale=_shades(),
-        showscale=False,
-        contours={"z": {"show": True, "color": look.neutral("axis"), "width": 1}},
-        opacity=0.92,
-        hovertemplate="%{x:.2f}, %{y:.2f}: %{z:.3f}<extra></extra>",
-    )
-    lift = 0.01 * float(table.max() - table.min())
-    for index, (name, way) in enumerate(ways.items()):
-        style = look.series_style(index + 1)
-        inside = way[(way >= [across[0], up[0]]).all(1) & (way <= [across[-1], up[-1]]).all(1)]
-        figure.add_scatter3d(
-            x=short(inside[:, 0]),
-            y=short(inside[:, 1]),
-            z=short(_heights(across, up, table, inside) + lift),
-            mode="lines+markers",
-            name=look.literal(name),
-            line={"color": style.colour, "dash": style.dash, "width": 6},
-            marker={"color": style.colour, "size": 3},
-        )
-    text, grid = look.neutral("text"), look.neutral("grid")
-    look.legend_below(figure)
-    axis = {"color": text, "gridcolor": grid, "showbackground": False, "zeroline": False}
-    names = ("first direction", "second direction", loss_label)
-    scene = {
-        f"{letter}axis": {**axis, "title": {"text": name, "font": {"size": 12}}, "tickfont": {"size": 10}}
-        for letter, name in zip("xyz", names, strict=True)
-    }
-    figure.update_layout(
-        scene={
-            **scene,
-            "aspectmode": "manual",
-            "aspectratio": {"x": 1, "y": 1, "z": 0.7},  # leaves room for the titles of the axes
-            "camera": {"eye": {"x": 1.45, "y": -1.45, "z": 1.0}, "center": {"z": -0.15}},
-        }
-    )
-    figure.update_layout(margin={"l": 0, "r": 0, "b": 40})
-    return look.finish_figure(figure, alt=_alt(across, up, table, ways, captured, loss_label))
-
-
 def _start(title: str, captured: float | None, height: int) -> go.Figure:
     share = "" if captured is None else f"; the plane holds {captured:.0%} of the paths"
     return look.start_figure(
@@ -158,12 +100,6 @@ def _checked(x: Any, y: Any, loss: Any, paths: Any) -> tuple[np.ndarray, np.ndar
     if len(paths) > _MOST_PATHS:
         fail("paths", f"at most {_MOST_PATHS}", len(paths))
     return across, up, table, {str(name): as_plane(f"paths[{str(name)!r}]", path) for name, path in paths.items()}
-
-
-def _heights(x: np.ndarray, y: np.ndarray, table: np.ndarray, points: np.ndarray) -> np.ndarray:
-    from scipy.interpolate import RegularGridInterpolator
-
-    return RegularGridInterpolator((y, x), table)(points[:, ::-1])
 
 
 def _alt(

@@ -23,6 +23,7 @@ from ...figures.theme import (
     faint,
     finish_figure,
     legend_below,
+    legend_beside,
     line_style,
     literal,
     neutral,
@@ -35,7 +36,7 @@ from ...training.phases import class_ends, class_order
 from .world import CENTRES, LEARNED, LEARNING, MATCHED, MEMORIES, NONE, Moment, Settings, World, matrix
 
 PARTS = {"model": "training", "exemplars": "exemplars learn", "tuning": "fine-tuning"}
-RIVAL = CENTRES  # with one exemplar, the mean of a class
+RIVAL = CENTRES  # with one exemplar, the class mean
 _GREY, _CELL = 128, 32
 _DASHED = {"color": neutral("quiet"), "dash": "dash", "width": 1.5}
 
@@ -99,7 +100,8 @@ def bars(tasks: tuple[tuple[str, ...], ...], now: Moment, before: Matrix) -> go.
         y=heights,
         name="now",
         text=[f"{each:.0%}" for each in heights],
-        textposition="outside",
+        textposition=["inside" if each > 0.2 else "outside" for each in heights],  # not where the line may stand
+        insidetextanchor="end",
         cliponaxis=False,
         marker={"color": faint(style.colour, 0.6), "line": {"color": style.colour, "width": 1.5}},
     )
@@ -159,12 +161,14 @@ def ends(found: tuple, count: int, now: float) -> go.Figure:
     figure.add_scatter(
         x=[count],
         y=[now],
-        name="on show, classes so far",
+        name="on show, so far",
         mode="markers",
         marker={"symbol": "circle-open", "size": 12, "color": neutral("text")},
     )
-    figure.update_xaxes(range=[0.5, 5.5], dtick=1).update_yaxes(range=[0, 1])
-    return finish_figure(legend_below(figure), alt=f"Accuracy at the end: {'; '.join(said) or 'not there yet'}.")
+    seen = [now, *(y for memory, points in found for _, y in points if memory != NONE)]
+    least = min(0.8, *seen) - 0.05
+    figure.update_xaxes(range=[0.5, 5.5], dtick=1).update_yaxes(range=[max(least, 0), 1])
+    return finish_figure(legend_beside(figure), alt=f"Accuracy at the end: {'; '.join(said) or 'not there yet'}.")
 
 
 def wanted(world: World, settings: Settings, run: Run) -> list[Run | Value]:
@@ -222,6 +226,7 @@ DECLARED = {
     "opens_with": 2,
     "found": found,
     "step_label": step_label,
+    "to_end": ("memory", "images_per_class"),
     "unused": lambda world, settings: (
         (() if settings.memory == LEARNED else LEARNING) + (("images_per_class",) if settings.memory == NONE else ())
     ),
@@ -239,6 +244,8 @@ MemoryLab = Lab(
         ),
     ],
     buttons=[Compute("Try all memories", all_memories, hint="With as many exemplars of each class")],
-    quest=Quest("With one exemplar of each class, keep more at the end than its mean (k-means) does.", quest_met),
+    quest=Quest(
+        "With one exemplar of each class, end with more right than the class means (k-means centres) do.", quest_met
+    ),
     **DECLARED,
 )

@@ -2,12 +2,15 @@
 
 PlaneLab()
 
-A point is a picture of two pixels, so that the method is the one that learns digits. What it keeps is ringed.
+A point is a picture of two pixels, so that the method is the one that learns digits. What it keeps is ringed; a click on another point
+keeps that one.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -16,6 +19,7 @@ from torch import Tensor
 
 from ... import networks
 from ...core import randomness
+from ...core.parameters import narrowed, parameter
 from ...data import ImageData, from_arrays
 from ...explorers.lab import Lab, Results
 from ...explorers.lines import Quest
@@ -23,9 +27,11 @@ from ...explorers.ready import HEIGHT
 from ...explorers.views import Chart, Row
 from ...figures.theme import faint, finish_figure, neutral, series_style, start_figure
 from ...methods import mnemonics
+from ...methods.distillation import from_images
+from ...runs import Run
 from ...training.phases import class_ends, logits_of
 from .lab import DECLARED, bars, bars_data
-from .world import Moment, Settings, World
+from .world import BY_HAND, Moment, Settings, World
 
 CLASSES = "ABCDEF"
 ENOUGH = 0.85  # of all points; an unlimited memory ends at .88
@@ -51,14 +57,46 @@ def wheel(seed: int = 0) -> ImageData:
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class PlaneSettings(Settings):
+    """With the points that were clicked."""
+
+    clicked: str = parameter("", help="Training points to keep, the last one first: '17 203'.")
+
+
 class PlaneWorld(World):
     """The wheel, in three tasks."""
+
+    settings = PlaneSettings
 
     def __init__(self) -> None:
         small = {"tasks": 3, "images_per_class": 1, "network": networks.spec("mlp", width=64), "learning_rate": 0.5}
         super().__init__(
             wheel(), config=mnemonics.Config.teaching(**small, epochs=10, batch_size=16, replay_batch_size=16)
         )
+
+    def started(self, config: mnemonics.Config) -> PlaneSettings:
+        """With what is clicked as a memory."""
+        return narrowed(PlaneSettings, memory=(*self.memories, BY_HAND))(**vars(config))
+
+    def run(self, settings: PlaneSettings) -> Run:
+        """The run, and of points that were clicked: those of each class, the last ones first, then its first points."""
+        if settings.memory != BY_HAND:
+            return super().run(settings)
+        order, labels = [*map(int, settings.clicked.split())], self.data.train_labels
+        order += [each for each in range(len(labels)) if each not in order]
+        rows = torch.cat([torch.tensor([each for each in order if labels[each] == k][: settings.images_per_class])
+                          for k in range(self.data.classes)])  # fmt: skip
+        put = from_images(self.data.normalised(rows), labels[rows], self.data)
+        return self.of(self.config(settings), replace(self.inputs, distilled=put))
+
+
+def keep_clicked(world: PlaneWorld, settings: PlaneSettings, clicked: dict[str, Any]) -> PlaneSettings:
+    """Settings that keep the point which was clicked, at the end of the run."""
+    if clicked["customdata"] is None:
+        return settings
+    before = [each for each in settings.clicked.split() if each != str(clicked["customdata"])]
+    return settings.replace(memory=BY_HAND, clicked=" ".join([str(clicked["customdata"]), *before]), step=None)
 
 
 def plane_data(world: World, settings: Settings, known: Results) -> tuple:
@@ -90,7 +128,8 @@ def plane(world: World, config: mnemonics.Config, now: Moment) -> go.Figure:
     for k, name in enumerate(CLASSES[:seen]):
         style, own = series_style(k), points[labels == k]
         look = {"color": style.colour, "symbol": style.marker}
-        figure.add_scatter(x=own[:, 0], y=own[:, 1], mode="markers", name=name, hoverinfo="name",
+        rows = np.flatnonzero(labels == k).tolist()
+        figure.add_scatter(x=own[:, 0], y=own[:, 1], mode="markers", name=name, hoverinfo="name", customdata=rows,
                            opacity=0.25 if k < start else 1, marker={**look, "size": 5})  # fmt: skip
         mine = kept[(owners == k) & there]
         line = {"color": neutral("text"), "width": 2}
@@ -119,7 +158,7 @@ def quest_met(world: World, settings: Settings, known: Results) -> bool:
 PlaneLab = Lab(
     "What becomes of what was learned?",
     PlaneWorld,
-    views=[Row(Chart(plane_data, plane), Chart(bars_data, bars))],
+    views=[Row(Chart(plane_data, plane, click=keep_clicked), Chart(bars_data, bars))],
     quest=Quest(f"Let the network end with {ENOUGH:.0%} of all points right.", quest_met),
-    **DECLARED,
+    **DECLARED | {"wanted": lambda world, settings, run: [run]},
 )

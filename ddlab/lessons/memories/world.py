@@ -20,9 +20,11 @@ from ...runs import Keep, Run
 from ...runs.process import Inputs, require_data
 from ...training.phases import class_ends
 
-NONE, HERDING, CENTRES, MATCHED, LEARNED = "none", "herding", "k-means", "DM", "learned"
-MEMORIES = (NONE, "random", HERDING, CENTRES, MATCHED, LEARNED)
-_GIVEN = (CENTRES, MATCHED)  # sets that are made before the run
+NONE, HERDING, NEAREST, CENTRES = "none", "herding", "nearest to centres", "k-means centres"
+MATCHED, LEARNED, BY_HAND = "DM", "learned", "by hand"
+MEMORIES = (NONE, "random", HERDING, NEAREST, CENTRES, MATCHED, LEARNED)
+_KINDS = {NEAREST: "k_means", CENTRES: "centres"}  # as `selection` calls them
+_GIVEN = (*_KINDS, MATCHED, BY_HAND)  # sets that are made before the run
 _MOMENTS = {"model": 6, "exemplars": 3, "tuning": 1}  # of each part of a phase
 
 Weights = dict[str, Tensor]
@@ -96,7 +98,8 @@ class World(MethodWorld):
             asked |= {name: getattr(self.first, name) for name in LEARNING} | {"exemplar_step": "none"}
         if settings.memory == NONE:
             asked["images_per_class"] = 1
-        asked["start"] = {LEARNED: HERDING, CENTRES: "given", MATCHED: "given"}.get(settings.memory, settings.memory)
+        given = dict.fromkeys(_GIVEN, "given")
+        asked["start"] = (given | {LEARNED: HERDING}).get(settings.memory, settings.memory)
         return super().config(settings).replace(**asked)
 
     def run(self, settings: Settings) -> Run:
@@ -109,7 +112,7 @@ class World(MethodWorld):
         if memory == MATCHED and count not in self.matched:
             errors.fail("images_per_class", f"one for which there is a set: {sorted(self.matched)}", count)
         if memory in _GIVEN:
-            own = self.matched[count] if memory == MATCHED else self.chosen("k_means", count, config.seed)
+            own = self.matched[count] if memory == MATCHED else self.chosen(_KINDS[memory], count, config.seed)
             inputs = replace(inputs, distilled=own)
         return self.of(config, inputs)
 

@@ -11,7 +11,7 @@ import torch
 
 from ddlab.explorers import Laboratory
 from ddlab.lessons.ideal_data import theory
-from ddlab.lessons.ideal_data.lab import RhoLab, SigmaLab, curves, decisions, landscape, numbers, on_show, relief
+from ddlab.lessons.ideal_data.lab import RhoLab, SigmaLab, curves, decisions, ends, landscape, numbers, on_show
 from ddlab.lessons.ideal_data.world import RHOS, SIGMAS, SQUARED, WRONG, Answer, Settings, Sweep, answer
 
 QUICK = "steps=60,seeds=3"
@@ -112,7 +112,7 @@ def test_the_landscape_has_the_paths_from_a_common_start(lab: Laboratory) -> Non
     assert 0.5 < land["captured"] <= 1 and f"{land['captured']:.0%} of the paths' movement" in lab.sentence
     starts = torch.stack([path[0] for path in land["paths"].values()])
     torch.testing.assert_close(starts[0], starts[1], atol=1e-5, rtol=0)
-    assert [lab.widget(draw).figure.data[0].type for draw in (landscape, relief)] == ["contour", "surface"]
+    assert [lab.widget(draw).figure.data[0].type for draw in (landscape, ends)] == ["contour", "scatter"]
 
 
 def test_a_point_of_the_landscape_is_the_loss_of_those_weights() -> None:

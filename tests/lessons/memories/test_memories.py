@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import ddlab
 from ddlab.data import ImageData
@@ -76,6 +77,17 @@ def test_without_a_memory_the_plane_belongs_to_the_last_task() -> None:
     assert shares[np.isin(answers, (4, 5))].sum() > 0.7 * shares.sum()
     points = plane.points_of(wheel.data.normalised(), wheel.data)
     np.testing.assert_allclose(points, wheel.data.train_images.flatten(1) / 255, atol=1e-6)
+
+
+def test_a_point_that_is_clicked_is_kept_first() -> None:
+    wheel = plane.PlaneWorld()
+    settings = plane.keep_clicked(wheel, wheel.start.replace(images_per_class=2), {"customdata": 7})
+    settings = plane.keep_clicked(wheel, settings, {"customdata": 3})
+    assert (settings.memory, settings.clicked) == ("by hand", "3 7")
+    assert plane.keep_clicked(wheel, settings, {"customdata": None}) == settings
+    kept, made = wheel.data.normalised(torch.tensor([3, 7])), wheel.run(settings).inputs.distilled
+    assert made is not None
+    assert torch.equal(made.images[made.labels == wheel.data.train_labels[3]], kept)
 
 
 WRONG: dict[str, list[Any]] = {

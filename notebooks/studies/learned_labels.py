@@ -1,0 +1,56 @@
+"""Makes ddlab/records/tables/learned_labels.json: what learned labels teach beside controls, which lesson 65 shows.
+
+python notebooks/studies/learned_labels.py            # half an hour
+"""
+
+from __future__ import annotations
+
+import time
+
+import torch
+from table import save
+
+import ddlab
+from ddlab import data as datasets
+from ddlab import networks
+from ddlab.lessons.learned_labels.lab import WHO, World
+from ddlab.methods import ld
+
+SEEDS, LENGTHS = range(10), (1, 3)
+
+
+def main() -> None:
+    """Compute and save."""
+    torch.set_num_threads(1)
+    began, data, rows = time.process_time(), datasets.load("digits"), []
+    world = World(data, device="cpu")
+    quiet, told = {"watch": lambda *_: None}, {"progress": False, "device": "cpu"}
+    for seed in SEEDS:
+        begun = world.start.replace(seed=seed, pictures=100)
+        for source in ("noise", "shapes"):
+            for who in WHO:
+                found = world.score(begun.replace(source=source), who, **quiet)
+                rows.append([source, who, 1, seed, round(found, 4)])
+        for name, kind in (("one real digit", "random"), ("class means", "centres")):
+            rows.append([name, WHO[0], 1, seed, round(world.rival(begun.network, seed, kind, **quiet), 4)])
+        made = ddlab.distill("ld", data, config=ld.Config.teaching(seed=seed), **told)
+        true = ddlab.from_images(made.images, torch.arange(100) % 10, data)
+        recipe = ld.student(made, network=networks.spec("mlp"))
+        for times in LENGTHS:
+            for name, of, labels in (("learned labels", made, "stored"), ("true labels", true, "hard")):
+                config = recipe.replace(epochs=times * recipe.epochs)
+                found = ddlab.evaluate(
+                    of, data, labels=labels, config=config, seeds=range(5 * seed, 5 * seed + 5), **told
+                )
+                rows.append([name, WHO[0], times, seed, round(found.mean, 4)])
+        print(*rows[-12:], f"{time.process_time() - began:.0f} s", flush=True)
+    description = (
+        "Digits (16 px) taught by a hundred pictures with labels of LD (teaching preset), by ten real images, and by a hundred real "
+        "digits with LD's or with true labels, for as long as LD found best and three times as long; mean of two students (of five for digits)."
+    )
+    columns = ["pictures", "network", "times", "seed", "accuracy"]
+    save("learned_labels", description, columns, rows, threads=1, cpu_seconds=round(time.process_time() - began))
+
+
+if __name__ == "__main__":
+    main()

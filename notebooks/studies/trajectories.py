@@ -1,0 +1,52 @@
+"""Makes ddlab/records/tables/trajectories.json: what images and what the rate do for MTT's loss and for students, which lesson 62 shows.
+
+python notebooks/studies/trajectories.py            # a quarter of an hour
+"""
+
+from __future__ import annotations
+
+import time
+
+import torch
+from table import save
+
+from ddlab import data as datasets
+from ddlab.explorers.ready import in_steps
+from ddlab.lessons.trajectories.world import RATES, World
+from ddlab.methods import mtt
+
+SEEDS, STEPS = range(10), (1, 5, 10, 20)
+
+
+def main() -> None:
+    """Compute and save."""
+    torch.set_num_threads(1)
+    began, world, rows = time.process_time(), World(datasets.load("digits"), device="cpu"), []
+    quiet = {"watch": lambda *_: None}
+    for seed in SEEDS:
+        for steps in STEPS:
+            config = mtt.Config.teaching(expert_epochs=5, inner_steps=steps, seed=seed)
+            run, spec = world.of(config).advance(), config.network.for_data(world.data)
+            state = run.state()
+            learned = (float(state.rate),)
+            arms = {"MTT": (mtt.finish(config, world.inputs, state), learned)}
+            for name, kind in (("class means", "centres"), ("random real", "random")):
+                chosen = world.chosen(kind, seed=seed)
+                arms[f"{name}, best rate"] = (chosen, tuple(RATES))
+                arms[f"{name}, MTT's rate"] = (chosen, learned)
+            for name, (made, rates) in arms.items():
+                left = min(world.left(config, made.images, rate) for rate in rates)
+                sets = [in_steps(made, spec, torch.full((1, 1), rate), config.passes) for rate in rates]
+                taught = max(world._mean(each, [seed], **quiet) for each in sets)
+                rows.append([name, steps, seed, round(left, 4), round(taught, 4), round(float(state.rate), 4)])
+            print(*rows[-len(arms) :], f"{time.process_time() - began:.0f} s", flush=True)
+    description = (
+        "Digits (16 px), ten images, five experts: share of the squared distance that is left after N steps, and test accuracy of a "
+        "student after 200 steps; with MTT's learned rate, or the best of three. MTT begins from the random real images."
+    )
+    columns = ["images", "steps", "seed", "left", "accuracy", "learned_rate"]
+    save("trajectories", description, columns, rows, threads=1, cpu_seconds=round(time.process_time() - began))
+
+
+if __name__ == "__main__":
+    main()
