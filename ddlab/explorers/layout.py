@@ -39,6 +39,7 @@ _STYLE = """<style>
 .ddlab-error summary { cursor: pointer; width: fit-content; }
 .ddlab-explorer .widget-slider .slider-container { min-width: 8em; }
 .ddlab-explorer .widget-label { text-align: left; }
+.ddlab-explorer .widget-toggle-buttons > .widget-label { margin-right: 6px; }
 .ddlab-explorer .widget-toggle-buttons { display: flex; flex-flow: row wrap; align-items: baseline; }
 .ddlab-controls > .jupyter-widgets, .ddlab-controls > .widget-toggle-buttons { margin: 3px 0; }
 .ddlab-beside { display: flex; flex-flow: row wrap; gap: 4px 20px; align-items: flex-start; }

@@ -2,7 +2,8 @@
 
 LabelsAgainstImages(data, teacher, {"real": a, "noise": b, "recovered": c})     # two or more distilled sets of the same size
 
-A choice trains a student (a second or two), whose accuracy is drawn while it learns. Curves stay for comparison.
+One image and three of its views stand beside what the student is told of each. A choice trains a student (a second or two), whose
+accuracy is drawn while it learns. Curves stay for comparison.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 import torch
+from torch import Tensor
 
 from ... import networks
 from ...core import errors
@@ -24,8 +26,9 @@ from ...data import ImageData
 from ...distilled import DistilledSet
 from ...explorers.lab import Lab, Results
 from ...explorers.lines import Quest
-from ...explorers.views import Chart, Row, Strip, Tabs
-from ...figures import cell_table, encode_grid, label_matrix, loss_curves
+from ...explorers.views import Chart, Row, Strip
+from ...figures import cell_table, encode_grid, loss_curves
+from ...figures.theme import finish_figure, legend_beside, literal, series_style, start_figure
 from ...networks import Network
 from ...runs import Keep, Run
 from ...runs.process import Inputs
@@ -33,8 +36,9 @@ from ...training import losses, supervised
 
 LABELS = ("hard", "stored", "online")
 _LOOKS = 15  # how often a student is tested while it learns
+_VIEWS = 3  # of the image on show
 _CURVES = 5  # beside each other, the last ones
-_HEIGHT = 270  # of the plots
+_HEIGHT = 235  # of the plots
 _POINTS = 0.15  # of the quest; other seeds of students with class numbers give .64 to .67, ten real digits
 
 
@@ -44,6 +48,7 @@ class Settings(Parameters):
 
     images: str = parameter("", help="What the student sees.")
     labels: str = parameter("hard", choices=LABELS, help="What the student is told.", explorable=True)
+    picture: int = parameter(0, range=(0, None), help="Which image is on show.", explorable=(0, 49))
     seed: int = parameter(0, range=(0, 9), help="Of the student's weights and views.", explorable=(0, 9))
 
     def words(self, form: str) -> str:
@@ -103,33 +108,54 @@ class World:
         return float((networks.predict(student, images).logits.argmax(1) == labels).float().mean())
 
 
-def strip(world: World, name: str) -> tuple[bytes, str]:
-    """The images that the student sees."""
-    chosen = world.sets[name]
-    # Some methods return one class after another, others one image of each class after another: one order for the eye.
-    images = chosen.to_uint8()[chosen.labels.argsort(stable=True)].numpy()
-    columns = 5 if len(images) <= 20 else 10
-    encoded = encode_grid(images[:100], columns=columns, scale=max(1, round(480 / columns / images.shape[-1])))
-    return encoded, f"The {len(chosen)} {name} images the student sees."
+def views(world: World, settings: Settings) -> tuple[Tensor, Tensor, Tensor]:
+    """The image on show and three of its views as a student gets them, [4, c, h, w]; what it is told of each, [3, classes]; its class."""
+    chosen, config = world.sets[settings.images], world.config.replace(labels=settings.labels, seed=settings.seed)
+    at, told, seen = settings.picture % len(chosen), list[Tensor](), [chosen.images[settings.picture % len(chosen)]]
+    for step in range(_VIEWS):
+        view = config.view(chosen.images, mean=world.data.mean, std=world.data.std, step=step)
+        seen.append(view.images[at])
+        if settings.labels == "online":
+            told.append(
+                losses.soft_targets(networks.predict(world.teacher, view.images).logits, config.temperature)[at]
+            )
+            continue
+        labels = torch.nn.functional.one_hot(chosen.labels, chosen.classes).float()
+        if settings.labels == "stored":
+            labels = losses.soft_targets(networks.predict(world.teacher, chosen.images).logits, config.temperature)
+        told.append(view.share * labels[at] + (1 - view.share) * labels[view.partner[at]])
+    return torch.stack(seen), torch.stack(told), chosen.labels[at]
 
 
-def matrix(world: World, name: str, labels: str) -> go.Figure:
-    """The labels that the student is told."""
-    chosen, temperature = world.sets[name], world.config.temperature
+def told_data(world: World, settings: Settings, known: Results) -> tuple:
+    """What decides the views and the labels."""
+    return world, settings
+
+
+def strip(world: World, settings: Settings) -> tuple[bytes, str]:
+    """The image on show, and its views."""
+    seen, _, label = views(world, settings)
+    names = ["image", *(f"view {number}" for number in range(1, len(seen)))]
+    scale = max(1, round(88 / seen.shape[-1]))
+    encoded = encode_grid(world.data.to_uint8(seen), len(seen), scale, column_labels=names, gap=6)
+    return encoded, f"A {settings.images} image of {world.data.class_names[int(label)]}, and three views of it."
+
+
+def bars_told(world: World, settings: Settings) -> go.Figure:
+    """What the student is told of each of the views."""
+    names, (_, told, _) = world.data.class_names, views(world, settings)
     words = {
-        "hard": "Hard labels: one class, for sure",
-        "stored": f"Stored labels: the teacher's softmax at temperature {temperature:g}",
-        "online": "Online labels: new for every view (here: unchanged images)",
+        "hard": "class numbers",
+        "stored": "the teacher's answer, stored",
+        "online": "the teacher's answer to each view",
     }
-    if labels == "hard":
-        table = torch.nn.functional.one_hot(chosen.labels, chosen.classes).float()
-    else:
-        table = losses.soft_targets(networks.predict(world.teacher, chosen.images).logits, temperature)
-    rows = torch.arange(len(table))
-    if len(rows) > 20:  # there is no room for all: the first of each class
-        rows = torch.stack([torch.nonzero(chosen.labels == label)[0, 0] for label in chosen.labels.unique()])[:20]
-    names = [world.data.class_names[label] for label in chosen.labels[rows].tolist()]
-    return label_matrix(table[rows].numpy(), world.data.class_names, names, title=words[labels], height=330)
+    figure = start_figure(title=f"Told: {words[settings.labels]}", x_label="share", y_label="class", height=_HEIGHT)
+    for number, row in enumerate(told):
+        style, shown = series_style(number), [literal(name) for name in names]
+        figure.add_bar(y=shown, x=row.tolist(), name=f"view {number + 1}", orientation="h", marker_color=style.colour)
+    figure.update_xaxes(range=[0, 1]).update_yaxes(autorange="reversed", title="", dtick=1)
+    sure = ", ".join(f"view {n}: {names[int(row.argmax())]} {float(row.max()):.0%}" for n, row in enumerate(told, 1))
+    return finish_figure(legend_beside(figure), alt=f"What is told most of each view: {sure}.")
 
 
 def curve_data(world: World, settings: Settings, known: Results) -> tuple:
@@ -209,19 +235,15 @@ def _checked(sets: Any) -> dict[str, DistilledSet]:
 LabelsAgainstImages = Lab(
     "Labels or images: what does the student learn from?",
     World,
-    controls=("images", "labels", "seed"),
+    controls=("images", "labels", "picture"),
+    more=("seed",),
+    stops=lambda world: {"picture": (0, len(next(iter(world.sets.values()))) - 1)},
     wanted=lambda world, settings, run: [world.run(settings)],
     opens_with=1,
     job_words=lambda world, run: "student",
     views=[
-        Strip(lambda world, settings, known: (world, settings.images), strip),
-        Tabs(
-            ("What it learns", Row(Chart(curve_data, curves), Chart(table_data, accuracy_table))),
-            (
-                "What it is told",
-                Chart(lambda world, settings, known: (world, settings.images, settings.labels), matrix),
-            ),
-        ),
+        Row(Strip(told_data, strip), Chart(told_data, bars_told)),
+        Row(Chart(curve_data, curves), Chart(table_data, accuracy_table)),
     ],
     sentence=sentence,
     quest=Quest("Without changing images or seed, raise the student by 15 points.", labels_alone_help),

@@ -14,11 +14,12 @@ from ddlab.core.errors import DDLabError
 from ddlab.explorers import Laboratory
 from ddlab.lessons.start_page.labels_against_images import (
     LabelsAgainstImages,
-    accuracy_table,
+    World,
+    bars_told,
     curves,
     labels_alone_help,
-    matrix,
     strip,
+    views,
 )
 from ddlab.methods import selection
 from ddlab.networks import Network
@@ -41,10 +42,6 @@ def given():
 
 def names(explorer: Laboratory) -> list[str]:
     return [trace.name for trace in explorer.widget(curves).figure.data]
-
-
-def looks(explorer: Laboratory) -> tuple:
-    return bytes(explorer.widget(strip).value), explorer.widget(matrix).alt, explorer.widget(accuracy_table).alt
 
 
 @pytest.mark.parametrize(
@@ -113,3 +110,20 @@ def test_the_quest_asks_for_other_labels_of_the_same_images(given) -> None:
 
     assert said(hard=0.6, online=0.76) and not said(hard=0.6, online=0.74) and not said(online=0.9)
     explorer.close()
+
+
+def test_what_is_told_of_three_views_is_what_a_student_learns_from(given) -> None:
+    data, teacher, sets, config = given
+    world = World(*given)
+    asked = world.start.replace(picture=1)
+    seen, hard, label = views(world, asked)
+    _, stored, _ = views(world, asked.replace(labels="stored"))
+    _, online, _ = views(world, asked.replace(labels="online"))
+    view = config.view(sets["real"].images, mean=data.mean, std=data.std, step=2)
+    assert torch.equal(seen[3], view.images[1]) and int(label) == int(sets["real"].labels[1])
+    wanted = supervised.online_targets(view, teacher, temperature=config.temperature)
+    torch.testing.assert_close(online[2], wanted[1])
+    for told in (hard, stored, online):
+        torch.testing.assert_close(told.sum(1), torch.ones(3))
+    drawn = {bars_told(world, asked.replace(labels=labels)).to_json() for labels in ("hard", "stored", "online")}
+    assert len(drawn) == 3 and strip(world, asked)[1].startswith("A real image of ")
