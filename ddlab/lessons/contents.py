@@ -93,7 +93,7 @@ LESSONS: dict[str, Entry] = {
         folder="generators", title="Generators", finds="whether invented steps need their order (GTN)", minutes=40
     ),
     "75_memories": Entry(
-        folder="memories", title="Memories", finds="what to keep of classes that are gone (Mnemonics)", minutes=45
+        folder="memories", title="Memories", finds="what to keep of classes that are gone (Mnemonics)", minutes=44
     ),
     "90_theorems_on_trial": Entry(
         folder="theorems_on_trial",

@@ -49,6 +49,9 @@ class Config(matching.Config, matching.Siamese):
     iterations: int = parameter(
         20_000, range=(1, None), help="Updates, each in a fresh network.", explorable=(10, 500), step=10
     )
+    networks: int | None = parameter(
+        None, range=(1, None), help="Networks in all, in turn; None: a fresh one each time."
+    )
     learning_rate: float = with_default(matching.Config, "learning_rate", 1.0, source="reference code")
     initialisation: str = with_default(matching.Config, "initialisation", "real", source="reference code")
     strategy: str = with_default(matching.Siamese, "strategy", siamese_views.ALL, source="reference code")
@@ -99,9 +102,9 @@ def mean_feature_distance(real: Tensor, learned: Tensor) -> Tensor:
 
 
 def fresh_network(config: Config, inputs: Inputs, step: int) -> tuple[NetworkSpec, dict[str, Tensor]]:
-    """The network of one update: architecture and weights, drawn anew."""
+    """The network of one update: architecture and weights, drawn anew, or one of so many in turn."""
     spec = config.network.for_data(require_data(NAME, inputs))
-    seed = randomness.derived_seed(config.seed, step, "network")
+    seed = randomness.derived_seed(config.seed, step % config.networks if config.networks else step, "network")
     return spec, networks.initialise(spec, seed=seed).to(inputs.device).weights
 
 

@@ -16,7 +16,7 @@ from ddlab import data as datasets
 from ddlab.lessons.generators.lab import ORDERS, STUDENTS, World
 from ddlab.methods import gtn
 
-SEEDS = range(8)
+SEEDS = range(10)
 VARIANTS: dict[str, dict[str, Any]] = {
     "GTN": {},
     "batches shuffled": {"curriculum": "batches_shuffled"},

@@ -1,6 +1,6 @@
 """Makes ddlab/records/tables/learned_labels.json: what learned labels teach beside controls, which lesson 65 shows.
 
-python notebooks/studies/learned_labels.py            # half an hour
+python notebooks/studies/learned_labels.py            # a quarter of an hour
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ddlab import networks
 from ddlab.lessons.learned_labels.lab import WHO, World
 from ddlab.methods import ld
 
-SEEDS, LENGTHS = range(10), (1, 3)
+SEEDS, LENGTHS = range(20), (1, 3)
 
 
 def main() -> None:

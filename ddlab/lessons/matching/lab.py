@@ -20,6 +20,7 @@ from ...runs import Run
 from .world import LEARNED, REAL, Settings, World
 
 _ROWS = 10  # of images: of each class so many are shown
+RIVAL = "centres"  # the strongest that learns nothing
 _AHEAD = 0.01  # of accuracy: what the quest asks for
 
 
@@ -49,7 +50,7 @@ def distance_curve(iterations: int, points: tuple[tuple[int, float], ...]) -> go
         points,
         total=iterations,
         log_y=True,
-        title="Distance, each time in a fresh network",
+        title="Distance in the network of each update",
         y_label="squared distance, sum over classes",
     )
     values = [value for _, value in points]
@@ -84,26 +85,52 @@ def found(world: World, settings: Settings, known: Results) -> dict[str, tuple[f
     return {kind: tuple(value for value in values if value is not None) for kind, values in every.items()}
 
 
+def in_other_networks(world: World, settings: Settings, known: Results) -> dict[int, tuple[float, ...]]:
+    """Networks -> accuracy of students of the finished images, of all visited settings that differ in their number alone."""
+    found = dict[int, tuple[float, ...]]()
+    for past in known.past:
+        if past.networks != settings.networks and past.replace(networks=settings.networks) == settings.replace(
+            step=None
+        ):
+            run = world.run(past)
+            frame = run.at() if run.complete else None
+            values = (
+                () if frame is None else tuple(known(Value(world.learned, run, frame, seed)) for seed in world.seeds)
+            )
+            if values and None not in values:
+                found[past.networks] = values
+    return found
+
+
 def score_data(world: World, settings: Settings, known: Results) -> tuple | None:
-    """The step on show, and the accuracies known so far; what was shown stays until the first is."""
-    if not any(known.found.values()):
+    """What is on show, and the accuracies known so far, of other numbers of networks too; what was shown stays until the first is."""
+    if not known.found[RIVAL]:
         return None
-    return settings.images_per_class, known.frame.step, world.data.classes, tuple(known.found.items())
+    others = in_other_networks(world, settings, known)
+    return settings.networks, known.frame.step, tuple(known.found.items()), tuple(sorted(others.items()))
 
 
-def scores(
-    images_per_class: int, step: int, classes: int, found: tuple[tuple[str, tuple[float, ...]], ...]
-) -> go.Figure:
-    """Mean accuracy of each kind, every student a point, beside chance."""
+def scores(networks: int, step: int, found: tuple, others: tuple) -> go.Figure:
+    """Accuracy minus that of the strongest rival's student of the same seed, every student a point."""
     short = {kind: name.removesuffix(" real images") for kind, name in REAL.items()}
-    named = {short.get(kind, f"learned, update {step}"): values for kind, values in found if values}
-    return comparison(
-        named,
+    many = {number: f"{number} network{'s' * (number > 1)}" for number in (networks, *(number for number, _ in others))}
+    real, learned = dict(found), dict(others)
+    learned[networks] = real.pop(LEARNED)
+    rival = real.pop(RIVAL)
+    named = {short[kind]: values for kind, values in real.items() if values}
+    for number, values in sorted(learned.items()):
+        words = f"{many[number]}, update {step}" if number == networks else many[number]
+        named |= {words: values} if values else {}
+    ahead = {name: [mine - its for mine, its in zip(values, rival, strict=False)] for name, values in named.items()}
+    figure = comparison(
+        ahead,
         intervals=False,
-        reference=("chance", 1 / classes),
-        title=f"Students by class numbers, {images_per_class} per class",
+        reference=(short[RIVAL], 0.0),
+        y_label="difference of accuracy",
+        title=f"Students, minus those of {short[RIVAL]}",
         height=HEIGHT,
     )
+    return figure.update_xaxes(title={"text": ""})
 
 
 # -- in words
@@ -114,13 +141,14 @@ def sentence(world: World, settings: Settings, known: Results) -> str:
     run, frame = known.run, known.frame
     count, classes = settings.images_per_class, world.data.classes
     begun = "random real images" if settings.initialisation == "real" else "noise"
+    asked_of = f"matched in {settings.networks} network{'s' * (settings.networks > 1)}"
     many = f"{count} {'image' if count == 1 else 'images'} of each of {classes} classes"
     now = "as they began" if frame.step == 0 else f"after update {frame.step} of {run.total}"
     means = {kind: statistics.fmean(values) for kind, values in known.found.items() if values}
     said = ", ".join(f"from {REAL.get(kind, 'these')} {value:.1%}" for kind, value in means.items())
-    taught = f" Students learn {said}." if said else " Train students says what they teach."
+    taught = f" Students reach {said}." if said else " Press Train students to see what they teach."
     left = "" if run.complete or known.doing(run) else " Press Learn."
-    return f"{many}, begun as {begun}, {now}.{taught}{left}"
+    return f"{many}, begun as {begun}, {asked_of}, {now}.{taught}{left}"
 
 
 def quest_met(world: World, settings: Settings, known: Results) -> bool:
@@ -134,9 +162,10 @@ def quest_met(world: World, settings: Settings, known: Results) -> bool:
 MatchingLab = Lab(
     "What can a few learned images teach?",
     World,
-    controls=("images_per_class", "initialisation", "learning_rate"),
-    more=("iterations", "batch_size", "momentum", "views"),
+    controls=("networks", "initialisation", "images_per_class"),
+    more=("learning_rate", "iterations", "batch_size", "momentum", "views"),
     labels={
+        "networks": "number of networks",
         "images_per_class": "images per class",
         "initialisation": "begin as",
         "iterations": "updates",

@@ -27,6 +27,9 @@ class Settings(dm.Config):
     """DM's hyper-parameters as a reader moves them, and the step on show."""
 
     iterations: int = with_default(dm.Config, "iterations", 50, source="teaching; the paper has 20,000")
+    networks: int = parameter(
+        1, choices=(1, 2, 5, 50), explorable=True, help="Untrained networks that are asked, in turn."
+    )
     step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
 
 
@@ -48,7 +51,7 @@ class World(MethodWorld):
         DDLabError: settings that the method refuses.
     """
 
-    method, settings, first, frames = dm, Settings, dm.Config.teaching(), 40
+    method, settings, first, frames = dm, Settings, dm.Config.teaching(networks=1), 40
 
     def __init__(
         self,
@@ -63,6 +66,10 @@ class World(MethodWorld):
         errors.check_instance("student", student, (supervised.Config, type(None)), "a training Config or None")
         self.seeds = range(errors.check_integer("seeds", seeds, 1, 20))
         self.learning = student_config(data) if student is None else student
+
+    def started(self, config: dm.Config) -> Settings:
+        """As many networks as can be chosen stand for a fresh one in each update."""
+        return super().started(config.replace(networks=config.networks or 50))
 
     def keep(self, config: dm.Config) -> Keep:
         """The first two updates, too."""

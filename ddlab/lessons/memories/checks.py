@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from statistics import fmean
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ...data import load
+from ...evaluation import class_incremental
 from ...evaluation.incremental import Incremental
+from ...methods import mnemonics
+from ...methods.distillation import from_images
+from ..answers import called
 
+_LEAD = 0.03  # of accuracy, exercise 2
 _STEPS, _RATE = 5, 0.1  # of the page's temporary network
 
 
@@ -40,8 +47,37 @@ def check_forgetting(answer: Any) -> tuple[bool, str]:
     )
 
 
+def check_pair(answer: Any) -> tuple[bool, str]:
+    """Exercise 2: two exemplars of each class, made without a network, against two random ones."""
+    if not callable(answer):
+        return False, "Write a function of the images of one class, [n, 1, 16, 16]."
+    data, shape = load("digits"), (2, 1, 16, 16)
+    found = list[Tensor]()
+    for label in range(data.classes):
+        given, problem = called(answer, data.normalised(data.of_class(label)), of="the images of a class")
+        if problem:
+            return False, problem
+        if not isinstance(given, Tensor) or given.shape != shape or not given.isfinite().all():
+            return False, f"Return a tensor of shape {list(shape)}, all numbers finite."
+        found.append(given.detach().float())
+    made = from_images(torch.cat(found), torch.arange(data.classes).repeat_interleave(2), data)
+    ends = list[float]()
+    for start, own in (("given", made), ("random", None)):
+        config = mnemonics.Config.teaching(images_per_class=2, start=start, exemplar_step="none")
+        ends.append(
+            fmean(class_incremental(own, data, config=config, seeds=range(3), progress=False, device="cpu").accuracies)
+        )
+    said = f"Measured: {ends[0]:.1%} of all digits at the end, {ends[1]:.1%} with two random images, three seeds"
+    if ends[0] - ends[1] >= _LEAD:
+        return True, f"{said}."
+    return (
+        False,
+        f"{said}. What do two random images leave to chance? Think of what is typical of a class, and of half of it.",
+    )
+
+
 def check_halves(answer: Any) -> tuple[bool, str]:
-    """Exercise 2: each half of the exemplars is judged by the other, which stays."""
+    """Exercise 3: each half of the exemplars is judged by the other, which stays."""
     if not callable(answer):
         return False, "Write a function of network, memory [2 n, ...], labels [2 n] and seen that returns a loss."
     draws = torch.Generator().manual_seed(6)
@@ -85,4 +121,4 @@ def _logits(weights: list[Tensor], rows: Tensor) -> Tensor:
     return F.linear(F.linear(rows, *weights[:2]).tanh(), *weights[2:])
 
 
-CHECKS = {"forgetting": check_forgetting, "halves": check_halves}
+CHECKS = {"forgetting": check_forgetting, "pair": check_pair, "halves": check_halves}

@@ -24,7 +24,7 @@ from ddlab.training import supervised
 from tests.support import made_data
 
 NARROW = networks.spec("convnet", width=4, norm="instance")
-SMALL = dm.Config.teaching(network=NARROW, iterations=6, batch_size=4, learning_rate=5.0)
+SMALL = dm.Config.teaching(network=NARROW, networks=5, iterations=6, batch_size=4, learning_rate=5.0)
 STUDENT = supervised.Config.teaching(network=NARROW, epochs=40, mixup_alpha=0.0)
 
 
@@ -70,7 +70,7 @@ def filled(lab: Any, values: dict[str, list[float]]) -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{}, {"images_per_class": 2}, {"initialisation": "noise"}, {"strategy": "crop_flip", "views": "independent"}, {"iterations": 90}],
+    [{}, {"images_per_class": 2}, {"initialisation": "noise"}, {"strategy": "crop_flip", "views": "independent"}, {"iterations": 90, "networks": 2}],
     ids=str,
 )  # fmt: skip
 def test_the_frames_and_distances_are_dms_own(data: ImageData, changes: dict[str, Any]) -> None:
@@ -111,12 +111,17 @@ def test_students_are_those_of_evaluate(data: ImageData, images_per_class: int, 
     points = [float(y) for trace in drawn.data if trace.mode == "markers" for y in trace.y]
     every = [value for values in wanted.values() for value in values.values()]
     assert len({*every}) > 2, "equal numbers would show nothing"
-    assert all(any(point == pytest.approx(value) for point in points) for value in every)
+    rival = wanted[REAL["centres"]]
+    ahead = [
+        values[seed] - rival[seed] for name, values in wanted.items() if name != REAL["centres"] for seed in (0, 1)
+    ]
+    assert all(any(point == pytest.approx(value, abs=1e-6) for point in points) for value in ahead)
     for words, values in wanted.items():
         said = f"from {words.replace('learned, update 4', 'these')} {statistics.fmean(values.values()):.1%}"
         assert said in lab.sentence
-        assert words.removesuffix(" real images") in alt_text(drawn)
-    assert f"Students by class numbers, {images_per_class} per class" in drawn.layout.title.text
+        shown = words.removesuffix(" real images").replace("learned, update 4", "5 networks, update 4")
+        assert shown in alt_text(drawn)
+    assert drawn.layout.title.text == "Students, minus those of k-means centres"
     (button,) = (one for one in lab.buttons.values() if one.description == "Train students")
     assert button.disabled and lab.progress.description == "at rest"
     lab.slider.index = 2

@@ -95,6 +95,9 @@ WRONG: dict[str, list[Any]] = {
         None, lambda matrix: 1 / 0, lambda matrix: (matrix[0][0] - matrix[-1][0], 0.0),
         lambda matrix: (sum(matrix[0][:2]) / 2 - sum(matrix[-1][:2]) / 2, 0.0),
     ],
+    "pair": [
+        None, lambda images: 1 / 0, lambda images: images[:1], lambda images: images[-2:],
+    ],
     "halves": [None, lambda *_: 1 / 0, lambda network, memory, labels, seen: memory.sum()],
 }  # fmt: skip
 
