@@ -14,7 +14,7 @@ from .embedding import coverage_bars, embedding_map, move_points
 from .images import encode_grid, encode_png, grid_alt, image_grid
 from .labels import cell_table, label_matrix
 from .panels import image_panels
-from .sets import distances_by_class, one_class, sets_on_map
+from .sets import one_class, sets_on_map
 from .sweeps import heat_map, sweep_bands
 from .theme import alt_text, finish_figure, line_style, series_style, start_figure
 from .toys import decision_map, move_curves, move_decisions, setting_curves
@@ -27,7 +27,6 @@ __all__ = [
     "comparison",
     "coverage_bars",
     "decision_map",
-    "distances_by_class",
     "embedding_map",
     "encode_grid",
     "encode_png",

@@ -16,7 +16,6 @@ from ..core.errors import fail
 from . import alt as words
 from . import theme as look
 from ._check import Named, as_array, as_extent, as_names, as_pair
-from .comparison import bars
 from .embedding import add_contours, as_plane, short
 from .images import as_pixels
 from .panels import image_panels
@@ -87,33 +86,6 @@ def sets_on_map(
     for update, ends in zip((figure.update_xaxes, figure.update_yaxes), as_extent(extent), strict=True):
         update(showgrid=False, zeroline=False, range=ends)
     return look.finish_figure(figure, alt=f"Map of {len(points)} real images and distilled ones: {'; '.join(said)}.")
-
-
-@checked
-def distances_by_class(
-    class_names: Sequence[str],
-    distances: Named,
-    *,
-    title: str = "How far apart the images of a class lie",
-    height: int = 320,
-) -> go.Figure:
-    """The normalised feature distance of each class, one bar per method (DWA Fig 4; `ddlab.evaluation.measures.feature_distance`).
-
-    Args:
-        class_names: one per class. distances: method -> [classes].
-    """
-    unit = "feature distance (normalised)"
-    figure = bars(class_names, distances, title=title, x_label="class", y_label=unit, height=height, text_format=".2g")
-    said = look.alt_text(figure)
-    if len(class_names) * len(distances) > 12:
-        # There is no room for numbers on bars this narrow; hover and the table of numbers have them.
-        figure.update_traces(text=None)
-    figure.update_xaxes(type="category")  # classes called "0" to "9" are no numbers
-    if len(class_names) <= _NAMED:
-        figure.update_xaxes(dtick=1)  # else plotly leaves names out on a narrow page
-    # At the lower edge: names of classes that are turned to fit push the axis title down.
-    figure.update_layout(legend={"yref": "container", "y": 0, "yanchor": "bottom"})
-    return look.finish_figure(figure, alt=said)
 
 
 @checked

@@ -11,7 +11,7 @@ import pytest
 import torch
 from scipy import stats
 
-from ddlab.figures import alt_text, cell_table, distances_by_class, heat_map, one_class, sets_on_map, sweep_bands
+from ddlab.figures import alt_text, cell_table, heat_map, one_class, sets_on_map, sweep_bands
 from tests.support import assert_whole_figure, refuses
 
 GRID: dict[str, Any] = {"row_label": "K", "column_label": "ρ"}
@@ -30,7 +30,6 @@ EVERY = {
     "sets_on_map": lambda: sets_on_map(
         [[0, 0], [1, 1]], {"a": [[0, 1]], "b": [[1, 0]]}, density=([0, 1], [0, 1], np.eye(2))
     ),
-    "distances_by_class": lambda: distances_by_class(["a", "b"], {"m": [1, 2], "n": [2, 1]}),
 }  # fmt: skip
 
 
@@ -108,15 +107,6 @@ def test_each_set_has_a_place_a_colour_and_a_marker_of_its_own():
     assert "2 of first, spread over 50% and 50%" in alt_text(figure) and "1 of second" in alt_text(figure)
 
 
-def test_bars_by_class_stand_in_groups_with_patterns():
-    few = distances_by_class(["a", "b"], {"SRe2L": [0.1, 0.2], "DWA": [0.3, 0.25]})
-    assert few.layout.barmode == "group" and [trace.name for trace in few.data] == ["SRe2L", "DWA"]
-    np.testing.assert_array_equal(few.data[1].y, [0.3, 0.25])
-    assert few.data[0].marker.pattern.shape != few.data[1].marker.pattern.shape and few.data[0].text[0] == "0.1"
-    assert "b, DWA 0.25" in alt_text(few) and few.layout.xaxis.type == "category"
-    assert distances_by_class(list("abcdefg"), {"SRe2L": range(7), "DWA": range(7)}).data[0].text is None
-
-
 def test_one_class_takes_the_images_of_that_class_from_each_method(monkeypatch):
     taken: dict = {}
     monkeypatch.setattr("ddlab.figures.sets.image_panels", lambda panels, *_, **named: taken.update(panels, **named))
@@ -154,8 +144,6 @@ def test_one_class_is_a_figure():
         (lambda: sets_on_map([[0, 0]], {"a": [[0, 0, 0]]}), "sets['a'] must be"),
         (lambda: sets_on_map([[0, 0]], {"a": [[0, 0]]}, set_classes={"a": ["b", "c"]}), "set_classes['a'] must be"),
         (lambda: sets_on_map([[0, 0]], {"a": [[0, 0]]}, set_classes=["a"]), "set_classes must be"),  # type: ignore[arg-type]
-        (lambda: distances_by_class(["a"], {}), "distances must be"),
-        (lambda: distances_by_class(["a"], {"m": [1, 2]}), "must be an array with one value per name, 1"),
         (lambda: one_class({}, 0), "images_by_method must be"),
         (lambda: one_class({"m": (pixels(0), LABELS)}, 2), "with 2 among them"),
         (lambda: one_class({"m": (pixels(0), [0, 1])}, 0), "4 class numbers"),

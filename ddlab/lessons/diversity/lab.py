@@ -13,17 +13,20 @@ from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+import torch
 
 from ...evaluation import embeddings
 from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value
 from ...explorers.ready import Asked, Students
 from ...explorers.views import Row
-from ...figures import distances_by_class, encode_grid, sets_on_map
-from ...methods import recovery, selection
+from ...figures import encode_grid, sets_on_map
+from ...figures.theme import finish_figure, legend_below, line_style, neutral, series_style, start_figure
+from ...methods import dwa, recovery, selection
 from .world import Images, NamedImages, Settings, Source, World, real, settings_distance
 
 WEIGHTS, RADII = (0.01, 0.03, 0.11, 0.33, 1.0), (0.015, 0.05, 0.15, 0.5)  # stops of the sliders
 _HEIGHT = 310  # of a plot, in pixels: the pictures stand above it
+STARTS = ("noise", "real")
 NOW, NEAR, REAL, BEFORE = "this run", "nearest so far", "random real", "run before"
 
 
@@ -67,6 +70,15 @@ def map_figure(world: World, shown: NamedImages, layer: str, extent: Any) -> go.
         title=f"PCA of {layer}: {shown[0][1].places[layer].coverage:.1%} covered",
         height=_HEIGHT,
     )
+    if isinstance(shown[0][1].source, dwa.Config) and shown[0][1].source.initialisation == "real":
+        by_class = [(each.places[layer].points, each.labels.argsort(stable=True)) for _, each in shown[:2]]
+        ends, begun = (points[order] for points, order in by_class)
+        gap = torch.full_like(begun, torch.nan)  # ends each line
+        x, y = torch.stack([begun, ends, gap], 1).flatten(0, 1).T
+        line = {"color": neutral("quiet"), "width": 1}
+        figure.add_scatter(
+            x=x.tolist(), y=y.tolist(), mode="lines", line=line, name="from start to result", hoverinfo="skip"
+        )
     figure.layout.uirevision = layer  # a reader's zoom is kept on the same map
     return figure
 
@@ -88,10 +100,63 @@ def pictures(world: World, shown: NamedImages) -> tuple[bytes, str]:
     return encode_grid(np.concatenate(rows), data.classes, scale, row_labels=names), alt
 
 
-def distance_figure(world: World, shown: NamedImages) -> go.Figure:
-    """The feature distance inside each class."""
-    distances = {name: images.distances for name, images in shown}
-    return distances_by_class(world.data.class_names, distances, height=_HEIGHT)
+def grid_data(world: World, settings: Settings, known: Results) -> tuple:
+    """Start -> (lambda_var, distance, coverage), by the push on show: images made before, or recorded; the chosen one; random real ones."""
+    config, found = known.wanted[0].config, dict[str, list[tuple[float, float, float]]]()
+    for start in STARTS:
+        for weight in sorted({*WEIGHTS, config.lambda_var}):
+            asked = config.replace(initialisation=start, lambda_var=weight)
+            images = known(Value(world.images, asked))
+            near = min(world.film, key=lambda one, asked=asked: settings_distance(one, asked), default=None)
+            if images is None and near is not None and same_images(near, asked):
+                images = known.now(world.recorded, near)
+            if images is not None:
+                worth = float(images.distances.mean()), images.places[settings.layer].coverage
+                found.setdefault(start, []).append((weight, *worth))
+    chosen = known.found[REAL]
+    others = float(chosen.distances.mean()), chosen.places[settings.layer].coverage
+    here = config.initialisation, config.lambda_var, config.perturbation
+    return here, tuple((start, tuple(rows)) for start, rows in found.items()), others
+
+
+def same_images(one: dwa.Config, other: dwa.Config) -> bool:
+    """Whether both make the same images: where nothing is pushed, steps and length of a push play no part."""
+    push = {"adjustment_steps": 1, "adjustment_radius": 0.0}
+    plain = push if one.perturbation == other.perturbation == "none" else {}
+    return one.replace(**plain) == other.replace(**plain)
+
+
+def grid(here: tuple[str, float, str], found: tuple, others: tuple[float, float]) -> go.Figure:
+    """Distance and coverage against the weight of the variance gap, a line for each start."""
+    names, words = (
+        ("feature distance", "coverage"),
+        {"none": "without a push", "random": "random push", "directed": "directed push"},
+    )
+    title = f"Start and λ_var, {words[here[2]]}"
+    figure = start_figure(title=title, x_label="λ_var", y_label=names[0], height=_HEIGHT)
+    figure.set_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.08)
+    said = list[str]()
+    for row, name in enumerate(names, start=1):
+        for start, points in found:
+            style, x, y = (
+                series_style(STARTS.index(start)),
+                [point[0] for point in points],
+                [point[row] for point in points],
+            )
+            ring = [16 if (start, at) == here[:2] else 7 for at in x]
+            look = line_style(style, markers=True)
+            look["marker"] = {**look["marker"], "size": ring}
+            figure.add_scatter(
+                x=x, y=y, name=f"from {start}", showlegend=row == 1, legendgroup=start, row=row, col=1, **look
+            )
+            said += [f"from {start}, λ_var {at:g}: {name} {value:.2f}" for at, value in zip(x, y, strict=True)]
+        dashed = {"color": neutral("quiet"), "dash": "dash"}
+        figure.add_scatter(x=[WEIGHTS[0], WEIGHTS[-1]], y=[others[row - 1]] * 2, mode="lines", line=dashed, name="random real",
+                           showlegend=row == 1, legendgroup="real images", row=row, col=1)  # fmt: skip
+        figure.update_yaxes(title_text=name, row=row, col=1)
+        figure.update_xaxes(type="log", tickvals=WEIGHTS, ticktext=[f"{each:g}" for each in WEIGHTS], row=row, col=1)
+    figure.update_xaxes(title_text="", row=1, col=1).update_xaxes(title_text="λ_var", row=2, col=1)
+    return finish_figure(legend_below(figure), alt=f"{title}: {'; '.join(said)}.")
 
 
 def in_words(source: Source) -> str:
@@ -107,10 +172,13 @@ def in_words(source: Source) -> str:
     )
 
 
-def farther_than_real(world: World, settings: Settings, known: Results) -> bool:
-    """Whether the images of this run lie farther apart than as many random real ones: a choice that learns nothing."""
-    shown = known.found
-    return NOW in shown and bool(shown[NOW].distances.mean() > shown[REAL].distances.mean())
+def farther_and_covering_less(world: World, settings: Settings, known: Results) -> bool:
+    """Whether the images of this run lie farther apart than those of the run before, and cover less."""
+    if not {NOW, BEFORE} <= {*known.found}:
+        return False
+    now, before = known.found[NOW], known.found[BEFORE]
+    covered, earlier = (images.places[settings.layer].coverage for images in (now, before))
+    return bool(now.distances.mean() > before.distances.mean()) and covered < earlier
 
 
 def sentence(world: World, settings: Settings, known: Results) -> str:
@@ -149,7 +217,15 @@ DiversityLab = Lab(
     World,
     controls=("initialisation", "lambda_var", "perturbation", "adjustment_radius"),
     more=("lambda_mean", "adjustment_steps", "images_per_class", "iterations", "seed", "layer"),
-    labels={"layer": "map of teacher's"},
+    labels={
+        "layer": "map of teacher's",
+        "initialisation": "start",
+        "perturbation": "push",
+        "adjustment_radius": "length of the push (ρ)",
+        "adjustment_steps": "steps of the push (K)",
+        "images_per_class": "images per class",
+        "iterations": "updates",
+    },
     stops=lambda world: {
         "lambda_var": {weight: f"{weight:g}" for weight in WEIGHTS},
         "adjustment_radius": {radius: f"{radius:g}" for radius in RADII},
@@ -164,14 +240,15 @@ DiversityLab = Lab(
         Row(
             Strip(drawn, pictures),
             Tabs(
+                ("Start and λ_var", Chart(grid_data, grid)),
                 ("Map", Chart(map_data, map_figure)),
-                ("Distances", Chart(drawn, distance_figure)),
                 ("Students", students.view),
             ),
         )
     ],
     sentence=sentence,
     quest=Quest(
-        "Pull the images of a class farther apart than real ones are. Then look at the coverage.", farther_than_real
+        "By one change, make images that lie farther apart than those before, and cover fewer real ones.",
+        farther_and_covering_less,
     ),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from statistics import fmean
 from typing import Any
 
 import torch
@@ -64,9 +63,8 @@ def check_pair(answer: Any) -> tuple[bool, str]:
     ends = list[float]()
     for start, own in (("given", made), ("random", None)):
         config = mnemonics.Config.teaching(images_per_class=2, start=start, exemplar_step="none")
-        ends.append(
-            fmean(class_incremental(own, data, config=config, seeds=range(3), progress=False, device="cpu").accuracies)
-        )
+        told = class_incremental(own, data, config=config, seeds=range(3), progress=False, device="cpu")
+        ends.append(told.accuracies[-1])
     said = f"Measured: {ends[0]:.1%} of all digits at the end, {ends[1]:.1%} with two random images, three seeds"
     if ends[0] - ends[1] >= _LEAD:
         return True, f"{said}."

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from ddlab.figures import alt_text, distances_by_class, heat_map, sweep_bands
+from ddlab.figures import alt_text, bars, heat_map, sweep_bands
 from ddlab.lessons.data_residuals.curves import vanishing_curves
 from tests.support import assert_whole_figure, refuses
 
@@ -58,7 +58,7 @@ def test_plain_curves_have_neither_lines_nor_legend():
 
 def test_the_legend_stands_at_the_lower_edge_whatever_room_the_names_need():
     """In the page's coordinates: in those of the plot, names of ten classes pushed the axis title into it."""
-    legend = distances_by_class(["c"], {"a": [1], "b": [2]}).layout.legend
+    legend = bars(["c"], {"a": [1], "b": [2]}, title="t", y_label="y").layout.legend
     assert (legend.yref, legend.y, legend.yanchor) == ("container", 0, "bottom")
 
 

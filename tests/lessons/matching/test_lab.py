@@ -70,7 +70,7 @@ def filled(lab: Any, values: dict[str, list[float]]) -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{}, {"images_per_class": 2}, {"initialisation": "noise"}, {"strategy": "crop_flip", "views": "independent"}, {"iterations": 90, "networks": 2}],
+    [{}, {"images_per_class": 2}, {"initialisation": "noise"}, {"strategy": "crop_flip", "views": "independent"}, {"iterations": 90, "networks": 2}],  # noqa: E501
     ids=str,
 )  # fmt: skip
 def test_the_frames_and_distances_are_dms_own(data: ImageData, changes: dict[str, Any]) -> None:
