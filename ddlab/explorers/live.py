@@ -115,7 +115,7 @@ class Live(Explorer):
         row = widgets.HBox(shown, layout=widgets.Layout(flex_flow="row wrap"))
         key = key or f"{'film' if isinstance(method, Run) else 'live'} {self.process.NAME}"
         super().__init__(
-            f"{str(self.process.NAME).replace('_', ' ').capitalize()}, live",
+            f"{_title(self.process)}, live",
             controls=[self.panel, row, self.progress], views=[self.slider, views], key=key, beside=True,
         )  # fmt: skip
         self.runner = self.owns(Runner(self._work, on_error=self._failed, on_busy=self._busy, name="ddlab-live"))
@@ -337,6 +337,12 @@ class Live(Explorer):
             return f"Before the first of {self.run.total} updates{f' with {settings}' if settings else ''}: press Play."
         numbers = looks.words(frame.content)
         return f"Step {frame.step} of {self.run.total}, {self.state}{f': {numbers}' if numbers else ''}."
+
+
+def _title(process: Any) -> str:
+    """As its paper calls it: a module of ours begins with that name and a colon."""
+    name, colon, _ = (process.__doc__ or "").partition(":")
+    return name if colon and len(name) < 40 and "\n" not in name else str(process.NAME).replace("_", " ").capitalize()
 
 
 def _first_config(process: Any, data: Any) -> Parameters:

@@ -21,8 +21,8 @@ from ..training import pretraining, supervised
 def accuracies(made: DistilledSet, inputs: Inputs, watch: Callable[[Step], None]) -> str:
     """The test accuracy of a student of `made` and of one of random real images, in words.
 
-    A set with classes is learnt with the teacher's stored labels where it has them, else with hard ones; one with representations by
-    pre-training, whose features a linear probe reads. Nothing is repeated: one student each.
+    A set with classes is learnt with the teacher's labels where it has them, online ones before stored ones, else with hard ones; one with
+    representations by pre-training, whose features a linear probe reads. Nothing is repeated: one student each.
 
     Args:
         inputs: of the run. watch: called after every update; what it raises ends the training.
@@ -36,7 +36,7 @@ def accuracies(made: DistilledSet, inputs: Inputs, watch: Callable[[Step], None]
         return (
             f"a probe of a network that learnt them finds {found[0]:.1%}, of as many random real images {found[1]:.1%}"
         )
-    labels = "stored" if "stored" in kinds else "hard"
+    labels = next((each for each in ("online", "stored") if each in kinds), "hard")
     config = supervised.Config.for_data(data, labels=labels)
     found = []
     for each in (made, _real_images(made, inputs)):

@@ -42,7 +42,7 @@ LESSONS: dict[str, Entry] = {
         folder="inverting_a_network",
         title="Inverting a network",
         finds="what a teacher's batch norm remembers; labels against images (SRe2L)",
-        minutes=40,
+        minutes=42,
     ),
     "21_diversity": Entry(
         folder="diversity", title="Diversity", finds="what pulls images of one class apart (DWA)", minutes=32

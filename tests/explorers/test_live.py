@@ -366,7 +366,7 @@ def test_a_student_of_a_frame_beside_random_real_images(live: Live) -> None:
     press(live, "play")
     live.slider.index = 5
     press(live, "student")
-    assert "Students of the images at step 5: " in live.sentence and "with stored labels" in live.students
+    assert "Students of the images at step 5: " in live.sentence and "with online labels" in live.students
     assert live.students.count("%") == 2 and live.state == "finished"
     assert live.sentence.startswith("Step 5 of 20")
     press(live, "reset")

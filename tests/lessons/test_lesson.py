@@ -127,25 +127,21 @@ def test_checks_take_the_right_answer_and_give_hints_for_wrong_ones(exercise: st
 
 
 @pytest.mark.slow
-def test_the_setting_exercise_runs_what_it_is_given(capsys) -> None:
-    """On the lesson's digits: .0101 changes nothing that can be measured, 100 loses the digits, 1 is right."""
+def test_the_quest_makes_what_it_is_given(capsys) -> None:
+    """On the lesson's digits: from real images recovery helps, from noise it does not, and a rate of nothing changes nothing."""
     data = ddlab.data.load("digits")
-    teacher = ddlab.train_teacher(data, progress=False)
-    usual = sre2l.Config.teaching()
-    run, lesson = ddlab.Run(sre2l, usual, ddlab.Inputs(data=data, teachers=(teacher,))).advance(), ddlab.start(NAME)
-    assert lesson.check("setting", (run, usual.replace(lambda_var=1.0)))
+    teacher, lesson = ddlab.train_teacher(data, progress=False), ddlab.start(NAME)
+    usual = sre2l.Config.teaching(images_per_class=1, initialisation="real")
+    assert lesson.check("ahead", (data, teacher, usual))
     for wrong, why in (
-        (usual, "has to fall by 5%"),
-        (usual.replace(lambda_var=0.0101), "has to fall by 5%"),
-        (usual.replace(lambda_var=100.0), "no longer sees the digits"),
-        (usual.replace(lambda_var=1.0, iterations=10), "lambda_var alone"),
-        (usual.replace(lambda_var=1.0, seed=1), "lambda_var alone"),
+        (usual.replace(initialisation="noise"), "Where do the images begin"),
+        (usual.replace(images_per_class=2), "equal budget"),
         (0.5, "Give a Config"),
     ):
         capsys.readouterr()
-        assert not lesson.check("setting", (run, wrong)) and why in capsys.readouterr().out
-    assert not lesson.check("setting", None)
-    assert set(CHECKS) == {*RIGHT, "setting"}
+        assert not lesson.check("ahead", (data, teacher, wrong)) and why in capsys.readouterr().out
+    assert not lesson.check("ahead", None)
+    assert set(CHECKS) == {*RIGHT, "ahead"}
 
 
 def test_a_wrong_answer_raises_where_solutions_are_tested(monkeypatch: pytest.MonkeyPatch) -> None:

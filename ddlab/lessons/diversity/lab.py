@@ -129,7 +129,7 @@ def same_images(one: dwa.Config, other: dwa.Config) -> bool:
 def grid(here: tuple[str, float, str], found: tuple, others: tuple[float, float]) -> go.Figure:
     """Distance and coverage against the weight of the variance gap, a line for each start."""
     names, words = (
-        ("feature distance", "coverage"),
+        ("distance", "coverage"),
         {"none": "without a push", "random": "random push", "directed": "directed push"},
     )
     title = f"Start and λ_var, {words[here[2]]}"

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from statistics import fmean
 from typing import Any
 
 import torch
 
 from ...core import randomness
-from ...methods import sre2l
+from ...evaluation import evaluate
+from ...methods import recovery, sre2l
+from ...methods.distillation import distill, from_images
 from ...methods.recovery import batch_norm_mean_gap, batch_norm_variance_gap
-from ...runs import Run
+from ...training import supervised
+
+_PAIRS, _AHEAD = 3, 0.01  # of the quest
 
 
 def check_close(answer: Any) -> tuple[bool, str]:
@@ -48,27 +53,36 @@ def check_bytes(answer: Any) -> tuple[bool, str]:
     return False, "One image: 3 x 224 x 224 bytes. Its labels: 300 epochs, 1,000 numbers each, two bytes per number."
 
 
-def check_setting(answer: Any) -> tuple[bool, str]:
-    """Exercise 3: (the lesson's run, a config): another lambda_var alone, whose run is made here and measured."""
-    if not isinstance(answer, tuple) or len(answer) != 2 or not isinstance(answer[1], sre2l.Config):
-        return False, "Give a Config: sre2l.Config.teaching(lambda_var=..., seed=lesson.seed)."
-    usual, mine = answer
-    if mine.replace(lambda_var=usual.config.lambda_var) != usual.config:
-        return False, "Change lambda_var alone: otherwise you cannot tell what did it."
-    before, after = (_last(run) for run in (usual, Run(sre2l, mine, usual.inputs).advance()))
-    said = "over the last steps, " + ", ".join(f"{name} {before[name]:.3g} -> {after[name]:.3g}" for name in before)
-    if not after["variance gap"] <= 0.95 * before["variance gap"]:
-        return False, f"Measured: {said}. The variance gap has to fall by 5%; does more weight on it help?"
-    if after["class probability"] < 0.9:
-        return False, f"Measured: {said}. The teacher no longer sees the digits: too much weight on the gap."
-    return True, f"Measured: {said}. The mean gap pays: both weights pull at the same layers."
+def check_ahead(answer: Any) -> tuple[bool, str]:
+    """The quest: (data, teacher, a config): its images, one of each class, against the random real ones of the same seeds."""
+    if not isinstance(answer, tuple) or len(answer) != 3 or not isinstance(answer[2], sre2l.Config):
+        return False, "Give a Config: sre2l.Config.teaching(images_per_class=1, ...)."
+    data, teacher, mine = answer
+    if mine.images_per_class != 1:
+        return False, f"Compare at equal budget: images_per_class=1; yours makes {mine.images_per_class}."
+    told: dict[str, Any] = {"device": "cpu", "progress": False}
+    recipe, gains, moved = supervised.Config.for_data(data), [], 0.0
+    for seed in range(_PAIRS):
+        rows = recovery.real_image_indices(data, 1, seed=seed)[0]
+        real = from_images(data.normalised(rows), data.train_labels[rows], data, teacher)
+        made = distill("sre2l", data, teacher, mine.replace(seed=seed), **told)
+        moved += float((made.images - real.images).abs().mean())
+        ends = [
+            evaluate(each, data, teacher=teacher, labels="online", config=recipe, seeds=(seed,), **told)
+            for each in (made, real)
+        ]
+        gains.append(ends[0].mean - ends[1].mean)
+    said = f"minus the real images of the same seeds {', '.join(f'{gain:+.1%}' for gain in gains)}, online labels"
+    if fmean(gains) < _AHEAD:
+        hint = (
+            "Where do the images begin?"
+            if mine.initialisation == "noise"
+            else "Let them keep more of what they began as."
+        )
+        return False, f"Measured: {said}. {hint}"
+    if moved / _PAIRS < 0.02:
+        return False, f"Measured: {said}. These are the real images still: let recovery change them."
+    return True, f"Measured: {said}. What the teacher remembers makes real images more typical, and typical ones teach."
 
 
-def _last(run: Run) -> dict[str, float]:
-    """The numbers of the last tenth of the steps on show: one step sees one random shift."""
-    looks = [frame.content.numbers for frame in run.frames[-max(1, len(run.frames) // 10) :]]
-    names = ("variance gap", "mean gap", "class probability")
-    return {name: sum(float(numbers[name].value) for numbers in looks) / len(looks) for name in names}
-
-
-CHECKS = {"close": check_close, "bytes": check_bytes, "setting": check_setting}
+CHECKS = {"close": check_close, "bytes": check_bytes, "ahead": check_ahead}

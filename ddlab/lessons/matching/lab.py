@@ -15,7 +15,7 @@ from ...explorers.lab import Compute, Lab, Results, Value
 from ...explorers.lines import Quest
 from ...explorers.ready import HEIGHT, learned_images, run_curve
 from ...explorers.views import Chart, Row, Strip, step_on_show
-from ...figures import comparison
+from ...figures.theme import finish_figure, neutral, series_style, start_figure
 from ...runs import Run
 from .world import LEARNED, REAL, Settings, World
 
@@ -122,15 +122,19 @@ def scores(networks: int, step: int, found: tuple, others: tuple) -> go.Figure:
         words = f"{many[number]}, update {step}" if number == networks else many[number]
         named |= {words: values} if values else {}
     ahead = {name: [mine - its for mine, its in zip(values, rival, strict=False)] for name, values in named.items()}
-    figure = comparison(
-        ahead,
-        intervals=False,
-        reference=(short[RIVAL], 0.0),
-        y_label="difference of accuracy",
-        title=f"Students, minus those of {short[RIVAL]}",
-        height=HEIGHT,
+    title = f"Students, minus {short[RIVAL]}"
+    figure = start_figure(title=title, x_label="difference of accuracy", y_label="images", height=HEIGHT)
+    for index, (name, values) in enumerate(ahead.items()):
+        style, dot = series_style(0 if "network" in name else 1), {"size": 5, "opacity": 0.5}
+        for x, marker in ((values, dot), ([statistics.fmean(values)], {"size": 12})):
+            marker |= {"color": style.colour, "symbol": style.marker}
+            figure.add_scatter(x=x, y=[index] * len(x), mode="markers", name=name, marker=marker, showlegend=False)
+    figure.add_vline(x=0, line={"color": neutral("quiet"), "dash": "dash", "width": 1.5})
+    figure.update_yaxes(
+        tickvals=list(range(len(ahead))), ticktext=list(ahead), title="", range=[-0.6, len(ahead) - 0.4]
     )
-    return figure.update_xaxes(title={"text": ""})
+    said = ", ".join(f"{name} {statistics.fmean(values):+.1%}" for name, values in ahead.items())
+    return finish_figure(figure, alt=f"{title}, mean and each student: {said}.")
 
 
 # -- in words

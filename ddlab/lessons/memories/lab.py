@@ -102,6 +102,7 @@ def bars(tasks: tuple[tuple[str, ...], ...], now: Moment, before: Matrix) -> go.
         text=[f"{each:.0%}" for each in heights],
         textposition=["inside" if each > 0.2 else "outside" for each in heights],  # not where the line may stand
         insidetextanchor="end",
+        textangle=0,
         cliponaxis=False,
         marker={"color": faint(style.colour, 0.6), "line": {"color": style.colour, "width": 1.5}},
     )

@@ -108,7 +108,7 @@ def test_students_are_those_of_evaluate(data: ImageData, images_per_class: int, 
             chosen = ddlab.distill("selection", data, config=own, progress=False)
             wanted[words] |= ddlab.evaluate(chosen, data, seeds=(seed,), **options).per_seed
     drawn = lab.widget(scores).figure
-    points = [float(y) for trace in drawn.data if trace.mode == "markers" for y in trace.y]
+    points = [float(x) for trace in drawn.data for x in trace.x]
     every = [value for values in wanted.values() for value in values.values()]
     assert len({*every}) > 2, "equal numbers would show nothing"
     rival = wanted[REAL["centres"]]
@@ -121,7 +121,7 @@ def test_students_are_those_of_evaluate(data: ImageData, images_per_class: int, 
         assert said in lab.sentence
         shown = words.removesuffix(" real images").replace("learned, update 4", "5 networks, update 4")
         assert shown in alt_text(drawn)
-    assert drawn.layout.title.text == "Students, minus those of k-means centres"
+    assert drawn.layout.title.text == "Students, minus k-means centres"
     (button,) = (one for one in lab.buttons.values() if one.description == "Train students")
     assert button.disabled and lab.progress.description == "at rest"
     lab.slider.index = 2
