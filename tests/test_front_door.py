@@ -198,10 +198,6 @@ TABLE: dict[str, Row] = {
         evaluation.probe, lambda g: {"network": g.teacher, "data": g.data, "kind": "neighbours"},
         [("network", None), ("kind", "forest"), ("held_out", 1.0), ("candidates", ())],
     ),
-    "evaluation.rank_correlation": (
-        evaluation.rank_correlation, lambda g: {"first": {"a": 0.1, "b": 0.2, "c": 0.3}, "second": {"a": 1, "b": 2, "c": 3}},
-        [("first", 3), ("first", {"a": 0.1}), ("second", {"a": 1, "b": 2, "d": 3}), ("second", {"a": NAN, "b": 2, "c": 3})],
-    ),
 }  # fmt: skip
 """What rooms fill and do not look at, errors, and what needs minutes or another package (tests/evaluation, tests/data)."""
 SAID = {"described": "spec", "order_seed": "seed"}  # what an argument is called in the sentence

@@ -7,7 +7,6 @@ from .architectures import Architectures, across
 from .comparison import Compared, Comparison, compare
 from .incremental import Incremental, class_incremental
 from .kernel_regression import kernel_accuracy, kernel_predictions
-from .measures import rank_correlation
 from .probing import Probe, probe
 from .readers import predictions
 from .students import Evaluation, evaluate, evaluate_all, interval
@@ -32,6 +31,5 @@ __all__ = [
     "measures",
     "predictions",
     "probe",
-    "rank_correlation",
 ]
 __dir__ = listing(__all__)

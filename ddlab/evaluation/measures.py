@@ -5,7 +5,6 @@ nearest_neighbour_coverage   share of real points t_i with some s_j in B(t_i, r_
                              point                                           (Naeem et al. 2020, arXiv 2002.09797, eq 6)
 distillation_ratio           r_M = 100 x accuracy of M images / accuracy of all   (Sucholutsky & Schonlau 2021, arXiv 1910.02551)
 fewest_images                d_A: the smallest M whose accuracy is A              (the same)
-rank_correlation             of two rankings of architectures                     (Such et al. 2020, GTN, arXiv 1912.07768, section 3.4)
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from torch import Tensor
 
 from .. import networks
 from ..core import errors
-from ..core.boundary import checked
 from ..distilled import DistilledSet
 from ..networks import Network
 
@@ -45,22 +43,6 @@ def distillation_ratio(distilled: float, original: float) -> float:
 def fewest_images(accuracies: Mapping[int, float], accuracy: float) -> int | None:
     """d_A: the smallest M of {M: accuracy of M images} that reaches an accuracy; None where none does."""
     return min((images for images, found in accuracies.items() if found >= accuracy), default=None)
-
-
-@checked
-def rank_correlation(first: Accuracies, second: Accuracies) -> float:
-    """Spearman's, of two accuracies (or numbers of parameters) by architecture; ties take their mean rank.
-
-    The ceiling is that of two seeds of the real ranking, and the number of parameters is a ranking that costs nothing.
-
-    Raises:
-        DDLabError: other names, fewer than three, or numbers that are all the same, which rank nothing.
-    """
-    from scipy import stats
-
-    if first.keys() != second.keys():
-        errors.fail("second", f"of the architectures {sorted(first)}", sorted(second))
-    return float(stats.spearmanr([*first.values()], [second[name] for name in first]).statistic)
 
 
 def summed_squared_distances(features: Tensor) -> Tensor:

@@ -90,7 +90,7 @@ LESSONS: dict[str, Entry] = {
         minutes=38,
     ),
     "70_generators": Entry(
-        folder="generators", title="Generators", finds="whether invented steps need their order (GTN)", minutes=40
+        folder="generators", title="Generators", finds="whether invented steps need their order (GTN)", minutes=37
     ),
     "75_memories": Entry(
         folder="memories", title="Memories", finds="what to keep of classes that are gone (Mnemonics)", minutes=44

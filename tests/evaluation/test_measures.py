@@ -168,15 +168,3 @@ def test_the_ratio_and_the_fewest_images() -> None:
     assert measures.distillation_ratio(0.45, 0.9) == pytest.approx(50)
     accuracies = {10: 0.9, 1: 0.2, 5: 0.7, 2: 0.7}
     assert [measures.fewest_images(accuracies, level) for level in (0.2, 0.7, 0.71, 0.95)] == [1, 2, 10, None]
-
-
-def test_spearman_is_that_of_ranks() -> None:
-    first = dict(zip("abcde", [0.1, 0.2, 0.3, 0.4, 0.5], strict=True))
-    second = dict(zip("edcba", [0.9, 0.7, 0.8, 0.2, 0.1], strict=True))
-    ranks = [1, 2, 4, 3, 5]
-    wanted = 1 - 6 * sum((rank - place) ** 2 for place, rank in enumerate(ranks, 1)) / (5 * 24)
-    assert measures.rank_correlation(first, second) == pytest.approx(wanted)
-    assert measures.rank_correlation(first, {name: -value for name, value in first.items()}) == pytest.approx(-1)
-    assert measures.rank_correlation(first, {name: value**3 for name, value in first.items()}) == pytest.approx(1)
-    with refuses("second", "not all the same"):
-        measures.rank_correlation(first, dict.fromkeys(first, 0.5))

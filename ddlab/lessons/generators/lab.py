@@ -150,9 +150,12 @@ def strip(data: ImageData, frame: Frame, order: str, seed: int, path: Path) -> t
     made, steps = shuffled(frame.content, order, seed), len(path)
     batches = data.to_uint8(made.images).unflatten(0, (steps, -1))[:, :_ROWS]
     pixels, scale = batches.transpose(0, 1).flatten(0, 1), max(1, round(_CELL / data.image_size[1]))
-    told = [f"{each:.0%}" for each in path]
+    told, labels = [f"{each:.0%}" for each in path], made.labels.unflatten(0, (steps, -1))[:, :_ROWS]
+    names = [
+        data.class_names[int(row[0])] if bool((row == row[0]).all()) else "" for row in labels.T
+    ]  # one digit, or mixed
     said = f"{steps} steps from left to right; accuracy after each: {', '.join(told)}."
-    return encode_grid(pixels, steps, scale, column_labels=told, gap=4), said
+    return encode_grid(pixels, steps, scale, column_labels=told, row_labels=names, gap=4), said
 
 
 def curve_data(world: World, settings: Settings, known: Results) -> tuple:
@@ -232,7 +235,7 @@ def sentence(world: World, settings: Settings, known: Results) -> str:
         return f"{begun}: update {known.run.step} of {known.run.total}."
     rest = ", ".join(f"{order} {learned[order][-1]:.1%}" for order in ORDERS[1:])
     beside = "" if rival is None else f" Real batches at rates of their own: {rival[-1]:.1%}."
-    return f"{begun}: networks read {learned[ORDERS[0]][-1]:.1%} in learned order; shuffled: {rest}.{beside}"
+    return f"{begun}: networks get {learned[ORDERS[0]][-1]:.1%} right in learned order; shuffled: {rest}.{beside}"
 
 
 def quest_met(world: World, settings: Settings, known: Results) -> bool:
@@ -251,7 +254,6 @@ CurriculumLab = Lab(
     choice_words=lambda world: {"curriculum": words},
     watched=World.run,
     wanted=wanted,
-    opens_with=2,
     found=found,
     step_words="update",
     job_words=lambda world, run: f"{run.config.steps} steps are learned",

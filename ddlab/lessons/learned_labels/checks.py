@@ -10,6 +10,7 @@ from torch import Tensor
 
 from ... import data as datasets
 from ...core.errors import DDLabError
+from ...data.aligning import aligned
 from ...evaluation.students import evaluate
 from ...methods import label_steps, ld
 from ...methods.distillation import from_images
@@ -18,6 +19,7 @@ from ...runs.process import Inputs
 
 _PICTURES = 100
 _ALIKE = 0.9  # the cosine with a digit above which a picture shows it
+_SAME = 0.999  # the cosine with a picture of the page
 _AHEAD = 0.1  # of accuracy
 
 
@@ -67,12 +69,15 @@ def check_pictures(answer: Any) -> tuple[bool, str]:
             False,
             f"Picture {int(alike.argmax())} has a cosine of {float(alike.max()):.2f} with a real digit; up to {_ALIKE} is no digit.",
         )
+    shapes = aligned(datasets.load("shapes", size=16, train=1000, test=10), digits).normalised()
+    if float((_directions(answer.float()) @ _directions(shapes).T).amax()) > _SAME:
+        return False, "These are pictures of the page's shapes: make your own."
     noise = torch.randn(shape, generator=torch.Generator().manual_seed(0))
     try:
         own, beside = (_taught(images) for images in (answer.float().contiguous(), noise))
     except DDLabError as problem:
         return False, f"No labels could be learned: {problem}"
-    said = f"Measured: networks read {own:.0%} of the test digits, with pictures of noise {beside:.0%}."
+    said = f"Measured: networks get {own:.0%} of the test digits right, with pictures of noise {beside:.0%}."
     if own < beside + _AHEAD:
         return (
             False,

@@ -190,7 +190,7 @@ def curve(source: str, found: tuple, now: tuple[int, float], rival: float | None
     figure.add_scatter(
         x=now[:1],
         y=now[1:],
-        name="while learning",
+        name="the learner itself, on training images",
         mode="markers",
         marker={"symbol": "circle-open", "size": 12, "color": series_style(0).colour},
     )
@@ -211,7 +211,7 @@ def sentence(world: World, settings: Settings, known: Results) -> str:
     if own is None or other is None or shuffled is None:
         return f"{begun}: labels learn, step {run.step} of {run.total}." if own is None else f"{begun}: {own:.1%}."
     beside = f"a ConvNet that took no part {other:.1%}; with labels shuffled {shuffled:.1%}"
-    return f"{begun}: networks read {own:.1%} of the test images, {beside}."
+    return f"{begun}: networks get {own:.1%} of the test images right, {beside}."
 
 
 def quest_met(world: World, settings: Settings, known: Results) -> bool:

@@ -82,8 +82,8 @@ def check_rate_only(answer: Any) -> tuple[bool, str]:
         return False, "The images have moved: only the rate may be learned."
     if torch.allclose(rate, found[0][1], atol=1e-6):
         return True, (
-            "The control that learns no image. Give it class means and ask `left`: what it leaves is owed to the rate, "
-            "what match leaves less, to the images."
+            "The control that learns no image: from the same real images, what it leaves is due to the rate alone; "
+            "what match leaves less than that is due to the images."
         )
     if torch.allclose(rate, torch.tensor(0.05)):
         return False, "The rate has stayed .05: does SGD hold it?"

@@ -44,11 +44,11 @@ def strip_data(world: World, settings: Settings, known: Results) -> tuple:
 
 
 def plane_data(world: World, settings: Settings, known: Results) -> tuple:
-    """(along, aside) of the expert's epochs, of a student on real images, and of one on the images on show."""
+    """(along, aside) of the expert's epochs, of a student on the first, real images, and of one on those on show, at one rate."""
     config, frame, place = known.run.config, known.frame, (settings.expert, settings.begun)
     way = world.way(config, *place)
-    first = known.now(world.shown, config, mtt.expert_updates(config), *place)
-    return positions(way, way[0], way[-1]), first, known.now(world.shown, config, frame.step, *place)
+    first = known.now(world.shown, config, mtt.expert_updates(config), *place, frame.step)
+    return positions(way, way[0], way[-1]), first, known.now(world.shown, config, frame.step, *place, frame.step)
 
 
 def plane(expert: Points, first: Points, now: Points) -> go.Figure:
@@ -57,7 +57,11 @@ def plane(expert: Points, first: Points, now: Points) -> go.Figure:
     figure = start_figure(
         title=f"Squared distance left: {left:.2f}", x_label="along the expert's way", y_label="off it", height=_HEIGHT
     )
-    ways = {f"expert, {len(expert) - 1} epochs": expert, "on real images": first, "on the images on show": now}
+    ways = {
+        f"expert, {len(expert) - 1} epochs": expert,
+        "on real images, same rate": first,
+        "on the images on show": now,
+    }
     for index, (name, points) in enumerate(ways.items()):
         x, y = zip(*points, strict=True)
         style = line_style(series_style(index), markers=True)
@@ -93,7 +97,8 @@ def curve_data(world: World, settings: Settings, known: Results) -> tuple:
 
 def curve(found: tuple, rivals: tuple, now: tuple[int, float]) -> go.Figure:
     """Against N: what is left of the way, and the accuracy of students, of learned images and of class means."""
-    figure = start_figure(title="After learning", x_label="steps N", y_label="fraction", height=_HEIGHT)
+    figure = start_figure(title="After learning", x_label="steps N", y_label="left", height=_HEIGHT)
+    figure.set_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.09)
     quiet = {"color": neutral("quiet")}
     for beside, points in (("", found), (", class means", rivals)):
         for index, (what, place) in enumerate((("left", 0), ("accuracy", -1))):
@@ -102,15 +107,19 @@ def curve(found: tuple, rivals: tuple, now: tuple[int, float]) -> go.Figure:
                 style["line"] |= quiet
                 style["marker"] |= quiet | {"symbol": ("circle-x-open", "square-x-open")[index]}
             x, y = [number for number, _ in points], [values[place] for _, values in points]
-            figure.add_scatter(x=x, y=y, name=f"{what}{beside}", **style)
+            figure.add_scatter(x=x, y=y, name=f"{what}{beside}", row=index + 1, col=1, **style)
+            figure.update_yaxes(title_text=("left (0 is best)", "accuracy")[index], row=index + 1, col=1)
     figure.add_scatter(
         x=now[:1],
         y=now[1:],
         name="left, on show",
         mode="markers",
         marker={"symbol": "circle-open", "size": 12, "color": series_style(0).colour},
+        row=1,
+        col=1,
     )
     figure.update_xaxes(range=[0.5, MOST_STEPS + 0.5]).update_yaxes(range=[0, 1])
+    figure.update_xaxes(title_text="", row=1, col=1).update_xaxes(title_text="steps N", row=2, col=1)
     said = "; ".join(f"N = {n}: {left:.2f} left, accuracy {right:.2f}" for n, (left, _, right) in found)
     return finish_figure(legend_below(figure), alt=f"What is left of the way, and what students learn. {said}.")
 
@@ -126,7 +135,7 @@ def sentence(world: World, settings: Settings, known: Results) -> str:
     than = "" if rival is None else f", class means at their best rate {rival[0]:.2f}"
     return (
         f"{begun}: the images leave {left:.2f} of the squared way (mean of {config.experts} experts){than}. "
-        f"The rate is {rate:.3f}, times N {rate * config.inner_steps:.2f}; students read {right:.1%}."
+        f"The rate is {rate:.3f}, times N {rate * config.inner_steps:.2f}; students get {right:.1%} right."
     )
 
 
@@ -146,8 +155,8 @@ TrajectoryLab = Lab(
         "matched_epochs": "epochs M",
         "begun": "from epoch",
         "iterations": "updates",
-        "learning_rate": "images' rate",
-        "rate_learning_rate": "rate's rate",
+        "learning_rate": "step length of the images",
+        "rate_learning_rate": "step length of the rate",
     },
     watched=World.run,
     wanted=wanted,

@@ -103,11 +103,12 @@ class World(MethodWorld):
         weights = by_name(config.network.for_data(self.data), start)
         return [vector(each) for each in trained(inner, weights, learned)]
 
-    def shown(self, config: mtt.Config, step: int, expert: int, begun: int) -> Points:
-        """Where a student's steps lead it on the images of a frame."""
-        frame, way = self.of(config).at(step), self.way(config, expert, begun)
-        assert frame is not None, "a run that is looked at has begun"
-        return positions(self.steps(config, frame.content.images, frame.content.rate, way[0]), way[0], way[-1])
+    def shown(self, config: mtt.Config, step: int, expert: int, begun: int, rate_step: int) -> Points:
+        """Where a student's steps lead it on the images of one frame, at the rate of another."""
+        frames, way = [self.of(config).at(at) for at in (step, rate_step)], self.way(config, expert, begun)
+        images, rate = (None if frame is None else frame.content for frame in frames)
+        assert images is not None and rate is not None, "a run that is looked at has begun"
+        return positions(self.steps(config, images.images, rate.rate, way[0]), way[0], way[-1])
 
     def left(self, config: mtt.Config, images: Tensor, rate: Tensor | float) -> float:
         """MTT's loss, the mean over all experts, each from another epoch."""
