@@ -78,6 +78,16 @@ def information_share(*, spread: float, dimensions: int) -> float:
     return 1 - min(max(left / math.log(2), 0.0), 1.0)
 
 
+def normalised_information(*, spread: float) -> float:
+    """2 I(X; Y) / (H(X) + H(Y)) in one dimension, with H(X) = I + H(X|Y), a differential entropy that may be negative.
+
+    >>> [round(normalised_information(spread=s), 3) for s in (.5, 1)]
+    [0.384, 0.101]
+    """
+    shared = math.log(2) * information_share(spread=spread, dimensions=1)
+    return 2 * shared / (shared + math.log(2 * math.pi * math.e * spread**2) / 2 + math.log(2))
+
+
 def printed_information_share(*, spread: float) -> float:
     """Eq 24 as printed, 2 log 2 / (log(2 pi e S^2) / 2 + 2 log 2): no number between 0 and 1 for S < .242.
 

@@ -25,8 +25,8 @@ from ...explorers.layout import Explorer
 from ...explorers.plot import Plot
 from ...explorers.prediction import Prediction
 
-HOLDS, WHEN, FAILS = "holds", "holds when ...", "fails"
-ANSWERS = (HOLDS, WHEN, FAILS)
+HOLDS, FAILS = "holds", "fails"
+ANSWERS = (HOLDS, FAILS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,8 +52,8 @@ class Trial:
         key: its name among the trials of a lesson. source: paper and place. statement: as printed, in our words.
         symbols: every symbol and word of the statement that is not explained in it, shown before the answer is locked.
         parameters: the class of its sliders, one for each explorable field, grey where `unused` names it. show: what it shows for them.
-        verdict: one of `ANSWERS`. when: the condition, for "holds when ..." alone.
-        right: what is right. reason: why, in two or three sentences.
+        verdict: one of `ANSWERS`: one position of the sliders at which it is false is enough for the second.
+        survives: of a statement that fails, what is true of it all the same. right: what is right. reason: why, in two or three sentences.
     """
 
     key: str
@@ -65,12 +65,7 @@ class Trial:
     right: str
     reason: str
     symbols: str = ""
-    when: str = ""
-
-    @property
-    def verdict_in_words(self) -> str:
-        """ "Fails", "Holds", or "Holds when" and the condition."""
-        return f"Holds when {self.when}" if self.verdict == WHEN else self.verdict.capitalize()
+    survives: str = ""
 
 
 class TrialCard(Explorer):
@@ -145,8 +140,9 @@ class TrialCard(Explorer):
 
     def _verdict_in_words(self) -> str:
         trial, said = self.trial, html.escape(self.prediction.locked)
+        survives = f"<br><b>What survives:</b> {html.escape(trial.survives)}" if trial.survives else ""
         return (
-            f'<div role="status"><b>Verdict: {html.escape(trial.verdict_in_words)}.</b> You said: <i>{said}</i>'
+            f'<div role="status"><b>Verdict: {trial.verdict}.</b> You said: <i>{said}</i>{survives}'
             f"<br><b>Right:</b> {html.escape(trial.right)}"
             f"<br><b>Why:</b> {html.escape(trial.reason)}</div>"
         )

@@ -39,7 +39,7 @@ def made(**changes: Any) -> Trial:
     given: dict[str, Any] = {
         "key": "square", "source": "Nobody, eq 1", "statement": r"$n^2 \le 10$ & so on",
         "symbols": "$n$: a number", "parameters": Size, "show": square,
-        "verdict": "holds when ...", "when": r"$n \le 3$", "right": r"$n^2 < 11$ for $n \le 3$", "reason": "Squares grow.",
+        "verdict": "fails", "survives": r"It is true while $n \le 3$.", "right": r"$n^2 < 11$ for $n \le 3$", "reason": "Squares grow.",
     }  # fmt: skip
     return Trial(**{**given, **changes})
 
@@ -72,7 +72,7 @@ def test_a_click_opens_it(card: TrialCard) -> None:
     assert card.sentence == "The square is 9. Here the statement holds."
     _statement, verdict = (box for box in card.children if isinstance(box, widgets.HTMLMath))
     words = re.sub("<[^>]*>", "", verdict.value)
-    assert r"Verdict: Holds when $n \le 3$. You said: fails" in words
+    assert r"Verdict: fails. You said: fails" in words and r"What survives: It is true while $n \le 3$." in words
     assert r"Right: $n^2 &lt; 11$" in words and "Why: Squares grow." in words
     assert 'role="status"' in verdict.value and verdict.layout.display is None
 
