@@ -22,6 +22,7 @@ class Entry:
     minutes: int
 
 
+# In the order of the course: 50 explains what 40 differentiates; 10 and 90, a world that is known exactly, are its appendices.
 LESSONS: dict[str, Entry] = {
     "00_start": Entry(
         folder="start_page",
@@ -34,9 +35,6 @@ LESSONS: dict[str, Entry] = {
         title="Ten images that win",
         finds="how ten learned images beat real ones (DM, DC)",
         minutes=41,
-    ),
-    "10_ideal_data": Entry(
-        folder="ideal_data", title="Ideal data", finds="which samples and targets teach fastest (ReLA)", minutes=42
     ),
     "20_inverting_a_network": Entry(
         folder="inverting_a_network",
@@ -53,6 +51,12 @@ LESSONS: dict[str, Entry] = {
         finds="whether mixing the real image back in helps (FADRM)",
         minutes=35,
     ),
+    "50_kernels": Entry(
+        folder="kernels",
+        title="Kernels: images that learn while you watch",
+        finds="what a closed form learns in a second: images (KIP), labels (LS)",
+        minutes=41,
+    ),
     "40_bases": Entry(
         folder="bases",
         title="Images with vectors, bases and views",
@@ -64,12 +68,6 @@ LESSONS: dict[str, Entry] = {
         title="Representations: a network's answers as targets",
         finds="whom the answers of an untrained network help (ReLA)",
         minutes=42,
-    ),
-    "50_kernels": Entry(
-        folder="kernels",
-        title="Kernels: images that learn while you watch",
-        finds="what a closed form learns in a second: images (KIP), labels (LS)",
-        minutes=41,
     ),
     "60_learning_through_training": Entry(
         folder="learning_through_training",
@@ -94,6 +92,9 @@ LESSONS: dict[str, Entry] = {
     ),
     "75_memories": Entry(
         folder="memories", title="Memories", finds="what to keep of classes that are gone (Mnemonics)", minutes=44
+    ),
+    "10_ideal_data": Entry(
+        folder="ideal_data", title="Ideal data", finds="which samples and targets teach fastest (ReLA)", minutes=42
     ),
     "90_theorems_on_trial": Entry(
         folder="theorems_on_trial",

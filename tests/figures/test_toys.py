@@ -131,23 +131,6 @@ def test_curves_that_are_refused(change: dict[str, Any], sentence: str) -> None:
         setting_curves(**CURVES | change)
 
 
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        ({"x": [0.0]}, "rising"),
-        ({"y": [1.0, 0.0]}, "rising"),
-        ({"loss": [[0.0, 1.0], [1.0, 2.0]]}, "shape [2, 3]"),
-        ({"loss": [[0.0, 1.0, float("inf")], [1.0, 2.0, 3.0]]}, "finite"),
-        ({"paths": {str(number): [[0.0, 0.0]] for number in range(4)}}, "at most 3"),
-        ({"paths": [[0.0, 0.0]]}, "paths"),
-    ],
-)
-@pytest.mark.parametrize("draw", [landscape_contours])
-def test_landscapes_that_are_refused(draw: Any, change: dict[str, Any], sentence: str) -> None:
-    with refuses(sentence):
-        draw(**PLANE | change)
-
-
 def test_a_figure_of_another_kind_is_refused() -> None:
     with refuses("a figure that decision_map made"):
         move_decisions(setting_curves(**CURVES), **MAP)

@@ -7,11 +7,8 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from ...core.errors import check_number, fail
 from ...figures import theme as look
-from ...figures._check import Named, as_pair, worded
-
-_LARGEST = 1e15  # floats
+from ...figures._check import Named
 
 
 def storage_bill(
@@ -32,7 +29,7 @@ def storage_bill(
     Example:
         storage_bill({"bases": Factorised().bill(114), "plain": {"images": 350208}}, budget=("100 images", 307200))
     """
-    tables = {worded("a name in bills", name): _parts(name, bill) for name, bill in bills.items()}
+    tables = {name: _parts(bill) for name, bill in bills.items()}
     totals = [sum(parts.values()) for parts in tables.values()]
     figure = look.start_figure(title=title, x_label=x_label, y_label="set", height=height)
     named = dict.fromkeys(part for parts in tables.values() for part, floats in parts.items() if floats)
@@ -81,26 +78,17 @@ def _bills_in_words(tables: dict[str, dict[str, float]], totals: Sequence[float]
     return f"Floats of sets, part by part: {'; '.join(said)}.{limit}"
 
 
-def _parts(name: str, bill: Any) -> dict[str, float]:
-    given = bill if isinstance(bill, Mapping) else getattr(bill, "__dict__", None)
-    if not given or isinstance(bill, type):
-        fail(f"bills[{name!r}]", "a Bill, or a mapping of part to floats that is not empty", bill)
-    # Of a Bill the field's name, of a mapping what it says.
-    return {
-        worded(f"a part of bills[{name!r}]", part).replace("_", " "): check_number(
-            f"bills[{name!r}][{part!r}]", floats, 0, _LARGEST
-        )
-        for part, floats in given.items()
-    }
+def _parts(bill: Any) -> dict[str, float]:
+    given = bill if isinstance(bill, Mapping) else vars(bill)  # of a Bill the field's name, of a mapping what it says
+    return {part.replace("_", " "): float(floats) for part, floats in given.items()}
 
 
 def _add_budget(figure: go.Figure, budget: Any) -> float:
     """The line of what may be stored, with its name at its upper end; returns where it stands, 0 without one."""
     if budget is None:
         return 0.0
-    name, floats = as_pair("budget", budget, "(name, floats) of an upright line")
-    floats = check_number("the floats of budget", floats, 0, _LARGEST)
-    text = f"{worded('the name of budget', name)}: {floats:,.0f}"
+    name, floats = budget
+    text = f"{name}: {floats:,.0f}"
     quiet = look.neutral("text")
     figure.update_layout(
         margin={"t": 70},

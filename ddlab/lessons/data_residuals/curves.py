@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from ...core.errors import check_integer, check_number, fail
 from ...figures import alt as words
 from ...figures import theme as look
-from ...figures._check import Named, Words, as_array, as_series, worded
+from ...figures._check import Named, Words, as_array, as_series
 from ...figures.curves import loss_curves
 
 _LINE = 15  # pixels from one name to the next
@@ -45,9 +44,7 @@ def vanishing_curves(
     series = as_series("curves", curves)
     longest = max(curve.size for curve in series.values())
     at = np.arange(longest, dtype=float) if steps is None else as_array("steps", steps)[:longest]
-    if isinstance(merges, str) or not isinstance(merges, Sequence | np.ndarray):
-        fail("merges", "a list of steps", merges)
-    mixed = [check_integer("merges", step, 0, 10**9) for step in merges]
+    mixed = [int(step) for step in merges]
     figure = loss_curves(series, at, title=title, x_label="image update (step)", y_label=unit, height=height)
     for number, step in enumerate(mixed):
         figure.add_vline(
@@ -74,10 +71,7 @@ def add_levels(
     """
     if references is None:
         return ""
-    levels = {
-        worded("a name in references", name): check_number(f"references[{name!r}]", level, -1e15, 1e15)
-        for name, level in references.items()
-    }
+    levels = {name: float(level) for name, level in references.items()}
     known = [*([] if close else [0.0]), *levels.values(), *values[np.isfinite(values)].tolist()]
     low, high = min(known), max(known)
     room = 0.06 * (high - low) if close else 0.0

@@ -1,0 +1,239 @@
+"""Sentences that rest on a number are true of it: one row for each, the words as they stand on the page, and what they say of a record
+or of what the page computes.
+
+A row fails where the sentence is gone, and where its number says otherwise: both times somebody should read it again.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable
+from statistics import fmean
+from typing import Any, NamedTuple
+
+import pytest
+
+from ddlab import records
+from ddlab.core.interval import interval
+from ddlab.lessons.build import NOTEBOOKS
+from ddlab.lessons.ideal_data import checks as ideal_data
+from ddlab.lessons.ideal_data import theory
+
+
+class Gain(NamedTuple):
+    """Differences of pairs: their mean, and its 95% interval."""
+
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def ahead(self) -> bool:
+        return self.low > 0
+
+    @property
+    def behind(self) -> bool:
+        return self.high < 0
+
+    @property
+    def unseen(self) -> bool:
+        return self.low <= 0 <= self.high
+
+
+def gain(new: list[float], old: list[float]) -> Gain:
+    pairs = [a - b for a, b in zip(new, old, strict=True)]
+    span = interval(pairs)
+    assert span is not None
+    return Gain(fmean(pairs), *span)
+
+
+def between(table: str, column: str, new: dict[str, Any], old: dict[str, Any], **shared: Any) -> Gain:
+    """Of a record: rows that differ in these columns."""
+    found = records.load(table)
+    return gain(found.values(column, **shared | new), found.values(column, **shared | old))
+
+
+def mean(table: str, column: str, **wanted: Any) -> float:
+    return fmean(records.load(table).values(column, **wanted))
+
+
+@functools.cache
+def toys(exact: bool) -> Any:
+    """Lesson 10: the seven Sigmas."""
+    seeds = 20 if exact else 100
+    configs = [theory.ToyConfig(deviation=sigma, seeds=seeds, exact_gradient=exact) for sigma in ideal_data.SIGMAS]
+    return ideal_data.on_original(theory.train_toys(configs))
+
+
+def toy(measure: str, new: float, old: float, exact: bool = False) -> Gain:
+    values = getattr(toys(exact), measure)[-1]
+    return gain(*(values[ideal_data.SIGMAS.index(sigma)].tolist() for sigma in (new, old)))
+
+
+@functools.cache
+def taught_toys() -> dict[str, Any]:
+    usual = theory.ToyConfig(deviation=1.0, seeds=100)
+    asked = [usual, *(usual.replace(relabelling=1.0, teacher=name) for name in ideal_data.TEACHERS)]
+    found = ideal_data.on_original(theory.train_toys(asked))
+    return {"error": found.mean_squared_error[-1], "right": found.accuracy_fraction[-1]}
+
+
+def teachers(measure: str, new: int, old: int) -> Gain:
+    values = taught_toys()[measure]
+    return gain(values[new].tolist(), values[old].tolist())
+
+
+def matching(data: str, new: str, old: str) -> Gain:
+    return between("matching", "hard", {"rule": new}, {"rule": old}, data=data)
+
+
+def diverse(column: str, new: tuple, old: tuple) -> Gain:
+    names = ("start", "lambda_var", "push")
+    return between("diversity", column, dict(zip(names, new, strict=True)), dict(zip(names, old, strict=True)))
+
+
+def memories(new: str, old: str, count: int, column: str = "last") -> Gain:
+    return between("memories", column, {"memory": new}, {"memory": old}, exemplars=count)
+
+
+def recovered(images: str, labels: str) -> Gain:
+    return between("recovered", "accuracy", {"images": images}, {"images": "real"}, labels=labels)
+
+
+def starts(learner: str, steps: int, images: str) -> Gain:
+    return between(
+        "unrolled_starts", "others", {"images": images}, {"images": "class means"}, learner=learner, steps=steps
+    )
+
+
+def paths(column: str, new: str, old: str, steps: int = 10) -> Gain:
+    return between("trajectories", column, {"images": new}, {"images": old}, steps=steps)
+
+
+def labelled(times: int) -> Gain:
+    who = "the learner's network"
+    return between(
+        "learned_labels",
+        "accuracy",
+        {"pictures": "learned labels"},
+        {"pictures": "true labels"},
+        times=times,
+        network=who,
+    )
+
+
+def curriculum(rival: str) -> Gain:
+    return between("generative_teaching", "accuracy", {"variant": "GTN"}, {"variant": rival}, shuffled="nothing")
+
+
+def told(objective: str) -> Gain:
+    return between(
+        "representations", "accuracy", {"prior": "untrained"}, {"prior": "none"}, objective=objective, updates=600
+    )
+
+
+def residual(share: float) -> Gain:
+    table = records.load("residuals")
+    usual = {"method": "FADRM", "merges": 3, "small_size": None, "patches": "real", "precision": "float32"}
+    return gain(table.values("online", merge_ratio=share, **usual), table.values("online", method="random real images"))
+
+
+REAL, NOISE = ("real", 0.11, "none"), ("noise", 0.01, "none")
+LEARNER = "the learner's network"
+ROWS: list[tuple[str, str, Callable[[], bool]]] = [
+    ("05", "DM and herding are more than ten points ahead of random images", lambda: (
+        matching("shapes", "DM", "random").mean > 0.1 < matching("shapes", "herding", "random").mean)),
+    ("05", "DM minus herding is two points, with an interval that still holds zero", lambda: (
+        matching("shapes", "DM", "herding").unseen and 0.015 < matching("shapes", "DM", "herding").mean < 0.025)),
+    ("05", "On shapes averages teach *less* than random real images", lambda: matching("shapes", "centres", "random").behind),
+    ("05", "by far, forgetting's choices", lambda: matching("shapes", "forgetting", "random").mean < -0.2),
+    ("05", "Of ten class means they are ahead by two points at the most", lambda: matching("digits", "DM", "centres").mean < 0.02),
+    ("10", "they fall a little from the narrowest samples to $\\Sigma = 0.2$", lambda: (
+        toy("mean_squared_error", 0.2, 0.05).behind and toy("accuracy_fraction", 0.2, 0.05).ahead)),
+    ("10", "Narrow samples are better than true ones, in probabilities and in decisions", lambda: (
+        toy("mean_squared_error", 0.2, 0.5).behind and toy("accuracy_fraction", 0.2, 0.5).ahead)),
+    ("10", "The *decisions* of all settings from 0.2 to 1 are then equally good", lambda: all(
+        abs(toy("accuracy_fraction", sigma, 0.2, exact=True).mean) < 0.002 for sigma in (0.3, 0.5, 0.7, 1.0))),
+    ("10", "Their *probabilities* stay wrong without any noise", lambda: toy("mean_squared_error", 1.0, 0.2, exact=True).mean > 0.03),
+    ("10", "Asked for **probabilities**, the trained network is", lambda: teachers("error", 1, 2).behind),
+    ("10", "Asked for **decisions**, the posterior is a little better", lambda: (
+        teachers("right", 2, 1).ahead and teachers("right", 2, 1).mean < 0.01)),
+    ("10", "Both teachers take the noise of the labels away", lambda: teachers("right", 1, 0).ahead and teachers("right", 2, 0).ahead),
+    ("20", "they teach *more* than the images that they began as, by any labels, four to seven points", lambda: all(
+        recovered("recovered from real", labels).ahead and 0.035 < recovered("recovered from real", labels).mean < 0.075
+        for labels in ("hard", "stored", "online"))),
+    ("20", "From noise they stay far behind", lambda: all(
+        recovered("recovered from noise", labels).high < -0.05 for labels in ("hard", "stored", "online"))),
+    ("20", "typical real images, which learn nothing, gain more than either", lambda: all(
+        recovered("typical", labels).mean > recovered("recovered from real", labels).mean for labels in ("hard", "stored", "online"))),
+    ("21", "More weight on the variance gap pulls images apart, from either start", lambda: (
+        diverse("distance", ("noise", 0.11, "none"), NOISE).ahead and diverse("distance", REAL, ("real", 0.01, "none")).ahead)),
+    ("21", "A real start pulls them *together*", lambda: diverse("distance", ("real", 0.01, "none"), NOISE).behind),
+    ("21", "and yet covers three to four times as much", lambda: (
+        mean("diversity", "coverage", start="real", lambda_var=0.01) / mean("diversity", "coverage", start="noise", lambda_var=0.01) > 2.5
+        and mean("diversity", "coverage", start="real", lambda_var=0.11, push="none")
+        / mean("diversity", "coverage", start="noise", lambda_var=0.11) < 4.1)),
+    ("21", "From noise, images that lie farther apart cover *less*", lambda: diverse("coverage", ("noise", 0.11, "none"), NOISE).behind),
+    ("21", "a directed push covers a little less than a random one", lambda: (
+        diverse("coverage", ("real", 0.11, "directed"), ("real", 0.11, "random")).behind)),
+    ("21", "which ten pairs cannot tell from zero", lambda: all(
+        diverse("online", ("real", 0.11, push), REAL).unseen for push in ("random", "directed"))),
+    ("21", "By class numbers DWA's images are two and a half points ahead", lambda: (
+        0.02 < between("diversity", "hard", {"start": "real", "lambda_var": 0.11, "push": "directed"}, {"start": "real images"}).mean < 0.03)),
+    ("21", "With the teacher's labels they are six points *behind* them", lambda: (
+        -0.07 < between("diversity", "online", {"start": "real", "lambda_var": 0.11, "push": "directed"}, {"start": "real images"}).mean
+        < -0.055)),
+    ("30", "the patches, which nothing has touched, teach .07 more still", lambda: residual(0.5).behind),
+    ("30", "At $\\alpha = .4$, the leftmost point above, no difference from the patches is seen", lambda: residual(0.4).unseen),
+    ("45", "**no difference is seen** for SimCLR at the end", lambda: told("simclr").unseen),
+    ("45", "is worth three points (2 to 4)", lambda: (
+        0.025 < between("representations", "accuracy", {"prior": "strong"}, {"prior": "none"}, objective="simclr", updates=600).mean < 0.035)),
+    ("45", "For the four that learn quickly no difference is seen", lambda: all(
+        told(name).unseen for name in ("simclr", "vicreg", "moco", "swav"))),
+    ("60", "are ten points behind class means after one step", lambda: starts("perceptron", 1, "one start").behind),
+    ("60", "after three or ten no difference is seen", lambda: all(starts("perceptron", n, "one start").unseen for n in (3, 10))),
+    ("60", "win at each length, by 26, 23 and 8 points", lambda: [
+        round(100 * starts("perceptron", n, "four starts an update").mean) for n in (1, 3, 10)] == [26, 23, 8]),
+    ("60", "the images fall further behind", lambda: (
+        starts("ConvNet", 10, "one start").mean < starts("ConvNet", 3, "one start").mean < starts("ConvNet", 1, "one start").mean < 0)),
+    ("62", "their students are twenty points ahead", lambda: 0.17 < paths("accuracy", "MTT", "random real, MTT's rate").mean < 0.22),
+    ("62", "ten pairs of students show no difference", lambda: paths("accuracy", "MTT", "class means, best rate").unseen),
+    ("62", "With one to ten steps learned images lead closer", lambda: all(
+        paths("left", "MTT", "class means, best rate", steps=n).behind for n in (1, 5, 10))),
+    ("62", "with twenty no difference is seen", lambda: paths("left", "MTT", "class means, best rate", steps=20).unseen),
+    ("65", "Trained for as long as LD found best, no difference is seen", lambda: labelled(1).unseen),
+    ("65", "learned labels are five points *behind* in every pair", lambda: labelled(3).behind and -0.06 < labelled(3).mean < -0.045),
+    ("65", "are six points ahead of one real digit of each class", lambda: (
+        between("learned_labels", "accuracy", {"pictures": "shapes"}, {"pictures": "one real digit"}, network=LEARNER).ahead)),
+    ("65", "and noise nine points behind", lambda: (
+        between("learned_labels", "accuracy", {"pictures": "noise"}, {"pictures": "one real digit"}, network=LEARNER).behind)),
+    ("70", "**Weight normalisation: no difference seen**", lambda: curriculum("weight norm off").unseen),
+    ("70", "is ahead of real batches at rates of their own, and of one trained with fresh noise", lambda: (
+        curriculum("real batches").ahead and curriculum("fresh noise").ahead)),
+    ("70", "it is ahead of one that was trained with everything shuffled", lambda: curriculum("all shuffled").ahead),
+    ("75", "**Learned exemplars: no difference seen**", lambda: all(memories("learned", "herding", n).unseen for n in (1, 2, 5))),
+    ("75", "With one exemplar the class mean ends level with herding in accuracy (it forgets a little less)", lambda: (
+        memories("k-means centres", "herding", 1).unseen and memories("k-means centres", "herding", 1, "forgotten").behind)),
+    ("75", "lesson 05's images are two points ahead", lambda: memories("DM", "herding", 1).ahead),
+    ("75", "Averages of two or five groups are one and two points ahead of herding", lambda: all(
+        memories("k-means centres", "herding", n).ahead for n in (2, 5))),
+    ("75", "With five exemplars, random images are as good as herding's", lambda: memories("random", "herding", 5).unseen),
+    ("75", "herding is then about ten points ahead of a random image", lambda: -0.13 < memories("random", "herding", 1).mean < -0.09),
+    ("75", "With five it holds the network back", lambda: memories("herding, no distillation loss", "herding", 5).ahead),
+]  # fmt: skip
+
+
+@functools.cache
+def words(number: str) -> str:
+    (path,) = (NOTEBOOKS / "solutions").glob(f"{number}_*.ipynb")
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+
+
+@pytest.mark.parametrize(
+    ("number", "sentence", "true"), ROWS, ids=lambda given: given if isinstance(given, str) else ""
+)
+def test_a_sentence_is_true_of_its_number(number: str, sentence: str, true: Callable[[], bool]) -> None:
+    assert sentence in words(number), "the page does not say so any more"
+    assert true()
