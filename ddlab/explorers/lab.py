@@ -41,7 +41,7 @@ from .layout import Explorer
 from .lines import Progress, Quest, QuestLine
 from .runner import Left, Runner
 from .stops import name_stops, set_stops
-from .views import NotYet, ViewOnPage, flattened, laid_out
+from .views import NotYet, View, ViewOnPage, flattened, laid_out
 
 _VALUES = 400  # that are remembered
 Jobs = Sequence["Run | Value"]
@@ -70,6 +70,7 @@ class Compute:
     Attributes:
         words: on the button, or (world, settings) -> words. icon, hint: of the button.
         stays: whether it goes on while the reader looks at other settings; else these come first.
+        view: what is brought to the front, out of its tab.
     """
 
     words: str | Callable[[Any, Any], str]
@@ -77,6 +78,7 @@ class Compute:
     icon: str = "play"
     hint: str = ""
     stays: bool = False
+    view: View | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -352,6 +354,9 @@ class Laboratory(Explorer):
             if any(job is self.watched for job in jobs):
                 self.panel.value = self.panel.value.replace(step=None)  # follow it
             self.runner.submit(_Task(self.wanted, jobs, button))
+            for shown in self._shown:
+                if button.view is shown.view:
+                    shown.bring_forward()
             self._draw()  # the button is grey at once
 
     def _stop(self) -> None:
@@ -559,7 +564,12 @@ class Laboratory(Explorer):
         left = [run.left(max(spent, default=None)) for run in missing]
         if any(seconds is None for seconds in left):
             return "Being computed ..."
-        every = f"all {len(left)} that are missing take about {sum(seconds or 0.0 for seconds in left):.0f} s"
+        rest = sum(seconds or 0.0 for seconds in left)
+        every = (
+            f"about {rest:.0f} s more"
+            if len(left) == 1
+            else f"all {len(left)} that are missing take about {rest:.0f} s"
+        )
         if missing[0] not in self._watched():
             return f"Being computed: {every}."
         first = f"this run takes about {left[0]:.1f} s more"

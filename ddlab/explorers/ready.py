@@ -204,7 +204,8 @@ class Students:
     ) -> None:
         self.asked, self.caption, self.first = asked, caption, first
         self.view = Html(self.data, self.table)
-        self.button = Compute("Train students", self.jobs, "graduation-cap", "On the images on show, and on real ones")
+        hint = "On the images on show, and on real ones"
+        self.button = Compute("Train students", self.jobs, "graduation-cap", hint, view=self.view)
 
     def jobs(self, world: Any, settings: Any, known: Results) -> list[Run | Value]:
         """What comes first, then the students: one of every kind, then the next of every kind."""

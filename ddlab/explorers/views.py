@@ -111,6 +111,16 @@ class ViewOnPage:
         self.view = view
         self.widget: Any = None
         self._data: Any = None
+        self._tab: tuple[Any, int] | None = None
+
+    def stands_in(self, buttons: Any, number: int) -> None:
+        """It is what this button of tabs stands for, or a part of it."""
+        self._tab = buttons, number
+
+    def bring_forward(self) -> None:
+        """Open its tab, if it stands in one."""
+        if self._tab is not None:
+            self._tab[0].index = self._tab[1]
 
     def draw(self, world: Any, settings: Any, known: Any) -> None:
         """Bring it up to date; nothing is drawn where the data are the same as before."""
@@ -144,10 +154,15 @@ def laid_out(view: Any, shown: list[ViewOnPage]) -> widgets.Widget:
     children = [laid_out(part, shown) for part in view.views]
     if isinstance(view, Row):
         return side_by_side(children)
-    return _tabs(view.titles, children)
+    whole = _tabs(view.titles, children)
+    for number, part in enumerate(view.views):
+        for one in shown:
+            if one.view in flattened([part]):
+                one.stands_in(whole.children[0], number)
+    return whole
 
 
-def _tabs(titles: list[str], children: list[Any]) -> widgets.Widget:
+def _tabs(titles: list[str], children: list[Any]) -> widgets.VBox:
     """Buttons, of which one is pressed, above what it stands for: unlike a tab bar they take the Tab and arrow keys."""
     buttons = widgets.ToggleButtons(options=list(zip(titles, range(len(titles)), strict=True)), index=0)
     buttons.style.button_width = "auto"

@@ -1,6 +1,6 @@
-"""How few bases make the images? Principal bases at several scales, and those of a teacher's representations.
+"""What do the floats of twenty images buy? Principal bases at several scales, those of a teacher's representations, and the bill.
 
-BasesLab(data)              U bases at 1/s of the size: images above what is made of them, the error of every U, the spectrum
+BasesLab(data)              U bases at 1/s of the size: images above what is made of them, the error of every U, what they cost
 BasesLab(data, teacher)     also V bases of the teacher's representations, beside an untrained network's: where they have collapsed
 
 The first use of a scale, or of another way with the mean, takes a second or two: then all bases are known, and U only cuts.
@@ -13,14 +13,22 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from ...distilled.storage_budget import Factorised
 from ...explorers.lab import Lab, Results, Value
+from ...explorers.lines import Quest
 from ...explorers.views import Chart, Html, Row, Strip, Tabs
 from ...figures import encode_grid
+from .bill import storage_bill
 from .curves import reconstruction_error_curve, spectrum_curve
 from .world import DIFFERENCE, HELD_OUT, NOTHING, STORED, TRAINING, WAYS, Fitted, Settings, World
 
 _SCREEN = 64  # pixels that an image takes, about
 _HEIGHT = 270  # of the plots
+BUDGET, PAIRS, LEFT = (
+    20,
+    100,
+    (0.2, 0.05),
+)  # images whose floats may be spent; of the quest: pairs, relative squared errors
 Named = tuple[tuple[Any, Fitted], ...]
 
 
@@ -85,9 +93,30 @@ def error_curves(found: Named, split: str) -> go.Figure:
     return reconstruction_error_curve(curves, references=alone, title=title).update_layout(height=_HEIGHT)
 
 
-def spectrum(found: Named, _split: str) -> go.Figure:
-    """Of the images at each scale."""
-    return _spectrum({f"s = {scale}": fitted.shares for scale, fitted in found}, "Spectrum of the images")
+def bill_data(world: World, settings: Settings, known: Results) -> tuple | None:
+    """What the bases and as many pairs as are left floats for take, in parts; None while the bases are being found."""
+    fitted = [known(value) for value in wanted(world, settings)]
+    if None in fitted:
+        return None
+    found, size = fitted[0], fitted[1].bases.shape[1] if world.representations else 1
+    _, channels, height, width = world.images[TRAINING].shape
+    chosen = {
+        "image_bases": found.used(settings.bases),
+        "representation_bases": min(settings.representation_bases, size),
+    }
+    sizes = Factorised(
+        channels=channels, height=height, width=width, scale=settings.scale, representation_size=size, **chosen
+    )
+    budget, one = BUDGET * sizes.image_floats, sizes.bill(1).total
+    count = 0 if one > budget else sizes.largest_count(budget)
+    return count, budget, tuple(vars(sizes.bill(count)).items())
+
+
+def bill(count: int, budget: int, parts: tuple[tuple[str, int], ...]) -> go.Figure:
+    """One bar, beside the line of the budget."""
+    title = f"The floats of {BUDGET} images buy {count} pairs"
+    line = f"{BUDGET} images", budget
+    return storage_bill({"": dict(parts)}, budget=line, title=title, height=_HEIGHT)
 
 
 def representation_errors(found: Named) -> go.Figure:
@@ -99,11 +128,9 @@ def representation_errors(found: Named) -> go.Figure:
 
 def representation_spectrum(found: Named) -> go.Figure:
     """The teacher's beside an untrained network's."""
-    return _spectrum({name: fitted.shares for name, fitted in found}, "Spectrum of the representations")
-
-
-def _spectrum(spectra: dict[str, np.ndarray], title: str) -> go.Figure:
-    return spectrum_curve(spectra, title=title, y_label="share of the variance").update_layout(height=_HEIGHT)
+    spectra = {name: fitted.shares for name, fitted in found}
+    shown = spectrum_curve(spectra, title="Spectrum of the representations", y_label="share of the variance")
+    return shown.update_layout(height=_HEIGHT)
 
 
 # -- in words
@@ -122,12 +149,28 @@ def sentence(world: World, settings: Settings, known: Results) -> str:
         f"a relative squared error of {held_out} on held-out images, {training} on the training images they come from"
     )
     scaling = f"; scaling down and up alone leaves {found.scaling[HELD_OUT]:.3g}" if settings.scale > 1 else ""
-    said += f"{scaling}. Their effective rank is {found.effective_rank:.3g}; {WAYS[settings.image_mean]}."
+    said += f"{scaling}; {WAYS[settings.image_mean]}."
     if settings.bases > used:
         said += (
             f" There are no more than {used} bases at this scale, so that U = {settings.bases} gives no other images."
         )
-    return f"{said} {_of_networks(settings, *networks)}" if networks else said
+    if not networks:
+        return said
+    count, budget, parts = bill_data(world, settings, known) or (0, 0, ())
+    paid = sum(floats for name, floats in parts if name.endswith("bases"))
+    bought = f"Of {budget:,} floats bases take {paid:,}; the rest buys {count} pairs."
+    return f"{bought} {said} {_of_networks(settings, *networks)}"
+
+
+def quest_met(world: World, settings: Settings, known: Results) -> bool:
+    """Whether many pairs are bought, by bases that leave little of held-out images and representations."""
+    fitted = [known(value) for value in wanted(world, settings)]
+    if None in fitted or len(fitted) < 2:
+        return False
+    images, representations, *_ = fitted
+    left = images.error(HELD_OUT, settings.bases), representations.error(HELD_OUT, settings.representation_bases)
+    bought = bill_data(world, settings, known)
+    return bought is not None and bought[0] >= PAIRS and left[0] <= LEFT[0] and left[1] <= LEFT[1]
 
 
 def _of_networks(settings: Settings, teacher: Fitted, untrained: Fitted) -> str:
@@ -135,9 +178,9 @@ def _of_networks(settings: Settings, teacher: Fitted, untrained: Fitted) -> str:
     used, size = teacher.used(settings.representation_bases), teacher.bases.shape[1]
     left, left_untrained = (_small(found.error(HELD_OUT, used)) for found in (teacher, untrained))
     return (
-        f"Of {size} dimensions the teacher's representations fill {len(teacher.bases)}, with an effective rank of "
-        f"{teacher.effective_rank:.3g} (untrained: {len(untrained.bases)} and {untrained.effective_rank:.3g}); V = {used} bases leave "
-        f"{left} of the held-out ones (untrained: {left_untrained}); {WAYS[STORED]}."
+        f"Of {size} dimensions the teacher's representations fill {len(teacher.bases)}, as widely as {teacher.effective_rank:.3g} equal "
+        f"ones would (their effective rank; untrained: {len(untrained.bases)} and {untrained.effective_rank:.3g}); V = {used} bases "
+        f"leave {left} of the held-out ones (untrained: {left_untrained}); {WAYS[STORED]}."
     )
 
 
@@ -154,7 +197,8 @@ def views(world: World) -> list[Any]:
         )
 
     above = [Strip(picture_data, picture), Html(lambda world, settings, known: (world.counts,), str)]
-    images = row("bases", image_data, error_curves, spectrum)
+    errors = Chart(image_data, error_curves, cursor=lambda world, settings, known: settings.bases)
+    images = Row(Chart(bill_data, bill), errors)
     if not world.representations:
         return [*above, images]
     taught = row("representation_bases", representation_data, representation_errors, representation_spectrum)
@@ -162,7 +206,7 @@ def views(world: World) -> list[Any]:
 
 
 BasesLab = Lab(
-    "How few bases make the images?",
+    "What do the floats of twenty images buy?",
     World,
     controls=("bases", "representation_bases", "scale", "page"),
     more=("split", "image_mean", "below"),
@@ -179,4 +223,9 @@ BasesLab = Lab(
     opens_with=3,
     views=views,
     sentence=sentence,
+    quest=Quest(
+        f"Buy {PAIRS} pairs or more, by bases that leave at most {LEFT[0]:g} of held-out images and {LEFT[1]:g} of their "
+        "representations.",
+        quest_met,
+    ),
 )

@@ -30,6 +30,7 @@ from ...explorers.lines import QuestLine
 from ...explorers.plot import Plot
 from ...explorers.pointer import PointSliders
 from ...explorers.runner import Runner
+from ...explorers.stops import name_stops
 from ...figures import coverage_bars, embedding_map, encode_grid, move_points, raise_bars
 from ...figures.embedding import DISTILLED
 from ...networks import Network
@@ -90,16 +91,22 @@ class DiversityView(Explorer):
         """
         self.mapped = MappedImages(data, teacher, sets, films, points)
         self._first = next(iter(self.mapped.sets))
-        longest = max((len(frames) for frames in self.mapped.frames.values()), default=1)
-        start = _view_class(tuple(self.mapped.sets), longest)()
+        longest = max(self.mapped.frames.values(), key=len, default=())
+        start = _view_class(tuple(self.mapped.sets), max(len(longest), 1))()
         # A few dozen points have no thirty neighbours each.
         most = max(2, (len(self.mapped.pool) - 1) // 3)
         start = start.replace(perplexity=min(start.perplexity, most), neighbours=min(start.neighbours, most))
         frame = ["frame"] if self.mapped.frames else []
         more = ["layer", "perplexity", "neighbours"]
         self.panel = Controls(
-            start, ["images", "map", *frame, *more], more=more, labels={"layer": "teacher's"}, stacked=True
+            start,
+            ["images", "map", *frame, *more],
+            more=more,
+            labels={"layer": "teacher's", "frame": "step"},
+            stacked=True,
         )
+        if frame:
+            name_stops(self.panel, "frame", {place: str(each.step) for place, each in enumerate(longest)})
         # Of ten real digits random ones cover 20% on average and 30% at best, the centres of k-means 26%, a greedy choice 45%.
         self._luck = self.mapped.luck("features", self._each())
         self.quest = QuestLine(
@@ -293,7 +300,7 @@ class DiversityView(Explorer):
             map_of += f" (shows {self.map.kept_variance:.0%} of their variance)"
         count, pool = len(self.mapped.images(shown)), len(self.mapped.pool)
         return (
-            f"{map_of}: the {count} images {shown.name}{when} cover {self.mapped.coverage(shown):.1%} of {pool} real images; as many "
+            f"{map_of}: the {count} images ({shown.name}){when} cover {self.mapped.coverage(shown):.1%} of {pool} real images; as many "
             f"real ones drawn at random cover {self._chance():.1%} on average."
         )
 

@@ -81,7 +81,7 @@ def check_pictures(answer: Any) -> tuple[bool, str]:
     if own < beside + _AHEAD:
         return (
             False,
-            f"{said} Be {_AHEAD:.0%} ahead: a network that sees a new digit must find something of it in your pictures.",
+            f"{said} Be {100 * _AHEAD:.0f} points ahead: a network that sees a new digit must find something of it in your pictures.",
         )
     return True, f"{said} Neighbouring pixels go together in digits, and in your pictures."
 

@@ -101,7 +101,7 @@ def check_carry(answer: Any) -> tuple[bool, str]:
     if others < rival + _AHEAD:
         return (
             False,
-            f"{said} Be {_AHEAD:.0%} ahead. Who must the images have met in order to serve a start they do not know?",
+            f"{said} Be {100 * _AHEAD:.0f} points ahead. Which networks must the images have met to serve a start they do not know?",
         )
     return True, said
 

@@ -140,7 +140,7 @@ def curve(learner: str, starts: str, found: tuple, rivals: tuple) -> go.Figure:
         title=f"A {learner} after N steps", x_label="steps N", y_label="test accuracy (fraction)", height=HEIGHT
     )
     steps = [number for number, _ in found]
-    lines = {"start of seed" if starts == "random" else "its own start": [scores[0] for _, scores in found]}
+    lines = {"the seed's start" if starts == "random" else "its own start": [scores[0] for _, scores in found]}
     lines["other starts, mean"] = [statistics.fmean(scores[1:]) for _, scores in found]
     for index, (name, values) in enumerate(lines.items()):
         figure.add_scatter(x=steps, y=values, name=name, **line_style(series_style(index), markers=True))
@@ -201,7 +201,7 @@ StepsLab = Lab(
     views=[Strip(strip_data, learned_images), Row(Chart(curve_data, curve), Chart(rates_data, rates_chart))],
     sentence=sentence,
     quest=Quest(
-        f"Make ten images that beat class means by {AHEAD:.0%} of the test digits, from starts that they have not met.",
+        f"Make ten images that beat class means by {100 * AHEAD:.0f} points, from starts that they have not met.",
         quest_met,
     ),
 )

@@ -192,7 +192,7 @@ MatchingLab = Lab(
     ],
     sentence=sentence,
     quest=Quest(
-        f"Learn images that teach more than all three rivals: ahead by {_AHEAD:.0%} of the test images, three students on each.",
+        f"Learn images that teach more than all three rivals: {100 * _AHEAD:.0f} point ahead, three students on each.",
         quest_met,
     ),
 )

@@ -166,9 +166,8 @@ def ends(found: tuple, count: int, now: float) -> go.Figure:
         mode="markers",
         marker={"symbol": "circle-open", "size": 12, "color": neutral("text")},
     )
-    seen = [now, *(y for memory, points in found for _, y in points if memory != NONE)]
-    least = min(0.8, *seen) - 0.05
-    figure.update_xaxes(range=[0.5, 5.5], dtick=1).update_yaxes(range=[max(least, 0), 1])
+    least = min(0.8, now, *(y for memory, points in found for _, y in points if memory != NONE))
+    figure.update_xaxes(range=[0.5, 5.5], dtick=1).update_yaxes(range=[max(least - 0.05, 0), 1])
     return finish_figure(legend_beside(figure), alt=f"Accuracy at the end: {'; '.join(said) or 'not there yet'}.")
 
 
@@ -235,16 +234,15 @@ DECLARED = {
     "sentence": sentence,
 }
 
+AT_THE_END = Chart(ends_data, ends)
 MemoryLab = Lab(
     "What is worth keeping?",
     World,
     views=[
         Strip(strip_data, strip),
-        Row(
-            Chart(bars_data, bars), Tabs(("Matrix", Chart(matrix_data, cells)), ("At the end", Chart(ends_data, ends)))
-        ),
+        Row(Chart(bars_data, bars), Tabs(("Matrix", Chart(matrix_data, cells)), ("At the end", AT_THE_END))),
     ],
-    buttons=[Compute("Try all memories", all_memories, hint="With as many exemplars of each class")],
+    buttons=[Compute("Try all memories", all_memories, hint="With as many exemplars of each class", view=AT_THE_END)],
     quest=Quest(
         "With one exemplar of each class, end with more right than the class means (k-means centres) do.", quest_met
     ),

@@ -16,9 +16,11 @@ from torch import Tensor
 from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.distilled import bases, factorisation
+from ddlab.distilled.storage_budget import Factorised
 from ddlab.explorers import Laboratory, Value
 from ddlab.explorers.stops import round_numbers
 from ddlab.figures import alt_text
+from ddlab.lessons.bases import lab as labs
 from ddlab.lessons.bases.lab import BasesLab, picture, representation_spectrum
 from ddlab.lessons.bases.world import (
     HELD_OUT,
@@ -139,8 +141,7 @@ def test_the_sentence_has_the_numbers(explorer: Laboratory) -> None:
     images = explorer.world.images[HELD_OUT]
     again = factorisation.upsampled(factorisation.downsampled(images, scale=2), scale=2)
     alone = float(factorisation.relative_squared_error(images, again))
-    assert f"scaling down and up alone leaves {alone:.3g}." in explorer.sentence
-    assert f"effective rank is {found.effective_rank:.3g}; {WAYS[PROJECTED]}." in explorer.sentence
+    assert f"scaling down and up alone leaves {alone:.3g}; {WAYS[PROJECTED]}." in explorer.sentence
     shown = bases.spectrum(factorisation.downsampled(explorer.world.images[TRAINING], scale=2))
     assert f"hold {float(shown[:7].sum() / shown.sum()):.1%} of the variance" in explorer.sentence
     move(explorer, scale=1)
@@ -180,13 +181,27 @@ def test_a_teacher_has_a_spectrum_beside_an_untrained_network(taught: Laboratory
         made = factorisation.reconstruct(factorisation.project(held_out, kept, mean=mean), kept, mean=mean)
         error = float(factorisation.relative_squared_error(held_out, made))
         assert found.error(HELD_OUT, 3) == pytest.approx(error, abs=1e-6)
-    assert "V = 3 bases leave" in taught.sentence and "(untrained: " in taught.sentence
+    assert "V = 3 bases leave" in taught.sentence and "(their effective rank; untrained: " in taught.sentence
     drawn = [
         one.name.split(":")[0] for one in taught.widget(representation_spectrum).figure.data if one.mode == "lines"
     ]
     assert drawn == ["teacher", "untrained"] and "effective rank" in alt_text(
         taught.widget(representation_spectrum).figure
     )
+
+
+def test_the_bill_is_that_of_the_budget_and_the_quest_asks_for_pairs_and_errors(taught: Laboratory) -> None:
+    count, budget, parts = labs.bill_data(taught.world, taught.settings, taught._known()) or (0, 0, ())
+    sizes = Factorised(
+        channels=taught.world.data.channels, height=8, width=8, image_bases=7, representation_bases=3, scale=2,
+        representation_size=taught.world.representations["teacher"][TRAINING].shape[1],
+    )  # fmt: skip
+    assert budget == 20 * sizes.image_floats and dict(parts) == vars(sizes.bill(count))
+    assert sizes.bill(count).total <= budget < sizes.bill(count + 1).total
+    assert f"the rest buys {count} pairs" in taught.sentence
+    left = [fitted(taught, 2, PROJECTED).error(HELD_OUT, 7), fitted(taught, "teacher", STORED).error(HELD_OUT, 3)]
+    wanted = count >= labs.PAIRS and all(error <= most for error, most in zip(left, labs.LEFT, strict=True))
+    assert labs.quest_met(taught.world, taught.settings, taught._known()) == wanted
 
 
 @pytest.mark.parametrize("settings", ["scale=3", "page=9"])

@@ -57,7 +57,7 @@ def test_it_starts_with_the_first_set_on_the_pca_map(view, given) -> None:
     real = embeddings.features_of(teacher, data.normalised(view.mapped.pool))
     points = embeddings.features_of(teacher, sets["random"].images)
     expected = measures.nearest_neighbour_coverage(real, points)
-    assert f"the 3 images random cover {expected:.1%} of 60 real images" in view.sentence
+    assert f"the 3 images (random) cover {expected:.1%} of 60 real images" in view.sentence
     assert list(view.bars.figure.data[0].x) == ["random", "recovered", BY_HAND]
     assert view.bars.figure.data[0].y[0] == pytest.approx(expected)
     joint = torch.cat([real, points, embeddings.features_of(teacher, sets["recovered"].images)])
@@ -93,7 +93,7 @@ def test_a_point_moved_by_hand_becomes_the_nearest_real_image_of_its_class(view,
     assert places(view)[1] == pytest.approx((x, y), abs=2e-3)
     assert torch.equal(view.mapped.images(view._shown())[1], data.train_images[view.mapped.pool[target]])
     expected = view.mapped.coverage(PointsOnShow(BY_HAND, "features", hand=view.hand))
-    assert f"by hand cover {expected:.1%}" in view.sentence
+    assert f"(by hand) cover {expected:.1%}" in view.sentence
     assert view.bars.figure.data[0].y[2] == pytest.approx(expected)
 
 

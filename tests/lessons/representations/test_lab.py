@@ -92,10 +92,10 @@ def test_every_objective_can_be_chosen(lab: Any, objective: str) -> None:
     assert lab.error is None and lab.world.run(lab.settings).complete
 
 
-def test_the_quest_asks_for_a_lead_over_the_prior(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_quest_asks_for_a_lead_over_learning_alone(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for seed, (own, met) in enumerate([(0.65, False), (0.55, True)]):
-        lab.world.own["untrained"] = own
-        monkeypatch.setattr(World, "_moment", lambda *given: Moment(0.7, None, None))
+        told = lambda world, config, *given, own=own: Moment(own if config.share == 0 else 0.7, None, None)  # noqa: E731
+        monkeypatch.setattr(World, "_moment", told)
         moved(lab, seed=seed + 5)
         assert lab.quest.met == met
 
