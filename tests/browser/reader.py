@@ -27,6 +27,29 @@ _DRAWN = """(number) => { const explorer = document.querySelectorAll('.jp-Notebo
     .concat([...explorer.querySelectorAll('img')].map((image) => image.src.length + image.src.slice(-200)))
     .concat([...explorer.querySelectorAll('table, .ddlab-sentence, .ddlab-error')].map((text) => text.innerText)).join('|'); }"""
 
+# What does not fit: cells, buttons and words wider than their box, titles of plots that are cut, ticks turned or over each other.
+_UNFITTING = """(most) => [...document.querySelectorAll('.jp-Notebook .ddlab-explorer')].flatMap((explorer) => {
+  const title = explorer.querySelector('.ddlab-title')?.textContent ?? '', seen = (element) => element.getClientRects().length > 0;
+  const wide = [...explorer.querySelectorAll('td, th, button, .widget-label, .ddlab-sentence')]
+    .filter((element) => seen(element) && element.scrollWidth > element.clientWidth + 1).map((element) => `cut: ${element.innerText}`);
+  const plots = [...explorer.querySelectorAll('.js-plotly-plot')].filter(seen).flatMap((plot) => {
+    const box = plot.getBoundingClientRect();
+    const cut = [...plot.querySelectorAll('.gtitle')].filter((text) => text.getBoundingClientRect().right > box.right + 1)
+      .map((text) => `cut: ${text.textContent}`);
+    const ticks = [...plot.querySelectorAll('.xaxislayer-above, .xaxislayer-below')].flatMap((axis) => {
+      const labels = [...axis.querySelectorAll('.xtick text')].filter(seen);
+      const turned = labels.filter((text) => /rotate\\((?!0,)/.test(text.getAttribute('transform') ?? ''));
+      const places = labels.map((text) => text.getBoundingClientRect()).sort((a, b) => a.left - b.left);
+      const over = places.some((place, number) => number && place.left < places[number - 1].right - 1
+        && Math.abs(place.top - places[number - 1].top) < place.height);
+      return [...turned.map((text) => `turned: ${text.textContent}`), ...(over ? ['ticks overlap'] : [])];
+    });
+    return [...cut, ...ticks];
+  });
+  const tall = explorer.offsetHeight > most ? [`${explorer.offsetHeight} px high`] : [];
+  return [...tall, ...wide, ...plots].map((what) => `${title}: ${what}`);
+})"""
+
 
 class Control(NamedTuple):
     """One control on the page: the `place`-th that is visible of its kind in explorer number `explorer`."""
@@ -63,6 +86,18 @@ def heights(opened: NotebookPage) -> dict[str, int]:
     tall = """() => [...document.querySelectorAll('.jp-Notebook .ddlab-explorer')]
       .map((explorer) => [explorer.querySelector('.ddlab-title')?.textContent ?? '', explorer.offsetHeight])"""
     return dict(opened.page.evaluate(tall))
+
+
+def unfitting(opened: NotebookPage, width: int, height: int) -> list[str]:
+    """What is cut, turned, laid over each other, or an explorer higher than that, on a page of that width, which is then as before."""
+    before = opened.page.viewport_size
+    assert before is not None
+    opened.page.set_viewport_size({"width": width, "height": before["height"]})
+    opened.page.wait_for_timeout(1500)
+    found = opened.page.evaluate(_UNFITTING, height)
+    opened.page.set_viewport_size(before)
+    opened.page.wait_for_timeout(500)
+    return sorted(set(found))
 
 
 def move(opened: NotebookPage, control: Control) -> None:

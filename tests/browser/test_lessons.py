@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from tests.browser.reader import NOTEBOOKS, after_a_reload, answer_questions, controls, heights, in_both_themes, redraws
+from tests.browser.reader import (
+    NOTEBOOKS,
+    after_a_reload,
+    answer_questions,
+    controls,
+    heights,
+    in_both_themes,
+    redraws,
+    unfitting,
+)
 
-TALLEST = 640  # px of an explorer with its controls; 620, and what other fonts take
+TALLEST = 660  # px of an explorer with its controls
+NARROW = 990  # px: a page of 1,280 beside JupyterLab's file browser
 LESSONS = sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))
 
 
@@ -21,6 +31,7 @@ def test_a_lesson_as_a_reader_uses_it(open_notebook, lesson) -> None:
     opened.wait_for_plots(1, timeout=60)
     assert opened.problems() == []
     assert max(heights(opened).values()) <= TALLEST, heights(opened)
+    assert unfitting(opened, NARROW, TALLEST) == []
     assert all(plot["traces"] for plot in opened.plots()), "no plot is empty"
     still = [str(control) for control in controls(opened) if not redraws(opened, control)]
     assert still == [], f"these controls redraw nothing: {still}"
