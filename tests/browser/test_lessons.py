@@ -16,7 +16,7 @@ from tests.browser.reader import (
 )
 
 TALLEST = 660  # px of an explorer with its controls
-NARROW = 990  # px: a page of 1,280 beside JupyterLab's file browser
+NARROW = 1010  # px: an explorer is then as wide as at 1,280 beside JupyterLab's file browser
 LESSONS = sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))
 
 

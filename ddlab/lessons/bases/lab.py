@@ -22,8 +22,8 @@ from .bill import storage_bill
 from .curves import reconstruction_error_curve, spectrum_curve
 from .world import DIFFERENCE, HELD_OUT, NOTHING, STORED, TRAINING, WAYS, Fitted, Settings, World
 
-_SCREEN = 64  # pixels that an image takes, about
-_HEIGHT = 270  # of the plots
+_SCREEN = 48  # pixels that an image takes, about
+_HEIGHT = 225  # of the plots
 BUDGET, PAIRS, LEFT = (
     20,
     100,

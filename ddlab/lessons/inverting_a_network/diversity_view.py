@@ -273,7 +273,8 @@ class DiversityView(Explorer):
         if before is not None and before[1] == chance and before[0].keys() == shares.keys() and top <= self._bars_top:
             return raise_bars(self.bars.figure, list(shares.values()), text_format=".1%")
         self._bars_top = top
-        return coverage_bars(shares, chance=chance, height=175)
+        upright = {"tickangle": 0, "tickfont": {"size": 11}}
+        return coverage_bars(shares, chance=chance, height=175).update_xaxes(**upright)
 
     def _chance(self) -> float:
         shown = self._shown()

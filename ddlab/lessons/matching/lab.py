@@ -85,9 +85,9 @@ def found(world: World, settings: Settings, known: Results) -> dict[str, tuple[f
     return {kind: tuple(value for value in values if value is not None) for kind, values in every.items()}
 
 
-def in_other_networks(world: World, settings: Settings, known: Results) -> dict[int, tuple[float, ...]]:
+def in_other_networks(world: World, settings: Settings, known: Results) -> dict[int | None, tuple[float, ...]]:
     """Networks -> accuracy of students of the finished images, of all visited settings that differ in their number alone."""
-    found = dict[int, tuple[float, ...]]()
+    found = dict[int | None, tuple[float, ...]]()
     for past in known.past:
         if past.networks != settings.networks and past.replace(networks=settings.networks) == settings.replace(
             step=None
@@ -102,24 +102,28 @@ def in_other_networks(world: World, settings: Settings, known: Results) -> dict[
     return found
 
 
+def how_many(networks: int | None) -> str:
+    """A number of networks in words."""
+    return "a new network each time" if networks is None else f"{networks} network{'s' * (networks > 1)}"
+
+
 def score_data(world: World, settings: Settings, known: Results) -> tuple | None:
     """What is on show, and the accuracies known so far, of other numbers of networks too; what was shown stays until the first is."""
     if not known.found[RIVAL]:
         return None
     others = in_other_networks(world, settings, known)
-    return settings.networks, known.frame.step, tuple(known.found.items()), tuple(sorted(others.items()))
+    return settings.networks, known.frame.step, tuple(known.found.items()), tuple(others.items())
 
 
-def scores(networks: int, step: int, found: tuple, others: tuple) -> go.Figure:
+def scores(networks: int | None, step: int, found: tuple, others: tuple) -> go.Figure:
     """Accuracy minus that of the strongest rival's student of the same seed, every student a point."""
     short = {kind: name.removesuffix(" real images") for kind, name in REAL.items()}
-    many = {number: f"{number} network{'s' * (number > 1)}" for number in (networks, *(number for number, _ in others))}
     real, learned = dict(found), dict(others)
     learned[networks] = real.pop(LEARNED)
     rival = real.pop(RIVAL)
     named = {short[kind]: values for kind, values in real.items() if values}
-    for number, values in sorted(learned.items()):
-        words = f"{many[number]}, update {step}" if number == networks else many[number]
+    for number, values in sorted(learned.items(), key=lambda each: each[0] or math.inf):
+        words = f"{how_many(number)}, update {step}" if number == networks else how_many(number)
         named |= {words: values} if values else {}
     ahead = {name: [mine - its for mine, its in zip(values, rival, strict=False)] for name, values in named.items()}
     title = f"Students, minus {short[RIVAL]}"
@@ -145,7 +149,7 @@ def sentence(world: World, settings: Settings, known: Results) -> str:
     run, frame = known.run, known.frame
     count, classes = settings.images_per_class, world.data.classes
     begun = "random real images" if settings.initialisation == "real" else "noise"
-    asked_of = f"matched in {settings.networks} network{'s' * (settings.networks > 1)}"
+    asked_of = f"matched in {how_many(settings.networks)}"
     many = f"{count} {'image' if count == 1 else 'images'} of each of {classes} classes"
     now = "as they began" if frame.step == 0 else f"after update {frame.step} of {run.total}"
     means = {kind: statistics.fmean(values) for kind, values in known.found.items() if values}
@@ -175,6 +179,7 @@ MatchingLab = Lab(
         "iterations": "updates",
         "batch_size": "real batch",
     },
+    choice_words=lambda world: {"networks": lambda number: "new each time" if number is None else str(number)},
     watched=World.run,
     wanted=wanted,
     opens_with=4,

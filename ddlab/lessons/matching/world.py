@@ -27,8 +27,11 @@ class Settings(dm.Config):
     """DM's hyper-parameters as a reader moves them, and the step on show."""
 
     iterations: int = with_default(dm.Config, "iterations", 50, source="teaching; the paper has 20,000")
-    networks: int = parameter(
-        1, choices=(1, 2, 5, 50), explorable=True, help="Untrained networks that are asked, in turn."
+    networks: int | None = parameter(
+        1,
+        choices=(1, 2, 5, None),
+        explorable=True,
+        help="Untrained networks that are asked in turn; None: a new one each time.",
     )
     step: int | None = parameter(None, range=(0, None), help="Where in the run; None is its end.")
 
@@ -66,10 +69,6 @@ class World(MethodWorld):
         errors.check_instance("student", student, (supervised.Config, type(None)), "a training Config or None")
         self.seeds = range(errors.check_integer("seeds", seeds, 1, 20))
         self.learning = student_config(data) if student is None else student
-
-    def started(self, config: dm.Config) -> Settings:
-        """As many networks as can be chosen stand for a fresh one in each update."""
-        return super().started(config.replace(networks=config.networks or 50))
 
     def keep(self, config: dm.Config) -> Keep:
         """The first two updates, too."""

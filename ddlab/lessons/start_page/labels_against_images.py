@@ -38,7 +38,7 @@ LABELS = ("hard", "stored", "online")
 _LOOKS = 15  # how often a student is tested while it learns
 _VIEWS = 3  # of the image on show
 _CURVES = 5  # beside each other, the last ones
-_HEIGHT = 235  # of the plots
+_HEIGHT = 228  # of the plots
 _POINTS = 0.15  # of the quest; other seeds of students with class numbers give .64 to .67, ten real digits
 
 

@@ -82,7 +82,7 @@ def normalised_information(*, spread: float) -> float:
     """2 I(X; Y) / (H(X) + H(Y)) in one dimension, with H(X) = I + H(X|Y), a differential entropy that may be negative.
 
     >>> [round(normalised_information(spread=s), 3) for s in (.5, 1)]
-    [0.384, 0.101]
+    [0.384, 0.1]
     """
     shared = math.log(2) * information_share(spread=spread, dimensions=1)
     return 2 * shared / (shared + math.log(2 * math.pi * math.e * spread**2) / 2 + math.log(2))

@@ -154,12 +154,12 @@ def test_the_picture_is_what_the_bases_make(explorer: Laboratory) -> None:
     given = factorisation.project(factorisation.downsampled(images, scale=2), found.bases)[:, :7]
     made = known.data.to_uint8(factorisation.decoded(given, found.bases[:7], scale=2))
     rows = pixels(explorer)
-    assert rows.shape[0] == 3 * 64 + 2 * 2
+    assert rows.shape[0] == 3 * 48 + 2 * 2
     for row, expected in ((0, known.data.to_uint8(images)), (1, made)):
-        top, left = row * 66 + 4, rows.shape[1] - (10 * 66 - 2) + 4  # the middle of each first pixel
-        seen = rows[top::8, left::8][:8, :8, :3]
+        top, left = row * 50 + 3, rows.shape[1] - (10 * 50 - 2) + 3  # the middle of each first pixel
+        seen = rows[top::6, left::6][:8, :8, :3]
         np.testing.assert_array_equal(seen, expected[0].permute(1, 2, 0).numpy())
-    difference = rows[2 * 66 + 4 :: 8, left::8][:8, :8, :3].astype(int)
+    difference = rows[2 * 50 + 3 :: 6, left::6][:8, :8, :3].astype(int)
     wanted = 128 + (made[0].int() - known.data.to_uint8(images)[0].int()).div(2, rounding_mode="floor")
     np.testing.assert_array_equal(difference, wanted.permute(1, 2, 0).numpy())
     assert explorer.widget(picture).alt.startswith(
