@@ -16,11 +16,11 @@ import plotly.graph_objects as go
 from ...distilled.storage_budget import Factorised
 from ...explorers.lab import Lab, Results, Value
 from ...explorers.lines import Quest
-from ...explorers.views import Chart, Html, Row, Strip, Tabs
+from ...explorers.views import Chart, Row, Strip, Tabs
 from ...figures import encode_grid
-from .bill import storage_bill
+from ...figures.theme import finish_figure, series_style, start_figure
 from .curves import reconstruction_error_curve, spectrum_curve
-from .world import DIFFERENCE, HELD_OUT, NOTHING, STORED, TRAINING, WAYS, Fitted, Settings, World
+from .world import DIFFERENCE, HELD_OUT, NOTHING, STORED, TRAINING, Fitted, Settings, World
 
 _SCREEN = 48  # pixels that an image takes, about
 _HEIGHT = 225  # of the plots
@@ -90,7 +90,7 @@ def error_curves(found: Named, split: str) -> go.Figure:
     curves |= {f"s = {other}, {split}": fitted.errors[split] for other, fitted in others}
     alone = {"scaling alone": here.scaling[split]} if here.scaling[split] > 1e-6 else None
     title = "What the first U image bases leave"
-    return reconstruction_error_curve(curves, references=alone, title=title).update_layout(height=_HEIGHT)
+    return _short(reconstruction_error_curve(curves, references=alone, title=title))
 
 
 def bill_data(world: World, settings: Settings, known: Results) -> tuple | None:
@@ -113,17 +113,29 @@ def bill_data(world: World, settings: Settings, known: Results) -> tuple | None:
 
 
 def bill(count: int, budget: int, parts: tuple[tuple[str, int], ...]) -> go.Figure:
-    """One bar, beside the line of the budget."""
-    title = f"The floats of {BUDGET} images buy {count} pairs"
-    line = f"{BUDGET} images", budget
-    return storage_bill({"": dict(parts)}, budget=line, title=title, height=_HEIGHT)
+    """A bar for each part of what is spent."""
+    title = f"{budget:,} floats buy {count} pairs"
+    figure = start_figure(title=title, x_label="floats", y_label="part", height=_HEIGHT)
+    paid = {name.replace("_", " ").replace("representation", "vector"): floats for name, floats in parts if floats}
+    colours = [series_style(0 if name.endswith("bases") else 1).colour for name in paid]
+    text = [f"{floats:,}" for floats in paid.values()]
+    figure.add_bar(y=[*paid], x=[*paid.values()], text=text, orientation="h", marker_color=colours, cliponaxis=False)
+    figure.update_xaxes(range=[0, 1.25 * max(paid.values(), default=1)], tickformat="~s")
+    figure.update_yaxes(autorange="reversed", title="").update_layout(showlegend=False)
+    said = ", ".join(f"{name} {floats:,}" for name, floats in paid.items())
+    return finish_figure(figure, alt=f"{title}: {said}.")
 
 
 def representation_errors(found: Named) -> go.Figure:
     """What V bases leave of the held-out representations."""
     curves = {f"{name}, {HELD_OUT}": fitted.errors[HELD_OUT] for name, fitted in found}
     title = "What the first V bases of representations leave"
-    return reconstruction_error_curve(curves, title=title, x_label="bases V (number)").update_layout(height=_HEIGHT)
+    return _short(reconstruction_error_curve(curves, title=title, x_label="bases V (number)"))
+
+
+def _short(figure: go.Figure) -> go.Figure:
+    """As high as the other plots, with few numbers at its axis."""
+    return figure.update_layout(height=_HEIGHT).update_yaxes(dtick="D2", title="error left")
 
 
 def representation_spectrum(found: Named) -> go.Figure:
@@ -145,11 +157,11 @@ def sentence(world: World, settings: Settings, known: Results) -> str:
     used, (height, width) = found.used(settings.bases), found.bases.shape[2:]
     held_out, training = (_small(found.error(split, used)) for split in (HELD_OUT, TRAINING))
     said = (
-        f"{used} of {len(found.bases)} bases of {height} x {width} pixels hold {found.shares[:used].sum():.1%} of the variance and leave "
-        f"a relative squared error of {held_out} on held-out images, {training} on the training images they come from"
+        f"{used} of {len(found.bases)} bases of {height} x {width} pixels leave a relative squared error of {held_out} on "
+        f"held-out images, {training} on the training images they come from"
     )
     scaling = f"; scaling down and up alone leaves {found.scaling[HELD_OUT]:.3g}" if settings.scale > 1 else ""
-    said += f"{scaling}; {WAYS[settings.image_mean]}."
+    said += f"{scaling}."
     if settings.bases > used:
         said += (
             f" There are no more than {used} bases at this scale, so that U = {settings.bases} gives no other images."
@@ -178,9 +190,8 @@ def _of_networks(settings: Settings, teacher: Fitted, untrained: Fitted) -> str:
     used, size = teacher.used(settings.representation_bases), teacher.bases.shape[1]
     left, left_untrained = (_small(found.error(HELD_OUT, used)) for found in (teacher, untrained))
     return (
-        f"Of {size} dimensions the teacher's representations fill {len(teacher.bases)}, as widely as {teacher.effective_rank:.3g} equal "
-        f"ones would (their effective rank; untrained: {len(untrained.bases)} and {untrained.effective_rank:.3g}); V = {used} bases "
-        f"leave {left} of the held-out ones (untrained: {left_untrained}); {WAYS[STORED]}."
+        f"V = {used} of {size} vector bases leave {left} of the held-out vectors (untrained: {left_untrained}); the teacher's fill "
+        f"their space as {teacher.effective_rank:.3g} equal directions would (untrained: {untrained.effective_rank:.3g})."
     )
 
 
@@ -196,7 +207,7 @@ def views(world: World) -> list[Any]:
             *(Chart(data, draw, cursor=lambda world, settings, known: getattr(settings, field)) for draw in draws)
         )
 
-    above = [Strip(picture_data, picture), Html(lambda world, settings, known: (world.counts,), str)]
+    above = [Strip(picture_data, picture)]
     errors = Chart(image_data, error_curves, cursor=lambda world, settings, known: settings.bases)
     images = Row(Chart(bill_data, bill), errors)
     if not world.representations:

@@ -173,15 +173,6 @@ class World:
             most["representation_bases"] = (1, self.representations["teacher"][TRAINING].shape[1])
         return most
 
-    @property
-    def counts(self) -> str:
-        """What the numbers are of."""
-        seen, held_out = (f"{len(self.images[s])} of {len(self.data.images(name))}" for s, name in SPLITS.items())
-        return (
-            f"The bases come from {seen} training images, drawn at random; errors are those of all of them, or of {held_out} "
-            "held-out images. Upright lines stand at the numbers of bases that are chosen."
-        )
-
     def _points(self, of: int | str) -> tuple[dict[str, Tensor], int]:
         return (self.representations[of], 1) if isinstance(of, str) else (self.images, of)
 

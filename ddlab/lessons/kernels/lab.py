@@ -78,13 +78,10 @@ def score_data(world: World, settings: Settings, known: Results) -> tuple:
 
 def scores(classes: int, found: tuple[tuple[str, tuple[float, ...]], ...]) -> go.Figure:
     """Mean accuracy of the learned points and of each rival, every draw a point, beside chance."""
-    return comparison(
-        dict(found),
-        intervals=False,
-        reference=("chance", 1 / classes),
-        title="Beside points that took no learning",
-        height=HEIGHT,
-    )
+    chance, title = ("chance", 1 / classes), "Beside points that took no learning"
+    figure = comparison(dict(found), intervals=False, reference=chance, title=title, height=HEIGHT)
+    short = [name.replace(" ", "<br>") for name in figure.layout.xaxis.ticktext]
+    return figure.update_xaxes(ticktext=short, tickangle=0)
 
 
 # -- in words

@@ -165,7 +165,7 @@ def labels_data(world: World, settings: Settings, known: Results) -> tuple:
 def labels_map(names: tuple[str, ...], frame: Frame) -> go.Figure:
     """A row for each picture."""
     labels = frame.content.labels[:_ROWS].cpu().numpy()
-    title = f"Labels of the first {len(labels)} pictures, step {frame.step}"
+    title = f"Labels of {len(labels)} pictures, step {frame.step}"
     return label_matrix(labels, names, title=title, height=HEIGHT)
 
 
