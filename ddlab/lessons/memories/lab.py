@@ -131,7 +131,7 @@ def cells(tasks: tuple[tuple[str, ...], ...], rows: Matrix) -> go.Figure:
     table = np.full((len(tasks), len(names)), np.nan)
     for phase, row in enumerate(rows):
         table[phase, : len(row)] = row
-    phases, title = [f"{phase + 1}" for phase in range(len(tasks))], "Accuracy of each class after each phase"
+    phases, title = [f"{phase + 1}" for phase in range(len(tasks))], "Accuracy by class and phase"
     return cell_table(table, names, phases, title=title, x_label="class", y_label="phase", height=HEIGHT)
 
 

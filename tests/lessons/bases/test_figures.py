@@ -9,9 +9,7 @@ import pytest
 import torch
 
 from ddlab.distilled.bases import effective_rank
-from ddlab.distilled.storage_budget import Factorised
 from ddlab.figures import alt_text
-from ddlab.lessons.bases.bill import storage_bill
 from ddlab.lessons.bases.curves import reconstruction_error_curve, spectrum_curve
 from tests.support import assert_whole_figure, refuses
 
@@ -20,7 +18,6 @@ EVERY = {
     "reconstruction_error_curve": lambda: reconstruction_error_curve(
         {"a": [0.5, 0.2], "b": [0.6, 0.3]}, references={"scaling alone": 0.1}
     ),
-    "storage_bill": lambda: storage_bill({"a": Factorised().bill(114)}, budget=("100 images", 307200)),
 }  # fmt: skip
 
 
@@ -83,33 +80,6 @@ def test_an_error_of_nothing_leaves_a_hole_in_the_curve():
     figure = reconstruction_error_curve({"a": [0.5, 1e-16, -1e-17]})
     assert np.isnan(np.asarray(figure.data[0].y, float)).tolist() == [False, True, True]
     assert not figure.layout.shapes and "Dashed" not in alt_text(figure)
-
-
-def test_bars_hold_the_bill_and_the_line_the_budget():
-    bill = Factorised().bill(114)
-    figure = storage_bill({"bases": bill, "plain": {"images": 350208, "targets": 0}}, budget=("100 images", 307200))
-    drawn = {one.name: list(one.x) for one in figure.data if one.type == "bar"}
-    assert drawn == {
-        "image bases": [153600, 0], "image coefficients": [22800, 0], "representation bases": [102400, 0],
-        "representation coefficients": [22800, 0], "shifts": [5412, 0], "images": [0, 350208],
-    }  # fmt: skip
-    assert list(trace(figure, "in all").text) == [" 307,012", " 350,208"] and figure.layout.barmode == "stack"
-    assert figure.layout.shapes[0].x0 == 307200 and figure.layout.annotations[0].text == "100 images: 307,200"
-    assert figure.layout.xaxis.range[1] > 350208 * 1.2 and figure.layout.yaxis.autorange == "reversed"
-    said = alt_text(figure)
-    assert "bases takes 307,012, within the budget (image bases 153,600," in said and "above the budget" in said
-
-
-def test_parts_are_told_apart_without_colour_also_the_eighth():
-    parts = {f"part {number}": 1 for number in range(9)}
-    bars = [one for one in storage_bill({"a": parts}).data if one.type == "bar"]
-    assert len({(bar.marker.color, bar.marker.pattern.shape) for bar in bars}) == 9
-    assert bars[0].marker.pattern.shape != bars[7].marker.pattern.shape
-
-
-def test_nothing_stored_is_a_figure_too():
-    figure = storage_bill({"a": {"images": 0}})
-    assert figure.layout.xaxis.range[1] > 0 and alt_text(figure) == "Floats of sets, part by part: a takes 0."
 
 
 @pytest.mark.parametrize(
