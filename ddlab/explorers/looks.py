@@ -30,7 +30,7 @@ def picture(inputs: Inputs, frame: Frame) -> tuple[bytes, str] | None:
     if not len(look.images):
         return encode_png(np.zeros((96, 96, 4), np.uint8)), "No images yet."
     pixels = denormalise(look.images[:_MOST_IMAGES], source.mean, source.std).numpy()
-    columns = min(len(pixels), 5 if len(pixels) <= 25 else 10)
+    columns = min(len(pixels), 5 if len(pixels) <= 10 else 10)
     scale = max(1, round((96 if columns <= 5 else 48) / pixels.shape[-1]))
     names = [] if look.labels is None else [source.class_names[label] for label in look.labels.tolist()]
     classes = f", from class {names[0]} to {names[-1]}" if names else ""
