@@ -73,13 +73,13 @@ LESSONS: dict[str, Entry] = {
         folder="learning_through_training",
         title="Learning through training",
         finds="whom ten images teach that are learned through N steps of training (DD, SLDD)",
-        minutes=36,
+        minutes=40,
     ),
     "62_trajectories": Entry(
         folder="trajectories",
         title="Trajectories",
         finds="how far ten images lead along an expert's path (MTT)",
-        minutes=38,
+        minutes=39,
     ),
     "65_learned_labels": Entry(
         folder="learned_labels",
@@ -88,7 +88,7 @@ LESSONS: dict[str, Entry] = {
         minutes=38,
     ),
     "70_generators": Entry(
-        folder="generators", title="Generators", finds="whether invented steps need their order (GTN)", minutes=37
+        folder="generators", title="Generators", finds="whether invented steps need their order (GTN)", minutes=41
     ),
     "75_memories": Entry(
         folder="memories", title="Memories", finds="what to keep of classes that are gone (Mnemonics)", minutes=44
@@ -100,7 +100,7 @@ LESSONS: dict[str, Entry] = {
         folder="theorems_on_trial",
         title="Theorems on trial",
         finds="which printed theorems hold, and what is right instead",
-        minutes=35,
+        minutes=44,
     ),
 }
 
