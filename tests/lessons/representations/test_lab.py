@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ import torch
 from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.explorers import Laboratory
-from ddlab.lessons.representations.lab import TargetLab, curve, images_along, target_curve
+from ddlab.lessons.representations.lab import TargetLab, curve, images_along, quest_met, target_curve
 from ddlab.lessons.representations.world import Moment, World
 from ddlab.networks import Network
 from ddlab.runs import process
@@ -92,12 +93,13 @@ def test_every_objective_can_be_chosen(lab: Any, objective: str) -> None:
     assert lab.error is None and lab.world.run(lab.settings).complete
 
 
-def test_the_quest_asks_for_a_lead_over_learning_alone(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    for seed, (own, met) in enumerate([(0.65, False), (0.55, True)]):
-        told = lambda world, config, *given, own=own: Moment(own if config.share == 0 else 0.7, None, None)  # noqa: E731
-        monkeypatch.setattr(World, "_moment", told)
-        moved(lab, seed=seed + 5)
-        assert lab.quest.met == met
+def test_the_quest_asks_for_a_lead_over_learning_alone(lab: Any) -> None:
+    def run(accuracy: float, complete: bool = True) -> Any:
+        return SimpleNamespace(complete=complete, frames=[SimpleNamespace(content=Moment(accuracy, None, None))])
+
+    for alone, met in ((run(0.65), False), (run(0.55), True), (run(0.55, complete=False), False)):
+        known: Any = SimpleNamespace(wanted=[run(0.7), alone])
+        assert quest_met(lab.world, lab.settings, known) == met
 
 
 def test_the_pictures_go_along_each_number_of_the_targets(lab: Any) -> None:
