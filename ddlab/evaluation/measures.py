@@ -10,7 +10,6 @@ fewest_images                d_A: the smallest M whose accuracy is A            
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
 
 import torch
 from torch import Tensor
@@ -19,20 +18,6 @@ from .. import networks
 from ..core import errors
 from ..distilled import DistilledSet
 from ..networks import Network
-
-FEWEST = 3  # architectures of which a ranking says something
-
-
-def _check_accuracies(argument: str, given: Any) -> Any:
-    errors.check_instance(argument, given, Mapping, "numbers by architecture")
-    for value in given.values():
-        errors.check_number(argument, value)
-    if len(given) < FEWEST or len(set(given.values())) == 1:
-        errors.fail(argument, f"of at least {FEWEST} architectures, and not all the same", dict(given))
-    return given
-
-
-Accuracies = Annotated[Mapping[str, float], _check_accuracies]
 
 
 def distillation_ratio(distilled: float, original: float) -> float:

@@ -139,6 +139,16 @@ def start_figure(
     )
 
 
+def stacked_figure(title: str, x_label: str, y_labels: tuple[str, ...], height: int) -> go.Figure:
+    """Empty plots above each other, which share their x axis; traces go to `row=1, col=1` and so on."""
+    figure = start_figure(title=title, x_label=x_label, y_label=y_labels[0], height=height)
+    figure.set_subplots(rows=len(y_labels), cols=1, shared_xaxes=True, vertical_spacing=0.08)
+    figure.update_xaxes(title_text="").update_xaxes(title_text=x_label, row=len(y_labels), col=1)
+    for row, label in enumerate(y_labels, start=1):
+        figure.update_yaxes(title_text=label, row=row, col=1)
+    return figure
+
+
 @checked
 def finish_figure(figure: go.Figure, *, alt: Words) -> go.Figure:
     """Store the alt text: one sentence, with numbers, of what the figure shows."""

@@ -20,7 +20,7 @@ from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value
 from ...explorers.ready import Asked, Students
 from ...explorers.views import Row
 from ...figures import encode_grid, sets_on_map
-from ...figures.theme import finish_figure, legend_below, line_style, neutral, series_style, start_figure
+from ...figures.theme import finish_figure, legend_below, line_style, neutral, series_style, stacked_figure
 from ...methods import dwa, recovery, selection
 from .world import Images, NamedImages, Settings, Source, World, real, settings_distance
 
@@ -107,9 +107,9 @@ def grid_data(world: World, settings: Settings, known: Results) -> tuple:
         for weight in sorted({*WEIGHTS, config.lambda_var}):
             asked = config.replace(initialisation=start, lambda_var=weight)
             images = known(Value(world.images, asked))
-            near = min(world.film, key=lambda one, asked=asked: settings_distance(one, asked), default=None)
-            if images is None and near is not None and same_images(near, asked):
-                images = known.now(world.recorded, near)
+            recorded = next((one for one in world.film if same_images(one, asked)), None)
+            if images is None and recorded is not None:
+                images = known.now(world.recorded, recorded)
             if images is not None:
                 worth = float(images.distances.mean()), images.places[settings.layer].coverage
                 found.setdefault(start, []).append((weight, *worth))
@@ -133,8 +133,7 @@ def grid(here: tuple[str, float, str], found: tuple, others: tuple[float, float]
         {"none": "without a push", "random": "random push", "directed": "directed push"},
     )
     title = f"Start and λ_var, {words[here[2]]}"
-    figure = start_figure(title=title, x_label="λ_var", y_label=names[0], height=_HEIGHT)
-    figure.set_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.08)
+    figure = stacked_figure(title, "λ_var", names, _HEIGHT)
     said = list[str]()
     for row, name in enumerate(names, start=1):
         for start, points in found:
@@ -153,9 +152,7 @@ def grid(here: tuple[str, float, str], found: tuple, others: tuple[float, float]
         dashed = {"color": neutral("quiet"), "dash": "dash"}
         figure.add_scatter(x=[WEIGHTS[0], WEIGHTS[-1]], y=[others[row - 1]] * 2, mode="lines", line=dashed, name="random real",
                            showlegend=row == 1, legendgroup="real images", row=row, col=1)  # fmt: skip
-        figure.update_yaxes(title_text=name, row=row, col=1)
-        figure.update_xaxes(type="log", tickvals=WEIGHTS, ticktext=[f"{each:g}" for each in WEIGHTS], row=row, col=1)
-    figure.update_xaxes(title_text="", row=1, col=1).update_xaxes(title_text="λ_var", row=2, col=1)
+    figure.update_xaxes(type="log", tickvals=WEIGHTS, ticktext=[f"{each:g}" for each in WEIGHTS])
     return finish_figure(legend_below(figure), alt=f"{title}: {'; '.join(said)}.")
 
 

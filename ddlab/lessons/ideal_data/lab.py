@@ -19,7 +19,7 @@ from ...explorers.lab import Change, Lab, Results, Value
 from ...explorers.lines import Quest
 from ...explorers.tables import table
 from ...explorers.views import Chart, Html, Row, Tabs
-from ...figures.theme import finish_figure, legend_below, line_style, neutral, series_style, start_figure
+from ...figures.theme import finish_figure, legend_below, line_style, neutral, series_style, stacked_figure
 from .landscape import landscape_contours
 from .world import EXTENT, RHOS, SIGMAS, SQUARED, WRONG, Answer, Settings, World, answer
 
@@ -60,10 +60,7 @@ def ends_data(world: World, settings: Settings, known: Results) -> tuple:
 def ends(shown: Answer, switched: Answer | None) -> go.Figure:
     """Squared error and share of wrong decisions after the last update, against what is swept, one above the other."""
     label = "Σ of the samples" if shown.sweep is SIGMAS else "share of the teacher ρ"
-    said, words = list[str](), {"title": "On G, after the last update", "x_label": label, "y_label": SQUARED}
-    figure = start_figure(**words, height=_HEIGHT)
-    figure.set_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.07)
-    figure.update_xaxes(title_text="", row=1, col=1)
+    figure, said = stacked_figure("On G, after the last update", label, (SQUARED, WRONG), _HEIGHT), list[str]()
     for row, measure in enumerate((SQUARED, WRONG), start=1):
         for index, each in enumerate(filter(None, (shown, switched))):
             name = "exact gradient" if each.settings.exact_gradient else "one sample per update"
@@ -78,9 +75,7 @@ def ends(shown: Answer, switched: Answer | None) -> go.Figure:
         dashed = {"color": neutral("quiet"), "dash": "dash"}
         figure.add_scatter(x=shown.values, y=[shown.least[measure]] * len(shown.values), mode="lines", line=dashed, row=row, col=1,
                            name="least possible", legendgroup="least", showlegend=row == 1)  # fmt: skip
-        figure.update_yaxes(title_text=measure, rangemode="normal", row=row, col=1)
         said.append(f"{measure} {y:.3f}, least possible {shown.least[measure]:.3f}")
-    figure.update_xaxes(title_text=label, row=2, col=1)
     return finish_figure(
         legend_below(figure), alt=f"{shown.sweep.name(shown.values[shown.chosen])}: {'; '.join(said)}."
     )

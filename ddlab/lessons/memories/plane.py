@@ -19,7 +19,7 @@ from torch import Tensor
 
 from ... import networks
 from ...core import randomness
-from ...core.parameters import narrowed, parameter
+from ...core.parameters import parameter
 from ...data import ImageData, from_arrays
 from ...explorers.lab import Lab, Results
 from ...explorers.lines import Quest
@@ -31,7 +31,7 @@ from ...methods.distillation import from_images
 from ...runs import Run
 from ...training.phases import class_ends, logits_of
 from .lab import DECLARED, bars, bars_data
-from .world import BY_HAND, Moment, Settings, World
+from .world import BY_HAND, MEMORIES, Moment, Settings, World
 
 CLASSES = "ABCDEF"
 ENOUGH = 0.85  # of all points; an unlimited memory ends at .88
@@ -67,17 +67,13 @@ class PlaneSettings(Settings):
 class PlaneWorld(World):
     """The wheel, in three tasks."""
 
-    settings = PlaneSettings
+    settings, choices = PlaneSettings, (*MEMORIES, BY_HAND)
 
     def __init__(self) -> None:
         small = {"tasks": 3, "images_per_class": 1, "network": networks.spec("mlp", width=64), "learning_rate": 0.5}
         super().__init__(
             wheel(), config=mnemonics.Config.teaching(**small, epochs=10, batch_size=16, replay_batch_size=16)
         )
-
-    def started(self, config: mnemonics.Config) -> PlaneSettings:
-        """With what is clicked as a memory."""
-        return narrowed(PlaneSettings, memory=(*self.memories, BY_HAND))(**vars(config))
 
     def run(self, settings: PlaneSettings) -> Run:
         """The run, and of points that were clicked: those of each class, the last ones first, then its first points."""

@@ -74,6 +74,7 @@ class World(MethodWorld):
     """
 
     method, settings, first = mnemonics, Settings, mnemonics.Config.teaching(images_per_class=1)
+    choices: tuple[str, ...] = MEMORIES
 
     def __init__(
         self,
@@ -84,12 +85,12 @@ class World(MethodWorld):
         device: torch.device | str = "auto",
     ) -> None:
         self.matched = dict(matched or {})
-        self.memories = tuple(each for each in MEMORIES if each != MATCHED or self.matched)
+        self.memories = tuple(each for each in self.choices if each != MATCHED or self.matched)
         super().__init__(data, config, device=device)
 
     def started(self, config: mnemonics.Config) -> Settings:
         """With the memories that there are."""
-        return narrowed(Settings, memory=self.memories)(**vars(config))
+        return narrowed(self.settings, memory=self.memories)(**vars(config))
 
     def config(self, settings: Settings) -> mnemonics.Config:
         """What plays no part with this memory is as at first, so that such runs are one."""

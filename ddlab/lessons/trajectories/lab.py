@@ -16,7 +16,15 @@ from ...explorers.lab import Lab, Results, Value
 from ...explorers.lines import Quest
 from ...explorers.ready import HEIGHT, learned_images, visited
 from ...explorers.views import Chart, Row, Strip
-from ...figures.theme import finish_figure, legend_below, line_style, neutral, series_style, start_figure
+from ...figures.theme import (
+    finish_figure,
+    legend_below,
+    line_style,
+    neutral,
+    series_style,
+    stacked_figure,
+    start_figure,
+)
 from ...methods import mtt
 from ...runs import Run
 from .world import MOST_STEPS, Points, Settings, World, positions
@@ -97,8 +105,7 @@ def curve_data(world: World, settings: Settings, known: Results) -> tuple:
 
 def curve(found: tuple, rivals: tuple, now: tuple[int, float]) -> go.Figure:
     """Against N: what is left of the way, and the accuracy of students, of learned images and of class means."""
-    figure = start_figure(title="After learning", x_label="steps N", y_label="left", height=_HEIGHT)
-    figure.set_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.09)
+    figure = stacked_figure("After learning", "steps N", ("left (0 is best)", "accuracy"), _HEIGHT)
     quiet = {"color": neutral("quiet")}
     for beside, points in (("", found), (", class means", rivals)):
         for index, (what, place) in enumerate((("left", 0), ("accuracy", -1))):
@@ -108,7 +115,6 @@ def curve(found: tuple, rivals: tuple, now: tuple[int, float]) -> go.Figure:
                 style["marker"] |= quiet | {"symbol": ("circle-x-open", "square-x-open")[index]}
             x, y = [number for number, _ in points], [values[place] for _, values in points]
             figure.add_scatter(x=x, y=y, name=f"{what}{beside}", row=index + 1, col=1, **style)
-            figure.update_yaxes(title_text=("left (0 is best)", "accuracy")[index], row=index + 1, col=1)
     figure.add_scatter(
         x=now[:1],
         y=now[1:],
@@ -119,7 +125,6 @@ def curve(found: tuple, rivals: tuple, now: tuple[int, float]) -> go.Figure:
         col=1,
     )
     figure.update_xaxes(range=[0.5, MOST_STEPS + 0.5]).update_yaxes(range=[0, 1])
-    figure.update_xaxes(title_text="", row=1, col=1).update_xaxes(title_text="steps N", row=2, col=1)
     said = "; ".join(f"N = {n}: {left:.2f} left, accuracy {right:.2f}" for n, (left, _, right) in found)
     return finish_figure(legend_below(figure), alt=f"What is left of the way, and what students learn. {said}.")
 

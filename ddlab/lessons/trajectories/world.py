@@ -128,14 +128,10 @@ class World(MethodWorld):
     def rival(self, config: mtt.Config, *, watch: Watch) -> tuple[float, float]:
         """What class means leave of the way, and what they teach, each at the best of `RATES`."""
         self.experts(config, watch=watch)
-        images = self.chosen("centres").images
-        return min(self.left(config, images, rate) for rate in RATES), self.control(config, "centres", watch=watch)
-
-    def control(self, config: mtt.Config, kind: str, seeds: Sequence[int] = range(STUDENTS), *, watch: Watch) -> float:
-        """Mean accuracy of students that learn from a `selection`, in as many passes, at the best of `RATES`."""
-        chosen, network = self.chosen(kind, seed=seeds[0]), config.network.for_data(self.data)
-        sets = [in_steps(chosen, network, torch.full((1, 1), rate), config.passes) for rate in RATES]
-        return max(self._mean(made, seeds, watch) for made in sets)
+        means, network = self.chosen("centres"), config.network.for_data(self.data)
+        left = min(self.left(config, means.images, rate) for rate in RATES)
+        sets = [in_steps(means, network, torch.full((1, 1), rate), config.passes) for rate in RATES]
+        return left, max(self._mean(made, range(STUDENTS), watch) for made in sets)
 
     def _mean(self, made: DistilledSet, seeds: Sequence[int], watch: Watch) -> float:
         return statistics.fmean(self.taught(made, [ordered.Config.made_for(made, seed=seed) for seed in seeds], watch))
