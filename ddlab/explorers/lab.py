@@ -185,7 +185,7 @@ class Results:
 
     def every(self, compute: Callable[..., Any]) -> list[tuple[tuple[Any, ...], Any]]:
         """All that is known of one function: (arguments, result), the oldest first."""
-        return [(value.arguments, found) for value, found in list(self._lab.values.items()) if value.compute == compute]
+        return [(value.arguments, found) for value, found in self._lab.kept() if value.compute == compute]
 
     def doing(self, job: Run | Value) -> bool:
         """Whether a button asked for this job, and it is not done yet."""
@@ -386,6 +386,11 @@ class Laboratory(Explorer):
             self.values[value] = result
             while len(self.values) > _VALUES:
                 self.values.popitem(last=False)
+
+    def kept(self) -> list[tuple[Value, Any]]:
+        """What is remembered, the oldest first; another thread may keep a value meanwhile."""
+        with self._keeping:
+            return list(self.values.items())
 
     def ask_beside(self, value: Value) -> None:
         """Compute a value in the second thread, unless that has failed for these settings."""

@@ -521,6 +521,26 @@ def test_the_slider_follows_the_newest_and_stays_where_it_is_put(opened: Any) ->
     assert lab.sentence == "red, power 3, step 12."
 
 
+def test_what_is_known_can_be_read_while_another_thread_keeps_a_value(opened: Any) -> None:
+    """Reading asks each value for its hash, in Python: another thread may come in between."""
+    lab, meddling = opened(declared(**OF_RUNS)), list[threading.Thread]()
+
+    class Argument:
+        def __hash__(self) -> int:
+            if armed and not meddling:
+                meddling.append(threading.Thread(target=lab.keep, args=(Value(print, "later"), 2)))
+                meddling[0].start()
+                meddling[0].join(0.2)
+            return 7
+
+    armed, argument = False, Argument()
+    lab.keep(Value(print, argument), 1)
+    armed = True
+    assert lab._known().every(print) == [((argument,), 1)]
+    meddling[0].join(10)
+    assert len(lab._known().every(print)) == 2
+
+
 def test_the_nearest_step_there_is(opened: Any) -> None:
     lab = opened(declared(**OF_RUNS), Settings(step=5))
     assert lab.sentence == "red, power 1, step 4." and lab.slider.index == 2 and lab.panel.value.step == 5
