@@ -42,6 +42,7 @@ _NAMES = {
     "evaluate": "evaluation",
     "accuracy": "evaluation",
     "compare": "evaluation",
+    "published": "records.published",
     "start": "lessons",
 }
 
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from .lessons import start
     from .methods.distillation import distill, from_images, train_teacher
     from .methods.own import from_loss
+    from .records.published import published
     from .runs import Run
     from .runs.process import Inputs
 

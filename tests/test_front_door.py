@@ -98,6 +98,10 @@ TABLE: dict[str, Row] = {
         ddlab.from_loss, lambda g: {"name": "mine", "loss": lambda *_: 0.0},
         [("name", ""), ("name", 3), ("loss", 3), ("needs_teacher", "yes")],
     ),
+    "ddlab.published": (
+        ddlab.published, lambda g: {"method": "dm", "dataset": "cifar10", "images_per_class": 10},
+        [("method", "sre2"), ("method", 3), ("dataset", "cifar"), ("images_per_class", 7)],
+    ),
     "ddlab.start": (
         ddlab.start, lambda g: {"name": "00_start"},
         [("name", "01_start"), ("seed", -1), ("preset", "fast"), ("device", "abacus")],

@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from ddlab import records
+import ddlab
+from ddlab import methods, records
 from ddlab.core.errors import DDLabError
 
 
@@ -43,3 +44,14 @@ def test_teachers_answer_images_of_their_size() -> None:
 def test_what_is_not_there_is_refused_by_name(call, named: str) -> None:
     with pytest.raises(DDLabError, match=named):
         call()
+
+
+def test_what_papers_print_is_of_every_method_and_found_by_any_spelling() -> None:
+    rows = ddlab.published().records()
+    learners = set(methods.names()) - {"selection", "representation_selection"}
+    assert {methods.get(row["method"]).NAME for row in rows} == learners
+    settings = [(*(value for column, value in row.items() if column not in ("accuracy", "deviation")),) for row in rows]
+    assert len(set(settings)) == len(rows) >= 60  # one number for each setting
+    assert all(0 < row["accuracy"] < 100 and row["images_per_class"] > 0 and row["source"] for row in rows)
+    assert [row["accuracy"] for row in ddlab.published("DM", "cifar10").rows] == [26.0, 48.9, 63.0]
+    assert "| 48.9 ± 0.6 " in ddlab.published("distribution_matching", "CIFAR-10", images_per_class=10).table()

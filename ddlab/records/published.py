@@ -1,0 +1,92 @@
+"""What the papers print for their own methods, to stand beside a number that was made here.
+
+ddlab.published("dm", "CIFAR-10")       # in a notebook: a table
+ddlab.published(dataset="MNIST", images_per_class=1).records()
+"""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import methods
+from ..core import errors
+from ..evaluation.tables import Tabled, markdown
+
+_FILE = Path(__file__).parent / "tables/published.csv"
+_COLUMNS = ("method", "dataset", "images per class", "network", "labels", "accuracy (%)", "setting", "source")
+
+
+@dataclass(frozen=True)
+class Published(Tabled):
+    """Printed numbers.
+
+    Attributes:
+        rows: dictionaries with method (as `methods.get` takes it), dataset, images_per_class (a fraction where a set has fewer images than
+            classes), network of the students, labels, accuracy and deviation (percent; None where none is printed), setting, source.
+    """
+
+    rows: tuple[dict[str, Any], ...]
+
+    def records(self) -> list[dict[str, Any]]:
+        """The rows."""
+        return [dict(row) for row in self.rows]
+
+    def table(self) -> str:
+        """Markdown: a line for each row, without columns that have nothing to say."""
+        columns = zip(_COLUMNS, *map(_cells, self.rows), strict=True)
+        heads, *rows = zip(*(column for column in columns if any(column[1:])), strict=True)
+        return markdown(heads, rows)
+
+
+def published(
+    method: str | None = None, dataset: str | None = None, *, images_per_class: float | None = None
+) -> Published:
+    """The numbers that papers print, all or those of one method, one dataset or one size.
+
+    Args:
+        method: its name or alias. dataset: "MNIST", "CIFAR-10", ..., in capitals or not, with hyphens or without.
+        images_per_class: of the distilled set.
+
+    Raises:
+        DDLabError: an unknown method or dataset, or nothing printed for what is asked.
+    """
+    rows = _read()
+    if method is not None:
+        asked = methods.get(method)
+        rows = [row for row in rows if methods.get(row["method"]) is asked]
+    if dataset is not None:
+        known = {_plain(row["dataset"]): row["dataset"] for row in _read()}
+        name = known.get(_plain(str(dataset))) or errors.check_choice("dataset", dataset, list(known.values()))
+        rows = [row for row in rows if row["dataset"] == name]
+    sizes = sorted({row["images_per_class"] for row in rows})
+    if images_per_class is not None:
+        errors.check_choice("images_per_class", images_per_class, sizes)
+        rows = [row for row in rows if row["images_per_class"] == images_per_class]
+    if not rows:
+        errors.fail("method and dataset", "a pair for which a paper prints a number", (method, dataset))
+    return Published(tuple(rows))
+
+
+def _read() -> list[dict[str, Any]]:
+    with _FILE.open(encoding="utf-8", newline="") as file:
+        return [_numbers(row) for row in csv.DictReader(file)]
+
+
+def _numbers(row: dict[str, str]) -> dict[str, Any]:
+    size = float(row["images_per_class"])
+    deviation = float(row["deviation"]) if row["deviation"] else None
+    found = {"images_per_class": int(size) if size.is_integer() else size, "accuracy": float(row["accuracy"])}
+    return {**row, **found, "deviation": deviation}
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    printed = f"{row['accuracy']:g}" + ("" if row["deviation"] is None else f" ± {row['deviation']:g}")
+    words = (row["method"], row["dataset"], f"{row['images_per_class']:g}", row["network"], row["labels"])
+    return [*words, printed, row["setting"], row["source"]]
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "")
