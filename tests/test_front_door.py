@@ -104,7 +104,7 @@ TABLE: dict[str, Row] = {
     ),
     "ddlab.start": (
         ddlab.start, lambda g: {"name": "00_start"},
-        [("name", "01_start"), ("seed", -1), ("preset", "fast"), ("device", "abacus")],
+        [("name", "01_start"), ("seed", -1), ("seed", 1.5), ("device", "abacus")],
     ),
     "runs.steps": (
         runs.steps, lambda g: {"process": selection, "config": CONFIG, "inputs": g.inputs},

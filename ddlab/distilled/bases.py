@@ -5,9 +5,6 @@ bases B^x and B^y of a distilled set. What is made of bases stands in `factorisa
 
 principal_bases    B = [b_1 ... b_k], the first k principal components
 spectrum, rank     all their variances, and how many are not 0: more bases than that cannot be had
-effective_rank     exp(- sum_i p_i ln p_i) of a spectrum: few directions hold nearly everything where a representation has collapsed
-
-The reference for "dimensional collapse" is Jing et al. 2022, for the effective rank Roy & Vetterli 2007.
 """
 
 from __future__ import annotations
@@ -121,20 +118,6 @@ def rank(points: Tensor, *, centred: bool = True) -> int:
     values = _values(points)
     lengths = (spectrum(points, centred=centred) * len(values)).sqrt()
     return int((lengths > _ROUNDING[points.dtype] * float(np.linalg.norm(values))).sum())
-
-
-def effective_rank(values: Tensor) -> float:
-    """exp of the Shannon entropy of `values` divided by their sum: 1 where one holds everything, k where k hold the same.
-
-    Args:
-        values: float [k], of at least 0, one above 0: a `spectrum`, or its square root, the singular values. Roy & Vetterli 2007 take
-            singular values; of the covariance matrix these are the variances.
-    """
-    exact = values.detach().double()
-    if not exact.numel() or float(exact.min()) < 0 or float(exact.max()) <= 0:
-        errors.fail("values", "of at least 0, with one above 0", values)
-    exact = exact / exact.max()
-    return float(torch.special.entr(exact / exact.sum()).sum().exp())
 
 
 def _full(shifted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

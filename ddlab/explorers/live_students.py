@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import torch
 
@@ -13,9 +14,12 @@ from ..evaluation import probe
 from ..evaluation.students import student_accuracy
 from ..methods import recovery, representation_selection
 from ..methods._labelling import labelled_set
+from ..networks import Network
 from ..runs import process
 from ..runs.process import Inputs, Step, require_data
 from ..training import pretraining, supervised
+
+PROBE_STRENGTH = 1e-3
 
 
 def accuracies(made: DistilledSet, inputs: Inputs, watch: Callable[[Step], None]) -> str:
@@ -32,7 +36,8 @@ def accuracies(made: DistilledSet, inputs: Inputs, watch: Callable[[Step], None]
     """
     data, kinds = require_data("a student", inputs), [target.kind for target in made.targets]
     if "representations" in kinds:
-        found = [_probed(each, data, inputs, watch) for each in (made, _real_representations(made, inputs))]
+        sets = made, _real_representations(made, inputs)
+        found = [worth(each, data, device=inputs.device, watch=watch) for each in sets]
         return (
             f"a probe of a network that learnt them finds {found[0]:.1%}, of as many random real images {found[1]:.1%}"
         )
@@ -45,10 +50,23 @@ def accuracies(made: DistilledSet, inputs: Inputs, watch: Callable[[Step], None]
     return f"{found[0]:.1%} with {labels} labels, of as many random real images {found[1]:.1%}"
 
 
-def _probed(made: DistilledSet, data: ImageData, inputs: Inputs, watch: Callable[[Step], None]) -> float:
-    given = Inputs(distilled=made, device=inputs.device)
-    network = process.run(pretraining, pretraining.Config.teaching(), given, on_step=watch)
-    return probe(network, data, kind="linear", seeds=(0,), device=inputs.device, keep=False).mean
+def worth(
+    made: DistilledSet,
+    data: ImageData,
+    *,
+    seed: int = 0,
+    device: Any = "cpu",
+    watch: Callable[[Step], None] | None = None,
+) -> float:
+    """What a set without labels is worth: the test accuracy of a linear probe of a network that was pre-trained on it."""
+    config = pretraining.Config.teaching(seed=seed)
+    return probed(process.run(pretraining, config, Inputs(distilled=made, device=device), on_step=watch), data, seed)
+
+
+def probed(network: Network, data: ImageData, seed: int) -> float:
+    """The test accuracy of logistic regression on a network's features, as strongly regularised for all."""
+    options: dict[str, Any] = {"candidates": (PROBE_STRENGTH,), "seeds": (seed,), "keep": False}
+    return probe(network, data, kind="linear", device="cpu", **options).mean
 
 
 def _real_representations(made: DistilledSet, inputs: Inputs) -> DistilledSet:

@@ -49,7 +49,7 @@ LESSONS: dict[str, Entry] = {
         folder="data_residuals",
         title="Data residuals",
         finds="whether mixing the real image back in helps (FADRM)",
-        minutes=35,
+        minutes=38,
     ),
     "50_kernels": Entry(
         folder="kernels",
@@ -61,7 +61,7 @@ LESSONS: dict[str, Entry] = {
         folder="bases",
         title="Images with vectors, bases and views",
         finds="what few floats are best spent on, without labels (KRR-ST, Boost)",
-        minutes=40,
+        minutes=37,
     ),
     "45_representations": Entry(
         folder="representations",

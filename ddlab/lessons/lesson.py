@@ -22,26 +22,19 @@ class Lesson:
     """One run of a lesson; made by `start`.
 
     Attributes:
-        name, seed, preset, device: of this run.
+        name, seed, device: of this run.
     """
 
-    def __init__(self, name: str, *, seed: int, preset: str, device: str) -> None:
+    def __init__(self, name: str, *, seed: int, device: str) -> None:
         self.name = errors.check_choice("name", name, tuple(LESSONS))
         self.seed = errors.check_integer("seed", seed, 0)
-        self.preset = errors.check_choice("preset", preset, ("teaching", "paper"))
         self.device = errors.checked_device(device)
-        if self.preset == "teaching" and self.device.type == "cpu":
+        if self.device.type == "cpu":
             # Small networks are fastest with one: waking a second takes longer than what it does. Before anything is computed,
             # because gradients differ between one thread and two.
             torch.set_num_threads(1)
         self._predictions = _predictions.setdefault(name, {})
         self._checks = importlib.import_module(f".{LESSONS[name].folder}.checks", __package__).CHECKS
-
-    def config(self, module: Any, **changes: Any) -> Any:
-        """The Config of a process module in this lesson's preset: `module.Config.teaching(**changes)`, or `.paper(**changes)`."""
-        if not hasattr(module.Config, self.preset):
-            errors.fail("module", f"a process whose Config has the preset {self.preset!r}", module)
-        return getattr(module.Config, self.preset)(**changes)
 
     def predict(self, key: str, question: str, choices: Sequence[str]) -> Prediction:
         """A question to be answered before the result is known; `compare` shows both. An answer that was locked before stays."""
@@ -80,17 +73,17 @@ class Lesson:
         return right
 
 
-def start(name: str, *, seed: int = 0, preset: str = "teaching", device: str = "auto") -> Lesson:
+def start(name: str, *, seed: int = 0, device: str = "auto") -> Lesson:
     """Begin a lesson: prints versions and how long it takes to read.
 
     Args:
         name: of the notebook, without ".ipynb". seed: of everything drawn in it.
-        preset: "teaching" (two CPU cores) or "paper" (published settings; needs a GPU for most). The device is independent of it.
+        device: "auto" is a GPU where there is one.
     """
-    lesson = Lesson(name, seed=seed, preset=preset, device=device)
+    lesson = Lesson(name, seed=seed, device=device)
     threads = torch.get_num_threads()
     print(f"ddlab lesson {name}: about {LESSONS[name].minutes} minutes to read")
-    print(f"seed {seed}, preset {preset}, device {lesson.device}, {threads} thread{'s' if threads != 1 else ''}")
+    print(f"seed {seed}, device {lesson.device}, {threads} thread{'s' if threads != 1 else ''}")
     print(f"Python {platform.python_version()}, torch {torch.__version__}")
     return lesson
 

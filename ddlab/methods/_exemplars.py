@@ -16,7 +16,6 @@ from ..training.phases import Phases, logits_of
 from ..training.unrolled import Inner, Tensors, outer_gradient
 
 NAME = "mnemonics"
-SCALE = 10.0  # of cosines, before their softmax: LUCIR's eta, which the released code learns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +101,10 @@ def adjusting_gradient(
 def released_gradient(
     config: Exemplars, inputs: Inputs, weights: Tensors, images: Tensor, labels: Tensor, judged: tuple[Tensor, Tensor]
 ) -> tuple[Tensor, Tensor]:
-    """The released trainer's: cross-entropy [] of real features' cosines to the exemplars' class means, and its gradient."""
+    """The released trainer's: cross-entropy [] of real features' cosines to the exemplars' class means, and its gradient.
+
+    As in its first phase; later ones leave the old classes' means and exemplars out of the real images.
+    """
     spec, classes = config.network.for_data(require_data(NAME, inputs)), labels.unique()
     leaf = images.detach().requires_grad_()
     with torch.enable_grad():
@@ -110,5 +112,5 @@ def released_gradient(
         means = torch.stack([features[labels == each].mean(0) for each in classes])
         real = networks.call(spec, weights, judged[0])[0].features.detach()
         cosines = F.normalize(real, dim=1) @ F.normalize(means, dim=1).T
-        loss = F.cross_entropy(SCALE * cosines, torch.searchsorted(classes, judged[1]))
+        loss = F.cross_entropy(cosines, torch.searchsorted(classes, judged[1]))
     return loss.detach(), torch.autograd.grad(loss, leaf)[0]

@@ -111,11 +111,15 @@ class Config(OrderedSet):
 
     @classmethod
     def paper(cls, dataset: str = "mnist", **changes: Any) -> Self:
-        """The published settings for "mnist" or "cifar10", the latter (and "cifar100", which has none) on a ConvNet in AlexNet's place."""
+        """The published settings for "mnist" or "cifar10", the latter (and "cifar100", which has none) on a ConvNet in AlexNet's place.
+
+        They are those of random starts, a hundred images in ten steps; with `starts="fixed"`, "mnist" has ten images in one step.
+        """
         errors.check_choice("dataset", dataset, ("mnist", "cifar10", "cifar100"))
+        one: dict[str, Any] = {"steps": 1} if changes.get("starts") == "fixed" and dataset == "mnist" else {}
         plain = networks.spec("convnet", norm="none")
         colour: dict[str, Any] = {"network": plain, "initial_rate": 0.001, "iterations": 19_600}
-        return cls(**(colour if dataset != "mnist" else {}) | changes)
+        return cls(**(colour if dataset != "mnist" else one) | changes)
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "learned": {},
     "learned, 15 temporary steps": {"temporary_steps": 15},
     "learned from random": {"start": "random"},
-    "released": {"exemplar_step": "released"},
     "random, no distillation loss": PLAIN | {"start": "random", "distillation_weight": 0.0},
     "herding, no distillation loss": PLAIN | {"distillation_weight": 0.0},
 }

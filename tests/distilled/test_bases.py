@@ -203,32 +203,3 @@ def test_float32_points_give_float32_bases_and_no_gradient() -> None:
     assert found.bases.dtype == found.mean.dtype == torch.float32 and found.variances.dtype == torch.float64
     assert not found.bases.requires_grad and not found.mean.requires_grad
     torch.testing.assert_close(found.bases, exact.bases.float(), rtol=0, atol=1e-5)
-
-
-@given(values=st.lists(st.floats(0, 1e6), min_size=1, max_size=8).filter(lambda values: max(values) > 1e-3))
-def test_effective_rank_is_the_exponential_of_the_entropy(values: list[float]) -> None:
-    shares = [value / math.fsum(values) for value in values]
-    expected = math.exp(-math.fsum(share * math.log(share) for share in shares if share))
-    found = bases.effective_rank(torch.tensor(values, dtype=torch.float64))
-    assert found == pytest.approx(expected, rel=1e-9)
-    assert 1 - 1e-12 <= found <= len(values) + 1e-9
-    assert bases.effective_rank(7 * torch.tensor([*values, 0.0], dtype=torch.float64)) == pytest.approx(found)
-
-
-def test_effective_rank_by_hand() -> None:
-    assert bases.effective_rank(torch.ones(5)) == pytest.approx(5)
-    assert bases.effective_rank(torch.tensor([0.0, 3.0, 0.0])) == pytest.approx(1)
-    assert bases.effective_rank(torch.tensor([2.0, 1.0, 1.0])) == pytest.approx(2**1.5)
-
-
-def test_a_collapsed_representation_has_a_smaller_effective_rank() -> None:
-    points = torch.randn((400, 16), generator=torch.Generator().manual_seed(0))
-    spread = bases.effective_rank(bases.spectrum(points))
-    collapsed = bases.effective_rank(bases.spectrum(points * 0.5 ** torch.arange(16)))
-    assert spread > 15 and collapsed < 2.5, "all variances alike, and variances that fall by 4"
-
-
-def test_bad_values() -> None:
-    for values in (torch.zeros(3), torch.tensor([1.0, -0.1]), torch.zeros(0)):
-        with refuses("values", "one above 0"):
-            bases.effective_rank(values)

@@ -89,7 +89,6 @@ def test_cells_may_run_in_any_order(capsys) -> None:
     [
         ({"name": "21_x"}, "name must be one of"),
         ({"name": NAME, "seed": -1}, "seed must be"),
-        ({"name": NAME, "preset": "fast"}, "preset must be"),
         ({"name": NAME, "device": "gpu"}, "device must be"),
     ],
 )
@@ -166,8 +165,7 @@ def test_a_static_figure_is_shown_with_its_words(monkeypatch) -> None:
     assert plot.figure is figure and plot.alt == figures.alt_text(figure) and "a 0.1; b 0.2" in words.data
 
 
-@pytest.mark.parametrize(("preset", "threads"), [("teaching", 1), ("paper", 2)])
-def test_a_lesson_takes_the_threads_that_suit_it(preset: str, threads: int) -> None:
+def test_a_lesson_on_the_cpu_takes_one_thread() -> None:
     torch.set_num_threads(2)
-    frame.start(NAME, preset=preset, device="cpu")
-    assert torch.get_num_threads() == threads
+    frame.start(NAME, device="cpu")
+    assert torch.get_num_threads() == 1

@@ -340,7 +340,7 @@ def patches() -> Tensor:
 
 def residuals(source: str) -> Found:
     space = run(source, data=data_of(**COLOUR), teacher=teacher_of(**COLOUR))
-    return space["fadrm_film"](patches(), 0.3, k=3, budget=UPDATES)[::5]
+    return space["fadrm_film"](patches(), [0.3] * 3, budget=UPDATES)[::5]
 
 
 def library_residuals() -> Found:

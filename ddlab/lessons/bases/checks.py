@@ -41,24 +41,22 @@ def check_targets(answer: Any) -> tuple[bool, str]:
 
 
 def check_pairs(answer: Any) -> tuple[bool, str]:
-    """Exercise 2: m of CIFAR, N = 100, U = V = 200, s = 2, three views, h = 4."""
-    sizes = Factorised()
+    """Exercise 2: m of CIFAR, N = 100, U = V = 200, s = 2, without views."""
+    sizes = Factorised(views=0)
     floats = 100 * sizes.image_floats
     right = sizes.largest_count(floats)
     if not isinstance(answer, int) or isinstance(answer, bool):
         return False, "Give one whole number: how many pairs fit into 307,200 floats."
     known = {
-        right: f"114 pairs take {sizes.bill(right).total:,} of {floats:,} floats.",
-        sizes.replace(shift="same").largest_count(floats): "The three networks Q_a take 5,412 floats. Count them.",
-        sizes.replace(representation_mean=True).largest_count(
-            floats
-        ): "That is right where the mean is stored too; the paper does not.",
-        floats // (plain_floats(1, image_floats=sizes.image_floats, representation_floats=512)): (
-            "So many plain pairs fit. Here images and representations are sums of bases."
+        right: f"{right} pairs take {sizes.bill(right).total:,} of {floats:,} floats.",
+        floats // plain_floats(1, image_floats=sizes.image_floats, representation_floats=512): (
+            "So many plain pairs fit. Here images and vectors are sums of bases."
         ),
+        floats // 400: "The bases have to be paid, too.",
+        (floats - 200 * sizes.image_floats - 200 * 512) // 400: "Image bases are half as high and half as wide.",
         right + 1: "Nearly: one pair too many is over the budget. Round down.",
     }
-    bases = "First the bases: 200 x 3 x 16 x 16 and 200 x 512 floats. What is left goes to the networks, and to 400 floats for each pair."
+    bases = "First the bases: 200 x 3 x 16 x 16 and 200 x 512 floats. What is left goes in 400s, a pair each."
     return answer == right, known.get(answer, bases)
 
 

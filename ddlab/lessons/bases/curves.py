@@ -1,7 +1,4 @@
-"""Bases of images and representations: what they look like, what they hold and what they leave.
-
-They replay Fig 2a of Yu, Yao & Chiu 2025 (Boost); the numbers come from `bases` and `factorisation`. What they take: `storage`.
-"""
+"""What the first bases leave of images and vectors."""
 
 from __future__ import annotations
 
@@ -10,64 +7,14 @@ from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
-import torch
 
-from ...distilled.bases import effective_rank
 from ...figures import alt as words
 from ...figures import theme as look
 from ...figures._check import Named, as_series
 
-_NOTHING = 1e-12  # of the largest variance: rounding alone, which would stretch a logarithmic axis
 _LEAST_ERROR = 1e-6
 _MOST_POINTS = 150  # of a curve: on a logarithmic axis more of them lie on each other
 _MOST_TICKS = 6
-_LARGEST = 1e15
-
-
-def spectrum_curve(
-    spectra: Mapping[str, Any],
-    *,
-    share: float = 0.9,
-    title: str = "Variance along the principal components",
-    x_label: str = "principal component (number)",
-    y_label: str = "variance",
-    height: int = 380,
-) -> go.Figure:
-    """Variances of principal components, both axes logarithmic; marked: the effective rank, and how many hold `share` of all.
-
-    Variances below 1e-12 of the largest, which rounding makes, are not drawn.
-
-    Args:
-        spectra: name -> variances [k], falling, as `bases.spectrum` gives them; shares of the total do as well.
-        share: of the total variance, in (0, 1].
-
-    Raises:
-        DDLabError: a spectrum that rises, is negative or is 0 everywhere.
-
-    Example:
-        spectrum_curve({"teacher": spectrum(features), "untrained": spectrum(others)})
-    """
-    figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, height=height)
-    said: list[str] = []
-    for index, (name, values) in enumerate(as_series("spectra", spectra).items()):
-        variances = values
-        drawn = variances[variances > _NOTHING * variances[0]]
-        ranked, held = _effective_rank(variances), _holding(variances, share)
-        kept = _thinned(drawn.size)
-        style = look.series_style(index)
-        figure.add_scatter(
-            x=kept + 1,
-            y=drawn[kept],
-            name=f"{look.literal(name)}: effective rank {ranked:.3g}, {share:.0%} in {held}",
-            **look.line_style(style, markers=drawn.size == 1),
-        )
-        at = float(np.exp(np.interp(np.log(ranked), np.log(np.arange(drawn.size) + 1), np.log(drawn))))
-        _mark(figure, "effective rank", ranked, at, "diamond", style.colour, first=index == 0)
-        at = float(drawn[min(held, drawn.size) - 1])
-        _mark(figure, f"{share:.0%} of the variance", held, at, "x", style.colour, first=index == 0)
-        said.append(f"{name} {words.course(drawn)}, effective rank {words.number(ranked)}, {share:.0%} in {held}")
-    _logarithmic(figure)
-    return look.finish_figure(figure, alt=f"{y_label} over {x_label}, both logarithmic: {'; '.join(said)}.")
 
 
 def reconstruction_error_curve(
@@ -139,30 +86,6 @@ def _round_ticks(values: np.ndarray) -> list[float]:
         steps = (1, 2, 5) if high - low > 1 else range(1, 10)
         return [float(f"{step}e{power}") for power in range(first, last + 1) for step in steps]
     return [float(f"1e{power}") for power in range(first, last + 1) if power % max(each, 1) == 0]
-
-
-def _mark(figure: go.Figure, name: str, x: float, y: float, symbol: str, colour: str, *, first: bool) -> None:
-    """One point on a curve; all marks of one name share an entry of the legend."""
-    figure.add_scatter(
-        x=[x],
-        y=[y if y > 0 else None],
-        name=look.literal(name),
-        mode="markers",
-        legendgroup=name,
-        legendrank=1001,
-        showlegend=first,
-        marker={"symbol": symbol, "size": 10, "color": colour},
-    )
-
-
-def _effective_rank(variances: np.ndarray) -> float:
-    return effective_rank(torch.from_numpy(variances))
-
-
-def _holding(variances: np.ndarray, share: float) -> int:
-    """How many of the first variances hold the share of all; less than rounding does not count."""
-    sums = np.cumsum(variances)
-    return int(np.searchsorted(sums, share * sums[-1] * (1 - 1e-12)) + 1)
 
 
 def _thinned(length: int) -> np.ndarray:

@@ -1,55 +1,48 @@
-"""What do the floats of twenty images buy? Principal bases at several scales, those of a teacher's representations, and the bill.
+"""What do the floats of twenty images buy? Bases of images and of a teacher's vectors, the bill, and what the pairs teach that it buys.
 
-BasesLab(data)              U bases at 1/s of the size: images above what is made of them, the error of every U, what they cost
-BasesLab(data, teacher)     also V bases of the teacher's representations, beside an untrained network's: where they have collapsed
+BasesLab(data, teacher)     U bases of images at 1/s of the size, V of vectors: what they make of held-out images, what they cost and leave
 
-The first use of a scale, or of another way with the mean, takes a second or two: then all bases are known, and U only cuts.
+The first use of a scale takes a second: then all bases are known, and U only cuts.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from statistics import fmean
 
 import numpy as np
 import plotly.graph_objects as go
 
-from ...distilled.storage_budget import Factorised
-from ...explorers.lab import Lab, Results, Value
+from ...explorers.lab import Compute, Lab, Results, Value
 from ...explorers.lines import Quest
 from ...explorers.views import Chart, Row, Strip, Tabs
 from ...figures import encode_grid
-from ...figures.theme import finish_figure, series_style, start_figure
-from .curves import reconstruction_error_curve, spectrum_curve
-from .world import DIFFERENCE, HELD_OUT, NOTHING, STORED, TRAINING, Fitted, Settings, World
+from ...figures.theme import finish_figure, neutral, series_style, start_figure
+from .curves import reconstruction_error_curve
+from .unlabelled import BUDGET
+from .world import PICTURED, SEEDS, Fitted, Settings, World
 
 _SCREEN = 48  # pixels that an image takes, about
 _HEIGHT = 225  # of the plots
-BUDGET, PAIRS, LEFT = (
-    20,
-    100,
-    (0.2, 0.05),
-)  # images whose floats may be spent; of the quest: pairs, relative squared errors
-Named = tuple[tuple[Any, Fitted], ...]
+AHEAD = 0.04  # of the quest
+Split = tuple[int, int, int]  # scale, image bases, vector bases
+Scores = tuple[float, ...]
 
 
 def wanted(world: World, settings: Settings, run: None = None) -> list[Value]:
-    """The bases of the images, then those of each network's representations."""
-    names = [(name, STORED) for name in world.representations]
-    return [Value(world.fitted, *each) for each in [(settings.scale, settings.image_mean), *names]]
+    """The bases of the images at this scale, and those of the vectors."""
+    return [Value(world.fitted, settings.scale), Value(world.fitted, None)]
 
 
-def image_data(world: World, settings: Settings, known: Results) -> tuple | None:
-    """The bases at the scale on show, then those at other scales that are known, and the split; None while they are being found."""
-    others = [scale for scale in world.scales if scale != settings.scale]
-    every = [(scale, known(Value(world.fitted, scale, settings.image_mean))) for scale in (settings.scale, *others)]
-    found = tuple((scale, fitted) for scale, fitted in every if fitted is not None)
-    return None if every[0][1] is None else (found, settings.split)
+def found(world: World, settings: Settings, known: Results) -> tuple[Fitted, Fitted] | None:
+    """Both bases; None while they are being found."""
+    images, vectors = (known(value) for value in wanted(world, settings))
+    return None if images is None or vectors is None else (images, vectors)
 
 
-def representation_data(world: World, settings: Settings, known: Results) -> tuple | None:
-    """The bases of each network's representations; None while they are being found."""
-    found = [known(value) for value in wanted(world, settings)[1:]]
-    return None if None in found else (tuple(zip(world.representations, found, strict=True)),)
+def split(settings: Settings, bases: tuple[Fitted, Fitted]) -> Split:
+    """How the floats are spent: no more bases than there are."""
+    images, vectors = bases
+    return settings.scale, images.used(settings.bases), vectors.used(settings.vector_bases)
 
 
 # -- the picture
@@ -57,59 +50,36 @@ def representation_data(world: World, settings: Settings, known: Results) -> tup
 
 def picture_data(world: World, settings: Settings, known: Results) -> tuple | None:
     """The bases, how many of them are used, and which images are shown."""
-    found = known(wanted(world, settings)[0])
-    if found is None:
+    if known.found is None:
         return None
-    return world, found, settings.scale, found.used(settings.bases), settings.split, settings.page, settings.below
+    images, _ = known.found
+    return world, images, settings.scale, images.used(settings.bases), settings.page
 
 
-def picture(world: World, found: Fitted, scale: int, used: int, split: str, page: int, below: str) -> tuple[bytes, str]:
-    """Images, what the bases make of them, and the third row, as PNG bytes with alt text."""
-    images, made = world.made(found, scale, used, split, page)
-    rows, third = [images.numpy(), made.numpy()], ""
-    if below == DIFFERENCE:
-        rows.append((128 + (rows[1].astype(np.int16) - rows[0]) // 2).astype(np.uint8))
-        third = ", and the difference, grey where there is none"
-    names = ["images", "from bases", *([below] if below != NOTHING else [])]
-    size = max(1, round(_SCREEN / images.shape[-1]))
+def picture(world: World, images: Fitted, scale: int, used: int, page: int) -> tuple[bytes, str]:
+    """Held-out images, what the bases make of them, and the difference, as PNG bytes with alt text."""
+    shown = world.images["test"][(page - 1) * PICTURED : page * PICTURED]
+    rows = [world.data.to_uint8(each).numpy() for each in (shown, world.made(images.bases[:used], scale, shown))]
+    rows.append((128 + (rows[1].astype(np.int16) - rows[0]) // 2).astype(np.uint8))
     alt = (
-        f"{len(images)} {split} images, below them what {used} bases at scale {scale} make of them, "
-        f"relative squared error of all {len(world.images[split])} {_small(found.error(split, used))}{third}."
+        f"{len(shown)} held-out images, below them what {used} bases at scale {scale} make of them, relative squared error of all "
+        f"{len(world.images['test'])} {_small(images.error(used))}, and the difference, grey where there is none."
     )
-    return encode_grid(np.concatenate(rows), len(images), size, row_labels=names), alt
+    size = max(1, round(_SCREEN / shown.shape[-1]))
+    names = ["images", "from bases", "difference"]
+    return encode_grid(np.concatenate(rows), len(shown), size, row_labels=names), alt
 
 
-# -- the curves
-
-
-def error_curves(found: Named, split: str) -> go.Figure:
-    """What U bases leave: at the scale on show of both splits, at others of one."""
-    (scale, here), *others = found
-    both = (split, TRAINING if split == HELD_OUT else HELD_OUT)
-    curves = {f"s = {scale}, {each}": here.errors[each] for each in both}
-    curves |= {f"s = {other}, {split}": fitted.errors[split] for other, fitted in others}
-    alone = {"scaling alone": here.scaling[split]} if here.scaling[split] > 1e-6 else None
-    title = "What the first U image bases leave"
-    return _short(reconstruction_error_curve(curves, references=alone, title=title))
+# -- the bill, and what is left
 
 
 def bill_data(world: World, settings: Settings, known: Results) -> tuple | None:
     """What the bases and as many pairs as are left floats for take, in parts; None while the bases are being found."""
-    fitted = [known(value) for value in wanted(world, settings)]
-    if None in fitted:
+    if known.found is None:
         return None
-    found, size = fitted[0], fitted[1].bases.shape[1] if world.representations else 1
-    _, channels, height, width = world.images[TRAINING].shape
-    chosen = {
-        "image_bases": found.used(settings.bases),
-        "representation_bases": min(settings.representation_bases, size),
-    }
-    sizes = Factorised(
-        channels=channels, height=height, width=width, scale=settings.scale, representation_size=size, **chosen
-    )
-    budget, one = BUDGET * sizes.image_floats, sizes.bill(1).total
-    count = 0 if one > budget else sizes.largest_count(budget)
-    return count, budget, tuple(vars(sizes.bill(count)).items())
+    chosen = split(settings, known.found)
+    sizes, count = world.sizes(*chosen), world.pairs(*chosen)
+    return count, BUDGET * sizes.image_floats, tuple(vars(sizes.bill(count)).items())
 
 
 def bill(count: int, budget: int, parts: tuple[tuple[str, int], ...]) -> go.Figure:
@@ -117,7 +87,7 @@ def bill(count: int, budget: int, parts: tuple[tuple[str, int], ...]) -> go.Figu
     title = f"{budget:,} floats buy {count} pairs"
     figure = start_figure(title=title, x_label="floats", y_label="part", height=_HEIGHT)
     paid = {name.replace("_", " ").replace("representation", "vector"): floats for name, floats in parts if floats}
-    colours = [series_style(0 if name.endswith("bases") else 1).colour for name in paid]
+    colours = [series_style(1 if name.endswith("coefficients") else 0).colour for name in paid]
     text = [f"{floats:,}" for floats in paid.values()]
     figure.add_bar(y=[*paid], x=[*paid.values()], text=text, orientation="h", marker_color=colours, cliponaxis=False)
     figure.update_xaxes(range=[0, 1.25 * max(paid.values(), default=1)], tickformat="~s")
@@ -126,117 +96,165 @@ def bill(count: int, budget: int, parts: tuple[tuple[str, int], ...]) -> go.Figu
     return finish_figure(figure, alt=f"{title}: {said}.")
 
 
-def representation_errors(found: Named) -> go.Figure:
-    """What V bases leave of the held-out representations."""
-    curves = {f"{name}, {HELD_OUT}": fitted.errors[HELD_OUT] for name, fitted in found}
-    title = "What the first V bases of representations leave"
-    return _short(reconstruction_error_curve(curves, title=title, x_label="bases V (number)"))
+def image_data(world: World, settings: Settings, known: Results) -> tuple | None:
+    """What is left of images at the scale on show, then at others that are known; None while the first is being found."""
+    others = [scale for scale in world.scales if scale != settings.scale]
+    every = [(scale, known(Value(world.fitted, scale))) for scale in (settings.scale, *others)]
+    there = tuple((f"s = {scale}", fitted) for scale, fitted in every if fitted is not None)
+    return None if every[0][1] is None else (there, "What the first U image bases leave", "bases U (number)")
 
 
-def _short(figure: go.Figure) -> go.Figure:
-    """As high as the other plots, with few numbers at its axis."""
+def vector_data(world: World, settings: Settings, known: Results) -> tuple | None:
+    """What is left of the vectors."""
+    vectors = known(Value(world.fitted, None))
+    return (
+        None
+        if vectors is None
+        else ((("vectors", vectors),), "What the first V vector bases leave", "bases V (number)")
+    )
+
+
+def errors_left(every: tuple[tuple[str, Fitted], ...], title: str, x_label: str) -> go.Figure:
+    """Relative squared errors of held-out points, and what scaling alone leaves at the first scale."""
+    curves = {name: fitted.errors for name, fitted in every}
+    alone = every[0][1].scaling
+    references = {"scaling alone": alone} if alone > 1e-6 else None
+    figure = reconstruction_error_curve(curves, references=references, title=title, x_label=x_label)
     return figure.update_layout(height=_HEIGHT).update_yaxes(dtick="D2", title="error left")
 
 
-def representation_spectrum(found: Named) -> go.Figure:
-    """The teacher's beside an untrained network's."""
-    spectra = {name: fitted.shares for name, fitted in found}
-    shown = spectrum_curve(spectra, title="Spectrum of the representations", y_label="share of the variance")
-    return shown.update_layout(height=_HEIGHT)
+# -- what the pairs teach
+
+
+def networks(world: World, settings: Settings, known: Results) -> list[Value]:
+    """Two probes for the dotted lines; then networks of the pairs on show and of real images, seed by seed."""
+    if known.found is None or not world.pairs(*(chosen := split(settings, known.found))):
+        return []
+    seeds = [value for seed in SEEDS for value in (Value(world.worth, *chosen, seed), Value(world.real, seed))]
+    return [Value(world.limits), *seeds]
+
+
+def scores(world: World, known: Results) -> tuple[dict[Split, Scores], Scores]:
+    """What is known so far: of each split that was tried, and of twenty real images."""
+    tried: dict[Split, list[float]] = {}
+    for (*chosen, _), score in sorted(known.every(world.worth)):
+        scale, bases, vector_bases = chosen
+        tried.setdefault((scale, bases, vector_bases), []).append(score)
+    real = tuple(score for _, score in sorted(known.every(world.real)))
+    return {chosen: tuple(each) for chosen, each in tried.items()}, real
+
+
+def taught_data(world: World, settings: Settings, known: Results) -> tuple | None:
+    """Each split that was tried with its pairs and scores, which of them is on show, real images, and what both ends are."""
+    if known.found is None:
+        return None
+    tried, real = scores(world, known)
+    points = tuple((chosen, world.pairs(*chosen), each) for chosen, each in tried.items())
+    return points, split(settings, known.found), real, known(Value(world.limits))
+
+
+def taught(points: tuple, on_show: Split, real: Scores, limits: tuple[float, float] | None) -> go.Figure:
+    """Accuracy over pairs: a diamond for the split on show, circles for those tried before."""
+    title = "What the pairs teach: a probe of a network that learned them"
+    figure = start_figure(title=title, x_label="pairs (number)", y_label="test accuracy", height=_HEIGHT)
+    said = []
+    for name, symbol, own in (("tried", "circle", False), ("on show", "diamond", True)):
+        shown = [(chosen, count, fmean(each)) for chosen, count, each in points if (chosen == on_show) is own]
+        colour = series_style(1 if own else 0).colour
+        figure.add_scatter(
+            x=[count for _, count, _ in shown],
+            y=[score for _, _, score in shown],
+            name=name,
+            mode="markers",
+            marker={"symbol": symbol, "size": 12 if own else 9, "color": colour},
+            hovertext=[f"U = {bases}, V = {vector_bases}, s = {scale}" for (scale, bases, vector_bases), _, _ in shown],
+        )
+        said += [f"{name}: {count} pairs {score:.3f}" for _, count, score in shown]
+    lines = {"twenty real images": fmean(real)} if real else {}
+    lines |= {} if limits is None else dict(zip(("untrained", "teacher"), limits, strict=True))
+    for name, level in lines.items():
+        quiet = neutral("quiet")
+        figure.add_hline(
+            y=level,
+            line={"color": quiet, "dash": "dash", "width": 1.5},
+            annotation={"text": f"{name} {level:.1%}", "font": {"color": quiet, "size": 12}, "showarrow": False},
+            annotation_position="top left",
+        )
+        said.append(f"{name} {level:.3f}")
+    figure.update_xaxes(type="log", range=[0.9, 3.1], tickvals=[10, 20, 50, 100, 200, 500, 1000])
+    figure.update_yaxes(tickformat=".0%")
+    return finish_figure(figure, alt=f"{title}. {'; '.join(said) or 'Nothing is trained yet'}.")
 
 
 # -- in words
 
 
 def sentence(world: World, settings: Settings, known: Results) -> str:
-    """What is shown, with its numbers."""
-    fitted = [known(value) for value in wanted(world, settings)]
-    if any(found is None for found in fitted):
+    """What is bought, left and taught, with its numbers."""
+    if known.found is None:
         return f"Bases at scale {settings.scale} are being found ..."
-    found, *networks = fitted
-    used, (height, width) = found.used(settings.bases), found.bases.shape[2:]
-    held_out, training = (_small(found.error(split, used)) for split in (HELD_OUT, TRAINING))
+    images, vectors = known.found
+    scale, used, used_vectors = split(settings, known.found)
+    count, budget, _ = bill_data(world, settings, known) or (0, 0, ())
+    scaling = f" (scaling alone {_small(images.scaling)})" if scale > 1 else ""
     said = (
-        f"{used} of {len(found.bases)} bases of {height} x {width} pixels leave a relative squared error of {held_out} on "
-        f"held-out images, {training} on the training images they come from"
+        f"{budget:,} floats buy {count} pairs. {used} image bases at scale {scale} leave {_small(images.error(used))} of held-out "
+        f"images{scaling}, {used_vectors} vector bases {_small(vectors.error(used_vectors))} of their vectors."
     )
-    scaling = f"; scaling down and up alone leaves {found.scaling[HELD_OUT]:.3g}" if settings.scale > 1 else ""
-    said += f"{scaling}."
-    if settings.bases > used:
-        said += (
-            f" There are no more than {used} bases at this scale, so that U = {settings.bases} gives no other images."
-        )
-    if not networks:
+    mine, real = _pairs_of_scores(world, settings, known)
+    if not mine:
         return said
-    count, budget, parts = bill_data(world, settings, known) or (0, 0, ())
-    paid = sum(floats for name, floats in parts if name.endswith("bases"))
-    bought = f"Of {budget:,} floats bases take {paid:,}; the rest buys {count} pairs."
-    return f"{bought} {said} {_of_networks(settings, *networks)}"
+    return f"{said} {len(mine)} of {len(SEEDS)} networks: {fmean(mine):.1%}, of twenty real images {fmean(real):.1%}."
 
 
 def quest_met(world: World, settings: Settings, known: Results) -> bool:
-    """Whether many pairs are bought, by bases that leave little of held-out images and representations."""
-    fitted = [known(value) for value in wanted(world, settings)]
-    if None in fitted or len(fitted) < 2:
+    """Whether the pairs on show are far ahead of twenty real images, in the mean of all networks."""
+    if known.found is None:
         return False
-    images, representations, *_ = fitted
-    left = images.error(HELD_OUT, settings.bases), representations.error(HELD_OUT, settings.representation_bases)
-    bought = bill_data(world, settings, known)
-    return bought is not None and bought[0] >= PAIRS and left[0] <= LEFT[0] and left[1] <= LEFT[1]
+    mine, real = _pairs_of_scores(world, settings, known)
+    return len(mine) == len(SEEDS) and fmean(mine) - fmean(real) >= AHEAD
 
 
-def _of_networks(settings: Settings, teacher: Fitted, untrained: Fitted) -> str:
-    """How far the representations fill their space, beside those of an untrained network."""
-    used, size = teacher.used(settings.representation_bases), teacher.bases.shape[1]
-    left, left_untrained = (_small(found.error(HELD_OUT, used)) for found in (teacher, untrained))
-    return (
-        f"V = {used} of {size} vector bases leave {left} of the held-out vectors (untrained: {left_untrained}); the teacher's fill "
-        f"their space as {teacher.effective_rank:.3g} equal directions would (untrained: {untrained.effective_rank:.3g})."
-    )
+def _pairs_of_scores(world: World, settings: Settings, known: Results) -> tuple[Scores, Scores]:
+    """Of the split on show and of real images, as far as both are known of the same seeds."""
+    tried, real = scores(world, known)
+    pairs = [*zip(tried.get(split(settings, known.found), ()), real, strict=False)]
+    return tuple(mine for mine, _ in pairs), tuple(other for _, other in pairs)
 
 
 def _small(error: float) -> str:
     return f"{error:.3g}" if error > 1e-6 else "less than 1e-6"
 
 
-def views(world: World) -> list[Any]:
-    """The picture above the curves; those of representations where there is a teacher."""
-
-    def row(field: str, data: Any, *draws: Any) -> Row:
-        return Row(
-            *(Chart(data, draw, cursor=lambda world, settings, known: getattr(settings, field)) for draw in draws)
-        )
-
-    above = [Strip(picture_data, picture)]
-    errors = Chart(image_data, error_curves, cursor=lambda world, settings, known: settings.bases)
-    images = Row(Chart(bill_data, bill), errors)
-    if not world.representations:
-        return [*above, images]
-    taught = row("representation_bases", representation_data, representation_errors, representation_spectrum)
-    return [*above, Tabs(("Images", images), ("Representations", taught))]
-
+_TAUGHT = Chart(taught_data, taught)
 
 BasesLab = Lab(
     "What do the floats of twenty images buy?",
     World,
-    controls=("bases", "representation_bases", "scale", "page"),
-    more=("split", "image_mean", "below"),
-    labels={
-        "bases": "image bases U",
-        "scale": "scale s",
-        "image_mean": "mean of the images",
-        "split": "images shown",
-        "below": "third row",
-        "representation_bases": "representation bases V",
-    },
+    controls=("bases", "vector_bases", "scale", "page"),
+    labels={"bases": "image bases U", "vector_bases": "vector bases V", "scale": "scale s"},
     stops=World.most,
     wanted=wanted,
-    opens_with=3,
-    views=views,
+    opens_with=2,
+    found=found,
+    buttons=[Compute("Train networks", networks, "graduation-cap", "On these pairs, and on real images", view=_TAUGHT)],
+    views=[
+        Strip(picture_data, picture),
+        Tabs(
+            (
+                "The bill",
+                Row(
+                    Chart(bill_data, bill),
+                    Chart(image_data, errors_left, cursor=lambda world, settings, known: settings.bases),
+                ),
+            ),
+            ("Vectors", Chart(vector_data, errors_left, cursor=lambda world, settings, known: settings.vector_bases)),
+            ("What they teach", _TAUGHT),
+        ),
+    ],
     sentence=sentence,
     quest=Quest(
-        f"Buy {PAIRS} pairs or more, by bases that leave at most {LEFT[0]:g} of held-out images and {LEFT[1]:g} of their "
-        "representations.",
+        f"Split the floats so that the pairs, none of them learned, teach {100 * AHEAD:.0f} points more than twenty real images.",
         quest_met,
     ),
 )

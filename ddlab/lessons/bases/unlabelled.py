@@ -6,45 +6,38 @@ A set is worth what a linear probe reads from one network that was pre-trained o
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
-from ... import data, networks, records
+from torch import Tensor
+
+from ... import data as datasets
+from ... import networks, records
 from ...data import ImageData
-from ...evaluation import probe
-from ...methods import boost, representation_selection
+from ...distilled import DistilledSet, Representations
+from ...explorers import live_students
+from ...explorers.live_students import probed
+from ...methods import boost
 from ...networks import Network
-from ...runs import cache, process
-from ...runs.process import Inputs
+from ...runs import process
+from ...runs.process import Inputs, Step
 from ...training import pretraining
 
-KRR_ST, BOOST, SELECTED = "KRR-ST", "Boost", "real images"
+__all__ = ["BUDGET", "NETWORK", "config", "images", "pairs_of", "probed", "recorded", "teacher", "untrained", "worth"]
+
 BUDGET = 20  # images
-PROBE_STRENGTH = 1e-3  # of the linear probe, for all sets alike
 NETWORK = networks.spec("convnet", width=16, growth=2)
-_PRETRAINING = pretraining.Config(network=NETWORK, epochs=300)
-_PRINCIPAL = {"bases_start": "principal", "coefficients_start": "projection", "reset": True}
-_REAL = {"kind": "random", "targets_count": False, "augmentation": "none"}
-ROWS: dict[str, dict[str, Any]] = {
-    "random real images": {"method": SELECTED} | _REAL,
-    "random and turned, free": {"method": SELECTED} | _REAL | {"augmentation": "rotation"},
-    "random and turned, paid": {"method": SELECTED} | _REAL | {"targets_count": True, "augmentation": "rotation"},
-    "KRR-ST": {"method": KRR_ST, "reset": True},
-    "bases": {"method": BOOST, "augmentation": "none"} | _PRINCIPAL,
-    "Boost": {"method": BOOST, "augmentation": "rotation"} | _PRINCIPAL,
-}
-"""What the lessons call rows of the table `self_supervised`: the columns that tell them apart."""
 
 
 def recorded(name: str) -> list[float]:
-    """What sets like one of `ROWS` are worth on shapes: test accuracies, one for each of five seeds; the budget is `BUDGET` images."""
-    bases = {"image_bases": 2 * BUDGET} if ROWS[name]["method"] == BOOST else {}
-    return records.load("self_supervised").values("source", budget=BUDGET, **ROWS[name], **bases)
+    """What sets of these images are worth on shapes: test accuracies, one for each of ten seeds; the budget is `BUDGET` images."""
+    return records.load("unlabelled_sets").values("accuracy", images=name)
 
 
 @functools.cache
 def images() -> ImageData:
     """Shapes, 16 px."""
-    return data.load("shapes", size=16)
+    return datasets.load("shapes", size=16)
 
 
 @functools.cache
@@ -55,25 +48,41 @@ def teacher() -> Network:
 
 def config(*, seed: int) -> boost.Config:
     """Of Boost, as published but small: as the table has it."""
-    counts = {"image_bases": 2 * BUDGET, "representation_bases": 2 * BUDGET}
-    told: dict[str, Any] = counts | _PRINCIPAL | {"augmentation": "rotation"}
-    return boost.Config.teaching(network=NETWORK, budget=BUDGET, seed=seed, **told)
+    counts: dict[str, Any] = {"image_bases": 2 * BUDGET, "representation_bases": 2 * BUDGET}
+    return boost.Config.teaching(network=NETWORK, budget=BUDGET, seed=seed, **counts)
 
 
-def untrained(*, seed: int) -> float:
-    """Test accuracy of a linear probe of the network that is pre-trained, before it is."""
-    start = _PRETRAINING.replace(seed=seed)
-    chosen = representation_selection.Config.teaching(budget=BUDGET, seed=seed, **_REAL)
-    own = Inputs(data=images(), teachers=(teacher(),), device="cpu")
-    given = Inputs(distilled=cache.run(representation_selection, chosen, own), device="cpu")
-    return _probed(pretraining.finish(start, given, process.start(pretraining, start, given)), seed)
+def pairs_of(data: ImageData, pictures: Tensor, vectors: Tensor) -> DistilledSet:
+    """A set of images [n, c, h, w], normalised, and vectors [n, d]."""
+    return DistilledSet(
+        tensors={"images": pictures.detach()},
+        targets=(Representations(tensors={"representations": vectors.detach()[None]}),),
+        class_names=data.class_names,
+        mean=data.mean,
+        std=data.std,
+        provenance={"method": "pairs of a page"},
+    )
 
 
-def teacher_accuracy() -> float:
-    """Test accuracy of a linear probe of the teacher's features."""
-    return _probed(teacher(), 0)
+def worth(
+    data: ImageData,
+    pictures: Tensor,
+    vectors: Tensor,
+    *,
+    seed: int,
+    watch: Callable[[float], None] = lambda share: None,
+) -> float:
+    """Test accuracy of a linear probe of a network that learned these pairs; `watch` is told which share of the learning is done."""
+
+    def told(step: Step) -> None:
+        watch(step.index / step.total)
+
+    return live_students.worth(pairs_of(data, pictures, vectors), data, seed=seed, watch=told)
 
 
-def _probed(network: Network, seed: int) -> float:
-    told: dict[str, Any] = {"candidates": (PROBE_STRENGTH,), "seeds": (seed,), "device": "cpu", "keep": False}
-    return probe(network, images(), kind="linear", **told).mean
+def untrained(data: ImageData, pictures: Tensor, vectors: Tensor, *, seed: int) -> float:
+    """Test accuracy of a linear probe of the network that would learn such pairs, before it does."""
+    config = pretraining.Config.teaching(seed=seed)
+    given = Inputs(distilled=pairs_of(data, pictures, vectors), device="cpu")
+    first = pretraining.finish(config, given, process.start(pretraining, config, given))
+    return probed(first, data, seed)

@@ -1,15 +1,15 @@
-r"""What the laboratory of bases knows: principal bases at every scale, and what the first ones leave of images and representations.
+r"""What the laboratory of bases knows: principal bases at every scale, what the first ones leave, what they cost, and what they teach.
 
 e(U) = sum_n |x_n - o - sum_{k<=U} c_nk d_k|^2 / sum_n |x_n|^2     errors_of_first: for all U at once
 
-d_k = D(b_k) are the bases as they are shown, o the mean where it is added again. With M_k = sum_n c_nk <x_n - o, d_k> and
+d_k = D(b_k) are the bases as they are shown, o a mean that is stored. With M_k = sum_n c_nk <x_n - o, d_k> and
 H_kl = sum_n c_nk c_nl <d_k, d_l>, the sum on top is sum_n |x_n - o|^2 - 2 sum_{k<=U} M_k + sum_{k,l<=U} H_kl.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,161 +25,172 @@ from ...data.images import Split
 from ...distilled import bases as principal
 from ...distilled import factorisation
 from ...distilled.bases import PrincipalBases
+from ...distilled.storage_budget import Factorised
+from ...explorers import live_students
 from ...networks import Network
+from ...training import pretraining
+from . import unlabelled
 
-TRAINING, HELD_OUT = "training", "held-out"
-SPLITS: dict[str, Split] = {TRAINING: "train", HELD_OUT: "test"}
-PROJECTED, STORED, NOT_CENTRED, LOST = "projected", "stored", "not centred", "lost"
-WAYS = {
-    PROJECTED: "centred bases, and the mean goes into the coefficients",
-    STORED: "the mean is taken off, stored and added again",
-    NOT_CENTRED: "the bases are not centred, and the first is nearly the mean",
-    LOST: "the mean is taken off and forgotten",
-}
-"""What may become of the mean, as in `factorisation`'s table."""
-NOTHING, DIFFERENCE = "nothing", "difference"
 PICTURED = 10  # images on a page
+SEEDS = (0, 1, 2)  # of networks
 _PAGES = 30  # at most
 _MOST_NUMBERS = 13_000_000  # in all images together: 100 MB as float64, and seconds for their bases
+_SPLITS: tuple[Split, Split] = ("train", "test")
+_BATCH = pretraining.Config.teaching().batch_size
+Watch = Callable[[str, float], None]
 
 
 def _count(default: int, symbol: str, words: str) -> Any:
     return parameter(default, symbol=symbol, range=(1, 10**6), scale="log", explorable=(1, 1000), help=words)
 
 
-def _choice(default: str, choices: Iterable[str], words: str) -> Any:
-    return parameter(default, choices=tuple(choices), explorable=True, help=words)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Settings(Parameters):
     """How many bases of which kind are used, and which images are shown; `World` narrows it to what its data allow."""
 
-    bases: int = _count(50, "U", "How many of the first image bases are used.")
+    bases: int = _count(40, "U", "How many of the first image bases are used.")
+    vector_bases: int = _count(40, "V", "How many of the first bases of the teacher's vectors are used.")
     scale: int = parameter(
         2, symbol="s", range=(1, 10**6), source="Boost, A.1", help="By how much the bases are smaller on each side."
     )
-    image_mean: str = _choice(PROJECTED, WAYS, "; ".join(f"{name}: {meaning}" for name, meaning in WAYS.items()) + ".")
-    split: str = _choice(HELD_OUT, (HELD_OUT, TRAINING), "Images the bases have not seen, or have.")
     page: int = parameter(1, range=(1, 10**6), help="Which images are shown.")
-    below: str = _choice(
-        DIFFERENCE, (NOTHING, DIFFERENCE), "The third row: what is made less the image (grey is none)."
-    )
-    representation_bases: int = _count(
-        20, "V", "How many of the first bases of the teacher's representations are used."
-    )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Fitted:
-    """All bases of some points, and what the first ones leave.
+    """All bases of some points, and what the first ones leave of points they have not seen.
 
     Attributes:
-        bases: [K, *shape], K the rank of the points. taken_off: [*shape], before the points are projected; added: after; None: nothing.
-        shares: float64 [K], of the variance. effective_rank: of it. errors: split -> float64 [K], e(U) at U - 1.
-        scaling: split -> what scaling down and up alone leaves: less cannot be left.
+        bases: [K, *shape], K the rank of the points. mean: [*shape], of vectors, stored and added again; None for images.
+        errors: float64 [K], e(U) at U - 1. scaling: what scaling down and up alone leaves: less cannot be left.
     """
 
     bases: Tensor
-    taken_off: Tensor | None
-    added: Tensor | None
-    shares: np.ndarray
-    effective_rank: float
-    errors: dict[str, np.ndarray]
-    scaling: dict[str, float]
+    mean: Tensor | None
+    errors: np.ndarray
+    scaling: float
 
     def used(self, count: int) -> int:
         """As many as are asked for, or all."""
         return min(count, len(self.bases))
 
-    def error(self, split: str, count: int) -> float:
+    def error(self, count: int) -> float:
         """e(U) of the first `count` bases, or of all."""
-        return float(self.errors[split][self.used(count) - 1])
+        return float(self.errors[self.used(count) - 1])
 
 
 class World:
-    """Images, what bases make of them, and a teacher's representations of them.
+    """Images, a teacher's vectors for them, and what bases make of both.
 
     Args:
         data: bases come from its training images; its test images are held out.
-        teacher: a network for these images, with labels or without; None: images alone.
-        images: of each split, drawn at random, at most; fewer where they are large, and the laboratory says how many.
+        teacher: a network for these images, with labels or without.
+        images: of each split, drawn at random, at most; fewer where they are large.
         settings: what is shown first, as the laboratory's own text says it, such as "bases=20,scale=4".
 
     Attributes:
-        images: split -> float32 [n, c, h, w], normalised, drawn without regard to their class. scales: which a reader may choose.
-        representations: "teacher" and "untrained" -> split -> [n, d]; empty without a teacher.
+        images, vectors: split -> float32 [n, c, h, w], normalised, drawn without regard to their class, and [n, d].
+        scales: which a reader may choose.
     """
 
-    def __init__(
-        self, data: ImageData, teacher: Network | None = None, *, images: int = 1000, settings: str = ""
-    ) -> None:
+    def __init__(self, data: ImageData, teacher: Network, *, images: int = 1000, settings: str = "") -> None:
         self.data = errors.check_instance("data", data, ImageData, "an ImageData")
         errors.check_integer("images", images, 2, 3000)
         errors.check_text("settings", settings)
-        errors.check_instance("teacher", teacher, (Network, type(None)), "a Network or None")
-        shape = data.channels, data.image_size
-        if teacher is not None and (teacher.spec.channels, teacher.spec.image_size) != shape:
+        self.teacher = errors.check_instance("teacher", teacher, Network, "a Network")
+        if (teacher.spec.channels, teacher.spec.image_size) != (data.channels, data.image_size):
             allowed = f"a network for {data.channels} channels and {data.image_size} pixels, like the images"
             errors.fail("teacher", allowed, teacher)
         most = min(images, max(2, _MOST_NUMBERS // data.train_images[0].numel()))
-        self.images = {split: _drawn(data, name, most) for split, name in SPLITS.items()}
-        known = {} if teacher is None else {"teacher": teacher, "untrained": networks.initialise(teacher.spec, seed=0)}
-        self.representations = {
-            name: {split: networks.predict(network, values).features for split, values in self.images.items()}
-            for name, network in known.items()
-        }
+        self.images = {split: _drawn(data, split, most) for split in _SPLITS}
+        self.vectors = {split: networks.predict(teacher, values).features for split, values in self.images.items()}
         self.scales = scales(data)
         pages = min(max(min(map(len, self.images.values())) // PICTURED, 1), _PAGES)
-        allowed = {"scale": self.scales, "page": tuple(range(1, pages + 1))}
-        if teacher is None:  # a choice of one thing is none
-            allowed |= {"representation_bases": (20,)}
-        self.start = narrowed(Settings, **allowed).from_string(settings)
-        self._bases = functools.cache(self._all_bases)
+        self.start = narrowed(Settings, scale=self.scales, page=tuple(range(1, pages + 1))).from_string(settings)
+        self.bases_of_images = functools.cache(self._bases_of_images)
 
-    def fitted(self, of: int | str, way: str, *, watch: Callable[[str, float], None]) -> Fitted:
-        """All bases of the images at a scale, or of the representations of a network, and what they leave of both splits."""
-        watch(f"bases of {of}" if isinstance(of, str) else f"bases at scale {of}", 0.0)
-        (points, scale), found = self._points(of), self._bases(of, way != NOT_CENTRED)  # three of the ways share them
-        mean, shown = large(found.mean[None], scale)[0], large(found.bases, scale)
-        taken_off = found.mean if way in (STORED, LOST) else None
-        left, scaling = {}, {}
-        for split, values in points.items():
-            reduced = small(values, scale)
-            coefficients = factorisation.project(reduced, found.bases, mean=taken_off)
-            left[split] = errors_of_first(values, shown, coefficients, mean if way == STORED else None)
-            scaling[split] = float(factorisation.relative_squared_error(values, large(reduced, scale)))
-        return Fitted(
-            bases=found.bases,
-            taken_off=taken_off,
-            added=found.mean if way == STORED else None,
-            shares=found.explained.numpy(),
-            effective_rank=principal.effective_rank(found.variances),
-            errors=left,
-            scaling=scaling,
+    def fitted(self, scale: int | None, *, watch: Watch) -> Fitted:
+        """All bases of the images at a scale, or of the vectors (None), and what they leave."""
+        watch("bases of vectors" if scale is None else f"bases at scale {scale}", 0.0)
+        if scale is None:
+            found, held_out = principal_bases(self.vectors["train"]), self.vectors["test"]
+            given = factorisation.project(held_out, found.bases, mean=found.mean)
+            left = errors_of_first(held_out, found.bases, given, found.mean)
+            return Fitted(bases=found.bases, mean=found.mean, errors=left, scaling=0.0)
+        found, held_out = self.bases_of_images(scale), self.images["test"]
+        reduced = small(held_out, scale)
+        given = factorisation.project(reduced, found.bases)
+        left = errors_of_first(held_out, large(found.bases, scale), given, None)
+        alone = float(factorisation.relative_squared_error(held_out, large(reduced, scale)))
+        return Fitted(bases=found.bases, mean=None, errors=left, scaling=alone)
+
+    def made(self, bases: Tensor, scale: int, images: Tensor) -> Tensor:
+        """What some bases make of images [n, c, h, w], normalised."""
+        return factorisation.decoded(factorisation.project(small(images, scale), bases), bases, scale=scale)
+
+    def sizes(self, scale: int, bases: int, vector_bases: int) -> Factorised:
+        """Of a set without views whose vectors' mean is stored too."""
+        _, channels, height, width = self.images["train"].shape
+        return Factorised(
+            channels=channels,
+            height=height,
+            width=width,
+            scale=scale,
+            image_bases=bases,
+            representation_size=self.vectors["train"].shape[1],
+            representation_bases=vector_bases,
+            representation_mean=True,
+            views=0,
         )
 
-    def made(self, found: Fitted, scale: int, count: int, split: str, page: int) -> tuple[Tensor, Tensor]:
-        """The images of a page and what the first `count` bases make of them, uint8 [k, c, h, w] each."""
-        images, kept = self.images[split][(page - 1) * PICTURED : page * PICTURED], found.bases[:count]
-        coefficients = factorisation.project(small(images, scale), kept, mean=found.taken_off)
-        made = factorisation.decoded(coefficients, kept, scale=scale, mean=found.added)
-        return self.data.to_uint8(images), self.data.to_uint8(made)
+    def pairs(self, scale: int, bases: int, vector_bases: int) -> int:
+        """How many the floats of twenty images buy; 0 where the bases alone cost more, and no more than there are images."""
+        sizes = self.sizes(scale, bases, vector_bases)
+        budget = unlabelled.BUDGET * sizes.image_floats
+        count = 0 if sizes.bill(1).total > budget else min(sizes.largest_count(budget), len(self.images["train"]))
+        return count - (count % _BATCH == 1)  # batch norm has no variance of a single pair
+
+    def worth(self, scale: int, bases: int, vector_bases: int, seed: int, *, watch: Watch) -> float:
+        """What the pairs teach that this split of the floats buys, none of them learned; see `unlabelled.worth`."""
+        rows = self._rows(self.pairs(scale, bases, vector_bases), seed)
+        chosen = principal_bases(self.vectors["train"])
+        kept, vectors = chosen.bases[:vector_bases], self.vectors["train"][rows]
+        given = factorisation.project(vectors, kept, mean=chosen.mean)
+        images = self.made(self.bases_of_images(scale).bases[:bases], scale, self.images["train"][rows])
+        return self._taught(images, factorisation.reconstruct(given, kept, mean=chosen.mean), seed, watch)
+
+    def real(self, seed: int, *, watch: Watch) -> float:
+        """What twenty real images teach with the teacher's vectors for them, which nobody pays for."""
+        rows = self._rows(unlabelled.BUDGET, seed)
+        return self._taught(self.images["train"][rows], self.vectors["train"][rows], seed, watch)
+
+    def limits(self, *, watch: Watch) -> tuple[float, float]:
+        """What a probe finds in an untrained network, and in the teacher."""
+        watch("two probes", 0.0)
+        rows = self._rows(2, 0)
+        untrained = unlabelled.untrained(self.data, self.images["train"][rows], self.vectors["train"][rows], seed=0)
+        return untrained, live_students.probed(self.teacher, self.data, 0)
 
     def most(self) -> dict[str, tuple[int, int]]:
-        """No more bases than there are images, numbers in an image, or numbers in a representation."""
-        most = {"bases": (1, min(self.images[TRAINING].flatten(1).shape))}
-        if self.representations:
-            most["representation_bases"] = (1, self.representations["teacher"][TRAINING].shape[1])
-        return most
+        """No more bases than there are images, numbers in an image, or numbers in a vector."""
+        images, vectors = (min(points["train"].flatten(1).shape) for points in (self.images, self.vectors))
+        return {"bases": (1, images), "vector_bases": (1, vectors)}
 
-    def _points(self, of: int | str) -> tuple[dict[str, Tensor], int]:
-        return (self.representations[of], 1) if isinstance(of, str) else (self.images, of)
+    def _rows(self, count: int, seed: int) -> Tensor:
+        order = torch.randperm(len(self.images["train"]), generator=randomness.generator(seed, stream="pairs"))
+        return order[:count]
 
-    def _all_bases(self, of: int | str, centred: bool) -> PrincipalBases:
-        points, scale = self._points(of)
-        seen = small(points[TRAINING], scale)
-        return principal.principal_bases(seen, count=max(principal.rank(seen, centred=centred), 1), centred=centred)
+    def _taught(self, images: Tensor, vectors: Tensor, seed: int, watch: Watch) -> float:
+        words = f"a network learns {len(images)} pairs"
+        return unlabelled.worth(self.data, images, vectors, seed=seed, watch=lambda share: watch(words, share))
+
+    def _bases_of_images(self, scale: int) -> PrincipalBases:
+        return principal_bases(small(self.images["train"], scale))
+
+
+def principal_bases(points: Tensor) -> PrincipalBases:
+    """All that the points have, centred."""
+    return principal.principal_bases(points, count=max(principal.rank(points, centred=True), 1), centred=True)
 
 
 def errors_of_first(points: Tensor, shown: Tensor, coefficients: Tensor, offset: Tensor | None) -> np.ndarray:
@@ -209,12 +220,12 @@ def scales(data: ImageData) -> tuple[int, ...]:
 
 
 def small(points: Tensor, scale: int) -> Tensor:
-    """1 / scale as high and wide; at 1 also points that are no images."""
+    """1 / scale as high and wide."""
     return points if scale == 1 else factorisation.downsampled(points, scale=scale)
 
 
 def large(points: Tensor, scale: int) -> Tensor:
-    """scale times as high and wide; at 1 also points that are no images."""
+    """scale times as high and wide."""
     return points if scale == 1 else factorisation.upsampled(points, scale=scale)
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor
 
-from ... import data as datasets
 from ...methods import fadrm
 from ..answers import called
-from . import entropy
 
 
 def check_survival(answer: Any) -> tuple[bool, str]:
@@ -39,21 +37,24 @@ def check_survival(answer: Any) -> tuple[bool, str]:
     )
 
 
-def check_fooling(answer: Any) -> tuple[bool, str]:
-    """Exercise 2: a uint8 image [3, 64, 64] of more pixel entropy than any of 500 real ones (to draw all 5,000 takes six seconds)."""
-    if not isinstance(answer, Tensor) or answer.dtype != torch.uint8 or tuple(answer.shape) != (3, 64, 64):
-        return False, "Make a uint8 tensor of shape [3, 64, 64]."
-    bits = float(entropy.pixel_entropy(answer[None]))
-    real = float(entropy.pixel_entropy(datasets.load("shapes", size=64, train=500, test=10).images()).max())
-    if bits <= real:
-        return (
-            False,
-            f"Yours has {bits:.2f} bits, the one of 500 real images with the most {real:.2f}. Use more of the 256 values.",
-        )
+def check_schedule(answer: Any) -> tuple[bool, str]:
+    """Exercise 2: a function k -> k merge ratios after which stage i of k + 1 counts i / (k + 1), found by merging numbers."""
+    for merges in (1, 2, 3, 6):
+        given, problem = called(answer, merges, of="(k)")
+        if problem:
+            return False, problem
+        if not isinstance(given, (list, tuple)) or len(given) != merges:
+            return False, f"Return a list of k numbers, one for each merge: with k = {merges} a list of {merges}."
+        ratios = [float(each) for each in given]
+        for stage in range(1, merges + 2):
+            counts = math.prod(ratios[stage - 1 :])
+            if abs(counts - stage / (merges + 1)) > 1e-6:
+                wanted = f"With k = {merges}, stage {stage} should count {stage / (merges + 1):.3f}; with yours it counts {counts:.3f}."
+                return False, f"{wanted} Begin at the end: the last merge alone decides what stage k counts."
     return (
         True,
-        f"{bits:.2f} bits, more than any of 500 real images ({real:.2f}): a high entropy is no proof of information.",
+        "The image is then the patch and a running mean of the stages' changes: what came first is not lost in a hurry.",
     )
 
 
-CHECKS: dict[str, Callable[[Any], tuple[bool, str]]] = {"survival": check_survival, "fooling": check_fooling}
+CHECKS: dict[str, Callable[[Any], tuple[bool, str]]] = {"survival": check_survival, "schedule": check_schedule}

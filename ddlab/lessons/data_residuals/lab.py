@@ -8,22 +8,23 @@ The chosen ratio is computed first, then 1, which has no residual, then those ne
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from statistics import fmean
 
 import plotly.graph_objects as go
 from torch import Tensor
 
 from ...data import ImageData
-from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value
-from ...explorers.ready import HEIGHT, Asked, Students, frame_at, strip
+from ...explorers import Chart, Compute, Lab, Quest, Results, Strip, Tabs, Value
+from ...explorers.ready import HEIGHT, frame_at, strip, visited
 from ...explorers.views import step_on_show
+from ...figures.comparison import add_reference
+from ...figures.theme import finish_figure, series_style, start_figure
 from ...methods import fadrm, selection
 from ...runs import Frame, Run
 from .curves import vanishing_curves
-from .world import LOSS, UNITS, MixedIn, Settings, World, by_nearness, kept_steps, merge_steps
+from .world import UNITS, MixedIn, Settings, World, by_nearness, kept_steps, merge_steps
 
-# Nats. A last merge with α = 1, which mixes nothing in, raises it by .015 at most (eleven runs of 80 steps: k = 1 to 6, three draws).
-HARM = 0.05
+APART = 0.1  # of the quest
 
 
 def wanted(world: World, settings: Settings, run: Run) -> list[Run]:
@@ -102,28 +103,57 @@ def curves(config: fadrm.Config, measure: str, shown: tuple, levels: tuple) -> g
     ).update_xaxes(range=[-0.01 * config.iterations, 1.02 * config.iterations])
 
 
-def sets(world: World, settings: Settings) -> dict[str, Any]:
-    """FADRM's images, and as many random real ones: name -> config of what makes them."""
-    real = selection.Config(images_per_class=settings.images_per_class, seed=settings.seed)
-    return {"FADRM's images": world.config(settings), "random real images": real}
+def sets(world: World, settings: Settings) -> tuple[fadrm.Config, selection.Config]:
+    """What makes FADRM's images, and as many real ones: with the usual patches the very ones that they began as."""
+    return world.config(settings), selection.Config(images_per_class=settings.images_per_class, seed=settings.seed)
 
 
-def asked(world: World, settings: Settings, known: Results) -> Asked:
-    """Students of both, with class numbers and with the teacher's labels."""
-    return {
-        name: {
-            labels: [Value(world.student, config, labels, seed) for seed in world.seeds]
-            for labels in ("hard", "online")
-        }
-        for name, config in sets(world, settings).items()
-    }
+def students(world: World, settings: Settings, known: Results) -> list[Run | Value]:
+    """Both sets, then students of each, seed by seed."""
+    both = sets(world, settings)
+    taught = [Value(world.student, config, seed) for seed in world.seeds for config in both]
+    return [*map(world.made, both), *taught]
 
 
-students = Students(
-    asked,
-    lambda settings: f"Students' test accuracy, {settings.images_per_class} images per class: mean (95% interval)",
-    first=lambda world, settings: [world.made(config) for config in sets(world, settings).values()],
-)
+def student_data(world: World, settings: Settings, known: Results) -> tuple:
+    """What students have learned from the images of every ratio that was tried, and from real ones."""
+    made, real = sets(world, settings)
+    tried: dict[float, list[float]] = {}
+    for seed in world.seeds:
+        for alpha, accuracy in visited(known, world.student, made, "merge_ratio", seed).items():
+            tried.setdefault(alpha, []).append(accuracy)
+    level = [known(Value(world.student, real, seed)) for seed in world.seeds]
+    points = tuple((alpha, tuple(found)) for alpha, found in sorted(tried.items()))
+    name = "patches" if settings.patches == "real" else "real images"
+    return points, settings.merge_ratio, name, tuple(each for each in level if each is not None)
+
+
+def student_points(points: tuple, chosen: float, name: str, level: tuple[float, ...]) -> go.Figure:
+    """Their mean over the ratio, a diamond for the one on show; a dot for each student."""
+    title = "What students learn, by the teacher's labels"
+    figure = start_figure(title=title, x_label="merge ratio α", y_label="test accuracy", height=HEIGHT)
+    style, dots = series_style(0), [(alpha, each) for alpha, found in points for each in found]
+    figure.add_scatter(
+        x=[alpha for alpha, _ in dots],
+        y=[each for _, each in dots],
+        name="students",
+        mode="markers",
+        marker={"size": 5, "color": style.colour, "opacity": 0.6},
+    )
+    figure.add_scatter(
+        x=[alpha for alpha, _ in points],
+        y=[fmean(found) for _, found in points],
+        name="mean",
+        mode="markers+lines",
+        line={"color": style.colour},
+        marker={"size": 11, "symbol": ["diamond" if alpha == chosen else "circle" for alpha, _ in points]},
+    )
+    said = [f"α = {alpha:g} {fmean(found):.1%}" for alpha, found in points]
+    if level:
+        add_reference(figure, name, fmean(level))
+        said.append(f"{name} {fmean(level):.1%}")
+    figure.update_xaxes(range=[-0.03, 1.03]).update_yaxes(tickformat=".0%")
+    return finish_figure(figure, alt=f"{title}: {', '.join(said) or 'nobody is trained yet'}.")
 
 
 def sentence(world: World, settings: Settings, known: Results) -> str:
@@ -141,13 +171,14 @@ def sentence(world: World, settings: Settings, known: Results) -> str:
     return f"{words}after step {step} the {settings.measure} is {chosen:.2f} {unit}; {beside}."
 
 
-def merges_harm(world: World, settings: Settings, known: Results) -> bool:
-    """Whether the last merge of the chosen run raised the teacher's loss by `HARM`, in the mean over classes."""
-    around = [near for step in merge_steps(known.run.config)[-1:] for near in (step - 1, step)]
-    frames = [frame for frame in (frame_at(known.run, near) for near in around) if frame is not None]
-    losses = [mean(frame, settings.replace(measure=LOSS)) for frame in frames]
-    return len(losses) == 2 and losses[1] - losses[0] >= HARM
+def far_apart(world: World, settings: Settings, known: Results) -> bool:
+    """Whether two ratios were tried whose students, all of them, lie `APART` apart in the mean."""
+    points, *_ = student_data(world, settings, known)
+    means = [fmean(found) for _, found in points if len(found) == len(world.seeds)]
+    return len(means) > 1 and max(means) - min(means) >= APART
 
+
+_STUDENTS = Chart(student_data, student_points)
 
 ResidualLab = Lab(
     "Does a residual bring the image back?",
@@ -157,6 +188,7 @@ ResidualLab = Lab(
     labels={
         "class_name": "class in the row",
         "measure": "curve of",
+        "images_per_class": "images of a class, for students",
         "initialisation": "start",
         "iterations": "steps B",
     },
@@ -165,13 +197,13 @@ ResidualLab = Lab(
     wanted=wanted,
     found=found,
     job_words=lambda world, run: f"α = {run.config.merge_ratio:g}" if run.process is fadrm else "real images",
-    buttons=[students.button],
+    buttons=[
+        Compute("Train students", students, "graduation-cap", "On FADRM's images, and on their patches", view=_STUDENTS)
+    ],
     views=[
         Strip(strip_data, ratios_strip),
-        Tabs(("What is left", Chart(curve_data, curves, cursor=step_on_show)), ("Students", students.view)),
+        Tabs(("What is left", Chart(curve_data, curves, cursor=step_on_show)), ("Students", _STUDENTS)),
     ],
     sentence=sentence,
-    quest=Quest(
-        f"Find settings in which the last merge raises the teacher's loss by {HARM:g} nats or more.", merges_harm
-    ),
+    quest=Quest(f"Train students of two α, until they differ by {100 * APART:.0f} points.", far_apart),
 )

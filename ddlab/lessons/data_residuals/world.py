@@ -77,7 +77,7 @@ class World(MethodWorld):
 
     Args:
         config: where the controls start. student: how students are trained; default `supervised.Config.for_data(data)`.
-        seeds: how many students of each kind. device: of the runs.
+        seeds: how many students of each set. device: of the runs.
 
     Raises:
         DDLabError: settings that the method refuses.
@@ -162,6 +162,6 @@ class World(MethodWorld):
         process = selection if isinstance(config, selection.Config) else fadrm
         return self._runs.get(process, config, self.inputs, Keep(1))
 
-    def student(self, config: Any, labels: str, seed: int, *, watch: Watch) -> float:
-        """Test accuracy of one student of such a set; those of one seed share first weights and views."""
-        return self.taught(self.made(config).result(), [self.learning.replace(labels=labels, seed=seed)], watch)[0]
+    def student(self, config: Any, seed: int, *, watch: Watch) -> float:
+        """Test accuracy of one student of such a set, by the teacher's labels; those of one seed share first weights and views."""
+        return self.taught(self.made(config).result(), [self.learning.replace(labels="online", seed=seed)], watch)[0]

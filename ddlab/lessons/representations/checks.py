@@ -13,7 +13,7 @@ from ..answers import called
 from .setting import UNTRAINED, make_prior, make_set
 
 _WEIGHTS = {"": 0.005, "Off the diagonal the weight is missing.": 1.0, "What is off the diagonal is missing.": 0.0}
-_READ, _LEFT = 0.05, 0.05  # most of a target that pixels may predict; most that moments may differ
+_READ, _LEFT = 0.05, 0.1  # most of a target that pixels may predict; most that moments may differ
 
 
 def predicted(targets: Tensor, images: Tensor) -> float:
@@ -27,7 +27,7 @@ def predicted(targets: Tensor, images: Tensor) -> float:
 
 
 def check_same_statistics(answer: Any) -> tuple[bool, str]:
-    """Exercise 1: a function of targets [n, k] that gives others of the same mean and covariance, which no longer belong to the images."""
+    """Exercise 1: a function of targets [n, k] that gives new ones of the same mean and covariance, which do not belong to the images."""
     shapes = data.load("shapes", size=16)
     images, prior = shapes.normalised(), make_prior(UNTRAINED, shapes)
     targets = make_set(prior, shapes).target("representations").values[0]
@@ -45,8 +45,8 @@ def check_same_statistics(answer: Any) -> tuple[bool, str]:
     said = f"Pixels predicted {before:.0%} of the old targets' variance and predict {after:.0%} of yours."
     if after > _READ:
         return False, f"{said} They still belong to their images."
-    if float((found - targets).abs().max()) < 1e-6:
-        return False, "These are the targets as they were."
+    if float(torch.cdist(found[:100].double(), targets.double()).min()) < 1e-3:
+        return False, f"{said} But old targets are among yours: that is shuffling."
     return True, f"{said} The mean and the covariance are as they were."
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,25 +15,11 @@ from torch import Tensor
 from ddlab import networks
 from ddlab.data import ImageData
 from ddlab.distilled import bases, factorisation
-from ddlab.distilled.storage_budget import Factorised
-from ddlab.explorers import Laboratory, Value
+from ddlab.explorers import Laboratory
 from ddlab.explorers.stops import round_numbers
-from ddlab.figures import alt_text
 from ddlab.lessons.bases import lab as labs
-from ddlab.lessons.bases.lab import BasesLab, picture, representation_spectrum
-from ddlab.lessons.bases.world import (
-    HELD_OUT,
-    LOST,
-    NOT_CENTRED,
-    PROJECTED,
-    STORED,
-    TRAINING,
-    WAYS,
-    Fitted,
-    World,
-    errors_of_first,
-    scales,
-)
+from ddlab.lessons.bases.lab import BasesLab, picture
+from ddlab.lessons.bases.world import Fitted, World, errors_of_first, scales
 from ddlab.networks import Network
 from tests.support import made_data, refuses
 
@@ -50,64 +35,41 @@ def teacher(data: ImageData) -> Network:
 
 
 @pytest.fixture
-def explorer(data: ImageData) -> Iterator[Laboratory]:
-    made = BasesLab(data, settings="bases=7")
+def explorer(data: ImageData, teacher: Network) -> Iterator[Laboratory]:
+    made = BasesLab(data, teacher, settings="bases=7,vector_bases=3")
     yield made
     made.close()
 
 
-@pytest.fixture
-def taught(data: ImageData, teacher: Network) -> Iterator[Laboratory]:
-    made = BasesLab(data, teacher, settings="bases=7,representation_bases=3")
-    yield made
-    made.close()
-
-
-def move(explorer: Laboratory, **values: Any) -> None:
-    for name, value in values.items():
-        explorer.panel[name].value = value
-    explorer.runner.join()
-
-
-def fitted(explorer: Laboratory, of: int | str, way: str) -> Fitted:
-    """What the laboratory has found, or finds now."""
-    known = explorer.values.get(Value(explorer.world.fitted, of, way))
-    return fit(explorer.world, of, way) if known is None else known
-
-
-def fit(world: World, of: int | str, way: str) -> Fitted:
-    return world.fitted(of, way, watch=lambda words, share: None)
+def fit(world: World, scale: int | None) -> Fitted:
+    return world.fitted(scale, watch=lambda words, share: None)
 
 
 def pixels(explorer: Laboratory) -> np.ndarray:
     return np.asarray(Image.open(io.BytesIO(bytes(explorer.widget(picture).value))))
 
 
-def one_by_one(points: Tensor, training: Tensor, way: str, scale: int, count: int) -> float:
+def one_by_one(points: Tensor, training: Tensor, scale: int, count: int) -> float:
     """The relative squared error of what `factorisation` makes of each image; bases from a float64 SVD of scaled images."""
     small, seen = (factorisation.downsampled(x.double(), scale=scale) for x in (points, training))
-    mean = seen.mean(0)
-    centred = seen if way == NOT_CENTRED else seen - mean
-    rows = torch.linalg.svd(centred.flatten(1), full_matrices=False).Vh[:count].reshape(count, *seen.shape[1:])
+    rows = torch.linalg.svd((seen - seen.mean(0)).flatten(1), full_matrices=False).Vh[:count]
+    rows = rows.reshape(count, *seen.shape[1:])
     total = left = 0.0
     for image, little in zip(points.double(), small, strict=True):
-        given = little - mean if way in (STORED, LOST) else little
-        made = sum((float((given * row).sum()) * row for row in rows), torch.zeros_like(mean))
-        large = factorisation.upsampled((made + (mean if way == STORED else 0))[None], scale=scale)[0]
+        made = sum((float((little * row).sum()) * row for row in rows), torch.zeros_like(little))
+        large = factorisation.upsampled(made[None], scale=scale)[0]
         left, total = left + float((image - large).square().sum()), total + float(image.square().sum())
     return left / total
 
 
-@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("scale", [1, 2, 4])
-def test_the_errors_are_those_of_images_made_one_by_one(data: ImageData, way: str, scale: int) -> None:
-    known = World(data, images=30)
-    found = fit(known, scale, way)
-    assert len(found.bases) == min(30 - (way != NOT_CENTRED), 192 // scale**2)
-    for split in (TRAINING, HELD_OUT):
-        for count in (1, 5, len(found.bases)):
-            expected = one_by_one(known.images[split], known.images[TRAINING], way, scale, count)
-            assert found.error(split, count) == pytest.approx(expected, abs=2e-6), (split, count)
+def test_the_errors_are_those_of_images_made_one_by_one(data: ImageData, teacher: Network, scale: int) -> None:
+    known = World(data, teacher, images=30)
+    found = fit(known, scale)
+    assert len(found.bases) == min(29, 192 // scale**2)
+    for count in (1, 5, len(found.bases)):
+        expected = one_by_one(known.images["test"], known.images["train"], scale, count)
+        assert found.error(count) == pytest.approx(expected, abs=2e-6), count
 
 
 def test_every_count_at_once_equals_each_alone_also_for_bases_that_are_not_orthogonal() -> None:
@@ -132,23 +94,22 @@ def test_scales_divide_both_sides_and_stops_are_round() -> None:
 
 
 def test_the_sentence_has_the_numbers(explorer: Laboratory) -> None:
-    found = fitted(explorer, 2, PROJECTED)
-    assert explorer.sentence.startswith("7 of 35 bases of 4 x 4 pixels leave ")
-    assert (
-        f"squared error of {found.error(HELD_OUT, 7):.3g} on held-out images, {found.error(TRAINING, 7):.3g} on the "
-        in (explorer.sentence)
-    )
-    images = explorer.world.images[HELD_OUT]
+    found, vectors = fit(explorer.world, 2), fit(explorer.world, None)
+    images = explorer.world.images["test"]
     again = factorisation.upsampled(factorisation.downsampled(images, scale=2), scale=2)
     alone = float(factorisation.relative_squared_error(images, again))
-    assert f"scaling down and up alone leaves {alone:.3g}." in explorer.sentence
-    move(explorer, scale=1)
+    assert (
+        f"7 image bases at scale 2 leave {found.error(7):.3g} of held-out images (scaling alone {alone:.3g}), 3 vector bases "
+        f"{vectors.error(3):.3g} of their vectors."
+    ) in explorer.sentence
+    explorer.panel["scale"].value = 1
+    explorer.runner.join()
     assert "scaling" not in explorer.sentence
 
 
 def test_the_picture_is_what_the_bases_make(explorer: Laboratory) -> None:
-    found, known = fitted(explorer, 2, PROJECTED), explorer.world
-    images = known.images[HELD_OUT][:10]
+    found, known = fit(explorer.world, 2), explorer.world
+    images = known.images["test"][:10]
     given = factorisation.project(factorisation.downsampled(images, scale=2), found.bases)[:, :7]
     made = known.data.to_uint8(factorisation.decoded(given, found.bases[:7], scale=2))
     rows = pixels(explorer)
@@ -160,52 +121,38 @@ def test_the_picture_is_what_the_bases_make(explorer: Laboratory) -> None:
     difference = rows[2 * 50 + 3 :: 6, left::6][:8, :8, :3].astype(int)
     wanted = 128 + (made[0].int() - known.data.to_uint8(images)[0].int()).div(2, rounding_mode="floor")
     np.testing.assert_array_equal(difference, wanted.permute(1, 2, 0).numpy())
-    assert explorer.widget(picture).alt.startswith(
-        "10 held-out images, below them what 7 bases at scale 2 make of them"
-    )
 
 
-def test_a_teacher_has_a_spectrum_beside_an_untrained_network(taught: Laboratory, teacher: Network) -> None:
-    images = taught.world.images
-    others = {"teacher": teacher, "untrained": networks.initialise(teacher.spec, seed=0)}
-    for name, network in others.items():
-        features = networks.predict(network, images[TRAINING]).features
-        found = fitted(taught, name, STORED)
-        shares = bases.spectrum(features)[: len(found.bases)]
-        np.testing.assert_allclose(found.shares, (shares / shares.sum()).numpy(), rtol=1e-6, atol=1e-9)
-        assert len(found.bases) == bases.rank(features)
-        held_out = networks.predict(network, images[HELD_OUT]).features
-        mean, kept = features.mean(0), found.bases[:3]
-        made = factorisation.reconstruct(factorisation.project(held_out, kept, mean=mean), kept, mean=mean)
-        error = float(factorisation.relative_squared_error(held_out, made))
-        assert found.error(HELD_OUT, 3) == pytest.approx(error, abs=1e-6)
-    assert "V = 3 of " in taught.sentence and "equal directions would (untrained: " in taught.sentence
-    drawn = [
-        one.name.split(":")[0] for one in taught.widget(representation_spectrum).figure.data if one.mode == "lines"
-    ]
-    assert drawn == ["teacher", "untrained"] and "effective rank" in alt_text(
-        taught.widget(representation_spectrum).figure
-    )
+def test_vector_bases_leave_what_a_projection_leaves(explorer: Laboratory, teacher: Network) -> None:
+    seen, held_out = (networks.predict(teacher, explorer.world.images[split]).features for split in ("train", "test"))
+    found, mean = fit(explorer.world, None), seen.mean(0)
+    assert len(found.bases) == bases.rank(seen)
+    kept = found.bases[:3]
+    made = factorisation.reconstruct(factorisation.project(held_out, kept, mean=mean), kept, mean=mean)
+    assert found.error(3) == pytest.approx(float(factorisation.relative_squared_error(held_out, made)), abs=1e-6)
 
 
-def test_the_bill_is_that_of_the_budget_and_the_quest_asks_for_pairs_and_errors(taught: Laboratory) -> None:
-    count, budget, parts = labs.bill_data(taught.world, taught.settings, taught._known()) or (0, 0, ())
-    sizes = Factorised(
-        channels=taught.world.data.channels, height=8, width=8, image_bases=7, representation_bases=3, scale=2,
-        representation_size=taught.world.representations["teacher"][TRAINING].shape[1],
-    )  # fmt: skip
+def test_the_budget_buys_pairs_which_teach_networks_beside_real_images(explorer: Laboratory) -> None:
+    count, budget, parts = labs.bill_data(explorer.world, explorer.settings, explorer._known()) or (0, 0, ())
+    sizes = explorer.world.sizes(2, 7, 3)
     assert budget == 20 * sizes.image_floats and dict(parts) == vars(sizes.bill(count))
-    assert sizes.bill(count).total <= budget < sizes.bill(count + 1).total
-    assert f"the rest buys {count} pairs" in taught.sentence
-    left = [fitted(taught, 2, PROJECTED).error(HELD_OUT, 7), fitted(taught, "teacher", STORED).error(HELD_OUT, 3)]
-    wanted = count >= labs.PAIRS and all(error <= most for error, most in zip(left, labs.LEFT, strict=True))
-    assert labs.quest_met(taught.world, taught.settings, taught._known()) == wanted
+    assert sizes.bill(count).total <= budget and count == min(sizes.largest_count(budget), 12 * 3)
+    next(iter(explorer.buttons.values())).click()
+    explorer.runner.join()
+    tried, real = labs.scores(explorer.world, explorer._known())
+    assert [*tried] == [(2, 7, 3)] and len(tried[2, 7, 3]) == len(real) == 3
+    assert (
+        f"3 of 3 networks: {sum(tried[2, 7, 3]) / 3:.1%}, of twenty real images {sum(real) / 3:.1%}."
+        in explorer.sentence
+    )
+    ahead = sum(tried[2, 7, 3]) / 3 - sum(real) / 3
+    assert labs.quest_met(explorer.world, explorer.settings, explorer._known()) == (ahead >= labs.AHEAD)
 
 
 @pytest.mark.parametrize("settings", ["scale=3", "page=9"])
-def test_settings_that_the_data_do_not_allow_are_refused(data: ImageData, settings: str) -> None:
+def test_settings_that_the_data_do_not_allow_are_refused(data: ImageData, teacher: Network, settings: str) -> None:
     with refuses(settings.partition("=")[0]):
-        BasesLab(data, settings=settings)
+        BasesLab(data, teacher, settings=settings)
 
 
 def test_a_teacher_of_other_images_and_images_that_are_all_one_are_refused(data: ImageData, teacher: Network) -> None:
@@ -213,4 +160,4 @@ def test_a_teacher_of_other_images_and_images_that_are_all_one_are_refused(data:
         BasesLab(made_data(size=8), teacher)
     one = data.train_images[:1].expand_as(data.train_images).contiguous()
     with refuses("points must be at least two points that differ"):
-        BasesLab(replace(data, train_images=one))
+        BasesLab(replace(data, train_images=one), teacher)

@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import torch
 
 from ddlab.lessons.data_residuals.checks import CHECKS
 
-FULL = torch.arange(3 * 64 * 64).remainder(256).to(torch.uint8).view(3, 64, 64)
 ANSWERS: dict[str, tuple[list[Any], list[Any]]] = {
     "survival": (
         [lambda a, k, i: a ** (k + 1 - i), lambda a, k, i: 1.0 if i == k + 1 else a ** (k + 1 - i)],
         [None, lambda a, k, i: a ** (k - i), lambda a, k, i: a, lambda a, k, i: a**k, lambda a, k, i: "a", lambda a, k: a],
     ),
-    "fooling": ([FULL], [None, FULL.float(), FULL[:, :32], torch.zeros_like(FULL), FULL // 64]),
+    "schedule": (
+        [lambda k: [j / (j + 1) for j in range(1, k + 1)], lambda k: tuple(1 - 1 / (j + 2) for j in range(k))],
+        [None, lambda k: [0.5] * k, lambda k: 0.5, lambda k: [1 - 1 / (k + 1)] * k, lambda a, k: [a] * k],
+    ),
 }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from ddlab import evaluation, networks
 from ddlab.data import ImageData
 from ddlab.explorers import Laboratory
-from ddlab.explorers.ready import in_words, strip
+from ddlab.explorers.ready import strip
 from ddlab.lessons.data_residuals import entropy
 from ddlab.lessons.data_residuals import lab as labs
 from ddlab.lessons.data_residuals import world as worlds
@@ -152,21 +152,30 @@ def test_looking_elsewhere_computes_nothing(lab: Laboratory, monkeypatch: pytest
     assert lab.error is None and "not computed" not in lab.sentence
 
 
-def test_students_learn_from_the_runs_images_and_from_real_ones(lab: Laboratory, data: Any, teacher: Network) -> None:
-    button, table = next(iter(lab.buttons.values())), lab.widget(labs.students.table)
-    assert table.value.count("not yet") == 6
+def test_students_learn_from_the_runs_images_and_from_their_patches(
+    lab: Laboratory, data: Any, teacher: Network
+) -> None:
+    button = next(iter(lab.buttons.values()))
     button.click()
     lab.runner.join()
     inputs = Inputs(data=data, teachers=(teacher,))
-    real = driver.run(selection, selection.Config(images_per_class=2), inputs)
-    sets = [driver.run(fadrm, SMALL, inputs), real]
-    for labels in ("hard", "online"):
-        found = [
-            tuple(evaluation.evaluate(each, data, labels=labels, teacher=teacher, seeds=(0, 1), config=STUDENT).per_seed.values())
-            for each in sets
-        ]  # fmt: skip
-        gain = [one - other for one, other in zip(*found, strict=True)]
-        assert all(words in table.value for words in (*map(in_words, found), in_words(gain, signed=True)))
-    assert button.disabled
+    sets = [
+        driver.run(process, config, inputs)
+        for process, config in ((fadrm, SMALL), (selection, selection.Config(images_per_class=2)))
+    ]
+    mine, real = (
+        tuple(evaluation.evaluate(each, data, labels="online", teacher=teacher, seeds=(0, 1), config=STUDENT).per_seed.values())
+        for each in sets
+    )  # fmt: skip
+    shown = labs.student_data(lab.world, lab.settings, lab._known())
+    assert shown == (((SMALL.merge_ratio, mine),), SMALL.merge_ratio, "patches", real)
+    assert button.disabled and not labs.far_apart(lab.world, lab.settings, lab._known())
+    moved(lab, merge_ratio=1.0)
+    button.click()
+    lab.runner.join()
+    points, *_ = labs.student_data(lab.world, lab.settings, lab._known())
+    means = [sum(found) / 2 for _, found in points]
+    assert [alpha for alpha, _ in points] == [SMALL.merge_ratio, 1.0]
+    assert labs.far_apart(lab.world, lab.settings, lab._known()) == (abs(means[0] - means[1]) >= labs.APART)
     moved(lab, images_per_class=3)
-    assert not button.disabled and "3 images per class" in table.value
+    assert not button.disabled and labs.student_data(lab.world, lab.settings, lab._known())[0] == ()

@@ -40,9 +40,10 @@ ANSWERS: dict[str, tuple[list[Any], list[Any]]] = {
         ],
     ),
     "statistics": (
-        [lambda t: t[torch.randperm(len(t), generator=torch.Generator().manual_seed(1))], lambda t: t.roll(1, 0)],
+        [lambda t: t.mean(0) + (t.roll(1, 0) - t.roll(7, 0)) / 2**0.5],
         [
-            None, lambda t: t, lambda t: t[:5], lambda t: 0 * t, lambda t: -t, same_covariance, lambda t: t + math.nan,
+            None, lambda t: t, lambda t: t.roll(1, 0), lambda t: t[:5], lambda t: 0 * t, lambda t: -t, same_covariance,
+            lambda t: t + math.nan,
             lambda t: 2 * t[torch.randperm(len(t))], lambda t: t.tolist(),
         ],
     ),
