@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import torch
@@ -25,13 +26,25 @@ NETWORK, _PRIOR = (networks.spec("convnet", width=width) for width in (16, 32))
 
 
 def make_prior(name: str, data: ImageData, *, seed: int = 0) -> Network:
-    """A prior; only the untrained one is another for each seed. The strong one comes with ddlab, the weak one is trained on digits."""
+    """A prior; only the untrained one is another for each seed. The weak one is trained on digits.
+
+    The strong one is trained on the images themselves, without labels; that of the shapes comes with ddlab.
+    """
     if errors.check_choice("name", name, PRIORS) == UNTRAINED:
         return networks.initialise(_PRIOR.for_data(data), seed=randomness.derived_seed(seed, 0, "untrained prior"))
-    if name == STRONG:
+    shapes = data.name == "shapes-16" and data.fingerprint == datasets.load("shapes", size=16).fingerprint
+    if name == STRONG and shapes:
         return records.teacher("shapes16_self_supervised")
-    digits = Inputs(data=aligned(datasets.load("digits"), data), device="cpu")
-    return cache.run(self_supervised, self_supervised.Config.teaching(network=_PRIOR, epochs=8), digits)
+    seen, epochs = (data, 20) if name == STRONG else (_digits_like(data), 8)
+    config = self_supervised.Config.teaching(network=_PRIOR, epochs=epochs)
+    return cache.run(self_supervised, config, Inputs(data=seen, device="cpu"))
+
+
+def _digits_like(data: ImageData) -> ImageData:
+    """Digits in the shape of the data, and with as many classes, which nobody reads: a prior's spec has them."""
+    digits = aligned(datasets.load("digits"), data)
+    labels = {split: getattr(digits, split) % data.classes for split in ("train_labels", "test_labels")}
+    return digits if data.classes == 10 else dataclasses.replace(digits, class_names=data.class_names, **labels)
 
 
 def make_set(
