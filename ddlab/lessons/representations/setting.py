@@ -43,7 +43,9 @@ def make_prior(name: str, data: ImageData, *, seed: int = 0) -> Network:
 def _digits_like(data: ImageData) -> ImageData:
     """Digits in the shape of the data, and with as many classes, which nobody reads: a prior's spec has them."""
     digits = aligned(datasets.load("digits"), data)
-    labels = {split: getattr(digits, split) % data.classes for split in ("train_labels", "test_labels")}
+    labels = {
+        split: torch.arange(len(getattr(digits, split))) % data.classes for split in ("train_labels", "test_labels")
+    }
     return digits if data.classes == 10 else dataclasses.replace(digits, class_names=data.class_names, **labels)
 
 
