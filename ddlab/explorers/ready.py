@@ -1,10 +1,7 @@
-"""What several laboratories share, ready to be declared: a method's world, strips of images, the curve of a run, students.
+"""What several laboratories share, ready to be declared: a method's world, strips of images, the curve of a run.
 
 class World(MethodWorld):
     method, settings, first = dd, Settings, dd.Config.teaching()
-
-students = Students(lambda world, settings, known: {"learned": {"hard": [Value(world.student, 0)]}, "random real": {...}}, caption)
-Lab(..., buttons=[students.button], views=[..., Tabs(("Students", students.view), ...)])
 """
 
 from __future__ import annotations
@@ -19,7 +16,6 @@ import torch
 from torch import Tensor
 
 from ..core import errors
-from ..core.interval import in_words as told
 from ..core.parameters import Parameters
 from ..data import ImageData
 from ..distilled import DistilledSet, OrderedSteps
@@ -29,18 +25,12 @@ from ..methods import selection
 from ..networks import NetworkSpec
 from ..runs import Frame, Keep, Run, Runs, cache
 from ..runs.process import Inputs
-from .lab import Compute, Results, Value
-from .tables import table
-from .views import Html
+from .lab import Results
 
 HEIGHT = 330  # of a plot, in pixels
 _ROW, _CELL = 480, 112  # pixels that a grid, and an image in a strip, are wide at least, where whole multiples allow it
 _EDGE, _MARK = 4, (230, 159, 0)  # the frame of the chosen image; Okabe and Ito's orange is seen on light and on dark
 _MISSING = 128  # the grey of an image that is not there yet
-
-Asked = Mapping[str, Mapping[str, Sequence[Value]]]
-"""Name of a set -> labels it teaches with -> a student's accuracy for each seed."""
-
 
 Watch = Callable[[str, float], None]
 
@@ -186,54 +176,3 @@ def run_curve(
     for each, level in (references or {}).items():
         add_reference(figure, each, level)
     return figure.update_xaxes(range=[0, total])
-
-
-class Students:
-    """What students learn from several sets: a button that trains them, and a table.
-
-    Args:
-        asked: (world, settings, known) -> `Asked`, the set on show first, then the strongest rival that took no learning.
-        caption: settings -> what the table is of. first: (world, settings) -> runs that are computed before any student.
-    """
-
-    def __init__(
-        self,
-        asked: Callable[[Any, Any, Results], Asked],
-        caption: Callable[[Any], str],
-        first: Callable[[Any, Any], Sequence[Run | Value]] = lambda world, settings: (),
-    ) -> None:
-        self.asked, self.caption, self.first = asked, caption, first
-        self.view = Html(self.data, self.table)
-        hint = "On the images on show, and on real ones"
-        self.button = Compute("Train students", self.jobs, "graduation-cap", hint, view=self.view)
-
-    def jobs(self, world: Any, settings: Any, known: Results) -> list[Run | Value]:
-        """What comes first, then the students: one of every kind, then the next of every kind."""
-        kinds = [values for of_labels in self.asked(world, settings, known).values() for values in of_labels.values()]
-        return [*self.first(world, settings), *(value for seed in zip(*kinds, strict=True) for value in seed)]
-
-    def data(self, world: Any, settings: Any, known: Results) -> tuple[Any, ...]:
-        """The caption; of each set and kind of labels what is known so far, None for a student who is not there yet."""
-        return self.caption(settings), tuple(
-            (name, tuple((labels, tuple(map(known, values))) for labels, values in of_labels.items()))
-            for name, of_labels in self.asked(world, settings, known).items()
-        )
-
-    def table(self, caption: str, found: tuple[Any, ...]) -> str:
-        """HTML: a row for each set, and the first minus the second, seed by seed."""
-        rows = [(name, *(in_words(values) for _, values in of_labels)) for name, of_labels in found]
-        (first, own), (second, rivals), *_ = found
-        gains = [
-            [one - other for one, other in zip(mine, its, strict=True) if None not in (one, other)]
-            for (_, mine), (_, its) in zip(own, rivals, strict=True)
-        ]
-        rows.append((f"{first} minus {second}", *(in_words(gain, signed=True) for gain in gains)))
-        return table(caption, ("learned from", *(f"{labels} labels" for labels, _ in own)), rows)
-
-
-def in_words(values: Sequence[float | None], *, signed: bool = False) -> str:
-    """ "41.2% (39.0% to 43.4%)": the mean and its 95% interval over students; "not yet" without any."""
-    there = [value for value in values if value is not None]
-    if not there:
-        return "not yet"
-    return told(there, ".1%", signed=signed)

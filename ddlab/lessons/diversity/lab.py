@@ -17,11 +17,11 @@ import torch
 
 from ...evaluation import embeddings
 from ...explorers import Chart, Lab, Quest, Results, Strip, Tabs, Value
-from ...explorers.ready import Asked, Students
 from ...explorers.views import Row
 from ...figures import encode_grid, sets_on_map
 from ...figures.theme import finish_figure, legend_below, line_style, neutral, series_style, stacked_figure
 from ...methods import dwa, recovery, selection
+from . import students
 from .world import Images, NamedImages, Settings, Source, World, real, settings_distance
 
 WEIGHTS, RADII = (0.01, 0.03, 0.11, 0.33, 1.0), (0.015, 0.05, 0.15, 0.5)  # stops of the sliders
@@ -190,25 +190,6 @@ def sentence(world: World, settings: Settings, known: Results) -> str:
     )
 
 
-def asked(world: World, settings: Settings, known: Results) -> Asked:
-    """Students of this run and of random real images, with class numbers and with the teacher's labels."""
-    config = known.wanted[0].config
-    sources: dict[str, Source] = {"these images": config, "random real images": real(config)}
-    return {
-        name: {
-            labels: [Value(world.accuracy, source, labels, seed) for seed in world.seeds]
-            for labels in ("hard", "online")
-        }
-        for name, source in sources.items()
-    }
-
-
-students = Students(
-    asked,
-    lambda settings: f"Students' test accuracy, {settings.images_per_class} images per class: mean (95% interval)",
-    first=lambda world, settings: [world.run(settings)],
-)
-
 DiversityLab = Lab(
     "What makes recovered images differ?",
     World,
@@ -232,14 +213,14 @@ DiversityLab = Lab(
     wanted=lambda world, settings, run: [world.run(settings)],
     found=compared,
     job_words=lambda world, run: "images",
-    buttons=[students.button],
+    buttons=[students.BUTTON],
     views=[
         Row(
             Strip(drawn, pictures),
             Tabs(
                 ("Start and λ_var", Chart(grid_data, grid)),
                 ("Map", Chart(map_data, map_figure)),
-                ("Students", students.view),
+                ("Students", students.VIEW),
             ),
         )
     ],

@@ -18,10 +18,11 @@ from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
 from ddlab.evaluation import embeddings, measures
 from ddlab.explorers import Laboratory
-from ddlab.explorers.ready import in_words
 from ddlab.figures import encode_grid
 from ddlab.lessons.diversity import lab as labs
+from ddlab.lessons.diversity import students
 from ddlab.lessons.diversity.lab import BEFORE, NEAR, NOW, REAL, DiversityLab, Images, World
+from ddlab.lessons.diversity.students import in_words
 from ddlab.methods import dwa, selection
 from ddlab.networks import Network
 from ddlab.training import supervised
@@ -113,7 +114,7 @@ def test_students_are_those_of_evaluate_in_pairs(lab: Laboratory, given: Any, no
     for made in (distilled(lab), chosen):
         for labels in ("hard", "online"):
             found = ddlab.evaluate(made, data, labels=labels, teacher=teacher, seeds=[0, 1], config=STUDENT)
-            assert in_words([*found.per_seed.values()]) in lab.widget(labs.students.table).value
+            assert in_words([*found.per_seed.values()]) in lab.widget(students.drawn).value
 
 
 def test_a_press_shows_the_nearest_at_once_and_its_own_run_next(lab: Laboratory, monkeypatch: Any) -> None:
