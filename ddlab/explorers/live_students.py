@@ -60,13 +60,14 @@ def worth(
 ) -> float:
     """What a set without labels is worth: the test accuracy of a linear probe of a network that was pre-trained on it."""
     config = pretraining.Config.teaching(seed=seed)
-    return probed(process.run(pretraining, config, Inputs(distilled=made, device=device), on_step=watch), data, seed)
+    network = process.run(pretraining, config, Inputs(distilled=made, device=device), on_step=watch)
+    return probed(network, data, seed, device=device)
 
 
-def probed(network: Network, data: ImageData, seed: int) -> float:
+def probed(network: Network, data: ImageData, seed: int, *, device: Any = "cpu") -> float:
     """The test accuracy of logistic regression on a network's features, as strongly regularised for all."""
     options: dict[str, Any] = {"candidates": (PROBE_STRENGTH,), "seeds": (seed,), "keep": False}
-    return probe(network, data, kind="linear", device="cpu", **options).mean
+    return probe(network, data, kind="linear", device=device, **options).mean
 
 
 def _real_representations(made: DistilledSet, inputs: Inputs) -> DistilledSet:

@@ -58,6 +58,6 @@ def test_explorers_and_the_worlds_of_laboratories(
     merged = data_residuals.World(grey, teacher, config, student=STUDENT, seeds=1)
     run = merged.run(merged.start).advance()
     assert run.inputs.device == device and type(run.frames[-1].content.images) is Tensor
-    for made in data_residuals.sets(merged, merged.start).values():
+    for made in data_residuals.sets(merged, merged.start):
         merged.made(made).advance()
-        assert 0 <= merged.student(made, "hard", 0, watch=_unwatched) <= 1
+        assert 0 <= merged.student(made, 0, watch=_unwatched) <= 1
