@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -20,7 +20,11 @@ from ..core import errors, randomness
 from ..core.boundary import among, checked, within
 from ..core.interval import interval, within_accuracy
 from ..data import ImageData
+from ..distilled import DistilledSet
 from ..networks import Network
+from ..runs import process
+from ..runs.process import Inputs, Step
+from ..training import pretraining
 from ..training.self_supervised import representations
 from .readers import KINDS, checked_setting, predictions
 from .students import Seeds
@@ -30,6 +34,7 @@ HeldOut = Annotated[float, within(0, 0.9, open_low=True)]
 # The simplest reader first: among equals the first is taken.
 STRENGTHS = (1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 NEIGHBOURS = (50, 20, 10, 5, 1)
+_STRENGTH = 1e-3  # of `probed`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,3 +180,23 @@ def _checked_candidates(candidates: Any, kind: str, fewest: int) -> list[float]:
     if not isinstance(candidates, Sequence) or isinstance(candidates, str) or not candidates:
         errors.fail("candidates", "a sequence of at least one number", candidates)
     return [checked_setting("candidates", candidate, kind, fewest) for candidate in candidates]
+
+
+def worth(
+    made: DistilledSet,
+    data: ImageData,
+    *,
+    seed: int = 0,
+    device: Any = "cpu",
+    watch: Callable[[Step], None] | None = None,
+) -> float:
+    """What a set without labels is worth: the test accuracy of a linear probe of a network that was pre-trained on it."""
+    config = pretraining.Config.teaching(seed=seed)
+    network = process.run(pretraining, config, Inputs(distilled=made, device=device), on_step=watch)
+    return probed(network, data, seed, device=device)
+
+
+def probed(network: Network, data: ImageData, seed: int, *, device: Any = "cpu") -> float:
+    """The test accuracy of logistic regression on a network's features, as strongly regularised for all."""
+    options: dict[str, Any] = {"candidates": (_STRENGTH,), "seeds": (seed,), "keep": False}
+    return probe(network, data, kind="linear", device=device, **options).mean

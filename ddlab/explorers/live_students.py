@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
 
 import torch
 
-from ..data import ImageData
 from ..distilled import DistilledSet, Representations
-from ..evaluation import probe
+from ..evaluation.probing import worth
 from ..evaluation.students import student_accuracy
 from ..methods import recovery, representation_selection
 from ..methods._labelling import labelled_set
-from ..networks import Network
 from ..runs import process
 from ..runs.process import Inputs, Step, require_data
-from ..training import pretraining, supervised
-
-PROBE_STRENGTH = 1e-3
+from ..training import supervised
 
 
 def accuracies(made: DistilledSet, inputs: Inputs, watch: Callable[[Step], None]) -> str:
@@ -48,26 +43,6 @@ def accuracies(made: DistilledSet, inputs: Inputs, watch: Callable[[Step], None]
         given = dataclasses.replace(inputs, data=None, distilled=each)
         found.append(student_accuracy(config, given, data, on_step=watch))
     return f"{found[0]:.1%} with {labels} labels, of as many random real images {found[1]:.1%}"
-
-
-def worth(
-    made: DistilledSet,
-    data: ImageData,
-    *,
-    seed: int = 0,
-    device: Any = "cpu",
-    watch: Callable[[Step], None] | None = None,
-) -> float:
-    """What a set without labels is worth: the test accuracy of a linear probe of a network that was pre-trained on it."""
-    config = pretraining.Config.teaching(seed=seed)
-    network = process.run(pretraining, config, Inputs(distilled=made, device=device), on_step=watch)
-    return probed(network, data, seed, device=device)
-
-
-def probed(network: Network, data: ImageData, seed: int, *, device: Any = "cpu") -> float:
-    """The test accuracy of logistic regression on a network's features, as strongly regularised for all."""
-    options: dict[str, Any] = {"candidates": (PROBE_STRENGTH,), "seeds": (seed,), "keep": False}
-    return probe(network, data, kind="linear", device=device, **options).mean
 
 
 def _real_representations(made: DistilledSet, inputs: Inputs) -> DistilledSet:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from table import save
 
-from ddlab.explorers import live_students
+from ddlab.evaluation import probing
 from ddlab.lessons.bases import unlabelled
 from ddlab.lessons.bases.world import World
 from ddlab.methods import boost, krr_st, representation_selection
@@ -46,12 +46,12 @@ def main() -> None:
     data, teacher = unlabelled.images(), unlabelled.teacher()
     world = World(data, teacher)
     inputs = Inputs(data=data, teachers=(teacher,), device="cpu")
-    rows.append(["teacher", 0, 0, round(live_students.probed(teacher, data, 0), 4)])
+    rows.append(["teacher", 0, 0, round(probing.probed(teacher, data, 0), 4)])
     for seed in SEEDS:
         for arm in ARMS:
             method, config = config_of(arm, seed)
             made = process.run(method, config, inputs)
-            rows.append([arm, seed, made.storage_floats(), round(live_students.worth(made, data, seed=seed), 4)])
+            rows.append([arm, seed, made.storage_floats(), round(probing.worth(made, data, seed=seed), 4)])
         for arm, vector_bases in (("principal", unlabelled.config(seed=0).representation_bases), ("principal, few", FEW)):
             split = (2, unlabelled.config(seed=0).image_bases, vector_bases)
             floats = world.sizes(*split).bill(world.pairs(*split)).total

@@ -15,8 +15,8 @@ from ... import data as datasets
 from ... import networks, records
 from ...data import ImageData
 from ...distilled import DistilledSet, Representations
-from ...explorers import live_students
-from ...explorers.live_students import probed
+from ...evaluation import probing
+from ...evaluation.probing import probed
 from ...methods import boost
 from ...networks import Network
 from ...runs import process
@@ -77,7 +77,7 @@ def worth(
     def told(step: Step) -> None:
         watch(step.index / step.total)
 
-    return live_students.worth(pairs_of(data, pictures, vectors), data, seed=seed, watch=told)
+    return probing.worth(pairs_of(data, pictures, vectors), data, seed=seed, watch=told)
 
 
 def untrained(data: ImageData, pictures: Tensor, vectors: Tensor, *, seed: int) -> float:

@@ -26,7 +26,6 @@ from ...distilled import bases as principal
 from ...distilled import factorisation
 from ...distilled.bases import PrincipalBases
 from ...distilled.storage_budget import Factorised
-from ...explorers import live_students
 from ...networks import Network
 from ...training import pretraining
 from . import unlabelled
@@ -169,7 +168,7 @@ class World:
         watch("two probes", 0.0)
         rows = self._rows(2, 0)
         untrained = unlabelled.untrained(self.data, self.images["train"][rows], self.vectors["train"][rows], seed=0)
-        return untrained, live_students.probed(self.teacher, self.data, 0)
+        return untrained, unlabelled.probed(self.teacher, self.data, 0)
 
     def most(self) -> dict[str, tuple[int, int]]:
         """No more bases than there are images, numbers in an image, or numbers in a vector."""

@@ -13,7 +13,7 @@ from ..answers import called
 from .setting import UNTRAINED, make_prior, make_set
 
 _WEIGHTS = {"": 0.005, "Off the diagonal the weight is missing.": 1.0, "What is off the diagonal is missing.": 0.0}
-_READ, _LEFT = 0.05, 0.1  # most of a target that pixels may predict; most that moments may differ
+_READ, _LEFT = 0.05, 0.05  # most of a target that pixels may predict; most that moments may differ
 
 
 def predicted(targets: Tensor, images: Tensor) -> float:

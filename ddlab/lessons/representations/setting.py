@@ -32,7 +32,7 @@ def make_prior(name: str, data: ImageData, *, seed: int = 0) -> Network:
     """
     if errors.check_choice("name", name, PRIORS) == UNTRAINED:
         return networks.initialise(_PRIOR.for_data(data), seed=randomness.derived_seed(seed, 0, "untrained prior"))
-    shapes = data.name == "shapes-16" and data.fingerprint == datasets.load("shapes", size=16).fingerprint
+    shapes = data.fingerprint == datasets.load("shapes", size=16).fingerprint
     if name == STRONG and shapes:
         return records.teacher("shapes16_self_supervised")
     seen, epochs = (data, 20) if name == STRONG else (_digits_like(data), 8)

@@ -25,6 +25,12 @@ def same_covariance(targets: torch.Tensor) -> torch.Tensor:
     return targets @ turn
 
 
+def difference_of_copies(targets: torch.Tensor) -> torch.Tensor:
+    draw = torch.Generator().manual_seed(1)
+    one, other = (targets[torch.randperm(len(targets), generator=draw)] for _ in range(2))
+    return targets.mean(0) + (one - other) / 2**0.5
+
+
 def barlow_twins(first: torch.Tensor, second: torch.Tensor, weight: float = 0.005) -> torch.Tensor:
     columns = torch.cat([first, second], 1).T
     far = (columns.corrcoef()[: first.shape[1], first.shape[1] :] - torch.eye(first.shape[1])).square()
@@ -40,7 +46,7 @@ ANSWERS: dict[str, tuple[list[Any], list[Any]]] = {
         ],
     ),
     "statistics": (
-        [lambda t: t.mean(0) + (t.roll(1, 0) - t.roll(7, 0)) / 2**0.5],
+        [difference_of_copies],
         [
             None, lambda t: t, lambda t: t.roll(1, 0), lambda t: t[:5], lambda t: 0 * t, lambda t: -t, same_covariance,
             lambda t: t + math.nan,
