@@ -43,6 +43,7 @@ _NAMES = {
     "accuracy": "evaluation",
     "compare": "evaluation",
     "published": "records.published",
+    "replicate": "records.replication",
     "start": "lessons",
 }
 
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from .methods.distillation import distill, from_images, train_teacher
     from .methods.own import from_loss
     from .records.published import published
+    from .records.replication import replicate
     from .runs import Run
     from .runs.process import Inputs
 

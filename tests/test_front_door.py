@@ -102,6 +102,11 @@ TABLE: dict[str, Row] = {
         ddlab.published, lambda g: {"method": "dm", "dataset": "cifar10", "images_per_class": 10},
         [("method", "sre2"), ("method", 3), ("dataset", "cifar"), ("images_per_class", 7)],
     ),
+    "ddlab.replicate": (
+        ddlab.replicate,
+        lambda g: {"method": "kip", "data": g.data, "dataset": "CIFAR-10", "images_per_class": 10, "row": "FC1", "iterations": 1},
+        [("method", "mnemonics"), ("row", "none"), ("sets", 0), ("student", {"none": 1})],
+    ),
     "ddlab.start": (
         ddlab.start, lambda g: {"name": "00_start"},
         [("name", "01_start"), ("seed", -1), ("seed", 1.5), ("device", "abacus")],

@@ -21,7 +21,7 @@ ROOMS = {
     "ddlab/training": 3538,
     "ddlab/methods": 6986,
     "ddlab/evaluation": 1865,
-    "ddlab/records": 190,
+    "ddlab/records": 530,
     "ddlab/figures": 2050,
     "ddlab/explorers": 2850,
     "ddlab/lessons": 9398,

@@ -58,12 +58,13 @@ def published(
         asked = methods.get(method)
         rows = [row for row in rows if methods.get(row["method"]) is asked]
     if dataset is not None:
-        known = {_plain(row["dataset"]): row["dataset"] for row in _read()}
-        name = known.get(_plain(str(dataset))) or errors.check_choice("dataset", dataset, list(known.values()))
+        known = {plain(row["dataset"]): row["dataset"] for row in _read()}
+        name = known.get(plain(str(dataset))) or errors.check_choice("dataset", dataset, list(known.values()))
         rows = [row for row in rows if row["dataset"] == name]
     sizes = sorted({row["images_per_class"] for row in rows})
     if images_per_class is not None:
-        errors.check_choice("images_per_class", images_per_class, sizes)
+        if images_per_class not in sizes:
+            errors.check_choice("images_per_class", images_per_class, sizes)
         rows = [row for row in rows if row["images_per_class"] == images_per_class]
     if not rows:
         errors.fail("method and dataset", "a pair for which a paper prints a number", (method, dataset))
@@ -88,5 +89,6 @@ def _cells(row: dict[str, Any]) -> list[str]:
     return [*words, printed, row["setting"], row["source"]]
 
 
-def _plain(name: str) -> str:
+def plain(name: str) -> str:
+    """A dataset's name without capitals and hyphens."""
     return name.lower().replace("-", "")

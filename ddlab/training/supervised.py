@@ -32,6 +32,7 @@ from ..core.errors import DDLabError
 from ..core.parameters import parameter
 from ..data import ImageData
 from ..data.augmentation import View, Views
+from ..data.siamese_views import ALL, UPRIGHT, operations, siamese_view
 from ..distilled import DistilledSet, OnlineTeacher, Targets
 from ..networks import Network, NetworkSpec
 from ..runs.look import Look, Number
@@ -41,7 +42,12 @@ from .relabelling import Teachers, as_teachers, teacher_logits
 from .trained import trained_network
 
 NAME = "training"
+DATASETS = ("mnist", "fashion-mnist", "svhn", "cifar10", "cifar100")
 _RESNET = networks.spec("resnet18")
+_SGD: dict[str, Any] = {
+    "network": networks.spec("convnet", norm="instance"), "optimiser": "sgd", "learning_rate": 0.01, "weight_decay": 5e-4,
+    "schedule": "half", "batch_size": 256, "crop_pixels": 0, "flip": False, "mixup_alpha": 0.0,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,8 +71,16 @@ class Config(Views):
         help="At the start of the cosine.",
         explorable=(1e-4, 1e-1),
     )
+    schedule: str = parameter(
+        "cosine",
+        choices=("cosine", "half"),
+        help="The rate falls to 0, or once to a tenth, right after half of the epochs, where momentum begins anew.",
+    )
     momentum: float = parameter(0.9, range=(0, 0.9999), help="Of SGD.")
     weight_decay: float = parameter(0.01, range=(0, None), help="Decoupled for AdamW, in the gradient for SGD.")
+    strategy: str = parameter(
+        "", help="Operations of DSA, joined by _; one for each batch, with values for each image."
+    )
     temperature: float = parameter(
         30.0,
         symbol="T",
@@ -97,17 +111,44 @@ class Config(Views):
         return cls.teaching(role, **fitting | changes)
 
     @classmethod
-    def paper(cls, dataset: str = "cifar10", role: str = "student", **changes: Any) -> Self:
-        """The published settings of SRe2L's student on "cifar10" or "cifar100", or of the ResNet-18 teacher that it distils from.
+    def paper(cls, dataset: str = "cifar10", role: str = "student", *, recipe: str = "sre2l", **changes: Any) -> Self:
+        """The published settings of a student on "cifar10", ..., or of the ResNet-18 teacher that SRe2L distils from.
 
-        Other papers test their images with students of their own: DC, DSA and DM with SGD at .01 that falls to a tenth at half of 300
-        epochs (1,000 with DSA's views); RDED with T = 20, CutMix and a cosine that ends at half; FADRM with labels of every epoch from
-        teachers in train mode on halves of batches of 16. Neither decays biases and norms. DC's momentum begins anew when its rate falls.
+        RDED's and FADRM's students are not among them: T = 20, CutMix and a cosine that ends at half; labels of every epoch from teachers
+        in train mode on halves of batches of 16. Neither decays biases and norms.
+
+        Args:
+            recipe: whose student: "sre2l"; "dc", without views, but for "mnist", where it sees three of DSA's in place of turns by 45
+                degrees; "dsa", of DSA, DM and, at the rate that is learned, MTT. Both run one epoch more than printed, as the code does.
         """
         errors.check_choice("role", role, ("student", "teacher"))
-        errors.check_choice("dataset", dataset, ("cifar10", "cifar100"))
-        teacher = {"epochs": 200, "optimiser": "sgd", "learning_rate": 0.1, "weight_decay": 5e-4, "mixup_alpha": 0.0}
-        return cls(**({} if role == "student" else teacher) | changes)
+        errors.check_choice("recipe", recipe, ("sre2l", "dc", "dsa"))
+        names = ("cifar10", "cifar100") if recipe == "sre2l" or role == "teacher" else DATASETS
+        errors.check_choice("dataset", dataset, names)
+        own: dict[str, Any] = {}
+        if role == "teacher":
+            own = {"epochs": 200, "optimiser": "sgd", "learning_rate": 0.1, "weight_decay": 5e-4, "mixup_alpha": 0.0}
+        elif recipe == "dsa" or (recipe, dataset) == ("dc", "mnist"):
+            views = (UPRIGHT if dataset in DATASETS[:3] else ALL) if recipe == "dsa" else "crop_scale_rotate"
+            own = {**_SGD, "epochs": 1001, "strategy": views}
+        elif recipe == "dc":
+            own = {**_SGD, "epochs": 301}
+        return cls(**own | changes)
+
+    def rules(self) -> None:
+        """The strategy names operations."""
+        super().rules()
+        operations(self.strategy)
+
+    def rate(self, step: int, steps: int, per_epoch: int) -> float:
+        """The learning rate before `step` (0-based) of `steps`."""
+        if self.schedule == "cosine":
+            return optimisers.cosine(step, steps, self.learning_rate)
+        return self.learning_rate / (10 if step >= self.fall(per_epoch) else 1)
+
+    def fall(self, per_epoch: int) -> int:
+        """The first step at a tenth of the rate, with the schedule "half": after epoch E / 2 + 1 of E + 1, counted from 0."""
+        return (self.epochs // 2 + 2) * per_epoch
 
 
 @dataclass(frozen=True)
@@ -171,6 +212,8 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
     indices = _batch(config, inputs, state.step)
     images, labels, stored = _examples(config, inputs, indices, state.step)
     view = config.view(images, mean=source.mean, std=source.std, step=state.step)
+    seen = siamese_view(view.images, config.strategy, seed=config.seed, step=state.step, each=True)
+    view = view._replace(images=seen)
     targets = _targets_of(config, inputs, view, labels, stored)
     names = networks.parameter_names(spec)
     leaves = {name: state.weights[name].detach().requires_grad_() for name in names}
@@ -183,13 +226,15 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
         else:
             loss = losses.distillation_loss(logits, targets, temperature=temperature)
         slopes = torch.autograd.grad(loss, list(leaves.values()))
-    learning_rate = optimisers.cosine(state.step, total_steps(config, inputs), config.learning_rate)
+    per_epoch = config.steps_per_epoch(_count(inputs))
+    learning_rate = config.rate(state.step, total_steps(config, inputs), per_epoch)
     current = {name: state.weights[name] for name in names}
     gradients = dict(zip(names, slopes, strict=True))
+    begins_anew = config.schedule == "half" and state.step == config.fall(per_epoch)
     moved, optimiser = optimisers.descend(
         current,
         gradients,
-        state.optimiser,
+        optimisers.begin(config.optimiser, current) if begins_anew else state.optimiser,
         learning_rate=learning_rate,
         momentum=config.momentum,
         weight_decay=config.weight_decay,

@@ -255,6 +255,48 @@ def test_every_image_is_seen_once_per_epoch(
     assert len({tuple(epoch.tolist()) for epoch in epochs}) > 1
 
 
+def test_a_rate_that_falls_at_half_as_dc_s_students_have_it(distilled: DistilledSet) -> None:
+    """The authors' loop of E + 1 epochs: after epoch E / 2 + 1, counted from 0, SGD is made anew with a tenth of the rate."""
+    spec, printed = networks.spec("convnet", width=4, norm="instance"), 6
+    small: dict[str, Any] = {"network": spec, "epochs": printed + 1, "strategy": ""}
+    config = supervised.Config.paper("mnist", recipe="dc", **small)
+    inputs, labels = Inputs(distilled=distilled), distilled.labels
+    module = plain(Network(spec=spec.for_data(distilled), weights=supervised.init(config, inputs).weights))
+    rate = 0.01
+    solver = torch.optim.SGD(module.parameters(), lr=rate, momentum=0.9, weight_decay=5e-4)
+    for epoch, step in enumerate(process.steps(supervised, config, inputs)):
+        assert step.trace.learning_rate == pytest.approx(rate)
+        solver.zero_grad()
+        F.cross_entropy(module(distilled.images), labels).backward()
+        solver.step()
+        if epoch == printed // 2 + 1:
+            rate *= 0.1
+            solver = torch.optim.SGD(module.parameters(), lr=rate, momentum=0.9, weight_decay=5e-4)
+    assert rate < 0.01 and step.index == printed + 1
+    for name, value in module.state_dict().items():
+        torch.testing.assert_close(step.state.weights[name], value, rtol=2e-4, atol=1e-6)
+
+
+def test_each_image_of_a_student_is_turned_by_an_angle_of_its_own(distilled: DistilledSet) -> None:
+    """The one image six times over: seen alike by a plain student, as six by one whose strategy turns them."""
+    same = dataclasses.replace(
+        distilled, tensors={"images": distilled.images[:1].expand_as(distilled.images).clone()}, targets=(HardLabels(distilled.labels),)
+    )  # fmt: skip
+    plain_one = supervised.Config(network=networks.spec("convnet", width=4), crop_pixels=0, flip=False, mixup_alpha=0.0)
+    seen: list[Tensor] = []
+    with pytest.MonkeyPatch.context() as patch:
+        call = networks.call
+        patch.setattr(
+            networks,
+            "call",
+            lambda spec, weights, images, **how: (seen.append(images), call(spec, weights, images, **how))[1],
+        )
+        for config in (plain_one, plain_one.replace(strategy="rotate")):
+            next(iter(process.steps(supervised, config, Inputs(distilled=same))))
+    apart = [float((images - images[:1]).abs().flatten(1).amax(1)[1:].min()) for images in seen[-2:]]
+    assert apart[0] == 0 and apart[1] > 0.01
+
+
 def test_a_teacher_learns(digits: ImageData) -> None:
     config = supervised.Config.teaching("teacher", epochs=3, network=networks.spec("convnet", width=16))
     teacher = process.run(supervised, config, Inputs(data=digits))

@@ -1,0 +1,131 @@
+"""`replicate`: printed numbers made again, what differs is said, and nothing that was made is lost."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ddlab
+from ddlab import networks
+from ddlab.core.errors import DDLabError
+from ddlab.data import ImageData
+from ddlab.records import replication
+from tests.support import refuses
+
+TOLD: dict[str, Any] = {"dataset": "MNIST", "images_per_class": 1, "device": "cpu", "progress": False}
+FEW: dict[str, Any] = {**TOLD, "sets": 2, "students": 2, "iterations": 2, "student": {"epochs": 2}}
+
+
+def test_every_printed_row_has_a_config_of_its_size(digits: ImageData) -> None:
+    rows = [row for row in ddlab.published().records() if row["method"] in replication.PROTOCOLS]
+    rows = [
+        row for row in rows if row["dataset"] in replication._PRESETS and row["method"] != "gtn"
+    ]  # a generator has any number
+    assert len(rows) > 90
+    for row in rows:
+        config = replication._config(row["method"], row, digits, {})
+        each = getattr(config, "images", None) or config.images_per_class * digits.classes
+        steps = config.steps if row["method"] in ("dd", "sldd") else 1
+        assert each * steps == row["images_per_class"] * digits.classes, row
+        if row["method"] == "dd":
+            assert (config.starts == "fixed") == ("fixed start" in row["setting"])
+
+
+def test_the_numbers_stand_side_by_side_with_all_that_differs(digits: ImageData) -> None:
+    found = ddlab.replicate("DM", digits, **FEW)
+    assert found.printed["accuracy"] == 89.7 and len(found.sets) == 2 and all(made.complete for made in found.sets)
+    assert len({made.fingerprint for made in found.sets}) == 2 and len(set(found.accuracies[0])) == 2
+    (row,) = found.records()
+    low, high = found.interval or (0, 0)
+    assert row["difference"] == pytest.approx(row["ours"] - 89.7) and low < row["ours"] < high
+    told = "\n".join(found.differs)
+    for words in (
+        "in place of MNIST",
+        "2 sets in place of 5",
+        "2 students of each in place of 20",
+        "iterations 2 in place of 20000",
+    ):
+        assert words in told
+    assert "students' epochs: 2" in told and "strategy" not in told and "| 89.7 ± 0.6 " in found.table()
+
+
+def test_as_published_nothing_of_the_call_differs(digits: ImageData) -> None:
+    """The least work there is: LS solves once, and asks one regression."""
+    found = ddlab.replicate(
+        "ls", digits, dataset="CIFAR-10", images_per_class=50, row="FC1", device="cpu", progress=False
+    )
+    assert found.differs == (f"data: {digits!r}, in place of CIFAR-10".replace("<ImageData ", "").replace(">", ""),)
+    assert found.interval is None and found.accuracies[0][0] > 90
+
+
+def test_a_fixed_start_has_one_student_and_it_is_the_set_s_own(digits: ImageData) -> None:
+    found = ddlab.replicate(
+        "sldd",
+        digits,
+        **{**TOLD, "images_per_class": 0.5},
+        iterations=40,
+        learning_rate=0.1,
+        network=networks.spec("mlp"),
+    )
+    own, other = (
+        ddlab.evaluate(found.sets[0], digits, labels="steps", seeds=(seed,), device="cpu", progress=False)
+        for seed in (0, 1)
+    )
+    assert len(found.sets[0]) == 5 and found.accuracies == ((100 * own.mean,),) and own.mean != other.mean
+
+
+def test_the_same_call_goes_on_from_its_folder(
+    digits: ImageData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evaluated, evaluate = [], replication.evaluate
+
+    def interrupted(*arguments: Any, **told: Any) -> Any:
+        evaluated.append(told["seeds"])
+        if len(evaluated) == 4:
+            raise KeyboardInterrupt
+        return evaluate(*arguments, **told)
+
+    monkeypatch.setattr(replication, "evaluate", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        ddlab.replicate("dm", digits, **FEW, folder=tmp_path)
+    monkeypatch.setattr(replication, "distill", lambda *_, **__: pytest.fail("both sets were made already"))
+    again = ddlab.replicate("dm", digits, **FEW, folder=tmp_path)
+    assert evaluated == [(0,), (1,), (0,), (1,), (1,)]
+    ddlab.replicate("dm", digits, **FEW, folder=tmp_path)
+    assert len(evaluated) == 5
+    monkeypatch.undo()
+    assert again.accuracies == ddlab.replicate("dm", digits, **FEW).accuracies
+    with refuses("folder"):
+        ddlab.replicate("dm", digits, **{**FEW, "iterations": 3}, folder=tmp_path)
+
+
+def test_what_it_will_take_is_said_first(digits: ImageData, capsys: pytest.CaptureFixture[str]) -> None:
+    ddlab.replicate("dm", digits, **{**FEW, "progress": True})
+    assert re.match(
+        r"About \d+\.\d hours by the first updates \(2 x 2 updates .* 2 x 2 students .*\), \d+\.\d GB",
+        capsys.readouterr().out,
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"method": "mnemonics"}, "method"),
+        ({"method": "none"}, "method"),
+        ({"dataset": None}, "dataset"),
+        ({"dataset": "TinyImageNet"}, "dataset"),
+        ({"images_per_class": 7}, "images_per_class"),
+        ({"method": "dd", "images_per_class": 10, "dataset": "CIFAR-10"}, "row"),
+        ({"row": "no such words"}, "row"),
+        ({"sets": 0}, "sets"),
+        ({"students": 0}, "students"),
+        ({"none": 1}, "option"),
+        ({"folder": 3}, "folder"),
+    ],
+)
+def test_what_cannot_be_asked_for(changes: dict[str, Any], named: str, digits: ImageData) -> None:
+    with pytest.raises(DDLabError, match=named):
+        ddlab.replicate(**{"method": "dm", **TOLD, "data": digits} | changes)
