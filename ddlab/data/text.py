@@ -31,6 +31,7 @@ from .images import ImageData
 
 WINDOW = 4  # words to each side that are near
 PADDING = ""
+_ROWS_AT_ONCE = 1000  # whose distances from all words are in memory: 40 MB for TREC's ten thousand words
 
 Length = Annotated[int, within(1, 1000)]
 Dimensions = Annotated[int, within(1, 1000)]
@@ -52,7 +53,8 @@ class TextData:
     def words(self, images: Tensor) -> list[str]:
         """Sentences [n, 1, length, dim], each row as its nearest word."""
         errors.check_tensor("images", images, shape=[None, 1, *self.embedded.image_size])
-        nearest = torch.cdist(images[:, 0].cpu().float(), self.vectors.expand(len(images), -1, -1)).argmin(2)
+        rows = images[:, 0].flatten(0, 1).cpu().float().split(_ROWS_AT_ONCE)
+        nearest = torch.cat([torch.cdist(some, self.vectors).argmin(1) for some in rows]).view(len(images), -1)
         return [" ".join(filter(None, (self.vocabulary[word] for word in row))) for row in nearest.tolist()]
 
 

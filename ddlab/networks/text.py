@@ -1,7 +1,8 @@
 """Networks that read: an embedded sentence is a picture of one channel, a row for each word. TextConvNet, tanh RNN, LSTM.
 
 Kim 2014 (TextConvNet, arXiv 1408.5882); Sucholutsky & Schonlau 2021 (TDD, arXiv 1910.02551) distil for all three. Recurrent ones read
-forwards and backwards. They run through cells, not through `nn.LSTM`, which keeps hold of weights of its own.
+forwards and backwards, in two layers as TDD's; its dropout between them is left out. They run through cells, not through `nn.LSTM`,
+which keeps hold of weights of its own.
 """
 
 from __future__ import annotations
@@ -36,23 +37,31 @@ class TextConvNet(nn.Module):
 
 
 class Recurrent(nn.Module):
-    """A cell forwards, another backwards; a linear layer on their last states."""
+    """Two layers, each of a cell forwards and another backwards; a linear layer on their last states."""
 
     def __init__(
         self, cell: type[nn.RNNCell | nn.LSTMCell], channels: int, classes: int, image_size: tuple[int, int]
     ) -> None:
         super().__init__()
-        self.cells = nn.ModuleList(cell(channels * image_size[1], WIDTH) for _ in range(2))
+        sizes = channels * image_size[1], 2 * WIDTH
+        self.layers = nn.ModuleList(nn.ModuleList(cell(size, WIDTH) for _ in range(2)) for size in sizes)
         self.classifier = nn.Linear(2 * WIDTH, classes)
 
     def forward(self, images: Tensor) -> Tensor:
-        row, ends = words(images), []
-        for cell, order in zip(self.cells, (row, row.flip(1)), strict=True):
-            state = None
-            for word in order.unbind(1):
-                state = cell(word, state)
-            ends.append(state[0] if isinstance(state, tuple) else state)
-        return self.classifier(torch.cat(ends, 1))
+        row = words(images)
+        for layer in self.layers:
+            there, back = (states_of(cell, each) for cell, each in zip(layer, (row, row.flip(1)), strict=True))
+            row = torch.cat([there, back.flip(1)], 2)
+        return self.classifier(torch.cat([there[:, -1], back[:, -1]], 1))
+
+
+def states_of(cell: nn.Module, row: Tensor) -> Tensor:
+    """A cell's output after each word: [n, length, size] -> [n, length, WIDTH]."""
+    state, found = None, []
+    for word in row.unbind(1):
+        state = cell(word, state)
+        found.append(state[0] if isinstance(state, tuple) else state)
+    return torch.stack(found, 1)
 
 
 FAMILIES = {

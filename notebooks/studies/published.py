@@ -48,7 +48,7 @@ def load(root: Path, dataset: str) -> ddlab.ImageData:
     """MNIST, CIFAR-10, or TREC's questions of thirty words."""
     if dataset == "TREC-6":
         train, test = root / "trec/train_5500.label", root / "trec/TREC_10.label"
-        return datasets.text.read(train, test=test, format="trec").data
+        return datasets.text.read(train, test=test, format="trec").embedded
     return ddlab.data.load("folder", root / dataset.lower().replace("-", ""))
 
 

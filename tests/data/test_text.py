@@ -135,16 +135,16 @@ def test_recurrent_networks_are_torchs(family: str, torchs: Any) -> None:
     network = networks.initialise(spec, seed=0)
     images = torch.randn((4, 1, 7, 5), generator=torch.Generator().manual_seed(0))
     whole, names = (
-        torchs(5, WIDTH, bidirectional=True, batch_first=True),
+        torchs(5, WIDTH, num_layers=2, bidirectional=True, batch_first=True),
         ("weight_ih", "weight_hh", "bias_ih", "bias_hh"),
     )
     with torch.no_grad():
-        for name, (cell, end) in itertools.product(names, ((0, "_l0"), (1, "_l0_reverse"))):
-            getattr(whole, name + end).copy_(network.weights[f"cells.{cell}.{name}"])
+        for name, layer, (cell, end) in itertools.product(names, (0, 1), ((0, ""), (1, "_reverse"))):
+            getattr(whole, f"{name}_l{layer}{end}").copy_(network.weights[f"layers.{layer}.{cell}.{name}"])
         last = whole(images[:, 0])[1]
     last = last[0] if isinstance(last, tuple) else last
     found = networks.call(spec, network.weights, images)[0]
-    assert torch.allclose(found.features, torch.cat([last[0], last[1]], 1), atol=1e-6)
+    assert torch.allclose(found.features, torch.cat([last[2], last[3]], 1), atol=1e-6)
 
 
 def test_a_convolution_over_words_is_one_over_rows_of_a_picture() -> None:
