@@ -105,7 +105,7 @@ def test_the_same_call_goes_on_from_its_folder(
 def test_what_it_will_take_is_said_first(digits: ImageData, capsys: pytest.CaptureFixture[str]) -> None:
     ddlab.replicate("dm", digits, **{**FEW, "progress": True})
     assert re.match(
-        r"About \d+\.\d hours by the first updates \(2 x 2 updates .* 2 x 2 students .*\), \d+\.\d GB",
+        r"About \d+ min by the first updates \(2 x 2 updates .* 2 x 2 students .*\), \d+\.\d GB",
         capsys.readouterr().out,
     )
 

@@ -22,7 +22,8 @@ class Entry:
     minutes: int
 
 
-# In the order of the course: 50 explains what 40 differentiates; 10 and 90, a world that is known exactly, are its appendices.
+# In the order of the course: 50 explains what 40 differentiates; 10 and 90, a world that is known exactly, are its appendices, and 95 is
+# for an evening.
 LESSONS: dict[str, Entry] = {
     "00_start": Entry(
         folder="start_page",
@@ -101,6 +102,12 @@ LESSONS: dict[str, Entry] = {
         title="Theorems on trial",
         finds="which printed theorems hold, and what is right instead",
         minutes=44,
+    ),
+    "95_at_paper_scale": Entry(
+        folder="paper_scale",
+        title="At paper scale",
+        finds="whether the number that you get is the number that is printed",
+        minutes=30,
     ),
 }
 

@@ -37,7 +37,7 @@ _PRESETS = {
 }  # fmt: skip
 _SCALE = (
     ("", "images are divided by the deviations of their own pixels, not by the authors' numbers"),
-    ("MNIST", "28 pixels, not 32"),
+    ("MNIST", "digits are not padded to 32 pixels"),
 )
 _ALEXNET = "CIFAR", "a ConvNet stands in AlexNet's place"
 _TEACHER = "", "the teacher is trained here"
@@ -114,13 +114,10 @@ class Replication(Tabled):
         """Markdown: the numbers, and below what differs."""
         row, deviation = self.records()[0], self.printed["deviation"]
         ours = f"{row['ours']:.1f}" + ("" if self.interval is None else f" ({row['low']:.1f} to {row['high']:.1f})")
-        heads = "", "printed (%)", "ours (%)", "difference", "sets", "students", "hours"
-        cells = (
-            f"{row['method']}, {row['dataset']}, {row['images_per_class']:g} images per class",
-            f"{row['accuracy']:g}",
-        )
+        heads = "", "printed (%)", "ours (%)", "difference", "sets", "students", "time"
+        cells = (f"{row['method']}, {row['dataset']}, {row['images_per_class']:g} per class", f"{row['accuracy']:g}")
         printed = cells[1] + ("" if deviation is None else f" ± {deviation:g}")
-        more = f"{row['difference']:+.1f}", row["sets"], row["students"], f"{self.seconds / 3600:.2f}"
+        more = f"{row['difference']:+.1f}", row["sets"], row["students"], _time(self.seconds)
         return "\n".join(
             [markdown(heads, [(cells[0], printed, ours, *more)]), "", *(f"- {line}" for line in self.differs)]
         )
@@ -303,12 +300,18 @@ def _hours(module: Any, config: Any, inputs: Inputs, tested: _Tested, counts: tu
         begun = time.monotonic()
         own.advance(until=min(own.total, 3))
         seconds[1] = (time.monotonic() - begun) / 2 * own.total
-    hours = [counts[0] * seconds[0] / 3600, counts[0] * counts[1] * seconds[1] / 3600]
+    seconds = [counts[0] * seconds[0], counts[0] * counts[1] * seconds[1]]
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     if torch.device(inputs.device).type == "cuda":
         memory = torch.cuda.max_memory_allocated() / 2**30
-    parts = f"{counts[0]} x {total:,} updates {hours[0]:.1f} h, {counts[0]} x {counts[1]} students {hours[1]:.1f} h"
-    return f"About {sum(hours):.1f} hours by the first updates ({parts}), {memory:.1f} GB on {inputs.device}."
+    parts = (
+        f"{counts[0]} x {total:,} updates {_time(seconds[0])}, {counts[0]} x {counts[1]} students {_time(seconds[1])}"
+    )
+    return f"About {_time(sum(seconds))} by the first updates ({parts}), {memory:.1f} GB on {inputs.device}."
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds / 60:.0f} min" if seconds < 3600 else f"{seconds / 3600:.1f} h"
 
 
 def _differences(
@@ -320,10 +323,16 @@ def _differences(
     names = "sets", "students of each"
     wanted = protocol.sets, 1 if fixed else protocol.students
     told += [f"{n} {what} in place of {w}" for what, n, w in zip(names, counts, wanted, strict=True) if n != w]
-    before, after = (config.to_dict() for config in configs)
-    told += [f"{name} {after[name]} in place of {before[name]}" for name in after if after[name] != before[name]]
-    told += [f"students' {name}: {value}" for name, value in student.items()]
+    before, after = configs
+    for field in (field.name for field in dataclasses.fields(after)):
+        if getattr(after, field) != getattr(before, field):
+            told.append(f"{field} {_said(getattr(after, field))} in place of {_said(getattr(before, field))}")
+    told += [f"students' {name}: {_said(value)}" for name, value in student.items()]
     return (*told, *(words for where, words in protocol.differs if where in printed["dataset"]))
+
+
+def _said(value: Any) -> str:
+    return value.title if isinstance(value, NetworkSpec) else f"{value}"
 
 
 def _keep(file: Path, key: str, made: DistilledSet, found: list[float], seconds: float) -> None:

@@ -15,7 +15,8 @@ HEADINGS = ("Outcomes", "Prerequisites", "Plan: 90 minutes", "What students get 
 WITHOUT_ALGORITHM = (
     "00_start",
     "90_theorems_on_trial",
-)  # a comparison, and trials: what they have instead is said on the page
+    "95_at_paper_scale",
+)  # a comparison, trials, a protocol: what they have instead is said on the page
 
 
 def part(text: str, heading: str, level: int = 2) -> str:

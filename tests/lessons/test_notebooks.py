@@ -16,7 +16,7 @@ from ddlab.lessons.build import NOTEBOOKS
 
 SOLUTIONS = sorted((NOTEBOOKS / "solutions").glob("*.ipynb"))
 START = "00_start"  # read in a quarter of an hour: the rules that make a lesson long are relaxed for it, each where it stands
-APPENDIX = "90_theorems_on_trial"  # has no method of its own
+APPENDICES = "90_theorems_on_trial", "95_at_paper_scale"  # have no method of their own
 DEEPER, WHOLE = "## Deeper", "whole-method"
 EXERCISE = r"\*\*(?:Exercise)? ?\d*\.?\*\*"
 EVERY = [*SOLUTIONS, *sorted(NOTEBOOKS.glob("*.ipynb"))]
@@ -94,7 +94,7 @@ def test_the_method_is_drawn_and_written_whole_in_plain_pytorch(path: Path) -> N
     cells = core(path)
     assert "```mermaid" in text(cells[:1], "markdown")
     whole = ["".join(cell["source"]) for cell in cells if WHOLE in cell["metadata"].get("tags", [])]
-    if path.stem in (START, APPENDIX):
+    if path.stem in (START, *APPENDICES):
         assert not whole
         return
     lines = [
