@@ -17,8 +17,10 @@ sec 3.2  curricula: no curriculum (fresh noise), all shuffled, batches shuffled,
 
 As in the reference code: the real loss is taken after every step, each on a batch of its own (the paper describes the last alone);
 shuffled curricula are drawn with replacement at each update; labels stand in turn; Adam's rate falls on a cosine to a tenth. Learners are
-ddlab's networks without batch norm, and not weight-normalised. "real" batches in the place of made ones are the control, with rates and
-momenta learned for them. The paper's reinforcement learning is out of scope.
+ddlab's networks without batch norm, and not weight-normalised (theirs: 64 and 128 maps, max-pooling, leaky ReLU of slope .1, 256 units);
+their real loss is a sum over places, here a mean; a bias is scaled by its unit's g, too; `finish` keeps the last curriculum in its order.
+"real" batches in the place of made ones are the control, with rates and momenta learned for them. The paper's reinforcement learning is
+out of scope.
 """
 
 from __future__ import annotations

@@ -15,7 +15,8 @@ eq 1: by a step of the whole network                                            
 alg 1, line 13  reset where the mean error of a window has not fallen for as long               watched
 
 As in the reference code the labels' gradient passes through alpha W_l alone; W is not detached in the network's step; the error rate is
-watched, not the loss; T_i counts the steps to the lowest mean.
+watched, not the loss; T_i counts the steps to the lowest mean. Away from it: it holds 10,000 images out and keeps the labels that are best
+on them; its students have Adam at a constant rate, and the ridge way's a ridge head (`student`: AdamW, a falling rate, rounded T_i).
 """
 
 from __future__ import annotations

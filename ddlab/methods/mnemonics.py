@@ -16,8 +16,9 @@ then        fine-tuning on exemplars, as many of each class                     
 
 The released trainer has no such step: it freezes the network and asks that real features be nearest, by their cosine, to the mean feature
 of the exemplars of their class ("released"), and cuts images to bytes. As in its code exemplars may begin as herding chooses them (the
-paper's text draws them). Away from it: networks without batch norm, no crops or flips, a mask for classes that have not come, no transfer
-of weights.
+paper's text draws them). Away from it: learned exemplars move by Adam (theirs: SGD of 1e-5, momentum .9), as many of each class (theirs:
+2,000 in all); in later phases their queries leave old classes out; networks without batch norm, no crops or flips, a mask for classes
+that have not come, no transfer of weights.
 """
 
 from __future__ import annotations

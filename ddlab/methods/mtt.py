@@ -19,6 +19,9 @@ eq 3  L = || theta^_{t+N} - theta*_{t+M} ||^2 / || theta*_t - theta*_{t+M} ||^2 
 A run trains the experts first (an update is an epoch of one), then matches; they serve every setting of the matching (`prefix`).
 As in the reference code experts see DSA's whole strategy, batches of learned images are permuted, and images begin as real ones.
 The set holds alpha beside the images: students train at it, `passes` times on all images (`evaluate(labels="steps")`).
+Away from it: pixels are not whitened (ZCA); a step on the images sees one view of them all, theirs one of each; their students have
+momentum, decay and views (`replicate`); a permutation's last, smaller batch comes last. A State holds every epoch of every expert, 6.5 GB
+as published, of which only the first T+ + M are read.
 """
 
 from __future__ import annotations

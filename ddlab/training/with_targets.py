@@ -20,7 +20,8 @@ network more, early on, than it can tell itself from two views. So it learns the
 | the authors' code: the loss of the targets has reached a plateau | `smoothed`, `at_plateau` |
 
 Pure ReLA ($\lambda$ = 1) has views of its own, `FIRST_VIEWS`; the objective is not asked, its tensors wait, its momentum copies follow.
-At the switch to the objective the optimiser begins anew: Adam's moments of the waiting tensors would be those of no gradient.
+At the switch to the objective the optimiser begins anew: Adam's moments of the waiting tensors would be those of no gradient (the
+authors keep them; their untrained prior, `rela rand`, is the student's own first network).
 
 | deviation | why |
 |---|---|
