@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 
 import ddlab
 from ddlab import methods, records
 from ddlab.core.errors import DDLabError
+from ddlab.lessons.build import NOTEBOOKS
 
 
 @pytest.mark.parametrize("name", records.names())
@@ -55,3 +57,12 @@ def test_what_papers_print_is_of_every_method_and_found_by_any_spelling() -> Non
     assert all(0 < row["accuracy"] < 100 and row["images_per_class"] > 0 and row["source"] for row in rows)
     assert [row["accuracy"] for row in ddlab.published("DM", "cifar10").rows] == [26.0, 48.9, 63.0]
     assert "| 48.9 ± 0.6 " in ddlab.published("distribution_matching", "CIFAR-10", images_per_class=10).table()
+
+
+def test_every_finding_names_a_table_that_is_there_and_the_printed_numbers_stand_as_recorded() -> None:
+    text = (NOTEBOOKS / "studies/FINDINGS.md").read_text(encoding="utf-8")
+    rows = [line for line in text.splitlines() if re.match(r"\| \d\d \|", line)]
+    named = [re.findall(r"`(\w+)`", row.split("|")[-2]) for row in rows]
+    assert len(rows) > 100 and all(named) and {name for names in named for name in names} <= {*records.names()}
+    for row in records.load("replications").rows:
+        assert f"| {row['row']} | {row['dataset']} | {row['printed']:g}" in text and f"| {row['ours']:.1f}" in text

@@ -9,6 +9,7 @@ Eight hours of one core in all. RUNS keeps what is finished and what was begun: 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,20 @@ def load(root: Path, dataset: str) -> ddlab.ImageData:
     return ddlab.data.load("folder", root / dataset.lower().replace("-", ""))
 
 
+def table(rows: list[dict[str, Any]]) -> str:
+    """Markdown: a line for each row."""
+    lines = [
+        "| method | dataset | printed (%) | ours (%) | sets x students | hours | what differs |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        printed = f"{row['printed']:g}" + ("" if row["deviation"] is None else f" ± {row['deviation']:g}")
+        ours = f"{row['ours']:.1f}" + ("" if row["low"] is None else f" ({row['low']:.1f} to {row['high']:.1f})")
+        counts = f"{row['sets']} x {row['students']} | {row['seconds'] / 3600:.2f}"
+        lines.append(f"| {row['row']} | {row['dataset']} | {printed} | {ours} | {counts} | {row['differs']} |")
+    return "\n".join(lines) + "\n"
+
+
 def main() -> None:
     """Make what is asked for; save all that is there."""
     torch.set_num_threads(1)
@@ -72,14 +87,13 @@ def main() -> None:
         "What papers print and what their published settings made here, on real data, in percent of the test images; `differs` says what "
         "was not as in the paper. The interval is over sets, of one set over its students."
     )
-    save(
-        "replications",
-        description,
-        COLUMNS,
-        done,
-        threads=1,
-        cpu_seconds=sum(row[COLUMNS.index("seconds")] for row in done),
-    )
+    cost = {"threads": 1, "cpu_seconds": sum(row[COLUMNS.index("seconds")] for row in done)}
+    save("replications", description, COLUMNS, done, command="python notebooks/studies/published.py DATA RUNS", **cost)
+    told = [dict(zip(COLUMNS, row, strict=True)) for row in done]
+    page = Path(__file__).parent / "FINDINGS.md"
+    text = re.sub(r"(replications: begin -->\n).*?(<!-- replications: end)", lambda found: found[1] + table(told) + found[2],
+                  page.read_text(encoding="utf-8"), flags=re.DOTALL)  # fmt: skip
+    page.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
