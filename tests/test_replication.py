@@ -12,6 +12,7 @@ import ddlab
 from ddlab import networks
 from ddlab.core.errors import DDLabError
 from ddlab.data import ImageData
+from ddlab.networks import Network
 from ddlab.records import replication
 from tests.support import refuses
 
@@ -129,3 +130,34 @@ def test_what_it_will_take_is_said_first(digits: ImageData, capsys: pytest.Captu
 def test_what_cannot_be_asked_for(changes: dict[str, Any], named: str, digits: ImageData) -> None:
     with pytest.raises(DDLabError, match=named):
         ddlab.replicate(**{"method": "dm", **TOLD, "data": digits} | changes)
+
+
+@pytest.mark.parametrize(
+    ("method", "told"),
+    [
+        ("sre2l", {"dataset": "CIFAR-10", "images_per_class": 10, "iterations": 3}),
+        ("rded", {"dataset": "CIFAR-10", "images_per_class": 1, "row": "ConvNet-3", "candidates_per_class": 4}),
+        ("fadrm", {"dataset": "CIFAR-100", "images_per_class": 1, "row": "one network", "iterations": 5}),
+    ],
+)
+def test_students_of_a_teacher_see_what_its_paper_s_do(
+    method: str, told: dict[str, Any], colour: ImageData, colour_teacher: Network
+) -> None:
+    network = networks.spec("convnet", width=4, norm="batch")
+    few: dict[str, Any] = {
+        "student": {"epochs": 2, "network": network},
+        "students": 1,
+        "device": "cpu",
+        "progress": False,
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        asked, evaluate = [], replication.evaluate
+        patch.setattr(replication, "evaluate", lambda *made, **how: (asked.append(how), evaluate(*made, **how))[1])
+        found = ddlab.replicate(method, colour, teacher=colour_teacher, **told, **few)
+    config = asked[0]["config"]
+    assert asked[0]["labels"] == "online" and (config.mixup_alpha > 0, config.cutmix_alpha > 0) == (
+        method == "sre2l",
+        method != "sre2l",
+    )
+    assert config.teacher_statistics == ("halves" if method == "fadrm" else "running")
+    assert len(found.accuracies[0]) == 1 and any("teacher" in line for line in found.differs)

@@ -18,7 +18,7 @@ ROOMS = {
     "ddlab/networks": 1629,
     "ddlab/distilled": 1569,
     "ddlab/runs": 1452,
-    "ddlab/training": 3538,
+    "ddlab/training": 3560,
     "ddlab/methods": 6986,
     "ddlab/evaluation": 1865,
     "ddlab/records": 550,

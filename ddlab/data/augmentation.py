@@ -1,6 +1,6 @@
 """Augmented views of a batch, for training; all draws are functions of (seed, step).
 
-Mixup: Zhang et al. 2018, arXiv 1710.09412. DSA: `siamese_views`.
+Mixup: Zhang et al. 2018, arXiv 1710.09412. CutMix: Yun et al. 2019, arXiv 1905.04899. DSA: `siamese_views`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -20,7 +21,10 @@ from ..core.parameters import Parameters, parameter
 
 
 class View(NamedTuple):
-    """An augmented batch: images [n, c, h, w], and how it was mixed: image i holds `share` of x_i and the rest of x_partner[i]."""
+    """An augmented batch: images [n, c, h, w], and how it was mixed: image i holds `share` of x_i and the rest of x_partner[i].
+
+    For mixup the share is of every pixel's value, for CutMix of the pixels.
+    """
 
     images: Tensor
     share: float
@@ -43,7 +47,16 @@ class Views(Parameters):
         help="Mixup share is drawn from Beta(alpha, alpha); 0 is off.",
         explorable=(0, 2),
     )
+    cutmix_alpha: float = parameter(
+        0.0, range=(0, None), help="CutMix share is drawn from Beta(alpha, alpha); 0 is off; not together with mixup."
+    )
     seed: int = parameter(0, range=(0, None), help="Of weights, order and views.")
+
+    def rules(self) -> None:
+        """A batch is mixed in one way."""
+        super().rules()
+        if self.mixup_alpha and self.cutmix_alpha:
+            errors.fail("cutmix_alpha", f"0 beside a mixup_alpha of {self.mixup_alpha:g}", self.cutmix_alpha)
 
     def steps_per_epoch(self, count: int) -> int:
         """Batches that `count` images make; a last smaller one counts."""
@@ -62,6 +75,7 @@ class Views(Parameters):
             crop_pixels=self.crop_pixels,
             flip=self.flip,
             mixup_alpha=self.mixup_alpha,
+            cutmix_alpha=self.cutmix_alpha,
             black=moved((-mean / std)[None, :, None, None], images.device),
             seed=self.seed,
             step=step,
@@ -83,13 +97,14 @@ def augment(
     seed: int,
     step: int,
     crop_area: float = 1.0,
+    cutmix_alpha: float = 0.0,
 ) -> View:
-    """Random part, random crop after padding, flip, mixup, in this order; all draws depend on (seed, step) alone.
+    """Random part, random crop after padding, flip, mixup or CutMix, in this order; all draws depend on (seed, step) alone.
 
     Args:
         images: float [n, c, h, w]. black: [1, c, 1, 1], the normalised value of the padding.
         crop_pixels: padding on each side, at most the longer side of the images.
-        mixup_alpha: 0 is off.
+        mixup_alpha, cutmix_alpha: 0 is off.
         crop_area: each image is cut to a `random_rectangle` of at least this share, scaled back bilinearly; 1 is off.
     """
     errors.check_integer("crop_pixels", crop_pixels, 0, max(images.shape[2:]))
@@ -107,7 +122,27 @@ def augment(
         share = float(randomness.numpy_generator(seed, step, "mixup").beta(mixup_alpha, mixup_alpha))
         partner = moved(torch.randperm(count, generator=draw), images.device)
         images = share * images + (1 - share) * images[partner]
+    elif cutmix_alpha:
+        partner = moved(torch.randperm(count, generator=draw), images.device)
+        height, width = images.shape[2:]
+        box = cutmix_box(height, width, cutmix_alpha, randomness.numpy_generator(seed, step, "cutmix"))
+        top, left, bottom, right = box
+        inside = torch.zeros(images.shape[2:], dtype=torch.bool, device=images.device)
+        inside[top:bottom, left:right] = True
+        images, share = torch.where(inside, images[partner], images), 1 - float(inside.double().mean())
     return View(images, share, partner)
+
+
+def cutmix_box(height: int, width: int, alpha: float, draw: np.random.Generator) -> tuple[int, int, int, int]:
+    """The box that one image gets from another: (top, left, bottom, right) in pixels, the last two excluded.
+
+    Its sides are those of the image times sqrt(1 - share), share from Beta(alpha, alpha), around any pixel; what lies outside is cut off
+    (Yun et al. 2019, arXiv 1905.04899, eq 2).
+    """
+    side = math.sqrt(1 - float(draw.beta(alpha, alpha)))
+    row, column = int(draw.integers(height)), int(draw.integers(width))
+    rows, columns = int(height * side) // 2, int(width * side) // 2
+    return max(row - rows, 0), max(column - columns, 0), min(row + rows, height), min(column + columns, width)
 
 
 def random_rectangle(

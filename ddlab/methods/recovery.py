@@ -119,24 +119,33 @@ class Matched:
     variance_gaps: Tensor
 
 
-def matched_call(teacher: Network, images: Tensor, *, weights: Mapping[str, Tensor] | None = None) -> Matched:
+def matched_call(
+    teacher: Network, images: Tensor, *, weights: Mapping[str, Tensor] | None = None, half: bool = False
+) -> Matched:
     """Run the frozen teacher on images and compare the statistics at each batch-norm layer with what the layer remembers.
 
     Args:
         teacher: with BatchNorm2d layers; its running buffers are the targets.
         images: [n, channels, h, w], of any size that the teacher takes.
         weights: weights to run with, where they are not the teacher's own (perturbed ones).
+        half: mixed precision: the network under autocast, in float16 on CUDA and bfloat16 on a CPU; the statistics stay in float32.
     """
     gaps: list[tuple[Tensor, Tensor]] = []  # of each layer
 
     def compare(layer: str, inputs: Tensor) -> Tensor:
-        inputs, *both = batch_norm_gaps(
-            inputs, teacher.weights[f"{layer}.running_mean"], teacher.weights[f"{layer}.running_var"]
+        wide, *both = batch_norm_gaps(
+            inputs.float() if half else inputs,
+            teacher.weights[f"{layer}.running_mean"],
+            teacher.weights[f"{layer}.running_var"],
         )
         gaps.append((both[0], both[1]))
-        return inputs
+        return wide.to(inputs.dtype)
 
-    outputs, _ = networks.call(teacher.spec, weights or teacher.weights, images, at_batch_norm=compare, any_size=True)
+    device = images.device.type
+    with torch.autocast(device, dtype=torch.bfloat16 if device == "cpu" else torch.float16, enabled=half):
+        outputs, _ = networks.call(
+            teacher.spec, weights or teacher.weights, images, at_batch_norm=compare, any_size=True
+        )
     return Matched(outputs, *(torch.stack(kind) for kind in zip(*gaps, strict=True)))
 
 

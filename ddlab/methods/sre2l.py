@@ -266,8 +266,9 @@ def _terms(
     config: Config, teacher: Network, view: Tensor, labels: Tensor, weights: Mapping[str, Tensor] | None
 ) -> dict[str, Tensor]:
     """Eq 3 and 4 of a view [n, channels, h, w], by the names of `Trace`."""
-    matched = recovery.matched_call(teacher, view, weights=weights)
-    logits = matched.outputs.logits
+    half = getattr(config, "precision", "single") == "mixed"  # FADRM's
+    matched = recovery.matched_call(teacher, view, weights=weights, half=half)
+    logits = matched.outputs.logits.float() if half else matched.outputs.logits
     class_loss = F.cross_entropy(logits, labels)
     mean_gap, variance_gap = recovery.weighted_gap(matched.mean_gaps), recovery.weighted_gap(matched.variance_gaps)
     return {

@@ -44,13 +44,13 @@ class Recurrent(nn.Module):
     ) -> None:
         super().__init__()
         sizes = channels * image_size[1], 2 * WIDTH
-        self.layers = nn.ModuleList(nn.ModuleList(cell(size, WIDTH) for _ in range(2)) for size in sizes)
+        self.there, self.back = (nn.ModuleList(cell(size, WIDTH) for size in sizes) for _ in range(2))
         self.classifier = nn.Linear(2 * WIDTH, classes)
 
     def forward(self, images: Tensor) -> Tensor:
         row = words(images)
-        for layer in self.layers:
-            there, back = (states_of(cell, each) for cell, each in zip(layer, (row, row.flip(1)), strict=True))
+        for cells in zip(self.there, self.back, strict=True):
+            there, back = (states_of(cell, words) for cell, words in zip(cells, (row, row.flip(1)), strict=True))
             row = torch.cat([there, back.flip(1)], 2)
         return self.classifier(torch.cat([there[:, -1], back[:, -1]], 1))
 

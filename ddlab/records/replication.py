@@ -71,8 +71,8 @@ PROTOCOLS = {
     "ls": Protocol(1, 1, "kernel"),
     "sre2l": Protocol(1, 3, "sre2l", (_TEACHER,)),
     "dwa": Protocol(1, 3, "sre2l", (_TEACHER,)),
-    "rded": Protocol(1, 3, "sre2l", (_TEACHER, ("", "students are SRe2L's"))),
-    "fadrm": Protocol(1, 3, "sre2l", (_TEACHER, ("", "students are SRe2L's"))),
+    "rded": Protocol(1, 3, "rded", (_TEACHER, ("", "the last weights count, theirs are the best of several tests"))),
+    "fadrm": Protocol(1, 3, "fadrm", (_TEACHER,)),
 }  # fmt: skip
 
 
@@ -233,6 +233,11 @@ class _Tested:
         )
         if self.printed["method"] == "mtt":
             own |= {"learning_rate": float(made.target("steps").rates)}
+        if self.printed["method"] == "rded":
+            own |= {
+                "batch_size": {1: 10, 10: 50, 50: 100}[self.printed["images_per_class"]]
+                * (2 if made.classes == 100 else 1)
+            }
         return supervised.Config.paper(_PRESETS[self.printed["dataset"]], recipe=self.kind, **own | self.changes)
 
     def accuracy(self, made: DistilledSet, seed: int) -> float:

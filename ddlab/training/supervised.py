@@ -13,7 +13,7 @@ l = mean (student(x') - y)^2 for the labels y of a regression         losses.reg
 theta <- SGD or AdamW, the learning rate falling                       optim
 
 FADRM's eq 57, lr = base / 2 (1 + cos(pi e / (eta E))), has the epoch e, and its code, like RDED's, keeps the rate through an epoch;
-here eta is 1 and the rate falls with every update, as everywhere in the house.
+here it falls with every update, as everywhere in the house. eta is `stretch`.
 """
 
 from __future__ import annotations
@@ -48,6 +48,10 @@ _SGD: dict[str, Any] = {
     "network": networks.spec("convnet", norm="instance"), "optimiser": "sgd", "learning_rate": 0.01, "weight_decay": 5e-4,
     "schedule": "half", "batch_size": 256, "crop_pixels": 0, "flip": False, "mixup_alpha": 0.0,
 }  # fmt: skip
+_CUTMIX: dict[str, dict[str, Any]] = {
+    "rded": {"epochs": 300, "batch_size": 50},
+    "fadrm": {"epochs": 1000, "batch_size": 16, "teacher_statistics": "halves"},
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +79,17 @@ class Config(Views):
         "cosine",
         choices=("cosine", "half"),
         help="The rate falls to 0, or once to a tenth, right after half of the epochs, where momentum begins anew.",
+    )
+    stretch: float = parameter(
+        1.0,
+        symbol=r"\eta",
+        range=(1, None),
+        help="The cosine is as long as so many runs: with 2 it ends at half the rate.",
+    )
+    teacher_statistics: str = parameter(
+        "running",
+        choices=("running", "halves"),
+        help="Of an online teacher's batch norm: those it remembers, or those of each half of a batch (BSSL).",
     )
     momentum: float = parameter(0.9, range=(0, 0.9999), help="Of SGD.")
     weight_decay: float = parameter(0.01, range=(0, None), help="Decoupled for AdamW, in the gradient for SGD.")
@@ -114,16 +129,17 @@ class Config(Views):
     def paper(cls, dataset: str = "cifar10", role: str = "student", *, recipe: str = "sre2l", **changes: Any) -> Self:
         """The published settings of a student on "cifar10", ..., or of the ResNet-18 teacher that SRe2L distils from.
 
-        RDED's and FADRM's students are not among them: T = 20, CutMix and a cosine that ends at half; labels of every epoch from teachers
-        in train mode on halves of batches of 16. Neither decays biases and norms.
+        Away from theirs: RDED's and FADRM's do not decay biases and norms, keep the rate through an epoch, and RDED's count the best of
+        several tests near the end.
 
         Args:
             recipe: whose student: "sre2l"; "dc", without views, but for "mnist", where it sees three of DSA's in place of turns by 45
                 degrees; "dsa", of DSA, DM and, at the rate that is learned, MTT. Both run one epoch more than printed, as the code does.
+                "rded" and "fadrm": CutMix, T = 20, and a cosine that ends at half the rate (FADRM's eta is 1 or 2).
         """
         errors.check_choice("role", role, ("student", "teacher"))
-        errors.check_choice("recipe", recipe, ("sre2l", "dc", "dsa"))
-        names = ("cifar10", "cifar100") if recipe == "sre2l" or role == "teacher" else DATASETS
+        errors.check_choice("recipe", recipe, ("sre2l", "dc", "dsa", *_CUTMIX))
+        names = DATASETS if recipe in ("dc", "dsa") and role == "student" else ("cifar10", "cifar100")
         errors.check_choice("dataset", dataset, names)
         own: dict[str, Any] = {}
         if role == "teacher":
@@ -133,6 +149,15 @@ class Config(Views):
             own = {**_SGD, "epochs": 1001, "strategy": views}
         elif recipe == "dc":
             own = {**_SGD, "epochs": 301}
+        elif recipe in _CUTMIX:
+            own = {
+                "mixup_alpha": 0.0,
+                "cutmix_alpha": 1.0,
+                "temperature": 20.0,
+                "stretch": 2.0,
+                "crop_pixels": 0,
+                **_CUTMIX[recipe],
+            }
         return cls(**own | changes)
 
     def rules(self) -> None:
@@ -143,7 +168,7 @@ class Config(Views):
     def rate(self, step: int, steps: int, per_epoch: int) -> float:
         """The learning rate before `step` (0-based) of `steps`."""
         if self.schedule == "cosine":
-            return optimisers.cosine(step, steps, self.learning_rate)
+            return optimisers.cosine(step, round(self.stretch * steps), self.learning_rate)
         return self.learning_rate / (10 if step >= self.fall(per_epoch) else 1)
 
     def fall(self, per_epoch: int) -> int:
@@ -169,9 +194,10 @@ class Trace:
     learning_rate: float
 
 
-def online_targets(view: View, teacher: Teachers, *, temperature: float) -> Tensor:
+def online_targets(view: View, teacher: Teachers, *, temperature: float, halves: bool = False) -> Tensor:
     """softmax(teacher(x') / T) for the views themselves, mixed ones included: [n, classes]; of several teachers the mean logits."""
-    return losses.soft_targets(teacher_logits(as_teachers(teacher, "teacher"), view.images), temperature)
+    logits = teacher_logits(as_teachers(teacher, "teacher"), view.images, halves=halves)
+    return losses.soft_targets(logits, temperature)
 
 
 def mixed_targets(view: View, targets: Tensor) -> Tensor:
@@ -306,7 +332,8 @@ def _check_labels(config: Config, inputs: Inputs) -> None:
 def _targets_of(config: Config, inputs: Inputs, view: View, labels: Tensor, stored: Tensor | None) -> Tensor:
     if config.labels == "online":
         require_teacher("training with online labels", inputs)
-        return online_targets(view, inputs.teachers, temperature=config.temperature)
+        halves = config.teacher_statistics == "halves"
+        return online_targets(view, inputs.teachers, temperature=config.temperature, halves=halves)
     if stored is None:
         return mixed_targets(view, F.one_hot(labels, _source(inputs).classes).to(view.images.dtype))
     if config.labels == "regression":

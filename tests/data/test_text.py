@@ -139,8 +139,8 @@ def test_recurrent_networks_are_torchs(family: str, torchs: Any) -> None:
         ("weight_ih", "weight_hh", "bias_ih", "bias_hh"),
     )
     with torch.no_grad():
-        for name, layer, (cell, end) in itertools.product(names, (0, 1), ((0, ""), (1, "_reverse"))):
-            getattr(whole, f"{name}_l{layer}{end}").copy_(network.weights[f"layers.{layer}.{cell}.{name}"])
+        for name, layer, (cell, end) in itertools.product(names, (0, 1), (("there", ""), ("back", "_reverse"))):
+            getattr(whole, f"{name}_l{layer}{end}").copy_(network.weights[f"{cell}.{layer}.{name}"])
         last = whole(images[:, 0])[1]
     last = last[0] if isinstance(last, tuple) else last
     found = networks.call(spec, network.weights, images)[0]

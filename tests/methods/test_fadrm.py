@@ -328,6 +328,19 @@ def test_bad_input(inputs: Inputs, colour: ImageData, colour_teacher: Network, t
         fadrm.init(settings(), Inputs(data=colour, teachers=(colour_teacher, bare)))
 
 
+def test_in_mixed_precision_images_and_statistics_stay_in_float32(inputs: Inputs) -> None:
+    """Half the bits move the statistics a little, and the way of an image hardly."""
+    config = settings(precision="mixed", images_per_class=1)
+    mixed, single = (list(process.steps(fadrm, each, inputs)) for each in (config, config.replace(precision="single")))
+    assert mixed[-1].state.images.dtype == mixed[0].trace.total_loss.dtype == torch.float32
+    near, exact = mixed[0].trace.layer_variance_gaps, single[0].trace.layer_variance_gaps
+    assert not torch.equal(near, exact)
+    torch.testing.assert_close(near, exact, rtol=0.1, atol=0.05)
+    start = fadrm.init(config, inputs).images
+    ways = [(steps[0].state.images - start).flatten() for steps in (mixed, single)]
+    assert float(torch.nn.functional.cosine_similarity(*ways, dim=0)) > 0.8
+
+
 def test_published_settings() -> None:
     paper = fadrm.Config.paper()
     assert (paper.iterations, paper.merges, paper.merge_ratio, paper.small_size) == (2000, 3, 0.5, None)

@@ -42,6 +42,21 @@ def test_they_are_the_mean_of_modules(count: int, teachers: tuple[Network, ...],
         assert torch.equal(found, networks.predict(teachers[0], images).logits), "of one teacher its own bits"
 
 
+@pytest.mark.parametrize(("count", "parts"), [(10, (5, 5)), (7, (4, 3)), (3, (3,))])
+def test_teachers_in_training_mode_see_each_half_of_a_batch_for_itself(
+    count: int, parts: tuple[int, ...], teachers: tuple[Network, ...], grey: ImageData
+) -> None:
+    images = grey.normalised(slice(0, count))
+    before = snapshot(teachers)
+    found = teacher_logits(teachers[:2], images, halves=True)
+    each = [
+        torch.cat([plain(teacher).double().train()(part.double()).detach() for part in images.split(parts)])
+        for teacher in teachers[:2]
+    ]
+    torch.testing.assert_close(found.double(), torch.stack(each).mean(0), rtol=1e-4, atol=1e-4)
+    assert_unchanged(before, teachers)
+
+
 def test_what_is_refused(teacher: Network, grey: ImageData) -> None:
     images = grey.normalised(slice(0, 4))
     more = networks.initialise(dataclasses.replace(teacher.spec, classes=4), seed=0)

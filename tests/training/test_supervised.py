@@ -6,6 +6,7 @@ import dataclasses
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -88,6 +89,30 @@ class TestAugment:
         assert 0 <= found.share <= 1 and sorted(found.partner.tolist()) == [0, 1, 2, 3, 4]
         expected = found.share * given_images + (1 - found.share) * given_images[found.partner]
         torch.testing.assert_close(found.images, expected)
+
+    @given(**SEEDS, height=st.integers(4, 9), width=st.integers(4, 9))
+    def test_cutmix_fills_one_box_from_the_partner_and_says_its_share(
+        self, seed: int, step: int, height: int, width: int
+    ) -> None:
+        given_images = torch.arange(5.0).view(5, 1, 1, 1).expand(5, 1, height, width)
+        found = view(given_images, cutmix_alpha=1.0, seed=seed, step=step)
+        kept = found.images == given_images
+        assert torch.equal(torch.where(kept, given_images, given_images[found.partner]), found.images)
+        for number in (found.partner != torch.arange(5)).nonzero().flatten().tolist():
+            filled = ~kept[number, 0]
+            assert float(kept[number].double().mean()) == pytest.approx(found.share)
+            assert int(filled.sum()) == int(filled.any(0).sum()) * int(filled.any(1).sum())
+
+    def test_cutmix_boxes_have_the_sides_of_their_share(self) -> None:
+        """With alpha = 1 the share is uniform, so that a side, sqrt(1 - share), is below s in s^2 of all draws; its half is whole."""
+        draw, sides = np.random.default_rng(0), []
+        for _ in range(4000):
+            top, left, bottom, right = augmentation.cutmix_box(1000, 1000, 1.0, draw)
+            rows, columns = bottom - top, right - left
+            assert abs(rows - columns) <= 1 or 0 in (top, left) or 1000 in (bottom, right)
+            sides.append(max(rows, columns))
+        small = np.mean(np.array(sides) < 300)  # a square of 300 is cut on both axes in few draws
+        assert small == pytest.approx(0.09, abs=0.04)
 
     def test_mixup_shares_follow_beta(self) -> None:
         from scipy import stats
