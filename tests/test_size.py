@@ -24,7 +24,7 @@ ROOMS = {
     "ddlab/records": 550,
     "ddlab/figures": 2050,
     "ddlab/explorers": 2850,
-    "ddlab/lessons": 9480,
+    "ddlab/lessons": 9680,
     "tests": 29081,
 }
 

@@ -95,7 +95,7 @@ LESSONS: dict[str, Entry] = {
         folder="memories", title="Memories", finds="what to keep of classes that are gone (Mnemonics)", minutes=44
     ),
     "10_ideal_data": Entry(
-        folder="ideal_data", title="Ideal data", finds="which samples and targets teach fastest (ReLA)", minutes=42
+        folder="ideal_data", title="Ideal data", finds="which samples and targets teach fastest (ReLA)", minutes=45
     ),
     "90_theorems_on_trial": Entry(
         folder="theorems_on_trial",

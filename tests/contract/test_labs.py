@@ -49,6 +49,7 @@ LABS: dict[str, Callable[[Given], Arguments]] = {
     },
     "SigmaLab": lambda g: {"settings": "steps=3,seeds=2"},
     "RhoLab": lambda g: {"settings": "steps=3,seeds=2"},
+    "TenLab": lambda g: {},
     "KernelLab": lambda g: {"data": g.data, "config": kip.Config.teaching(iterations=4, batch_size=20, ridge=1e-4)},
     "StepsLab": lambda g: {"data": g.data, "config": dd.Config.teaching(epochs=1, iterations=2)},
     "TrajectoryLab": lambda g: {"data": g.data, "config": mtt.SMALL.replace(strategy="", passes=2)},

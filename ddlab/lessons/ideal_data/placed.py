@@ -1,0 +1,198 @@
+"""Ten samples, placed by hand: how little data a small network needs, if the data are chosen.
+
+TenLab()
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import plotly.graph_objects as go
+import torch
+from torch import Tensor
+
+from ... import figures
+from ...core import errors, randomness
+from ...core.parameters import Parameters, parameter
+from ...explorers.lab import Change, Lab, Results
+from ...explorers.lines import Quest
+from ...explorers.views import Chart, Row
+from ...figures.theme import finish_figure, neutral, series_style, stacked_figure
+from . import theory
+from .world import EXTENT, SQUARED, WRONG, best_boundary, least_errors, plane
+from .world import Settings as Toy
+
+COUNT = 10
+ENOUGH = 0.06  # of squared error: five on each mean give .067, a thousand samples of the best Sigma .062; nothing is below .058
+_SEEDS, _GRID, _PER_CLASS, _HEIGHT = 20, 41, 96, 380
+_TOY = Toy(seeds=_SEEDS, record_every=1000)
+LABELS = torch.arange(COUNT) % 2.0  # class 0 and class 1 in turn
+MEANS = LABELS[:, None].expand(COUNT, 2) + 1
+
+
+def _written(points: Tensor) -> str:
+    return "; ".join(f"{x:.2f} {y:.2f}" for x, y in points.tolist())
+
+
+def points_of(placed: str) -> Tensor:
+    """The ten points of "1.00 1.00; 2.00 2.00; ...", float32 [10, 2]."""
+    try:
+        points = torch.tensor([[float(number) for number in pair.split()] for pair in placed.split(";")])
+    except ValueError:
+        points = torch.empty(0)
+    if points.shape != (COUNT, 2) or not bool(points.isfinite().all()):
+        errors.fail("placed", f"{COUNT} pairs of numbers such as '1.00 1.00; 2.00 2.00'", placed)
+    return points
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placed(Parameters):
+    """Where the ten samples lie, and which the next click moves."""
+
+    point: int = parameter(
+        1, range=(1, COUNT), explorable=(1, COUNT), help="Odd ones are of class 0, even ones of class 1."
+    )
+    across: float = parameter(
+        1.0, range=EXTENT[0], explorable=EXTENT[0], step=0.05, help="Where it goes: first dimension."
+    )
+    up: float = parameter(
+        1.0, range=EXTENT[1], explorable=EXTENT[1], step=0.05, help="Where it goes: second dimension."
+    )
+    placed: str = parameter(_written(MEANS), help="All ten samples, class 0 and class 1 in turn.")
+
+    def rules(self) -> None:
+        """Ten points."""
+        super().rules()
+        points_of(self.placed)
+
+
+class Learned(NamedTuple):
+    """What twenty networks make of samples: mean output on the grid, squared error and share of wrong decisions on G."""
+
+    outputs: Tensor
+    ends: dict[str, float]
+
+
+def learned(placed: str) -> Learned:
+    """A thousand updates, the ten samples over and over."""
+    rows = torch.arange(_TOY.steps) % COUNT
+    points, labels = (own[rows].expand(1, _SEEDS, *own[rows].shape) for own in (points_of(placed), LABELS))
+    return _judged(theory.DistilledSamples(points.contiguous(), labels.contiguous(), labels.contiguous()), _TOY)
+
+
+def drawn(deviation: float) -> Learned:
+    """A thousand samples of this deviation."""
+    config = _TOY.replace(deviation=deviation)
+    return _judged(theory.distilled_samples([config]), config)
+
+
+def _judged(samples: theory.DistilledSamples, config: Toy) -> Learned:
+    runs = theory.train_toys([config], samples=samples)
+    found, axis = theory.validate_toys(runs, per_class=_PER_CLASS), torch.linspace(*EXTENT[0], _GRID)
+    outputs = theory.toy_outputs(runs.networks[-1, 0], plane(axis, axis).view(-1, 2)).mean(0).view(_GRID, _GRID)
+    ends = {SQUARED: found.mean_squared_error[-1], WRONG: 1 - found.accuracy_fraction[-1]}
+    return Learned(outputs, {name: float(value.mean()) for name, value in ends.items()})
+
+
+class World:
+    """Where the ten begin: five on each mean."""
+
+    def __init__(self) -> None:
+        self.start = Placed()
+
+
+def put(settings: Placed) -> Placed:
+    """The chosen point goes where the sliders say, and the next one is chosen."""
+    points = points_of(settings.placed)
+    points[settings.point - 1] = torch.tensor([settings.across, settings.up])
+    return settings.replace(placed=_written(points), point=settings.point % COUNT + 1)
+
+
+def put_clicked(world: World, settings: Placed, clicked: dict[str, Any]) -> Placed:
+    """The same, where the map was clicked."""
+    low, high = EXTENT[0]
+    across, up = (min(max(float(clicked[axis]), low), high) for axis in ("x", "y"))
+    return put(settings.replace(across=across, up=up))
+
+
+def draw_again(settings: Placed) -> Placed:
+    """Ten random samples of G, others than before."""
+    draws = randomness.generator(sum(map(ord, settings.placed)), 0, "ten samples")
+    points = MEANS + _TOY.original_deviation * torch.randn(COUNT, 2, generator=draws)
+    return settings.replace(placed=_written(points.clamp(*EXTENT[0])), point=1)
+
+
+def decisions_data(world: World, settings: Placed, known: Results) -> tuple[str, Tensor, int]:
+    """The samples, what is learned from them, and which is chosen."""
+    return settings.placed, known.now(learned, settings.placed).outputs, settings.point
+
+
+def _map(placed: str, outputs: Tensor) -> dict[str, Any]:
+    axis = torch.linspace(*EXTENT[0], _GRID)
+    told = {"points": points_of(placed), "labels": LABELS, "targets": LABELS, "best_boundary": best_boundary(_TOY)}
+    return {"x": axis, "y": axis, "outputs": outputs, **told}
+
+
+def decisions(placed: str, outputs: Tensor, point: int) -> go.Figure:
+    """What the networks decide, and the ten samples."""
+    title = f"A click puts sample {point} there (class {(point - 1) % 2})"
+    return figures.decision_map(**_map(placed, outputs), extent=EXTENT, title=title, height=_HEIGHT)
+
+
+def ends_data(world: World, settings: Placed, known: Results) -> tuple[tuple[str, float, float], ...]:
+    """Name, squared error and share wrong: of these ten, of five on each mean, of a thousand random samples of two kinds."""
+    rows = {
+        "your<br>ten": known.now(learned, settings.placed),
+        "five on<br>each mean": known.now(learned, world.start.placed),
+    }
+    rows |= {f"1,000,<br>Σ = {sigma:g}": known.now(drawn, sigma) for sigma in (0.5, 0.2)}
+    return tuple((name, row.ends[SQUARED], row.ends[WRONG]) for name, row in rows.items())
+
+
+def ends(*rows: tuple[str, float, float]) -> go.Figure:
+    """Both measures, one above the other, beside the least that is possible."""
+    figure, least = stacked_figure("On G, after 1,000 updates", "samples", (SQUARED, WRONG), _HEIGHT), _least()
+    names = [name for name, *_ in rows]
+    for number, measure in enumerate((SQUARED, WRONG), start=1):
+        values = [row[number] for row in rows]
+        figure.add_bar(x=names, y=values, text=[f"{value:.3f}" for value in values], textangle=0, insidetextanchor="start",
+                       marker_color=series_style(0).colour, showlegend=False, row=number, col=1)  # fmt: skip
+        dashed = {"color": neutral("text"), "dash": "dash"}
+        figure.add_scatter(x=names, y=[least[measure]] * len(names), mode="lines", line=dashed, name="least possible",
+                           showlegend=number == 1, row=number, col=1)  # fmt: skip
+    figure.update_layout(legend={"orientation": "h", "y": 1.08, "x": 1, "xanchor": "right"})
+    figure.update_xaxes(tickangle=0)
+    said = "; ".join(f"{name.replace('<br>', ' ')} {squared:.3f} and {wrong:.1%}" for name, squared, wrong in rows)
+    return finish_figure(figure, alt=f"Squared error and share of wrong decisions on G: {said}.")
+
+
+def _least() -> dict[str, float]:
+    return least_errors(_TOY.original.distance, _TOY.original_deviation)
+
+
+def sentence(world: World, settings: Placed, known: Results) -> str:
+    """How the ten do."""
+    (_, squared, wrong), *_ = ends_data(world, settings, known)
+    return (
+        f"From these ten samples twenty networks reach a squared error of {squared:.4f} on G, {wrong:.1%} of their decisions are wrong; "
+        f"the least possible is {_least()[SQUARED]:.4f} and {_least()[WRONG]:.1%}."
+    )
+
+
+def good_enough(world: World, settings: Placed, known: Results) -> bool:
+    """Whether ten samples come that near."""
+    return known.now(learned, settings.placed).ends[SQUARED] < ENOUGH
+
+
+TenLab = Lab(
+    "Ten samples of your own",
+    World,
+    controls=("point", "across", "up"),
+    labels={"point": "sample to move", "across": "across", "up": "up"},
+    views=[Row(Chart(decisions_data, decisions, click=put_clicked), Chart(ends_data, ends))],
+    buttons=[Change("Put it there", put, icon="arrow-down", hint="Move the chosen sample to across and up"),
+             Change("Ten random ones", draw_again, hint="Draw ten samples of G")],
+    sentence=sentence,
+    quest=Quest(f"Place ten samples from which networks reach a squared error below {ENOUGH:g}; nothing can be below .058.", good_enough),
+)  # fmt: skip
