@@ -79,7 +79,7 @@ def accuracies(
         for images, labels in conditions:
             several[seed, images, labels] = {"distilled": sets[images], "labels": labels, "seeds": (seed,)}
     shared: dict[str, Any] = {"data": data, "teacher": teacher, "config": config, "device": "cpu"}
-    found = evaluate_all(several, progress=progress, **shared)
+    found = evaluate_all(several, progress=progress, jobs=2, **shared)
     return {pair: [found[seed, *pair].mean for seed in range(pairs)] for pair in conditions}
 
 
