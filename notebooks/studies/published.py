@@ -35,9 +35,9 @@ ROWS: dict[str, dict[str, Any]] = {  # shorter than printed where a set would ta
         "iterations": 2500,
         "solver": "second_order",
     },
-    "dm, 10 images": {"dataset": "MNIST", "images_per_class": 1, "sets": 3, "students": 5, "iterations": 200},
-    "dc, 10 images": {"dataset": "MNIST", "images_per_class": 1, "sets": 3, "students": 5, "networks": 100},
-    "dsa, 10 images": {"dataset": "MNIST", "images_per_class": 1, "sets": 3, "students": 5, "networks": 100},
+    "dm, 10 images": {"dataset": "MNIST", "images_per_class": 1, "sets": 2, "students": 5, "iterations": 200},
+    "dc, 10 images": {"dataset": "MNIST", "images_per_class": 1, "sets": 2, "students": 5, "networks": 100},
+    "dsa, 10 images": {"dataset": "MNIST", "images_per_class": 1, "sets": 2, "students": 5, "networks": 100},
     "tdd, 6 sentences": {"dataset": "TREC-6", "images_per_class": 1, "row": "one fixed start", "iterations": 300},
     "gtn, 4,096 images": {"dataset": "MNIST", "images_per_class": 409.6, "steps": 32, "iterations": 60},
 }
