@@ -14,6 +14,7 @@ from ddlab.core.errors import DDLabError
 from ddlab.data import ImageData
 from ddlab.networks import Network
 from ddlab.records import replication
+from ddlab.training import supervised
 from tests.support import refuses
 
 TOLD: dict[str, Any] = {"dataset": "MNIST", "images_per_class": 1, "device": "cpu", "progress": False}
@@ -161,3 +162,36 @@ def test_students_of_a_teacher_see_what_its_paper_s_do(
     )
     assert config.teacher_statistics == ("halves" if method == "fadrm" else "running")
     assert len(found.accuracies[0]) == 1 and any("teacher" in line for line in found.differs)
+
+
+def test_a_teacher_is_trained_once_and_half_of_one_makes_no_set(
+    colour: ImageData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = supervised.Config.teaching("teacher", epochs=2, network=networks.spec("convnet", width=4))
+    recipe, updated, update = supervised.Config.paper, [0], supervised.update
+    told: dict[str, Any] = {
+        "dataset": "CIFAR-10",
+        "images_per_class": 10,
+        "iterations": 2,
+        "students": 1,
+        "student": {"epochs": 1, "network": small.network},
+    }
+    told |= {"folder": tmp_path, "device": "cpu", "progress": False}
+
+    def counted(*arguments: Any) -> Any:
+        updated[0] += 1
+        if updated[0] == 1:
+            raise KeyboardInterrupt
+        return update(*arguments)
+
+    def paper(dataset: str, role: str = "student", **changes: Any) -> supervised.Config:
+        return small if role == "teacher" else recipe(dataset, role, **changes)
+
+    monkeypatch.setattr(supervised.Config, "paper", paper)
+    monkeypatch.setattr(supervised, "update", counted)
+    with pytest.raises(KeyboardInterrupt):
+        ddlab.replicate("sre2l", colour, **told)
+    assert not [*tmp_path.glob("set-*")]
+    first = ddlab.replicate("sre2l", colour, **told)
+    done = updated[0]
+    assert ddlab.replicate("sre2l", colour, **told).accuracies == first.accuracies and updated[0] == done

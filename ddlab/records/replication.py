@@ -25,9 +25,10 @@ from ..evaluation.kernel_regression import kernel_accuracy
 from ..evaluation.students import evaluate
 from ..evaluation.tables import Tabled, markdown
 from ..methods import ld
-from ..methods.distillation import distill, train_teacher
+from ..methods.distillation import distill
 from ..networks import Network, NetworkSpec
 from ..runs import Run
+from ..runs import process as driver
 from ..runs.process import Inputs
 from ..training import supervised
 from .published import plain, published
@@ -46,6 +47,8 @@ _TEACHER = "", "the teacher is trained here"
 @dataclass(frozen=True)
 class Protocol:
     """How a paper tests its sets: how many sets, students of each, whose they are, and what is otherwise here on such datasets.
+
+    Of LD and of methods with a teacher the sources at hand do not say how many: these counts are ours.
 
     Attributes:
         student: a recipe of `supervised.Config.paper`; "steps", which the set says; "ld", `ld.student`; or "kernel", a regression.
@@ -160,40 +163,38 @@ def replicate(
     protocol, printed = PROTOCOLS[name], _row(name, dataset or data.name, images_per_class, row)
     as_printed = _config(name, printed, data, {})
     config = _config(name, printed, data, options)
+    _check_student(name, protocol, student or {})
     place = None if folder is None else storage.checked_path(folder, "folder", "a folder's path")
     if place is not None:
         place.mkdir(parents=True, exist_ok=True)
     if teacher is None and getattr(module, "NEEDS_TEACHER", False):
         own = supervised.Config.paper(_PRESETS[printed["dataset"]], "teacher", **_network(printed))
-        file = None if place is None else place / "teacher.running"
-        teacher = train_teacher(data, own, device=device, progress=progress, checkpoint=file)
-    if student and protocol.student in ("steps", "kernel"):
-        errors.fail("student", f"None for {name}, whose set or kernel says all of them", student)
-    for field in student or {}:
-        errors.check_choice(
-            "a field of student", field, [known.name for known in dataclasses.fields(supervised.Config)]
-        )
+        files: dict[str, Any] = {
+            "checkpoint": None if place is None else place / "teacher.running",
+            "keep_checkpoint": True,
+        }
+        trained = driver.run(supervised, own, Inputs(data=data, device=device), progress=progress, **files)
+        if not trained.provenance["complete"]:
+            raise KeyboardInterrupt("the teacher was still being trained")
+        teacher = trained
     tested = _Tested(protocol.student, printed, data, teacher, student or {}, device)
     fixed = protocol.student == "steps" and getattr(config, "starts", "") == "fixed"  # its one start is its one student
     counts = sets or protocol.sets, 1 if fixed else students or protocol.students
     key = storage.fingerprint(config, data.fingerprint, student or {}, "" if teacher is None else teacher.fingerprint)
-    inputs = Inputs(data=data, teachers=() if teacher is None else (teacher,), device=device)
-    if progress:
+    places = [None if place is None else place / f"set-{number}.safetensors" for number in range(counts[0])]
+    before = [_read(file, key) if file is not None and file.exists() else None for file in places]
+    if progress and None in before:
+        inputs = Inputs(data=data, teachers=() if teacher is None else (teacher,), device=device)
         print(_hours(module, config, inputs, tested, counts))
     made, scores, seconds = [], [], 0.0
-    for number in range(counts[0]):
-        file = None if place is None else place / f"set-{number}.safetensors"
+    for number, (file, known) in enumerate(zip(places, before, strict=True)):
         seed, begun = config.seed + number, time.monotonic()
-        known = None if file is None or not file.exists() else _read(file, key)
-        running = None if place is None else place / f"set-{number}.running"
-        each = known and known[0]
+        each, found, spent = known or (None, [], 0.0)
         if each is None:
-            each = distill(
-                name, data, teacher, config.replace(seed=seed), device, checkpoint=running, progress=progress
-            )
+            told: dict[str, Any] = {"progress": progress, "checkpoint": file and file.with_suffix(".running")}
+            each = distill(name, data, teacher, config.replace(seed=seed), device, **told)
             if not each.complete:
                 raise KeyboardInterrupt(f"set {number + 1} of {counts[0]} was still being made")
-        found, spent = known[1:] if known else ([], 0.0)
         with progress_bar(f"students of set {number + 1}", counts[1], progress, unit="student") as bar:
             while True:
                 if file is not None:
@@ -205,8 +206,8 @@ def replicate(
         made.append(each)
         scores.append(tuple(found[: counts[1]]))
         seconds += spent + time.monotonic() - begun
-    told = _differences(protocol, printed, data, (as_printed, config), counts, student or {}, fixed)
-    return Replication(printed, tuple(scores), told, seconds, tuple(made))
+    differs = _differences(protocol, printed, data, (as_printed, config), counts, student or {}, fixed)
+    return Replication(printed, tuple(scores), differs, seconds, tuple(made))
 
 
 @dataclass(frozen=True)
@@ -234,10 +235,8 @@ class _Tested:
         if self.printed["method"] == "mtt":
             own |= {"learning_rate": float(made.target("steps").rates)}
         if self.printed["method"] == "rded":
-            own |= {
-                "batch_size": {1: 10, 10: 50, 50: 100}[self.printed["images_per_class"]]
-                * (2 if made.classes == 100 else 1)
-            }
+            few = {1: 10, 10: 50, 50: 100}[self.printed["images_per_class"]]
+            own |= {"batch_size": 2 * few if made.classes == 100 else few}
         return supervised.Config.paper(_PRESETS[self.printed["dataset"]], recipe=self.kind, **own | self.changes)
 
     def accuracy(self, made: DistilledSet, seed: int) -> float:
@@ -261,6 +260,13 @@ def _name(method: str) -> str:
     if methods.get(method) not in modules:
         errors.fail("method", f"one of {', '.join(PROTOCOLS)}, whose students are here", method)
     return modules[methods.get(method)]
+
+
+def _check_student(name: str, protocol: Protocol, student: dict[str, Any]) -> None:
+    if student and protocol.student in ("steps", "kernel"):
+        errors.fail("student", f"None for {name}, whose set or kernel says all of them", student)
+    for field in student:
+        errors.check_choice("a field of student", field, [one.name for one in dataclasses.fields(supervised.Config)])
 
 
 def _row(name: str, dataset: str, images_per_class: float, words: str) -> dict[str, Any]:
@@ -341,18 +347,16 @@ def _said(value: Any) -> str:
 
 
 def _keep(file: Path, key: str, made: DistilledSet, found: list[float], seconds: float) -> None:
-    if not file.exists():
-        made.save(file)
     text = json.dumps({"key": key, "accuracies": found, "seconds": seconds})
     storage.write_atomically(file.with_suffix(".json"), text.encode())
+    if not file.exists():
+        made.save(file)
 
 
 def _read(file: Path, key: str) -> tuple[DistilledSet, list[float], float]:
-    with storage.made_from(file.with_suffix(".json"), "replication"):
-        try:
-            told = json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            told = {"key": key, "accuracies": [], "seconds": 0.0}
+    about = file.with_suffix(".json")
+    with storage.made_from(about, "replication"):
+        told: dict[str, Any] = json.loads(about.read_text(encoding="utf-8")) if about.exists() else {"key": None}
         if told["key"] != key:
             errors.fail("folder", "empty, or that of the same call", str(file.parent))
         return DistilledSet.load(file), list(told["accuracies"]), float(told["seconds"])

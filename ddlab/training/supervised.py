@@ -165,13 +165,13 @@ class Config(Views):
         super().rules()
         operations(self.strategy)
 
-    def rate(self, step: int, steps: int, per_epoch: int) -> float:
+    def learning_rate_at(self, step: int, steps: int, per_epoch: int) -> float:
         """The learning rate before `step` (0-based) of `steps`."""
         if self.schedule == "cosine":
             return optimisers.cosine(step, round(self.stretch * steps), self.learning_rate)
-        return self.learning_rate / (10 if step >= self.fall(per_epoch) else 1)
+        return self.learning_rate / (10 if step >= self.fall_step(per_epoch) else 1)
 
-    def fall(self, per_epoch: int) -> int:
+    def fall_step(self, per_epoch: int) -> int:
         """The first step at a tenth of the rate, with the schedule "half": after epoch E / 2 + 1 of E + 1, counted from 0."""
         return (self.epochs // 2 + 2) * per_epoch
 
@@ -253,10 +253,10 @@ def update(config: Config, inputs: Inputs, state: State) -> tuple[State, Trace]:
             loss = losses.distillation_loss(logits, targets, temperature=temperature)
         slopes = torch.autograd.grad(loss, list(leaves.values()))
     per_epoch = config.steps_per_epoch(_count(inputs))
-    learning_rate = config.rate(state.step, total_steps(config, inputs), per_epoch)
+    learning_rate = config.learning_rate_at(state.step, total_steps(config, inputs), per_epoch)
     current = {name: state.weights[name] for name in names}
     gradients = dict(zip(names, slopes, strict=True))
-    begins_anew = config.schedule == "half" and state.step == config.fall(per_epoch)
+    begins_anew = config.schedule == "half" and state.step == config.fall_step(per_epoch)
     moved, optimiser = optimisers.descend(
         current,
         gradients,

@@ -76,8 +76,8 @@ def main() -> None:
         folder = Path(runs) / name.replace(", ", "-").replace(" ", "-")
         if wanted and name.split(",")[0] not in wanted and not os.path.exists(folder / "whole"):
             continue
-        data = known.setdefault(told["dataset"], load(Path(root), told["dataset"]))
-        found = ddlab.replicate(name.split(",")[0], data, **told, folder=folder, device="cpu")
+        known[told["dataset"]] = known.get(told["dataset"]) or load(Path(root), told["dataset"])
+        found = ddlab.replicate(name.split(",")[0], known[told["dataset"]], **told, folder=folder, device="cpu")
         (folder / "whole").touch()
         print(found, flush=True)
         row = {"row": name, **found.records()[0]}

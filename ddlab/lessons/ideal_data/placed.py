@@ -6,7 +6,7 @@ TenLab()
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import plotly.graph_objects as go
 import torch
@@ -67,7 +67,8 @@ class Placed(Parameters):
         points_of(self.placed)
 
 
-class Learned(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Learned:
     """What twenty networks make of samples: mean output on the grid, squared error and share of wrong decisions on G."""
 
     outputs: Tensor
@@ -118,26 +119,27 @@ def put_clicked(world: World, settings: Placed, clicked: dict[str, Any]) -> Plac
 
 def draw_again(settings: Placed) -> Placed:
     """Ten random samples of G, others than before."""
-    draws = randomness.generator(sum(map(ord, settings.placed)), 0, "ten samples")
+    draws = randomness.generator(0, 0, f"ten samples after {settings.placed}")
     points = MEANS + _TOY.original_deviation * torch.randn(COUNT, 2, generator=draws)
     return settings.replace(placed=_written(points.clamp(*EXTENT[0])), point=1)
 
 
-def decisions_data(world: World, settings: Placed, known: Results) -> tuple[str, Tensor, int]:
+def decisions_data(world: World, settings: Placed, known: Results) -> tuple[str, Learned, int]:
     """The samples, what is learned from them, and which is chosen."""
-    return settings.placed, known.now(learned, settings.placed).outputs, settings.point
+    return settings.placed, known.now(learned, settings.placed), settings.point
 
 
-def _map(placed: str, outputs: Tensor) -> dict[str, Any]:
-    axis = torch.linspace(*EXTENT[0], _GRID)
-    told = {"points": points_of(placed), "labels": LABELS, "targets": LABELS, "best_boundary": best_boundary(_TOY)}
-    return {"x": axis, "y": axis, "outputs": outputs, **told}
-
-
-def decisions(placed: str, outputs: Tensor, point: int) -> go.Figure:
+def decisions(placed: str, shown: Learned, point: int) -> go.Figure:
     """What the networks decide, and the ten samples."""
+    axis = torch.linspace(*EXTENT[0], _GRID)
+    told: dict[str, Any] = {
+        "points": points_of(placed),
+        "labels": LABELS,
+        "targets": LABELS,
+        "best_boundary": best_boundary(_TOY),
+    }
     title = f"A click puts sample {point} there (class {(point - 1) % 2})"
-    return figures.decision_map(**_map(placed, outputs), extent=EXTENT, title=title, height=_HEIGHT)
+    return figures.decision_map(axis, axis, shown.outputs, **told, extent=EXTENT, title=title, height=_HEIGHT)
 
 
 def ends_data(world: World, settings: Placed, known: Results) -> tuple[tuple[str, float, float], ...]:
@@ -189,7 +191,7 @@ TenLab = Lab(
     "Ten samples of your own",
     World,
     controls=("point", "across", "up"),
-    labels={"point": "sample to move", "across": "across", "up": "up"},
+    labels={"point": "sample to move"},
     views=[Row(Chart(decisions_data, decisions, click=put_clicked), Chart(ends_data, ends))],
     buttons=[Change("Put it there", put, icon="arrow-down", hint="Move the chosen sample to across and up"),
              Change("Ten random ones", draw_again, hint="Draw ten samples of G")],
