@@ -19,6 +19,7 @@ from ..core.boundary import check_fields, checked, tensor
 from ..core.errors import DDLabError
 from ..data import pictures, predefined_views
 from ..data.images import above_zero, denormalise, normalise
+from ..networks import Network
 from . import factorisation, generators
 from . import targets as _targets
 from .representations import Representations
@@ -262,14 +263,27 @@ class DistilledSet:
         new = [target.kind for target in targets]
         return replace(self, targets=(*(t for t in self.targets if t.kind not in new), *targets))
 
-    def storage_floats(self) -> int:
+    @checked
+    def storage_floats(self, labels: str | None = None, teacher: Network | None = None) -> int:
         """What the set takes, in floats: every stored tensor and every target counts.
 
         A class number counts as one float, a float16 as half, a byte as a quarter.
+
+        Args:
+            labels: only what a student of these needs: no other targets; for "steps" whose labels are not learned class numbers too.
+            teacher: who answers to labels "online"; must be kept, so its numbers count.
+
+        Raises:
+            DDLabError: labels that the set does not have.
         """
-        return sum(-(-value.nbytes // 4) for value in self.tensors.values()) + sum(
-            t.storage_floats() for t in self.targets
-        )
+        needed = list(self.targets)
+        if labels is not None:
+            needed = [self.target(labels)]
+            if labels == "steps" and needed[0].labels is None:
+                needed.append(self.target("hard"))
+        kept = sum(value.numel() for value in teacher.weights.values()) if teacher and labels == "online" else 0
+        stored = sum(-(-value.nbytes // 4) for value in self.tensors.values())
+        return stored + sum(target.storage_floats() for target in needed) + kept
 
     def pairs(self) -> tuple[Tensor, Tensor]:
         """All views of all images and their representations: [(A + 1) n, c, h, w] and [(A + 1) n, d], one view after another.

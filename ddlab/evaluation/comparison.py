@@ -35,7 +35,8 @@ class Compared:
         name: as given, or of the method; of a baseline with its size.
         accuracies: of a student for each seed, fractions in [0, 1]; none of a method that failed.
         gains: these minus those of as many random real images of each class, seed by seed; none of those images themselves.
-        seconds: to make a set, on average, without its teacher. floats: that the set takes (`DistilledSet.storage_floats`).
+        seconds: to make a set, on average, without its teacher. floats: that the set takes with
+            these labels, their teacher included (`DistilledSet.storage_floats`).
         balanced: balanced accuracies of the same students, where the test classes are uneven (`Evaluation.balanced`).
         counts: images of each class. one_set: whether the set was given, so that the interval is of students alone.
         failed: why there are no numbers, in words; "" where there are.
@@ -219,7 +220,7 @@ def _of_seed(
             seconds, counts = time.perf_counter() - begun, counts_of(made)
             check_counts(str(key), counts, data)
             student = evaluate(made, data, seeds=[seed], progress=False, **options)
-            found[key] = _Made(student.mean, student.balanced, seconds, made.storage_floats(), counts)
+            found[key] = _Made(student.mean, student.balanced, seconds, _floats(made, options), counts)
         except Exception as problem:  # whatever a reader's method raises; the other rows stand
             found[key] = f"{'' if isinstance(problem, DDLabError) else f'{type(problem).__name__}: '}{problem}"
 
@@ -232,8 +233,12 @@ def _of_seed(
         random = _random(counts, seed, data, **making)
         seconds = time.perf_counter() - begun
         student = evaluate(random, data, seeds=[seed], progress=False, **options)
-        found[counts] = _Made(student.mean, student.balanced, seconds, random.storage_floats(), counts)
+        found[counts] = _Made(student.mean, student.balanced, seconds, _floats(random, options), counts)
     return found
+
+
+def _floats(made: DistilledSet, options: dict[str, Any]) -> int:
+    return made.storage_floats(options["labels"], options["teacher"])
 
 
 def _random(counts: Counts, seed: int, data: ImageData, *, teacher: Network | None, device: Any) -> DistilledSet:

@@ -77,13 +77,17 @@ def test_round_trip_of_a_real_set(distilled: DistilledSet, tmp_path: Path) -> No
     assert_same(DistilledSet.load(distilled.save(tmp_path / "set")), distilled)
 
 
-def test_storage_convention() -> None:
+def test_storage_convention(teacher: Network) -> None:
     """Every stored tensor and every target counts; a class number is one float, an online teacher none."""
     images = N * math.prod(SHAPE)
     hard, stored = parts()["targets"]
     assert made(targets=(hard,)).storage_floats() == images + N
     assert made(targets=(hard, stored)).storage_floats() == images + N + N * CLASSES
-    assert made(targets=(hard, stored, OnlineTeacher("x"))).storage_floats() == images + N + N * CLASSES
+    whole = made(targets=(hard, stored, OnlineTeacher("x")))
+    assert whole.storage_floats() == images + N + N * CLASSES
+    assert [whole.storage_floats(labels) - images for labels in ("hard", "stored", "online")] == [N, N * CLASSES, 0]
+    kept = sum(value.numel() for value in teacher.weights.values())
+    assert [whole.storage_floats(labels, teacher) - images for labels in ("online", "hard")] == [kept, N]
 
 
 def test_targets(distilled: DistilledSet, teacher: Network) -> None:

@@ -1,0 +1,215 @@
+"""Makes ddlab/records/tables/arena.json and its sheets of images: every method beside every other, which lesson 80 shows.
+
+python notebooks/studies/arena.py RUNS 2          # two processes, 4 CPU-hours; RUNS keeps what is finished: the same call goes on
+
+A set is made within a budget: so many images of each class, or no more floats than ten of each class take. Students learn from it by one
+recipe, whose rate was chosen for this method on training images (with the first seed), for random images too.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import json
+import sys
+import time
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import joblib
+import torch
+from table import save
+
+import ddlab
+from ddlab import data as datasets
+from ddlab import methods, networks
+from ddlab.methods.distillation import from_images
+from ddlab.training import supervised
+
+SEEDS, RATES, BUDGETS = range(5), (0.001, 0.005, 0.02), ("1", "10", "floats")
+DATA: dict[str, dict[str, Any]] = {"digits": {}, "shapes": {"size": 16}}
+SELECTED = {"random": "random", "herding": "herding", "nearest to centres": "k_means", "class means": "centres"}
+LEARNED_LABELS = {"kip": "regression", "ls": "regression", "ld": "stored"} | dict.fromkeys(
+    ("dd", "sldd", "mtt", "gtn"), "steps"
+)
+ONLINE, VECTORS = (
+    ("sre2l", "dwa", "fadrm", "rded"),
+    ("krr_st", "boost"),
+)  # whose own labels are a teacher's, are representations
+NAMES = (*SELECTED, *ONLINE, *VECTORS, "dc", "dsa", "dm", "mnemonics", *LEARNED_LABELS)
+TRAININGS: dict[str, tuple[str, dict[str, Any]]] = {
+    "class numbers": ("hard", {}),
+    "teacher": ("online", {}),
+    "no views": ("hard", {"mixup_alpha": 0.0, "crop_pixels": 0, "flip": False}),
+    "lenet": ("hard", {"network": networks.spec("lenet")}),
+    "mlp": ("hard", {"network": networks.spec("mlp")}),
+}
+COLUMNS = [
+    "data",
+    "budget",
+    "method",
+    "training",
+    "accuracies",
+    "gains",
+    "rate",
+    "images",
+    "seconds",
+    "floats",
+    "bytes",
+    "missing",
+]
+QUIET: dict[str, Any] = {"device": "cpu", "progress": False}
+
+
+@functools.cache
+def scene(name: str) -> tuple[ddlab.ImageData, Any, float]:
+    """Data, teacher, and its seconds."""
+    torch.set_num_threads(1)
+    data, began = datasets.load(name, **DATA[name]), time.process_time()
+    return data, ddlab.train_teacher(data, **QUIET), time.process_time() - began
+
+
+def settings(name: str, budget: str, data: ddlab.ImageData, seed: int) -> Any:
+    """The Config of a set, or in words why there is none."""
+    count, pixels = (10 if budget == "floats" else int(budget)), data[0][0].numel()
+    if name in SELECTED and budget != "floats":
+        return methods.selection.Config(kind=SELECTED[name], images_per_class=count, seed=seed)
+    if name == "boost":
+        bought = methods.boost.Config.teaching(budget=100, seed=seed)
+        return bought if budget == "floats" else "its bases are bought by floats"
+    if name == "gtn":  # a step of its curriculum shows an image of each class
+        narrow: dict[str, Any] = {"width": 64} if budget == "floats" else {}
+        return methods.gtn.Config.teaching(steps=count, inner_batch=data.classes, seed=seed, **narrow)
+    if budget == "floats" and name not in LEARNED_LABELS:
+        return "the set of ten images of each class"
+    if budget == "floats":  # labels or rates take some of them
+        count = count * (pixels + 1) // (pixels + (2 if name in ("dd", "mtt") else data.classes + 1))
+    if name == "krr_st":
+        return methods.krr_st.Config.teaching(budget=count * data.classes, seed=seed)
+    # A hundred networks, of ten images of each class, would take half an hour.
+    fewer: dict[str, Any] = {"networks": 5} if name in ("dc", "dsa") and count > 1 else {}
+    return methods.get(name).Config.teaching(images_per_class=count, seed=seed, **fewer)
+
+
+def run(runs: Path, name: str, dataset: str, budget: str, seed: int) -> None:
+    """One set and its students: a file of numbers, and the set."""
+    path = runs / f"{dataset}-{budget}-{name}-{seed}.json"
+    if path.exists():
+        return
+    data, teacher, taught = scene(dataset)
+    order = torch.randperm(len(data), generator=torch.Generator().manual_seed(0))[:1000]
+    tried = dataclasses.replace(data, test_images=data.train_images[order], test_labels=data.train_labels[order])
+    began, wanted = time.process_time(), dict(TRAININGS)
+    if budget == "all":
+        made, wanted = (
+            from_images(data.normalised(), data.train_labels, data),
+            {"class numbers": ("hard", {"epochs": 30})},
+        )
+    elif isinstance(config := settings(name, budget, data, seed), str):
+        path.write_text(json.dumps({"missing": config}))
+        return
+    else:
+        made = ddlab.distill("selection" if name in SELECTED else name, data, teacher, config, **QUIET)
+    seconds, found = time.process_time() - began + taught * (name in (*ONLINE, *VECTORS)), dict[str, Any]()
+    numbers = made.labels if any(each.kind == "hard" for each in made.targets) else teacher(made.images).argmax(1)
+    plain = from_images(made.images, numbers, data, teacher)
+    targets = plain.targets if name in VECTORS else (plain.target("hard"), plain.target("online"), *made.targets)
+    stored = dataclasses.replace(made, targets=tuple({each.kind: each for each in targets}.values()))
+    if budget == "floats":
+        wanted = {key: value for key, value in wanted.items() if key != "teacher" and name in ("gtn", "boost")}
+    first = json.loads(path.with_name(f"{path.stem[:-2]}-0.json").read_text())["found"] if seed else found
+    own = {"own": (LEARNED_LABELS[name], dict[str, Any]())} if name in LEARNED_LABELS else {}
+    for training, (labels, changes) in {**wanted, **own}.items():
+        options: dict[str, Any] = {
+            "labels": labels,
+            "teacher": teacher if labels == "online" else None,
+            "seeds": [seed],
+            **QUIET,
+        }
+        given, like = (made if training == "own" else plain), "class numbers" if training == "no views" else training
+        recipes: dict[Any, Any] = {
+            rate: supervised.Config.for_data(data).replace(learning_rate=rate, **changes) for rate in RATES
+        }
+        if labels == "steps":  # which say their rates
+            rate, recipes = None, {None: None}
+        elif like in first:
+            rate = first[like]["rate"]
+        else:
+            rate = max(RATES, key=lambda rate: ddlab.evaluate(given, tried, config=recipes[rate], **options).mean)
+        score = ddlab.evaluate(given, data, config=recipes[rate], **options).mean
+        found[training] = {"accuracy": score, "rate": rate, "floats": stored.storage_floats(labels, teacher)}
+    size = made.save(path.with_suffix(".safetensors"), overwrite=True).stat().st_size
+    path.write_text(json.dumps({"found": found, "images": len(made), "seconds": seconds, "bytes": size}))
+
+
+def read(runs: Path, name: str, data: str, budget: str, seed: int) -> dict[str, Any]:
+    """What a method's students of each training gave; with equal floats those of ten images of each class, where these fit."""
+    told = json.loads((runs / f"{data}-{budget}-{name}-{seed}.json").read_text())
+    found = {
+        training: {**each, **{key: told[key] for key in ("images", "seconds", "bytes")}}
+        for training, each in told.get("found", {}).items()
+    }
+    if budget == "floats" and name not in ("gtn", "boost"):
+        found = {**read(runs, name, data, "10", seed), **found}
+    if budget == "floats":
+        found["teacher"] = "its teacher alone takes more floats than ten images of each class"
+    found = found or dict.fromkeys(TRAININGS, told.get("missing"))
+    vectors = "its labels are representations (lesson 40)"
+    return {"own": vectors if name in VECTORS else found["teacher" if name in ONLINE else "class numbers"], **found}
+
+
+def gathered(runs: Path) -> list[list[Any]]:
+    """A row for each method within each budget by each training, also where it says why there is nothing."""
+    rows = []
+    for data, budget, name, training in itertools.product(DATA, BUDGETS, NAMES, (*TRAININGS, "own")):
+        each = [read(runs, name, data, budget, seed)[training] for seed in SEEDS]
+        if isinstance(each[0], str):
+            rows.append([data, budget, name, training, [], [], *[None] * 5, each[0]])
+            continue
+        rival = {"own": "teacher" if name in ONLINE else "class numbers"}.get(training, training)
+        random = [read(runs, "random", data, "10" if budget == "floats" else budget, seed)[rival] for seed in SEEDS]
+        gains = [round(one["accuracy"] - other["accuracy"], 4) for one, other in zip(each, random, strict=True)]
+        mean = {key: round(fmean(one[key] for one in each), 2) for key in ("images", "seconds", "floats", "bytes")}
+        rows.append(
+            [
+                data,
+                budget,
+                name,
+                training,
+                [round(one["accuracy"], 4) for one in each],
+                gains,
+                each[0]["rate"],
+                *mean.values(),
+                None,
+            ]
+        )
+    for data in DATA:
+        each = [read(runs, "everything", data, "all", seed)["class numbers"] for seed in SEEDS]
+        rows.append(
+            [data, "all", "everything", "class numbers", [round(one["accuracy"], 4) for one in each], [], *[None] * 6]
+        )
+    return rows
+
+
+def main() -> None:
+    """Run what is not there yet, then gather."""
+    runs, jobs = Path(sys.argv[1]), int(sys.argv[2])
+    runs.mkdir(parents=True, exist_ok=True)
+    places = [("everything", data, "all") for data in DATA]
+    places += [(name, data, budget) for budget in BUDGETS for data in DATA for name in NAMES]
+    for budget in ("1", "10", "all", "floats"):
+        for seed in SEEDS:  # the first chooses the rates
+            tasks = (joblib.delayed(run)(runs, *place, seed) for place in places if place[2] == budget)
+            joblib.Parallel(n_jobs=jobs)(tasks)
+    description = (
+        "Every method on digits and shapes of 16 pixels, one or ten images of each class or no more floats than ten take, in teaching "
+        "presets (DC and DSA of ten images: five networks): accuracies of five sets with a student each, and these minus random real "
+        "images with the same labels. Seconds are CPU-seconds of one thread, with a teacher's where a method needs one."
+    )
+    save("arena", description, COLUMNS, gathered(runs), command="python notebooks/studies/arena.py RUNS 2", threads=1)
+
+
+if __name__ == "__main__":
+    main()
