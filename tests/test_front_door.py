@@ -43,6 +43,14 @@ READER = [
 SCORED = {"labels": "hard", "seeds": (0,)}
 PIXELS = torch.zeros((3, 1, 8, 8))
 
+
+def saved(given: Given) -> Path:
+    """A folder of one set."""
+    (folder := given.folder / "n").mkdir(exist_ok=True)
+    given.distilled.save(folder / "set.safetensors", overwrite=True)
+    return folder
+
+
 Wrong = list[tuple[str, Any]]
 Row = tuple[Callable[..., Any], Callable[[Given], dict[str, Any]], Wrong]
 TABLE: dict[str, Row] = {
@@ -179,6 +187,10 @@ TABLE: dict[str, Row] = {
     "evaluation.across": (
         evaluation.across, lambda g: {"distilled": g.distilled, "data": g.data, "networks": [g.spec], "config": g.student, **SCORED},
         [("networks", []), ("networks", ["resnet"]), ("labels", "soft"), ("data", None)],
+    ),
+    "evaluation.board": (
+        evaluation.board, lambda g: {"folder": saved(g), "data": g.data, "images_per_class": 3, "config": g.student, "seeds": (0,)},
+        [("folder", 3), ("folder", "none such"), ("labels", "steps"), ("images_per_class", 0)],
     ),
     "evaluation.class_incremental": (
         evaluation.class_incremental, lambda g: {"distilled": g.distilled, "data": g.data, "config": PHASES, "seeds": (0,)},

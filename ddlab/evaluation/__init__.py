@@ -4,6 +4,7 @@ from ..core.public import listing
 from ..training.accuracy import accuracy
 from . import embeddings, measures
 from .architectures import Architectures, across
+from .board import board
 from .comparison import Compared, Comparison, compare
 from .incremental import Incremental, class_incremental
 from .kernel_regression import kernel_accuracy, kernel_predictions
@@ -20,6 +21,7 @@ __all__ = [
     "Probe",
     "accuracy",
     "across",
+    "board",
     "class_incremental",
     "compare",
     "embeddings",

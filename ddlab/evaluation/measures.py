@@ -5,10 +5,16 @@ nearest_neighbour_coverage   share of real points t_i with some s_j in B(t_i, r_
                              point                                           (Naeem et al. 2020, arXiv 2002.09797, eq 6)
 distillation_ratio           r_M = 100 x accuracy of M images / accuracy of all   (Sucholutsky & Schonlau 2021, arXiv 1910.02551)
 fewest_images                d_A: the smallest M whose accuracy is A              (the same)
+label_robust_score           (e^a - 1/e) / (e - 1/e), a = w IOR - (1 - w) HLR    (Li et al. 2025, DD-Ranking, arXiv 2505.13300)
+augmentation_robust_score    the same of b = w IOR with views + (1 - w) IOR without                                  (the same)
+
+DD-Ranking's code tests after each epoch and keeps the best, and looks for the rate of random images on the test set: the definitions
+are taken from there, what an accuracy is not.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import torch
@@ -28,6 +34,26 @@ def distillation_ratio(distilled: float, original: float) -> float:
 def fewest_images(accuracies: Mapping[int, float], accuracy: float) -> int | None:
     """d_A: the smallest M of {M: accuracy of M images} that reaches an accuracy; None where none does."""
     return min((images for images, found in accuracies.items() if found >= accuracy), default=None)
+
+
+def label_robust_score(improvement: float, missing: float, *, weight: float = 0.5) -> float:
+    """LRS, in [0, 1]: what a set's own labels and recipe are worth, and what its images are with class numbers; fractions, not percent.
+
+    Args:
+        improvement: IOR, accuracy of the set, trained its own way, minus that of as many random real images trained that way.
+        missing: HLR, accuracy of all real images minus that of the set, both with class numbers. weight: w, in [0, 1].
+    """
+    return _from_exponent(weight * improvement - (1 - weight) * missing)
+
+
+def augmentation_robust_score(with_views: float, without: float, *, weight: float = 0.5) -> float:
+    """ARS, in [0, 1]: accuracies minus those of as many random real images, students seeing augmented views, and none; fractions."""
+    return _from_exponent(weight * with_views + (1 - weight) * without)
+
+
+def _from_exponent(exponent: float) -> float:
+    """From -1 to 1 onto 0 to 1; 0, no better than random and as good as all, is .269."""
+    return (math.exp(exponent) - math.exp(-1)) / (math.e - math.exp(-1))
 
 
 def summed_squared_distances(features: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import pytest
 import torch
@@ -168,3 +169,17 @@ def test_the_ratio_and_the_fewest_images() -> None:
     assert measures.distillation_ratio(0.45, 0.9) == pytest.approx(50)
     accuracies = {10: 0.9, 1: 0.2, 5: 0.7, 2: 0.7}
     assert [measures.fewest_images(accuracies, level) for level in (0.2, 0.7, 0.71, 0.95)] == [1, 2, 10, None]
+
+
+@pytest.mark.parametrize(
+    ("missing", "improvement", "score"),
+    [(52.66, 12.40, 19.1), (42.21, 27.62, 23.9), (67.82, -5.77, 13.8), (0.0, 0.0, 26.9), (-100.0, 100.0, 100.0)],
+)
+def test_label_robust_score_as_printed(missing: float, improvement: float, score: float) -> None:
+    """DC, MTT and SRe2L of DD-Ranking's table, in percent there; nothing gained and nothing lost; the most there can be."""
+    assert round(100 * measures.label_robust_score(improvement / 100, missing / 100), 1) == score
+
+
+def test_augmentation_robust_score() -> None:
+    found = [measures.augmentation_robust_score(0.2, -0.1, weight=weight) for weight in (0.0, 0.25, 1.0)]
+    assert found == pytest.approx([(math.exp(b) - math.exp(-1)) / (math.e - 1 / math.e) for b in (-0.1, -0.025, 0.2)])

@@ -1,0 +1,77 @@
+"""`board`: sets of a folder, the best first; what would be no fair entry is refused in its row, and costs no other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import ddlab
+from ddlab import evaluation, networks
+from ddlab.data import ImageData
+from ddlab.evaluation.board import near_copies
+from ddlab.methods import selection
+from ddlab.training import supervised
+from tests.support import made_data
+
+STUDENT = supervised.Config.teaching(network=networks.spec("convnet", width=4), epochs=2)
+DRAW = torch.Generator().manual_seed(0)
+
+
+def rows(folder: Path, data: ImageData, **options: Any) -> dict[str, Any]:
+    found = evaluation.board(folder, data, config=STUDENT, seeds=(0,), progress=False, **options)
+    return {row.name: row for row in found.rows}
+
+
+def selected(data: ImageData, kind: str, count: int = 1) -> ddlab.DistilledSet:
+    return ddlab.distill("selection", data, config=selection.Config(kind=kind, images_per_class=count), progress=False)
+
+
+def copied(data: ImageData, noise: float) -> ddlab.DistilledSet:
+    """A test image of each class, with noise so much smaller than the way to the next image."""
+    first = torch.stack([(data.test_labels == label).nonzero()[0, 0] for label in range(data.classes)])
+    images = data.normalised(first, split="test")
+    step = torch.randn(images.shape, generator=DRAW)
+    return ddlab.from_images(images + noise * step, torch.arange(data.classes), data)
+
+
+@pytest.mark.parametrize("kind", ["random", "herding", "k_means", "centres", "average", "k_center"])
+def test_real_images_and_means_are_no_copies(kind: str) -> None:
+    for data in (ddlab.data.load("digits"), ddlab.data.load("shapes", size=16, train=500, test=200)):
+        assert not near_copies(selected(data, kind, 3).images, data).any()
+
+
+def test_copies_of_test_images_are_found() -> None:
+    for data in (ddlab.data.load("digits"), ddlab.data.load("shapes", size=16, train=500, test=200)):
+        assert all(near_copies(copied(data, noise).images, data).all() for noise in (0.0, 0.05, 0.1))
+
+
+def test_three_cheats_are_refused_and_the_others_ranked(tmp_path: Path, grey: ImageData) -> None:
+    selected(grey, "centres").save(tmp_path / "<b>means|.safetensors")
+    selected(grey, "random").save(tmp_path / "real.safetensors")
+    selected(grey, "random", 2).save(tmp_path / "larger.safetensors")
+    copied(grey, 0.0).save(tmp_path / "copy.safetensors")
+    edited = selected(grey, "herding").save(tmp_path / "edited.safetensors")
+    content = bytearray(edited.read_bytes())
+    content[-1] ^= 1
+    edited.write_bytes(bytes(content))
+    (tmp_path / "code.py").write_text("raise SystemExit")
+    found = rows(tmp_path, grey)
+    assert list(found)[-3:] == ["copy", "edited", "larger"] and len(found) == 6
+    assert "near copies of test images; given 3 of 3" in found["copy"].failed
+    assert "at most 1 images of each class" in found["larger"].failed and str(tmp_path) not in found["edited"].failed
+    scores = [row.accuracies[0] for row in found.values() if not row.failed]
+    assert len(scores) == 3 and scores == sorted(scores, reverse=True)
+    told = str(evaluation.board(tmp_path, grey, config=STUDENT, seeds=(0,), progress=False))
+    assert "&lt;b&gt;means\\|" in told and "<b>" not in told
+
+
+def test_sets_of_other_data_and_an_empty_board(tmp_path: Path, grey: ImageData) -> None:
+    other = made_data(channels=3)
+    selected(other, "random").save(tmp_path / "other.safetensors")
+    (found,) = rows(tmp_path, grey).values()
+    assert "like the data" in found.failed
+    with pytest.raises(ddlab.DDLabError, match=r"folder must be a folder with at least one file"):
+        rows(tmp_path / "none", grey)
