@@ -14,7 +14,7 @@ import nbformat
 from nbclient import NotebookClient
 
 SOLUTIONS = Path(__file__).parents[1] / "solutions"
-NUMBER = re.compile(r"[+-]?\d[\d,]*\.?\d*|\.\d+")
+NUMBER = re.compile(r"[+-]?(?:\d+(?:,\d{3})*(?:\.\d+)?|\.\d+)")
 
 
 def lines(page: Path, seed: int) -> list[tuple[int, str]]:
