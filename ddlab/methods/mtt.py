@@ -19,9 +19,8 @@ eq 3  L = || theta^_{t+N} - theta*_{t+M} ||^2 / || theta*_t - theta*_{t+M} ||^2 
 A run trains the experts first (an update is an epoch of one), then matches; they serve every setting of the matching (`prefix`).
 As in the reference code experts see DSA's whole strategy, batches of learned images are permuted, and images begin as real ones.
 The set holds alpha beside the images: students train at it, `passes` times on all images (`evaluate(labels="steps")`).
-Away from it: pixels are not whitened (ZCA); a step on the images sees one view of them all, theirs one of each; their students have
-momentum, decay and views (`replicate`); a permutation's last, smaller batch comes last. A State holds every epoch of every expert, 6.5 GB
-as published, of which only the first T+ + M are read.
+Away from it: pixels are not whitened (ZCA); their students have momentum, decay and views (`replicate`); a permutation's last, smaller
+batch comes last; `paper` has experts of T+ - 1 + M epochs (theirs train for 50 at one rate, of which nobody reads the others).
 """
 
 from __future__ import annotations
@@ -108,7 +107,9 @@ class Config(matching.Config):
         upright: dict[str, Any] = {"strategy": siamese_views.UPRIGHT} if dataset in dsa.DIGITS else {}
         few = changes.get("images_per_class", 1) < 10
         row = ROWS["cifar100" if dataset == "cifar100" else "cifar10, 1" if few else "cifar10, 10"]
-        return cls(**upright | row | changes)
+        settings = upright | row | changes
+        read = settings["latest_start"] - 1 + settings["matched_epochs"]
+        return cls(**{"expert_epochs": max(read, 1)} | settings)
 
 
 ROWS: dict[str, dict[str, Any]] = {
@@ -171,7 +172,7 @@ def inner_of(config: Config, inputs: Inputs, step: int) -> Inner:
 
     def loss(number: int, weights: Tensors, learned: Tensors) -> Tensor:
         rows, view = batches[number], step * max(config.inner_steps, 1) + number
-        images = siamese_view(learned["images"][rows], config.strategy, seed=config.seed, step=view)
+        images = siamese_view(learned["images"][rows], config.strategy, seed=config.seed, step=view, each=True)
         return F.cross_entropy(networks.call(spec, {**fixed, **weights}, images)[0].logits, labels[rows])
 
     return Inner(steps=config.inner_steps, loss=loss, rate=lambda number, learned: learned["rate"])

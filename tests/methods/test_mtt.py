@@ -61,7 +61,7 @@ def test_an_update_is_its_equation(recompute: bool, inputs: Inputs, grey: ImageD
     spec = settings.network.for_data(grey)
     module, theta = networks.initialise(spec, seed=0).module().double(), by_name(spec, start.clone().requires_grad_())
     for number, rows in enumerate(batches[:3]):
-        view = siamese_view(images[rows], "flip", seed=settings.seed, step=state.step * 3 + number)
+        view = siamese_view(images[rows], "flip", seed=settings.seed, step=state.step * 3 + number, each=True)
         loss = F.cross_entropy(torch.func.functional_call(module, theta, (view,)), rows % 3)
         slopes = torch.autograd.grad(loss, list(theta.values()), create_graph=True)
         theta = {name: value - rate * slope for (name, value), slope in zip(theta.items(), slopes, strict=True)}
@@ -135,3 +135,9 @@ def test_what_a_run_can_learn_its_set_can_hold(inputs: Inputs) -> None:
         NonFiniteError, match=r"learned rate must stay within 1000 of 0; given .* at step \d+; a smaller rate_learning"
     ):
         process.run(mtt, mtt.SMALL.replace(rate_learning_rate=1e5, iterations=30), inputs)
+
+
+def test_published_experts_train_as_long_as_they_are_read() -> None:
+    assert [mtt.Config.paper(images_per_class=count).expert_epochs for count in (1, 10)] == [3, 21]
+    assert mtt.Config.paper("cifar100", latest_start=4).expert_epochs == 6
+    assert mtt.Config.paper(expert_epochs=50).expert_epochs == 50

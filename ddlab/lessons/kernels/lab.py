@@ -81,7 +81,7 @@ def scores(classes: int, found: tuple[tuple[str, tuple[float, ...]], ...]) -> go
     chance, title = ("chance", 1 / classes), "Beside points that took no learning"
     figure = comparison(dict(found), intervals=False, reference=chance, title=title, height=HEIGHT)
     short = [name.replace(" ", "<br>") for name in figure.layout.xaxis.ticktext]
-    return figure.update_xaxes(ticktext=short, tickangle=0)
+    return figure.update_xaxes(ticktext=short, tickangle=0, tickfont_size=11)
 
 
 # -- in words
