@@ -122,8 +122,12 @@ def coverage_bars(
         height=height,
     )
     top = max([*coverage.values(), chance or 0.0, 0.05])
-    figure.update_yaxes(tickformat=".0%", range=[0, 1.2 * top])
-    return figure
+    figure.update_xaxes(
+        tickvals=[*range(len(coverage))],
+        ticktext=[look.literal(name).replace(" ", "<br>") for name in coverage],
+        tickfont_size=11,
+    )
+    return figure.update_yaxes(tickformat=".0%", range=[0, 1.2 * top])
 
 
 def _points(

@@ -24,6 +24,7 @@ from ._check import Scale, as_names
 # 4.5:1 on white and 4.2:1 on #111112.
 _LABEL_GREY = 118
 _LABEL_HEIGHT = 18
+WIDEST = 840  # of a figure: a page beside the file browser of JupyterLab; a wider grid is drawn smaller
 
 
 def as_pixels(images: Any) -> np.ndarray:
@@ -190,7 +191,7 @@ def image_grid(
     figure.update_layout(
         margin=margin,
         height=canvas.shape[0] + margin["t"] + margin["b"],
-        width=max(360, canvas.shape[1] + margin["l"] + margin["r"]),
+        width=min(max(360, canvas.shape[1] + margin["l"] + margin["r"]), WIDEST),
     )
     return look.finish_figure(figure, alt=grid_alt(count, rows, columns, title, description, row_labels, column_labels))
 

@@ -13,7 +13,7 @@ from ..core.boundary import checked, within
 from ..core.errors import DDLabError
 from . import theme as look
 from ._check import Named, Scale, as_names
-from .images import as_pixels, compose_grid, encode_png
+from .images import WIDEST, as_pixels, compose_grid, encode_png
 
 _BETWEEN = 22  # see-through pixels between two panels
 _LEFT, _TOP, _EDGE = 84, 78, 10  # room for row names, title and panel names, and nothing
@@ -74,7 +74,7 @@ def image_panels(
     figure.update_layout(
         margin=margin,
         height=canvas.shape[0] + margin["t"] + margin["b"],
-        width=canvas.shape[1] + margin["l"] + margin["r"],
+        width=min(canvas.shape[1] + margin["l"] + margin["r"], WIDEST),
     )
     said = f"{title}: {len(grids)} grids beside each other ({', '.join(pixels)}), each of {count} images in {rows} rows"
     return look.finish_figure(figure, alt=said + ("." if names is None else f"; rows: {', '.join(names)}."))

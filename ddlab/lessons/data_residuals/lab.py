@@ -96,7 +96,7 @@ def curves(config: fadrm.Config, measure: str, shown: tuple, levels: tuple) -> g
         steps=kept_steps(config),
         merges=merge_steps(config),
         references=dict(levels),
-        unit=f"{measure} ({UNITS[measure]})",
+        unit=UNITS[measure],
         height=HEIGHT,
         close=True,
         title=f"{measure[0].upper()}{measure[1:]}, mean of all classes",
