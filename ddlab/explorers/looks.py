@@ -17,7 +17,7 @@ from ..runs.process import Inputs
 from .plot import Plot
 
 _HEIGHT = 330  # of the charts
-_MOST_IMAGES = 100
+_MOST_IMAGES = 50  # five rows: with a chart below they fit on a screen
 _EMPTY = "The curves begin with the first update"
 
 
@@ -32,9 +32,11 @@ def picture(inputs: Inputs, frame: Frame) -> tuple[bytes, str] | None:
     pixels = denormalise(look.images[:_MOST_IMAGES], source.mean, source.std).numpy()
     columns = min(len(pixels), 5 if len(pixels) <= 10 else 10)
     scale = max(1, round((96 if columns <= 5 else 48) / pixels.shape[-1]))
-    names = [] if look.labels is None else [source.class_names[label] for label in look.labels.tolist()]
+    count, whole = len(pixels), len(look.images)
+    names = [] if look.labels is None else [source.class_names[label] for label in look.labels[:count].tolist()]
     classes = f", from class {names[0]} to {names[-1]}" if names else ""
-    return encode_grid(pixels, columns=columns, scale=scale), f"{len(pixels)} images after step {frame.step}{classes}."
+    shown = f"{count} images" if count == whole else f"The first {count} of {whole} images"
+    return encode_grid(pixels, columns=columns, scale=scale), f"{shown} after step {frame.step}{classes}."
 
 
 def words(look: Look) -> str:

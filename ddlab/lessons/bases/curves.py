@@ -78,12 +78,12 @@ def _logarithmic(figure: go.Figure) -> None:
 
 
 def _round_ticks(values: np.ndarray) -> list[float]:
-    """Powers of ten, every n-th where they are many; 1, 2, 5 times each over less than two of them, 1 to 9 times over less than one."""
+    """Powers of ten, every n-th where they are many; 1, 2, 5 times each over less than two of them, 1 to 9 times over half of one."""
     low, high = np.log10([values.min(), values.max()]) if values.size else (0.0, 1.0)
     first, last = int(np.floor(low)), int(np.ceil(high))
     each = -(-(last - first) // _MOST_TICKS)
     if high - low < 2:
-        steps = (1, 2, 5) if high - low > 1 else range(1, 10)
+        steps = (1, 2, 5) if high - low > 0.5 else range(1, 10)
         return [float(f"{step}e{power}") for power in range(first, last + 1) for step in steps]
     return [float(f"1e{power}") for power in range(first, last + 1) if power % max(each, 1) == 0]
 

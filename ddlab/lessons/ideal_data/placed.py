@@ -144,10 +144,7 @@ def decisions(placed: str, shown: Learned, point: int) -> go.Figure:
 
 def ends_data(world: World, settings: Placed, known: Results) -> tuple[tuple[str, float, float], ...]:
     """Name, squared error and share wrong: of these ten, of five on each mean, of a thousand random samples of two kinds."""
-    rows = {
-        "your<br>ten": known.now(learned, settings.placed),
-        "five<br>each": known.now(learned, world.start.placed),
-    }
+    rows = {"your<br>ten": known.now(learned, settings.placed), "five<br>each": known.now(learned, world.start.placed)}
     rows |= {f"1,000,<br>Σ {sigma:g}": known.now(drawn, sigma) for sigma in (0.5, 0.2)}
     return tuple((name, row.ends[SQUARED], row.ends[WRONG]) for name, row in rows.items())
 

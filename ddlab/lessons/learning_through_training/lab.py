@@ -123,9 +123,10 @@ def rates_data(world: World, settings: Settings, known: Results) -> tuple | None
 def rates_chart(*rates: float) -> go.Figure:
     """A bar for each step."""
     names = [str(step + 1) for step in range(len(rates))]
-    return bars(
+    figure = bars(
         names, list(rates), title="Learned rates", x_label="step", y_label="rate", height=HEIGHT, text_format=".2f"
     )
+    return figure.update_xaxes(type="category")
 
 
 def curve_data(world: World, settings: Settings, known: Results) -> tuple | None:

@@ -93,7 +93,7 @@ def images_along(world: World, prior: str) -> tuple[bytes, str]:
     """Images in the order of each of the first numbers of a prior's targets."""
     images = world.data.train_images[world.along(prior).flatten()]
     rows = [f"number {number}" for number in range(1, COMPONENTS + 1)]
-    ends = ["lowest", *[""] * (COLUMNS - 2), "highest"]
+    ends = ["low", *[""] * (COLUMNS - 2), "high"]
     words = (
         f"Images in the order of the first {COMPONENTS} numbers of the {prior} prior's targets, from lowest to highest."
     )
