@@ -200,22 +200,34 @@ def ends(rows: tuple, rival: float | None, now: tuple[str, float]) -> go.Figure:
     """A line of points for each way of training, over what is shuffled afterwards."""
     found: dict[str, Path] = dict(rows)
     figure = start_figure(
-        title="At the end", x_label="shuffled afterwards", y_label="test accuracy (fraction)", height=HEIGHT
+        title="At the end, by what is shuffled",
+        x_label="test accuracy (fraction)",
+        y_label="shuffled afterwards",
+        height=HEIGHT,
     )
     for index, name in enumerate(CURRICULA):
         if name in found:
             style = line_style(series_style(index), markers=True)
-            figure.add_scatter(x=ORDERS, y=found[name], name=f"trained: {words(name)}", **style)
+            figure.add_scatter(x=found[name], y=ORDERS, name=f"trained: {words(name)}", **style)
     if rival is not None:
-        figure.add_scatter(x=ORDERS, y=[rival] * len(ORDERS), name=REAL, mode="lines", line=_DASHED)
+        figure.add_scatter(x=[rival] * len(ORDERS), y=ORDERS, name=REAL, mode="lines", line=_DASHED)
     figure.add_scatter(
-        x=now[:1],
-        y=now[1:],
+        x=now[1:],
+        y=now[:1],
         name="on show, one network",
         mode="markers",
         marker={"symbol": "circle-open", "size": 12, "color": neutral("text")},
     )
-    figure.update_xaxes(type="category", categoryorder="array", categoryarray=ORDERS).update_yaxes(range=[0, 1])
+    short = [name.replace(" ", "<br>") for name in ORDERS]
+    figure.update_yaxes(
+        type="category",
+        categoryorder="array",
+        categoryarray=ORDERS[::-1],
+        tickvals=ORDERS,
+        ticktext=short,
+        title_text="",
+    )
+    figure.update_xaxes(range=[0, 1])
     said = "; ".join(f"{words(name)} {', '.join(f'{each:.2f}' for each in row)}" for name, row in found.items())
     return finish_figure(
         legend_below(figure), alt=f"Accuracy with nothing, batches, images of a class, everything shuffled: {said}."
