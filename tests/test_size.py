@@ -20,7 +20,7 @@ ROOMS = {
     "ddlab/runs": 1452,
     "ddlab/training": 3560,
     "ddlab/methods": 6986,
-    "ddlab/evaluation": 1865,
+    "ddlab/evaluation": 1950,
     "ddlab/records": 550,
     "ddlab/figures": 2050,
     "ddlab/explorers": 2850,
