@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import statistics
@@ -61,6 +62,14 @@ def core(path: Path) -> list[dict]:
 
 def text(cells: list[dict], kind: str) -> str:
     return "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == kind)
+
+
+def test_next_is_the_next_of_the_course() -> None:
+    names = list(LESSONS)
+    for name, after in itertools.pairwise(names):
+        text = "".join(cell.source for cell in nbformat.read(NOTEBOOKS / "solutions" / f"{name}.ipynb", 4).cells)
+        for line in re.findall(r"^\*Next:\*.*", text, re.MULTILINE):
+            assert f"({after}.ipynb)" in line, f"{name} is followed by {after}"
 
 
 @pytest.mark.parametrize("path", SOLUTIONS, ids=lambda path: path.stem)
