@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -102,6 +103,20 @@ def test_the_same_call_goes_on_from_its_folder(
     assert again.accuracies == ddlab.replicate("dm", digits, **FEW).accuracies
     with refuses("folder"):
         ddlab.replicate("dm", digits, **{**FEW, "iterations": 3}, folder=tmp_path)
+
+
+def test_earlier_sittings_count_at_the_pace_of_the_last(monkeypatch: pytest.MonkeyPatch, digits: ImageData) -> None:
+    made, done, seconds = replication.distill, iter((1, 76)), []
+
+    def resumed(*arguments: Any, on_step: Any, **told: Any) -> Any:
+        on_step(SimpleNamespace(index=next(done), total=100))
+        return made(*arguments, **told)
+
+    monkeypatch.setattr(replication, "distill", resumed)
+    for _ in range(2):
+        monkeypatch.setattr(replication, "time", SimpleNamespace(monotonic=iter(range(99)).__next__))
+        seconds.append(ddlab.replicate("dm", digits, **{**FEW, "sets": 1}).seconds)
+    assert seconds[1] - seconds[0] == pytest.approx(3)
 
 
 def test_what_it_will_take_is_said_first(digits: ImageData, capsys: pytest.CaptureFixture[str]) -> None:

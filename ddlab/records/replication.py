@@ -192,7 +192,10 @@ def replicate(
         each, found, spent = known or (None, [], 0.0)
         if each is None:
             told: dict[str, Any] = {"progress": progress, "checkpoint": file and file.with_suffix(".running")}
+            before_now = dict[str, float]()  # the share that earlier sittings did, which took as long for an update
+            told["on_step"] = lambda step, share=before_now: share.setdefault("of all", (step.index - 1) / step.total)
             each = distill(name, data, teacher, config.replace(seed=seed), device, **told)
+            spent = (time.monotonic() - begun) * (1 / (1 - before_now.get("of all", 0.0)) - 1)
             if not each.complete:
                 raise KeyboardInterrupt(f"set {number + 1} of {counts[0]} was still being made")
         with progress_bar(f"students of set {number + 1}", counts[1], progress, unit="student") as bar:

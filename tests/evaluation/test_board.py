@@ -38,13 +38,9 @@ def copied(data: ImageData, noise: float) -> ddlab.DistilledSet:
 
 
 @pytest.mark.parametrize("kind", ["random", "herding", "k_means", "centres", "average", "k_center"])
-def test_real_images_and_means_are_no_copies(kind: str) -> None:
+def test_copies_are_found_and_real_images_and_means_are_none(kind: str) -> None:
     for data in (ddlab.data.load("digits"), ddlab.data.load("shapes", size=16, train=500, test=200)):
         assert not near_copies(selected(data, kind, 3).images, data).any()
-
-
-def test_copies_of_test_images_are_found() -> None:
-    for data in (ddlab.data.load("digits"), ddlab.data.load("shapes", size=16, train=500, test=200)):
         assert all(near_copies(copied(data, noise).images, data).all() for noise in (0.0, 0.05, 0.1))
 
 
@@ -69,8 +65,7 @@ def test_three_cheats_are_refused_and_the_others_ranked(tmp_path: Path, grey: Im
 
 
 def test_sets_of_other_data_and_an_empty_board(tmp_path: Path, grey: ImageData) -> None:
-    other = made_data(channels=3)
-    selected(other, "random").save(tmp_path / "other.safetensors")
+    selected(made_data(channels=3), "random").save(tmp_path / "other.safetensors")
     (found,) = rows(tmp_path, grey).values()
     assert "like the data" in found.failed
     with pytest.raises(ddlab.DDLabError, match=r"folder must be a folder with at least one file"):

@@ -176,7 +176,6 @@ def test_the_ratio_and_the_fewest_images() -> None:
     [(52.66, 12.40, 19.1), (42.21, 27.62, 23.9), (67.82, -5.77, 13.8), (0.0, 0.0, 26.9), (-100.0, 100.0, 100.0)],
 )
 def test_label_robust_score_as_printed(missing: float, improvement: float, score: float) -> None:
-    """DC, MTT and SRe2L of DD-Ranking's table, in percent there; nothing gained and nothing lost; the most there can be."""
     assert round(100 * measures.label_robust_score(improvement / 100, missing / 100), 1) == score
 
 

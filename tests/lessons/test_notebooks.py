@@ -65,8 +65,7 @@ def text(cells: list[dict], kind: str) -> str:
 
 
 def test_next_is_the_next_of_the_course() -> None:
-    names = list(LESSONS)
-    for name, after in itertools.pairwise(names):
+    for name, after in itertools.pairwise(LESSONS):
         text = "".join(cell.source for cell in nbformat.read(NOTEBOOKS / "solutions" / f"{name}.ipynb", 4).cells)
         for line in re.findall(r"^\*Next:\*.*", text, re.MULTILINE):
             assert f"({after}.ipynb)" in line, f"{name} is followed by {after}"
