@@ -107,9 +107,9 @@ class Config(matching.Config):
         upright: dict[str, Any] = {"strategy": siamese_views.UPRIGHT} if dataset in dsa.DIGITS else {}
         few = changes.get("images_per_class", 1) < 10
         row = ROWS["cifar100" if dataset == "cifar100" else "cifar10, 1" if few else "cifar10, 10"]
-        settings = upright | row | changes
-        read = settings["latest_start"] - 1 + settings["matched_epochs"]
-        return cls(**{"expert_epochs": max(read, 1)} | settings)
+        known = cls(**upright | row | changes)
+        read = known.latest_start - 1 + known.matched_epochs
+        return known if "expert_epochs" in changes else known.replace(expert_epochs=read)
 
 
 ROWS: dict[str, dict[str, Any]] = {

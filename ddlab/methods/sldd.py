@@ -9,8 +9,8 @@ y~           labels     [steps * m, classes]      of the inner cross-entropy's t
 Equation                                                                                   Function
 alg 1  l(x~, y~, theta) = - mean sum_c y~_c log softmax(f(x~; theta))_c; Adam moves y~     `ordered.inner`, `dd.update`
 
-Without `learn_labels` it is DD bit for bit. As in the reference code labels begin as one-hot. There
-one may choose which classes a few images begin with; here they are the first ones.
+Without `learn_labels` it is DD bit for bit. As in the reference code labels begin as one-hot. There one may choose which
+classes a few images begin with; here they are the first ones.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -61,6 +61,8 @@ BETAS = (0.5, 0.9)  # Adam's, of the reference code
 @dataclass(frozen=True, kw_only=True)
 class Config(Parameters):
     """Hyper-parameters. The defaults are the CIFAR-10 ones of the reference code."""
+
+    precision: ClassVar[str] = "single"  # a field of FADRM's
 
     images_per_class: int = parameter(
         10, symbol=r"\mathrm{ipc}", range=(1, None), help="Images made for each class.", explorable=(1, 10)
@@ -266,7 +268,7 @@ def _terms(
     config: Config, teacher: Network, view: Tensor, labels: Tensor, weights: Mapping[str, Tensor] | None
 ) -> dict[str, Tensor]:
     """Eq 3 and 4 of a view [n, channels, h, w], by the names of `Trace`."""
-    half = getattr(config, "precision", "single") == "mixed"  # FADRM's
+    half = config.precision == "mixed"
     matched = recovery.matched_call(teacher, view, weights=weights, half=half)
     logits = matched.outputs.logits.float() if half else matched.outputs.logits
     class_loss = F.cross_entropy(logits, labels)

@@ -50,7 +50,7 @@ class Recurrent(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         row = words(images)
         for cells in zip(self.there, self.back, strict=True):
-            there, back = (states_of(cell, words) for cell, words in zip(cells, (row, row.flip(1)), strict=True))
+            there, back = (states_of(cell, each) for cell, each in zip(cells, (row, row.flip(1)), strict=True))
             row = torch.cat([there, back.flip(1)], 2)
         return self.classifier(torch.cat([there[:, -1], back[:, -1]], 1))
 
