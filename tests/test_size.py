@@ -22,10 +22,10 @@ ROOMS = {
     "ddlab/methods": 6986,
     "ddlab/evaluation": 1950,
     "ddlab/records": 550,
-    "ddlab/figures": 2050,
+    "ddlab/figures": 2114,
     "ddlab/explorers": 2850,
-    "ddlab/lessons": 9680,
-    "tests": 29081,
+    "ddlab/lessons": 9960,
+    "tests": 29321,
 }
 
 

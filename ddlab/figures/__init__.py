@@ -14,12 +14,14 @@ from .embedding import coverage_bars, embedding_map, move_points
 from .images import encode_grid, encode_png, grid_alt, image_grid
 from .labels import cell_table, label_matrix
 from .panels import image_panels
+from .scatter import Point, scatter
 from .sets import one_class, sets_on_map
 from .sweeps import heat_map, sweep_bands
 from .theme import alt_text, finish_figure, line_style, series_style, start_figure
 from .toys import decision_map, move_curves, move_decisions, setting_curves
 
 __all__ = [
+    "Point",
     "add_reference",
     "alt_text",
     "bars",
@@ -44,6 +46,7 @@ __all__ = [
     "move_points",
     "one_class",
     "raise_bars",
+    "scatter",
     "series_style",
     "sets_on_map",
     "setting_curves",

@@ -94,6 +94,12 @@ LESSONS: dict[str, Entry] = {
     "75_memories": Entry(
         folder="memories", title="Memories", finds="what to keep of classes that are gone (Mnemonics)", minutes=44
     ),
+    "80_arena": Entry(
+        folder="arena",
+        title="Which method, when, at what price?",
+        finds="all methods side by side on equal ground, and yours among them",
+        minutes=40,
+    ),
     "10_ideal_data": Entry(
         folder="ideal_data", title="Ideal data", finds="which samples and targets teach fastest (ReLA)", minutes=45
     ),

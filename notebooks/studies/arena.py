@@ -1,6 +1,7 @@
 """Makes ddlab/records/tables/arena.json and its sheets of images: every method beside every other, which lesson 80 shows.
 
-python notebooks/studies/arena.py RUNS 2          # two processes, 4 CPU-hours; RUNS keeps what is finished: the same call goes on
+python notebooks/studies/arena.py RUNS 2          # two processes, 8 CPU-hours; RUNS keeps what is finished: the same call goes on
+python notebooks/studies/arena.py RUNS 0          # only gathers the budgets whose runs are all there
 
 A set is made within a budget: so many images of each class, or no more floats than ten of each class take. Students learn from it by one
 recipe, whose rate was chosen for this method on training images (with the first seed), for random images too.
@@ -25,6 +26,7 @@ from table import save
 import ddlab
 from ddlab import data as datasets
 from ddlab import methods, networks
+from ddlab.core import storage
 from ddlab.methods.distillation import from_images
 from ddlab.training import supervised
 
@@ -163,10 +165,16 @@ def read(runs: Path, name: str, data: str, budget: str, seed: int) -> dict[str, 
     return {"own": vectors if name in VECTORS else found["teacher" if name in ONLINE else "class numbers"], **found}
 
 
+def whole(runs: Path) -> list[str]:
+    """The budgets whose runs are all there."""
+    each = [(budget, [f"{data}-{budget}-{name}-{seed}.json" for data in DATA for name in NAMES for seed in SEEDS]) for budget in BUDGETS]
+    return [budget for budget, files in each if all((runs / file).exists() for file in files)]
+
+
 def gathered(runs: Path) -> list[list[Any]]:
     """A row for each method within each budget by each training, also where it says why there is nothing."""
     rows = []
-    for data, budget, name, training in itertools.product(DATA, BUDGETS, NAMES, (*TRAININGS, "own")):
+    for data, budget, name, training in itertools.product(DATA, whole(runs), NAMES, (*TRAININGS, "own")):
         if budget != "1" and training in OTHERS:
             continue
         each = [read(runs, name, data, budget, seed)[training] for seed in SEEDS]
@@ -175,27 +183,30 @@ def gathered(runs: Path) -> list[list[Any]]:
             continue
         rival = {"own": "teacher" if name in ONLINE else "class numbers"}.get(training, training)
         random = [read(runs, "random", data, "10" if budget == "floats" else budget, seed)[rival] for seed in SEEDS]
+        scores = [round(one["accuracy"], 4) for one in each]
         gains = [round(one["accuracy"] - other["accuracy"], 4) for one, other in zip(each, random, strict=True)]
-        mean = {key: round(fmean(one[key] for one in each), 2) for key in ("images", "seconds", "floats", "bytes")}
-        rows.append(
-            [
-                data,
-                budget,
-                name,
-                training,
-                [round(one["accuracy"], 4) for one in each],
-                gains,
-                each[0]["rate"],
-                *mean.values(),
-                None,
-            ]
-        )
+        means = [round(fmean(one[key] for one in each), 2) for key in ("images", "seconds", "floats", "bytes")]
+        rows.append([data, budget, name, training, scores, gains, each[0]["rate"], *means, None])
     for data in DATA:
-        each = [read(runs, "everything", data, "all", seed)["class numbers"] for seed in SEEDS]
-        rows.append(
-            [data, "all", "everything", "class numbers", [round(one["accuracy"], 4) for one in each], [], *[None] * 6]
-        )
+        scores = [round(read(runs, "everything", data, "all", seed)["class numbers"]["accuracy"], 4) for seed in SEEDS]
+        rows.append([data, "all", "everything", "class numbers", scores, [], *[None] * 6])
     return rows
+
+
+def film(runs: Path, name: str) -> None:
+    """Six images, in the order of their classes, of the first seed's sets: what a strip of the laboratory shows."""
+    data, images, told = scene(name)[0], list[torch.Tensor](), list[dict[str, str]]()
+    for budget, method in itertools.product(whole(runs), NAMES):
+        path = runs / f"{name}-{budget}-{method}-0.safetensors"
+        if not path.exists() or (budget == "floats" and method != "boost"):
+            continue
+        made = ddlab.DistilledSet.load(path)
+        numbered = any(each.kind == "hard" for each in made.targets)
+        order = made.labels.argsort(stable=True) if numbered else torch.arange(len(made))
+        images.append(made.to_uint8()[order[torch.linspace(0, len(made) - 1, 6).long()]])
+        told.append({"budget": "10" if budget == "floats" else budget, "method": method})
+    where = Path(ddlab.__file__).parent / f"records/films/arena_{name}.safetensors"
+    storage.save(where, {"images": torch.stack(images)}, {"data": data.fingerprint, "settings": told}, "film")
 
 
 def main() -> None:
@@ -204,7 +215,7 @@ def main() -> None:
     runs.mkdir(parents=True, exist_ok=True)
     places = [("everything", data, "all") for data in DATA]
     places += [(name, data, budget) for budget in BUDGETS for data in DATA for name in NAMES]
-    for budget in ("1", "10", "all", "floats"):
+    for budget in ("1", "10", "all", "floats") * (jobs > 0):
         for seed in SEEDS:  # the first chooses the rates
             tasks = (joblib.delayed(run)(runs, *place, seed) for place in places if place[2] == budget)
             joblib.Parallel(n_jobs=jobs)(tasks)
@@ -214,6 +225,8 @@ def main() -> None:
         "images with the same labels. Seconds are CPU-seconds of one thread, with a teacher's where a method needs one."
     )
     save("arena", description, COLUMNS, gathered(runs), command="python notebooks/studies/arena.py RUNS 2", threads=1)
+    for name in DATA:
+        film(runs, name)
 
 
 if __name__ == "__main__":

@@ -40,6 +40,7 @@ _TIME = re.compile(r"about [\d.,]+ (s|min|h|seconds|minutes|hours)\b")
 
 
 LABS: dict[str, Callable[[Given], Arguments]] = {
+    "ArenaLab": lambda g: {},
     "BasesLab": lambda g: {"data": g.data, "teacher": g.teacher, "images": 8, "settings": "bases=4"},
     "ResidualLab": lambda g: {
         "data": g.data, "teacher": g.teacher, "config": fadrm.SMALL.replace(images_per_class=1), "student": g.student, "seeds": 1,

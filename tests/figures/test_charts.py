@@ -8,6 +8,7 @@ import torch
 
 from ddlab.core.errors import DDLabError
 from ddlab.figures import (
+    Point,
     alt_text,
     bars,
     comparison,
@@ -17,6 +18,7 @@ from ddlab.figures import (
     loss_curves,
     move_points,
     raise_bars,
+    scatter,
 )
 from tests.support import assert_whole_figure
 
@@ -35,6 +37,14 @@ EVERY = {
         density=([0, 1], [0, 1], np.eye(2)),
     ),
     "bars": lambda: bars(["a", "b"], [1, 2], title="t", y_label="seconds"),
+    "scatter": lambda: scatter(
+        {"a": Point(x=1, y=0.5, family="f", low=0.4, high=0.6), "b": Point(x=100, y=0.7, family="g")},
+        title="t",
+        x_label="s",
+        y_label="y",
+        logarithmic=True,
+        chosen="b",
+    ),
 }
 
 
@@ -175,3 +185,23 @@ def test_other_figures_are_not_changed_in_place():
         move_points(embedding_map([[0, 0], [1, 2]], [[0.9, 0.1]], **MAP), [[0, 0], [1, 2]], [[0, 0], [1, 1]], **two)
     with pytest.raises(DDLabError, match="values must be"):
         raise_bars(bars(["a"], [1], title="t", y_label="s"), [1, 2])
+
+
+def test_names_of_points_stand_where_there_is_room() -> None:
+    """Of two points in one place the first one's name, or the chosen one's; of two apart both; and nobody's outside."""
+
+    def named(chosen: str = "", **at: float) -> set[str]:
+        points = {name: Point(x=x, y=x, family="f") for name, x in at.items()}
+        (trace,) = scatter(points, title="t", x_label="x", y_label="y", chosen=chosen).data
+        return set(trace.text) - {""}
+
+    crowd = {f"a long name {number}": 1.0 + 1e-4 * number for number in range(9)}
+    assert named(low=0.0, high=9.0, **crowd) >= {"low", "high", "a long name 0"}
+    assert len(named(low=0.0, high=9.0, **crowd)) < 8
+    assert "a long name 8" in named(low=0.0, high=9.0, chosen="a long name 8", **crowd)
+
+
+@pytest.mark.parametrize("point", [Point(x=0, y=1, family="f"), Point(x=1, y=float("nan"), family="f")])
+def test_a_point_without_a_place_is_refused(point: Point) -> None:
+    with pytest.raises(DDLabError, match=r"points\['a'\] must be of finite numbers, x above 0 on a logarithmic axis"):
+        scatter({"a": point}, title="t", x_label="x", y_label="y", logarithmic=True)

@@ -30,6 +30,12 @@ DRAWN: dict[str, Callable[[], go.Figure]] = {
     "image_grid": lambda: figures.image_grid(PIXELS, 1, title="t", row_labels=NAMES),
     "image_grid, columns": lambda: figures.image_grid(PIXELS, title="t", column_labels=NAMES),
     "image_panels": lambda: figures.image_panels({"a": PIXELS}, 1, title="t", row_labels=NAMES),
+    "scatter": lambda: figures.scatter(
+        {name: figures.Point(x=at, y=at, family=name) for at, name in enumerate(NAMES)},
+        title="t",
+        x_label="x",
+        y_label="y",
+    ),
     "one_class": lambda: figures.one_class({"a": (PIXELS, [0, 1, 2, 3, 4, 5])}, 1, class_name=" ".join(NAMES)),
     "embedding_map": lambda: figures.embedding_map(
         PLANE, PLANE, covered=[True, False] * 3, real_classes=NAMES, distilled_classes=NAMES

@@ -145,6 +145,20 @@ def unlabelled(new: str, old: str = "real") -> Gain:
     return between("unlabelled_sets", "accuracy", {"images": new}, {"images": old})
 
 
+def arena(method: str, rival: str, training: str = "class numbers", other: str = "") -> Gain:
+    """Of lesson 80's record, one image of each digit."""
+    rows = {(row["method"], row["training"]): row["accuracies"] for row in one_of_each("digits")}
+    return gain(rows[method, training], rows[rival, other or training])
+
+
+def one_of_each(data: str) -> list[dict[str, Any]]:
+    return [
+        row for row in records.load("arena").rows if (row["data"], row["budget"]) == (data, "1") and row["accuracies"]
+    ]
+
+
+PLAIN = ("random", "herding", "nearest to centres", "class means")
+LEARNED = tuple({row["method"] for row in one_of_each("digits")} - {*PLAIN})
 REAL, NOISE = ("real", 0.11, "none"), ("noise", 0.01, "none")
 LEARNER = "the learner's network"
 ROWS: list[tuple[str, str, Callable[[], bool]]] = [
@@ -241,6 +255,29 @@ ROWS: list[tuple[str, str, Callable[[], bool]]] = [
     ("75", "With five exemplars, random images are as good as herding's", lambda: memories("random", "herding", 5).unseen),
     ("75", "herding is then about ten points ahead of a random image", lambda: -0.13 < memories("random", "herding", 1).mean < -0.09),
     ("75", "With five it holds the network back", lambda: memories("herding, no distillation loss", "herding", 5).ahead),
+    ("80", "No learned set of one image for each digit is ahead of class means when all have class numbers", lambda: not any(
+        arena(name, "class means").mean > 0 for name in LEARNED)),
+    ("80", "most are behind", lambda: sum(arena(name, "class means").behind for name in LEARNED) == len(LEARNED) - 2),
+    ("80", "DD is .069 ahead of class means (.047 to .091)", lambda: [
+        round(value, 3) for value in arena("dd", "class means", "own", "class numbers")] == [0.069, 0.047, 0.091]),
+    ("80", "the images of DD and SLDD teach less than random ones", lambda: all(
+        arena(name, "random").behind for name in ("dd", "sldd"))),
+    ("80", "only MTT's images keep a gain that five seeds can tell from zero", lambda: [name for name in (
+        "sre2l", "dwa", "fadrm", "rded", "kip", "ls", "ld", "dd", "sldd", "mtt", "gtn") if arena(name, "random").ahead] == ["mtt"]),
+    ("80", "random images with the same teacher gain .185", lambda: (
+        round(arena("random", "random", "teacher", "class numbers").mean, 3) == 0.185)),
+    ("80", "on LeNet MTT is .031 ahead of class means (.005 to .056)", lambda: [
+        round(value, 3) for value in arena("mtt", "class means", "lenet")] == [0.031, 0.005, 0.056]),
+    ("80", "DC, DSA and DM are level; on an MLP nobody is ahead", lambda: (
+        all(arena(name, "class means", "lenet").unseen for name in ("dc", "dsa", "dm"))
+        and not any(arena(name, "class means", "mlp").ahead for name in LEARNED))),
+    ("80", "with a teacher's labels DSA and herding are level with class means; random images are .072 behind", lambda: (
+        arena("dsa", "class means", "teacher").unseen and arena("herding", "class means", "teacher").unseen
+        and round(arena("random", "class means", "teacher").mean, 3) == -0.072)),
+    ("80", "KIP's images are level with class means on an MLP and far behind on a ConvNet", lambda: (
+        arena("kip", "class means", "mlp").unseen and arena("kip", "class means").mean < -0.3)),
+    ("80", "one of each shape: with class numbers nobody is above .15", lambda: max(
+        fmean(row["accuracies"]) for row in one_of_each("shapes") if row["training"] == "class numbers") < 0.15),
 ]  # fmt: skip
 
 

@@ -20,12 +20,14 @@ import nbformat
 import pytest
 import torch
 import torch.nn.functional as F
+from scipy import stats
 from torch import Tensor, nn
 from torch.func import functional_call
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import ddlab
 from ddlab import networks
+from ddlab.core.interval import interval
 from ddlab.core.randomness import derived_seed, generator
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
@@ -685,6 +687,25 @@ def remembered_by_the_library() -> Found:
     return [state.exemplars, *(torch.cat([value.flatten() for value in each.values()]) for each in state.models)]
 
 
+# -- 80: the fair comparison, given sets, students and scores
+
+
+def compared_fairly(source: str) -> Found:
+    page = run(source, t=stats.t)
+    return [torch.stack(page["fair"](numbers(1.0), numbers(3.0), lambda x, y, seed: x.sum() + seed * y.sum(), float))]
+
+
+def numbers(scale: float) -> Callable[[int], tuple[Tensor, Tensor]]:
+    return lambda seed: (scale * torch.rand(4, generator=generator(seed, 0, "x")).double(), torch.arange(4))
+
+
+def interval_of_the_library() -> Found:
+    gains = [float(numbers(1.0)(seed)[0].sum() - numbers(3.0)(seed)[0].sum()) for seed in range(5)]
+    ends = interval(gains)
+    assert ends is not None
+    return [torch.tensor([sum(gains) / 5, *ends]).double()]
+
+
 ROWS: dict[str, Row] = {
     "05 DM": Row("05_matching", match, matched, ("body(own[rows]).mean(0)", "body(own[rows])[0]"), taped=True),
     "05 DC": Row(
@@ -735,6 +756,9 @@ ROWS: dict[str, Row] = {
     "75 herding": Row("75_memories", herd, herded, ("features[chosen].sum(0) + features", "features"), tag="herding"),
     "75 Mnemonics": Row(
         "75_memories", remembered, remembered_by_the_library, ("0.5 * 4 * drift", "0.5 * 2 * drift"), taped=True
+    ),
+    "80 a fair comparison": Row(
+        "80_arena", compared_fairly, interval_of_the_library, ("/ len(gains) ** 0.5", ""), tolerance=1e-6
     ),
     "62 MTT": Row("62_trajectories", matched_paths, paths_of_the_library, ("momentum=0.5", "momentum=0.4"), taped=True),
 }

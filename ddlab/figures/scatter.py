@@ -1,0 +1,110 @@
+"""Points with names and families in a plane of any two measures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+
+from ..core.boundary import checked
+from ..core.errors import fail
+from . import alt as words
+from . import theme as look
+
+_PLOT, _LETTER, _LINE = (
+    np.array([520.0, 270.0]),
+    6.6,
+    15.0,
+)  # px of a plot beside controls; of a letter and a line of a label
+_PLACES = {"middle right": (1, 0), "middle left": (-1, 0), "top center": (0, 1), "bottom center": (0, -1)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """One point of `scatter`: where it lies, its family, and the ends of its interval, None where it has none."""
+
+    x: float
+    y: float
+    family: str
+    low: float | None = None
+    high: float | None = None
+
+
+@checked
+def scatter(
+    points: dict[str, Point],
+    *,
+    title: str,
+    x_label: str,
+    y_label: str,
+    logarithmic: bool = False,
+    chosen: str = "",
+    first: Sequence[str] = (),
+    height: int = 400,
+) -> go.Figure:
+    """Points by name, a colour and shape for each family, with intervals upwards; names stand where there is room, `first` ones first.
+
+    Args:
+        points: name -> `Point`. logarithmic: whether x is; it is then above 0. chosen: the name that is ringed.
+
+    Raises:
+        DDLabError: no points, or one that has no place.
+
+    Example:
+        scatter({"DM": Point(x=2.0, y=0.88, family="matching")}, title="...", x_label="seconds", y_label="accuracy")
+    """
+    if not points:
+        fail("points", "a mapping of at least one name to a Point", points)
+    for name, point in points.items():
+        if not np.isfinite([point.x, point.y]).all() or (logarithmic and point.x <= 0):
+            fail(f"points[{name!r}]", "of finite numbers, x above 0 on a logarithmic axis", point)
+    figure = look.start_figure(title=title, x_label=x_label, y_label=y_label, height=height)
+    places = _labels(points, logarithmic, [name for name in (chosen, *first, *points) if name in points])
+    families = list(dict.fromkeys(point.family for point in points.values()))
+    for number, family in enumerate(families):
+        own = {name: point for name, point in points.items() if point.family == family}
+        style, xs, ys = look.series_style(number), [p.x for p in own.values()], [p.y for p in own.values()]
+        ends = [
+            (p.y - (p.y if p.low is None else p.low), (p.y if p.high is None else p.high) - p.y) for p in own.values()
+        ]
+        edges = [look.neutral("text") if name == chosen else style.colour for name in own]
+        figure.add_scatter(
+            x=xs, y=ys, mode="markers+text", name=look.literal(family), customdata=[look.literal(name) for name in own], cliponaxis=False,
+            text=[look.literal(name) if name in places else "" for name in own],
+            textposition=[places.get(name, "top center") for name in own], textfont={"size": 11, "color": look.neutral("text")},
+            marker={"symbol": style.marker, "color": style.colour, "size": [14 if name == chosen else 10 for name in own],
+                    "line": {"color": edges, "width": [3 if name == chosen else 0 for name in own]}},
+            error_y={"type": "data", "symmetric": False, "arrayminus": [low for low, _ in ends], "array": [high for _, high in ends],
+                     "thickness": 1, "width": 0, "color": style.colour},
+            hovertext=[look.literal(name) for name in own],
+            hovertemplate="%{hovertext}: %{x:.3g}, %{y:.3f}<extra>" + look.literal(family) + "</extra>",
+        )  # fmt: skip
+    if logarithmic:
+        figure.update_xaxes(type="log", dtick=1)
+    said = [
+        f"{name} ({point.family}) at {words.number(point.x)}, {words.number(point.y)}" for name, point in points.items()
+    ]
+    return look.finish_figure(look.legend_below(figure), alt=f"{y_label} against {x_label}: {'; '.join(said)}.")
+
+
+def _labels(points: dict[str, Point], logarithmic: bool, order: Sequence[str]) -> dict[str, str]:
+    """Where the names stand that find room: one after another, away from all points and from the names before."""
+    at = np.array([[np.log10(p.x) if logarithmic else p.x, p.y] for p in points.values()])
+    low, span = at.min(0), np.maximum(np.ptp(at, axis=0), 1e-9)
+    pixels = dict(zip(points, (at - low) / span * _PLOT, strict=True))
+    taken = [(*(centre - 6), *(centre + 6)) for centre in pixels.values()]
+    found = dict[str, str]()
+    for name in dict.fromkeys(order):
+        half = np.array([_LETTER * len(name), _LINE]) / 2
+        for place, way in _PLACES.items():
+            centre = pixels[name] + np.array(way) * (half + 7)
+            box = (*(centre - half), *(centre + half))
+            inside = box[0] > -40 and box[2] < _PLOT[0] + 40
+            if inside and not any(
+                box[0] < x1 and x0 < box[2] and box[1] < y1 and y0 < box[3] for x0, y0, x1, y1 in taken
+            ):
+                found[name], taken = place, [*taken, box]
+                break
+    return found

@@ -1,0 +1,1 @@
+"""Lesson 75: Mnemonics, and what else can be kept of earlier classes."""

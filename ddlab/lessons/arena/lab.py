@@ -1,0 +1,206 @@
+"""The arena: every method of the record as a point; data, budget, labels and both axes are the reader's.
+
+ArenaLab()             # the record
+ArenaLab(compared)     # and what `ddlab.compare` found of other methods, on digits with one image of each class
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from ... import data as datasets
+from ... import records
+from ...core import errors
+from ...core.interval import in_words, interval
+from ...core.parameters import Parameters, parameter
+from ...evaluation import Comparison
+from ...evaluation.rows import RANDOM
+from ...explorers.lab import Lab, Results
+from ...explorers.lines import Quest
+from ...explorers.views import Chart, Strip
+from ...figures import Point, encode_grid, finish_figure, scatter, start_figure
+
+FAMILIES = {
+    "nothing learned": ("random", "herding", "nearest to centres", "class means"),
+    "a trained network inverted": ("sre2l", "dwa", "fadrm", "rded"),
+    "matched": ("dc", "dsa", "dm", "mtt"),
+    "learned through training": ("dd", "sldd", "ld", "gtn", "mnemonics"),
+    "regression": ("kip", "ls", "krr_st", "boost"),
+}
+YOURS = "yours"
+_BUDGETS = {
+    "1": "one image of each class",
+    "10": "ten images of each class",
+    "floats": "the floats of ten images of each class",
+}
+BUDGETS = {
+    budget: _BUDGETS[budget]
+    for budget in dict.fromkeys(row["budget"] for row in records.load("arena").rows)
+    if budget != "all"
+}
+LABELS = {"class numbers": "hard", "own": "", "teacher": "online"}  # of the record -> of `compare`
+MEASURES = {
+    "accuracy": "accuracy, ConvNet",
+    "gain": "accuracy minus random images",
+    "lenet": "accuracy, LeNet, class numbers",
+    "mlp": "accuracy, MLP, class numbers",
+    "no views": "accuracy without views, class numbers",
+    "seconds": "CPU-seconds to make a set",
+    "floats": "floats",
+}
+DATA: dict[str, dict[str, Any]] = {"digits": {}, "shapes": {"size": 16}}
+_LOGARITHMIC = ("seconds", "floats")
+_LEAST = 0.1  # of a second: what takes no time has a place on a logarithmic axis, too
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Parameters):
+    """What is on show."""
+
+    data: str = parameter("digits", choices=tuple(DATA), help="Of 16 pixels.")
+    budget: str = parameter("1", choices=tuple(BUDGETS), help="How much a set may hold.")
+    labels: str = parameter("class numbers", choices=tuple(LABELS), help="What students learn from.")
+    across: str = parameter("seconds", choices=tuple(MEASURES), help="The horizontal axis.")
+    up: str = parameter("accuracy", choices=tuple(MEASURES), help="The vertical axis.")
+    method: str = parameter(
+        "dd", choices=sum(FAMILIES.values(), ()), help="Whose images are on show; a click on its point, too."
+    )
+
+
+class World:
+    """The record, and rows of a reader's own.
+
+    Raises:
+        DDLabError: a comparison of other labels than class numbers or an online teacher's.
+    """
+
+    def __init__(self, compared: Comparison | None = None) -> None:
+        table = records.load("arena")
+        self.rows = {(row["data"], row["budget"], row["training"], row["method"]): row for row in table.rows}
+        self.methods = list(dict.fromkeys(row["method"] for row in table.rows if row["budget"] != "all"))
+        self.strips = {
+            (name, *told.values()): images
+            for name, options in DATA.items()
+            for told, images in records.film(f"arena_{name}", datasets.load(name, **options))
+        }
+        self.family = {name: family for family, names in FAMILIES.items() for name in names}
+        if compared is not None:
+            errors.check_instance("compared", compared, Comparison, "a Comparison")
+            by = {kind: labels for labels, kind in LABELS.items()}
+            labels = by[errors.check_choice("labels of compared", compared.labels, ("hard", "online"))]
+            for row in compared.rows:
+                if row.accuracies and not row.name.startswith(RANDOM):
+                    own = {name: getattr(row, name) for name in ("accuracies", "gains", "seconds", "floats")}
+                    self.rows["digits", "1", labels, row.name] = own
+                    self.methods.append(row.name)
+                    self.family[row.name] = YOURS
+        self.start = Settings()
+
+    def values(self, settings: Settings, measure: str, method: str) -> Sequence[float]:
+        """Of each seed, or the one number that all have; none where there is none."""
+        training = measure if measure in ("lenet", "mlp", "no views") else settings.labels
+        row = self.rows.get((settings.data, settings.budget, training, method), {})
+        if measure in _LOGARITHMIC:
+            return () if row.get(measure) is None else (max(row[measure], _LEAST),)
+        return row.get("gains" if measure == "gain" else "accuracies", ())
+
+    def missing(self, settings: Settings) -> dict[str, list[str]]:
+        """Why there is no accuracy -> of which methods."""
+        found = defaultdict[str, list[str]](list)
+        for name in self.methods:
+            row = self.rows.get((settings.data, settings.budget, settings.labels, name), {})
+            if row.get("missing"):
+                found[row["missing"]].append(name)
+        return found
+
+
+def points_data(world: World, settings: Settings, known: Results) -> tuple:
+    """Name, x, y, family and interval of every method that has both; the axes; the chosen one."""
+    found = []
+    for name in world.methods:
+        x, y = (world.values(settings, measure, name) for measure in (settings.across, settings.up))
+        if x and y:
+            ends = interval(list(y)) or (None, None)
+            found.append((name, fmean(x), fmean(y), world.family[name], *ends))
+    return tuple(found), settings.across, settings.up, settings.method
+
+
+def points(found: tuple, across: str, up: str, method: str) -> go.Figure:
+    """The plane."""
+    if not found:
+        empty = start_figure(title="No method has both", x_label=MEASURES[across], y_label=MEASURES[up], height=430)
+        return finish_figure(empty, alt="No method has a number on both axes.")
+    placed = {name: Point(x=x, y=y, family=family, low=low, high=high) for name, x, y, family, low, high in found}
+    figure = scatter(
+        placed, title=MEASURES[up].capitalize(), x_label=MEASURES[across], y_label=MEASURES[up], logarithmic=across in _LOGARITHMIC,
+        chosen=method, first=("class means", "random"), height=430,
+    )  # fmt: skip
+    return figure.update_yaxes(type="log" if up in _LOGARITHMIC else "linear")
+
+
+def choose(world: World, settings: Settings, clicked: dict[str, Any]) -> Settings:
+    """The method whose point was clicked; a reader's own has no images here."""
+    name = clicked["customdata"]
+    return settings if world.family.get(name, YOURS) == YOURS else settings.replace(method=name)
+
+
+def strip_data(world: World, settings: Settings, known: Results) -> tuple:
+    """Whose images."""
+    return world, settings.data, "10" if settings.budget == "floats" else settings.budget, settings.method
+
+
+def images(world: World, data: str, budget: str, method: str) -> tuple[bytes, str]:
+    """Six of its first set; grey where it has none of this size."""
+    pixels = world.strips.get((data, budget, method))
+    if pixels is None:
+        return encode_grid(np.full((6, 16, 16), 128, np.uint8), 6, scale=3), f"{method} has no set of this size."
+    return encode_grid(pixels.numpy(), 6, scale=3), f"{method}: six images, in the order of their classes."
+
+
+def best(world: World, settings: Settings, up: str) -> list[str]:
+    """Methods by a measure, the best first: the most, of seconds and floats the least."""
+    found = {name: fmean(values) for name in world.methods if (values := world.values(settings, up, name))}
+    return sorted(found, key=found.__getitem__, reverse=up not in _LOGARITHMIC)
+
+
+def sentence(world: World, settings: Settings, known: Results) -> str:
+    """Who is first, how many are ahead of class means, who is missing and why."""
+    order = best(world, settings, settings.up)
+    if not order:
+        return "Nobody has both."
+    first, means = order[0], world.values(settings, settings.up, "class means")
+    ahead = order.index("class means") if "class means" in order else 0
+    said = f"{settings.data.capitalize()}, {BUDGETS[settings.budget]}, labels: {settings.labels}. First by {MEASURES[settings.up]}: {first}"
+    said += f" ({in_words(list(world.values(settings, settings.up, first)))}); {ahead} of {len(order)} are ahead of class means"
+    said += f" ({in_words(list(means))})." if means else "."
+    for why, names in world.missing(settings).items():
+        said += f" Not there: {', '.join(names) if len(names) < 6 else f'{len(names)} of them'}, {why}."
+    return said
+
+
+def quest_met(world: World, settings: Settings, known: Results) -> bool:
+    """Whether the first is one that by class numbers is behind random images of the same data and budget."""
+    if settings.up in _LOGARITHMIC:
+        return False
+    order, first = best(world, settings.replace(labels="class numbers"), "accuracy"), best(world, settings, settings.up)
+    return bool(first) and first[0] in order[order.index("random") + 1 :]
+
+
+ArenaLab = Lab(
+    "Which method, at what price?",
+    World,
+    controls=("data", "budget", "labels", "up"),
+    more=("across", "method"),
+    labels={"up": "upwards", "across": "to the right"},
+    choice_words=lambda world: {"up": MEASURES.__getitem__, "across": MEASURES.__getitem__},
+    views=[Strip(strip_data, images), Chart(points_data, points, click=choose)],
+    sentence=sentence,
+    quest=Quest("Bring to the first place a method that by class numbers is behind random images.", quest_met),
+)

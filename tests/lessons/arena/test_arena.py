@@ -1,0 +1,106 @@
+"""Lesson 80: what the arena shows of its record and of a reader's own method, its quest, and the exercises."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ddlab import records
+from ddlab.evaluation import Compared, Comparison
+from ddlab.lessons.arena import checks, lab
+from tests.support import refuses
+
+NOTHING: Any = None  # no job of the laboratory computes anything
+
+
+def compared(labels: str = "hard", seeds: int = 5, **gains: float) -> Comparison:
+    """Rows that lie so much above random images, seed by seed."""
+    each = tuple(0.6 + 0.01 * seed for seed in range(seeds))
+    rows = [
+        Compared(
+            name=name, accuracies=tuple(one + more for one in each), gains=(more,) * seeds, seconds=1.0, floats=2570
+        )
+        for name, more in gains.items()
+    ]
+    random = Compared(name="random real images, 1 per class", accuracies=each)
+    return Comparison(rows=(*rows, random), labels=labels, seeds=tuple(range(seeds)))
+
+
+@pytest.fixture(scope="module")
+def world() -> lab.World:
+    return lab.World()
+
+
+def test_every_method_of_the_record_has_a_family_and_a_number_or_a_reason(world: lab.World) -> None:
+    assert set(world.methods) == set(sum(lab.FAMILIES.values(), ()))
+    for row in records.load("arena").rows:
+        assert bool(row["accuracies"]) != bool(row["missing"]) and len(row["accuracies"]) in (0, 5)
+        assert all(math.isfinite(value) and 0 <= value <= 1 for value in row["accuracies"])
+
+
+def test_the_quest_is_met_where_a_method_behind_random_images_is_first(world: lab.World) -> None:
+    for changes, met in (({}, False), ({"labels": "own"}, True), ({"up": "mlp"}, True), ({"up": "seconds"}, False)):
+        assert lab.quest_met(world, world.start.replace(**changes), NOTHING) == met, changes
+    assert lab.best(world, world.start.replace(labels="own"), "accuracy")[0] == "dd"
+    assert lab.best(world, world.start, "seconds")[0] in ("random", "herding", "class means")
+
+
+def test_what_is_missing_says_why_once(world: lab.World) -> None:
+    said = lab.sentence(world, world.start.replace(labels="own"), NOTHING)
+    assert said.count("representations") == 1 and "krr_st" in said and "First by accuracy, ConvNet: dd (0.9" in said
+
+
+def test_a_click_shows_the_method_and_a_readers_own_has_no_images() -> None:
+    own = lab.World(compared(mine=0.3))
+    found, *_ = lab.points_data(own, own.start, NOTHING)
+    (mine,) = (point for point in found if point[0] == "mine")
+    assert mine[1:4] == (1.0, pytest.approx(0.92), lab.YOURS)
+    assert lab.choose(own, own.start, {"customdata": "kip"}).method == "kip"
+    assert lab.choose(own, own.start, {"customdata": "mine"}) == own.start
+    assert (
+        "no set" in lab.images(own, "digits", "1", "boost")[1]
+        and "class means" in lab.images(own, "digits", "1", "class means")[1]
+    )
+    with refuses("labels of compared", "'stored'"):
+        lab.World(replace(compared(mine=0.3), labels="stored"))
+
+
+def test_score() -> None:
+    def score(own: float, random: float, real: float, hard: float, sign: float = -1, scale: float = 1) -> float:
+        a = scale * (own - random + sign * (real - hard)) / 2
+        return (math.e**a - math.e**-1) / (math.e - math.e**-1)
+
+    assert checks.check_score(score)[0]
+    for wrong, hint in (
+        (lambda *four: score(*four, sign=1), "counts against"), (lambda *four: score(*four, scale=100), "fractions"),
+        (lambda *four: 100 * score(*four), "between 0 and 1"), (lambda *four: None, "number"), (lambda own, random: 0.5, "Your function"),
+    ):  # fmt: skip
+        right, told = checks.check_score(wrong)
+        assert not right and hint in told, told
+
+
+@pytest.mark.parametrize(
+    ("answer", "hint"),
+    [
+        (None, "ddlab.compare"),
+        (compared(coarse=0.1), "Compare two"),
+        (compared(mine=0.3), "Compare two"),
+        (compared(coarse=0.1, mine=0.3, seeds=3), "5 seeds"),
+        (compared(coarse=0.1, mine=0.1), "Not ahead"),
+    ],
+)
+def test_entered_refuses(answer: Any, hint: str) -> None:
+    right, told = checks.check_entered(answer)
+    assert not right and hint in told, told
+
+
+def test_entered_asks_for_methods_of_equal_floats() -> None:
+    good = compared(coarse=0.1, mine=0.2)
+    assert checks.check_entered(good)[0]
+    for changes, hint in (({"floats": 9999}, "floats"), ({"one_set": True}, "not sets")):
+        rows = tuple(replace(row, **changes) if row.name == "mine" else row for row in good.rows)
+        right, told = checks.check_entered(replace(good, rows=rows))
+        assert not right and hint in told, told
