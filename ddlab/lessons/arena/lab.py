@@ -6,6 +6,7 @@ ArenaLab(compared)     # and what `ddlab.compare` found of other methods, on dig
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+from torch import Tensor
 
 from ... import data as datasets
 from ... import records
@@ -84,12 +86,8 @@ class World:
     def __init__(self, compared: Comparison | None = None) -> None:
         table = records.load("arena")
         self.rows = {(row["data"], row["budget"], row["training"], row["method"]): row for row in table.rows}
-        self.methods = list(dict.fromkeys(row["method"] for row in table.rows if row["budget"] != "all"))
-        self.strips = {
-            (name, *told.values()): images
-            for name, options in DATA.items()
-            for told, images in records.film(f"arena_{name}", datasets.load(name, **options))
-        }
+        there = {row["method"] for row in table.rows}
+        self.methods = [name for names in FAMILIES.values() for name in names if name in there]
         self.family = {name: family for family, names in FAMILIES.items() for name in names}
         if compared is not None:
             errors.check_instance("compared", compared, Comparison, "a Comparison")
@@ -139,8 +137,8 @@ def points(found: tuple, across: str, up: str, method: str) -> go.Figure:
         return finish_figure(empty, alt="No method has a number on both axes.")
     placed = {name: Point(x=x, y=y, family=family, low=low, high=high) for name, x, y, family, low, high in found}
     figure = scatter(
-        placed, title=MEASURES[up].capitalize(), x_label=MEASURES[across], y_label=MEASURES[up], logarithmic=across in _LOGARITHMIC,
-        chosen=method, first=("class means", "random"), height=430,
+        placed, title=MEASURES[up][0].upper() + MEASURES[up][1:], x_label=MEASURES[across], y_label=MEASURES[up],
+        logarithmic=across in _LOGARITHMIC, chosen=method, first=("class means", "random"), height=430,
     )  # fmt: skip
     return figure.update_yaxes(type="log" if up in _LOGARITHMIC else "linear")
 
@@ -151,14 +149,21 @@ def choose(world: World, settings: Settings, clicked: dict[str, Any]) -> Setting
     return settings if world.family.get(name, YOURS) == YOURS else settings.replace(method=name)
 
 
+@functools.cache
+def strips(data: str) -> dict[tuple[str, str], Tensor]:
+    """(budget, method) -> six images as bytes, of the record; once somebody asks for these data."""
+    film = records.film(f"arena_{data}", datasets.load(data, **DATA[data]))
+    return {(told["budget"], told["method"]): images for told, images in film}
+
+
 def strip_data(world: World, settings: Settings, known: Results) -> tuple:
     """Whose images."""
-    return world, settings.data, "10" if settings.budget == "floats" else settings.budget, settings.method
+    return settings.data, "10" if settings.budget == "floats" else settings.budget, settings.method
 
 
-def images(world: World, data: str, budget: str, method: str) -> tuple[bytes, str]:
+def images(data: str, budget: str, method: str) -> tuple[bytes, str]:
     """Six of its first set; grey where it has none of this size."""
-    pixels = world.strips.get((data, budget, method))
+    pixels = strips(data).get((budget, method))
     if pixels is None:
         return encode_grid(np.full((6, 16, 16), 128, np.uint8), 6, scale=3), f"{method} has no set of this size."
     return encode_grid(pixels.numpy(), 6, scale=3), f"{method}: six images, in the order of their classes."

@@ -61,8 +61,8 @@ def test_a_click_shows_the_method_and_a_readers_own_has_no_images() -> None:
     assert lab.choose(own, own.start, {"customdata": "kip"}).method == "kip"
     assert lab.choose(own, own.start, {"customdata": "mine"}) == own.start
     assert (
-        "no set" in lab.images(own, "digits", "1", "boost")[1]
-        and "class means" in lab.images(own, "digits", "1", "class means")[1]
+        "no set" in lab.images("digits", "1", "boost")[1]
+        and "class means" in lab.images("digits", "1", "class means")[1]
     )
     with refuses("labels of compared", "'stored'"):
         lab.World(replace(compared(mine=0.3), labels="stored"))
