@@ -86,6 +86,9 @@ def scatter(
     said = [
         f"{name} ({point.family}) at {words.number(point.x)}, {words.number(point.y)}" for name, point in points.items()
     ]
+    # Margins that do not follow labels: axes change with every press of a key, and plotly would measure them twice.
+    figure.update_xaxes(automargin=False).update_yaxes(automargin=False)
+    figure.update_layout(margin={"l": 64, "r": 12, "t": 40, "b": 60 + 20 * (len(families) // 2 + 1)})
     return look.finish_figure(look.legend_below(figure), alt=f"{y_label} against {x_label}: {'; '.join(said)}.")
 
 

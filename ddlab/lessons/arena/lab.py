@@ -50,15 +50,16 @@ BUDGETS = {
 LABELS = {"class numbers": "hard", "own": "", "teacher": "online"}  # of the record -> of `compare`
 MEASURES = {
     "accuracy": "accuracy, ConvNet",
-    "gain": "accuracy minus random images",
-    "lenet": "accuracy, LeNet, class numbers",
-    "mlp": "accuracy, MLP, class numbers",
-    "no views": "accuracy without views, class numbers",
-    "seconds": "CPU-seconds to make a set",
+    "gain": "gain over random",
+    "lenet": "accuracy, LeNet",
+    "mlp": "accuracy, MLP",
+    "no views": "accuracy, no views",
+    "seconds": "CPU-seconds a set",
     "floats": "floats",
 }
 DATA: dict[str, dict[str, Any]] = {"digits": {}, "shapes": {"size": 16}}
 _LOGARITHMIC = ("seconds", "floats")
+_NUMBERED = ("lenet", "mlp", "no views")  # by class numbers, whatever the labels
 _LEAST = 0.1  # of a second: what takes no time has a place on a logarithmic axis, too
 
 
@@ -103,7 +104,7 @@ class World:
 
     def values(self, settings: Settings, measure: str, method: str) -> Sequence[float]:
         """Of each seed, or the one number that all have; none where there is none."""
-        training = measure if measure in ("lenet", "mlp", "no views") else settings.labels
+        training = measure if measure in _NUMBERED else settings.labels
         row = self.rows.get((settings.data, settings.budget, training, method), {})
         if measure in _LOGARITHMIC:
             return () if row.get(measure) is None else (max(row[measure], _LEAST),)
@@ -180,9 +181,10 @@ def sentence(world: World, settings: Settings, known: Results) -> str:
     order = best(world, settings, settings.up)
     if not order:
         return "Nobody has both."
+    labels = "class numbers" if settings.up in _NUMBERED else settings.labels
     first, means = order[0], world.values(settings, settings.up, "class means")
     ahead = order.index("class means") if "class means" in order else 0
-    said = f"{settings.data.capitalize()}, {BUDGETS[settings.budget]}, labels: {settings.labels}. First by {MEASURES[settings.up]}: {first}"
+    said = f"{settings.data.capitalize()}, {BUDGETS[settings.budget]}, labels: {labels}. First by {MEASURES[settings.up]}: {first}"
     said += f" ({in_words(list(world.values(settings, settings.up, first)))}); {ahead} of {len(order)} are ahead of class means"
     said += f" ({in_words(list(means))})." if means else "."
     for why, names in world.missing(settings).items():
