@@ -19,7 +19,10 @@ RESULTS = ROOT / "test-results"
 TOGETHER = ["--numprocesses=2", "--dist=worksteal"]
 ROOMS = sorted(str(path.relative_to(ROOT)) for path in [*ROOT.glob("tests/test_*.py"), *ROOT.glob("tests/*/")])
 UNIT = [room for room in ROOMS if Path(room).name not in ("browser", "__pycache__")]
-ASSIGNMENTS = [f"notebooks/assignments/instructor/{name}.ipynb" for name in ("your_own_method", "recover_and_relabel")]
+ASSIGNMENTS = [
+    f"notebooks/assignments/instructor/{name}.ipynb"
+    for name in ("your_own_method", "recover_and_relabel", "enter_the_arena")
+]
 KINDS = ("failed", "passed", "skipped", "errors")
 
 Command = list[str]

@@ -22,9 +22,9 @@ ROOMS = {
     "ddlab/methods": 6986,
     "ddlab/evaluation": 1950,
     "ddlab/records": 550,
-    "ddlab/figures": 2114,
+    "ddlab/figures": 2117,
     "ddlab/explorers": 2850,
-    "ddlab/lessons": 9960,
+    "ddlab/lessons": 9967,
     "tests": 29321,
 }
 

@@ -81,6 +81,8 @@ def settings(name: str, budget: str, data: ddlab.ImageData, seed: int) -> Any:
         return methods.selection.Config(kind=SELECTED[name], images_per_class=count, seed=seed)
     if name == "boost":
         bought = methods.boost.Config.teaching(budget=100, seed=seed)
+        if data.channels == 3:
+            return "a set of colour images takes it half an hour"
         return bought if budget == "floats" else "its bases are bought by floats"
     if name == "gtn":  # a step of its curriculum shows an image of each class
         narrow: dict[str, Any] = {"width": 64} if budget == "floats" else {}

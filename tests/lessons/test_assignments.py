@@ -51,7 +51,8 @@ RECOVER_POINTS = {
     "trial_check": 3,
 }
 RECOVER_WRITTEN = {"explanation": 2, "comparison": 3}
-BOTH = [(HANDED_OUT, SOURCE), (OWN, OWN_SOURCE), (RECOVER, RECOVER_SOURCE)]
+ARENA_SOURCE, ARENA = SOURCE.with_name("enter_the_arena.ipynb"), HANDED_OUT.with_name("enter_the_arena.ipynb")
+BOTH = [(HANDED_OUT, SOURCE), (OWN, OWN_SOURCE), (RECOVER, RECOVER_SOURCE), (ARENA, ARENA_SOURCE)]
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -123,7 +124,7 @@ def test_what_is_handed_out_holds_no_answer_and_no_hidden_test(handed_out: Path,
             secret += [line.strip() for line in region.splitlines() if len(line.strip()) > 12]
         if cell["cell_type"] == "markdown" and marks(cell).get("solution"):
             secret += source_of(cell).splitlines()
-    assert len(secret) > 40
+    assert len(secret) > 20
     assert not [line for line in secret if line and line in given and line != "import torch"]
 
 
@@ -431,3 +432,27 @@ def test_nbgrader_grades_answers_and_stubs(tmp_path: Path) -> None:
     printed = "".join(o.get("text", "") if isinstance(o.get("text"), str) else "".join(o.get("text", []))
                       for c in graded["cells"] for o in c.get("outputs", []))  # fmt: skip
     assert "student s1234567" in printed and "random, online minus typical, hard" in printed
+
+
+ARENA_MISTAKES = {
+    "none": ("near_copy", ("", ""), {}),
+    "any distance": ("near_copy", ("0.5 * nearest[0]", "0.1"), {"near_copy_check": 0}),
+    "not half": ("near_copy", ("0.5 * nearest[0]", "nearest[0]"), {"near_copy_check": 0}),
+    "test images": (
+        "my_set",
+        ("data.normalised(data.of_class(label)).mean(0)", "data.normalised(split='test')[data.test_labels == label][0]"),
+        {"my_set_check": 0},
+    ),
+    "noise": ("my_set", (".mean(0)", ".mean(0) * 0 + torch.randn(1, 16, 16)"), {"my_set_check": 0}),
+    "unpaired": ("margin", ("zip(rows[name], rows[rival], strict=True)", "zip(sorted(rows[name]), sorted(rows[rival]), strict=True)"),
+                 {"margin_check": 0}),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mistake", ARENA_MISTAKES)
+def test_an_entry_loses_what_is_wrong(mistake: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    answer, change, lost = ARENA_MISTAKES[mistake]
+    found = points_of(answered({answer: change}, handed_out=ARENA), read(ARENA_SOURCE))
+    assert found == {"near_copy_check": 2, "my_set_check": 3, "margin_check": 2} | lost
