@@ -226,7 +226,9 @@ def main() -> None:
         "presets (DC and DSA of ten images: five networks): accuracies of five sets with a student each, and these minus random real "
         "images with the same labels. Seconds are CPU-seconds of one thread, with a teacher's where a method needs one."
     )
-    more = {"threads": 1, "also": "a quarter of the runs, with their seconds, are of another machine: 16 cores, torch 2.11"}
+    more: dict[str, Any] = {"threads": 1}
+    if (about := runs / "about.txt").exists():  # what else there is to know of these runs
+        more["about"] = about.read_text(encoding="utf-8").strip()
     save("arena", description, COLUMNS, gathered(runs), command="python notebooks/studies/arena.py RUNS 2", **more)
     for name in DATA:
         film(runs, name)

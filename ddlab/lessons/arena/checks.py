@@ -10,7 +10,7 @@ from ...core.interval import interval
 from ...evaluation import Comparison
 from ...evaluation.measures import label_robust_score
 from ...evaluation.rows import RANDOM
-from ..answers import called
+from ..answers import numbers
 
 _SETS = (
     (0.86, 0.85, 0.99, 0.33),
@@ -22,13 +22,9 @@ RIVAL, _SEEDS = "coarse", 5
 
 def check_score(answer: Any) -> tuple[bool, str]:
     """Exercise 1: (own, random, real, hard) -> the label-robust score with w = 1/2, accuracies as fractions."""
-    given = [called(answer, *accuracies, of="own, random, real, hard") for accuracies in _SETS]
-    if any(hint for _, hint in given):
-        return False, next(hint for _, hint in given if hint)
-    try:
-        found = [float(value) for value, _ in given]
-    except (TypeError, ValueError):
-        return False, f"Give a number; yours is {given[0][0]!r}."
+    found, hint = numbers(answer, *_SETS, of="own, random, real, hard")
+    if hint:
+        return False, hint
 
     def of(sign: float = -1.0, scale: float = 1.0, weight: float = 0.5) -> list[float]:
         return [

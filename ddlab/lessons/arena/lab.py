@@ -37,16 +37,7 @@ FAMILIES = {
     "regression": ("kip", "ls", "krr_st", "boost"),
 }
 YOURS = "yours"
-_BUDGETS = {
-    "1": "one image of each class",
-    "10": "ten images of each class",
-    "floats": "the floats of ten images of each class",
-}
-BUDGETS = {
-    budget: _BUDGETS[budget]
-    for budget in dict.fromkeys(row["budget"] for row in records.load("arena").rows)
-    if budget != "all"
-}
+BUDGETS = {"1": "one image of each class", "10": "ten images of each class"}
 LABELS = {"class numbers": "hard", "own": "", "teacher": "online"}  # of the record -> of `compare`
 MEASURES = {
     "accuracy": "accuracy, ConvNet",
@@ -159,7 +150,7 @@ def strips(data: str) -> dict[tuple[str, str], Tensor]:
 
 def strip_data(world: World, settings: Settings, known: Results) -> tuple:
     """Whose images."""
-    return settings.data, "10" if settings.budget == "floats" else settings.budget, settings.method
+    return settings.data, settings.budget, settings.method
 
 
 def images(data: str, budget: str, method: str) -> tuple[bytes, str]:
@@ -185,8 +176,8 @@ def sentence(world: World, settings: Settings, known: Results) -> str:
     first, means = order[0], world.values(settings, settings.up, "class means")
     ahead = order.index("class means") if "class means" in order else 0
     said = f"{settings.data.capitalize()}, {BUDGETS[settings.budget]}, labels: {labels}. First by {MEASURES[settings.up]}: {first}"
-    said += f" ({in_words(list(world.values(settings, settings.up, first)))}); {ahead} of {len(order)} are ahead of class means"
-    said += f" ({in_words(list(means))})." if means else "."
+    said += f", {in_words(list(world.values(settings, settings.up, first)))}; {ahead} of {len(order)} are ahead of class means"
+    said += f" at {in_words(list(means))}." if means else "."
     for why, names in world.missing(settings).items():
         said += f" Not there: {', '.join(names) if len(names) < 6 else f'{len(names)} of them'}, {why}."
     return said

@@ -9,7 +9,7 @@ from typing import Any
 from ...core.errors import DDLabError
 from ...evaluation.students import evaluate
 from ...training import supervised
-from ..answers import called
+from ..answers import numbers
 
 _GAIN = 1.5  # points that another training must add
 _MOST_EPOCHS = 301
@@ -18,13 +18,10 @@ _WORTH = ([89.1, 90.2, 88.4], 89.7, 0.6, 5), ([44.0, 47.5, 45.1, 44.6], 48.9, 1.
 
 def check_errors(answer: Any) -> tuple[bool, str]:
     """Exercise 2: (ours, printed, deviation, count) -> the difference in standard errors, of which both numbers have one."""
-    given = [called(answer, list(ours), *rest, of="ours, printed, deviation, count") for ours, *rest in _WORTH]
-    if any(hint for _, hint in given):
-        return False, next(hint for _, hint in given if hint)
-    try:
-        found = [float(value) for value, _ in given]
-    except (TypeError, ValueError):
-        return False, f"Give a number; yours is {given[0][0]!r}."
+    cases = ((list(ours), *rest) for ours, *rest in _WORTH)  # a copy: an answer may sort its list
+    found, hint = numbers(answer, *cases, of="ours, printed, deviation, count")
+    if hint:
+        return False, hint
 
     def of(
         ours: list[float], printed: float, deviation: float, count: int, *, mine: float = 1, theirs: float = 1

@@ -50,7 +50,7 @@ def test_the_quest_is_met_where_a_method_behind_random_images_is_first(world: la
 
 def test_what_is_missing_says_why_once(world: lab.World) -> None:
     said = lab.sentence(world, world.start.replace(labels="own"), NOTHING)
-    assert said.count("representations") == 1 and "krr_st" in said and "First by accuracy, ConvNet: dd (0.9" in said
+    assert said.count("representations") == 1 and "krr_st" in said and "First by accuracy, ConvNet: dd, 0.9" in said
 
 
 def test_a_click_shows_the_method_and_a_readers_own_has_no_images() -> None:
