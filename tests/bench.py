@@ -17,7 +17,8 @@ import torch.nn.functional as F
 
 from ddlab import networks
 from ddlab.data import ImageData
-from ddlab.lessons.ideal_data import theory
+from ddlab.lessons.ideal_data import networks as toy_networks
+from ddlab.lessons.ideal_data import toys
 from ddlab.methods import dm, krr_st, sre2l
 from ddlab.runs.process import Inputs
 
@@ -99,12 +100,13 @@ def krr_st_row() -> tuple[Step, Step]:
 
 def toys_row() -> tuple[Step, Step]:
     """200 updates of twenty toy networks; plainly: one batched module, autograd and torch.optim.SGD."""
-    config = theory.ToyConfig(deviation=0.5, steps=200, seeds=20)
-    samples = theory.distilled_samples([config])
+    config = toys.Config(deviation=0.5, steps=200, seeds=20)
+    samples = toys.distilled_samples([config])
     points, labels = samples.points[0].movedim(1, 0), samples.targets[0].movedim(1, 0)  # [steps, seeds, ...]
 
     def plain() -> None:
-        weights = [value.clone().requires_grad_() for value in vars(theory.initial_toys(20)).values()]
+        hidden, *rest = toy_networks.parts(toy_networks.first_weights(20))
+        weights = [value.clone().requires_grad_() for value in (hidden[..., :2], hidden[..., 2], *rest)]
         first, bias, second, last = weights
         optimiser = torch.optim.SGD(weights, lr=0.002, momentum=0.98)
         for point, label in zip(points, labels, strict=True):
@@ -114,7 +116,7 @@ def toys_row() -> tuple[Step, Step]:
             loss.backward()
             optimiser.step()
 
-    return lambda: theory.train_toys([config]), plain
+    return lambda: toys.train([config]), plain
 
 
 ROWS = {"sre2l": sre2l_row, "dm": dm_row, "krr_st": krr_st_row, "toys": toys_row}

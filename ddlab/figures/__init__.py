@@ -10,6 +10,7 @@ needs_lab("ddlab.figures", "plotly")
 
 from .comparison import add_reference, bars, comparison, grouped_comparison, raise_bars
 from .curves import loss_curves
+from .decisions import decision_map, move_decisions
 from .embedding import coverage_bars, embedding_map, move_points
 from .images import encode_grid, encode_png, grid_alt, image_grid
 from .labels import cell_table, label_matrix
@@ -18,7 +19,6 @@ from .scatter import Point, scatter
 from .sets import one_class, sets_on_map
 from .sweeps import heat_map, sweep_bands
 from .theme import alt_text, finish_figure, line_style, series_style, start_figure
-from .toys import decision_map, move_curves, move_decisions, setting_curves
 
 __all__ = [
     "Point",
@@ -41,7 +41,6 @@ __all__ = [
     "label_matrix",
     "line_style",
     "loss_curves",
-    "move_curves",
     "move_decisions",
     "move_points",
     "one_class",
@@ -49,7 +48,6 @@ __all__ = [
     "scatter",
     "series_style",
     "sets_on_map",
-    "setting_curves",
     "start_figure",
     "sweep_bands",
 ]

@@ -15,6 +15,7 @@ colour codes one for one (`palette`).
 from __future__ import annotations
 
 import html
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -146,6 +147,14 @@ def stacked_figure(title: str, x_label: str, y_labels: tuple[str, ...], height: 
     figure.update_xaxes(title_text="").update_xaxes(title_text=x_label, row=len(y_labels), col=1)
     for row, label in enumerate(y_labels, start=1):
         figure.update_yaxes(title_text=label, row=row, col=1)
+    return figure
+
+
+def changed(figure: go.Figure, moving: Mapping[str, Mapping[str, Any]]) -> go.Figure:
+    """Other values of a figure's traces, by name and attribute, in place."""
+    for trace in figure.data:
+        for attribute, values in moving.get(trace.name, {}).items():
+            trace[attribute] = values
     return figure
 
 

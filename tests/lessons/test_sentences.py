@@ -18,7 +18,7 @@ from ddlab import records
 from ddlab.core.interval import interval
 from ddlab.lessons.build import NOTEBOOKS
 from ddlab.lessons.ideal_data import checks as ideal_data
-from ddlab.lessons.ideal_data import theory
+from ddlab.lessons.ideal_data import toys as toy_world
 
 
 class Gain(NamedTuple):
@@ -62,8 +62,8 @@ def mean(table: str, column: str, **wanted: Any) -> float:
 def toys(exact: bool) -> Any:
     """Lesson 10: the seven Sigmas."""
     seeds = 20 if exact else 100
-    configs = [theory.ToyConfig(deviation=sigma, seeds=seeds, exact_gradient=exact) for sigma in ideal_data.SIGMAS]
-    return ideal_data.on_original(theory.train_toys(configs))
+    configs = [toy_world.Config(deviation=sigma, seeds=seeds, exact_gradient=exact) for sigma in ideal_data.SIGMAS]
+    return ideal_data.on_original(toy_world.train(configs))
 
 
 def toy(measure: str, new: float, old: float, exact: bool = False) -> Gain:
@@ -73,9 +73,9 @@ def toy(measure: str, new: float, old: float, exact: bool = False) -> Gain:
 
 @functools.cache
 def taught_toys() -> dict[str, Any]:
-    usual = theory.ToyConfig(deviation=1.0, seeds=100)
+    usual = toy_world.Config(deviation=1.0, seeds=100)
     asked = [usual, *(usual.replace(relabelling=1.0, teacher=name) for name in ideal_data.TEACHERS)]
-    found = ideal_data.on_original(theory.train_toys(asked))
+    found = ideal_data.on_original(toy_world.train(asked))
     return {"error": found.mean_squared_error[-1], "right": found.accuracy_fraction[-1]}
 
 

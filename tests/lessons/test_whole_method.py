@@ -31,8 +31,8 @@ from ddlab.core.interval import interval
 from ddlab.core.randomness import derived_seed, generator
 from ddlab.data import ImageData
 from ddlab.distilled import DistilledSet
-from ddlab.lessons.ideal_data import theory
-from ddlab.lessons.ideal_data.theory import toy_descent
+from ddlab.lessons.ideal_data import networks as toy_networks
+from ddlab.lessons.ideal_data import toys as toy_world
 from ddlab.methods import (
     boost,
     dc,
@@ -241,26 +241,27 @@ def matched_gradients() -> Found:
 
 def toys(source: str) -> Found:
     train, found = run(source)["train"], []
-    samples, start = toy_samples(), theory.initial_toys(1)
+    samples, start = toy_samples(), toy_networks.first_weights(1)[0].double()
     for setting in range(2):
         network = nn.Sequential(nn.Linear(2, 50), nn.ReLU(), nn.Linear(50, 1), nn.Sigmoid()).double()
-        for weight, value in zip(network.parameters(), vars(start).values(), strict=True):
-            weight.data = value[0].double().reshape(weight.shape)
+        nn.utils.vector_to_parameters(start.clone(), network.parameters())
         train(network, samples.points[setting, 0].double(), samples.targets[setting, 0].double())
-        found += [weight.detach().flatten() for weight in network.parameters()]
+        found.append(nn.utils.parameters_to_vector(network.parameters()).detach())
     return found
 
 
 def toy_samples() -> Any:
-    return theory.distilled_samples([theory.ToyConfig(deviation=each, seeds=1, steps=UPDATES) for each in (0.1, 1.0)])
+    return toy_world.distilled_samples(
+        [toy_world.Config(deviation=each, seeds=1, steps=UPDATES) for each in (0.1, 1.0)]
+    )
 
 
 def library_toys() -> Found:
     samples = toy_samples()
-    start = {name: value.double().expand(2, *value.shape) for name, value in vars(theory.initial_toys(1)).items()}
-    points, targets = samples.points.double().movedim(2, 0), samples.targets.double().movedim(2, 0)
-    frames = toy_descent.stochastic_descent(theory.ToyNetworks(**start), points, targets)
-    return [value[setting].flatten() for setting in range(2) for value in vars(frames[-1]).values()]
+    start = toy_networks.first_weights(1).double().expand(2, -1)
+    points, targets = (each[:, 0].double().movedim(1, 0) for each in (samples.points, samples.targets))
+    rates = {"learning_rate": torch.full((2,), 0.002), "momentum": torch.full((2,), 0.98)}
+    return [*toy_networks.stochastic_descent(start, points, targets, **rates, record_every=UPDATES)[-1]]
 
 
 # -- 20: SRe2L, and the loss of online labels

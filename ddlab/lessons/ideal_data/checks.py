@@ -9,8 +9,7 @@ import torch
 
 from ...core import randomness
 from ..answers import called
-from . import theory, world
-from .theory import ToyConfig, ToyRuns, ToyValidation
+from . import mixture, networks, toys, world
 
 SIGMAS = world.SIGMAS.values
 TEACHERS = ("trained", "posterior of the distilled")
@@ -20,36 +19,36 @@ _PIXELS = 96
 _ORANGE, _BLUE = np.array([213, 94, 0]), np.array([0, 114, 178])
 
 
-def on_original(runs: ToyRuns) -> ToyValidation:
+def on_original(runs: toys.Runs) -> toys.Judged:
     """Squared error and share of right decisions on G, [frames, settings, seeds]."""
-    return theory.validate_toys(runs, per_class=PER_CLASS)
+    return toys.judge(runs, per_class=PER_CLASS)
 
 
-def at_the_end(config: ToyConfig) -> ToyValidation:
+def at_the_end(config: toys.Config) -> toys.Judged:
     """How one setting ends on G, mean over its seeds."""
-    found = on_original(theory.train_toys([config]))
-    return ToyValidation(*(values[-1].mean() for values in found))
+    found = on_original(toys.train([config]))
+    return toys.Judged(*(values[-1].mean() for values in found))
 
 
 def best_decisions(*, seed: int, count: int = 150) -> dict[str, Any]:
     """What no network can beat on G, for `figures.decision_map`: the exact posterior, with `count` samples."""
-    original, axis = ToyConfig().original, torch.linspace(*world.EXTENT[0], 41, dtype=torch.float64)
-    points, labels = theory.mixture_sample(original, count, seed=seed)
+    original, axis = toys.Config().original, torch.linspace(*world.EXTENT[0], 41, dtype=torch.float64)
+    points, labels = mixture.sample(original, count, seed=seed)
     return {
         "x": axis,
         "y": axis,
-        "outputs": theory.posterior(original, world.plane(axis, axis)),
+        "outputs": mixture.posterior(original, world.plane(axis, axis)),
         "points": points,
         "labels": labels,
         "targets": labels,
     }
 
 
-def decisions(runs: ToyRuns, frame: int) -> np.ndarray:
+def decisions(runs: toys.Runs, frame: int) -> np.ndarray:
     """The output over the plane, mean over the seeds, as pictures: orange for class 0, blue for 1; uint8 [settings, h, w, 3]."""
     axis = torch.linspace(*world.EXTENT[0], _PIXELS)
     seen = world.plane(axis, axis.flip(0)).view(-1, 2)
-    outputs = theory.toy_outputs(runs.networks[frame], seen).mean(1).view(-1, _PIXELS, _PIXELS, 1).numpy()
+    outputs = networks.outputs(runs.rows[frame], seen).mean(1).view(-1, _PIXELS, _PIXELS, 1).numpy()
     strength = np.abs(2 * outputs - 1)
     colour = np.where(outputs > 0.5, _BLUE, _ORANGE)
     return np.round(255 + strength * (colour - 255)).astype(np.uint8)
@@ -61,7 +60,7 @@ def check_posterior(answer: Any) -> tuple[bool, str]:
         return False, "Write a function of (points, sigma)."
     points = 1.5 + torch.randn(6, 2, generator=randomness.generator(1, 0, "exercise 1"))
     for sigma in (0.5, 1.0):
-        wanted = theory.posterior(theory.bimodal_mixture(deviation=sigma), points)
+        wanted = mixture.posterior(mixture.Mixture(deviation=sigma), points)
         given, problem = called(lambda *given: torch.as_tensor(answer(*given)), points, sigma, of="(points, sigma)")
         if problem:
             return False, problem
@@ -106,10 +105,10 @@ def check_momentum(answer: Any) -> tuple[bool, str]:
 
 def check_quiet(answer: Any) -> tuple[bool, str]:
     """Exercise 3: a setting that learns from samples of Sigma = 1 and decides on G nearly as well as can be."""
-    if not isinstance(answer, ToyConfig):
-        return False, "Give a setting: ToyConfig(deviation=1.0, ...)."
+    if not isinstance(answer, toys.Config):
+        return False, "Give a setting: toys.Config(deviation=1.0, ...)."
     usual, free = (
-        ToyConfig(deviation=1.0).to_dict(),
+        toys.Config(deviation=1.0).to_dict(),
         {"learning_rate", "momentum", "relabelling", "teacher", "teacher_deviation"},
     )
     changed = {name for name, value in answer.to_dict().items() if value != usual[name]}

@@ -20,11 +20,10 @@ from ...explorers.lines import Quest
 from ...explorers.tables import table
 from ...explorers.views import Chart, Html, Row, Tabs
 from ...figures.theme import finish_figure, legend_below, line_style, neutral, series_style, stacked_figure
-from .landscape import landscape_contours
+from . import drawing
 from .world import EXTENT, RHOS, SIGMAS, SQUARED, WRONG, Answer, Settings, World, answer
 
 _HARDEST = "deviation=1,relabelling=0.5"  # the paper's case for targets
-_HEIGHT = 380
 NEAR = 0.063  # squared error on G; it opens at .078, 1/2 for every point gives .25, samples of .2 give .062, nothing is below .058
 _OTHER_SEEDS = 1000  # of all that are counted through
 
@@ -47,7 +46,7 @@ def other_seeds(settings: Settings) -> Settings:
 
 def decisions(shown: Answer) -> go.Figure:
     """What the chosen setting's networks decide."""
-    return figures.decision_map(**shown.decisions, extent=EXTENT, title="What the networks decide", height=_HEIGHT)
+    return figures.decision_map(**shown.decisions, extent=EXTENT)
 
 
 def ends_data(world: World, settings: Settings, known: Results) -> tuple:
@@ -60,7 +59,7 @@ def ends_data(world: World, settings: Settings, known: Results) -> tuple:
 def ends(shown: Answer, switched: Answer | None) -> go.Figure:
     """Squared error and share of wrong decisions after the last update, against what is swept, one above the other."""
     label = "Σ of the samples" if shown.sweep is SIGMAS else "share of the teacher ρ"
-    figure, said = stacked_figure("On G, after the last update", label, (SQUARED, WRONG), _HEIGHT), list[str]()
+    figure, said = stacked_figure("On G, after the last update", label, (SQUARED, WRONG), drawing.HEIGHT), list[str]()
     for row, measure in enumerate((SQUARED, WRONG), start=1):
         for index, each in enumerate(filter(None, (shown, switched))):
             name = "exact gradient" if each.settings.exact_gradient else "one sample per update"
@@ -83,13 +82,13 @@ def ends(shown: Answer, switched: Answer | None) -> go.Figure:
 
 def curves(shown: Answer) -> go.Figure:
     """How all settings learn."""
-    return figures.setting_curves(**_curves(shown), y_label=_y_label(shown), height=_HEIGHT)
+    return drawing.setting_curves(_y_label(shown), **_curves(shown))
 
 
 def move_curves(figure: go.Figure, shown: Answer) -> go.Figure:
     """The same on a figure of others, if that is of the same measure."""
     same = figure.layout.yaxis.title.text == _y_label(shown)
-    return figures.move_curves(figure, **_curves(shown)) if same else curves(shown)
+    return drawing.move_curves(figure, **_curves(shown)) if same else curves(shown)
 
 
 def _y_label(shown: Answer) -> str:
@@ -98,19 +97,19 @@ def _y_label(shown: Answer) -> str:
 
 def _curves(shown: Answer) -> dict[str, Any]:
     measure, sweep, chosen = shown.settings.measure, shown.sweep, shown.chosen
-    mean, error = shown.means[measure], shown.errors[measure][:, chosen]
+    mean = shown.means[measure]
     return {
         "steps": shown.steps,
         "curves": {sweep.name(value): mean[:, shown.values.index(value)] for value in sweep.values},
         "chosen": (f"chosen, {sweep.name(shown.values[chosen])}", mean[:, chosen]),
-        "band": (mean[:, chosen] - 2 * error, mean[:, chosen] + 2 * error),
+        "error": shown.errors[measure][:, chosen],
         "least": shown.least[measure],
     }
 
 
 def landscape(shown: Answer) -> go.Figure:
     """Contours, with the paths."""
-    return landscape_contours(**shown.landscape, title="Loss on G", height=_HEIGHT)
+    return drawing.landscape(**shown.landscape)
 
 
 def numbers(shown: Answer) -> str:

@@ -19,14 +19,13 @@ from ...explorers.lab import Change, Lab, Results
 from ...explorers.lines import Quest
 from ...explorers.views import Chart, Row
 from ...figures.theme import finish_figure, neutral, series_style, stacked_figure
-from . import theory
-from .world import EXTENT, SQUARED, WRONG, best_boundary, least_errors, plane
-from .world import Settings as Toy
+from . import drawing, toys
+from .world import BEST_BOUNDARY, EXTENT, SQUARED, WRONG, decided, least_errors
 
 COUNT = 10
 ENOUGH = 0.06  # of squared error: five on each mean give .067, a thousand samples of the best Sigma .062; nothing is below .058
-_SEEDS, _GRID, _PER_CLASS, _HEIGHT = 20, 41, 96, 380
-_TOY = Toy(seeds=_SEEDS, record_every=1000)
+_SEEDS, _PER_CLASS = 20, 96
+_TOY = toys.Config(seeds=_SEEDS, record_every=1000)
 LABELS = torch.arange(COUNT) % 2.0  # class 0 and class 1 in turn
 MEANS = LABELS[:, None].expand(COUNT, 2) + 1
 
@@ -69,9 +68,9 @@ class Placed(Parameters):
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What twenty networks make of samples: mean output on the grid, squared error and share of wrong decisions on G."""
+    """What twenty networks make of samples: their mean output over the plane, squared error and share of wrong decisions on G."""
 
-    outputs: Tensor
+    decided: dict[str, Tensor]
     ends: dict[str, float]
 
 
@@ -79,21 +78,20 @@ def learned(placed: str) -> Learned:
     """A thousand updates, the ten samples over and over."""
     rows = torch.arange(_TOY.steps) % COUNT
     points, labels = (own[rows].expand(1, _SEEDS, *own[rows].shape) for own in (points_of(placed), LABELS))
-    return _judged(theory.DistilledSamples(points.contiguous(), labels.contiguous(), labels.contiguous()), _TOY)
+    return _judged(toys.Samples(points.contiguous(), labels.contiguous(), labels.contiguous()), _TOY)
 
 
 def drawn(deviation: float) -> Learned:
     """A thousand samples of this deviation."""
     config = _TOY.replace(deviation=deviation)
-    return _judged(theory.distilled_samples([config]), config)
+    return _judged(toys.distilled_samples([config]), config)
 
 
-def _judged(samples: theory.DistilledSamples, config: Toy) -> Learned:
-    runs = theory.train_toys([config], samples=samples)
-    found, axis = theory.validate_toys(runs, per_class=_PER_CLASS), torch.linspace(*EXTENT[0], _GRID)
-    outputs = theory.toy_outputs(runs.networks[-1, 0], plane(axis, axis).view(-1, 2)).mean(0).view(_GRID, _GRID)
+def _judged(samples: toys.Samples, config: toys.Config) -> Learned:
+    runs = toys.train([config], samples=samples)
+    found = toys.judge(runs, per_class=_PER_CLASS)
     ends = {SQUARED: found.mean_squared_error[-1], WRONG: 1 - found.accuracy_fraction[-1]}
-    return Learned(outputs, {name: float(value.mean()) for name, value in ends.items()})
+    return Learned(decided(runs.rows[-1, 0]), {name: float(value.mean()) for name, value in ends.items()})
 
 
 class World:
@@ -131,15 +129,9 @@ def decisions_data(world: World, settings: Placed, known: Results) -> tuple[str,
 
 def decisions(placed: str, shown: Learned, point: int) -> go.Figure:
     """What the networks decide, and the ten samples."""
-    axis = torch.linspace(*EXTENT[0], _GRID)
-    told: dict[str, Any] = {
-        "points": points_of(placed),
-        "labels": LABELS,
-        "targets": LABELS,
-        "best_boundary": best_boundary(_TOY),
-    }
     title = f"A click puts sample {point} there (class {(point - 1) % 2})"
-    return figures.decision_map(axis, axis, shown.outputs, **told, extent=EXTENT, title=title, height=_HEIGHT)
+    told = {"points": points_of(placed), "labels": LABELS, "targets": LABELS, "best_boundary": BEST_BOUNDARY}
+    return figures.decision_map(title=title, extent=EXTENT, **shown.decided, **told)
 
 
 def ends_data(world: World, settings: Placed, known: Results) -> tuple[tuple[str, float, float], ...]:
@@ -151,7 +143,10 @@ def ends_data(world: World, settings: Placed, known: Results) -> tuple[tuple[str
 
 def ends(*rows: tuple[str, float, float]) -> go.Figure:
     """Both measures, one above the other, beside the least that is possible."""
-    figure, least = stacked_figure("On G, after 1,000 updates", "samples", (SQUARED, WRONG), _HEIGHT), _least()
+    figure, least = (
+        stacked_figure("On G, after 1,000 updates", "samples", (SQUARED, WRONG), drawing.HEIGHT),
+        least_errors(_TOY.original),
+    )
     names = [name for name, *_ in rows]
     for number, measure in enumerate((SQUARED, WRONG), start=1):
         values = [row[number] for row in rows]
@@ -166,16 +161,13 @@ def ends(*rows: tuple[str, float, float]) -> go.Figure:
     return finish_figure(figure, alt=f"Squared error and share of wrong decisions on G: {said}.")
 
 
-def _least() -> dict[str, float]:
-    return least_errors(_TOY.original.distance, _TOY.original_deviation)
-
-
 def sentence(world: World, settings: Placed, known: Results) -> str:
     """How the ten do."""
     (_, squared, wrong), *_ = ends_data(world, settings, known)
+    least = least_errors(_TOY.original)
     return (
         f"From these ten samples twenty networks reach a squared error of {squared:.4f} on G, {wrong:.1%} of their decisions are wrong; "
-        f"the least possible is {_least()[SQUARED]:.4f} and {_least()[WRONG]:.1%}."
+        f"the least possible is {least[SQUARED]:.4f} and {least[WRONG]:.1%}."
     )
 
 

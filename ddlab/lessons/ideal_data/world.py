@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -10,28 +9,24 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from ...core import errors
+from ...core import randomness
 from ...core.parameters import parameter
-from . import theory
-from .theory import ToyConfig, ToyRuns
+from . import mixture, toys
+from .networks import outputs, parts, rows_of
 
 EXTENT = ((-1.0, 4.0), (-1.0, 4.0))  # of the plane that is drawn, around the middle between the means
+BEST_BOUNDARY = [[-1, 4], [4, -1]]  # x_1 + x_2 = 3, whatever the deviation
 SQUARED, WRONG = "squared error", "share wrong"
 PATHS, RANDOM = "through the paths", "random filters"
 _EXACT_SEEDS, _EXACT_POINTS = 5, 32  # the exact gradient takes longer
 _FRAMES, _PER_CLASS, _SAMPLES = 20, 96, 80
 _GRID, _SURFACE, _MARGIN = 41, 31, 0.2
-_MOST = "Updates, each from one sample; at most 1000 here, so that every slider can train everything anew."
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(ToyConfig):
+class Settings(toys.Config):
     """One position of a lab's sliders: a setting of the toy experiment, and what is shown of it."""
 
-    steps: int = parameter(
-        1000, symbol="T", range=(1, 1000), explorable=(50, 1000), step=50, source="Table 8", help=_MOST
-    )
-    seeds: int = parameter(20, range=(1, 60), explorable=(1, 60), step=1, help="Runs of each setting.")
     measure: str = parameter(
         SQUARED, choices=(SQUARED, WRONG), explorable=True, help="What the curves show, on the original data G."
     )
@@ -42,18 +37,12 @@ class Settings(ToyConfig):
         help="The landscape's plane: most of the three paths, or two random directions, scaled filter by filter.",
     )
 
-    def rules(self) -> None:
-        """The plane that is drawn has two dimensions."""
-        super().rules()
-        if self.dimensions != 2:
-            errors.fail("ideal_data.Settings.dimensions", "2, as many as can be drawn", self.dimensions)
-
 
 class Sweep(NamedTuple):
     """The settings that are trained beside the chosen one.
 
     Attributes:
-        field: of `ToyConfig`, that varies. symbol: of it, as in "Σ = 0.1". values: of the settings.
+        field: of `toys.Config`, that varies. symbol: of it, as in "Σ = 0.1". values: of the settings.
         paths: three of them that have a path in the landscape; the chosen setting stands for the middle one.
     """
 
@@ -88,7 +77,7 @@ class Answer:
         means, errors: measure on G -> mean over the seeds and its standard error (0 of one seed), [frames, settings].
         least: measure -> what no predictor can be below.
         decisions: arguments of `figures.decision_map`: the mean output of the chosen setting's networks, and the first samples.
-        landscape: arguments of `figures.landscape_contours`.
+        landscape: arguments of `drawing.landscape`.
     """
 
     settings: Settings
@@ -119,12 +108,10 @@ def answer(settings: Settings, sweep: Sweep, *, watch: Callable[[str, float], No
     if settings.exact_gradient:
         shared |= {"seeds": min(settings.seeds, _EXACT_SEEDS), "gradient_points": _EXACT_POINTS}
     configs = [settings.replace(**{sweep.field: value}, **shared) for value in values]
-    samples = theory.distilled_samples(configs)
-    runs = theory.train_toys(configs, samples=samples)
-    found = theory.validate_toys(runs, per_class=_PER_CLASS)
-    axis = torch.linspace(*EXTENT[0], _GRID)
+    samples = toys.distilled_samples(configs)
+    runs = toys.train(configs, samples=samples)
+    found = toys.judge(runs, per_class=_PER_CLASS)
     measured = {SQUARED: found.mean_squared_error, WRONG: 1 - found.accuracy_fraction}
-    outputs = theory.toy_outputs(runs.networks[-1, chosen], plane(axis, axis).view(-1, 2)).mean(0).view(_GRID, _GRID)
     first = {name: of[chosen, 0, :_SAMPLES].clone() for name, of in samples._asdict().items()}
     return Answer(
         settings=settings,
@@ -135,8 +122,8 @@ def answer(settings: Settings, sweep: Sweep, *, watch: Callable[[str, float], No
         seeds=configs[0].seeds,
         means={name: of_seeds.mean(-1) for name, of_seeds in measured.items()},
         errors={name: _standard_error(of_seeds) for name, of_seeds in measured.items()},
-        least=least_errors(settings.original.distance, settings.original_deviation),
-        decisions={"x": axis, "y": axis, "outputs": outputs, "best_boundary": best_boundary(settings), **first},
+        least=least_errors(settings.original),
+        decisions=decided(runs.rows[-1, chosen]) | first | {"best_boundary": BEST_BOUNDARY if settings.gap else None},
         landscape=_landscape(runs, sweep, values, chosen),
     )
 
@@ -151,43 +138,69 @@ def plane(x: Tensor, y: Tensor) -> Tensor:
     return torch.stack(torch.meshgrid(x, y, indexing="xy"), -1)
 
 
-@functools.lru_cache(maxsize=64)
-def least_errors(distance: float, deviation: float) -> dict[str, float]:
-    """The Bayes risk of G by measure."""
-    original = theory.bimodal_mixture(distance=distance, deviation=deviation)
-    risk = theory.predictive_risk(original, original)
-    return {SQUARED: risk.mean_squared_error, WRONG: risk.error_fraction}
+def decided(rows: Tensor) -> dict[str, Tensor]:
+    """The mean output of networks [seeds, P] over the plane: both axes [41], and outputs [41, 41]."""
+    axis = torch.linspace(*EXTENT[0], _GRID)
+    return {"x": axis, "y": axis, "outputs": outputs(rows, plane(axis, axis).view(-1, 2)).mean(0).view(_GRID, _GRID)}
 
 
-def best_boundary(settings: Settings) -> Tensor | None:
-    """Two ends of the line that tells G's classes apart best, [2, 2]; None where the means are one."""
-    if settings.gap == 0:
-        return None
-    line = theory.decision_boundary(settings.original)
-    along = torch.stack([-line.normal[1], line.normal[0]])
-    reach = max(high - low for low, high in EXTENT)
-    return line.offset * line.normal + torch.stack([-reach * along, reach * along])
+def least_errors(original: mixture.Mixture) -> dict[str, float]:
+    """The Bayes risk by measure."""
+    return dict(zip((SQUARED, WRONG), mixture.risk(original, original), strict=True))
 
 
-def _landscape(runs: ToyRuns, sweep: Sweep, values: tuple[float, ...], chosen: int) -> dict[str, Any]:
+# -- the landscape: f(a, b) = L(theta + a delta + b eta) (Li et al. 2018, arXiv 1712.09913, equation 1)
+
+
+def random_directions(row: Tensor, *, seed: int) -> Tensor:
+    """Two directions [2, P]: each unit's weights of either layer are as long as those of the network, biases 0 (section 4)."""
+    found = []
+    for number in range(2):
+        draw = randomness.generator(seed, number, "landscape direction")
+        drawn = torch.randn(row.shape[-1], generator=draw, dtype=torch.float64).to(row)
+        (hidden, output, last), (own, own_output, _) = parts(drawn), parts(row)
+        weights = hidden[:, :2] * (own[:, :2].norm(dim=-1) / hidden[:, :2].norm(dim=-1))[:, None]
+        hidden = torch.cat([weights, torch.zeros_like(hidden[:, 2:])], -1)
+        found.append(rows_of(hidden, output * (own_output.norm() / output.norm()), torch.zeros_like(last)))
+    return torch.stack(found)
+
+
+def main_directions(moves: Tensor) -> Tensor:
+    """The orthonormal directions [2, P] that hold most of the squared lengths of moves [n, P] (section 7).
+
+    Each points to where the moves reach farthest along it.
+    """
+    left, _, right = torch.linalg.svd(moves, full_matrices=False)
+    farthest = left[:, :2].gather(0, left[:, :2].abs().argmax(0, keepdim=True))[0]
+    return right[:2] * farthest.sign()[:, None]
+
+
+def project(moves: Tensor, directions: Tensor) -> tuple[Tensor, float]:
+    """Where the nearest point of the plane is for each move [n, P], [n, 2]; and the share of the squared lengths that it holds.
+
+    By least squares, since directions need not be orthogonal or of length 1.
+    """
+    at = torch.linalg.lstsq(directions.mT, moves.mT).solution.mT
+    return at, float((at @ directions).square().sum() / moves.square().sum().clamp_min(1e-300))
+
+
+def _landscape(runs: toys.Runs, sweep: Sweep, values: tuple[float, ...], chosen: int) -> dict[str, Any]:
     """The loss on G of the weights between three runs, first seed of each."""
     settings: Any = runs.configs[chosen]
     low, middle, high = map(values.index, sweep.paths)
     numbers = sorted({low, middle if chosen in (low, high) else chosen, high})
-    rows = runs.networks.rows[:, numbers, 0].movedim(1, 0)
+    rows = runs.rows[:, numbers, 0].movedim(1, 0)  # [paths, frames, P]
     origin = rows[:, -1].mean(0)
-    between = runs.networks[-1, chosen, 0].from_rows(origin)
-    if settings.plane == PATHS:
-        directions = theory.trajectory_directions(rows.flatten(0, 1), origin=origin)
-    else:
-        directions = theory.toy_directions(between, seed=settings.first_seed)
-    shadow = theory.project(rows.flatten(0, 1), origin, directions)
-    at = shadow.coordinates.unflatten(0, rows.shape[:2])
+    moves = (rows.double() - origin.double()).flatten(0, 1)
+    through = settings.plane == PATHS
+    directions = main_directions(moves) if through else random_directions(origin, seed=settings.first_seed).double()
+    at, captured = project(moves, directions)
+    at, directions = at.to(rows).unflatten(0, rows.shape[:2]), directions.to(rows)
     x, y = (_axis(at[..., number]) for number in (0, 1))
-    points, labels = theory.spread_points(settings.original, _PER_CLASS)
-    loss = theory.toy_surface(between, directions, x, y, points.float(), labels.float()).mean_squared_error
+    grid = origin + plane(x, y) @ directions
+    loss = toys.judge_on(grid, settings.original, _PER_CLASS).mean_squared_error
     paths = dict(zip([sweep.name(values[number]) for number in numbers], at, strict=True))
-    return {"x": x, "y": y, "loss": loss, "paths": paths, "captured": float(shadow.captured_fraction)}
+    return {"x": x, "y": y, "loss": loss, "paths": paths, "captured": captured}
 
 
 def _axis(coordinates: Tensor) -> Tensor:

@@ -8,17 +8,17 @@ import pytest
 import torch
 
 from ddlab.lessons.ideal_data import checks as ideal_data
-from ddlab.lessons.ideal_data import theory
+from ddlab.lessons.ideal_data import toys
 from ddlab.lessons.ideal_data.checks import CHECKS, SIGMAS
-from ddlab.lessons.ideal_data.theory import ToyConfig
+from ddlab.lessons.ideal_data.toys import Config
 
 
 @pytest.fixture(scope="module")
-def runs() -> theory.ToyRuns:
-    return theory.train_toys([ToyConfig(deviation=sigma, seeds=3) for sigma in SIGMAS])
+def runs() -> toys.Runs:
+    return toys.train([Config(deviation=sigma, seeds=3) for sigma in SIGMAS])
 
 
-def test_the_maps_have_the_colours_of_the_classes(runs: theory.ToyRuns) -> None:
+def test_the_maps_have_the_colours_of_the_classes(runs: toys.Runs) -> None:
     pictures = ideal_data.decisions(runs, -1)
     assert pictures.shape == (7, 96, 96, 3)
     (top_right, bottom_left) = pictures[1][3, -4], pictures[1][-4, 3]
@@ -40,11 +40,11 @@ def test_the_maps_have_the_colours_of_the_classes(runs: theory.ToyRuns) -> None:
         ("posterior", lambda x, s: torch.sigmoid((3 - x.sum(1)) / s**2), False),
         ("posterior", lambda x, s: x, False),
         ("posterior", 3, False),
-        ("quiet", ToyConfig(deviation=1.0, relabelling=1.0), True),
-        ("quiet", ToyConfig(deviation=1.0, momentum=0.9, learning_rate=0.01), False),
-        ("quiet", ToyConfig(deviation=1.0, relabelling=0.1), False),
-        ("quiet", ToyConfig(deviation=0.2), False),
-        ("quiet", ToyConfig(deviation=1.0, exact_gradient=True), False),
+        ("quiet", Config(deviation=1.0, relabelling=1.0), True),
+        ("quiet", Config(deviation=1.0, momentum=0.9, learning_rate=0.01), False),
+        ("quiet", Config(deviation=1.0, relabelling=0.1), False),
+        ("quiet", Config(deviation=0.2), False),
+        ("quiet", Config(deviation=1.0, exact_gradient=True), False),
         ("quiet", "relabelling", False),
     ],
 )

@@ -1,4 +1,4 @@
-"""The toy labs, driven in Python: what they show is what the theory trains, for every setting and every seed."""
+"""The toy labs, driven in Python: what they show is what `toys` trains, for every setting and every seed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,19 @@ import pytest
 import torch
 
 from ddlab.explorers import Laboratory
-from ddlab.lessons.ideal_data import theory
+from ddlab.lessons.ideal_data import mixture, networks, toys
 from ddlab.lessons.ideal_data.lab import RhoLab, SigmaLab, curves, decisions, ends, landscape, numbers, on_show
-from ddlab.lessons.ideal_data.world import RHOS, SIGMAS, SQUARED, WRONG, Answer, Settings, Sweep, answer
+from ddlab.lessons.ideal_data.world import (
+    RHOS,
+    SIGMAS,
+    SQUARED,
+    WRONG,
+    Answer,
+    Settings,
+    Sweep,
+    answer,
+    main_directions,
+)
 
 QUICK = "steps=60,seeds=3"
 
@@ -38,19 +48,17 @@ def moved(lab: Laboratory, **values: Any) -> None:
     lab.runner.join()
 
 
-def by_themselves(settings: Settings, sweep: Sweep, value: float) -> theory.ToyRuns:
+def by_themselves(settings: Settings, sweep: Sweep, value: float) -> toys.Runs:
     """One setting, trained without the others."""
-    setting = {name: getattr(settings, name) for name in theory.ToyConfig.__dataclass_fields__}
-    return theory.train_toys(
-        [theory.ToyConfig(**setting | {sweep.field: value, "record_every": max(1, settings.steps // 20)})]
-    )
+    setting = {name: getattr(settings, name) for name in toys.Config.__dataclass_fields__}
+    return toys.train([toys.Config(**setting | {sweep.field: value, "record_every": max(1, settings.steps // 20)})])
 
 
 @pytest.mark.parametrize(("sweep", "value"), [(SIGMAS, 0.1), (SIGMAS, 0.45), (RHOS, 0.75), (RHOS, 0.4)])
 def test_settings_beside_each_other_are_those_by_themselves(sweep: Sweep, value: float) -> None:
     settings = Settings(steps=60, seeds=3, first_seed=4).replace(**{sweep.field: value})
     found = answer(settings, sweep)
-    alone = theory.validate_toys(by_themselves(settings, sweep, value), per_class=96)
+    alone = toys.judge(by_themselves(settings, sweep, value), per_class=96)
     squared, right = alone.mean_squared_error[:, 0], alone.accuracy_fraction[:, 0]
     torch.testing.assert_close(found.means[SQUARED][:, found.chosen], squared.mean(-1), atol=1e-5, rtol=0)
     torch.testing.assert_close(found.errors[SQUARED][:, found.chosen], squared.std(-1) / 3**0.5, atol=1e-5, rtol=0)
@@ -65,15 +73,15 @@ def test_the_plots_show_what_was_trained(lab: Laboratory) -> None:
     runs = by_themselves(lab.panel.value, SIGMAS, 0.45)
     grid = torch.linspace(-1, 4, 41)
     corner = torch.stack([grid[[40, 0]], grid[[3, 3]]], 1)  # two points in the row y = grid[3]
-    outputs = theory.toy_outputs(runs.networks[-1, 0], corner).mean(0)
+    outputs = networks.outputs(runs.rows[-1, 0], corner).mean(0)
     drawn = np.asarray(trace(lab.widget(decisions).figure, "network's output").z, float)
     assert [drawn[3, 40], drawn[3, 0]] == pytest.approx(outputs.tolist(), abs=1e-5)
-    errors = theory.validate_toys(runs, per_class=96).mean_squared_error[:, 0]
+    errors = toys.judge(runs, per_class=96).mean_squared_error[:, 0]
     chosen = trace(lab.widget(curves).figure, "chosen")
     assert np.asarray(chosen.y, float) == pytest.approx(errors.mean(-1).numpy(), abs=1e-5)
     band = np.asarray(trace(lab.widget(curves).figure, "chosen, two standard errors").y, float)
     assert band[0] - band[-1] == pytest.approx(4 * float(errors[0].std()) / 3**0.5, abs=1e-5)
-    samples = theory.distilled_samples(runs.configs)
+    samples = toys.distilled_samples(runs.configs)
     points = np.concatenate([[trace(lab.widget(decisions).figure, name).x] for name in ("class 0", "class 1")], 1)
     assert sorted(points[0].tolist()) == pytest.approx(sorted(samples.points[0, 0, :, 0].tolist()), abs=1e-6)
 
@@ -92,8 +100,8 @@ def test_the_sentence_and_the_table_have_the_numbers(lab: Laboratory) -> None:
 
 def test_the_least_possible_is_the_bayes_risk(lab: Laboratory) -> None:
     moved(lab, original_deviation=0.3, gap=2.0)
-    mixture = theory.bimodal_mixture(distance=2 * 2**0.5, deviation=0.3)
-    assert shown(lab).least[WRONG] == pytest.approx(theory.predictive_risk(mixture, mixture).error_fraction, abs=1e-6)
+    original = mixture.Mixture(2.0, 0.3)
+    assert shown(lab).least[WRONG] == pytest.approx(mixture.risk(original, original).error_fraction, abs=1e-6)
     assert (shown(lab).means[SQUARED] > shown(lab).least[SQUARED] - 1e-4).all()
 
 
@@ -119,14 +127,12 @@ def test_a_point_of_the_landscape_is_the_loss_of_those_weights() -> None:
     settings = Settings(steps=60, seeds=3)
     land = answer(settings, SIGMAS).landscape
     configs = [settings.replace(deviation=sigma, record_every=3) for sigma in (0.1, 0.5, 1.0)]
-    runs = theory.train_toys(configs)
-    rows = runs.networks.rows[:, :, 0].movedim(1, 0)
+    runs = toys.train(configs)
+    rows = runs.rows[:, :, 0].movedim(1, 0)
     origin = rows[:, -1].mean(0)
-    directions = theory.trajectory_directions(rows.flatten(0, 1), origin=origin)
+    directions = main_directions((rows - origin).flatten(0, 1))
     weights = origin + land["x"][7] * directions[0] + land["y"][20] * directions[1]
-    points, labels = theory.spread_points(settings.original, 96)
-    network = runs.networks[-1, 0, 0].from_rows(weights)
-    loss = theory.toy_validation(network, points.float(), labels.float()).mean_squared_error
+    loss = toys.judge_on(weights, settings.original, 96).mean_squared_error
     assert float(land["loss"][20, 7]) == pytest.approx(float(loss), abs=1e-5)
 
 

@@ -11,8 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from ddlab.core import randomness
-from ddlab.lessons.ideal_data import theory
-from ddlab.lessons.ideal_data.theory import ToyConfig, toy_descent, toy_experiment
+from ddlab.lessons.ideal_data import networks, toys
+from ddlab.lessons.ideal_data.mixture import Mixture, posterior, risk, spread_points
+from ddlab.lessons.ideal_data.toys import Config
 from tests.support import refuses
 
 DEVIATIONS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
@@ -24,138 +25,136 @@ def mean_and_error(values: Tensor) -> tuple[float, float]:
     return float(values.mean()), float(values.std()) / math.sqrt(len(values))
 
 
-def last(*configs: ToyConfig) -> theory.ToyValidation:
+def last(*configs: Config) -> toys.Judged:
     """Of the last frame: [settings, seeds]."""
-    found = theory.validate_toys(theory.train_toys(configs), per_class=512)
-    return theory.ToyValidation(found.mean_squared_error[-1], found.accuracy_fraction[-1])
+    found = toys.judge(toys.train(configs), per_class=512)
+    return toys.Judged(found.mean_squared_error[-1], found.accuracy_fraction[-1])
 
 
-def settings(**values: Any) -> list[ToyConfig]:
+def settings(**values: Any) -> list[Config]:
     """One config for each value of the one argument that is a tuple."""
     name = next(name for name, value in values.items() if isinstance(value, tuple))
-    return [ToyConfig(**{**values, name: value}) for value in values[name]]
+    return [Config(**{**values, name: value}) for value in values[name]]
 
 
 def test_the_defaults_are_the_papers() -> None:
-    config = ToyConfig()
-    assert (config.learning_rate, config.momentum, config.steps, config.units) == (0.002, 0.98, 1000, 50)
-    assert torch.equal(config.original.means, theory.bimodal_mixture().means)
+    config = Config()
+    assert (config.learning_rate, config.momentum, config.steps) == (0.002, 0.98, 1000)
+    assert config.original == Mixture()
     assert config.original.deviation == config.distilled.deviation == 0.5
     assert config.replace(deviation=0.1).distilled.deviation == 0.1
-    assert theory.ToyConfig.from_string(config.replace(relabelling=0.25).to_string()).relabelling == 0.25
+    assert Config.from_string(config.replace(relabelling=0.25).to_string()).relabelling == 0.25
 
 
 @pytest.mark.parametrize("relabelling", [0.0, 0.3, 1.0])
 def test_each_run_is_one_of_plain_torch(relabelling: float) -> None:
     """The samples that are drawn, in order, through torch's own layers and optimiser; in float32, after few steps."""
     configs = settings(deviation=(0.2, 1.0), relabelling=relabelling, teacher=POSTERIOR, **QUICK)
-    runs = theory.train_toys(configs)
-    points, labels, targets = theory.distilled_samples(configs)
-    assert runs.networks.block == (3, 2, 2) and runs.steps.tolist() == [0, 10, 20]
+    runs = toys.train(configs)
+    points, labels, targets = toys.distilled_samples(configs)
+    assert runs.rows.shape == (3, 2, 2, 201) and runs.steps.tolist() == [0, 10, 20]
     for a, config in enumerate(configs):
         for b in range(2):
-            answer = theory.posterior(config.distilled, points[a, b])
+            answer = posterior(config.distilled, points[a, b])
             wanted = relabelling * answer + (1 - relabelling) * labels[a, b]
             assert torch.allclose(targets[a, b], wanted, atol=1e-6)
-            start = runs.networks[0, a, b]
             net = nn.Sequential(nn.Linear(2, 50), nn.ReLU(), nn.Linear(50, 1), nn.Sigmoid())
+            torch.nn.utils.vector_to_parameters(runs.rows[0, a, b].clone(), net.parameters())
             theirs = list(net.parameters())
-            for value, own in zip(theirs, vars(start).values(), strict=True):
-                value.data.copy_(own.view_as(value))
             optimiser = torch.optim.SGD(theirs, lr=0.002, momentum=0.98)
             for x, y in zip(points[a, b], wanted, strict=True):
                 optimiser.zero_grad()
                 (net(x)[0] - y).square().backward()
                 optimiser.step()
             row = torch.cat([value.detach().flatten() for value in theirs])
-            assert torch.allclose(runs.networks[-1, a, b].rows, row, atol=1e-6)
+            assert torch.allclose(runs.rows[-1, a, b], row, atol=1e-6)
 
 
 def test_random_numbers_are_common() -> None:
     configs = settings(deviation=(0.2, 1.0), **QUICK)
-    points, labels, _ = theory.distilled_samples(configs)
+    points, labels, _ = toys.distilled_samples(configs)
     means = configs[0].original.means.float()[labels.long()]
     noise = (points - means) / torch.tensor([0.2, 1.0]).view(2, 1, 1, 1)
     assert torch.allclose(noise[0], noise[1], atol=1e-5) and torch.equal(labels[0], labels[1])
     assert not torch.allclose(noise[0, 0], noise[0, 1]), "seeds differ"
     assert abs(float(noise.mean())) < 0.25 and float(noise.std()) == pytest.approx(1, abs=0.2)
-    runs = theory.train_toys(configs)
-    assert torch.equal(runs.networks[0, 0].rows, runs.networks[0, 1].rows)
-    alone = theory.train_toys([configs[1].replace(seeds=1, first_seed=1)])
-    assert torch.allclose(alone.networks[:, 0, 0].rows, runs.networks[:, 1, 1].rows, atol=1e-6)
-    longer = theory.train_toys([config.replace(steps=35) for config in configs])
-    assert torch.equal(longer.networks[:3].rows, runs.networks.rows), "a shorter run is the beginning"
+    runs = toys.train(configs)
+    assert torch.equal(runs.rows[0, 0], runs.rows[0, 1])
+    alone = toys.train([configs[1].replace(seeds=1, first_seed=1)])
+    assert torch.allclose(alone.rows[:, 0, 0], runs.rows[:, 1, 1], atol=1e-6)
+    longer = toys.train([config.replace(steps=35) for config in configs])
+    assert torch.equal(longer.rows[:3], runs.rows), "a shorter run is the beginning"
 
 
 def test_samples_at_hand_are_those_that_would_be_drawn() -> None:
-    configs = [ToyConfig(deviation=0.2, seeds=2, steps=20), ToyConfig(seeds=2, steps=20)]
-    given, drawn = theory.train_toys(configs, samples=theory.distilled_samples(configs)), theory.train_toys(configs)
-    assert torch.equal(given.networks.rows, drawn.networks.rows)
+    configs = [Config(deviation=0.2, seeds=2, steps=20), Config(seeds=2, steps=20)]
+    given, drawn = toys.train(configs, samples=toys.distilled_samples(configs)), toys.train(configs)
+    assert torch.equal(given.rows, drawn.rows)
 
 
 def test_settings_with_one_original_are_judged_like_each_alone() -> None:
-    configs = [
-        ToyConfig(deviation=0.2, seeds=2, steps=20),
-        ToyConfig(seeds=2, steps=20),
-        ToyConfig(seeds=2, steps=20, gap=0.5),
-    ]
-    together, others = (theory.validate_toys(theory.train_toys(some)) for some in (configs[:2], configs))
+    configs = [Config(deviation=0.2, seeds=2, steps=20), Config(seeds=2, steps=20), Config(seeds=2, steps=20, gap=0.5)]
+    together, others = (toys.judge(toys.train(some)) for some in (configs[:2], configs))
     assert torch.equal(together.mean_squared_error, others.mean_squared_error[:, :2])
 
 
 def test_the_exact_gradient_knows_no_seed_but_the_start() -> None:
     configs = settings(deviation=(0.2, 1.0), exact_gradient=True, gradient_points=16, **QUICK)
-    points, labels, _ = theory.distilled_samples(configs)
+    points, labels, _ = toys.distilled_samples(configs)
     assert points.shape == (2, 2, 32, 2) and torch.equal(points[:, 0], points[:, 1])
     assert labels[0, 0].tolist() == [0] * 16 + [1] * 16
-    runs = theory.train_toys(configs)
-    again = toy_descent.expected_descent(
-        runs.networks[0], points, labels, steps=20, learning_rate=0.002, momentum=0.98, record_every=10
-    )
-    assert torch.allclose(runs.networks.rows, again.rows, atol=1e-7)
+    runs = toys.train(configs)
+    rates = {"learning_rate": torch.full((2, 2), 0.002), "momentum": torch.full((2, 2), 0.98)}
+    again = networks.expected_descent(runs.rows[0], points, labels, steps=20, **rates, record_every=10)
+    assert torch.allclose(runs.rows, again, atol=1e-7)
 
 
 def test_a_trained_teacher_is_a_network_of_its_own() -> None:
-    config = ToyConfig(deviation=1.0, relabelling=1.0, seeds=3, steps=50)
-    points, _, targets = theory.distilled_samples([config])
+    config = Config(deviation=1.0, relabelling=1.0, seeds=3, steps=50)
+    points, _, targets = toys.distilled_samples([config])
     labels = targets.round()
     assert (labels == (points.sum(-1) > 3)).float().mean() > 0.93, "it knows the boundary"
-    means, start = config.original.means.float(), theory.initial_toys(3, stream="teacher")
+    rates: dict[str, Any] = {
+        "learning_rate": torch.tensor([0.002]),
+        "momentum": torch.tensor([0.98]),
+        "record_every": 100,
+    }
+    means, start = config.original.means.float(), networks.first_weights(3, stream="teacher")
     for number in range(3):
         noise = randomness.numpy_generator(number, 0, "toy noise teacher").standard_normal((1000, 2), np.float32)
         truth = torch.from_numpy(randomness.numpy_generator(number, 0, "toy labels teacher").random(1000) < 0.5).long()
         seen = means[truth] + 0.1 * torch.from_numpy(noise)
-        taught = toy_descent.stochastic_descent(start[number : number + 1], seen[:, None], truth[:, None].float())
-        answer = theory.toy_outputs(taught[-1, 0], points[0, number])
+        taught = networks.stochastic_descent(start[number : number + 1], seen[:, None], truth[:, None].float(), **rates)
+        answer = networks.outputs(taught[-1, 0], points[0, number])
         assert torch.allclose(answer, targets[0, number], atol=1e-4), "of a start and samples of its own"
-    unlike = theory.distilled_samples([config.replace(teacher_deviation=1.0)]).targets
+    unlike = toys.distilled_samples([config.replace(teacher_deviation=1.0)]).targets
     assert not torch.allclose(unlike, targets, atol=0.01)
-    of_original = theory.distilled_samples([config.replace(teacher="posterior of the original")]).targets
-    assert torch.allclose(of_original, theory.posterior(config.original, points), atol=1e-6)
+    of_original = toys.distilled_samples([config.replace(teacher="posterior of the original")]).targets
+    assert torch.allclose(of_original, posterior(config.original, points), atol=1e-6)
 
 
 def test_settings_of_one_call_have_teachers_of_their_own() -> None:
-    base = ToyConfig(deviation=1.0, relabelling=0.5, seeds=1, steps=5)
+    base = Config(deviation=1.0, relabelling=0.5, seeds=1, steps=5)
     configs = [
         base, base.replace(relabelling=0.8), base.replace(teacher_deviation=0.5), base.replace(gap=0.7), base.replace(deviation=0.3),
         base.replace(teacher=POSTERIOR), base.replace(teacher="posterior of the original"),
         base.replace(teacher="posterior of the original", original_deviation=0.2), base.replace(relabelling=0.0),
     ]  # fmt: skip
-    together = theory.distilled_samples(configs)
+    together = toys.distilled_samples(configs)
     for number, config in enumerate(configs):
-        alone = theory.distilled_samples([config])
+        alone = toys.distilled_samples([config])
         assert torch.equal(alone.targets[0], together.targets[number]), config.to_string()
         for other in range(number):
             assert not torch.allclose(together.targets[other], together.targets[number], atol=1e-4)
 
 
 def test_validation_is_a_plain_average() -> None:
-    runs = theory.train_toys(settings(original_deviation=(0.5, 0.3), **QUICK))
-    found = theory.validate_toys(runs, per_class=32)
+    runs = toys.train(settings(original_deviation=(0.5, 0.3), **QUICK))
+    found = toys.judge(runs, per_class=32)
     assert found.mean_squared_error.shape == found.accuracy_fraction.shape == (3, 2, 2)
     for number, config in enumerate(runs.configs):
-        points, labels = theory.spread_points(config.original, 32)
-        outputs = theory.toy_outputs(runs.networks, points.float())[:, number]
+        points, labels = spread_points(config.original, 32)
+        outputs = networks.outputs(runs.rows, points.float())[:, number]
         squared, right = (outputs - labels).square().mean(-1), ((outputs > 0.5) == (labels == 1)).double().mean(-1)
         assert torch.allclose(found.mean_squared_error[:, number].double(), squared, atol=1e-6)
         assert torch.allclose(found.accuracy_fraction[:, number].double(), right)
@@ -191,7 +190,7 @@ def in_plain_torch(deviation: float, runs: int) -> tuple[Tensor, Tensor]:
 
 @pytest.mark.parametrize("deviation", [0.1, 1.0])
 def test_the_numbers_are_those_of_another_program(deviation: float) -> None:
-    (squared, right), found = in_plain_torch(deviation, 200), last(ToyConfig(deviation=deviation, seeds=200))
+    (squared, right), found = in_plain_torch(deviation, 200), last(Config(deviation=deviation, seeds=200))
     for theirs, ours in ((squared, found.mean_squared_error[0]), (right, found.accuracy_fraction[0])):
         (their_mean, their_error), (mean, error) = mean_and_error(theirs), mean_and_error(ours)
         assert abs(mean - their_mean) < 3 * math.hypot(error, their_error)
@@ -207,7 +206,7 @@ def test_figure_1_with_60_seeds() -> None:
     means = found.mean(1).tolist()
     assert means.index(min(means)) == 2 and means[2:] == sorted(means[2:])
     assert mean_and_error(found[0] - found[2])[0] > 3 * mean_and_error(found[0] - found[2])[1], "0.05 is worse than 0.2"
-    early = theory.validate_toys(theory.train_toys(settings(deviation=DEVIATIONS, seeds=60, steps=200)))
+    early = toys.judge(toys.train(settings(deviation=DEVIATIONS, seeds=60, steps=200)))
     middle = early.mean_squared_error[-1].mean(1).tolist()
     assert middle[2:] == sorted(middle[2:])
 
@@ -222,8 +221,8 @@ def test_figure_2_with_60_seeds() -> None:
     assert means == sorted(means, reverse=True), "larger is better"
     assert means[-1] == pytest.approx(0.067, abs=0.002)
     # A teacher that is exact about the samples is wrong about the original data, by what its posterior loses there.
-    exact = last(ToyConfig(deviation=1.0, relabelling=1.0, teacher=POSTERIOR, seeds=60)).mean_squared_error[0]
-    floor = theory.predictive_risk(theory.bimodal_mixture(deviation=1), theory.bimodal_mixture()).mean_squared_error
+    exact = last(Config(deviation=1.0, relabelling=1.0, teacher=POSTERIOR, seeds=60)).mean_squared_error[0]
+    floor = risk(Mixture(deviation=1), Mixture()).mean_squared_error
     assert mean_and_error(exact)[0] == pytest.approx(0.100, abs=0.002)
     assert mean_and_error(exact)[0] == pytest.approx(floor, abs=0.001)
 
@@ -232,7 +231,7 @@ def test_noise_and_geometry_apart() -> None:
     """With exact gradients all settings decide nearly as well as can be: the accuracy that is lost at Sigma = 1 was noise."""
     values: dict[str, Any] = {"deviation": (0.3, 0.5, 1.0, 0.05), "seeds": 5}
     exact, noisy = last(*settings(exact_gradient=True, **values)), last(*settings(**{**values, "seeds": 60}))
-    best = 1 - theory.predictive_risk(*2 * [theory.bimodal_mixture()]).error_fraction
+    best = 1 - risk(Mixture(), Mixture()).error_fraction
     assert (exact.accuracy_fraction[:3].mean(1) > best - 0.01).all()
     assert float(noisy.accuracy_fraction[2].mean()) < best - 0.04
     # The squared error stays: it is the right answer about other samples.
@@ -242,27 +241,13 @@ def test_noise_and_geometry_apart() -> None:
     assert float(exact.mean_squared_error[3].std()) > 10 * float(exact.mean_squared_error[0].std())
 
 
-def test_other_worlds_are_learned_too() -> None:
-    far = last(ToyConfig(gap=1.8, dimensions=5, seeds=3, deviation=0.3))
-    assert (far.accuracy_fraction > 0.99).all()
-    line = last(ToyConfig(gap=1.0, dimensions=1, seeds=3, deviation=0.3, learning_rate=0.01, momentum=0.9))
-    assert (line.accuracy_fraction > 0.8).all()
-
-
 def test_targets_are_mixed_as_equation_says() -> None:
     labels, teacher = torch.tensor([0.0, 1.0]), torch.tensor([0.2, 0.6])
-    assert toy_experiment.distilled_targets(labels, teacher, 0.5).tolist() == pytest.approx([0.1, 0.8])
+    assert toys.distilled_targets(labels, teacher, 0.5).tolist() == pytest.approx([0.1, 0.8])
     for rho, wanted in ((0, labels), (1, teacher)):
-        assert torch.equal(toy_experiment.distilled_targets(labels, teacher, rho), wanted)
+        assert torch.equal(toys.distilled_targets(labels, teacher, rho), wanted)
 
 
-def test_what_is_refused() -> None:
-
-    with refuses("a member of configs"):
-        theory.train_toys([ToyConfig(), 3])  # type: ignore[list-item]
-    with refuses("dimensions in configs", "the same in all of them, 2"):
-        theory.train_toys([ToyConfig(), ToyConfig(dimensions=3)])
-    with refuses("gradient_points", "at least 20 in 10 dimensions"):
-        ToyConfig(exact_gradient=True, dimensions=10, gradient_points=10)
-    with refuses("configs", "coordinates"):
-        theory.train_toys([ToyConfig(seeds=1000, steps=10**5, dimensions=100)])
+def test_settings_of_unlike_schedules_are_refused() -> None:
+    with refuses("steps in configs", "the same in all of them"):
+        toys.train([Config(), Config(steps=3)])

@@ -1,0 +1,61 @@
+"""Decision maps: what is drawn where, what is said, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ddlab.figures import alt_text, decision_map, move_decisions
+from tests.support import assert_whole_figure, refuses
+
+MAP: dict[str, Any] = {
+    "x": [0.0, 1.0, 2.0], "y": [0.0, 1.0], "outputs": [[0.0, 0.5, 1.0], [0.1, 0.6, 0.9]],
+    "points": [[0.0, 0.0], [2.0, 1.0], [1.0, 1.0]], "labels": [0, 1, 1], "targets": [0.0, 1.0, 0.25],
+    "best_boundary": [[1.0, 0.0], [1.0, 1.0]],
+}  # fmt: skip
+
+
+def trace(figure: Any, name: str) -> Any:
+    return next(one for one in figure.data if one.name == name)
+
+
+def values(array: Any) -> list[float]:
+    return np.asarray(array, float).round(6).tolist()
+
+
+def test_a_decision_map_has_classes_by_shape_and_targets_by_colour() -> None:
+    figure = decision_map(**MAP)
+    assert_whole_figure(figure)
+    zero, one = trace(figure, "class 0"), trace(figure, "class 1")
+    assert (values(zero.x), values(zero.y), values(zero.marker.color)) == ([0.0], [0.0], [0.0])
+    assert (values(one.x), values(one.y), values(one.marker.color)) == ([2.0, 1.0], [1.0, 1.0], [1.0, 0.25])
+    assert zero.marker.symbol != one.marker.symbol and zero.marker.colorscale == one.marker.colorscale
+    for name in ("network's output", "where it is 1/2"):
+        assert values(trace(figure, name).z) == values(MAP["outputs"])
+    assert trace(figure, "where it is 1/2").contours.start == 0.5
+    assert "3 samples, 2 of class 1, with targets from 0 to 1" in alt_text(figure)
+    assert "50% of the plane" in alt_text(figure)
+    assert figure.layout.yaxis.scaleanchor == "x"
+
+
+def test_a_map_that_is_moved_is_the_one_that_would_be_made() -> None:
+    other = MAP | {
+        "outputs": [[1.0, 1.0, 1.0], [0.0, 0.0, 0.6]],
+        "points": [[1.0, 0.0]],
+        "labels": [0],
+        "targets": [0.7],
+    }
+    other["best_boundary"] = None
+    assert move_decisions(decision_map(**MAP), **other).to_json() == decision_map(**other).to_json()
+
+
+def test_what_are_no_points_is_refused() -> None:
+    for name, wrong in (
+        ("points", [[0.0], [1.0]]),
+        ("outputs", [0.0, 1.0]),
+        ("targets", "low"),
+        ("best_boundary", [1.0, 2.0]),
+    ):
+        with refuses(name):
+            decision_map(**MAP | {name: wrong})

@@ -1,0 +1,62 @@
+"""The curves of settings and landscapes: what is drawn where, and what is said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ddlab.figures import alt_text
+from ddlab.lessons.ideal_data.drawing import landscape, move_curves, setting_curves
+from tests.support import assert_whole_figure
+
+CURVES: dict[str, Any] = {
+    "steps": [0, 10, 20], "curves": {"Σ = 0.1": [0.3, 0.2, 0.1], "Σ = 1": [0.3, 0.3, 0.2]}, "chosen": ("Σ = 0.5", [0.3, 0.25, 0.15]),
+    "error": [0.05, 0.025, 0.025], "least": 0.05,
+}  # fmt: skip
+PLANE: dict[str, Any] = {
+    "x": [0.0, 1.0, 2.0], "y": [0.0, 1.0], "loss": [[0.0, 1.0, 2.0], [1.0, 2.0, 3.0]],
+    "paths": {"Σ = 0.1": [[0.0, 0.0], [1.5, 0.5]], "Σ = 1": [[0.0, 0.0], [5.0, 0.5]]}, "captured": 0.874,
+}  # fmt: skip
+
+
+def trace(figure: Any, name: str) -> Any:
+    return next(one for one in figure.data if one.name == name)
+
+
+def values(array: Any) -> list[float]:
+    return np.asarray(array, float).round(6).tolist()
+
+
+def test_title_labels_and_alt_text() -> None:
+    for make, given in ((setting_curves, CURVES), (landscape, PLANE)):
+        assert_whole_figure(make(**given))
+
+
+def test_curves_have_the_chosen_one_on_top() -> None:
+    figure = setting_curves(**CURVES)
+    names = [one.name for one in figure.data]
+    assert names.index("chosen") > names.index("Σ = 1")
+    chosen = trace(figure, "chosen")
+    assert values(chosen.y) == [0.3, 0.25, 0.15] and chosen.line.width > trace(figure, "Σ = 1").line.width
+    assert values(trace(figure, "chosen, two standard errors").y) == [0.4, 0.3, 0.2, 0.1, 0.2, 0.2]
+    assert list(trace(figure, "least possible").y) == [0.05, 0.05]
+    assert trace(figure, "Σ = 0.1").line.dash != trace(figure, "Σ = 1").line.dash
+    assert "Chosen is Σ = 0.5, which falls from 0.3 to 0.15" in alt_text(figure) and "0.05" in alt_text(figure)
+
+
+def test_curves_that_are_moved_are_those_that_would_be_made() -> None:
+    other: dict[str, Any] = {
+        "steps": [0, 5], "curves": {"Σ = 0.1": [0.5, 0.4], "Σ = 1": [0.5, 0.45]}, "chosen": ("Σ = 0.2", [0.5, 0.3]),
+        "error": [0.0, 0.0], "least": 0.01,
+    }  # fmt: skip
+    assert move_curves(setting_curves(**CURVES), **other).to_json() == setting_curves(**other).to_json()
+
+
+def test_paths_end_with_a_large_mark_and_the_plane_says_what_it_holds() -> None:
+    figure = landscape(**PLANE)
+    path = trace(figure, "Σ = 0.1")
+    assert values(path.x) == [0.0, 1.5] and path.marker.size[-1] > path.marker.size[0]
+    assert trace(figure, "Σ = 1").marker.symbol != path.marker.symbol
+    assert figure.layout.xaxis.range == (0, 2) and "87%" in figure.layout.title.text and "87%" in alt_text(figure)
+    assert "from 0 at (0, 0) to 3" in alt_text(figure)
