@@ -160,9 +160,11 @@ def read(runs: Path, name: str, data: str, budget: str, seed: int) -> dict[str, 
     }
     if budget == "floats" and name not in ("gtn", "boost"):
         found = {**read(runs, name, data, "10", seed), **found}
+    found = found or dict.fromkeys(TRAININGS, told.get("missing"))
     if budget == "floats":
         found["teacher"] = "its teacher alone takes more floats than ten images of each class"
-    found = found or dict.fromkeys(TRAININGS, told.get("missing"))
+        if name in ONLINE:
+            found["own"] = found["teacher"]
     vectors = "its labels are representations (lesson 40)"
     return {"own": vectors if name in VECTORS else found["teacher" if name in ONLINE else "class numbers"], **found}
 

@@ -260,7 +260,10 @@ def library_toys() -> Found:
     samples = toy_samples()
     start = toy_networks.first_weights(1).double().expand(2, -1)
     points, targets = (each[:, 0].double().movedim(1, 0) for each in (samples.points, samples.targets))
-    rates = {"learning_rate": torch.full((2,), 0.002), "momentum": torch.full((2,), 0.98)}
+    rates = {
+        "learning_rate": torch.tensor([0.002, 0.002], dtype=torch.float64),
+        "momentum": torch.tensor([0.98, 0.98], dtype=torch.float64),
+    }
     return [*toy_networks.stochastic_descent(start, points, targets, **rates, record_every=UPDATES)[-1]]
 
 

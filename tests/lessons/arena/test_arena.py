@@ -41,11 +41,21 @@ def test_every_method_of_the_record_has_a_family_and_a_number_or_a_reason(world:
         assert all(math.isfinite(value) and 0 <= value <= 1 for value in row["accuracies"])
 
 
-def test_the_quest_is_met_where_a_method_behind_random_images_is_first(world: lab.World) -> None:
-    for changes, met in (({}, False), ({"labels": "own"}, True), ({"up": "mlp"}, True), ({"up": "seconds"}, False)):
-        assert lab.quest_met(world, world.start.replace(**changes), NOTHING) == met, changes
+def test_the_quest_is_met_where_a_method_and_class_means_change_places(world: lab.World) -> None:
+    for changes, met in (
+        ({"method": "dd"}, False), ({"method": "dd", "labels": "own"}, True), ({"method": "mtt", "up": "lenet"}, True),
+        ({"method": "dsa", "labels": "teacher"}, False), ({"method": "dd", "labels": "own", "up": "floats"}, False),
+        ({"labels": "own"}, False), ({"method": "boost", "labels": "own"}, False),
+    ):  # fmt: skip
+        assert lab.flipped(world, world.start.replace(**changes), NOTHING) == met, changes
     assert lab.best(world, world.start.replace(labels="own"), "accuracy")[0] == "dd"
     assert lab.best(world, world.start, "seconds")[0] in ("random", "herding", "class means")
+
+
+def test_equal_floats_bill_labels_rates_and_teachers(world: lab.World) -> None:
+    most = {"digits": 100 * 257, "shapes": 100 * 769}
+    for row in records.load("arena").rows:
+        assert row["budget"] != "floats" or row["missing"] or row["floats"] <= most[row["data"]], row
 
 
 def test_what_is_missing_says_why_once(world: lab.World) -> None:
