@@ -245,7 +245,7 @@ def test_every_laboratory_has_its_row() -> None:
 
 def test_three_or_four_controls_are_seen_and_the_rest_is_folded_away(make: Make) -> None:
     lab = make()
-    assert 3 <= len(seen(lab)) <= 4
+    assert 3 <= len(seen(lab)) <= 4, f"three or four of its `controls` are seen, not {len(seen(lab))}"
     folded = [lab.panel[name] for name in lab.panel if name not in seen(lab)]
     assert list(lab.panel._more.children) == [*folded, lab.share_field]
     assert all(described.help for name, described in describe(lab.start).items() if name in list(lab.panel))

@@ -38,7 +38,7 @@ def asked(lesson: str, function: str) -> set[str]:
 def test_there_is_one_page_for_each_lesson() -> None:
     assert {path.stem for path in NOTES.glob("*.md")} == {*LESSONS, "README"}
     readme = (NOTES / "README.md").read_text(encoding="utf-8")
-    assert all(f"({lesson}.md)" in readme for lesson in LESSONS)
+    assert [lesson for lesson in LESSONS if f"({lesson}.md)" not in readme] == [], "without a line in the README"
 
 
 @pytest.mark.parametrize("lesson", LESSONS)

@@ -768,6 +768,11 @@ ROWS: dict[str, Row] = {
 }
 
 
+def test_every_whole_method_has_a_row() -> None:
+    pages = {path.stem for path in SOLUTIONS.glob("*.ipynb") if '"whole-method"' in path.read_text(encoding="utf-8")}
+    assert pages - {row.lesson for row in ROWS.values()} == set()
+
+
 def gap(one: Found, other: Found) -> float:
     """The largest difference; of what has not the same shapes, infinite."""
     if [each.shape for each in one] != [each.shape for each in other]:
