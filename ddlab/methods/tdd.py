@@ -4,9 +4,9 @@ A sentence is a picture of one channel, a row for each word (`data.text`), so th
 [steps * m, 1, length, dim], learned where embeddings lie, and need not be sentences of any words. `TextData.words` reads each of their
 rows as the nearest word.
 
-The defaults are those of the reference code for TREC's six kinds of questions and a bidirectional LSTM of two layers. Away from it: no
-dropout (.5 there, in the inner steps too); embeddings have a deviation of 1 (raw GloVe there, beside starts of N(0, 1)), and a word
-without a vector lies at their mean (at 0 there).
+The defaults are those of the reference code for TREC's six kinds of questions and a bidirectional LSTM of two layers (which has no dropout
+there either while sentences are learned). Away from it: a TextConvNet has no dropout (.5 there, in the inner steps too); embeddings have a
+deviation of 1 (raw GloVe there, beside starts of N(0, 1)), and a word without a vector lies at their mean (at 0 there).
 """
 
 from __future__ import annotations

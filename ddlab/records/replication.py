@@ -67,7 +67,7 @@ PROTOCOLS = {
     "mtt": Protocol(1, 5, "dsa", (("", "images are not whitened (ZCA)"),)),
     "dd": Protocol(1, 200, "steps", (_ALEXNET, ("CIFAR", "real images are not cropped and flipped"))),
     "sldd": Protocol(1, 1, "steps", (_ALEXNET,)),
-    "tdd": Protocol(1, 1, "steps", (("", "no dropout; sentences are embedded with a deviation of 1"),)),
+    "tdd": Protocol(1, 1, "steps", (("", "sentences are embedded with a deviation of 1"),)),
     "ld": Protocol(1, 20, "ld", (_ALEXNET, ("", "no images are held out to choose among labels; the students' rate falls, by AdamW"))),
     "gtn": Protocol(1, 1, "steps", (("", "the last images of the generator, seen in their order"),)),
     "kip": Protocol(1, 1, "kernel", (("", "targets are not augmented"),)),

@@ -95,7 +95,7 @@ def first_weights(spec: NetworkSpec, draw: str, *, seed: int, device: torch.devi
         if value.ndim > 1:
             torch.nn.init.xavier_normal_(value, generator=draws)
         else:
-            value.fill_(0.0 if name.endswith("bias") else 1.0)
+            value.fill_(0.0 if "bias" in name.rpartition(".")[2] else 1.0)  # recurrent cells have bias_ih and bias_hh
     return {name: value.to(device) for name, value in weights.items()}
 
 

@@ -46,7 +46,7 @@ ROWS: dict[str, dict[str, Any]] = {  # shorter than printed where a set would ta
     "sre2l, 100 images": {"dataset": "CIFAR-10", "images_per_class": 10},
     "dwa, 100 images": {"dataset": "CIFAR-10", "images_per_class": 10, "row": "ResNet-18"},
     "rded, 100 images": {"dataset": "CIFAR-10", "images_per_class": 10, "row": "ResNet-18"},
-    "tdd, 6 sentences": {"dataset": "TREC-6", "images_per_class": 1, "row": "one fixed start", "iterations": 300},
+    "tdd, 6 sentences": {"dataset": "TREC-6", "images_per_class": 1, "row": "one fixed start"},
     "gtn, 4,096 images": {"dataset": "MNIST", "images_per_class": 409.6, "steps": 32, "iterations": 60},
     "mnemonics, five phases": {"dataset": "CIFAR-10", "images_per_class": 20},
 }

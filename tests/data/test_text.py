@@ -16,6 +16,7 @@ from ddlab import networks
 from ddlab.core.errors import DDLabError
 from ddlab.data import text
 from ddlab.networks.text import WIDTH
+from ddlab.training import ordered
 
 LINES = [
     "big\ta whale swims",
@@ -127,6 +128,16 @@ def test_files_that_cannot_be(words: Any, lines: list[str], vectors: list[str] |
             text.read(tmp_path / name)
     with pytest.raises(DDLabError, match="more than one word"):
         text.read(written(tmp_path / "alone.txt", ["a\tone", "b\ttwo", "a\tthree", "b\tfour"]))
+
+
+@pytest.mark.parametrize("family", ["text_rnn", "text_lstm"])
+def test_xaviers_draw_leaves_no_bias_in_a_cell(family: str) -> None:
+    """As in TDD's code. With biases of one, every gate of a new cell is open and its values saturate: nothing is learned."""
+    spec = networks.spec(family).for_data(text.questions(count=60, length=7, dim=5).embedded)
+    for name, value in ordered.first_weights(spec, "xavier", seed=0).items():
+        rows, columns = value.shape if value.ndim > 1 else (1, 1)
+        wanted = (2 / (rows + columns)) ** 0.5 if value.ndim > 1 else 0.0
+        assert float(value.square().mean().sqrt()) == pytest.approx(wanted, rel=0.1), name
 
 
 @pytest.mark.parametrize("family, torchs", [("text_rnn", nn.RNN), ("text_lstm", nn.LSTM)])
