@@ -26,7 +26,6 @@ the code:
 - With batch norm a pass over 16 real images of each class moves the running statistics before each matching, which then stand still.
 And away from it
 - Between two of those numbers T and epochs are interpolated, above 50 they stay; `provenance` says so.
-- Images of 28 pixels are not padded to 32.
 """
 
 from __future__ import annotations
@@ -48,6 +47,7 @@ from ..distilled import DistilledSet
 from ..networks import NetworkSpec
 from ..runs.look import Look, Number
 from ..runs.process import Inputs, require_data
+from ..training import supervised
 from . import descent, matching
 
 NAME = "gradient_matching"
@@ -109,9 +109,10 @@ class Config(matching.Config):
 
     @classmethod
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
-        """The published settings for "mnist", "fashion-mnist", "svhn", "cifar10" or "cifar100": they are the same."""
+        """The published settings for "mnist", "fashion-mnist", "svhn", "cifar10" or "cifar100": the network pads grey images."""
         errors.check_choice("dataset", dataset, DATASETS)
-        return cls(**changes)
+        own: dict[str, Any] = {"network": supervised.convnet_for(dataset)}
+        return cls(**own | changes)
 
     @property
     def loops(self) -> tuple[int, int]:

@@ -14,7 +14,6 @@ eq 6  min_S E_theta,omega sum_c || mean psi(A(T_c, omega)) - mean psi(A(S_c, ome
 One step is one update. As in the reference code
 - the printed objective has the two means exchanged, which is the same; the sum runs over the classes, and over d without a mean;
 - in a network with batch norm all classes go through together, in training mode: each batch's own statistics.
-And away from it: images of 28 pixels are not padded to 32.
 """
 
 from __future__ import annotations
@@ -34,6 +33,7 @@ from ..distilled import DistilledSet
 from ..networks import NetworkSpec
 from ..runs.look import Look, Number
 from ..runs.process import Inputs, require_data
+from ..training import supervised
 from . import dc, descent, dsa, matching
 
 NAME = "distribution_matching"
@@ -71,8 +71,9 @@ class Config(matching.Config, matching.Siamese):
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
         """The published settings for "mnist", "fashion-mnist", "svhn", "cifar10" or "cifar100"; digits are not mirrored."""
         errors.check_choice("dataset", dataset, dc.DATASETS)
-        upright: dict[str, Any] = {"strategy": siamese_views.UPRIGHT} if dataset in dsa.DIGITS else {}
-        return cls(**upright | changes)
+        own: dict[str, Any] = {"network": supervised.convnet_for(dataset)}
+        own |= {"strategy": siamese_views.UPRIGHT} if dataset in dsa.DIGITS else {}
+        return cls(**own | changes)
 
 
 @dataclass(frozen=True)

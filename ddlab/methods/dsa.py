@@ -26,6 +26,7 @@ from ..core.parameters import with_default
 from ..data import siamese_views
 from ..distilled import DistilledSet
 from ..runs.process import Inputs, require_data
+from ..training import supervised
 from . import dc, descent, matching
 from .dc import State, Trace, look, total_steps, update
 
@@ -53,8 +54,9 @@ class Config(dc.Config, matching.Siamese):
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
         """The published settings for "mnist", "fashion-mnist", "svhn", "cifar10" or "cifar100"; digits are not mirrored."""
         errors.check_choice("dataset", dataset, dc.DATASETS)
-        upright: dict[str, Any] = {"strategy": siamese_views.UPRIGHT} if dataset in DIGITS else {}
-        return cls(**upright | changes)
+        own: dict[str, Any] = {"network": supervised.convnet_for(dataset)}
+        own |= {"strategy": siamese_views.UPRIGHT} if dataset in DIGITS else {}
+        return cls(**own | changes)
 
 
 def init(config: Config, inputs: Inputs) -> State:

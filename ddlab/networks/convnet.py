@@ -50,6 +50,9 @@ class Options(Parameters):
         choices=("positions", "mean"),
         help="The linear layer sees every position, or each channel's mean over them; with the mean images of any size will do.",
     )
+    padding: int = parameter(
+        1, range=(1, 8), help="Of the first convolution; with 3, as in DC's code for grey images, 28 pixels become 32."
+    )
     growth: int = parameter(
         1, range=(1, 4), help="Each block has so many times the channels of the one before it.", explorable=(1, 2)
     )
@@ -60,11 +63,14 @@ class ConvNet(nn.Module):
 
     def __init__(self, channels: int, classes: int, image_size: tuple[int, int], options: Options) -> None:
         super().__init__()
+        image_size = image_size[0] + 2 * (options.padding - 1), image_size[1] + 2 * (options.padding - 1)
         depth = options.depth or depth_for(image_size)
         widths = [channels] + [options.width * options.growth**block for block in range(depth)]
         if widths[-1] > WIDEST:
             errors.fail("growth", f"1, or small enough for at most {WIDEST} channels in block {depth}", options.growth)
-        self.blocks = nn.Sequential(*(_block(a, b, options) for a, b in pairwise(widths)))
+        paddings = [options.padding] + [1] * (depth - 1)
+        blocks = (_block(*ends, padding, options) for ends, padding in zip(pairwise(widths), paddings, strict=True))
+        self.blocks = nn.Sequential(*blocks)
         height, width = (side // 2**depth if options.pooling != "none" else side for side in image_size)
         if min(height, width) < 1:
             raise DDLabError(
@@ -93,7 +99,7 @@ def last_conv(module: nn.Module) -> str:
     return LAST_CONV.format(last=len(module.blocks) - 1)  # type: ignore[arg-type]
 
 
-def _block(channels_in: int, channels_out: int, options: Options) -> nn.Sequential:
+def _block(channels_in: int, channels_out: int, padding: int, options: Options) -> nn.Sequential:
     norms = {
         "batch": lambda: nn.BatchNorm2d(channels_out),
         "instance": lambda: nn.GroupNorm(channels_out, channels_out),  # per image and channel, affine
@@ -103,7 +109,7 @@ def _block(channels_in: int, channels_out: int, options: Options) -> nn.Sequenti
         "none": nn.Identity,
     }
     block = nn.Sequential()
-    block.add_module("convolution", nn.Conv2d(channels_in, channels_out, 3, padding=1))
+    block.add_module("convolution", nn.Conv2d(channels_in, channels_out, 3, padding=padding))
     block.add_module("normalisation", norms[options.norm]())
     block.add_module("activation", _ACTIVATIONS[options.activation]())
     block.add_module("pooling", _POOLINGS[options.pooling]())

@@ -1,8 +1,8 @@
 """Networks that read: an embedded sentence is a picture of one channel, a row for each word. TextConvNet, tanh RNN, LSTM.
 
 Kim 2014 (TextConvNet, arXiv 1408.5882); Sucholutsky & Schonlau 2021 (TDD, arXiv 1910.02551) distil for all three. Recurrent ones read
-forwards and backwards, in two layers as TDD's; without dropout, which TDD's have only in plain training. They run through cells, not through `nn.LSTM`,
-which keeps hold of weights of its own.
+forwards and backwards, in two layers as TDD's, without dropout, which theirs have only in plain training. They run through cells, not
+through `nn.LSTM`, which keeps hold of weights of its own.
 """
 
 from __future__ import annotations

@@ -36,10 +36,7 @@ from .published import plain, published
 _PRESETS = {
     "MNIST": "mnist", "FashionMNIST": "fashion-mnist", "SVHN": "svhn", "CIFAR-10": "cifar10", "CIFAR-100": "cifar100", "TREC-6": "trec6",
 }  # fmt: skip
-_SCALE = (
-    ("", "images are divided by the deviations of their own pixels, not by the authors' numbers"),
-    ("MNIST", "digits are not padded to 32 pixels"),
-)
+_SCALE = (("", "images are divided by the deviations of their own pixels, not by the authors' numbers"),)
 _ALEXNET = "CIFAR", "a ConvNet stands in AlexNet's place"
 _TEACHER = "", "the teacher is trained here"
 

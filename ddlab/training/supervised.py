@@ -43,15 +43,22 @@ from .trained import trained_network
 
 NAME = "training"
 DATASETS = ("mnist", "fashion-mnist", "svhn", "cifar10", "cifar100")
+_GREY = DATASETS[:2]
 _RESNET = networks.spec("resnet18")
 _SGD: dict[str, Any] = {
-    "network": networks.spec("convnet", norm="instance"), "optimiser": "sgd", "learning_rate": 0.01, "weight_decay": 5e-4,
+    "optimiser": "sgd", "learning_rate": 0.01, "weight_decay": 5e-4,
     "schedule": "half", "batch_size": 256, "crop_pixels": 0, "flip": False, "mixup_alpha": 0.0,
 }  # fmt: skip
 _CUTMIX: dict[str, dict[str, Any]] = {
     "rded": {"epochs": 300, "batch_size": 50},
     "fadrm": {"epochs": 1000, "batch_size": 16, "teacher_statistics": "halves"},
 }
+
+
+def convnet_for(dataset: str) -> NetworkSpec:
+    """The ConvNet of DC, DSA and DM for a dataset: of grey images its first convolution makes 28 pixels 32."""
+    options: dict[str, Any] = {"padding": 3} if dataset in _GREY else {}
+    return networks.spec("convnet", norm="instance", **options)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,9 +153,9 @@ class Config(Views):
             own = {"epochs": 200, "optimiser": "sgd", "learning_rate": 0.1, "weight_decay": 5e-4, "mixup_alpha": 0.0}
         elif recipe == "dsa" or (recipe, dataset) == ("dc", "mnist"):
             views = (UPRIGHT if dataset in DATASETS[:3] else ALL) if recipe == "dsa" else "crop_scale_rotate"
-            own = {**_SGD, "epochs": 1001, "strategy": views}
+            own = {**_SGD, "network": convnet_for(dataset), "epochs": 1001, "strategy": views}
         elif recipe == "dc":
-            own = {**_SGD, "epochs": 301}
+            own = {**_SGD, "network": convnet_for(dataset), "epochs": 301}
         elif recipe in _CUTMIX:
             own = {
                 "mixup_alpha": 0.0,

@@ -83,3 +83,20 @@ def test_group_norm_has_four_groups_where_the_width_has() -> None:
             networks.spec("convnet", width=width, norm="group").for_data(made_data()), seed=0
         ).module()
         assert {one.num_groups for one in module.modules() if isinstance(one, nn.GroupNorm)} == {groups}
+
+
+def test_a_first_convolution_that_pads_makes_28_pixels_32() -> None:
+    """As in DC's code for grey images: what it sees is the image in a frame of two zeros more."""
+    small = {"width": 4, "norm": "instance"}
+    wide = networks.spec("convnet", padding=3, **small)  # type: ignore[arg-type]
+    spec, like = (
+        each.for_data(made_data(size=size)) for each, size in ((wide, 28), (networks.spec("convnet", **small), 32))
+    )  # type: ignore[arg-type]
+    network = networks.initialise(spec, seed=0)
+    assert network.weights["classifier.weight"].shape == (3, 4 * 4 * 4)
+    images = drawn(2, 1, 28, 28).float()
+    found, framed = (
+        networks.call(spec, network.weights, images)[0],
+        networks.call(like, network.weights, F.pad(images, (2,) * 4))[0],
+    )
+    assert torch.equal(found.logits, framed.logits)
