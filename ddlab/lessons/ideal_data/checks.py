@@ -19,7 +19,7 @@ _PIXELS = 96
 _ORANGE, _BLUE = np.array([213, 94, 0]), np.array([0, 114, 178])
 
 
-def on_original(runs: toys.Runs) -> toys.Judged:
+def on_original(runs: toys.Trained) -> toys.Judged:
     """Squared error and share of right decisions on G, [frames, settings, seeds]."""
     return toys.judge(runs, per_class=PER_CLASS)
 
@@ -44,7 +44,7 @@ def best_decisions(*, seed: int, count: int = 150) -> dict[str, Any]:
     }
 
 
-def decisions(runs: toys.Runs, frame: int) -> np.ndarray:
+def decisions(runs: toys.Trained, frame: int) -> np.ndarray:
     """The output over the plane, mean over the seeds, as pictures: orange for class 0, blue for 1; uint8 [settings, h, w, 3]."""
     axis = torch.linspace(*world.EXTENT[0], _PIXELS)
     seen = world.plane(axis, axis.flip(0)).view(-1, 2)

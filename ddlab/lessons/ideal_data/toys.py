@@ -161,7 +161,7 @@ class Config(Parameters):
         return Mixture(self.gap, self.deviation)
 
 
-class Runs(NamedTuple):
+class Trained(NamedTuple):
     """What `train` gives: the settings; int64 [frames], after how many updates a frame is; rows [frames, settings, seeds, 201]."""
 
     configs: tuple[Config, ...]
@@ -211,7 +211,7 @@ def distilled_samples(configs: Sequence[Config]) -> Samples:
     return Samples(points, labels, torch.stack(targets))
 
 
-def train(configs: Sequence[Config], *, samples: Samples | None = None) -> Runs:
+def train(configs: Sequence[Config], *, samples: Samples | None = None) -> Trained:
     """Train every setting with every seed, on `samples` where those of `distilled_samples` are at hand.
 
     Raises:
@@ -232,7 +232,7 @@ def train(configs: Sequence[Config], *, samples: Samples | None = None) -> Runs:
         rows = expected_descent(start, points, targets, steps=first.steps, **rates)
     else:
         rows = stochastic_descent(start, points.movedim(2, 0), targets.movedim(2, 0), **rates)
-    return Runs(tuple(configs), torch.tensor(recorded_steps(first.steps, first.record_every)), rows)
+    return Trained(tuple(configs), torch.tensor(recorded_steps(first.steps, first.record_every)), rows)
 
 
 def judge_on(rows: Tensor, mixture: Mixture, per_class: int) -> Judged:
@@ -243,7 +243,7 @@ def judge_on(rows: Tensor, mixture: Mixture, per_class: int) -> Judged:
     return Judged(said.sub_(labels).square_().mean(-1), right.to(rows.dtype).mean(-1))
 
 
-def judge(runs: Runs, *, per_class: int = 160) -> Judged:
+def judge(runs: Trained, *, per_class: int = 160) -> Judged:
     """The curves of runs on the original data: [frames, settings, seeds]."""
     originals = [config.original for config in runs.configs]
     if len(set(originals)) == 1:  # one call for all takes less than one for each

@@ -184,7 +184,7 @@ def project(moves: Tensor, directions: Tensor) -> tuple[Tensor, float]:
     return at, float((at @ directions).square().sum() / moves.square().sum().clamp_min(1e-300))
 
 
-def _landscape(runs: toys.Runs, sweep: Sweep, values: tuple[float, ...], chosen: int) -> dict[str, Any]:
+def _landscape(runs: toys.Trained, sweep: Sweep, values: tuple[float, ...], chosen: int) -> dict[str, Any]:
     """The loss on G of the weights between three runs, first seed of each."""
     settings: Any = runs.configs[chosen]
     low, middle, high = map(values.index, sweep.paths)

@@ -130,7 +130,7 @@ class TrialCard(Explorer):
         self._show(shown)
 
     def _computed(self) -> Outcome:
-        return errors.check_instance("what Trial.show gives", self.trial.show(self.panel.value), Outcome, "a Outcome")
+        return errors.check_instance("what Trial.show gives", self.trial.show(self.panel.value), Outcome, "an Outcome")
 
     def _show(self, shown: Outcome) -> None:
         self.shown, view = shown, self.panel.value

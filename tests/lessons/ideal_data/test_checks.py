@@ -14,11 +14,11 @@ from ddlab.lessons.ideal_data.toys import Config
 
 
 @pytest.fixture(scope="module")
-def runs() -> toys.Runs:
+def runs() -> toys.Trained:
     return toys.train([Config(deviation=sigma, seeds=3) for sigma in SIGMAS])
 
 
-def test_the_maps_have_the_colours_of_the_classes(runs: toys.Runs) -> None:
+def test_the_maps_have_the_colours_of_the_classes(runs: toys.Trained) -> None:
     pictures = ideal_data.decisions(runs, -1)
     assert pictures.shape == (7, 96, 96, 3)
     (top_right, bottom_left) = pictures[1][3, -4], pictures[1][-4, 3]

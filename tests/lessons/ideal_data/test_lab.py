@@ -48,7 +48,7 @@ def moved(lab: Laboratory, **values: Any) -> None:
     lab.runner.join()
 
 
-def by_themselves(settings: Settings, sweep: Sweep, value: float) -> toys.Runs:
+def by_themselves(settings: Settings, sweep: Sweep, value: float) -> toys.Trained:
     """One setting, trained without the others."""
     setting = {name: getattr(settings, name) for name in toys.Config.__dataclass_fields__}
     return toys.train([toys.Config(**setting | {sweep.field: value, "record_every": max(1, settings.steps // 20)})])
