@@ -22,10 +22,10 @@ ROOMS = {
     "ddlab/methods": 6986,
     "ddlab/evaluation": 1950,
     "ddlab/records": 550,
-    "ddlab/figures": 2117,
+    "ddlab/figures": 1988,
     "ddlab/explorers": 2850,
-    "ddlab/lessons": 9967,
-    "tests": 29321,
+    "ddlab/lessons": 9692,
+    "tests": 29150,
 }
 
 
