@@ -23,6 +23,7 @@ from ..runs.checkpoint import remove
 from ..runs.process import Inputs
 from ..training import self_supervised, supervised
 from ..training.accuracy import accuracy
+from ..training.relabelling import Teachers, as_teachers
 from ._labelling import labelled_set
 
 
@@ -64,19 +65,19 @@ def from_images(
     images: Annotated[Tensor, tensor("n c h w", torch.float32)],
     labels: Annotated[Tensor, tensor("n", torch.int64)],
     data: ImageData,
-    teacher: Network | None = None,
+    teacher: Teachers | None = None,
 ) -> DistilledSet:
     """A distilled set of any images: what a method of your own made, noise, or hand-picked ones.
 
     Args:
         images: float32 [n, channels, height, width], normalised like `data`. labels: int64 [n].
-        teacher: adds stored and online labels to the hard ones.
+        teacher: a network, or several, whose mean counts: adds stored and online labels to the hard ones.
 
     Raises:
         DDLabError: shapes or dtypes that do not fit the data.
     """
     errors.check_tensor("images", images, shape=[None, data.channels, *data.image_size], finite=False)
-    inputs = Inputs(data=data, teachers=() if teacher is None else (teacher,), device=images.device)
+    inputs = Inputs(data=data, teachers=as_teachers(teacher, "teacher"), device=images.device)
     return labelled_set(images, labels, inputs, complete=True, provenance={"method": "from_images"})
 
 
@@ -84,7 +85,7 @@ def from_images(
 def distill(
     method: str | driver.Process,
     data: ImageData,
-    teacher: Network | None = None,
+    teacher: Teachers | None = None,
     config: Any = None,
     device: torch.device | str = "auto",
     *,
@@ -99,8 +100,8 @@ def distill(
     Args:
         method: name or alias of a method (`ddlab.methods.names()`), or a module of your own with the same parts (`ddlab.runs` shows one).
         data: the dataset.
-        teacher: a trained network; where the method needs one and none is given, one is trained visibly, without labels for a method
-            that reads none.
+        teacher: a trained network, or several: FADRM+ takes them in turn. Where the method needs one and none is given, one is trained
+            visibly, without labels for a method that reads none.
         config: the method's Config; default its `Config.teaching()`, or `Config()` where it has no presets.
         device: "auto", "cpu" or "cuda".
         checkpoint: a file to go on from and to write to, until the run is complete; a teacher trained here has its own beside it, with
@@ -118,7 +119,7 @@ def distill(
             something else.
         KeyboardInterrupt: while the teacher was still being trained: there is no set yet, but its checkpoint is valid.
     """
-    module = methods.get(method)
+    module, teachers = methods.get(method), as_teachers(teacher, "teacher")
     config = getattr(module.Config, "teaching", module.Config)() if config is None else config
     if type(config) is not module.Config:  # not isinstance: a method's Config may extend another's
         errors.fail("config", f"a {module.NAME} Config", config)
@@ -126,16 +127,16 @@ def distill(
         errors.check_choice(f"an option of {module.NAME}", name, [field.name for field in dataclasses.fields(config)])
     config = dataclasses.replace(config, **options)
     beside = None
-    if teacher is None and getattr(module, "NEEDS_TEACHER", False):
+    if not teachers and getattr(module, "NEEDS_TEACHER", False):
         beside = None if checkpoint is None else f"{os.fspath(checkpoint)}.teacher"
         unlabelled = getattr(module, "WITHOUT_LABELS", False)
         own = self_supervised.Config.for_data(data) if unlabelled else supervised.Config.for_data(data, "teacher")
         beside_it: dict[str, Any] = {"checkpoint": beside, "resume_anyway": resume_anyway, "keep_checkpoint": True}
-        teacher = _trained(data, own, device, progress, **beside_it)
-        if not teacher.provenance["complete"]:
+        teachers = (_trained(data, own, device, progress, **beside_it),)
+        if not teachers[0].provenance["complete"]:
             # Nothing has been distilled yet, and going on from half a teacher is not what an interrupt asks for.
             raise KeyboardInterrupt("the teacher was still being trained")
-    inputs = Inputs(data=data, teachers=() if teacher is None else (teacher,), device=device)
+    inputs = Inputs(data=data, teachers=teachers, device=device)
     files: dict[str, Any] = {"checkpoint": checkpoint, "resume_anyway": resume_anyway}
     made = driver.run(module, config, inputs, on_step=on_step, progress=progress, **files)
     errors.check_instance(f"what {module.NAME} finishes with", made, DistilledSet, "a DistilledSet")

@@ -21,8 +21,8 @@ eq 9, 10, line 9  x <- alpha x + (1 - alpha) Resample(P, D)                   me
 lines 6, 12       GradStep: SRe2L's loss and image update                     sre2l.gradient_step
 FADRM+            one network per step, in turn                               network_of
 
-Several networks make it FADRM+: `Inputs(teachers=...)`. Each stage has a fresh Adam; one cosine spans all B steps. With alpha = 1 and
-no resizing it is SRe2L from real images whose Adam is reset k times, bit for bit.
+Several networks, `distill("fadrm", data, [a, b, c])`, make it FADRM+. Each stage has a fresh Adam; one cosine spans all B steps. With
+alpha = 1 and no resizing it is SRe2L from real images whose Adam is reset k times, bit for bit.
 
 Deviations
 - For even k, 0 included, Algorithm 1 ends at D_ds. The result is then resampled to D_orig, without further steps.

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from scipy import ndimage
 from torch import Tensor, nn
 
+import ddlab
 from ddlab import methods, networks
 from ddlab.core import optimisers
 from ddlab.data import ImageData
@@ -124,6 +125,16 @@ def test_merging_is_equation_9(ratio: float) -> None:
 def test_networks_take_turns() -> None:
     assert [fadrm.network_of(t, networks=4) for t in range(9)] == [0, 1, 2, 3, 0, 1, 2, 3, 0]
     assert {fadrm.network_of(t, networks=1) for t in range(5)} == {0}
+
+
+def test_distill_takes_several_networks(teachers: tuple[Network, Network]) -> None:
+    config = settings(images_per_class=1)
+    plus, first = (ddlab.distill("fadrm", DATA, given, config, progress=False) for given in ([*teachers], teachers[:1]))
+    assert not torch.equal(plus.images, first.images)
+    made = process.run(fadrm, config, Inputs(data=DATA, teachers=teachers))
+    assert torch.equal(plus.images, made.images)
+    with refuses("teacher must be a Network or a sequence of Networks"):
+        ddlab.distill("fadrm", DATA, [3], config, progress=False)  # type: ignore[list-item]
 
 
 def plain_shufflenet(network: Network) -> nn.Module:
