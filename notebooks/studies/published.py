@@ -105,6 +105,8 @@ def row(name: str, root: Path, runs: Path) -> dict[str, Any]:
             config = supervised.Config.paper("cifar10", "teacher", epochs=TEACHER_EPOCHS)
             told["teacher"] = ddlab.train_teacher(data, config, checkpoint=runs / "teacher")
             more = f"; the teacher is trained for {TEACHER_EPOCHS} epochs in place of {supervised.Config.paper('cifar10', 'teacher').epochs}"
+        if method == "tdd":
+            more = "; vectors of the questions themselves (PPMI, SVD) in place of GloVe's"
         result = ddlab.replicate(method, data, **told, folder=folder)
         print(result, flush=True)
         found = result.records()[0]
