@@ -39,7 +39,7 @@ ROWS: dict[str, dict[str, Any]] = {  # shorter than printed where a set would ta
     "ld, second order": {"dataset": "MNIST", "images_per_class": 10, "students": 20, "solver": "second_order"},
     "dm, 10 images": {"dataset": "MNIST", "images_per_class": 1, "sets": 2, "students": 5, "iterations": 200},
     "dc, 10 images": {"dataset": "MNIST", "images_per_class": 1, "sets": 3, "students": 5},
-    "dsa, 10 images": {"dataset": "MNIST", "images_per_class": 1, "sets": 3, "students": 5},
+    "dsa, 10 images": {"dataset": "MNIST", "images_per_class": 1, "sets": 1, "students": 5, "networks": 100},
     "dc, CIFAR-10": {"dataset": "CIFAR-10", "images_per_class": 1, "sets": 3, "students": 5},
     "dsa, CIFAR-10": {"dataset": "CIFAR-10", "images_per_class": 1, "sets": 3, "students": 5},
     "mtt, CIFAR-10": {"dataset": "CIFAR-10", "images_per_class": 1, "experts": 20, "iterations": 1000},
