@@ -102,6 +102,16 @@ def made_data(
     return ImageData(name=f"made-{channels}-{size}-{seed}", class_names=tuple("abcdefghij"[:classes]), **parts)
 
 
+def trace(figure: Any, name: str) -> Any:
+    """The trace of a figure that has this name."""
+    return next(one for one in figure.data if one.name == name)
+
+
+def values(array: Any) -> list[float]:
+    """Numbers that a figure holds in single precision."""
+    return np.asarray(array, float).round(6).tolist()
+
+
 def assert_whole_figure(figure: Any) -> None:
     """Title, labelled axes (of bars and groups the names say what x is), an alt text with numbers, and no colour of the dark page."""
     from ddlab.figures import alt_text

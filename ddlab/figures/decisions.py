@@ -7,16 +7,18 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from ..core.boundary import checked
+from ..core.errors import DDLabError, fail
 from . import alt as words
 from . import theme as look
-from ._check import as_array
+from ._check import as_array, as_extent
 from .embedding import as_plane, short
 
 _OUTPUT, _BOUNDARY, _BEST, _CLASSES = "network's output", "where it is 1/2", "best boundary", ("class 0", "class 1")
 
 
 def decision_map(
-    *, title: str = "What the networks decide", extent: Any = (None, None), height: int = 380, **given: Any
+    *, title: str = "What the networks decide", extent: Any = None, height: int = 380, **given: Any
 ) -> go.Figure:
     """The output of a network over the plane, its boundary, and the samples it learned from.
 
@@ -24,7 +26,7 @@ def decision_map(
         extent: (low, high) of both axes; default: that of what is drawn. given: as of `move_decisions`.
 
     Raises:
-        DDLabError: what are not points or numbers.
+        DDLabError: arrays that do not belong together, or values outside their ranges.
 
     Example:
         decision_map(x=[0, 1], y=[0, 1], outputs=[[0, 1], [0, 1]], points=[[0, 0], [1, 1]], labels=[0, 1], targets=[0.1, 0.9])
@@ -53,12 +55,14 @@ def decision_map(
         told = f"{name}, target %{{marker.color:.2f}}<extra></extra>"
         figure.add_scatter(mode="markers", name=name, marker=marker | {"symbol": symbol}, hovertemplate=told)
     look.legend_below(figure)
-    figure.update_xaxes(zeroline=False, showgrid=False, range=extent[0], constrain="domain")
+    across, up = as_extent(extent)
+    figure.update_xaxes(zeroline=False, showgrid=False, range=across, constrain="domain")
     # Equal units, so that the distance to the boundary is what it looks like.
-    figure.update_yaxes(zeroline=False, showgrid=False, range=extent[1], constrain="domain", scaleanchor="x")
+    figure.update_yaxes(zeroline=False, showgrid=False, range=up, constrain="domain", scaleanchor="x")
     return move_decisions(figure, **given)
 
 
+@checked
 def move_decisions(
     figure: go.Figure,
     *,
@@ -76,9 +80,21 @@ def move_decisions(
         x: [columns]. y: [rows]. outputs: [rows, columns], probabilities of class 1 in [0, 1]; boundary where they are 1/2.
         points: [n, 2]. labels: [n], 0 or 1, told by shape. targets: [n] in [0, 1], told by colour, like the outputs.
         best_boundary: two ends [2, 2] of a line to compare with; default: none.
+
+    Raises:
+        DDLabError: as `decision_map`, or another figure.
     """
     across, up, own, colour = map(as_array, ("x", "y", "labels", "targets"), (x, y, labels, targets))
     table, at = as_array("outputs", outputs, dimensions=(2,)), as_plane("points", points)
+    if table.shape != (up.size, across.size):
+        shape = f"of shape {[up.size, across.size]}, rows of y by columns of x"
+        raise DDLabError(f"outputs must be {shape}; given {list(table.shape)}.")
+    for name, values in (("labels", own), ("targets", colour)):
+        if len(values) != len(at):
+            raise DDLabError(f"{name} must be an array of {len(at)} values, one per point; given {len(values)}.")
+    for name, values in (("outputs", table), ("targets", colour), ("labels", own)):
+        if not ((values >= 0) & (values <= 1)).all():
+            fail(name, "in [0, 1]", values)
     line = np.empty((0, 2)) if best_boundary is None else as_plane("best_boundary", best_boundary)
     grid = {"x": short(across), "y": short(up), "z": short(table)}
     moving: dict[str, dict[str, Any]] = {_OUTPUT: grid, _BOUNDARY: grid}

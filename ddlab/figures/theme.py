@@ -22,6 +22,7 @@ from typing import Annotated, Any, Literal
 import plotly.graph_objects as go
 
 from ..core.boundary import checked, within
+from ..core.errors import fail
 from ._check import Words
 
 ThemeName = Literal["light", "dark"]
@@ -151,7 +152,13 @@ def stacked_figure(title: str, x_label: str, y_labels: tuple[str, ...], height: 
 
 
 def changed(figure: go.Figure, moving: Mapping[str, Mapping[str, Any]]) -> go.Figure:
-    """Other values of a figure's traces, by name and attribute, in place."""
+    """Other values of a figure's traces, by name and attribute, in place.
+
+    Raises:
+        DDLabError: a figure that has not all of these traces.
+    """
+    if missing := moving.keys() - {trace.name for trace in figure.data}:
+        fail("figure", f"one with a trace {min(missing)!r}", figure)
     for trace in figure.data:
         for attribute, values in moving.get(trace.name, {}).items():
             trace[attribute] = values

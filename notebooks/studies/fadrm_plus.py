@@ -1,6 +1,6 @@
 """Makes ddlab/records/tables/fadrm_plus.json: FADRM with one network and with three in turn (FADRM+), by the labels of either.
 
-python notebooks/studies/fadrm_plus.py            # half an hour
+python notebooks/studies/fadrm_plus.py            # eight minutes
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 python notebooks/studies/published.py DATA RUNS           # DATA holds mnist/ and cifar10/ as image folders, trec/ as its two files
 python notebooks/studies/published.py DATA RUNS kip ls    # only these, by the first word of their names
 
-Four hours of one core, half an hour of a GPU, which is taken where there is one. RUNS keeps what is finished and what was begun: the same call
+Five hours of one core for the rows of the table, half an hour of a GPU, which is taken where there is one. RUNS keeps what is finished and what was begun: the same call
 goes on from it, also after an interrupt.
 """
 

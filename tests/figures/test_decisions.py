@@ -4,24 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
+import pytest
 
-from ddlab.figures import alt_text, decision_map, move_decisions
-from tests.support import assert_whole_figure, refuses
+from ddlab.figures import alt_text, decision_map, loss_curves, move_decisions
+from tests.support import assert_whole_figure, refuses, trace, values
 
 MAP: dict[str, Any] = {
     "x": [0.0, 1.0, 2.0], "y": [0.0, 1.0], "outputs": [[0.0, 0.5, 1.0], [0.1, 0.6, 0.9]],
     "points": [[0.0, 0.0], [2.0, 1.0], [1.0, 1.0]], "labels": [0, 1, 1], "targets": [0.0, 1.0, 0.25],
     "best_boundary": [[1.0, 0.0], [1.0, 1.0]],
 }  # fmt: skip
-
-
-def trace(figure: Any, name: str) -> Any:
-    return next(one for one in figure.data if one.name == name)
-
-
-def values(array: Any) -> list[float]:
-    return np.asarray(array, float).round(6).tolist()
 
 
 def test_a_decision_map_has_classes_by_shape_and_targets_by_colour() -> None:
@@ -50,12 +42,23 @@ def test_a_map_that_is_moved_is_the_one_that_would_be_made() -> None:
     assert move_decisions(decision_map(**MAP), **other).to_json() == decision_map(**other).to_json()
 
 
-def test_what_are_no_points_is_refused() -> None:
-    for name, wrong in (
-        ("points", [[0.0], [1.0]]),
-        ("outputs", [0.0, 1.0]),
-        ("targets", "low"),
-        ("best_boundary", [1.0, 2.0]),
-    ):
-        with refuses(name):
-            decision_map(**MAP | {name: wrong})
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"outputs": [[0.0, 1.0], [0.0, 1.0]]}, "shape [2, 3]"),
+        ({"outputs": [[0.0, 0.5, 1.1], [0.1, 0.6, 0.9]]}, "outputs"),
+        ({"labels": [0, 1]}, "labels must be an array of 3"),
+        ({"targets": [0.0, 1.0, -1.0]}, "targets"),
+        ({"targets": [0.0, 1.0, float("nan")]}, "targets"),
+        ({"points": [[0.0], [1.0], [2.0]]}, "points"),
+        ({"best_boundary": [1.0, 2.0]}, "best_boundary"),
+    ],
+)
+def test_maps_that_are_refused(change: dict[str, Any], sentence: str) -> None:
+    with refuses(sentence):
+        decision_map(**MAP | change)
+
+
+def test_a_figure_of_another_kind_is_refused() -> None:
+    with refuses("figure must be one with a trace 'best boundary'"):
+        move_decisions(loss_curves({"a": [1, 2]}), **MAP)

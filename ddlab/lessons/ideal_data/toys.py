@@ -215,8 +215,12 @@ def train(configs: Sequence[Config], *, samples: Samples | None = None) -> Train
     """Train every setting with every seed, on `samples` where those of `distilled_samples` are at hand.
 
     Raises:
-        DDLabError: settings of unlike steps, seeds or kind of gradient, or weights that grow beyond all numbers.
+        DDLabError: what are no settings, settings of unlike steps, seeds or kind of gradient, or weights that grow beyond all numbers.
     """
+    if not configs:
+        errors.fail("configs", "a list of settings that is not empty", configs)
+    for config in configs:
+        errors.check_instance("a member of configs", config, Config, "a toys.Config")
     first = configs[0]
     for name in SCHEDULE:
         if len(values := {getattr(config, name) for config in configs}) > 1:

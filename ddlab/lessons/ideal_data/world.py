@@ -27,6 +27,7 @@ _GRID, _SURFACE, _MARGIN = 41, 31, 0.2
 class Settings(toys.Config):
     """One position of a lab's sliders: a setting of the toy experiment, and what is shown of it."""
 
+    seeds: int = parameter(20, range=(1, 60), explorable=(1, 60), step=1, help="Runs of each setting.")
     measure: str = parameter(
         SQUARED, choices=(SQUARED, WRONG), explorable=True, help="What the curves show, on the original data G."
     )

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ddlab.figures import alt_text
 from ddlab.lessons.ideal_data.drawing import landscape, move_curves, setting_curves
-from tests.support import assert_whole_figure
+from tests.support import assert_whole_figure, trace, values
 
 CURVES: dict[str, Any] = {
     "steps": [0, 10, 20], "curves": {"Σ = 0.1": [0.3, 0.2, 0.1], "Σ = 1": [0.3, 0.3, 0.2]}, "chosen": ("Σ = 0.5", [0.3, 0.25, 0.15]),
@@ -18,14 +16,6 @@ PLANE: dict[str, Any] = {
     "x": [0.0, 1.0, 2.0], "y": [0.0, 1.0], "loss": [[0.0, 1.0, 2.0], [1.0, 2.0, 3.0]],
     "paths": {"Σ = 0.1": [[0.0, 0.0], [1.5, 0.5]], "Σ = 1": [[0.0, 0.0], [5.0, 0.5]]}, "captured": 0.874,
 }  # fmt: skip
-
-
-def trace(figure: Any, name: str) -> Any:
-    return next(one for one in figure.data if one.name == name)
-
-
-def values(array: Any) -> list[float]:
-    return np.asarray(array, float).round(6).tolist()
 
 
 def test_title_labels_and_alt_text() -> None:

@@ -23,6 +23,7 @@ from ddlab.lessons.ideal_data.world import (
     answer,
     main_directions,
 )
+from tests.support import trace
 
 QUICK = "steps=60,seeds=3"
 
@@ -32,10 +33,6 @@ def lab() -> Iterator[Laboratory]:
     made = SigmaLab(QUICK)
     yield made
     made.close()
-
-
-def trace(figure: Any, name: str) -> Any:
-    return next(one for one in figure.data if one.name == name)
 
 
 def shown(lab: Laboratory) -> Answer:

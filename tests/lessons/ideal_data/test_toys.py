@@ -251,3 +251,7 @@ def test_targets_are_mixed_as_equation_says() -> None:
 def test_settings_of_unlike_schedules_are_refused() -> None:
     with refuses("steps in configs", "the same in all of them"):
         toys.train([Config(), Config(steps=3)])
+    with refuses("a member of configs"):
+        toys.train([Config(), 3])  # type: ignore[list-item]
+    with refuses("configs", "not empty"):
+        toys.train([])
