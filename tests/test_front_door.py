@@ -131,6 +131,10 @@ TABLE: dict[str, Row] = {
         data.aligned, lambda g: {"data": g.data, "like": g.data},
         [("data", None), ("data", "digits"), ("like", None), ("like", PIXELS)],
     ),
+    "data.whitened": (
+        data.whitened, lambda g: {"data": g.data},
+        [("data", "digits"), ("data", PIXELS), ("epsilon", 0), ("epsilon", "small")],
+    ),
     "data.from_arrays": (
         data.from_arrays, lambda g: {"images": torch.rand(4, 8, 8, 3), "labels": ["cat", "dog"] * 2},
         [("images", "photos"), ("labels", ["cat"]), ("test_fraction", 0), ("layout", "chwn")],

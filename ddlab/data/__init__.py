@@ -6,7 +6,8 @@ shapes                                      generated colour pictures of ten sha
 mnist, fashion-mnist, cifar10, cifar100     torchvision's datasets                                  their files, or download=True
 folder                                      your own images, one folder per class                   a folder
 
-Arrays, PyTorch datasets and sentences become one by `from_arrays`, `from_dataset` and `text.read`.
+Arrays, PyTorch datasets and sentences become one by `from_arrays`, `from_dataset` and `text.read`; `aligned` and `whitened`
+make another one of it.
 """
 
 from __future__ import annotations
@@ -23,12 +24,13 @@ from . import augmentation, predefined_views, siamese_views, text, torchvision_s
 from .aligning import aligned
 from .arrays import from_arrays, from_dataset
 from .images import ImageData
+from .whitening import whitened
 
 NAMES = ("digits", "shapes", *torchvision_sets.NAMES, "folder")
 
 __all__ = [
     "NAMES", "ImageData", "aligned", "augmentation", "from_arrays", "from_dataset", "load", "predefined_views",
-    "siamese_views", "text",
+    "siamese_views", "text", "whitened",
 ]  # fmt: skip
 __dir__ = listing(__all__)
 

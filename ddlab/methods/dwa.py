@@ -133,9 +133,6 @@ def directed_adjustment(teacher: Network, images: Tensor, labels: Tensor, *, ste
     r"""Eq 12 by Algorithm 1: K steps Delta theta += rho/K g, g = grad L_B(theta_T + Delta theta), uphill, of length 1.
 
     Args:
-        images: [n, c, h, w].
-
-    Args:
         teacher: stays as it is; its parameters are moved, its batch-norm statistics are not, in evaluation mode.
         images: [n, channels, h, w], real ones, normalised. labels: int64 [n], every class that is there equally often.
         steps: K, at least 0. radius: rho, at least 0; no adjustment is longer.

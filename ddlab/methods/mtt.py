@@ -19,8 +19,9 @@ eq 3  L = || theta^_{t+N} - theta*_{t+M} ||^2 / || theta*_t - theta*_{t+M} ||^2 
 A run trains the experts first (an update is an epoch of one), then matches; they serve every setting of the matching (`prefix`).
 As in the reference code experts see DSA's whole strategy, batches of learned images are permuted, and images begin as real ones.
 The set holds alpha beside the images: students train at it, `passes` times on all images (`evaluate(labels="steps")`).
-Away from it: pixels are not whitened (ZCA); their students have momentum, decay and views (`replicate`); a permutation's last, smaller
-batch comes last; `paper` has experts of T+ - 1 + M epochs (theirs train for 50 at one rate, of which nobody reads the others).
+Pixels are as the data has them: `data.whitened` is the authors' ZCA, and `replicate` takes it. Away from it: their students have momentum,
+decay and views (`replicate`); a permutation's last, smaller batch comes last; `paper` has experts of T+ - 1 + M epochs (theirs train for 50
+at one rate, of which nobody reads the others).
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ class Config(matching.Config):
     def paper(cls, dataset: str = "cifar10", **changes: Any) -> Self:
         """The authors' settings for one or ten images per class of "cifar10" and one of "cifar100"; for others the nearest of these.
 
-        They whiten the pixels (ZCA), which is not done here. Digits are not mirrored.
+        They are for whitened pixels (`data.whitened`). Digits are not mirrored.
         """
         errors.check_choice("dataset", dataset, dsa.dc.DATASETS)
         upright: dict[str, Any] = {"strategy": siamese_views.UPRIGHT} if dataset in dsa.DIGITS else {}

@@ -34,7 +34,7 @@ ROWS: dict[str, dict[str, Any]] = {  # shorter than printed where a set would ta
     "sldd, 10 images": {"dataset": "MNIST", "images_per_class": 1},
     "sldd, 5 images": {"dataset": "MNIST", "images_per_class": 0.5},
     "dd, one start": {"dataset": "MNIST", "images_per_class": 1},
-    "dd, random starts": {"dataset": "MNIST", "images_per_class": 10, "students": 50},
+    "dd, random starts": {"dataset": "MNIST", "images_per_class": 10, "students": 50, "iterations": 1500},
     "ld, ridge": {"dataset": "MNIST", "images_per_class": 10, "students": 20, "iterations": 5000},
     "ld, second order": {"dataset": "MNIST", "images_per_class": 10, "students": 20, "solver": "second_order"},
     "dm, 10 images": {"dataset": "MNIST", "images_per_class": 1, "sets": 2, "students": 5, "iterations": 200},

@@ -1,0 +1,69 @@
+"""ZCA whitening: neighbouring pixels no longer tell each other; MTT's and KIP's printed numbers on colour pictures are of such data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+
+import torch
+from torch import Tensor
+
+from ..core import errors
+from ..core.boundary import checked, within
+from .images import ImageData
+
+_AT_ONCE = 1024  # images
+_KEPT = 4.0  # standard deviations of all whitened values on either side of 0; what lies further out is cut
+
+
+@checked
+def whitened(data: ImageData, *, epsilon: Annotated[float, within(0, open_low=True)] = 0.1) -> ImageData:
+    """`data` with decorrelated pixels: what `normalised` hands out are the whitened values, kept as bytes like every pixel.
+
+    x -> (x - mean) W with W = U (S + epsilon)^(-1/2) U^T, of the covariance U S U^T of all channels and places of the training images, with
+    pixels in [0, 1] (Cazenavette et al. 2022, whose epsilon is .1). The byte is a 32nd of the values' deviation. Images of 32 pixels take
+    a matrix of 75 MB and a minute; of 64 pixels 16 times and 64 times as much.
+
+    Raises:
+        DDLabError: fewer than two training images, or an epsilon that is not above 0.
+    """
+    if len(data) < 2:
+        errors.fail("data", "of at least two training images", len(data))
+    mean, covariance = moments(data.train_images)
+    matrix, middle = zca(covariance, epsilon).float(), mean.float()
+    # The deviation of (x - mean) W over all places follows from the covariance: no second pass. Of images all alike it is 0.
+    spread = _KEPT * float((matrix.double() @ covariance * matrix).sum().div(len(mean)).sqrt()) or 1.0
+    level = torch.ones(data.channels)
+    return replace(
+        data,
+        name=f"{data.name}, whitened",
+        train_images=_as_bytes(data.train_images, middle, matrix, spread),
+        test_images=_as_bytes(data.test_images, middle, matrix, spread),
+        mean=0.5 * level,
+        std=level / (2 * spread),
+    )
+
+
+def moments(images: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean [c h w] and covariance [c h w, c h w] of uint8 images [n, c, h, w] in units of [0, 1], float64, over n - 1."""
+    mean = torch.stack([part.double().sum(0).flatten() for part in images.split(_AT_ONCE)]).sum(0) / (255 * len(images))
+    covariance = mean.new_zeros(len(mean), len(mean))
+    for part in images.split(_AT_ONCE):
+        centred = part.flatten(1).double() / 255 - mean
+        covariance.addmm_(centred.T, centred)
+    return mean, covariance / (len(images) - 1)
+
+
+def zca(covariance: Tensor, epsilon: float) -> Tensor:
+    """W = U (S + epsilon)^(-1/2) U^T of a covariance U S U^T: [d, d] -> [d, d], symmetric."""
+    scales, axes = torch.linalg.eigh(covariance)
+    return (axes * (scales.clamp_min(0) + epsilon).rsqrt()) @ axes.T
+
+
+def _as_bytes(images: Tensor, mean: Tensor, matrix: Tensor, spread: float) -> Tensor:
+    """Whitened values from -spread to spread as bytes."""
+    parts = []
+    for part in images.split(_AT_ONCE):
+        values = (part.flatten(1).float() / 255 - mean) @ matrix
+        parts.append(((values / (2 * spread) + 0.5) * 255).round().clamp(0, 255).to(torch.uint8).view(part.shape))
+    return torch.cat(parts)
